@@ -1,0 +1,20 @@
+# vitrine_library(name DIR folder... LINK target...): one static library from every .cpp of the named folders,
+# relative to the caller. Files are found by a glob, so a new operator, pass or view touches no build file.
+set(VITRINE_WARNINGS -Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-unused-parameter)
+
+function(vitrine_library name)
+  cmake_parse_arguments(ARG "" "" "DIR;LINK" ${ARGN})
+  set(sources)
+  foreach(dir IN LISTS ARG_DIR)
+    file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${dir}/*.cpp ${CMAKE_CURRENT_SOURCE_DIR}/${dir}/*.h)
+    list(APPEND sources ${found})
+  endforeach()
+  if(NOT sources)
+    message(FATAL_ERROR "vitrine_library(${name}): no source in ${ARG_DIR}")
+  endif()
+  add_library(${name} STATIC ${sources})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE ${VITRINE_WARNINGS})
+  target_link_libraries(${name} PUBLIC ${ARG_LINK})
+endfunction()

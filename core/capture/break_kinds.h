@@ -1,0 +1,41 @@
+// Every kind of graph break: one row. kind is stored in the session and shown in tables; hint is the default
+// advice.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace vitrine::capture {
+
+struct BreakKind {
+  std::string_view kind, title, hint;
+};
+
+inline constexpr std::array<BreakKind, 15> kBreakKinds = {{
+    {"side_effect", "builtin with side effect",
+     "Move it out of the compiled function, or return the value and act on it outside."},
+    {"data_dependent_branch", "data-dependent branch",
+     "Use torch.where, or clamp and mask, so that both ways are computed."},
+    {"scalar_read", "scalar read from a tensor",
+     "Keep the value as a 0-d tensor; .item(), int(), float() and bool() wait for the data."},
+    {"data_dependent_shape", "data-dependent shape",
+     "Use a mask of fixed size instead of nonzero, unique or boolean indexing."},
+    {"foreign_call", "call into a foreign module",
+     "Write it with torch functions, or keep it outside the compiled function."},
+    {"unsupported_builtin", "builtin that is not traced", "Compute the value before the compiled function."},
+    {"unsupported_operator", "operator that cannot be recorded",
+     "Report it; the operator runs as eager does."},
+    {"unsupported_instruction", "instruction that is not traced",
+     "Rewrite the expression; the instruction runs as eager does."},
+    {"unsupported_value", "value that is not traced",
+     "Pass tensors, numbers, text, lists, tuples and dicts."},
+    {"context_manager", "context manager that is not traced", "Enter it outside the compiled function."},
+    {"generator", "generator", "Use a list comprehension."},
+    {"exception", "the code raises here", "Handle the condition before the compiled function."},
+    {"custom_setter", "object with its own __setattr__ or __setitem__",
+     "Change it outside the compiled function."},
+    {"disabled", "function marked vitrine.disable", ""},
+    {"limit", "limit reached", "Pass the changing value as a tensor, or raise recompile_limit."},
+}};
+
+}  // namespace vitrine::capture

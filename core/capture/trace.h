@@ -1,0 +1,150 @@
+// What capture of one segment yields: guards, graphs, how to rebuild what the frame holds afterwards, what to
+// replay, and how the segment ends. Made by core/capture/trace/ (symbolic interpreter), used by
+// core/capture/segment/.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/capture/source.h"
+#include "core/torch_bridge/lowering.h"
+
+struct _object;
+
+namespace vitrine::capture {
+
+// One condition under which a trace may be used again. `object` is owned by the trace (strong or weak as the
+// kind says).
+enum class GuardKind : uint8_t {
+  TensorMatch,   // exact type, dtype, device, sizes, strides, requires_grad, dispatch keys of the tensor seen
+                 // at capture
+  ConstEquals,   // same type and equal (ints, floats bit by bit, str, bytes, None, bool, tuples of these,
+                 // torch.dtype/device/Size)
+  Identity,      // is `object` (kept alive)
+  TypeIs,        // type(value) is `object`
+  Length,        // len(value) == number
+  DictKeys,      // list(value) == `object` (tuple of constant keys, in order)
+  HasAttr,       // `name` found on the object itself or its type, or absent: number = 1 or 0
+  FunctionCode,  // value.__code__ is `object`
+  NoHooks,       // an nn.Module without forward/backward hooks, instance or global
+  IterPosition,  // a list/tuple/range iterator on the stack: same sequence object's position == number
+  NotAliased,    // two tensor sources are different objects / do not share storage (`other`)
+  SameObject,    // two sources give the same object (`other`)
+  GlobalState,   // torch's process-wide state equals that of capture
+};
+
+struct Guard {
+  GuardKind kind;
+  const Source* source = nullptr;  // nullptr for GlobalState
+  const Source* other = nullptr;
+  _object* object = nullptr;  // owned reference
+  int64_t number = 0;
+  std::string name;
+  std::string expected;  // for people: "f32[8,128]", "== 3", "same object"
+  int32_t step = -1;     // capture step that needed it
+};
+
+// How to make a value after the graph has run. A tree; `shared` gives equal identity to nodes with the same
+// number >= 0.
+struct Recipe {
+  enum class Kind : uint8_t {
+    Null,      // an empty stack slot (PUSH_NULL) or unbound local
+    Graph,     // index: result of the graph
+    Source,    // the object that `source` gave before the segment ran
+    Constant,  // `object`
+    Tuple,
+    List,
+    Set,
+    FrozenSet,  // children
+    Dict,       // children: key, value, key, value ...
+    Slice,      // 3 children
+    Call,  // children[0](*children[1:]): type constructors without effects (range, torch.Size, namedtuple,
+           // object.__new__)
+    Function,  // a closure made in the segment: children: code, globals, name, defaults, kwdefaults, closure
+               // tuple, annotations
+    Cell,      // 1 child: contents, Null = empty
+    BoundMethod,  // 2 children: function, self
+    Iterator,     // iter(children[0]) advanced by `index`
+  };
+  Kind kind = Kind::Null;
+  int32_t index = -1, shared = -1;
+  const Source* source = nullptr;
+  _object* object = nullptr;  // owned
+  std::vector<Recipe> children;
+};
+
+// A visible change to an object that existed before the segment (or was made in it and escapes), in program
+// order.
+struct Effect {
+  enum class Kind : uint8_t {
+    SetAttr,
+    DelAttr,
+    SetItem,
+    DelItem,
+    ListReplace,
+    DictReplace,
+    SetReplace,
+    SetCell,
+    SetGlobal,
+    AdvanceIterator
+  };
+  Kind kind;
+  Recipe target, key, value;
+  std::string name;
+};
+
+struct BreakInfo {
+  std::string kind, reason, hint;  // kind: a row of break_kinds.h
+  std::vector<std::pair<std::string, int>>
+      stack;  // user's frames inside inlined calls: "file:line function", innermost first
+};
+
+// One interpreted instruction, for the film. Filled only when recording.
+struct StepRecord {
+  _object* code = nullptr;  // borrowed from the trace's code list
+  int32_t pc = 0, depth = 0;
+  std::string event, text, effect_json;
+  ir::NodeId node = -1;
+  int32_t guard = -1;
+};
+
+struct Trace {
+  enum class End : uint8_t {
+    Return,
+    Break,
+    Nothing
+  };  // Nothing: no graph and no progress: run this pc eagerly from now on
+  End end = End::Nothing;
+  int32_t end_pc = 0;              // Break: instruction index that must run for real, in bytes
+  std::optional<BreakInfo> broke;  // Break, and Nothing when there was a reason
+  std::shared_ptr<SourcePool> sources;
+  std::vector<Guard> guards;
+  torch_bridge::Lowering::Graphs graphs;  // graphs.captured is null when no torch call was recorded
+  torch_bridge::Lowering::Effects graph_effects;
+  std::vector<const Source*> inputs;  // by order of the graph's inputs; each is guarded by TensorMatch
+  Recipe result;                      // Return
+  std::vector<std::pair<int32_t, Recipe>> locals;  // Break: localsplus slots that changed
+  std::vector<Recipe> stack;                       // Break: whole value stack at end_pc, bottom first
+  std::vector<Effect> effects;  // replayed in order, after the graph, before locals and stack are committed
+  bool needs_grad = false;      // grad mode is on and an input requires grad: runs by Replayer
+  std::vector<StepRecord> steps;
+  std::vector<_object*> codes;  // owned: code objects met (frame's first), for recording
+  ~Trace();                     // releases references; needs the GIL
+  Trace() = default;
+  Trace(const Trace&) = delete;
+};
+
+class Frame;  // core/capture/frame.h: a live CPython frame
+struct TraceOptions {
+  bool record_steps = false;
+  bool fullgraph = false;
+  int32_t max_instructions = 2'000'000;  // per trace: a runaway loop becomes a break
+};
+
+// Interprets symbolically from the frame's current instruction, without any side effect on real objects.
+std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& options);
+
+}  // namespace vitrine::capture

@@ -1,0 +1,85 @@
+// What the compiler produces, as plain data: buffers, kernels as text, and the steps of one call in order.
+// core/fusion and core/codegen make it; core/runtime compiles the texts and runs the steps.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/ir/graph.h"
+
+namespace vitrine::codegen {
+
+struct Buffer {
+  enum class Kind : uint8_t {
+    input,
+    constant,
+    temporary,
+    output,
+    foreign
+  };  // foreign: allocated by a PyTorch operator
+  std::string name;  // "buf6" or the input's name
+  Kind kind = Kind::temporary;
+  ir::TensorType type;
+  ir::Ref value;              // what it holds first
+  int32_t input = -1;         // input/constant: position in the graph's inputs()
+  int64_t arena_offset = -1;  // temporary: place in the call's arena, 64-byte aligned
+  int32_t reuses = -1;        // buffer whose place or storage it takes
+  int32_t view_of = -1;       // a view: same storage as that buffer, at type.offset/strides
+  int32_t first_step = -1, last_step = -1;
+};
+
+// Lines [line, end_line] of a kernel's text that compute one node.
+struct LineOrigin {
+  int32_t line, end_line, col, end_col;
+  ir::NodeId node;
+};
+
+// extern "C" void vitrine_kernel(void* const* args, int64_t begin, int64_t end): work items [begin, end) of
+// `work`.
+struct Kernel {
+  std::string label, name;  // "K2", "add_gelu"
+  std::string text;         // freestanding C++ with Clang vectors
+  std::string space;        // "1024 × 3072"
+  std::string family;       // pointwise | reduction
+  std::vector<LineOrigin> lines;
+  std::vector<ir::NodeId> nodes;
+  int64_t work = 1, grain = 1;   // parallel loop length, least chunk
+  int64_t bytes = 0, flops = 0;  // per call
+};
+
+struct Step {
+  enum class Kind : uint8_t { kernel, library, opaque, view };
+  // kernel:  kernels[kernel] over `buffers` as args, in order.
+  // library: node.op computed into outs by PyTorch's kernel without Python where possible (mm, addmm, bmm,
+  // convolution ...). opaque:  node.op through PyTorch's overload; outs[i] becomes (kind foreign) what it
+  // returns; may mutate its inputs. view:    outs[0] is a view of buffers[0].
+  Kind kind = Kind::opaque;
+  std::string label;  // "K2", "L3", "O1"
+  int32_t kernel = -1;
+  std::vector<int32_t> buffers;  // read (kernel: all arguments)
+  std::vector<int32_t> outs;     // written
+  ir::Node node;  // library, opaque: op, args, kwargs; a Ref's value is found through value_buffer
+  bool may_fail = true, writes_input = false, random = false;
+  std::vector<int32_t> free_after;  // foreign buffers released after this step
+};
+
+struct Program {
+  std::vector<Buffer> buffers;
+  std::vector<Kernel> kernels;
+  std::vector<Step> steps;
+  std::vector<std::pair<ir::Ref, int32_t>> value_buffer;  // which buffer holds a value
+  std::vector<int32_t> input_buffer;                      // by position of the graph's inputs()
+  std::vector<ir::Arg> results;                           // as the graph's results
+  int64_t arena_bytes = 0;
+};
+
+struct Decision {  // one considered pair
+  ir::NodeId a, b;
+  std::string kind, reason;  // vertical | horizontal | epilogue | prologue
+  bool fused = false;
+  int64_t bytes_saved = 0;
+  int32_t kernel = -1;
+};
+
+}  // namespace vitrine::codegen

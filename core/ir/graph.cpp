@@ -1,0 +1,109 @@
+#include "core/ir/graph.h"
+
+#include <algorithm>
+
+#include "core/base/result.h"
+
+namespace vitrine::ir {
+
+Arg Arg::ints(const Dims& dims) {
+  std::vector<Arg> list;
+  for (int64_t d : dims) list.emplace_back(d);
+  return Arg(std::move(list));
+}
+
+const Node* Graph::find(NodeId id) const {
+  if (id < 0 || static_cast<size_t>(id) >= position_.size() || position_[static_cast<size_t>(id)] < 0)
+    return nullptr;
+  return &nodes_[static_cast<size_t>(position_[static_cast<size_t>(id)])];
+}
+
+const Node& Graph::node(NodeId id) const {
+  const Node* found = find(id);
+  VITRINE_CHECK(found, "graph " + stage + " has no node " + std::to_string(id));
+  return *found;
+}
+
+size_t Graph::position(NodeId id) const {
+  node(id);
+  return static_cast<size_t>(position_[static_cast<size_t>(id)]);
+}
+
+std::vector<const Node*> Graph::inputs() const {
+  std::vector<const Node*> out;
+  for (const Node& n : nodes_) {
+    if (n.kind != NodeKind::op) out.push_back(&n);
+  }
+  return out;
+}
+
+std::vector<std::vector<NodeId>> Graph::users() const {
+  std::vector<std::vector<NodeId>> out(nodes_.size());
+  for (const Node& n : nodes_) {
+    each_ref(n, [&](Ref r) {
+      auto& list = out[position(r.node)];
+      if (list.empty() || list.back() != n.id) list.push_back(n.id);
+    });
+  }
+  return out;
+}
+
+std::string Builder::unique_name(const std::string& wanted) {
+  auto taken = names_.find(wanted);
+  if (taken == names_.end()) return wanted;
+  std::string name;
+  do name = wanted + "_" + std::to_string(++taken->second);
+  while (names_.contains(name));
+  return name;
+}
+
+Ref Builder::add(Node node) {
+  if (node.id < 0) node.id = ids_->next++;
+  if (node.name.empty()) node.name = unique_name(short_op(node.op));
+  names_.try_emplace(node.name, 0);
+  auto& position = graph_->position_;
+  if (position.size() <= static_cast<size_t>(node.id)) position.resize(static_cast<size_t>(node.id) + 1, -1);
+  VITRINE_CHECK(position[static_cast<size_t>(node.id)] < 0, "node " + node.name + " is added twice");
+  position[static_cast<size_t>(node.id)] = static_cast<int32_t>(graph_->nodes_.size());
+  graph_->nodes_.push_back(std::move(node));
+  return {graph_->nodes_.back().id, 0};
+}
+
+Ref Builder::op(std::string op, std::vector<Arg> args, std::vector<TensorType> outputs, Origin origin,
+                Kwargs kwargs) {
+  Node node;
+  node.op = std::move(op);
+  node.args = std::move(args);
+  node.kwargs = std::move(kwargs);
+  node.outputs = std::move(outputs);
+  node.origin = std::move(origin);
+  return add(std::move(node));
+}
+
+GraphPtr Builder::finish(std::vector<Arg> results) {
+  graph_->results_ = std::move(results);
+  return std::move(graph_);
+}
+
+Arg map_refs(const Arg& arg, const std::function<Arg(Ref)>& f) {
+  if (arg.is<Ref>()) return f(arg.as<Ref>());
+  if (!arg.is<std::vector<Arg>>()) return arg;
+  std::vector<Arg> out;
+  for (const Arg& a : arg.as<std::vector<Arg>>()) out.push_back(map_refs(a, f));
+  return Arg(std::move(out));
+}
+
+std::string short_op(const std::string& op) {
+  std::string name = op;
+  if (name.rfind("aten.", 0) == 0 || name.rfind("prims.", 0) == 0) {
+    name = name.substr(name.find('.') + 1);
+    name = name.substr(0, name.find('.'));
+  } else if (auto dot = name.rfind('.'); dot != std::string::npos) {
+    name = name.substr(dot + 1);
+  }
+  if (name.rfind("native_", 0) == 0) name = name.substr(7);
+  while (!name.empty() && name[0] == '_') name.erase(0, 1);
+  return name.empty() ? "node" : name;
+}
+
+}  // namespace vitrine::ir

@@ -1,0 +1,169 @@
+// The graph of every stage: nodes in execution order, immutable once built. A pass makes a new Graph and
+// returns the same pointer when it changed nothing. Values are node outputs; tensors, sizes and text are
+// arguments.
+//
+// Text form (core/ir/print.h, parse.h), which round-trips:
+//   graph aten {
+//     %x = placeholder() [source="L['x']"] : f32[8,64]
+//     %w = parameter() [source="L['self'].fc.weight"] : f32[32,64]
+//     %t = aten.t.default(%w) : f32[64,32]{1,64}
+//     %mm = aten.mm.default(%x, %t) : f32[8,32]
+//     return %mm
+//   }
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/ir/types.h"
+
+namespace vitrine::ir {
+
+using NodeId =
+    int32_t;  // unique within one compilation, over all stages: a node that survives a pass keeps its id
+
+// Output `output` of node `node`.
+struct Ref {
+  NodeId node = -1;
+  int32_t output = 0;
+  bool operator==(const Ref&) const = default;
+};
+
+struct None {
+  bool operator==(const None&) const = default;
+};
+// A word of PyTorch's that is neither number nor text: memory_format, layout, device: "torch.channels_last",
+// "cpu".
+struct Word {
+  std::string text;
+  bool operator==(const Word&) const = default;
+};
+
+// An argument: a node's output, a constant, or a list of arguments.
+struct Arg {
+  std::variant<None, bool, int64_t, double, std::string, Word, DType, Ref, std::vector<Arg>> v;
+  Arg() = default;
+  template <class T>
+  Arg(T value) : v(std::move(value)) {}
+  Arg(int value) : v(static_cast<int64_t>(value)) {}
+  Arg(const char* value) : v(std::string(value)) {}
+  static Arg ints(const Dims& dims);
+
+  template <class T>
+  bool is() const {
+    return std::holds_alternative<T>(v);
+  }
+  template <class T>
+  const T& as() const {
+    return std::get<T>(v);
+  }  // throws std::bad_variant_access
+  bool is_none() const { return is<None>(); }
+  bool operator==(const Arg&) const = default;
+};
+
+using Kwargs = std::vector<std::pair<std::string, Arg>>;
+
+enum class NodeKind : uint8_t { placeholder, parameter, buffer, constant, op };
+
+// Where a node came from. `span` and `derived_from` are entity ids of the session; they are 0 when nothing is
+// recorded.
+struct Origin {
+  std::vector<NodeId> from;  // nodes of the previous graph (empty for a captured node)
+  std::string file, module;  // the user's file; "encoder.layer.0.attention" or ""
+  int32_t line = 0, col = 0, end_line = 0, end_col = 0;
+  std::string rule;   // the pass or rewrite that made it; "" = capture
+  int32_t step = -1;  // capture step ordinal, or -1
+  bool operator==(const Origin&) const = default;
+};
+
+struct Node {
+  NodeId id = -1;
+  NodeKind kind = NodeKind::op;
+  std::string name;  // "add_2": unique within a graph, kept between graphs
+  std::string op;    // "aten.add.Tensor", "torch.nn.functional.linear"; "" unless kind == op
+  std::vector<Arg> args;
+  Kwargs kwargs;
+  std::vector<TensorType> outputs;  // one a tensor output; empty for an op that returns none
+  std::string source;               // inputs: "L['x']", "L['self'].fc.weight"
+  Origin origin;
+
+  const TensorType& type() const { return outputs.at(0); }
+};
+
+class Graph {
+ public:
+  std::string stage;  // name of its stage (core/session/stages.h)
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<Arg>& results() const {
+    return results_;
+  }  // Ref or constant, in the order the segment wants them
+  const Node& node(NodeId id) const;               // throws InternalError for an unknown id
+  const Node* find(NodeId id) const;               // nullptr for an unknown id
+  std::vector<const Node*> inputs() const;         // placeholders, parameters, buffers, constants, in order
+  std::vector<std::vector<NodeId>> users() const;  // by position of the producer in nodes()
+  size_t position(NodeId id) const;
+
+ private:
+  friend class Builder;
+  std::vector<Node> nodes_;
+  std::vector<Arg> results_;
+  std::vector<int32_t> position_;  // by NodeId; -1 = not in this graph
+};
+using GraphPtr = std::shared_ptr<const Graph>;
+
+// Hands out node ids of one compilation; shared by all its graphs.
+struct NodeIds {
+  NodeId next = 0;
+};
+
+// Makes one Graph, node by node.
+class Builder {
+ public:
+  Builder(std::string stage, std::shared_ptr<NodeIds> ids)
+      : graph_(std::make_shared<Graph>()), ids_(std::move(ids)) {
+    graph_->stage = std::move(stage);
+  }
+  // Adds a node; id < 0 asks for a fresh id, an empty name gets one from its op ("add", "add_1", ...).
+  // Returns its first output.
+  Ref add(Node node);
+  Ref op(std::string op, std::vector<Arg> args, std::vector<TensorType> outputs, Origin origin,
+         Kwargs kwargs = {});
+  // Inserts a constant-time copy of a node of another graph (same id, same name).
+  Ref keep(const Node& node) { return add(node); }
+  const Node& node(NodeId id) const { return graph_->node(id); }
+  size_t size() const { return graph_->nodes_.size(); }
+  const std::shared_ptr<NodeIds>& ids() const { return ids_; }
+  GraphPtr finish(std::vector<Arg> results);
+
+ private:
+  std::string unique_name(const std::string& wanted);
+  std::shared_ptr<Graph> graph_;
+  std::shared_ptr<NodeIds> ids_;
+  std::unordered_map<std::string, int> names_;  // name -> how often it was asked for
+};
+
+// Calls f(Ref) for every reference in an argument list, nested lists and kwargs included.
+template <class F>
+void each_ref(const Arg& arg, F&& f) {
+  if (arg.is<Ref>()) f(arg.as<Ref>());
+  if (arg.is<std::vector<Arg>>())
+    for (const Arg& a : arg.as<std::vector<Arg>>()) each_ref(a, f);
+}
+template <class F>
+void each_ref(const Node& node, F&& f) {
+  for (const Arg& a : node.args) each_ref(a, f);
+  for (const auto& [key, a] : node.kwargs) each_ref(a, f);
+}
+// The same argument with every Ref replaced by f(Ref).
+Arg map_refs(const Arg& arg, const std::function<Arg(Ref)>& f);
+
+// "aten.add.Tensor" -> "add"; "torch.nn.functional.linear" -> "linear"; "native_" dropped.
+std::string short_op(const std::string& op);
+
+}  // namespace vitrine::ir

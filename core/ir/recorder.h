@@ -1,0 +1,44 @@
+// What the compiler tells a session about one compilation. A null Recorder* means that nothing is recorded,
+// and then nothing is computed for it either (no LLVM IR, no assembly, no text).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/ir/graph.h"
+#include "core/session/writer.h"
+
+namespace vitrine::ir {
+
+class Recorder {
+ public:
+  Recorder(session::Writer& writer, Id compilation, int64_t run_start_monotonic_ns)
+      : writer(writer), compilation(compilation), start_ns(run_start_monotonic_ns) {}
+
+  session::Writer& writer;
+  const Id compilation;
+  const int64_t start_ns;  // CLOCK_MONOTONIC of the run's start: times in the session are relative to it
+
+  // Records a snapshot with nodes, edges and links to the nodes of earlier snapshots it came from; remembers
+  // node -> entity. Returns the graph's id. (core/ir/recorder.cpp)
+  Id graph(const GraphPtr& graph, const std::string& pass, const std::string& sentence, bool changed,
+           int64_t start_ns, int64_t duration_ns,
+           const std::unordered_map<NodeId, std::string>& group_labels = {});
+  // The newest entity of a node, or 0.
+  Id entity(NodeId node) const {
+    auto it = entities_.find(node);
+    return it == entities_.end() ? 0 : it->second;
+  }
+  void stage(const std::string& name, const std::string& state, int64_t count, int64_t start_ns,
+             int64_t duration_ns, const std::string& note = "");
+  // Capture sets these: the span of a captured node, and the capture step that made it.
+  std::unordered_map<NodeId, Id> span_of, step_of;
+
+ private:
+  std::unordered_map<NodeId, Id> entities_;
+  int64_t next_graph_ = 0;
+};
+
+}  // namespace vitrine::ir

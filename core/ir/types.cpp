@@ -1,0 +1,88 @@
+#include "core/ir/types.h"
+
+namespace vitrine::ir {
+
+namespace {
+struct Row {
+  std::string_view name, torch_name;
+  int64_t bytes;
+  int scalar_type;
+};
+constexpr Row kRows[] = {
+#define X(e, s, t, b, n) {s, t, b, n},
+    VITRINE_DTYPES(X)
+#undef X
+        {"other", "other", 1, -1},
+};
+const Row& row(DType t) {
+  return kRows[static_cast<size_t>(t)];
+}
+}  // namespace
+
+std::string_view dtype_name(DType t) {
+  return row(t).name;
+}
+std::string_view dtype_torch_name(DType t) {
+  return row(t).torch_name;
+}
+int64_t dtype_bytes(DType t) {
+  return row(t).bytes;
+}
+int dtype_to_scalar_type(DType t) {
+  return row(t).scalar_type;
+}
+
+DType dtype_from_scalar_type(int n) {
+  for (size_t i = 0; i < std::size(kRows); ++i) {
+    if (kRows[i].scalar_type == n) return static_cast<DType>(i);
+  }
+  return DType::other;
+}
+
+DType dtype_from_name(std::string_view name) {
+  for (size_t i = 0; i < std::size(kRows); ++i) {
+    if (kRows[i].name == name || kRows[i].torch_name == name) return static_cast<DType>(i);
+  }
+  return DType::other;
+}
+
+Dims contiguous_strides(const Dims& sizes) {
+  Dims strides(sizes.size(), 1);
+  for (size_t i = sizes.size(); i-- > 1;) strides[i - 1] = strides[i] * (sizes[i] > 1 ? sizes[i] : 1);
+  return strides;
+}
+
+int64_t numel(const Dims& sizes) {
+  int64_t n = 1;
+  for (int64_t s : sizes) n *= s;
+  return n;
+}
+
+TensorType TensorType::contiguous(DType dtype, Dims sizes) {
+  Dims strides = contiguous_strides(sizes);
+  return {dtype, std::move(sizes), std::move(strides), 0};
+}
+
+bool TensorType::is_contiguous() const {
+  int64_t expected = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (sizes[i] == 0) return true;
+    if (sizes[i] == 1) continue;
+    if (strides[i] != expected) return false;
+    expected *= sizes[i];
+  }
+  return true;
+}
+
+std::string TensorType::text() const {
+  auto list = [](const Dims& dims) {
+    std::string out;
+    for (int64_t d : dims) out += (out.empty() ? "" : ",") + std::to_string(d);
+    return out;
+  };
+  std::string out = std::string(dtype_name(dtype)) + "[" + list(sizes) + "]";
+  if (!is_contiguous()) out += "{" + list(strides) + "}";
+  return out;
+}
+
+}  // namespace vitrine::ir

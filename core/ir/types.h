@@ -1,0 +1,70 @@
+// Element types and tensor types. Static sizes; f32[8,128]{1,8} is the text form (strides only if not
+// contiguous).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vitrine::ir {
+
+// One row an element type: enumerator, short name, PyTorch's name, bytes, torch ScalarType number
+// (c10/core/ScalarType.h).
+#define VITRINE_DTYPES(X)               \
+  X(u8, "u8", "uint8", 1, 0)            \
+  X(i8, "i8", "int8", 1, 1)             \
+  X(i16, "i16", "int16", 2, 2)          \
+  X(i32, "i32", "int32", 4, 3)          \
+  X(i64, "i64", "int64", 8, 4)          \
+  X(f16, "f16", "float16", 2, 5)        \
+  X(f32, "f32", "float32", 4, 6)        \
+  X(f64, "f64", "float64", 8, 7)        \
+  X(c32, "c32", "complex32", 4, 8)      \
+  X(c64, "c64", "complex64", 8, 9)      \
+  X(c128, "c128", "complex128", 16, 10) \
+  X(b1, "b1", "bool", 1, 11)            \
+  X(bf16, "bf16", "bfloat16", 2, 15)
+
+enum class DType : uint8_t {
+#define X(e, s, t, b, n) e,
+  VITRINE_DTYPES(X)
+#undef X
+      other,  // quantised, float8, ...: only opaque nodes carry it
+};
+
+std::string_view dtype_name(DType t);        // "f32"
+std::string_view dtype_torch_name(DType t);  // "float32"
+int64_t dtype_bytes(DType t);
+int dtype_to_scalar_type(DType t);             // torch ScalarType number
+DType dtype_from_scalar_type(int n);           // DType::other if unknown
+DType dtype_from_name(std::string_view name);  // accepts both spellings
+constexpr bool is_float(DType t) {
+  return t == DType::f16 || t == DType::bf16 || t == DType::f32 || t == DType::f64;
+}
+constexpr bool is_complex(DType t) {
+  return t == DType::c32 || t == DType::c64 || t == DType::c128;
+}
+constexpr bool is_integer(DType t) {
+  return t <= DType::i64;
+}  // without bool
+
+using Dims = std::vector<int64_t>;
+Dims contiguous_strides(
+    const Dims& sizes);  // as torch.empty(sizes).stride(): size-0 and size-1 dims count as 1
+int64_t numel(const Dims& sizes);
+
+struct TensorType {
+  DType dtype = DType::f32;
+  Dims sizes, strides;  // strides in elements
+  int64_t offset = 0;   // storage offset in elements
+
+  static TensorType contiguous(DType dtype, Dims sizes);
+  bool is_contiguous() const;  // PyTorch's meaning: dims of size 1 do not matter
+  int64_t numel() const { return ir::numel(sizes); }
+  int64_t bytes() const { return numel() * dtype_bytes(dtype); }
+  std::string text() const;  // "f32[8,128]"
+  bool operator==(const TensorType&) const = default;
+};
+
+}  // namespace vitrine::ir

@@ -1,0 +1,55 @@
+// ATen graph in, runnable plan out: passes, fusion, memory plan, kernels. No Python here but through
+// core/torch_bridge.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/ir/graph.h"
+#include "core/ir/recorder.h"
+
+struct _object;
+
+namespace vitrine::runtime {
+
+// Everything that changes what is generated; part of the cache key and of the session.
+struct CompileOptions {
+  std::string mode = "default";
+  bool fuse = true;     // false: every node through PyTorch (for bisecting)
+  bool verify = false;  // verify the IR after every pass
+  std::vector<std::string> disabled_passes;
+  std::string cache_dir;  // object cache; "" = none
+  int threads = 0;        // 0 = PyTorch's number
+};
+
+// One entry of the compiled timeline of a profiled call.
+struct LaunchTime {
+  int32_t launch;
+  int64_t start_ns, end_ns;
+};  // CLOCK_MONOTONIC
+
+class Plan {
+ public:
+  virtual ~Plan() = default;
+  // inputs: real tensors by order of the ATen graph's inputs(), borrowed. On success: new references by order
+  // of results. false: a Python error is set and no input was written (the segment then runs eagerly). The
+  // GIL must be held. `times` (may be null) receives one entry a launch.
+  virtual bool run(_object* const* inputs, size_t n_inputs, std::vector<_object*>& outputs,
+                   std::vector<LaunchTime>* times = nullptr) = 0;
+  virtual int launches() const = 0;
+  virtual int generated_kernels() const = 0;
+  virtual int python_calls() const = 0;  // launches that go through a Python overload
+};
+
+// Errors: a compiler error of ours (names pass and node; detail says where a reproducer was written).
+// `cancelled` is polled.
+Result<std::shared_ptr<Plan>> compile(const ir::GraphPtr& aten, const CompileOptions& options,
+                                      ir::Recorder* recorder, const std::function<bool()>& cancelled = {});
+
+// Starts the kernel compilers in the background so that the first kernel does not wait for them.
+void warm_up(const CompileOptions& options);
+
+}  // namespace vitrine::runtime

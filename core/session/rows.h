@@ -1,0 +1,631 @@
+// The session's schema, as plain rows: one struct a table, in one visible list at the end of the file.
+// The writer derives CREATE TABLE and INSERT from it, the reader SELECT; nothing else names a column.
+// docs/SESSION.md is the page for people. Field order is column order; `id` is an entity id
+// (core/base/ids.h).
+//
+// Types: Id and int64_t -> INTEGER, double -> REAL, std::string -> TEXT, BlobRef -> INTEGER (row of `blob`),
+// Bytes -> BLOB. Times are nanoseconds since the run's start unless a name says otherwise; sizes are bytes.
+// Places: lines from 1, columns from 0 in UTF-8 bytes, as CPython's co_positions() gives them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/ids.h"
+
+namespace vitrine::session {
+
+constexpr int kSchemaVersion = 1;
+constexpr int kApplicationId = 0x56545231;  // "VTR1" in the SQLite header: a foreign file is refused by it
+
+struct BlobRef {
+  int64_t row = 0;
+};  // 0 = no text was recorded
+using Bytes = std::vector<uint8_t>;
+
+#define VITRINE_ROW(name)                    \
+  static constexpr const char* table = name; \
+  template <class Self, class F>             \
+  static void each(Self& s, F&& f)
+
+// Key and value pairs of the whole session: vitrine, torch, python, cpu, isa, threads, created_unix_ns,
+// status ...
+struct MetaRow {
+  std::string key, value;
+  VITRINE_ROW("meta") {
+    f("key", s.key);
+    f("value", s.value);
+  }
+};
+
+// Large text and bulk columns: encoding "zstd" or "raw".
+struct BlobRow {
+  int64_t id = 0;
+  std::string encoding;
+  int64_t raw_bytes = 0;
+  Bytes data;
+  VITRINE_ROW("blob") {
+    f("id", s.id);
+    f("encoding", s.encoding);
+    f("raw_bytes", s.raw_bytes);
+    f("data", s.data);
+  }
+};
+
+// One recorded execution of an entry (model and inputs, or a script).
+struct RunRow {
+  Id id = 0;
+  std::string label, entry, inputs, device,
+      mode;            // "transformer_block.py", "model(inputs)", "f32[8,128,768]", "cpu", "default"
+  std::string status;  // running | finished | failed | cancelled | died
+  int64_t started_unix_ns = 0, import_ns = 0,
+          first_call_ns = 0;             // first_call_ns: whole first call, imports apart
+  double eager_ns = 0, compiled_ns = 0;  // medians of interleaved, unprofiled runs; 0 = not measured
+  VITRINE_ROW("run") {
+    f("id", s.id);
+    f("label", s.label);
+    f("entry", s.entry);
+    f("inputs", s.inputs);
+    f("device", s.device);
+    f("mode", s.mode);
+    f("status", s.status);
+    f("started_unix_ns", s.started_unix_ns);
+    f("import_ns", s.import_ns);
+    f("first_call_ns", s.first_call_ns);
+    f("eager_ns", s.eager_ns);
+    f("compiled_ns", s.compiled_ns);
+  }
+};
+
+struct FileRow {
+  Id id = 0;
+  std::string path, sha256;
+  BlobRef text;
+  int64_t user = 0;  // user: 1 = the user's own file, 0 = a library's
+  VITRINE_ROW("file") {
+    f("id", s.id);
+    f("path", s.path);
+    f("sha256", s.sha256);
+    f("text", s.text);
+    f("user", s.user);
+  }
+};
+
+// A Python expression's place.
+struct SpanRow {
+  Id id = 0, file = 0;
+  int64_t line = 0, col = 0, end_line = 0, end_col = 0;
+  VITRINE_ROW("span") {
+    f("id", s.id);
+    f("file", s.file);
+    f("line", s.line);
+    f("col", s.col);
+    f("end_line", s.end_line);
+    f("end_col", s.end_col);
+  }
+};
+
+struct CodeRow {
+  Id id = 0, file = 0;
+  std::string qualname;
+  int64_t first_line = 0, last_line = 0;
+  VITRINE_ROW("code") {
+    f("id", s.id);
+    f("file", s.file);
+    f("qualname", s.qualname);
+    f("first_line", s.first_line);
+    f("last_line", s.last_line);
+  }
+};
+
+struct InstructionRow {
+  Id id = 0, code = 0;
+  int64_t pc = 0;  // pc in bytes, as `dis` prints it
+  std::string op;
+  int64_t arg = 0;
+  std::string argrepr;
+  Id span = 0;
+  int64_t target = -1;  // jump target pc, or -1
+  VITRINE_ROW("instruction") {
+    f("id", s.id);
+    f("code", s.code);
+    f("pc", s.pc);
+    f("op", s.op);
+    f("arg", s.arg);
+    f("argrepr", s.argrepr);
+    f("span", s.span);
+    f("target", s.target);
+  }
+};
+
+// A code object that was captured or looked at in a run. state: captured | skipped | eager; reason says why.
+struct FrameRow {
+  Id id = 0, run = 0, code = 0;
+  std::string state, reason;
+  VITRINE_ROW("frame") {
+    f("id", s.id);
+    f("run", s.run);
+    f("code", s.code);
+    f("state", s.state);
+    f("reason", s.reason);
+  }
+};
+
+// A resume point (code, pc, stack depth) of a frame.
+struct SegmentRow {
+  Id id = 0, frame = 0;
+  int64_t ordinal = 0, pc = 0, depth = 0;
+  Id instruction = 0;
+  VITRINE_ROW("segment") {
+    f("id", s.id);
+    f("frame", s.frame);
+    f("ordinal", s.ordinal);
+    f("pc", s.pc);
+    f("depth", s.depth);
+    f("instruction", s.instruction);
+  }
+};
+
+// One capture and compilation of a segment. status: ok | no_graph | eager | failed | cancelled; end: return |
+// break | exit.
+struct CompilationRow {
+  Id id = 0, segment = 0;
+  int64_t ordinal = 0;
+  std::string label;  // "0/1": segment ordinal / compilation ordinal
+  std::string status, end, message;
+  int64_t end_pc = 0, start_ns = 0, duration_ns = 0, calls = 0;
+  int64_t autograd = 0;  // 1 = replayed through PyTorch under its autograd
+  VITRINE_ROW("compilation") {
+    f("id", s.id);
+    f("segment", s.segment);
+    f("ordinal", s.ordinal);
+    f("label", s.label);
+    f("status", s.status);
+    f("end", s.end);
+    f("message", s.message);
+    f("end_pc", s.end_pc);
+    f("start_ns", s.start_ns);
+    f("duration_ns", s.duration_ns);
+    f("calls", s.calls);
+    f("autograd", s.autograd);
+  }
+};
+
+// One interpreted instruction of a capture. depth: 0 = the frame itself, n = inlined n deep. event: "" | node
+// | guard | inline | return | break | const. effect: JSON {"pop": n, "push":
+// [{"kind","text","type","source"}...], "store": {"name": value}}, from which a view rebuilds stack and
+// locals.
+struct StepRow {
+  Id id = 0, compilation = 0;
+  int64_t ordinal = 0;
+  Id instruction = 0;
+  int64_t depth = 0;
+  std::string event, text, effect;
+  Id entity = 0;  // entity: the node, guard or break it made
+  VITRINE_ROW("step") {
+    f("id", s.id);
+    f("compilation", s.compilation);
+    f("ordinal", s.ordinal);
+    f("instruction", s.instruction);
+    f("depth", s.depth);
+    f("event", s.event);
+    f("text", s.text);
+    f("effect", s.effect);
+    f("entity", s.entity);
+  }
+};
+
+// source: "L['x'].size(1)"; root: "L['x']", by which the tree is built; kind: tensor | value | identity |
+// type | length | version | state ...
+struct GuardRow {
+  Id id = 0, compilation = 0;
+  int64_t ordinal = 0;
+  std::string source, root, kind, expected;
+  Id instruction = 0;
+  double cost_ns = 0;
+  int64_t checks = 0, fails = 0;
+  VITRINE_ROW("guard") {
+    f("id", s.id);
+    f("compilation", s.compilation);
+    f("ordinal", s.ordinal);
+    f("source", s.source);
+    f("root", s.root);
+    f("kind", s.kind);
+    f("expected", s.expected);
+    f("instruction", s.instruction);
+    f("cost_ns", s.cost_ns);
+    f("checks", s.checks);
+    f("fails", s.fails);
+  }
+};
+
+// kind: a row of the break kinds table; stack: JSON [{"file","line","function"}...], outermost last.
+struct BreakRow {
+  Id id = 0, compilation = 0, instruction = 0;
+  std::string kind, expression, reason, hint, stack;
+  int64_t calls = 0;
+  double ns_per_call = 0;
+  Id next_segment = 0;
+  VITRINE_ROW("graph_break") {
+    f("id", s.id);
+    f("compilation", s.compilation);
+    f("instruction", s.instruction);
+    f("kind", s.kind);
+    f("expression", s.expression);
+    f("reason", s.reason);
+    f("hint", s.hint);
+    f("stack", s.stack);
+    f("calls", s.calls);
+    f("ns_per_call", s.ns_per_call);
+    f("next_segment", s.next_segment);
+  }
+};
+
+struct RecompilationRow {
+  Id id = 0, compilation = 0, previous = 0, guard = 0;
+  int64_t call = 0;
+  std::string failed, old_value, new_value, call_site, hint;
+  VITRINE_ROW("recompilation") {
+    f("id", s.id);
+    f("compilation", s.compilation);
+    f("previous", s.previous);
+    f("guard", s.guard);
+    f("call", s.call);
+    f("failed", s.failed);
+    f("old_value", s.old_value);
+    f("new_value", s.new_value);
+    f("call_site", s.call_site);
+    f("hint", s.hint);
+  }
+};
+
+// One entry into a segment. kind: hit | compile | eager.
+struct CallRow {
+  Id id = 0, run = 0;
+  int64_t ordinal = 0;
+  Id compilation = 0;
+  std::string kind;
+  int64_t start_ns = 0, duration_ns = 0;
+  VITRINE_ROW("call") {
+    f("id", s.id);
+    f("run", s.run);
+    f("ordinal", s.ordinal);
+    f("compilation", s.compilation);
+    f("kind", s.kind);
+    f("start_ns", s.start_ns);
+    f("duration_ns", s.duration_ns);
+  }
+};
+
+// What each stage of the pipeline did for one compilation. name: a row of session/stages.h; state: ok | none
+// | failed | cancelled | running.
+struct StageRow {
+  Id compilation = 0;
+  std::string name, state, note;
+  int64_t count = 0, start_ns = 0, duration_ns = 0;
+  VITRINE_ROW("stage") {
+    f("compilation", s.compilation);
+    f("name", s.name);
+    f("state", s.state);
+    f("note", s.note);
+    f("count", s.count);
+    f("start_ns", s.start_ns);
+    f("duration_ns", s.duration_ns);
+  }
+};
+
+// A snapshot of the program after one pass. ordinal runs over all snapshots of a compilation; pass "" = the
+// stage's first graph. sentence: one line for the film, "3 rewrites: the bias moves out of the library call,
+// so that it can fuse".
+struct GraphRow {
+  Id id = 0, compilation = 0;
+  std::string stage, pass, sentence;
+  int64_t ordinal = 0, changed = 0, start_ns = 0, duration_ns = 0;
+  BlobRef text;
+  VITRINE_ROW("graph") {
+    f("id", s.id);
+    f("compilation", s.compilation);
+    f("stage", s.stage);
+    f("pass", s.pass);
+    f("sentence", s.sentence);
+    f("ordinal", s.ordinal);
+    f("changed", s.changed);
+    f("start_ns", s.start_ns);
+    f("duration_ns", s.duration_ns);
+    f("text", s.text);
+  }
+};
+
+// kind: placeholder | parameter | buffer | constant | op | output. family: pointwise | reduction | matmul |
+// view | memory | random | opaque | collective. stable: the same number for the same node in every snapshot
+// of the compilation, so that positions and highlights survive a pass.
+struct NodeRow {
+  Id id = 0, graph = 0;
+  int64_t ordinal = 0, stable = 0;
+  std::string name, kind, op, family, type, shape, strides, detail, module;
+  int64_t bytes = 0, flops = 0;
+  Id span = 0;
+  std::string group_label;  // group_label: "K2" once fused, else ""
+  VITRINE_ROW("node") {
+    f("id", s.id);
+    f("graph", s.graph);
+    f("ordinal", s.ordinal);
+    f("stable", s.stable);
+    f("name", s.name);
+    f("kind", s.kind);
+    f("op", s.op);
+    f("family", s.family);
+    f("type", s.type);
+    f("shape", s.shape);
+    f("strides", s.strides);
+    f("detail", s.detail);
+    f("module", s.module);
+    f("bytes", s.bytes);
+    f("flops", s.flops);
+    f("span", s.span);
+    f("group_label", s.group_label);
+  }
+};
+
+struct EdgeRow {
+  Id graph = 0, src = 0, dst = 0;
+  int64_t slot = 0, bytes = 0;
+  VITRINE_ROW("edge") {
+    f("graph", s.graph);
+    f("src", s.src);
+    f("dst", s.dst);
+    f("slot", s.slot);
+    f("bytes", s.bytes);
+  }
+};
+
+// One considered pair. kind: vertical | horizontal | epilogue | prologue; verdict: fused | rejected; kernel 0
+// when none resulted.
+struct DecisionRow {
+  Id id = 0, compilation = 0;
+  int64_t ordinal = 0;
+  Id a = 0, b = 0;
+  std::string kind, verdict, reason;
+  int64_t bytes_saved = 0, launches_saved = 0;
+  double est_ns = 0;
+  Id kernel = 0;
+  VITRINE_ROW("fusion_decision") {
+    f("id", s.id);
+    f("compilation", s.compilation);
+    f("ordinal", s.ordinal);
+    f("a", s.a);
+    f("b", s.b);
+    f("kind", s.kind);
+    f("verdict", s.verdict);
+    f("reason", s.reason);
+    f("bytes_saved", s.bytes_saved);
+    f("launches_saved", s.launches_saved);
+    f("est_ns", s.est_ns);
+    f("kernel", s.kernel);
+  }
+};
+
+// label "K2" (generated), "L3" (library call) or "O1" (opaque PyTorch operator); name "add_gelu". space:
+// "1024 × 3072".
+struct KernelRow {
+  Id id = 0, compilation = 0;
+  int64_t ordinal = 0;
+  std::string label, name, kind, family, language, space, isa;
+  BlobRef source, ir, assembly;
+  int64_t compile_ns = 0, cached = 0, bytes = 0, flops = 0, spills = 0;
+  std::string error;
+  VITRINE_ROW("kernel") {
+    f("id", s.id);
+    f("compilation", s.compilation);
+    f("ordinal", s.ordinal);
+    f("label", s.label);
+    f("name", s.name);
+    f("kind", s.kind);
+    f("family", s.family);
+    f("language", s.language);
+    f("space", s.space);
+    f("isa", s.isa);
+    f("source", s.source);
+    f("ir", s.ir);
+    f("assembly", s.assembly);
+    f("compile_ns", s.compile_ns);
+    f("cached", s.cached);
+    f("bytes", s.bytes);
+    f("flops", s.flops);
+    f("spills", s.spills);
+    f("error", s.error);
+  }
+};
+
+// Lines of a kernel's text that come from one node. text: source | ir | assembly.
+struct KernelRangeRow {
+  Id id = 0, kernel = 0;
+  std::string text;
+  int64_t line = 0, end_line = 0, col = 0, end_col = 0;
+  Id node = 0;
+  VITRINE_ROW("kernel_range") {
+    f("id", s.id);
+    f("kernel", s.kernel);
+    f("text", s.text);
+    f("line", s.line);
+    f("end_line", s.end_line);
+    f("col", s.col);
+    f("end_col", s.end_col);
+    f("node", s.node);
+  }
+};
+
+// A remark of the kernel compiler about a source line. kind: passed | missed | analysis.
+struct RemarkRow {
+  Id kernel = 0;
+  int64_t line = 0, col = 0;
+  std::string pass, kind, text;
+  VITRINE_ROW("remark") {
+    f("kernel", s.kernel);
+    f("line", s.line);
+    f("col", s.col);
+    f("pass", s.pass);
+    f("kind", s.kind);
+    f("text", s.text);
+  }
+};
+
+// Memory plan. first/last: launch ordinals between which it is live; offset within its pool; reuses: buffer
+// whose place it takes. kind: input | output | temporary | parameter.
+struct BufferRow {
+  Id id = 0, compilation = 0;
+  int64_t ordinal = 0;
+  std::string name, kind, type;
+  int64_t bytes = 0, first = 0, last = 0, offset = 0;
+  Id reuses = 0, node = 0;
+  VITRINE_ROW("buffer") {
+    f("id", s.id);
+    f("compilation", s.compilation);
+    f("ordinal", s.ordinal);
+    f("name", s.name);
+    f("kind", s.kind);
+    f("type", s.type);
+    f("bytes", s.bytes);
+    f("first", s.first);
+    f("last", s.last);
+    f("offset", s.offset);
+    f("reuses", s.reuses);
+    f("node", s.node);
+  }
+};
+
+// One entry of the launch plan. kind: kernel | library | opaque | view | alloc | free; args: "buf6, buf2,
+// fc.bias".
+struct LaunchRow {
+  Id id = 0, compilation = 0;
+  int64_t ordinal = 0;
+  std::string kind, text, args;
+  Id kernel = 0;
+  int64_t bytes = 0;
+  double median_ns = 0;
+  VITRINE_ROW("launch") {
+    f("id", s.id);
+    f("compilation", s.compilation);
+    f("ordinal", s.ordinal);
+    f("kind", s.kind);
+    f("text", s.text);
+    f("args", s.args);
+    f("kernel", s.kernel);
+    f("bytes", s.bytes);
+    f("median_ns", s.median_ns);
+  }
+};
+
+// A row of the timeline. side: eager | compiled; kind: module | thread | launch. Slices are columns, sorted
+// by start: start int64 ns, duration int64 ns, name int32 (row of `name`), entity int64 (launch, node or 0),
+// depth int8, relation int64 (eager slice: the launch that replaced it), each a blob of `count` little-endian
+// values.
+struct LaneRow {
+  int64_t id = 0;
+  Id run = 0;
+  std::string side, kind, label;
+  int64_t ordinal = 0, count = 0;
+  BlobRef start, duration, name, entity, depth, relation;
+  VITRINE_ROW("lane") {
+    f("id", s.id);
+    f("run", s.run);
+    f("side", s.side);
+    f("kind", s.kind);
+    f("label", s.label);
+    f("ordinal", s.ordinal);
+    f("count", s.count);
+    f("start", s.start);
+    f("duration", s.duration);
+    f("name", s.name);
+    f("entity", s.entity);
+    f("depth", s.depth);
+    f("relation", s.relation);
+  }
+};
+
+struct NameRow {
+  int64_t id = 0;
+  std::string text, family;
+  VITRINE_ROW("name") {
+    f("id", s.id);
+    f("text", s.text);
+    f("family", s.family);
+  }
+};
+
+// Compiled against eager for one output of a run. verdict: equal | close | differs.
+struct AccuracyRow {
+  Id run = 0;
+  std::string output, type, verdict, message;
+  double max_abs = 0, max_rel = 0;
+  int64_t max_ulp = 0, mismatched = 0, count = 0;
+  VITRINE_ROW("accuracy") {
+    f("run", s.run);
+    f("output", s.output);
+    f("type", s.type);
+    f("verdict", s.verdict);
+    f("message", s.message);
+    f("max_abs", s.max_abs);
+    f("max_rel", s.max_rel);
+    f("max_ulp", s.max_ulp);
+    f("mismatched", s.mismatched);
+    f("count", s.count);
+  }
+};
+
+// One steady-state measurement, interleaved: side eager | compiled.
+struct TimingRow {
+  Id run = 0;
+  std::string side;
+  int64_t ordinal = 0, ns = 0;
+  VITRINE_ROW("timing") {
+    f("run", s.run);
+    f("side", s.side);
+    f("ordinal", s.ordinal);
+    f("ns", s.ns);
+  }
+};
+
+// What Problems and Log show. severity: error | warning | info; origin: user | vitrine | environment; detail:
+// traceback or reproducer path.
+struct MessageRow {
+  Id id = 0, run = 0;
+  int64_t time_ns = 0;
+  std::string severity, origin, text, hint, detail;
+  Id entity = 0;
+  VITRINE_ROW("message") {
+    f("id", s.id);
+    f("run", s.run);
+    f("time_ns", s.time_ns);
+    f("severity", s.severity);
+    f("origin", s.origin);
+    f("text", s.text);
+    f("hint", s.hint);
+    f("detail", s.detail);
+    f("entity", s.entity);
+  }
+};
+
+// Provenance: `derived` came from `origin`. Neighbouring stages only; a chain is the transitive closure, both
+// ways.
+struct LinkRow {
+  Id origin = 0, derived = 0;
+  VITRINE_ROW("link") {
+    f("origin", s.origin);
+    f("derived", s.derived);
+  }
+};
+
+#undef VITRINE_ROW
+
+// Every table, in the order in which they are created.
+#define VITRINE_TABLES(X)                                                                                  \
+  X(MetaRow)                                                                                               \
+  X(BlobRow)                                                                                               \
+  X(RunRow) X(FileRow) X(SpanRow) X(CodeRow) X(InstructionRow) X(FrameRow) X(SegmentRow) X(CompilationRow) \
+      X(StepRow) X(GuardRow) X(BreakRow) X(RecompilationRow) X(CallRow) X(StageRow) X(GraphRow) X(NodeRow) \
+          X(EdgeRow) X(DecisionRow) X(KernelRow) X(KernelRangeRow) X(RemarkRow) X(BufferRow) X(LaunchRow)  \
+              X(LaneRow) X(NameRow) X(AccuracyRow) X(TimingRow) X(MessageRow) X(LinkRow)
+
+}  // namespace vitrine::session

@@ -1,0 +1,173 @@
+#include "core/session/writer.h"
+
+#include <unistd.h>
+#include <zstd.h>
+
+#include <functional>
+
+#include "core/session/sql.h"
+
+namespace vitrine::session {
+
+namespace {
+constexpr size_t kCompressFrom = 256;  // shorter text gains nothing from zstd
+constexpr int kZstdLevel = 3;
+
+const char* const kIndexes[] = {
+    "CREATE INDEX IF NOT EXISTS link_origin ON link(origin)",
+    "CREATE INDEX IF NOT EXISTS link_derived ON link(derived)",
+    "CREATE INDEX IF NOT EXISTS node_graph ON node(graph)",
+    "CREATE INDEX IF NOT EXISTS edge_graph ON edge(graph)",
+    "CREATE INDEX IF NOT EXISTS step_compilation ON step(compilation)",
+    "CREATE INDEX IF NOT EXISTS instruction_code ON instruction(code)",
+    "CREATE INDEX IF NOT EXISTS range_kernel ON kernel_range(kernel)",
+    "CREATE UNIQUE INDEX IF NOT EXISTS meta_key ON meta(key)",
+    "CREATE UNIQUE INDEX IF NOT EXISTS stage_key ON stage(compilation, name)",
+};
+}  // namespace
+
+Result<std::unique_ptr<Writer>> Writer::create(const std::string& path) {
+  for (const char* suffix : {"", "-wal", "-shm"}) unlink((path + suffix).c_str());
+  std::unique_ptr<Writer> w(new Writer);
+  w->path_ = path;
+  w->pid_ = getpid();
+  if (sqlite3_open_v2(path.c_str(), &w->db_,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX,
+                      nullptr) != SQLITE_OK) {
+    return Error{"The session file cannot be written: " + std::string(sqlite3_errmsg(w->db_)),
+                 "Name another place with -o, or make the folder writable.", path};
+  }
+  for (std::string sql :
+       {std::string("PRAGMA page_size=8192"), std::string("PRAGMA journal_mode=WAL"),
+        std::string("PRAGMA synchronous=NORMAL"), "PRAGMA application_id=" + std::to_string(kApplicationId),
+        "PRAGMA user_version=" + std::to_string(kSchemaVersion)}) {
+    if (sqlite3_exec(w->db_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
+      return Error{"The session file cannot be written: " + std::string(sqlite3_errmsg(w->db_)),
+                   "Name another place with -o.", path};
+    }
+  }
+#define X(Row) w->exec(sql::create_statement<Row>().c_str());
+  VITRINE_TABLES(X)
+#undef X
+  for (const char* index : kIndexes) w->exec(index);
+  w->meta("schema_version", std::to_string(kSchemaVersion));
+  w->meta("status", "running");
+  w->commit();
+  return w;
+}
+
+Writer::~Writer() {
+  if (db_ && getpid() == pid_ && !finished_ && in_transaction_) exec("COMMIT");
+  for (auto& [key, st] : statements_) sqlite3_finalize(st);
+  if (getpid() == pid_) sqlite3_close(db_);
+}
+
+void Writer::exec(const char* sql) {
+  char* message = nullptr;
+  if (sqlite3_exec(db_, sql, nullptr, nullptr, &message) != SQLITE_OK) {
+    std::string text = message ? message : "unknown";
+    sqlite3_free(message);
+    throw InternalError("session: " + text + " in " + sql);
+  }
+}
+
+sqlite3_stmt* Writer::statement(const char* table, const std::string& text) {
+  auto it = statements_.find(table);
+  if (it != statements_.end()) return it->second;
+  sqlite3_stmt* st = nullptr;
+  if (sqlite3_prepare_v2(db_, text.c_str(), -1, &st, nullptr) != SQLITE_OK)
+    throw InternalError("session: " + std::string(sqlite3_errmsg(db_)) + " in " + text);
+  statements_.emplace(table, st);
+  return st;
+}
+
+void Writer::begin() {
+  VITRINE_CHECK(getpid() == pid_, "a forked child must not write its parent's session");
+  VITRINE_CHECK(!finished_, "session is finished");
+  if (!in_transaction_) exec("BEGIN");
+  in_transaction_ = true;
+}
+
+void Writer::run(sqlite3_stmt* st) {
+  int rc = sqlite3_step(st);
+  sqlite3_reset(st);
+  if (rc != SQLITE_DONE) throw InternalError("session: " + std::string(sqlite3_errmsg(db_)));
+}
+
+template <class Row>
+void Writer::put(const Row& row) {
+  begin();
+  sqlite3_stmt* st = nullptr;
+  auto it = statements_.find(Row::table);
+  if (it != statements_.end()) {
+    st = it->second;
+  } else {
+    std::string marks;
+    Row::each(row, [&](const char*, auto&) { marks += marks.empty() ? "?" : ",?"; });
+    st = statement(Row::table, "INSERT OR REPLACE INTO \"" + std::string(Row::table) + "\" (" +
+                                   sql::column_list<Row>() + ") VALUES (" + marks + ")");
+  }
+  int i = 0;
+  Row::each(row, [&](const char*, auto& field) { sql::bind(st, ++i, field); });
+  run(st);
+}
+
+#define X(Row) template void Writer::put<Row>(const Row&);
+VITRINE_TABLES(X)
+#undef X
+
+BlobRef Writer::blob(std::string_view content) {
+  if (content.empty()) return {};
+  std::string key(content);
+  if (auto it = blob_by_content_.find(key); it != blob_by_content_.end()) return {it->second};
+  BlobRow row;
+  row.id = ++blobs_;
+  row.raw_bytes = static_cast<int64_t>(content.size());
+  row.encoding = "raw";
+  if (content.size() >= kCompressFrom) {
+    row.data.resize(ZSTD_compressBound(content.size()));
+    size_t n = ZSTD_compress(row.data.data(), row.data.size(), content.data(), content.size(), kZstdLevel);
+    if (!ZSTD_isError(n)) {
+      row.data.resize(n);
+      row.encoding = "zstd";
+    }
+  }
+  if (row.encoding == "raw") row.data.assign(content.begin(), content.end());
+  put(row);
+  if (content.size() < 1 << 20) blob_by_content_.emplace(std::move(key), row.id);
+  return {row.id};
+}
+
+void Writer::link(Id origin, Id derived) {
+  if (origin && derived) put(LinkRow{origin, derived});
+}
+
+void Writer::meta(const std::string& key, const std::string& value) {
+  put(MetaRow{key, value});
+}
+
+int64_t Writer::name(const std::string& text, const std::string& family) {
+  auto [it, added] = name_by_text_.try_emplace(text + '\0' + family, names_ + 1);
+  if (added) put(NameRow{++names_, text, family});
+  return it->second;
+}
+
+void Writer::commit() {
+  if (in_transaction_) exec("COMMIT");
+  in_transaction_ = false;
+}
+
+void Writer::finish(const std::string& status) {
+  if (finished_) return;
+  meta("status", status);
+  commit();
+  for (auto& [key, st] : statements_) sqlite3_finalize(st);
+  statements_.clear();
+  // A reader that is following holds the WAL open; then the file stays in WAL mode and the next opening
+  // tidies up.
+  sqlite3_exec(db_, "PRAGMA wal_checkpoint(TRUNCATE)", nullptr, nullptr, nullptr);
+  sqlite3_exec(db_, "PRAGMA journal_mode=DELETE", nullptr, nullptr, nullptr);
+  finished_ = true;
+}
+
+}  // namespace vitrine::session

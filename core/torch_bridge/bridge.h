@@ -1,0 +1,82 @@
+// PyTorch without its headers: tensors by borrowed handle, its exported C interface looked up at run time,
+// offsets found and self-tested at import. The only folder that touches PyTorch's internals.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/ir/graph.h"
+
+struct _object;  // PyObject
+
+namespace vitrine::torch_bridge {
+
+using Handle = void*;  // at::Tensor*, as PyTorch's AtenTensorHandle
+
+// Facts found by init(), shown by `vitrine doctor`.
+struct Facts {
+  std::string torch_version;
+  bool ready = false;  // false: nothing may be compiled
+  std::vector<std::pair<std::string, std::string>>
+      self_tests;  // name, "ok" or what failed and what it switches off
+};
+
+// Looks everything up and tests it. Call once, with the GIL, after `import torch`. Errors: PyTorch too old or
+// changed.
+Status init();
+const Facts& facts();
+
+bool is_tensor(_object* o);         // torch.Tensor or a subclass
+bool is_plain_tensor(_object* o);   // exactly torch.Tensor or torch.nn.Parameter
+Handle handle_of(_object* tensor);  // borrowed, 2 ns; tensor must satisfy is_tensor
+_object* wrap(Handle owned);        // steals the handle; new reference, or nullptr with a Python error set
+
+// What a guard reads. Pointers are valid while the tensor lives and is not resized.
+struct View {
+  int64_t ndim = 0;
+  const int64_t* sizes = nullptr;
+  const int64_t* strides = nullptr;
+  int64_t storage_offset = 0;
+  int32_t scalar_type = 0, device_type = 0, device_index = 0;
+};
+View view(Handle t);
+void* data(Handle t);              // address of element 0, storage offset included
+uint64_t dispatch_keys(Handle t);  // raw key set
+bool requires_grad(_object* tensor);
+ir::TensorType type_of(_object* tensor);
+
+// New CPU tensor, uninitialised, outside autograd. Owned handle.
+Handle empty_strided(const ir::TensorType& type);
+// A view of `base`'s storage (as_strided without autograd). Owned handle.
+Handle as_strided(Handle base, const ir::TensorType& type);
+void release(Handle owned);
+
+// Process-wide state that changes what torch functions do; one number each so that a guard compares words.
+struct GlobalState {
+  uint64_t flags = 0;  // grad, inference, autocast cpu/cuda enabled + dtype, deterministic, anomaly,
+                       // functorch/forward-AD levels, modes ...
+  int32_t default_dtype = 0;
+  int32_t matmul_precision = 0;
+  bool operator==(const GlobalState&) const = default;
+};
+GlobalState global_state();
+// "" when capture may run; else why not ("a functorch level is active", "a foreign dispatch mode is active",
+// ...).
+std::string unsupported_state();
+
+// Runs an operator by its overload through PyTorch (the GIL must be held), as the dispatcher would: returns
+// new references. Errors: a Python exception is set and an empty optional comes back.
+struct OpCall {
+  _object* overload = nullptr;  // torch.ops.aten.xyz.overload, borrowed for the process's life
+};
+Result<OpCall> find_op(const std::string& qualified);  // "aten.add.Tensor"
+
+// PyTorch's own intra-op pool: fn(begin, end, context) over [0, n) in chunks of at least `grain`; serial
+// inside a parallel region.
+void parallel_for(int64_t n, int64_t grain, void (*fn)(int64_t, int64_t, void*), void* context);
+int num_threads();
+
+}  // namespace vitrine::torch_bridge

@@ -1,0 +1,93 @@
+// Records one segment. Every torch call of the traced program runs once, here, on storage-less tensors that
+// carry the logical device's dispatch keys, under one dispatch mode of ours that answers shapes itself
+// (operator table first, PyTorch's meta kernels for what has no row). It yields the torch-level node and its
+// ATen nodes together.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/ir/graph.h"
+
+struct _object;
+
+namespace vitrine::torch_bridge {
+
+// Why a call cannot become part of a graph. kind: a row of core/capture/break_kinds.h.
+struct Unsupported {
+  std::string kind, reason, hint;
+};
+
+class Lowering {
+ public:
+  Lowering();  // needs the GIL; nothing is installed until call()
+  ~Lowering();
+  Lowering(const Lowering&) = delete;
+
+  // A storage-less stand-in for a real tensor that enters the graph (one per real tensor; tensors that share
+  // storage share a stand-in storage, so aliasing is seen). New reference. Errors: subclass, sparse, other
+  // device, overlapping strides ...
+  Result<_object*> input(_object* tensor, ir::NodeKind kind, const std::string& source);
+  // A small tensor whose value is known and fixed (torch.tensor(3) inside the function); kept alive by the
+  // graph.
+  Result<_object*> constant(_object* tensor);
+
+  bool is_traced(_object* o) const;             // a tensor of this recording
+  ir::Ref captured_ref(_object* traced) const;  // its value in the captured graph
+
+  // Runs callable(*args, **kwargs), where traced tensors stand for tensors anywhere inside args (tuples,
+  // lists, dicts, slices). `name` is how the call is written: "torch.nn.functional.linear", "Tensor.view",
+  // "operator.add". On success: new reference to what it returned (traced tensors inside), nodes appended to
+  // both graphs. `unsupported` set: nothing was recorded and nothing happened. Python error set: the call
+  // itself raises (user's error).
+  struct Outcome {
+    _object* value = nullptr;
+    std::optional<Unsupported> unsupported;
+    bool raised = false;
+    int32_t captured_nodes = 0;  // ids of the new captured nodes are contiguous, the last ones
+  };
+  Outcome call(const std::string& name, _object* callable, _object* args_tuple, _object* kwargs_or_null,
+               const ir::Origin& origin);
+
+  // The program so far. results: traced tensors that the segment needs afterwards. Both graphs have these
+  // results, in order.
+  struct Graphs {
+    ir::GraphPtr captured, aten;
+    std::vector<_object*>
+        callables;  // by captured op node, in order: what replay() calls; owned by the replayer
+  };
+  Graphs finish(const std::vector<_object*>& results);
+
+  // Whether anything recorded writes to an input's storage, draws random numbers, ... (for the segment's
+  // transaction)
+  struct Effects {
+    bool writes_inputs = false, random = false;
+  };
+  Effects effects() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Runs a captured graph through PyTorch, node by node, under whatever autograd state is on: the path for
+// calls that need gradients, the fallback when compilation fails and the reference of a checked run. The GIL
+// must be held.
+class Replayer {
+ public:
+  explicit Replayer(Lowering::Graphs graphs);
+  ~Replayer();
+  // inputs: by order of graph->inputs(), borrowed. On success: new references by order of results. false:
+  // Python error is set.
+  bool run(const std::vector<_object*>& inputs, std::vector<_object*>& outputs) const;
+  const ir::GraphPtr& graph() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace vitrine::torch_bridge
