@@ -1,0 +1,56 @@
+"""Runs the tests: every suite, or the ones named. Each suite is a row of SUITES; exit status 1 if one failed."""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = Path(os.environ.get("VITRINE_BUILD_DIR", ROOT / "build"))
+
+
+def pytest(folder: str, *extra: str):
+    return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(ROOT / folder), *extra]
+
+
+def ctest(label: str):
+    return ["ctest", "--test-dir", str(BUILD), "-L", label, "--output-on-failure", "-j2", "--no-tests=error"]
+
+
+# name, what it proves, command
+SUITES = [
+    ("structure", "include rules, file sizes, formatting, wording", pytest("tests/tools")),
+    ("unit", "C++ parts without Python", ctest("^unit$")),
+    ("golden", "every pass and generator against its golden file", ctest("^golden$")),
+    ("python", "capture, guards, breaks, kernels, session, command line", pytest("tests/python")),
+    ("numeric", "operators and generated kernels against eager", pytest("tests/numeric")),
+    ("gui", "models, views and the window", ctest("^gui$")),
+]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("suites", nargs="*", choices=[[], *[s[0] for s in SUITES]], help="default: all")
+    wanted = parser.parse_args().suites or [s[0] for s in SUITES]
+    env = dict(os.environ, QT_QPA_PLATFORM="offscreen", PYTHONPATH=os.pathsep.join([str(BUILD / "python"), str(ROOT)]))
+    env["PATH"] = f"{BUILD / 'bin'}{os.pathsep}{env['PATH']}"
+    env.setdefault("VITRINE_CACHE_DIR", str(BUILD / "test-cache"))
+    shutil.rmtree(env["VITRINE_CACHE_DIR"], ignore_errors=True)
+    failed = []
+    for name, about, command in SUITES:
+        if name not in wanted:
+            continue
+        print(f"== {name}: {about}", flush=True)
+        start = time.monotonic()
+        if subprocess.run(command, cwd=ROOT, env=env).returncode:
+            failed.append(name)
+        print(f"== {name}: {'FAILED' if name in failed else 'passed'} in {time.monotonic() - start:.0f} s", flush=True)
+    print(f"failed suites: {', '.join(failed)}" if failed else "all suites passed", flush=True)
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
