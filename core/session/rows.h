@@ -24,6 +24,7 @@ struct BlobRef {
 };  // 0 = no text was recorded
 using Bytes = std::vector<uint8_t>;
 
+// clang-format off
 #define VITRINE_ROW(name)                    \
   static constexpr const char* table = name; \
   template <class Self, class F>             \
@@ -34,8 +35,7 @@ using Bytes = std::vector<uint8_t>;
 struct MetaRow {
   std::string key, value;
   VITRINE_ROW("meta") {
-    f("key", s.key);
-    f("value", s.value);
+    f("key", s.key); f("value", s.value);
   }
 };
 
@@ -46,10 +46,7 @@ struct BlobRow {
   int64_t raw_bytes = 0;
   Bytes data;
   VITRINE_ROW("blob") {
-    f("id", s.id);
-    f("encoding", s.encoding);
-    f("raw_bytes", s.raw_bytes);
-    f("data", s.data);
+    f("id", s.id); f("encoding", s.encoding); f("raw_bytes", s.raw_bytes); f("data", s.data);
   }
 };
 
@@ -63,17 +60,9 @@ struct RunRow {
           first_call_ns = 0;             // first_call_ns: whole first call, imports apart
   double eager_ns = 0, compiled_ns = 0;  // medians of interleaved, unprofiled runs; 0 = not measured
   VITRINE_ROW("run") {
-    f("id", s.id);
-    f("label", s.label);
-    f("entry", s.entry);
-    f("inputs", s.inputs);
-    f("device", s.device);
-    f("mode", s.mode);
-    f("status", s.status);
-    f("started_unix_ns", s.started_unix_ns);
-    f("import_ns", s.import_ns);
-    f("first_call_ns", s.first_call_ns);
-    f("eager_ns", s.eager_ns);
+    f("id", s.id); f("label", s.label); f("entry", s.entry); f("inputs", s.inputs); f("device", s.device);
+    f("mode", s.mode); f("status", s.status); f("started_unix_ns", s.started_unix_ns);
+    f("import_ns", s.import_ns); f("first_call_ns", s.first_call_ns); f("eager_ns", s.eager_ns);
     f("compiled_ns", s.compiled_ns);
   }
 };
@@ -84,11 +73,7 @@ struct FileRow {
   BlobRef text;
   int64_t user = 0;  // user: 1 = the user's own file, 0 = a library's
   VITRINE_ROW("file") {
-    f("id", s.id);
-    f("path", s.path);
-    f("sha256", s.sha256);
-    f("text", s.text);
-    f("user", s.user);
+    f("id", s.id); f("path", s.path); f("sha256", s.sha256); f("text", s.text); f("user", s.user);
   }
 };
 
@@ -97,11 +82,7 @@ struct SpanRow {
   Id id = 0, file = 0;
   int64_t line = 0, col = 0, end_line = 0, end_col = 0;
   VITRINE_ROW("span") {
-    f("id", s.id);
-    f("file", s.file);
-    f("line", s.line);
-    f("col", s.col);
-    f("end_line", s.end_line);
+    f("id", s.id); f("file", s.file); f("line", s.line); f("col", s.col); f("end_line", s.end_line);
     f("end_col", s.end_col);
   }
 };
@@ -111,10 +92,7 @@ struct CodeRow {
   std::string qualname;
   int64_t first_line = 0, last_line = 0;
   VITRINE_ROW("code") {
-    f("id", s.id);
-    f("file", s.file);
-    f("qualname", s.qualname);
-    f("first_line", s.first_line);
+    f("id", s.id); f("file", s.file); f("qualname", s.qualname); f("first_line", s.first_line);
     f("last_line", s.last_line);
   }
 };
@@ -128,14 +106,8 @@ struct InstructionRow {
   Id span = 0;
   int64_t target = -1;  // jump target pc, or -1
   VITRINE_ROW("instruction") {
-    f("id", s.id);
-    f("code", s.code);
-    f("pc", s.pc);
-    f("op", s.op);
-    f("arg", s.arg);
-    f("argrepr", s.argrepr);
-    f("span", s.span);
-    f("target", s.target);
+    f("id", s.id); f("code", s.code); f("pc", s.pc); f("op", s.op); f("arg", s.arg);
+    f("argrepr", s.argrepr); f("span", s.span); f("target", s.target);
   }
 };
 
@@ -144,11 +116,7 @@ struct FrameRow {
   Id id = 0, run = 0, code = 0;
   std::string state, reason;
   VITRINE_ROW("frame") {
-    f("id", s.id);
-    f("run", s.run);
-    f("code", s.code);
-    f("state", s.state);
-    f("reason", s.reason);
+    f("id", s.id); f("run", s.run); f("code", s.code); f("state", s.state); f("reason", s.reason);
   }
 };
 
@@ -158,11 +126,7 @@ struct SegmentRow {
   int64_t ordinal = 0, pc = 0, depth = 0;
   Id instruction = 0;
   VITRINE_ROW("segment") {
-    f("id", s.id);
-    f("frame", s.frame);
-    f("ordinal", s.ordinal);
-    f("pc", s.pc);
-    f("depth", s.depth);
+    f("id", s.id); f("frame", s.frame); f("ordinal", s.ordinal); f("pc", s.pc); f("depth", s.depth);
     f("instruction", s.instruction);
   }
 };
@@ -177,17 +141,9 @@ struct CompilationRow {
   int64_t end_pc = 0, start_ns = 0, duration_ns = 0, calls = 0;
   int64_t autograd = 0;  // 1 = replayed through PyTorch under its autograd
   VITRINE_ROW("compilation") {
-    f("id", s.id);
-    f("segment", s.segment);
-    f("ordinal", s.ordinal);
-    f("label", s.label);
-    f("status", s.status);
-    f("end", s.end);
-    f("message", s.message);
-    f("end_pc", s.end_pc);
-    f("start_ns", s.start_ns);
-    f("duration_ns", s.duration_ns);
-    f("calls", s.calls);
+    f("id", s.id); f("segment", s.segment); f("ordinal", s.ordinal); f("label", s.label);
+    f("status", s.status); f("end", s.end); f("message", s.message); f("end_pc", s.end_pc);
+    f("start_ns", s.start_ns); f("duration_ns", s.duration_ns); f("calls", s.calls);
     f("autograd", s.autograd);
   }
 };
@@ -204,15 +160,9 @@ struct StepRow {
   std::string event, text, effect;
   Id entity = 0;  // entity: the node, guard or break it made
   VITRINE_ROW("step") {
-    f("id", s.id);
-    f("compilation", s.compilation);
-    f("ordinal", s.ordinal);
-    f("instruction", s.instruction);
-    f("depth", s.depth);
-    f("event", s.event);
-    f("text", s.text);
-    f("effect", s.effect);
-    f("entity", s.entity);
+    f("id", s.id); f("compilation", s.compilation); f("ordinal", s.ordinal);
+    f("instruction", s.instruction); f("depth", s.depth); f("event", s.event); f("text", s.text);
+    f("effect", s.effect); f("entity", s.entity);
   }
 };
 
@@ -226,17 +176,9 @@ struct GuardRow {
   double cost_ns = 0;
   int64_t checks = 0, fails = 0;
   VITRINE_ROW("guard") {
-    f("id", s.id);
-    f("compilation", s.compilation);
-    f("ordinal", s.ordinal);
-    f("source", s.source);
-    f("root", s.root);
-    f("kind", s.kind);
-    f("expected", s.expected);
-    f("instruction", s.instruction);
-    f("cost_ns", s.cost_ns);
-    f("checks", s.checks);
-    f("fails", s.fails);
+    f("id", s.id); f("compilation", s.compilation); f("ordinal", s.ordinal); f("source", s.source);
+    f("root", s.root); f("kind", s.kind); f("expected", s.expected); f("instruction", s.instruction);
+    f("cost_ns", s.cost_ns); f("checks", s.checks); f("fails", s.fails);
   }
 };
 
@@ -248,17 +190,9 @@ struct BreakRow {
   double ns_per_call = 0;
   Id next_segment = 0;
   VITRINE_ROW("graph_break") {
-    f("id", s.id);
-    f("compilation", s.compilation);
-    f("instruction", s.instruction);
-    f("kind", s.kind);
-    f("expression", s.expression);
-    f("reason", s.reason);
-    f("hint", s.hint);
-    f("stack", s.stack);
-    f("calls", s.calls);
-    f("ns_per_call", s.ns_per_call);
-    f("next_segment", s.next_segment);
+    f("id", s.id); f("compilation", s.compilation); f("instruction", s.instruction); f("kind", s.kind);
+    f("expression", s.expression); f("reason", s.reason); f("hint", s.hint); f("stack", s.stack);
+    f("calls", s.calls); f("ns_per_call", s.ns_per_call); f("next_segment", s.next_segment);
   }
 };
 
@@ -267,16 +201,9 @@ struct RecompilationRow {
   int64_t call = 0;
   std::string failed, old_value, new_value, call_site, hint;
   VITRINE_ROW("recompilation") {
-    f("id", s.id);
-    f("compilation", s.compilation);
-    f("previous", s.previous);
-    f("guard", s.guard);
-    f("call", s.call);
-    f("failed", s.failed);
-    f("old_value", s.old_value);
-    f("new_value", s.new_value);
-    f("call_site", s.call_site);
-    f("hint", s.hint);
+    f("id", s.id); f("compilation", s.compilation); f("previous", s.previous); f("guard", s.guard);
+    f("call", s.call); f("failed", s.failed); f("old_value", s.old_value); f("new_value", s.new_value);
+    f("call_site", s.call_site); f("hint", s.hint);
   }
 };
 
@@ -288,13 +215,8 @@ struct CallRow {
   std::string kind;
   int64_t start_ns = 0, duration_ns = 0;
   VITRINE_ROW("call") {
-    f("id", s.id);
-    f("run", s.run);
-    f("ordinal", s.ordinal);
-    f("compilation", s.compilation);
-    f("kind", s.kind);
-    f("start_ns", s.start_ns);
-    f("duration_ns", s.duration_ns);
+    f("id", s.id); f("run", s.run); f("ordinal", s.ordinal); f("compilation", s.compilation);
+    f("kind", s.kind); f("start_ns", s.start_ns); f("duration_ns", s.duration_ns);
   }
 };
 
@@ -305,13 +227,8 @@ struct StageRow {
   std::string name, state, note;
   int64_t count = 0, start_ns = 0, duration_ns = 0;
   VITRINE_ROW("stage") {
-    f("compilation", s.compilation);
-    f("name", s.name);
-    f("state", s.state);
-    f("note", s.note);
-    f("count", s.count);
-    f("start_ns", s.start_ns);
-    f("duration_ns", s.duration_ns);
+    f("compilation", s.compilation); f("name", s.name); f("state", s.state); f("note", s.note);
+    f("count", s.count); f("start_ns", s.start_ns); f("duration_ns", s.duration_ns);
   }
 };
 
@@ -324,16 +241,9 @@ struct GraphRow {
   int64_t ordinal = 0, changed = 0, start_ns = 0, duration_ns = 0;
   BlobRef text;
   VITRINE_ROW("graph") {
-    f("id", s.id);
-    f("compilation", s.compilation);
-    f("stage", s.stage);
-    f("pass", s.pass);
-    f("sentence", s.sentence);
-    f("ordinal", s.ordinal);
-    f("changed", s.changed);
-    f("start_ns", s.start_ns);
-    f("duration_ns", s.duration_ns);
-    f("text", s.text);
+    f("id", s.id); f("compilation", s.compilation); f("stage", s.stage); f("pass", s.pass);
+    f("sentence", s.sentence); f("ordinal", s.ordinal); f("changed", s.changed); f("start_ns", s.start_ns);
+    f("duration_ns", s.duration_ns); f("text", s.text);
   }
 };
 
@@ -348,23 +258,10 @@ struct NodeRow {
   Id span = 0;
   std::string group_label;  // group_label: "K2" once fused, else ""
   VITRINE_ROW("node") {
-    f("id", s.id);
-    f("graph", s.graph);
-    f("ordinal", s.ordinal);
-    f("stable", s.stable);
-    f("name", s.name);
-    f("kind", s.kind);
-    f("op", s.op);
-    f("family", s.family);
-    f("type", s.type);
-    f("shape", s.shape);
-    f("strides", s.strides);
-    f("detail", s.detail);
-    f("module", s.module);
-    f("bytes", s.bytes);
-    f("flops", s.flops);
-    f("span", s.span);
-    f("group_label", s.group_label);
+    f("id", s.id); f("graph", s.graph); f("ordinal", s.ordinal); f("stable", s.stable); f("name", s.name);
+    f("kind", s.kind); f("op", s.op); f("family", s.family); f("type", s.type); f("shape", s.shape);
+    f("strides", s.strides); f("detail", s.detail); f("module", s.module); f("bytes", s.bytes);
+    f("flops", s.flops); f("span", s.span); f("group_label", s.group_label);
   }
 };
 
@@ -372,11 +269,7 @@ struct EdgeRow {
   Id graph = 0, src = 0, dst = 0;
   int64_t slot = 0, bytes = 0;
   VITRINE_ROW("edge") {
-    f("graph", s.graph);
-    f("src", s.src);
-    f("dst", s.dst);
-    f("slot", s.slot);
-    f("bytes", s.bytes);
+    f("graph", s.graph); f("src", s.src); f("dst", s.dst); f("slot", s.slot); f("bytes", s.bytes);
   }
 };
 
@@ -391,18 +284,9 @@ struct DecisionRow {
   double est_ns = 0;
   Id kernel = 0;
   VITRINE_ROW("fusion_decision") {
-    f("id", s.id);
-    f("compilation", s.compilation);
-    f("ordinal", s.ordinal);
-    f("a", s.a);
-    f("b", s.b);
-    f("kind", s.kind);
-    f("verdict", s.verdict);
-    f("reason", s.reason);
-    f("bytes_saved", s.bytes_saved);
-    f("launches_saved", s.launches_saved);
-    f("est_ns", s.est_ns);
-    f("kernel", s.kernel);
+    f("id", s.id); f("compilation", s.compilation); f("ordinal", s.ordinal); f("a", s.a); f("b", s.b);
+    f("kind", s.kind); f("verdict", s.verdict); f("reason", s.reason); f("bytes_saved", s.bytes_saved);
+    f("launches_saved", s.launches_saved); f("est_ns", s.est_ns); f("kernel", s.kernel);
   }
 };
 
@@ -416,25 +300,11 @@ struct KernelRow {
   int64_t compile_ns = 0, cached = 0, bytes = 0, flops = 0, spills = 0;
   std::string error;
   VITRINE_ROW("kernel") {
-    f("id", s.id);
-    f("compilation", s.compilation);
-    f("ordinal", s.ordinal);
-    f("label", s.label);
-    f("name", s.name);
-    f("kind", s.kind);
-    f("family", s.family);
-    f("language", s.language);
-    f("space", s.space);
-    f("isa", s.isa);
-    f("source", s.source);
-    f("ir", s.ir);
-    f("assembly", s.assembly);
-    f("compile_ns", s.compile_ns);
-    f("cached", s.cached);
-    f("bytes", s.bytes);
-    f("flops", s.flops);
-    f("spills", s.spills);
-    f("error", s.error);
+    f("id", s.id); f("compilation", s.compilation); f("ordinal", s.ordinal); f("label", s.label);
+    f("name", s.name); f("kind", s.kind); f("family", s.family); f("language", s.language);
+    f("space", s.space); f("isa", s.isa); f("source", s.source); f("ir", s.ir); f("assembly", s.assembly);
+    f("compile_ns", s.compile_ns); f("cached", s.cached); f("bytes", s.bytes); f("flops", s.flops);
+    f("spills", s.spills); f("error", s.error);
   }
 };
 
@@ -445,14 +315,8 @@ struct KernelRangeRow {
   int64_t line = 0, end_line = 0, col = 0, end_col = 0;
   Id node = 0;
   VITRINE_ROW("kernel_range") {
-    f("id", s.id);
-    f("kernel", s.kernel);
-    f("text", s.text);
-    f("line", s.line);
-    f("end_line", s.end_line);
-    f("col", s.col);
-    f("end_col", s.end_col);
-    f("node", s.node);
+    f("id", s.id); f("kernel", s.kernel); f("text", s.text); f("line", s.line); f("end_line", s.end_line);
+    f("col", s.col); f("end_col", s.end_col); f("node", s.node);
   }
 };
 
@@ -462,11 +326,7 @@ struct RemarkRow {
   int64_t line = 0, col = 0;
   std::string pass, kind, text;
   VITRINE_ROW("remark") {
-    f("kernel", s.kernel);
-    f("line", s.line);
-    f("col", s.col);
-    f("pass", s.pass);
-    f("kind", s.kind);
+    f("kernel", s.kernel); f("line", s.line); f("col", s.col); f("pass", s.pass); f("kind", s.kind);
     f("text", s.text);
   }
 };
@@ -480,18 +340,9 @@ struct BufferRow {
   int64_t bytes = 0, first = 0, last = 0, offset = 0;
   Id reuses = 0, node = 0;
   VITRINE_ROW("buffer") {
-    f("id", s.id);
-    f("compilation", s.compilation);
-    f("ordinal", s.ordinal);
-    f("name", s.name);
-    f("kind", s.kind);
-    f("type", s.type);
-    f("bytes", s.bytes);
-    f("first", s.first);
-    f("last", s.last);
-    f("offset", s.offset);
-    f("reuses", s.reuses);
-    f("node", s.node);
+    f("id", s.id); f("compilation", s.compilation); f("ordinal", s.ordinal); f("name", s.name);
+    f("kind", s.kind); f("type", s.type); f("bytes", s.bytes); f("first", s.first); f("last", s.last);
+    f("offset", s.offset); f("reuses", s.reuses); f("node", s.node);
   }
 };
 
@@ -505,14 +356,8 @@ struct LaunchRow {
   int64_t bytes = 0;
   double median_ns = 0;
   VITRINE_ROW("launch") {
-    f("id", s.id);
-    f("compilation", s.compilation);
-    f("ordinal", s.ordinal);
-    f("kind", s.kind);
-    f("text", s.text);
-    f("args", s.args);
-    f("kernel", s.kernel);
-    f("bytes", s.bytes);
+    f("id", s.id); f("compilation", s.compilation); f("ordinal", s.ordinal); f("kind", s.kind);
+    f("text", s.text); f("args", s.args); f("kernel", s.kernel); f("bytes", s.bytes);
     f("median_ns", s.median_ns);
   }
 };
@@ -528,19 +373,9 @@ struct LaneRow {
   int64_t ordinal = 0, count = 0;
   BlobRef start, duration, name, entity, depth, relation;
   VITRINE_ROW("lane") {
-    f("id", s.id);
-    f("run", s.run);
-    f("side", s.side);
-    f("kind", s.kind);
-    f("label", s.label);
-    f("ordinal", s.ordinal);
-    f("count", s.count);
-    f("start", s.start);
-    f("duration", s.duration);
-    f("name", s.name);
-    f("entity", s.entity);
-    f("depth", s.depth);
-    f("relation", s.relation);
+    f("id", s.id); f("run", s.run); f("side", s.side); f("kind", s.kind); f("label", s.label);
+    f("ordinal", s.ordinal); f("count", s.count); f("start", s.start); f("duration", s.duration);
+    f("name", s.name); f("entity", s.entity); f("depth", s.depth); f("relation", s.relation);
   }
 };
 
@@ -548,9 +383,7 @@ struct NameRow {
   int64_t id = 0;
   std::string text, family;
   VITRINE_ROW("name") {
-    f("id", s.id);
-    f("text", s.text);
-    f("family", s.family);
+    f("id", s.id); f("text", s.text); f("family", s.family);
   }
 };
 
@@ -561,16 +394,9 @@ struct AccuracyRow {
   double max_abs = 0, max_rel = 0;
   int64_t max_ulp = 0, mismatched = 0, count = 0;
   VITRINE_ROW("accuracy") {
-    f("run", s.run);
-    f("output", s.output);
-    f("type", s.type);
-    f("verdict", s.verdict);
-    f("message", s.message);
-    f("max_abs", s.max_abs);
-    f("max_rel", s.max_rel);
-    f("max_ulp", s.max_ulp);
-    f("mismatched", s.mismatched);
-    f("count", s.count);
+    f("run", s.run); f("output", s.output); f("type", s.type); f("verdict", s.verdict);
+    f("message", s.message); f("max_abs", s.max_abs); f("max_rel", s.max_rel); f("max_ulp", s.max_ulp);
+    f("mismatched", s.mismatched); f("count", s.count);
   }
 };
 
@@ -580,10 +406,7 @@ struct TimingRow {
   std::string side;
   int64_t ordinal = 0, ns = 0;
   VITRINE_ROW("timing") {
-    f("run", s.run);
-    f("side", s.side);
-    f("ordinal", s.ordinal);
-    f("ns", s.ns);
+    f("run", s.run); f("side", s.side); f("ordinal", s.ordinal); f("ns", s.ns);
   }
 };
 
@@ -595,14 +418,8 @@ struct MessageRow {
   std::string severity, origin, text, hint, detail;
   Id entity = 0;
   VITRINE_ROW("message") {
-    f("id", s.id);
-    f("run", s.run);
-    f("time_ns", s.time_ns);
-    f("severity", s.severity);
-    f("origin", s.origin);
-    f("text", s.text);
-    f("hint", s.hint);
-    f("detail", s.detail);
+    f("id", s.id); f("run", s.run); f("time_ns", s.time_ns); f("severity", s.severity);
+    f("origin", s.origin); f("text", s.text); f("hint", s.hint); f("detail", s.detail);
     f("entity", s.entity);
   }
 };
@@ -612,20 +429,23 @@ struct MessageRow {
 struct LinkRow {
   Id origin = 0, derived = 0;
   VITRINE_ROW("link") {
-    f("origin", s.origin);
-    f("derived", s.derived);
+    f("origin", s.origin); f("derived", s.derived);
   }
 };
 
 #undef VITRINE_ROW
+// clang-format on
 
 // Every table, in the order in which they are created.
-#define VITRINE_TABLES(X)                                                                                  \
-  X(MetaRow)                                                                                               \
-  X(BlobRow)                                                                                               \
-  X(RunRow) X(FileRow) X(SpanRow) X(CodeRow) X(InstructionRow) X(FrameRow) X(SegmentRow) X(CompilationRow) \
-      X(StepRow) X(GuardRow) X(BreakRow) X(RecompilationRow) X(CallRow) X(StageRow) X(GraphRow) X(NodeRow) \
-          X(EdgeRow) X(DecisionRow) X(KernelRow) X(KernelRangeRow) X(RemarkRow) X(BufferRow) X(LaunchRow)  \
-              X(LaneRow) X(NameRow) X(AccuracyRow) X(TimingRow) X(MessageRow) X(LinkRow)
+#define VITRINE_TABLES(X)                                                                                 \
+  X(MetaRow)                                                                                              \
+  X(BlobRow)                                                                                              \
+  X(RunRow)                                                                                               \
+  X(FileRow)                                                                                              \
+  X(SpanRow)                                                                                              \
+  X(CodeRow) X(InstructionRow) X(FrameRow) X(SegmentRow) X(CompilationRow) X(StepRow) X(GuardRow)         \
+      X(BreakRow) X(RecompilationRow) X(CallRow) X(StageRow) X(GraphRow) X(NodeRow) X(EdgeRow)            \
+          X(DecisionRow) X(KernelRow) X(KernelRangeRow) X(RemarkRow) X(BufferRow) X(LaunchRow) X(LaneRow) \
+              X(NameRow) X(AccuracyRow) X(TimingRow) X(MessageRow) X(LinkRow)
 
 }  // namespace vitrine::session
