@@ -437,15 +437,13 @@ struct LinkRow {
 // clang-format on
 
 // Every table, in the order in which they are created.
-#define VITRINE_TABLES(X)                                                                                 \
-  X(MetaRow)                                                                                              \
-  X(BlobRow)                                                                                              \
-  X(RunRow)                                                                                               \
-  X(FileRow)                                                                                              \
-  X(SpanRow)                                                                                              \
-  X(CodeRow) X(InstructionRow) X(FrameRow) X(SegmentRow) X(CompilationRow) X(StepRow) X(GuardRow)         \
-      X(BreakRow) X(RecompilationRow) X(CallRow) X(StageRow) X(GraphRow) X(NodeRow) X(EdgeRow)            \
-          X(DecisionRow) X(KernelRow) X(KernelRangeRow) X(RemarkRow) X(BufferRow) X(LaunchRow) X(LaneRow) \
-              X(NameRow) X(AccuracyRow) X(TimingRow) X(MessageRow) X(LinkRow)
+// clang-format off
+#define VITRINE_TABLES(X) \
+  X(MetaRow) X(BlobRow) X(RunRow) X(FileRow) X(SpanRow) X(CodeRow) X(InstructionRow) X(FrameRow) \
+  X(SegmentRow) X(CompilationRow) X(StepRow) X(GuardRow) X(BreakRow) X(RecompilationRow) X(CallRow) \
+  X(StageRow) X(GraphRow) X(NodeRow) X(EdgeRow) X(DecisionRow) X(KernelRow) X(KernelRangeRow) \
+  X(RemarkRow) X(BufferRow) X(LaunchRow) X(LaneRow) X(NameRow) X(AccuracyRow) X(TimingRow) \
+  X(MessageRow) X(LinkRow)
+// clang-format on
 
 }  // namespace vitrine::session
