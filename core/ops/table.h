@@ -1,5 +1,20 @@
 // The operator table: one row an operator overload. A newcomer finds an operator's whole truth in its row.
 // Rows live in core/ops/<family>.cpp; an operator without a row runs through PyTorch as an opaque node.
+//
+// `body` of a pointwise row is an expression in a small language, which code generation reads:
+//  - a, b, c, ...: the arguments by schema position (tensor elements and numbers alike); keyword-only
+//    arguments by their name (alpha, value). Tensors broadcast; a number stands for itself.
+//  - Evaluated in ops::compute_dtype(): every identifier is converted to it first (float16 and bfloat16
+//    compute in f32), the result is converted to the output's type at the end. Conversions are PyTorch's:
+//    to bool by != 0, float to integer by truncation.
+//  - + - * / and unary - as in C (/ only ever in a floating type); comparisons == != < <= > >= give bool;
+//    & | ^ ~ on integers and bool; literals 2, 0.5; pi constants are written out. Precedence as in C, but
+//    & ^ | bind tighter than comparisons (write parentheses anyway).
+//  - functions: exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh erf
+//    abs floor ceil trunc round (half to even) sign pow(x,y) fmod(x,y) atan2(y,x), min(x,y) and max(x,y)
+//    (either operand NaN gives NaN), isnan(x) isinf(x), where(condition, x, y), sigmoid(x) = 1/(1+exp(-x)).
+//  - comparisons with NaN are false but !=, as in C: where(a < 0, 0, a) keeps NaN.
+// The body of a reduction row is its name: sum, prod, amax, amin, any, all, argmax, argmin, cumsum.
 #pragma once
 
 #include <functional>
@@ -23,7 +38,8 @@ struct ShapeArg {
   std::vector<ShapeArg> list;  // list of tensors
 };
 struct ShapeCall {
-  std::vector<ShapeArg> args;  // in schema order, defaults filled in
+  std::vector<ShapeArg> args;                // in schema order (keyword-only ones last), defaults filled in
+  ir::DType default_dtype = ir::DType::f32;  // torch.get_default_dtype(): what an integer becomes in sqrt
 };
 // Types (with exact strides and offsets, as PyTorch's CPU kernels give them) of the outputs. Error: the call
 // is one that the rule does not cover; PyTorch's meta kernel is asked instead. A rule never guesses.
@@ -34,11 +50,13 @@ enum class Lower : uint8_t { pointwise, reduction, view, library, opaque, decomp
 
 struct OpRow {
   std::string_view name;  // "aten.add.Tensor"
+  // The schema's parameters with defaults: "self, other, *, alpha=1". A '!' after a name marks an argument
+  // that the operator writes: "self!, other". A list of numbers is written as in the graph's text: dim=[1].
+  std::string_view params;
   Family family;
   Lower lower;
-  ShapeRule shape;  // nullptr: PyTorch's meta kernel
-  std::string_view
-      body;  // pointwise: expression over a, b, c ("a + b * alpha"); reduction: its name; else ""
+  ShapeRule shape;            // nullptr: PyTorch's meta kernel
+  std::string_view body;      // pointwise: expression, see above; reduction: its name; else ""
   std::string_view gradient;  // "later" until autodiff exists, or nondifferentiable("why")
   std::string_view doc;       // one line
 };

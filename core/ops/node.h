@@ -1,0 +1,40 @@
+// What a node of a graph means by the operator table: its arguments in schema order, what it writes, whether
+// it may return a view, the type in which it computes. An operator without a row gets the safe answer.
+#pragma once
+
+#include "core/ir/graph.h"
+#include "core/ops/table.h"
+
+namespace vitrine::ops {
+
+struct Param {
+  std::string name;
+  ir::Arg fallback;  // default value
+  bool required = true, keyword_only = false, written = false;
+};
+const std::vector<Param>& params(const OpRow& row);
+
+// The node's arguments in schema order (keyword-only ones last), defaults filled in: what `body` and
+// ShapeCall go by. Errors: too many arguments, an unknown keyword, a missing one.
+Result<std::vector<ir::Arg>> bind(const OpRow& row, const ir::Node& node);
+
+// Runs the row's shape rule on bound arguments. Error: no rule, or the rule does not cover the call.
+using TypeOf = std::function<const ir::TensorType&(ir::Ref)>;
+Result<std::vector<ir::TensorType>> infer(const OpRow& row, const std::vector<ir::Arg>& args,
+                                          const TypeOf& type_of);
+
+// The type in which a pointwise body is evaluated: the output's (a bool output: what the operands promote
+// to), f32 for f16 and bf16.
+ir::DType compute_dtype(const OpRow& row, const std::vector<ir::Arg>& args, const TypeOf& type_of,
+                        ir::DType output);
+
+// Values whose storage the node writes. An operator that is unknown may write every tensor it gets.
+std::vector<ir::Ref> written(const ir::Node& node);
+// A barrier for fusion: written() is not empty.
+bool writes(const ir::Node& node);
+// Whether an output may share storage with an argument (views; unknown operators).
+bool may_alias(const ir::Node& node);
+// Draws random numbers: neither merged nor dropped nor reordered among its like.
+bool is_random(const ir::Node& node);
+
+}  // namespace vitrine::ops
