@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 struct _object;
@@ -57,6 +58,7 @@ class SourcePool {
 
  private:
   std::vector<std::unique_ptr<Source>> all_;
+  std::unordered_map<std::string, std::vector<Source*>> by_path_;
 };
 
 }  // namespace vitrine::capture

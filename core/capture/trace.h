@@ -19,15 +19,24 @@ namespace vitrine::capture {
 // One condition under which a trace may be used again. `object` is owned by the trace (strong or weak as the
 // kind says).
 enum class GuardKind : uint8_t {
-  TensorMatch,   // exact type, dtype, device, sizes, strides, requires_grad, dispatch keys of the tensor seen
-                 // at capture
-  ConstEquals,   // same type and equal (ints, floats bit by bit, str, bytes, None, bool, tuples of these,
-                 // torch.dtype/device/Size)
-  Identity,      // is `object` (kept alive)
-  TypeIs,        // type(value) is `object`
-  Length,        // len(value) == number
-  DictKeys,      // list(value) == `object` (tuple of constant keys, in order)
+  TensorMatch,  // exact type, dtype, device, sizes, strides, requires_grad, dispatch keys of the tensor seen
+                // at capture
+  ConstEquals,  // same type and equal (ints, floats bit by bit, str, bytes, None, bool, tuples of these,
+                // torch.dtype/device/Size)
+  Identity,     // is `object` (kept alive)
+  TypeIs,       // type(value) is `object`
+  Length,       // len(value) == number
+  DictKeys,  // list(value) == `object` (tuple of keys, in order): each key the same object, or as ConstEquals
+  DictContains,  // key `object` is in the dict (number 1) or is not (0); the dict's own lookup, no
+                 // __missing__
+  SetEquals,     // same type, and equal to `object` (a frozenset made at capture)
   HasAttr,       // `name` found on the object itself or its type, or absent: number = 1 or 0
+  InstanceHas,   // `name` is a key of the object's own __dict__ (number 1) or is not (0; also: it has no
+                 // __dict__)
+  TypeVersion,   // value is a class whose tp_version_tag is still `number` (valid): no attribute of it or of
+                // its bases was changed since capture. `object` is the class
+  NotInGlobals,  // `name` is not in the globals of the function `source` (nullptr: of the frame's function),
+                 // so that the builtin is found
   FunctionCode,  // value.__code__ is `object`
   NoHooks,       // an nn.Module without forward/backward hooks, instance or global
   IterPosition,  // a list/tuple/range iterator on the stack: same sequence object's position == number
@@ -88,8 +97,10 @@ struct Effect {
     DictReplace,
     SetReplace,
     SetCell,
-    SetGlobal,
-    AdvanceIterator
+    SetGlobal,        // name in the globals of the function `target` (Null: of the frame's function)
+    AdvanceIterator,  // target: next() is called value.index times
+    Call,  // `value` is made (a Call recipe) and dropped: object.__setattr__(x, "n", v) past a custom
+           // setter, torch._C._set_grad_enabled(False)
   };
   Kind kind;
   Recipe target, key, value;
