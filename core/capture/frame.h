@@ -2,6 +2,7 @@
 // else knows _PyInterpreterFrame. Instruction positions are byte offsets as `dis` prints them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 struct _object;
@@ -30,8 +31,47 @@ class Frame {
   void set_pc(int pc);
   _PyInterpreterFrame* raw() const { return f_; }
 
+  // While the instruction whose opcode stands at `at` runs: what tracebacks and sys._getframe() show.
+  void set_running(int at);
+  // `count` entries of the stack from `index` on, in place. Callees may use the entry before them as scratch.
+  _object* const* stack_span(int index) const;
+  // At its very beginning, run by a thread (not a generator that resumes).
+  bool is_fresh() const;
+
  private:
   _PyInterpreterFrame* f_;
 };
+
+// Makes a frame the thread's current one while C++ runs it, as CPython's evaluation loop does at its start.
+// leave() undoes it; the destructor does too.
+class FrameLink {
+ public:
+  FrameLink(_ts* thread, Frame frame);
+  ~FrameLink() { leave(); }
+  FrameLink(const FrameLink&) = delete;
+  FrameLink& operator=(const FrameLink&) = delete;
+  // False: the recursion limit is reached, a Python error is set and nothing may run.
+  bool entered() const { return entered_; }
+  // sys.settrace() or sys.setprofile() was switched on meanwhile.
+  bool tracing() const;
+  void leave();
+
+ private:
+  _ts* thread_;
+  bool linked_ = true, entered_ = false;
+  alignas(8) std::byte cframe_[32];
+};
+
+// True when tracing or profiling is on in this thread: frames then belong to CPython's own loop.
+bool thread_is_traced(_ts* thread);
+
+// Signals, pending calls, a wish of another thread for the interpreter lock.
+bool interrupt_requested(_ts* thread);
+enum class Interrupt : uint8_t { Handled, Raised, NeedsCPython };
+Interrupt handle_interrupt(_ts* thread);
+
+// CPython runs the rest of an unlinked frame: from pc(), or (`raise`) unwinding the error that is set from
+// the instruction given to set_running(). New reference, or nullptr with a Python error set.
+_object* continue_in_cpython(_ts* thread, Frame frame, bool raise);
 
 }  // namespace vitrine::capture

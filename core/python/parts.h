@@ -1,0 +1,19 @@
+// The parts of the extension module vitrine._engine: each adds its functions and types to it. One row a part.
+#pragma once
+
+#include <array>
+
+struct _object;
+
+namespace vitrine::python {
+
+// Adds to `module`; on failure a Python error is set.
+using AddPart = void (*)(_object* module);
+
+void add_frames(_object* module);  // engine_frames.cpp: bytecode and the frame loop, for tests
+
+inline constexpr std::array kParts = {
+    AddPart{add_frames},
+};
+
+}  // namespace vitrine::python
