@@ -1,0 +1,42 @@
+// What the frame loop (driver.h) asks at each candidate position of a frame: is there compiled code from
+// here? Implemented over segments, guards and traces; the loop knows nothing of these.
+#pragma once
+
+#include <cstdint>
+
+struct _object;
+
+namespace vitrine::capture {
+
+class Frame;
+
+struct Outcome {
+  enum class Kind : uint8_t {
+    Ran,  // frame committed: locals, stack and pc are those after the segment. The instruction at pc must
+          // now run for real; then the loop asks again. pc may be unchanged (an empty segment).
+    Returned,  // `value`: what the frame returns
+    Raised,    // a Python error is set: raise it at pc; the frame is as CPython would have it there
+    None,      // nothing here, frame untouched: run on concretely
+  };
+  Kind kind = Kind::None;
+  bool eager_rest = false;   // None: nothing more to find in this call of the frame; CPython takes over
+  _object* value = nullptr;  // Returned: a new reference
+
+  static Outcome ran() { return {Kind::Ran}; }
+  static Outcome returned(_object* value) { return {Kind::Returned, false, value}; }
+  static Outcome raised() { return {Kind::Raised}; }
+  static Outcome none() { return {Kind::None}; }
+  static Outcome eager() { return {Kind::None, true}; }
+};
+
+class SegmentStore {
+ public:
+  virtual ~SegmentStore() = default;
+  // Called with the GIL, the frame linked as the thread's current one, and capture paused in this thread.
+  // pc() is the start of an instruction; the value stack is as CPython has it there. May run and compile
+  // anything; must leave the frame as it was unless it returns Ran. An InternalError it throws means that the
+  // frame is untouched: eager runs it on.
+  virtual Outcome at(Frame& frame) = 0;
+};
+
+}  // namespace vitrine::capture
