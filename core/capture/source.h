@@ -30,6 +30,8 @@ enum class SourceKind : uint8_t {
   BoundSelf,     // base: method; its __self__
   BoundFunc,     // base: method; its __func__
   DictKey,       // base: dict; index: key in insertion order                  list(base)[0]
+  IterRest,      // base: list, tuple, range or dict iterator; list of what it has left, from its __reduce__
+                 // (which does not advance it)
   Constant,      // an object fixed at capture (a class, a module imported inside); needs no guard by itself
 };
 

@@ -26,6 +26,7 @@ enum class GuardKind : uint8_t {
   Identity,     // is `object` (kept alive)
   TypeIs,       // type(value) is `object`
   Length,       // len(value) == number
+  LengthAtLeast,  // len(value) >= number
   DictKeys,  // list(value) == `object` (tuple of keys, in order): each key the same object, or as ConstEquals
   DictContains,  // key `object` is in the dict (number 1) or is not (0); the dict's own lookup, no
                  // __missing__
@@ -34,7 +35,7 @@ enum class GuardKind : uint8_t {
   InstanceHas,   // `name` is a key of the object's own __dict__ (number 1) or is not (0; also: it has no
                  // __dict__)
   TypeVersion,   // value is a class whose tp_version_tag is still `number` (valid): no attribute of it or of
-                // its bases was changed since capture. `object` is the class
+                 // its bases was changed since capture. `object` is the class
   NotInGlobals,  // `name` is not in the globals of the function `source` (nullptr: of the frame's function),
                  // so that the builtin is found
   FunctionCode,  // value.__code__ is `object`
