@@ -1,0 +1,66 @@
+#include "app/cli/json_rows.h"
+#include "app/cli/show_parts.h"
+#include "app/cli/text_table.h"
+
+namespace vitrine::cli {
+
+using namespace session;
+
+namespace {
+
+// The snapshots of a stage to print: all with --passes, else the last of each compilation.
+std::vector<GraphRow> snapshots(const Reader& s, const ShowOptions& options, std::string_view stage) {
+  Names names(s);
+  std::vector<GraphRow> out;
+  for (GraphRow& graph : s.all<GraphRow>("ORDER BY compilation, ordinal")) {
+    if (graph.stage != stage || !names.shown(graph.compilation, options)) continue;
+    if (!options.passes && !out.empty() && out.back().compilation == graph.compilation) out.pop_back();
+    out.push_back(std::move(graph));
+  }
+  return out;
+}
+
+std::string why_none(const Reader& s, std::string_view stage) {
+  for (const StageRow& row : s.all<StageRow>()) {
+    if (row.name == stage && !row.note.empty()) return row.note;
+  }
+  return s.all<CompilationRow>().empty() ? "nothing was compiled" : "this run did not reach the stage";
+}
+
+}  // namespace
+
+std::string show_graph(const Reader& s, const ShowOptions& options, std::string_view stage) {
+  auto graphs = snapshots(s, options, stage);
+  Names names(s);
+  if (options.json) {
+    auto all = nlohmann::ordered_json::array();
+    for (const GraphRow& graph : graphs) {
+      auto json = json_row(s, graph);
+      json["nodes"] = json_rows(s, s.rows<NodeRow>("graph = ?1", {graph.id}, "ORDER BY ordinal"));
+      json["edges"] = json_rows(s, s.rows<EdgeRow>("graph = ?1", {graph.id}));
+      all.push_back(std::move(json));
+    }
+    return json_text(all);
+  }
+  std::string out;
+  for (const GraphRow& graph : graphs) {
+    out += "# " + names.compilation(graph.compilation) + (graph.pass.empty() ? "" : ", after " + graph.pass) +
+           (graph.sentence.empty() ? "" : ": " + graph.sentence) + "\n" + s.text(graph.text) + "\n";
+  }
+  return out.empty() ? nothing(std::string(stage) + " graph", why_none(s, stage)) : out;
+}
+
+std::string show_decisions(const Reader& s, const ShowOptions& options, std::string_view) {
+  auto decisions = s.all<DecisionRow>("ORDER BY compilation, ordinal");
+  Names names(s);
+  std::erase_if(decisions, [&](const auto& d) { return !names.shown(d.compilation, options); });
+  if (options.json) return json_text(json_rows(s, decisions));
+  TextTable table({"pair", "kind", "verdict", "kernel", ">saves", "reason"});
+  for (const DecisionRow& d : decisions) {
+    table.row({s.row<NodeRow>(d.a).name + " → " + s.row<NodeRow>(d.b).name, d.kind, d.verdict,
+               d.kernel ? s.row<KernelRow>(d.kernel).label : "", bytes(d.bytes_saved), d.reason});
+  }
+  return table.empty() ? nothing("fusion decisions", why_none(s, "fused")) : table.text();
+}
+
+}  // namespace vitrine::cli

@@ -1,0 +1,74 @@
+#include "app/cli/json_rows.h"
+#include "app/cli/show_parts.h"
+#include "app/cli/text_table.h"
+
+namespace vitrine::cli {
+
+using namespace session;
+
+namespace {
+template <class Row>
+std::vector<Row> of_compilation(const Reader& s, const ShowOptions& options) {
+  Names names(s);
+  auto rows = s.all<Row>("ORDER BY compilation, ordinal");
+  std::erase_if(rows, [&](const Row& r) { return !names.shown(r.compilation, options); });
+  return rows;
+}
+}  // namespace
+
+std::string show_kernel_text(const Reader& s, const ShowOptions& options, std::string_view stage) {
+  auto kernels = of_compilation<KernelRow>(s, options);
+  if (options.json) return json_text(json_rows(s, kernels));
+  std::string out;
+  TextTable table({"kernel", "name", "kind", "space", ">bytes", ">compile", "from"});
+  for (const KernelRow& k : kernels) {
+    table.row({k.label, k.name, k.kind, k.space, bytes(k.bytes),
+               nanoseconds(static_cast<double>(k.compile_ns)),
+               k.kind != "generated" ? "PyTorch"
+               : k.cached            ? "cache"
+                                     : "compiled"});
+    std::string text = s.text(stage == "ir" ? k.ir : stage == "assembly" ? k.assembly : k.source);
+    if (!text.empty())
+      out += "\n" +
+             std::string(stage == "assembly" ? "# "
+                         : stage == "ir"     ? "; "
+                                             : "// ") +
+             k.label + " " + k.name + "\n" + text;
+  }
+  return table.empty() ? nothing("kernels", "nothing was compiled") : table.text() + out;
+}
+
+std::string show_remarks(const Reader& s, const ShowOptions& options, std::string_view) {
+  auto remarks = s.all<RemarkRow>("ORDER BY kernel, line");
+  if (options.json) return json_text(json_rows(s, remarks));
+  TextTable table({"kernel", ">line", "kind", "remark"});
+  for (const RemarkRow& r : remarks)
+    table.row({s.row<KernelRow>(r.kernel).label, std::to_string(r.line), r.kind, r.text});
+  return table.empty() ? nothing("remarks", "no generated kernel was compiled in this run") : table.text();
+}
+
+std::string show_memory(const Reader& s, const ShowOptions& options, std::string_view) {
+  auto buffers = of_compilation<BufferRow>(s, options);
+  if (options.json) return json_text(json_rows(s, buffers));
+  TextTable table({"buffer", "kind", "type", ">bytes", ">first", ">last", ">offset", "reuses"});
+  for (const BufferRow& b : buffers) {
+    table.row({b.name, b.kind, b.type, bytes(b.bytes), std::to_string(b.first), std::to_string(b.last),
+               b.offset < 0 ? "–" : std::to_string(b.offset),
+               b.reuses ? s.row<BufferRow>(b.reuses).name : ""});
+  }
+  return table.empty() ? nothing("buffers", "nothing was compiled") : table.text();
+}
+
+std::string show_launch(const Reader& s, const ShowOptions& options, std::string_view) {
+  auto launches = of_compilation<LaunchRow>(s, options);
+  if (options.json) return json_text(json_rows(s, launches));
+  Names names(s);
+  TextTable table({"compilation", ">#", "kind", "launch", "arguments", ">bytes", ">median"});
+  for (const LaunchRow& l : launches) {
+    table.row({names.compilation(l.compilation), std::to_string(l.ordinal), l.kind, l.text, l.args,
+               bytes(l.bytes), nanoseconds(l.median_ns)});
+  }
+  return table.empty() ? nothing("launch plan", "nothing was compiled") : table.text();
+}
+
+}  // namespace vitrine::cli

@@ -1,0 +1,48 @@
+// The printers behind show_table(), one a row; each gives text, or JSON rows when the options ask for it.
+#pragma once
+
+#include "app/cli/show.h"
+
+namespace vitrine::cli {
+
+#define VITRINE_SHOW(name) \
+  std::string name(const session::Reader& s, const ShowOptions& options, std::string_view stage)
+
+VITRINE_SHOW(show_source);          // show_source.cpp
+VITRINE_SHOW(show_bytecode);        // show_source.cpp
+VITRINE_SHOW(show_steps);           // show_source.cpp
+VITRINE_SHOW(show_graph);           // show_graph.cpp
+VITRINE_SHOW(show_decisions);       // show_graph.cpp
+VITRINE_SHOW(show_kernel_text);     // show_kernels.cpp
+VITRINE_SHOW(show_remarks);         // show_kernels.cpp
+VITRINE_SHOW(show_memory);          // show_kernels.cpp
+VITRINE_SHOW(show_launch);          // show_kernels.cpp
+VITRINE_SHOW(show_timeline);        // show_run.cpp
+VITRINE_SHOW(show_accuracy);        // show_run.cpp
+VITRINE_SHOW(show_runs);            // show_run.cpp
+VITRINE_SHOW(show_calls);           // show_run.cpp
+VITRINE_SHOW(show_stages);          // show_run.cpp
+VITRINE_SHOW(show_messages);        // show_problems.cpp
+VITRINE_SHOW(show_breaks);          // show_problems.cpp
+VITRINE_SHOW(show_guards);          // show_problems.cpp
+VITRINE_SHOW(show_recompilations);  // show_problems.cpp
+#undef VITRINE_SHOW
+
+// Names of things, as every view writes them.
+class Names {
+ public:
+  explicit Names(const session::Reader& session);
+  std::string compilation(Id id) const;  // "Block.forward 0/1"
+  std::string place(Id span) const;      // "block.py:12:4"
+  std::string place_of_instruction(Id instruction) const;
+  bool shown(Id compilation, const ShowOptions& options) const;  // passes the --compilation filter
+
+ private:
+  const session::Reader& session_;
+  std::vector<session::CompilationRow> compilations_;
+};
+
+// The message for a table without rows.
+std::string nothing(std::string_view what, std::string_view why);
+
+}  // namespace vitrine::cli

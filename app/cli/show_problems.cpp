@@ -1,0 +1,97 @@
+#include "app/cli/json_rows.h"
+#include "app/cli/show_parts.h"
+#include "app/cli/text_table.h"
+
+namespace vitrine::cli {
+
+using namespace session;
+
+std::string show_breaks(const Reader& s, const ShowOptions& options, std::string_view) {
+  Names names(s);
+  auto breaks = s.all<BreakRow>();
+  std::erase_if(breaks, [&](const BreakRow& b) { return !names.shown(b.compilation, options); });
+  if (options.json) return json_text(json_rows(s, breaks));
+  std::string out;
+  for (const BreakRow& b : breaks) {
+    out += names.place_of_instruction(b.instruction) + "  " + (b.expression.empty() ? b.kind : b.expression) +
+           "  [" + b.kind + "]\n";
+    out += "    " + b.reason + "\n";
+    if (!b.hint.empty()) out += "    instead: " + b.hint + "\n";
+    if (b.calls)
+      out += "    " + std::to_string(b.calls) + " calls, " + nanoseconds(b.ns_per_call) + " each\n";
+  }
+  return out.empty() ? "No graph breaks: each frame is one graph.\n" : out;
+}
+
+std::string show_guards(const Reader& s, const ShowOptions& options, std::string_view) {
+  Names names(s);
+  auto guards = s.all<GuardRow>("ORDER BY compilation, ordinal");
+  std::erase_if(guards, [&](const GuardRow& g) { return !names.shown(g.compilation, options); });
+  if (options.json) return json_text(json_rows(s, guards));
+  TextTable table({"compilation", "guard", "kind", "expected", "line", ">checks", ">fails"});
+  for (const GuardRow& g : guards) {
+    table.row({names.compilation(g.compilation), g.source, g.kind, g.expected,
+               names.place_of_instruction(g.instruction), std::to_string(g.checks), std::to_string(g.fails)});
+  }
+  return table.empty() ? nothing("guards", "nothing was compiled") : table.text();
+}
+
+std::string show_recompilations(const Reader& s, const ShowOptions& options, std::string_view) {
+  Names names(s);
+  auto rows = s.all<RecompilationRow>();
+  std::erase_if(rows, [&](const RecompilationRow& r) { return !names.shown(r.compilation, options); });
+  if (options.json) return json_text(json_rows(s, rows));
+  std::string out;
+  for (const RecompilationRow& r : rows) {
+    out += names.compilation(r.compilation) + " at call " + std::to_string(r.call) +
+           (r.call_site.empty() ? "" : ", " + r.call_site) + "\n";
+    out += "    failed:  " + r.failed + "   " + r.old_value + " → " + r.new_value + "\n";
+    if (!r.hint.empty()) out += "    instead: " + r.hint + "\n";
+  }
+  return out.empty() ? nothing("recompilations", "every call found a compilation that fits") : out;
+}
+
+std::string show_messages(const Reader& s, const ShowOptions& options, std::string_view) {
+  auto rows = s.all<MessageRow>();
+  if (options.json) return json_text(json_rows(s, rows));
+  std::string out;
+  for (const MessageRow& m : rows) {
+    out += m.severity + ": " + m.text + "\n";
+    if (!m.hint.empty()) out += "    " + m.hint + "\n";
+    if (!m.detail.empty()) out += m.detail + "\n";
+  }
+  return out.empty() ? nothing("messages", "") : out;
+}
+
+std::string explain(const Reader& s) {
+  auto count = [](size_t n, const char* one, const char* many) {
+    return std::to_string(n) + " " + (n == 1 ? one : many);
+  };
+  Names names(s);
+  size_t graphs = 0, nodes = 0;
+  std::string list;
+  for (const CompilationRow& c : s.all<CompilationRow>()) {
+    for (const GraphRow& g : s.rows<GraphRow>("compilation = ?1", {c.id}, "ORDER BY ordinal")) {
+      if (g.stage != "captured") continue;
+      auto ops = s.rows<NodeRow>("graph = ?1 AND kind = 'op'", {g.id}).size();
+      list += "  " + names.compilation(c.id) + ": " + count(ops, "operator", "operators") + ", ends with " +
+              c.end +
+              (c.autograd ? ", runs through PyTorch's autograd (its backward is not compiled yet)" : "") +
+              "\n";
+      ++graphs;
+      nodes += ops;
+      break;
+    }
+  }
+  auto breaks = s.all<BreakRow>();
+  std::string out =
+      count(graphs, "graph", "graphs") + ", " + count(breaks.size(), "graph break", "graph breaks") + ", " +
+      count(nodes, "operator", "operators") + ", " + count(s.all<GuardRow>().size(), "guard", "guards") +
+      ", " + count(s.all<RecompilationRow>().size(), "recompilation", "recompilations") + "\n" + list;
+  if (!breaks.empty()) out += "\nGraph breaks\n" + show_breaks(s, {}, "breaks");
+  if (!s.all<RecompilationRow>().empty())
+    out += "\nRecompilations\n" + show_recompilations(s, {}, "recompilations");
+  return out;
+}
+
+}  // namespace vitrine::cli

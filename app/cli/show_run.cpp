@@ -1,0 +1,133 @@
+#include <array>
+#include <cstdio>
+#include <map>
+
+#include "app/cli/json_rows.h"
+#include "app/cli/show_parts.h"
+#include "app/cli/text_table.h"
+#include "core/session/stages.h"
+
+namespace vitrine::cli {
+
+using namespace session;
+
+namespace {
+
+std::string number(double v, const char* format = "%.3g") {
+  std::array<char, 32> out{};
+  std::snprintf(out.data(), out.size(), format, v);
+  return out.data();
+}
+
+std::string ratio(const RunRow& run) {
+  return run.eager_ns > 0 && run.compiled_ns > 0 ? number(run.eager_ns / run.compiled_ns, "%.2f×") : "–";
+}
+
+}  // namespace
+
+std::string show_runs(const Reader& s, const ShowOptions& options, std::string_view) {
+  if (options.json) return json_text(json_rows(s, s.all<RunRow>()));
+  return run_summary(s);
+}
+
+std::string run_summary(const Reader& s) {
+  TextTable table(
+      {"run", "entry", "inputs", "status", ">eager", ">compiled", ">speed-up", ">first call", "outputs"});
+  for (const RunRow& run : s.all<RunRow>()) {
+    auto checks = s.rows<AccuracyRow>("run = ?1", {run.id});
+    size_t differ = 0;
+    for (const AccuracyRow& a : checks) differ += a.verdict == "differs";
+    std::string outputs = checks.empty() ? "not checked"
+                          : differ
+                              ? std::to_string(differ) + " of " + std::to_string(checks.size()) + " differ"
+                              : "equal eager";
+    table.row({run.label, run.entry, run.inputs, run.status, nanoseconds(run.eager_ns),
+               nanoseconds(run.compiled_ns), ratio(run), nanoseconds(static_cast<double>(run.first_call_ns)),
+               outputs});
+  }
+  return table.empty() ? nothing("runs", "the session ended before one began") : table.text();
+}
+
+std::string show_stages(const Reader& s, const ShowOptions& options, std::string_view) {
+  if (options.json) return json_text(json_rows(s, s.all<StageRow>()));
+  return stage_summary(s);
+}
+
+std::string stage_summary(const Reader& s) {
+  struct Sum {
+    int64_t count = 0, ns = 0, compilations = 0;
+    std::string state, note;
+  };
+  std::map<std::string, Sum> sums;
+  for (const StageRow& row : s.all<StageRow>()) {
+    Sum& sum = sums[row.name];
+    sum.count += row.count;
+    sum.ns += row.duration_ns;
+    ++sum.compilations;
+    if (sum.state.empty() || row.state == "failed") sum.state = row.state;
+    if (!row.note.empty()) sum.note = row.note;
+  }
+  TextTable table({"stage", ">things", ">time", "state", "note"});
+  for (const StageInfo& stage : kStages) {
+    auto it = sums.find(std::string(stage.name));
+    if (it == sums.end()) continue;
+    const Sum& sum = it->second;
+    table.row({std::string(stage.title), std::to_string(sum.count), nanoseconds(static_cast<double>(sum.ns)),
+               sum.state, sum.note});
+  }
+  return table.empty() ? nothing("stages", "nothing was compiled") : table.text();
+}
+
+std::string show_timeline(const Reader& s, const ShowOptions& options, std::string_view) {
+  std::map<int64_t, std::string> names;
+  for (const NameRow& name : s.all<NameRow>()) names[name.id] = name.text;
+  auto json = nlohmann::ordered_json::array();
+  std::string out;
+  for (const LaneRow& lane : s.all<LaneRow>("ORDER BY run, ordinal")) {
+    auto start = s.column<int64_t>(lane.start), duration = s.column<int64_t>(lane.duration);
+    auto entity = s.column<int64_t>(lane.entity), relation = s.column<int64_t>(lane.relation);
+    auto name = s.column<int32_t>(lane.name);
+    TextTable table({">start", ">duration", "name", "replaced by"});
+    for (size_t i = 0; i < start.size() && i < name.size() && i < duration.size(); ++i) {
+      auto launch = i < relation.size() ? s.row<LaunchRow>(relation[i]).text : "";
+      table.row({nanoseconds(static_cast<double>(start[i])), nanoseconds(static_cast<double>(duration[i])),
+                 names[name[i]], launch});
+      json.push_back({{"side", lane.side},
+                      {"lane", lane.label},
+                      {"start_ns", start[i]},
+                      {"duration_ns", duration[i]},
+                      {"name", names[name[i]]},
+                      {"entity", i < entity.size() ? entity[i] : 0},
+                      {"replaced_by", launch}});
+    }
+    out += "# " + lane.side + ", " + lane.label + "\n" + table.text() + "\n";
+  }
+  if (options.json) return json_text(json);
+  return out.empty() ? nothing("timeline", "the run was not measured") : out;
+}
+
+std::string show_accuracy(const Reader& s, const ShowOptions& options, std::string_view) {
+  auto rows = s.all<AccuracyRow>();
+  if (options.json) return json_text(json_rows(s, rows));
+  TextTable table({"output", "type", "verdict", ">max |Δ|", ">max rel", ">ulp", "message"});
+  for (const AccuracyRow& a : rows) {
+    table.row({a.output, a.type, a.verdict, number(a.max_abs), number(a.max_rel), std::to_string(a.max_ulp),
+               a.message});
+  }
+  return table.empty() ? nothing("checks", "no compiled output was compared with eager") : table.text();
+}
+
+std::string show_calls(const Reader& s, const ShowOptions& options, std::string_view) {
+  auto calls = s.all<CallRow>("ORDER BY run, ordinal");
+  Names names(s);
+  std::erase_if(calls, [&](const CallRow& c) { return !names.shown(c.compilation, options); });
+  if (options.json) return json_text(json_rows(s, calls));
+  TextTable table({">#", "compilation", "kind", ">time"});
+  for (const CallRow& c : calls) {
+    table.row({std::to_string(c.ordinal), names.compilation(c.compilation), c.kind,
+               nanoseconds(static_cast<double>(c.duration_ns))});
+  }
+  return table.empty() ? nothing("calls", "no segment was entered") : table.text();
+}
+
+}  // namespace vitrine::cli

@@ -1,0 +1,66 @@
+#include "app/cli/text_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace vitrine::cli {
+
+namespace {
+
+size_t width(const std::string& text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+// Three significant digits with the largest unit that keeps the number at or above 1.
+std::string scaled(double value, double step, const std::vector<const char*>& units) {
+  size_t unit = 0;
+  while (unit + 1 < units.size() && value >= step * 0.9995) {
+    value /= step;
+    ++unit;
+  }
+  std::array<char, 32> out{};
+  int digits = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  std::snprintf(out.data(), out.size(), "%.*f %s", digits, value, units[unit]);
+  return out.data();
+}
+
+}  // namespace
+
+TextTable::TextTable(std::vector<std::string> titles) : titles_(std::move(titles)) {
+  for (std::string& title : titles_) {
+    right_.push_back(!title.empty() && title[0] == '>');
+    if (right_.back()) title.erase(0, 1);
+  }
+}
+
+std::string TextTable::text() const {
+  std::vector<size_t> widths;
+  for (const std::string& title : titles_) widths.push_back(width(title));
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+  }
+  std::string out;
+  auto line = [&](const std::vector<std::string>& cells) {
+    std::string text;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      std::string pad(widths[i] - width(cells[i]), ' ');
+      text += (i ? "  " : "") + (right_[i] ? pad + cells[i] : cells[i] + pad);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    out += text + "\n";
+  };
+  line(titles_);
+  for (const auto& row : rows_) line(row);
+  return out;
+}
+
+std::string nanoseconds(double ns) {
+  return ns <= 0 ? "–" : scaled(ns, 1000, {"ns", "µs", "ms", "s"});
+}
+std::string bytes(int64_t n) {
+  return n <= 0 ? "–" : scaled(static_cast<double>(n), 1000, {"B", "kB", "MB", "GB", "TB"});
+}
+
+}  // namespace vitrine::cli
