@@ -1,0 +1,87 @@
+#include "views/kit/view.h"
+
+#include <QEvent>
+#include <QPainter>
+
+namespace vitrine::kit {
+
+View::View(Jobs* jobs, QWidget* parent) : QWidget(parent), jobs_(jobs) {
+  setFocusPolicy(Qt::StrongFocus);
+}
+
+void View::setSession(SessionPtr session) {
+  session_ = std::move(session);
+  session_pending_ = true;
+  deliver();
+}
+
+void View::setSelection(const Selection& selection, ChangeMask mask) {
+  selection_ = selection;
+  pending_ |= mask;
+  deliver();
+}
+
+void View::setStage(const std::string& stage) {
+  if (stage == stage_) return;
+  stage_ = stage;
+  stage_pending_ = true;
+  deliver();
+}
+
+// A hidden view keeps only the newest of everything.
+void View::deliver() {
+  if (!isVisible()) return;
+  const bool session = std::exchange(session_pending_, false);
+  const bool stage = std::exchange(stage_pending_, false);
+  const ChangeMask mask = std::exchange(pending_, 0);
+  if (session)
+    sessionChanged();
+  else if (stage)
+    stageChanged();
+  if (mask) selectionChanged(mask);
+  if (session || stage) Q_EMIT headerChanged();
+}
+
+bool View::event(QEvent* event) {
+  const bool done = QWidget::event(event);
+  if (event->type() == QEvent::Show) deliver();
+  if (event->type() == QEvent::StyleChange) themeChanged();
+  return done;
+}
+
+Id View::compilation() const {
+  if (selection_.film.compilation) return selection_.film.compilation;
+  return session_ && !session_->compilations.empty() ? session_->compilations[0].id : 0;
+}
+
+const session::GraphRow* View::graph() const {
+  if (!session_) return nullptr;
+  const auto* film = session_->graphs.find(selection_.film.graph);
+  if (film && film->stage == stage_ && film->compilation == compilation()) return film;
+  return session_->lastGraph(compilation(), stage_);
+}
+
+void View::withText(const QString& tag, session::BlobRef ref, std::function<void(Text)> done) {
+  if (!session_ || !session_->texts) return;
+  if (Text known = session_->texts->cached(ref)) {
+    jobs_->cancel(tag, this);
+    done(std::move(known));
+    return;
+  }
+  jobs_->run<Text>(
+      this, tag, [texts = session_->texts, ref](const Cancel&) { return texts->load(ref); },
+      [this, data = session_, done = std::move(done)](Text text) {
+        if (data == session_) done(std::move(text));
+      });
+}
+
+QImage View::grabTo(const QSize& size, double dpr) {
+  resize(size);
+  QImage image(size * dpr, QImage::Format_ARGB32_Premultiplied);
+  image.setDevicePixelRatio(dpr);
+  image.fill(theme().bg1);
+  render(&image);
+  return image;
+}
+
+}  // namespace vitrine::kit

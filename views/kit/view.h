@@ -1,0 +1,103 @@
+// What every view is. A view gets a constant session, the selection with what changed in it, and a stage when
+// it stands in a pane; it tells what the user did by signals. It never sees another view, a thread or a file.
+// Adding a view: a folder under views/ and one row in views/registry.cpp.
+#pragma once
+
+#include <QAction>
+#include <QImage>
+#include <QWidget>
+
+#include "views/kit/jobs.h"
+#include "views/kit/selection.h"
+#include "views/kit/session_data.h"
+
+namespace vitrine::kit {
+
+enum class Zoom { In, Out, Reset, Fit, FitSelection };
+enum class CopyAs { Text, Csv };
+
+class View : public QWidget {
+  Q_OBJECT
+ public:
+  explicit View(Jobs* jobs, QWidget* parent = nullptr);
+
+  // --- called by the shell; a hidden view hears of everything at once when it is shown
+  void setSession(SessionPtr session);
+  void setSelection(const Selection& selection, ChangeMask mask);
+  void setStage(const std::string& stage);  // a name of session/stages.h, for views that stand for a stage
+
+  // --- what the header shows; emit headerChanged() when one changes
+  virtual QString title() const = 0;
+  virtual QString subtitle() const { return {}; }
+  virtual QList<QWidget*> headerControls() {
+    return {};
+  }                                                  // at most four; the view owns them until it is asked
+  virtual QList<QAction*> commands() { return {}; }  // for the menu "…" and the palette
+  virtual QString searchPlaceholder() const { return {}; }  // "" = the view has no find
+
+  // --- commands of the keys; the default does nothing
+  virtual int find(const QString& text) { return 0; }  // number of matches; "" clears
+  virtual void findNext(bool forward) {}
+  virtual void zoom(Zoom how) {}
+  virtual QString copy(CopyAs as) const { return {}; }
+  virtual Id canShow(Id id) const { return 0; }         // the thing this view would show for `id`, 0 = none
+  virtual void reveal(Id id) {}                         // scrolls to it
+  virtual std::vector<Id> shown() const { return {}; }  // in order, for the next/previous relative (N)
+
+  QImage grabTo(const QSize& size, double dpr);  // renders offscreen at that logical size
+
+ Q_SIGNALS:
+  void activate(vitrine::Id id);                        // clicked; 0 = ground
+  void toggle(vitrine::Id id);                          // Ctrl+click
+  void selectAll(const std::vector<vitrine::Id>& ids);  // a frame of nodes, a legend entry
+  void hover(vitrine::Id id);                           // 0 = left
+  void openIn(vitrine::Id id, const QString& view,
+              bool other);  // view "" = its best view; other: the other pane
+  void filmWanted(const vitrine::kit::Film& film);
+  void rangeWanted(const vitrine::kit::TimeRange& range);
+  void onlyRelativesWanted(bool on);
+  void headerChanged();
+  void commandRequested(const QString& id);  // a link of an empty state: "file.open", "run.start"
+
+ protected:
+  // The session was replaced; selection() is already valid for it.
+  virtual void sessionChanged() = 0;
+  virtual void selectionChanged(ChangeMask mask) = 0;
+  virtual void stageChanged() { sessionChanged(); }
+  virtual void themeChanged() { update(); }
+
+  const SessionPtr& session() const { return session_; }  // may be null
+  const Selection& selection() const { return selection_; }
+  const std::string& stage() const { return stage_; }
+  Jobs* jobs() const { return jobs_; }
+  // The compilation all views show: the film's, else the session's first; 0 = none.
+  Id compilation() const;
+  // The snapshot this view's stage stands at: the film's when it is of that stage, else the stage's last.
+  const session::GraphRow* graph() const;
+  // Gives the text at once when it is known, else later; dropped when the session is replaced meanwhile.
+  void withText(const QString& tag, session::BlobRef ref, std::function<void(Text)> done);
+
+  bool event(QEvent* event) override;
+
+ private:
+  void deliver();
+  Jobs* jobs_;
+  SessionPtr session_;
+  Selection selection_;
+  std::string stage_;
+  bool session_pending_ = false, stage_pending_ = false;
+  ChangeMask pending_ = 0;
+};
+
+// One row of the registry.
+enum class Place { Pane, Left, Right, Bottom };
+struct ViewInfo {
+  const char* id;      // "graph"; stable: in saved layouts and on the command line
+  const char* title;   // "Graph"
+  const char* icon;    // of resources/icons
+  Place place;         // where it stands first
+  const char* stages;  // the stages it can show in a pane: "captured aten optimised"; "" = none
+  View* (*factory)(Jobs* jobs, QWidget* parent);
+};
+
+}  // namespace vitrine::kit

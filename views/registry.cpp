@@ -1,0 +1,46 @@
+#include "views/registry.h"
+
+#include "views/skeleton/skeleton_view.h"
+
+namespace vitrine::views {
+
+using kit::Place;
+using kit::ViewInfo;
+
+namespace {
+
+template <class V>
+kit::View* make(kit::Jobs* jobs, QWidget* parent) {
+  return new V(jobs, parent);
+}
+
+// id, title, icon, first place, stages it shows in a pane, factory
+constexpr ViewInfo kViews[] = {
+    {"skeleton", "Skeleton", "info", Place::Pane, "", make<SkeletonView>},
+};
+
+}  // namespace
+
+std::span<const ViewInfo> registry() {
+  return kViews;
+}
+
+const ViewInfo* viewInfo(std::string_view id) {
+  for (const ViewInfo& info : kViews)
+    if (id == info.id) return &info;
+  return nullptr;
+}
+
+const ViewInfo* viewForStage(std::string_view stage) {
+  for (const ViewInfo& info : kViews) {
+    std::string_view rest = info.stages;
+    while (!rest.empty()) {
+      const size_t end = std::min(rest.find(' '), rest.size());
+      if (rest.substr(0, end) == stage) return &info;
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace vitrine::views
