@@ -11,9 +11,11 @@ namespace vitrine::python {
 using AddPart = void (*)(_object* module);
 
 void add_frames(_object* module);  // engine_frames.cpp: bytecode and the frame loop, for tests
+void add_bridge(_object* module);  // engine_bridge.cpp: tensors and PyTorch's state, for tests and doctor
 
 inline constexpr std::array kParts = {
     AddPart{add_frames},
+    AddPart{add_bridge},
 };
 
 }  // namespace vitrine::python

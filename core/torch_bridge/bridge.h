@@ -47,10 +47,15 @@ void* data(Handle t);              // address of element 0, storage offset inclu
 uint64_t dispatch_keys(Handle t);  // raw key set
 bool requires_grad(_object* tensor);
 ir::TensorType type_of(_object* tensor);
+ir::TensorType type_of(Handle t);
+const void* storage_id(Handle t);  // equal for tensors that share storage
+// Tells autograd that the tensor's memory was written without PyTorch's knowledge. false: not possible here.
+bool bump_version(Handle t);
 
 // New CPU tensor, uninitialised, outside autograd. Owned handle.
 Handle empty_strided(const ir::TensorType& type);
-// A view of `base`'s storage (as_strided without autograd). Owned handle.
+// A view of `base`'s storage (as_strided without autograd: no view relation, its own version counter). dtype
+// is base's. Owned handle. The offset is counted from the storage's start.
 Handle as_strided(Handle base, const ir::TensorType& type);
 void release(Handle owned);
 
