@@ -1,0 +1,135 @@
+"""What was found here: PyTorch, CPython, CPU features, kernel compiler, CUDA, CUPTI, display; what each missing part
+switches off. `python -m vitrine.doctor [--json]`; exit status 1 when nothing could be compiled."""
+
+import ctypes.util
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+OK, PART, MISSING = "ok", "part", "missing"
+
+
+def cpu_features() -> tuple[str, str, str]:
+    try:
+        flags = next(line for line in open("/proc/cpuinfo") if line.startswith("flags")).split()
+    except (OSError, StopIteration):
+        flags = []
+    found = [f for f in ("avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512_bf16", "amx_tile") if f in flags]
+    if {"avx2", "fma"} <= set(found):
+        return OK, ", ".join(found), ""
+    return MISSING, platform.machine(), "no kernel is generated; every operator runs through PyTorch"
+
+
+def torch_version() -> tuple[str, str, str]:
+    try:
+        import torch
+    except ImportError as error:
+        return MISSING, str(error), "nothing can be compiled; name an environment with PyTorch in VITRINE_PYTHON"
+    return OK, f"{torch.__version__}, {torch.get_num_threads()} threads", ""
+
+
+def engine() -> tuple[str, str, str]:
+    try:
+        import vitrine
+    except ImportError as error:
+        return MISSING, str(error), "nothing can be compiled"
+    return OK, f"vitrine {vitrine.__version__}", ""
+
+
+def self_tests() -> list[tuple[str, str, str, str]]:
+    try:
+        from vitrine import _engine
+    except ImportError:
+        return []
+    out = []
+    for name, outcome in _engine.self_tests():
+        out.append((f"self-test: {name}", OK if outcome == "ok" else PART, outcome, ""))
+    return out
+
+
+def kernel_compiler() -> tuple[str, str, str]:
+    from importlib.util import find_spec
+
+    spec = find_spec("vitrine")
+    own = Path(spec.origin).parent.parent.parent / "bin" / "vitrine-cc" if spec and spec.origin else None
+    program = str(own) if own and own.exists() else shutil.which("vitrine-cc")
+    off = "no kernel is generated; every operator runs through PyTorch"
+    if not program:
+        return MISSING, "vitrine-cc was not found", off
+    result = subprocess.run([program, "--self-test"], capture_output=True, text=True, timeout=60)
+    text = (result.stdout or result.stderr).strip().splitlines()
+    return (OK if result.returncode == 0 else MISSING), (text[0] if text else program), "" if result.returncode == 0 else off
+
+
+def library(name: str, off: str):
+    def look() -> tuple[str, str, str]:
+        found = ctypes.util.find_library(name)
+        return (OK, found, "") if found else (MISSING, f"lib{name} was not found", off)
+
+    return look
+
+
+def display() -> tuple[str, str, str]:
+    where = os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY")
+    return (OK, where, "") if where else (MISSING, "none", "the window cannot open; run, show, explain, bench and shot work")
+
+
+def application() -> tuple[str, str, str]:
+    build = os.environ.get("VITRINE_BUILD_DIR")
+    program = Path(build) / "bin" / "vitrine-app" if build else None
+    found = str(program) if program and program.exists() else shutil.which("vitrine-app")
+    return (OK, found, "") if found else (MISSING, "vitrine-app was not built", "open and shot")
+
+
+def cache_folder() -> tuple[str, str, str]:
+    folder = Path(os.environ.get("VITRINE_CACHE_DIR") or Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "vitrine")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        usable = os.access(folder, os.W_OK)
+    except OSError:
+        usable = False
+    return (OK, str(folder), "") if usable else (PART, f"{folder} cannot be written", "kernels are compiled anew in each process")
+
+
+# name, look-up -> (state, what was found, what its absence switches off)
+CHECKS = [
+    ("CPython", lambda: (OK, platform.python_version(), "") if sys.version_info[:2] == (3, 11) else (MISSING, platform.python_version(), "capture needs CPython 3.11")),
+    ("PyTorch", torch_version),
+    ("engine", engine),
+    ("CPU", cpu_features),
+    ("kernel compiler", kernel_compiler),
+    ("kernel cache", cache_folder),
+    ("CUDA driver", library("cuda", "GPU runs")),
+    ("NVRTC", library("nvrtc", "CUDA kernels")),
+    ("CUPTI", library("cupti", "GPU timelines")),
+    ("Graphviz", lambda: (OK, shutil.which("dot"), "") if shutil.which("dot") else (MISSING, "dot was not found", "export of graphs to SVG and PDF")),
+    ("application", application),
+    ("display", display),
+]  # fmt: skip
+
+
+def main() -> int:
+    rows = []
+    for name, look in CHECKS:
+        try:
+            state, found, off = look()
+        except Exception as error:  # a broken part must not hide the others
+            state, found, off = MISSING, f"{type(error).__name__}: {error}", ""
+        rows.append((name, state, found, off))
+    rows += self_tests()
+    if "--json" in sys.argv:
+        print(json.dumps([dict(zip(("name", "state", "found", "switches_off"), r)) for r in rows], indent=2))
+    else:
+        width = max(len(r[0]) for r in rows)
+        for name, state, found, off in rows:
+            print(f"{state:8}{name:{width + 2}}{found}" + (f"\n{'':{width + 10}}off: {off}" if off else ""))
+    needed = {"CPython", "PyTorch", "engine"}
+    return int(any(state == MISSING for name, state, _, _ in rows if name in needed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

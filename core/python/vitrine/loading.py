@@ -1,0 +1,193 @@
+"""Finds what to run in a Python file: a model with inputs, a named function or class, or the script itself."""
+
+import ast
+import importlib.util
+import os
+import re
+import sys
+import traceback
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable
+
+import torch
+
+DTYPES = {
+    "f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16,
+    "i64": torch.int64, "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "u8": torch.uint8, "b1": torch.bool,
+    "c64": torch.complex64, "c128": torch.complex128,
+}  # fmt: skip
+TENSOR_SPEC = re.compile(r"(\w+)\[([\d,\s]*)\](?:<(\d+))?")
+OWN_FOLDER = str(Path(__file__).parent)
+
+
+class LoadError(Exception):
+    """The file cannot be used. what: one sentence; hint: what to do; detail: the user's own traceback, or ""."""
+
+    def __init__(self, what: str, hint: str = "", detail: str = ""):
+        super().__init__(what)
+        self.what, self.hint, self.detail = what, hint, detail
+
+
+@dataclass
+class Entry:
+    """Something to call: `calls` are the argument tuples of successive calls, the first of which is measured."""
+
+    label: str
+    text: str
+    function: Callable
+    calls: list[tuple]
+    kwargs: dict = field(default_factory=dict)
+
+    @property
+    def args(self) -> tuple:
+        return self.calls[0]
+
+
+def user_traceback(error: BaseException) -> str:
+    """The traceback without the frames of Vitrine and of the import system, as the user would see it in eager."""
+    frames = []
+    for frame in traceback.TracebackException.from_exception(error).stack:
+        if frame.filename.startswith((OWN_FOLDER, "<frozen ")) or frame.filename.endswith("/runpy.py"):
+            continue
+        frames.append(frame)
+    head = "Traceback (most recent call last):\n" if frames else ""
+    tail = "".join(traceback.format_exception_only(type(error), error))
+    return head + "".join(traceback.format_list(frames)) + tail
+
+
+def module_names(tree: ast.Module) -> set[str]:
+    """Names that importing the file defines: assignments and definitions outside functions and the __main__ block."""
+    names: set[str] = set()
+
+    def is_main_block(node: ast.stmt) -> bool:
+        return isinstance(node, ast.If) and any(
+            isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(node.test)
+        )
+
+    def visit(body: list[ast.stmt]) -> None:
+        for node in body:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                names.add(node.name)
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                names.update((a.asname or a.name).split(".")[0] for a in node.names)
+            elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                names.update(n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name))
+            elif not is_main_block(node):
+                for block in ("body", "orelse", "finalbody"):
+                    visit(getattr(node, block, []))
+
+    visit(tree.body)
+    return names
+
+
+def read_source(path: str) -> str:
+    if not os.path.exists(path):
+        raise LoadError(f"{path} does not exist.", "Check the path.")
+    try:
+        return Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise LoadError(f"{path} cannot be read: {error}", "Name a Python file.") from error
+
+
+def parse(path: str) -> ast.Module:
+    try:
+        return ast.parse(read_source(path), path)
+    except (SyntaxError, ValueError) as error:
+        raise LoadError(f"{path} is not valid Python.", "Mend the line below.", user_traceback(error)) from error
+
+
+def import_file(path: str):
+    """Imports the file as a module, with its folder on sys.path, as `python FILE` has it."""
+    folder = str(Path(path).resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    name = Path(path).stem
+    spec = importlib.util.spec_from_file_location(name if name.isidentifier() else "vitrine_entry", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except SystemExit as error:
+        raise LoadError(f"{path} calls sys.exit() while it is imported.", "Put it behind if __name__ == '__main__'.") from error
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise LoadError(
+            f"{path} does not import: {type(error).__name__}: {error}", "Mend the error below.", user_traceback(error)
+        ) from error
+    return module
+
+
+def make_input(spec: str, generator: torch.Generator) -> Any:
+    """ "f32[8,128]": a tensor (normal; integers below 2, or below N with "i64[8]<N"); anything else a Python literal."""
+    match = TENSOR_SPEC.fullmatch(spec.strip())
+    if not match:
+        try:
+            return ast.literal_eval(spec)
+        except (ValueError, SyntaxError) as error:
+            raise LoadError(
+                f"--input {spec!r} is neither a shape nor a Python literal.",
+                'Write --input "f32[8,128]", --input "i64[2,16]<1000" or --input 3.',
+            ) from error
+    name, dims, below = match.groups()
+    if name not in DTYPES:
+        raise LoadError(f"--input {spec!r}: there is no dtype {name}.", f"Known: {', '.join(DTYPES)}.")
+    dtype = DTYPES[name]
+    shape = [int(d) for d in dims.replace(" ", "").split(",") if d]
+    if dtype.is_floating_point or dtype.is_complex:
+        return torch.randn(shape, generator=generator, dtype=torch.complex64 if dtype.is_complex else torch.float32).to(dtype)
+    return torch.randint(0, int(below) if below else 2, shape, generator=generator).to(dtype)
+
+
+def as_calls(inputs: Any) -> tuple:
+    return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+
+
+def guarded(what: str, function: Callable, *args):
+    """Runs the user's own code while loading; its error becomes a LoadError with its traceback."""
+    try:
+        return function(*args)
+    except Exception as error:
+        raise LoadError(f"{what} raised {type(error).__name__}: {error}", "Mend the error below.", user_traceback(error)) from error
+
+
+def named_entry(module, path: str, name: str, specs: list[str]) -> Entry:
+    target: Any = module
+    for part in name.split("."):
+        if not hasattr(target, part):
+            known = [n for n, v in vars(module).items() if callable(v) and getattr(v, "__module__", "") == module.__name__]
+            raise LoadError(f"{path} has no {name}.", f"It defines: {', '.join(known) or 'nothing to call'}.")
+        target = getattr(target, part)
+    if isinstance(target, type):
+        target = guarded(f"{name}()", target)
+    if not callable(target):
+        raise LoadError(f"{name} in {path} cannot be called.", "Name a function, a class or a module.")
+    generator = torch.Generator().manual_seed(0)
+    args = tuple(make_input(s, generator) for s in specs)
+    return Entry(Path(path).name, f"{name}({', '.join(specs)})", target, [args])
+
+
+def load(path: str, entry: str | None, specs: list[str]) -> Entry | None:
+    """The entry of a file; None: the file is a script, to be run as __main__. Raises LoadError."""
+    names = module_names(parse(path))
+    if entry:
+        return named_entry(import_file(path), path, entry, specs)
+    if {"get_model", "get_inputs"} <= names:
+        module = import_file(path)
+        model, inputs = guarded("get_model()", module.get_model), guarded("get_inputs()", module.get_inputs)
+        text = "get_model()(*get_inputs())"
+    elif {"model", "inputs"} <= names:
+        module = import_file(path)
+        model, inputs, text = module.model, module.inputs, "model(*inputs)"
+    elif specs:
+        raise LoadError("--input needs --entry, the function or class to call.", "Add --entry NAME.")
+    else:
+        return None
+    if not callable(model):
+        raise LoadError(f"model in {path} is a {type(model).__name__} and cannot be called.", "Set model to a module or function.")
+    kwargs = dict(inputs) if isinstance(inputs, dict) else {}
+    calls = [()] if kwargs else [as_calls(inputs)]
+    calls = [as_calls(c) for c in getattr(module, "calls", calls)] or calls
+    return Entry(Path(path).name, text, model, calls, kwargs)

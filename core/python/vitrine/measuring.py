@@ -1,0 +1,150 @@
+"""Runs an entry eagerly and compiled: outputs compared, times interleaved, timelines recorded apart from the timings."""
+
+import contextlib
+import copy
+import gc
+import os
+import sys
+import time
+
+import torch
+
+import vitrine
+from vitrine.accuracy import compare
+from vitrine.loading import Entry, LoadError, user_traceback
+
+LONGEST_MEASUREMENT_NS = 6_000_000_000
+
+
+def describe(value) -> str:
+    """ "f32[8,128]" for a tensor, short repr for the rest."""
+    if isinstance(value, torch.Tensor):
+        names = {torch.float32: "f32", torch.float64: "f64", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
+                 torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8", torch.bool: "b1"}  # fmt: skip
+        return f"{names.get(value.dtype, str(value.dtype)[6:])}[{','.join(map(str, value.shape))}]"
+    text = repr(value)
+    return text if len(text) <= 24 else text[:21] + "…"
+
+
+@contextlib.contextmanager
+def quiet():
+    """Prints of the user's code come out once, from the compiled run; the reference and the measured runs are silent."""
+    with open(os.devnull, "w") as sink, contextlib.redirect_stdout(sink):
+        yield
+
+
+def copied(value):
+    """A deep copy, or the value itself where it cannot be copied (then the run's effects on it are shared)."""
+    try:
+        return copy.deepcopy(value)
+    except Exception:
+        return value
+
+
+class Outcome:
+    """What a call did: its value, or the exception it raised."""
+
+    def __init__(self, function, args, kwargs):
+        self.value = self.error = None
+        try:
+            self.value = function(*args, **kwargs)
+        except Exception as error:
+            self.error = error
+
+
+def check(recording, run, entry, number, eager: Outcome, compiled: Outcome) -> bool:
+    """Writes one accuracy row an output; True if eager and compiled agree."""
+    prefix = f"call {number}: " if number else ""
+    if eager.error or compiled.error:
+        same = type(eager.error) is type(compiled.error) and str(eager.error) == str(compiled.error)
+        texts = [f"{type(e.error).__name__}: {e.error}" if e.error else "no exception" for e in (eager, compiled)]
+        recording.put("accuracy", run=run["id"], output=prefix + "exception", type="", verdict="equal" if same else "differs",
+                      message=texts[0] if same else f"eager: {texts[0]}; compiled: {texts[1]}", count=1, mismatched=int(not same))  # fmt: skip
+        return same
+    rows = compare(eager.value, compiled.value)
+    for row in rows:
+        recording.put("accuracy", run=run["id"], **{**row, "output": prefix + row["output"]})
+    return all(row["verdict"] != "differs" for row in rows)
+
+
+def interleaved(eager, compiled, args, kwargs, repeats) -> tuple[list[int], list[int]]:
+    """Times of eager and compiled calls in ns, one after the other, unprofiled; stops after six seconds."""
+    times: tuple[list[int], list[int]] = ([], [])
+    for function in (eager, compiled):
+        function(*args, **kwargs)
+    begin = time.perf_counter_ns()
+    gc.collect()
+    while len(times[0]) < repeats and time.perf_counter_ns() - begin < LONGEST_MEASUREMENT_NS:
+        for function, out in zip((eager, compiled), times):
+            start = time.perf_counter_ns()
+            result = function(*args, **kwargs)
+            out.append(time.perf_counter_ns() - start)
+            del result
+    return times
+
+
+def median(values: list[int]) -> float:
+    return float(sorted(values)[len(values) // 2]) if values else 0.0
+
+
+def record_entry(entry: Entry, options, recording, report) -> int:
+    """Records one entry. Returns 0, or 3 when an output differs from eager. Raises LoadError for an error of the user's code."""
+    inputs = ", ".join(describe(a) for a in (*entry.args, *entry.kwargs.values()))
+    run = recording.start_run(entry.label, entry.text, inputs, options.mode)
+    is_eval = isinstance(entry.function, torch.nn.Module) and not entry.function.training
+    with torch.no_grad() if is_eval and not options.grad else contextlib.nullcontext():
+        return record_in_mode(entry, options, recording, report, run)
+
+
+def record_in_mode(entry: Entry, options, recording, report, run) -> int:
+    report.progress(f"{entry.label}: {entry.text}, eager reference")
+    rng = torch.get_rng_state()
+    reference, calls, kwargs = copied((entry.function, entry.calls, entry.kwargs))
+    with quiet():
+        eager = [Outcome(reference, args, kwargs) for args in calls]
+    if eager[0].error:
+        error = eager[0].error
+        recording.end_run(run, "failed")
+        where = type(entry.function).__name__ if isinstance(entry.function, torch.nn.Module) else getattr(entry.function, "__qualname__", "the entry")
+        raise LoadError(f"Your code raised {type(error).__name__} in {where}: {error}",
+                        "Eager raises this too: check the inputs and their shapes.", user_traceback(error))  # fmt: skip
+    torch.set_rng_state(rng)
+    report.progress("capture and compile")
+    compiled = vitrine.compile(entry.function, mode=options.mode, fullgraph=options.fullgraph)
+    fresh = copied((entry.calls, entry.kwargs))
+    outcomes = []
+    for number, args in enumerate(fresh[0]):
+        start = time.perf_counter_ns()
+        outcomes.append(Outcome(compiled, args, fresh[1]))
+        if number == 0:
+            recording.update_run(run, first_call_ns=time.perf_counter_ns() - start)
+    if isinstance(outcomes[0].error, vitrine.GraphBreakError):
+        recording.end_run(run, "failed")
+        raise LoadError(str(outcomes[0].error), "Leave out --fullgraph, or remove the break.")
+    agree = all([check(recording, run, entry, i, e, c) for i, (e, c) in enumerate(zip(eager, outcomes))])
+    if not agree:
+        recording.message("error", "vitrine", "Compiled outputs differ from eager.", "vitrine show SESSION accuracy lists them.", run=run["id"])
+        report.failure("Compiled outputs differ from eager; use eager's.", f"vitrine show {recording.path} accuracy")
+    recording.commit()
+    measure(entry, options, recording, report, run, compiled)
+    recording.end_run(run, "finished")
+    return 0 if agree else 3
+
+
+def measure(entry: Entry, options, recording, report, run, compiled) -> None:
+    if options.repeats <= 0:
+        return
+    from vitrine.timeline import record_timelines
+
+    report.progress("measure: eager and compiled, interleaved")
+    args, kwargs = copied((entry.args, entry.kwargs))
+    with quiet():
+        eager_ns, compiled_ns = interleaved(entry.function, compiled, args, kwargs, options.repeats)
+    for side, times in (("eager", eager_ns), ("compiled", compiled_ns)):
+        for i, ns in enumerate(times):
+            recording.put("timing", run=run["id"], side=side, ordinal=i, ns=ns)
+    recording.update_run(run, eager_ns=median(eager_ns), compiled_ns=median(compiled_ns))
+    report.progress("timelines")
+    sys.stdout.flush()
+    with quiet():
+        record_timelines(recording, run, entry.function, compiled, args, kwargs)

@@ -1,0 +1,211 @@
+"""Timelines of one eager and one compiled call on the same clock, with the launch that replaced each eager operator.
+
+Eager operators come from PyTorch's own profiler, module ranges from forward hooks, compiled launches from the launch
+plan. Profiled times are shown, and never used for a speed-up.
+"""
+
+import contextlib
+import sqlite3
+import time
+from dataclasses import dataclass
+
+import torch
+from torch.autograd.profiler import profile, record_function
+
+from vitrine import _engine
+
+REPETITIONS = 5
+LOOK_AHEAD = 40  # how far the matching of eager operators to graph nodes may skip
+KIND_SHIFT = 40
+
+
+@dataclass
+class Slice:
+    start: int
+    duration: int
+    name: str
+    family: str = "opaque"
+    entity: int = 0
+    depth: int = 0
+    relation: int = 0
+
+
+def add_depths(slices: list[Slice]) -> list[Slice]:
+    """Sorts by start and sets the nesting depth."""
+    slices.sort(key=lambda s: (s.start, -s.duration))
+    open_ends: list[int] = []
+    for s in slices:
+        while open_ends and open_ends[-1] <= s.start:
+            open_ends.pop()
+        s.depth = len(open_ends)
+        open_ends.append(s.start + s.duration)
+    return slices
+
+
+def put_lane(recording, run, side, kind, label, ordinal, slices: list[Slice]) -> None:
+    import array
+
+    def column(code, values):
+        return _engine.session_blob(array.array(code, values).tobytes())
+
+    recording.put(
+        "lane", id=ordinal + 1 + 100 * (run["id"] & 0xFFFF), run=run["id"], side=side, kind=kind, label=label,
+        ordinal=ordinal, count=len(slices),
+        start=column("q", [s.start for s in slices]), duration=column("q", [s.duration for s in slices]),
+        name=column("i", [_engine.session_name(s.name, s.family) for s in slices]),
+        entity=column("q", [s.entity for s in slices]), depth=column("b", [s.depth for s in slices]),
+        relation=column("q", [s.relation for s in slices]),
+    )  # fmt: skip
+
+
+class Graph:
+    """What the session knows of the compiled program: ATen nodes in order and the launch each became."""
+
+    def __init__(self, path: str):
+        self.db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        rows = "SELECT node.id, node.op, node.family FROM node JOIN graph ON node.graph = graph.id WHERE graph.stage = 'aten' AND graph.pass = '' AND node.kind = 'op' ORDER BY graph.compilation, node.ordinal"
+        self.nodes = [(node, op.split(".")[1] if op.startswith("aten.") else op, family) for node, op, family in self.db.execute(rows)]
+        self.launches = {
+            (compilation, ordinal): (launch, text, family or "opaque")
+            for launch, compilation, ordinal, text, family in self.db.execute(
+                "SELECT launch.id, launch.compilation, launch.ordinal, launch.text, kernel.family FROM launch LEFT JOIN kernel ON launch.kernel = kernel.id"
+            )
+        }
+        self.launch_ids = {launch for launch, _, _ in self.launches.values()}
+
+    def launch_of(self, node: int) -> int:
+        """The first launch that descends from a node; 0 when it needed none (a folded view, dead code)."""
+        seen, frontier = {node}, [node]
+        while frontier:
+            following = []
+            for at in frontier:
+                for (derived,) in self.db.execute("SELECT derived FROM link WHERE origin = ?", (at,)):
+                    if derived in self.launch_ids:
+                        return derived
+                    if derived not in seen:
+                        seen.add(derived)
+                        following.append(derived)
+            frontier = following
+        return 0
+
+
+def relate(slices: list[Slice], graph: Graph) -> None:
+    """Walks eager operators and graph nodes in parallel: the same operator in the same order is the same node."""
+    at = 0
+    for s in slices:
+        base = s.name
+        for j in range(at, min(at + LOOK_AHEAD, len(graph.nodes))):
+            node, op, family = graph.nodes[j]
+            if op == base:
+                s.entity, s.family, s.relation = node, family, graph.launch_of(node)
+                at = j + 1
+                break
+
+
+@contextlib.contextmanager
+def module_ranges(model, out: list[tuple[int, int, str]]):
+    """Collects (start, end, path) of every forward of `model`'s modules while it is active."""
+    if not isinstance(model, torch.nn.Module):
+        yield
+        return
+    names = {id(m): name for name, m in model.named_modules()}
+    open_calls: list[tuple[int, int]] = []
+
+    def before(module, args):
+        open_calls.append((id(module), time.monotonic_ns()))
+
+    def after(module, args, result):
+        key, start = open_calls.pop()
+        if names.get(key):
+            out.append((start, time.monotonic_ns(), names[key]))
+
+    handles = [
+        torch.nn.modules.module.register_module_forward_pre_hook(before),
+        torch.nn.modules.module.register_module_forward_hook(after),
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def clock_offset(events, marks: list[tuple[int, int]]) -> int:
+    """Profiler clock minus CLOCK_MONOTONIC in ns, from the shortest of the marks set around known times."""
+    found = [e for e in events if e.name() == "vitrine.mark"]
+    best = min(range(len(found)), key=lambda i: marks[i][1] - marks[i][0])
+    return found[best].start_ns() - (marks[best][0] + marks[best][1]) // 2
+
+
+def eager_call(function, args, kwargs) -> tuple[list[Slice], list[Slice], int]:
+    """Operators, modules and the duration of the eager call with the median duration of REPETITIONS profiled ones."""
+    calls: list[tuple[int, int]] = []
+    modules: list[tuple[int, int, str]] = []
+    marks: list[tuple[int, int]] = []
+    with profile(use_kineto=True, use_cpu=True) as prof, module_ranges(function, modules):
+        for _ in range(4):
+            begin = time.monotonic_ns()
+            with record_function("vitrine.mark"):
+                pass
+            marks.append((begin, time.monotonic_ns()))
+        for _ in range(REPETITIONS):
+            begin = time.monotonic_ns()
+            function(*args, **kwargs)
+            calls.append((begin, time.monotonic_ns()))
+    events = prof.kineto_results.events()
+    offset = clock_offset(events, marks)
+    begin, end = sorted(calls, key=lambda c: c[1] - c[0])[len(calls) // 2]
+    main_thread = next(e.start_thread_id() for e in events if e.name() == "vitrine.mark")
+    operators = [
+        Slice(max(0, e.start_ns() - offset - begin), e.duration_ns(), e.name().removeprefix("aten::"))
+        for e in events
+        if begin <= e.start_ns() - offset < end and e.start_thread_id() == main_thread and e.name() != "vitrine.mark"
+    ]
+    ranges = [Slice(s - begin, e - s, name, "view") for s, e, name in modules if begin <= s < end]
+    return add_depths(operators), add_depths(ranges), end - begin
+
+
+def compiled_call(function, args, kwargs, graph: Graph) -> tuple[list[Slice], int]:
+    """Launches and the duration of the compiled call with the median duration of REPETITIONS profiled ones."""
+    runs = []
+    for _ in range(REPETITIONS):
+        _engine.profile(True)
+        begin = time.monotonic_ns()
+        try:
+            function(*args, **kwargs)
+        finally:
+            end = time.monotonic_ns()
+            entries = _engine.profile_take()
+            _engine.profile(False)
+        runs.append((end - begin, begin, entries))
+    duration, begin, entries = sorted(runs, key=lambda r: r[0])[len(runs) // 2]
+    slices = []
+    for compilation, ordinal, start, end in entries:
+        launch, text, family = graph.launches.get((compilation, ordinal), (0, f"launch {ordinal}", "opaque"))
+        slices.append(Slice(start - begin, end - start, text, family, launch, 0, launch))
+    return add_depths(slices), duration
+
+
+def record_timelines(recording, run, function, compiled, args, kwargs) -> None:
+    recording.commit()
+    graph = Graph(recording.path)
+    operators, modules, eager_ns = eager_call(function, args, kwargs)
+    relate(operators, graph)
+    launches, compiled_ns = compiled_call(compiled, args, kwargs, graph)
+    put_lane(recording, run, "eager", "module", "modules", 0, modules)
+    put_lane(recording, run, "eager", "thread", "operators", 1, operators)
+    put_lane(recording, run, "compiled", "launch", "launches", 2, launches)
+    for side, profiled, plain in (("eager", eager_ns, run["eager_ns"]), ("compiled", compiled_ns, run["compiled_ns"])):
+        recording.put("meta", key=f"profiled_{side}_ns", value=str(profiled))
+        if plain:
+            recording.put("meta", key=f"profiling_cost_{side}", value=f"{profiled / plain - 1:+.1%}")
+    median_launches(recording, graph, launches)
+
+
+def median_launches(recording, graph: Graph, slices: list[Slice]) -> None:
+    """Fills each launch's time from the profiled call."""
+    columns = [c[1] for c in graph.db.execute("PRAGMA table_info(launch)")]
+    for s in slices:
+        found = graph.db.execute("SELECT * FROM launch WHERE id = ?", (s.entity,)).fetchone()
+        if found:
+            recording.put("launch", **{**dict(zip(columns, found)), "median_ns": float(s.duration)})
