@@ -1,0 +1,214 @@
+"""`vitrine bench`: steady state interleaved in one process, compile times in alternating fresh processes.
+
+    vitrine bench                              kernels and call overhead against eager
+    vitrine bench --against inductor           the same, torch.compile beside it
+    vitrine bench --compile bert               cold and warm first call of a model, five fresh processes a side
+Every figure is a median; threads are equal on all sides; nothing is profiled while it is timed.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from typing import Callable
+
+ELEMENTS = 4 * 1024 * 1024
+
+
+@dataclass
+class Case:
+    """One row: a function over tensors; bytes = least traffic of a call (each input read once, each output written once)."""
+
+    name: str
+    make: Callable  # torch -> (function, args)
+    bytes: int = 0
+
+
+def pointwise(torch):
+    x, b = torch.randn(ELEMENTS), torch.randn(ELEMENTS)
+    return lambda x, b: torch.relu(x * 2 + b) * 0.5, (x, b)
+
+
+def softmax(torch):
+    return lambda x: torch.softmax(x * 0.125, dim=-1), (torch.randn(ELEMENTS // 1024, 1024),)
+
+
+def layer_norm(torch):
+    import torch.nn.functional as F
+
+    x, w, b = torch.randn(ELEMENTS // 768, 768), torch.randn(768), torch.randn(768)
+    return lambda x, w, b: F.layer_norm(x, (768,), w, b) * 1.5 + x, (x, w, b)
+
+
+def gelu(torch):
+    return torch.nn.functional.gelu, (torch.randn(ELEMENTS),)
+
+
+def one_operator(torch):
+    return lambda x: x + 1, (torch.randn(16),)
+
+
+def copy(torch):
+    return lambda x: x.clone(), (torch.randn(ELEMENTS),)
+
+
+CASES = [
+    Case("relu(x*2+b)*0.5, 4M", pointwise, 12 * ELEMENTS),
+    Case("softmax(x*0.125), 4096x1024", softmax, 8 * ELEMENTS),
+    Case("layer_norm*1.5+x, 5461x768", layer_norm, 8 * ELEMENTS),
+    Case("gelu, 4M", gelu, 8 * ELEMENTS),
+    Case("x + 1, 16 elements", one_operator),
+]
+
+
+def inductor_is_at_its_best() -> str:
+    """ "" when torch.compile found a vector instruction set; else what is wrong, so that no false win is reported."""
+    from torch._inductor.cpu_vec_isa import pick_vec_isa
+
+    isa = str(pick_vec_isa())
+    return "" if isa and "INVALID" not in isa.upper() else "torch.compile found no vector instruction set here"
+
+
+def time_call(function, args, inner: int) -> float:
+    start = time.perf_counter_ns()
+    for _ in range(inner):
+        result = function(*args)
+    elapsed = time.perf_counter_ns() - start
+    del result
+    return elapsed / inner
+
+
+def median(values) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+def measure(sides: dict[str, Callable], args, seconds: float) -> dict[str, float]:
+    """Median ns a call of each side, interleaved for about `seconds`."""
+    for function in sides.values():
+        for _ in range(3):
+            function(*args)
+    inner = max(1, int(2_000_000 / max(1.0, time_call(next(iter(sides.values())), args, 3))))
+    inner = min(inner, 2000) if inner > 1 else 1
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(next(iter(times.values()))) < 7:
+        for name, function in sides.items():
+            times[name].append(time_call(function, args, inner))
+    return {name: median(v) for name, v in times.items()}
+
+
+def steady_state(against: list[str], seconds: float) -> list[dict]:
+    import torch
+
+    import vitrine
+
+    rows = []
+    copy_function, copy_args = copy(torch)
+    with torch.no_grad():
+        out = torch.empty_like(copy_args[0])
+        copy_ns = measure({"copy": lambda x: out.copy_(x)}, copy_args, seconds)["copy"]
+        copy_rate = 8 * ELEMENTS / copy_ns
+        for case in CASES:
+            function, args = case.make(torch)
+            sides = {"eager": function, "vitrine": vitrine.compile(function)}
+            if "inductor" in against:
+                torch._dynamo.reset()
+                sides["inductor"] = torch.compile(function)
+            torch.testing.assert_close(sides["vitrine"](*args), function(*args))
+            times = measure(sides, args, seconds)
+            row = {"case": case.name, **{f"{name}_ns": ns for name, ns in times.items()}}
+            if case.bytes:
+                row["bandwidth_of_copy"] = case.bytes / times["vitrine"] / copy_rate
+            rows.append(row)
+    return rows
+
+
+def print_steady(rows: list[dict], against: list[str]) -> None:
+    sides = ["eager", "vitrine", *against]
+    print(f"{'case':32}" + "".join(f"{s:>12}" for s in sides) + f"{'vs eager':>10}" + "".join(f"{'vs ' + a:>13}" for a in against) + f"{'of copy':>9}")
+    for r in rows:
+        cells = "".join(f"{r[s + '_ns'] / 1000:>10.2f}us" for s in sides)
+        ratios = f"{r['eager_ns'] / r['vitrine_ns']:>9.2f}x" + "".join(f"{r[a + '_ns'] / r['vitrine_ns']:>12.2f}x" for a in against)
+        share = f"{r['bandwidth_of_copy']:>8.0%}" if "bandwidth_of_copy" in r else ""
+        print(f"{r['case']:32}{cells}{ratios}{share}")
+
+
+CHILD = """
+import json, os, sys, time
+t0 = time.perf_counter()
+import torch
+side = os.environ["VITRINE_BENCH_SIDE"]
+if side == "vitrine":
+    import vitrine
+    compile = vitrine.compile
+else:
+    import torch._dynamo, torch._inductor.compile_fx
+    compile = torch.compile
+from vitrine.loading import load
+entry = load(os.environ["VITRINE_BENCH_FILE"], None, [])
+t1 = time.perf_counter()
+with torch.no_grad():
+    compiled = compile(entry.function)
+    compiled(*entry.args)
+    t2 = time.perf_counter()
+    compiled(*entry.args)
+    t3 = time.perf_counter()
+print("\\n" + json.dumps({"import": t1 - t0, "first": t2 - t1, "second": t3 - t2}))
+"""
+
+
+def fresh_process(side: str, file: str, cache: str) -> dict:
+    env = dict(os.environ, VITRINE_BENCH_SIDE=side, VITRINE_BENCH_FILE=file, VITRINE_CACHE_DIR=cache, TORCHINDUCTOR_CACHE_DIR=cache)
+    result = subprocess.run([sys.executable, "-c", CHILD], env=env, capture_output=True, text=True)
+    if result.returncode:
+        sys.exit(f"vitrine bench: {side} failed:\n{result.stderr[-3000:]}")
+    return json.loads(result.stdout.strip().splitlines()[-1])
+
+
+def compile_times(file: str, sides: list[str], processes: int) -> list[dict]:
+    """Cold: an empty cache; warm: a second process on the cache the cold one left."""
+    samples: dict[tuple[str, str], list[dict]] = {}
+    for _ in range(processes):
+        for side in sides:
+            with tempfile.TemporaryDirectory() as cache:
+                for temperature in ("cold", "warm"):
+                    samples.setdefault((side, temperature), []).append(fresh_process(side, file, cache))
+    return [
+        {"side": side, "cache": temperature, **{k: median([r[k] for r in runs]) for k in runs[0]}, "n": len(runs)}
+        for (side, temperature), runs in samples.items()
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="vitrine bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--against", default="", help="peers, comma separated: inductor")
+    parser.add_argument("--seconds", type=float, default=3.0, help="measuring time a case")
+    parser.add_argument("--compile", metavar="FILE", help="measure the first call of FILE's model instead")
+    parser.add_argument("--processes", type=int, default=5)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    against = [a for a in options.against.split(",") if a]
+    if set(against) - {"inductor"}:
+        sys.exit(f"vitrine bench: --against knows inductor, not {options.against}")
+    if options.compile:
+        rows = compile_times(options.compile, ["vitrine", *against], options.processes)
+        for r in rows:
+            if not options.json:
+                print(f"{r['side']:10}{r['cache']:6} import {r['import']:6.2f} s   first call {r['first']:7.3f} s   second {r['second'] * 1e3:8.2f} ms   (median of {r['n']})")
+    else:
+        if "inductor" in against and (problem := inductor_is_at_its_best()):
+            sys.exit(f"vitrine bench: {problem}; the comparison would not be fair")
+        rows = steady_state(against, options.seconds)
+        if not options.json:
+            print_steady(rows, against)
+    if options.json:
+        print(json.dumps(rows, indent=2))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
