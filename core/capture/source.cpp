@@ -46,6 +46,8 @@ std::string Source::text() const {
       return b + ".__func__";
     case SourceKind::DictKey:
       return "list(" + b + ")[" + std::to_string(index) + "]";
+    case SourceKind::IterRest:
+      return "rest(" + b + ")";
     case SourceKind::Constant:
       return name;
   }

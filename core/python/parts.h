@@ -10,12 +10,16 @@ namespace vitrine::python {
 // Adds to `module`; on failure a Python error is set.
 using AddPart = void (*)(_object* module);
 
-void add_frames(_object* module);  // engine_frames.cpp: bytecode and the frame loop, for tests
-void add_bridge(_object* module);  // engine_bridge.cpp: tensors and PyTorch's state, for tests and doctor
+void add_frames(_object* module);     // engine_frames.cpp: bytecode and the frame loop, for tests
+void add_bridge(_object* module);     // engine_bridge.cpp: tensors and PyTorch's state, for tests and doctor
+void add_callables(_object* module);  // callable.cpp: what vitrine.compile and vitrine.disable return
+void add_api(_object* module);        // engine_api.cpp: settings, pausing, forgetting
 
 inline constexpr std::array kParts = {
     AddPart{add_frames},
     AddPart{add_bridge},
+    AddPart{add_callables},
+    AddPart{add_api},
 };
 
 }  // namespace vitrine::python

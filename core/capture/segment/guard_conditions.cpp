@@ -1,0 +1,311 @@
+// What each guard kind asks, and how its failure reads.
+#include <cstdio>
+
+#include "core/capture/segment/guard_tree.h"
+#include "core/capture/segment/values.h"
+
+namespace vitrine::capture {
+
+namespace {
+
+using torch_bridge::View;
+
+// Where hooks live: on the module, and for all modules in torch.nn.modules.module.
+const char* const kOwnHooks[] = {"_forward_hooks", "_forward_pre_hooks", "_backward_hooks",
+                                 "_backward_pre_hooks"};
+const char* const kGlobalHooks[] = {"_global_forward_hooks", "_global_forward_pre_hooks",
+                                    "_global_backward_hooks", "_global_backward_pre_hooks"};
+
+struct HookPlaces {
+  Owned own[4], global_dict[4];
+  HookPlaces() {
+    Owned module = Owned(PyImport_ImportModule("torch.nn.modules.module"));
+    for (int i = 0; i < 4; ++i) {
+      own[i] = Owned(PyUnicode_InternFromString(kOwnHooks[i]));
+      if (module) global_dict[i] = Owned(PyObject_GetAttrString(module.get(), kGlobalHooks[i]));
+    }
+    PyErr_Clear();
+  }
+};
+
+bool is_empty_dict(PyObject* o) {
+  return o && PyDict_Check(o) && PyDict_GET_SIZE(o) == 0;
+}
+
+bool has_no_hooks(PyObject* module) {
+  static const HookPlaces* places = new HookPlaces;  // never freed: outlives the interpreter's last guard
+  PyObject* dict = instance_dict(module);
+  if (!dict) return false;
+  for (int i = 0; i < 4; ++i)
+    if (!is_empty_dict(dict_value(dict, places->own[i].get())) ||
+        !is_empty_dict(places->global_dict[i].get()))
+      return false;
+  return true;
+}
+
+// The addresses that a tensor's elements may lie at.
+struct Extent {
+  const char *begin = nullptr, *end = nullptr;
+};
+Extent extent_of(PyObject* tensor) {
+  torch_bridge::Handle handle = torch_bridge::handle_of(tensor);
+  View v = torch_bridge::view(handle);
+  int64_t last = 0, item = ir::dtype_bytes(ir::dtype_from_scalar_type(v.scalar_type));
+  for (int64_t d = 0; d < v.ndim; ++d) {
+    if (v.sizes[d] == 0) return {};
+    last += (v.sizes[d] - 1) * v.strides[d];
+  }
+  const char* begin = static_cast<const char*>(torch_bridge::data(handle));
+  return {begin, begin + (last + 1) * item};
+}
+
+bool share_memory(PyObject* a, PyObject* b) {
+  if (a == b) return true;
+  if (!torch_bridge::is_tensor(a) || !torch_bridge::is_tensor(b)) return false;
+  if (torch_bridge::storage_id(torch_bridge::handle_of(a)) ==
+      torch_bridge::storage_id(torch_bridge::handle_of(b)))
+    return true;
+  Extent x = extent_of(a), y = extent_of(b);
+  return x.begin && y.begin && x.begin < y.end && y.begin < x.end;
+}
+
+bool has_version(PyTypeObject* type, int64_t version) {
+  return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) && type->tp_version_tag == version;
+}
+
+std::string presence(bool present) {
+  return present ? "present" : "absent";
+}
+
+std::string shown_scalar_type(int32_t scalar_type) {
+  ir::DType t = ir::dtype_from_scalar_type(scalar_type);
+  if (t == ir::DType::other) return "scalar type " + std::to_string(scalar_type);
+  return "torch." + std::string(ir::dtype_torch_name(t));
+}
+
+std::string shown_keys(uint64_t keys) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(keys));
+  return text;
+}
+
+}  // namespace
+
+bool GuardTree::tensor_matches(const TensorExpected& t, PyObject* o) const {
+  if (Py_TYPE(o) != t.type) return false;
+  torch_bridge::Handle handle = torch_bridge::handle_of(o);
+  if (torch_bridge::dispatch_keys(handle) != t.keys) return false;
+  View v = torch_bridge::view(handle);
+  if (v.scalar_type != t.scalar_type || v.ndim != t.ndim || v.device_type != t.device_type ||
+      v.device_index != t.device_index)
+    return false;
+  const int64_t* dims = dims_.data() + t.dims;
+  for (int32_t d = 0; d < t.ndim; ++d)
+    if (v.sizes[d] != dims[d] || v.strides[d] != dims[t.ndim + d]) return false;
+  return torch_bridge::requires_grad(o) == t.requires_grad;
+}
+
+bool GuardTree::holds(const Condition& c) const {
+  PyObject* o = values_[c.node];
+  switch (c.kind) {
+    case GuardKind::TensorMatch:
+      return tensor_matches(tensors_[c.tensor], o);
+    case GuardKind::ConstEquals:
+      return same_constant(c.object.get(), o);
+    case GuardKind::Identity:
+      return o == c.object.get();
+    case GuardKind::TypeIs:
+      return reinterpret_cast<PyObject*>(Py_TYPE(o)) == c.object.get();
+    case GuardKind::Length:
+      return builtin_length(o) == c.number;
+    case GuardKind::LengthAtLeast:
+      return builtin_length(o) >= c.number;
+    case GuardKind::DictKeys:
+      return same_keys(o, c.object.get());
+    case GuardKind::HasAttr:
+      return has_attribute(o, c.name.get()) == (c.number != 0);
+    case GuardKind::DictContains:
+      return PyDict_Check(o) && (dict_value(o, c.object.get()) != nullptr) == (c.number != 0);
+    case GuardKind::SetEquals:
+      return same_set(c.object.get(), o);
+    case GuardKind::InstanceHas: {
+      PyObject* dict = instance_dict(o);
+      return (dict && dict_value(dict, c.name.get())) == (c.number != 0);
+    }
+    case GuardKind::TypeVersion:
+      return PyType_Check(o) && has_version(reinterpret_cast<PyTypeObject*>(o), c.number);
+    case GuardKind::NotInGlobals: {
+      PyObject* globals = c.node == frame_node_ ? globals_
+                          : PyFunction_Check(o) ? PyFunction_GET_GLOBALS(o)
+                                                : nullptr;
+      return globals && !dict_value(globals, c.name.get());
+    }
+    case GuardKind::FunctionCode:
+      return PyFunction_Check(o) && PyFunction_GET_CODE(o) == c.object.get();
+    case GuardKind::NoHooks:
+      return has_no_hooks(o);
+    case GuardKind::IterPosition: {
+      PyObject* sequence = nullptr;
+      if (iterator_position(o, &sequence) != c.number) return false;
+      return !c.object || !sequence || sequence == c.object.get();
+    }
+    case GuardKind::NotAliased:
+      return !share_memory(o, values_[c.other]);
+    case GuardKind::SameObject:
+      return o == values_[c.other];
+    case GuardKind::GlobalState:
+      return true;  // compared before the walk
+  }
+  return false;
+}
+
+GuardFailure GuardTree::explain_tensor(const Condition& c, PyObject* o) const {
+  const TensorExpected& t = tensors_[c.tensor];
+  GuardFailure f{c.guard, nodes_[c.node].source->text(), c.expected, describe(o)};
+  auto differ = [&](const std::string& suffix, const std::string& expected, const std::string& actual) {
+    f.source += suffix;
+    f.expected = expected;
+    f.actual = actual;
+    return f;
+  };
+  if (Py_TYPE(o) != t.type) {
+    f.source = "type(" + f.source + ")";
+    f.expected = t.type->tp_name;
+    f.actual = Py_TYPE(o)->tp_name;
+    return f;
+  }
+  torch_bridge::Handle handle = torch_bridge::handle_of(o);
+  View v = torch_bridge::view(handle);
+  const int64_t* dims = dims_.data() + t.dims;
+  if (v.scalar_type != t.scalar_type)
+    return differ(".dtype", shown_scalar_type(t.scalar_type), shown_scalar_type(v.scalar_type));
+  if (v.device_type != t.device_type || v.device_index != t.device_index)
+    return differ(".device", "device type " + std::to_string(t.device_type),
+                  "device type " + std::to_string(v.device_type));
+  if (v.ndim != t.ndim) return differ(".dim()", std::to_string(t.ndim), std::to_string(v.ndim));
+  for (int32_t d = 0; d < t.ndim; ++d)
+    if (v.sizes[d] != dims[d])
+      return differ(".size(" + std::to_string(d) + ")", std::to_string(dims[d]), std::to_string(v.sizes[d]));
+  for (int32_t d = 0; d < t.ndim; ++d)
+    if (v.strides[d] != dims[t.ndim + d])
+      return differ(".stride(" + std::to_string(d) + ")", std::to_string(dims[t.ndim + d]),
+                    std::to_string(v.strides[d]));
+  if (bool now = torch_bridge::requires_grad(o); now != t.requires_grad)
+    return differ(".requires_grad", t.requires_grad ? "True" : "False", now ? "True" : "False");
+  return differ(" dispatch keys", shown_keys(t.keys), shown_keys(torch_bridge::dispatch_keys(handle)));
+}
+
+GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const {
+  const Source* source = nodes_[c.node].source;
+  GuardFailure f{c.guard, source ? source->text() : "", describe(c.object.get()), describe(o)};
+  switch (c.kind) {
+    case GuardKind::TensorMatch:
+      return explain_tensor(c, o);
+    case GuardKind::TypeIs:
+      f.source = "type(" + f.source + ")";
+      f.actual = describe(reinterpret_cast<PyObject*>(Py_TYPE(o)));
+      break;
+    case GuardKind::Length:
+    case GuardKind::LengthAtLeast:
+      f.source = "len(" + f.source + ")";
+      f.expected = std::to_string(c.number) + (c.kind == GuardKind::Length ? "" : " or more");
+      if (int64_t n = builtin_length(o); n >= 0) f.actual = std::to_string(n);
+      break;
+    case GuardKind::DictKeys: {
+      f.source = "list(" + f.source + ")";
+      Owned keys = Owned(PyDict_Check(o) ? PySequence_Tuple(o) : nullptr);
+      if (!keys) PyErr_Clear();
+      if (keys) f.actual = describe(keys.get());
+      break;
+    }
+    case GuardKind::DictContains:
+      f.source = f.expected + " in " + f.source;
+      f.expected = presence(c.number != 0);
+      f.actual = presence(c.number == 0);
+      break;
+    case GuardKind::InstanceHas:
+      f.source += ".__dict__['" + text_of(c.name.get()) + "']";
+      f.expected = presence(c.number != 0);
+      f.actual = presence(c.number == 0);
+      break;
+    case GuardKind::TypeVersion:
+      f.source += " attributes";
+      f.expected = "unchanged";
+      f.actual = "changed";
+      break;
+    case GuardKind::NotInGlobals:
+      f.source = "G" + (f.source.empty() ? "" : "(" + f.source + ")") + "['" + text_of(c.name.get()) + "']";
+      f.expected = "absent";
+      f.actual = "present";
+      break;
+    case GuardKind::HasAttr:
+      f.source += "." + text_of(c.name.get());
+      f.expected = presence(c.number != 0);
+      f.actual = presence(c.number == 0);
+      break;
+    case GuardKind::FunctionCode:
+      f.source += ".__code__";
+      f.expected = "the code of capture";
+      f.actual = "another code object";
+      break;
+    case GuardKind::NoHooks:
+      f.source += " hooks";
+      f.expected = "none";
+      f.actual = "a hook is registered";
+      break;
+    case GuardKind::IterPosition: {
+      PyObject* sequence = nullptr;
+      int64_t at = iterator_position(o, &sequence);
+      f.expected = "position " + std::to_string(c.number);
+      f.actual = at == c.number ? "another sequence" : "position " + std::to_string(at);
+      break;
+    }
+    case GuardKind::NotAliased:
+      f.expected = "no memory shared with " + nodes_[c.other].source->text();
+      f.actual = "shared memory";
+      break;
+    case GuardKind::SameObject:
+      f.expected = nodes_[c.other].source->text();
+      f.actual = "another object";
+      break;
+    default:
+      break;
+  }
+  if (f.expected == f.actual) f.actual = "another object";  // identity: equal text, different object
+  return f;
+}
+
+GuardFailure GuardTree::explain(const Frame& frame, const torch_bridge::GlobalState& state) {
+  if (!(state == state_)) {
+    GuardFailure f{state_guard_, "torch global state", shown_keys(state_.flags), shown_keys(state.flags)};
+    auto differ = [&](const char* name, int32_t was, int32_t now) {
+      f.source = name;
+      f.expected = std::to_string(was);
+      f.actual = std::to_string(now);
+    };
+    if (state.default_dtype != state_.default_dtype) {
+      f.source = "torch.get_default_dtype()";
+      f.expected = shown_scalar_type(state_.default_dtype);
+      f.actual = shown_scalar_type(state.default_dtype);
+    } else if (state.matmul_precision != state_.matmul_precision) {
+      differ("torch float32 matmul precision", state_.matmul_precision, state.matmul_precision);
+    }
+    return f;
+  }
+  temporaries_.clear();
+  globals_ = frame.globals();
+  for (int32_t i = 0; i < static_cast<int32_t>(nodes_.size()); ++i) {
+    const Node& node = nodes_[i];
+    PyObject* base = node.parent >= 0 ? values_[node.parent] : nullptr;
+    PyObject* value = values_[i] = read_step(node.step, base, frame, temporaries_);
+    if (!value && node.optional) continue;
+    if (!value)
+      return {node.last > node.first ? conditions_[node.first].guard : -1, node.source->text(), "present",
+              "absent"};
+    for (int32_t c = node.first; c < node.last; ++c)
+      if (!holds(conditions_[c])) return explain_condition(conditions_[c], value);
+  }
+  return {};
+}
+
+}  // namespace vitrine::capture

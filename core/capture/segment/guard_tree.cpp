@@ -1,0 +1,176 @@
+#include "core/capture/segment/guard_tree.h"
+
+#include <algorithm>
+
+#include "core/capture/segment/values.h"
+
+namespace vitrine::capture {
+
+using torch_bridge::GlobalState;
+
+int32_t GuardTree::add_source(const Source* source) {
+  if (auto it = node_by_source_.find(source); it != node_by_source_.end()) return it->second;
+  int32_t parent = source->base ? add_source(source->base) : -1;
+  Node node;
+  node.step = prepare_step(*source);
+  node.parent = parent;
+  node.source = source;
+  nodes_.push_back(std::move(node));
+  int32_t index = static_cast<int32_t>(nodes_.size()) - 1;
+  node_by_source_.emplace(source, index);
+  return index;
+}
+
+// A node for what is asked of the frame itself; its value is not looked at.
+int32_t GuardTree::frame_node() {
+  if (frame_node_ >= 0) return frame_node_;
+  Node node;
+  node.step.key = share(Py_None);
+  nodes_.push_back(std::move(node));
+  return frame_node_ = static_cast<int32_t>(nodes_.size()) - 1;
+}
+
+int32_t GuardTree::node_of(const Source* source) const {
+  auto it = node_by_source_.find(source);
+  return it == node_by_source_.end() ? -1 : it->second;
+}
+
+Status GuardTree::build(const std::vector<Guard>& guards, const std::vector<const Source*>& wanted,
+                        const Frame& frame, const GlobalState& state) {
+  state_ = state;
+  counts_.resize(guards.size());
+  for (size_t i = 0; i < guards.size(); ++i)
+    if (Status error = add_guard(guards[i], static_cast<int32_t>(i), frame)) return error;
+  for (const Source* source : wanted) {
+    bool known = node_by_source_.contains(source);
+    Node& node = nodes_[add_source(source)];
+    // A pass-through slot may be empty; a slot under guard may not.
+    if (!known && (source->kind == SourceKind::Local || source->kind == SourceKind::Stack))
+      node.optional = true;
+  }
+  for (Node& node : nodes_)  // a slot that something is read from may not be empty either
+    if (node.parent >= 0) nodes_[node.parent].optional = false;
+  sort_conditions();
+  values_.resize(nodes_.size());
+  if (!check(frame, state))
+    return Error{"A guard does not hold where it was made: " + explain(frame, state).text(), "", ""};
+  return {};
+}
+
+// Conditions in the order of the last node they need, so that a node's own stand together.
+void GuardTree::sort_conditions() {
+  for (Condition& c : conditions_)
+    if (c.other > c.node) std::swap(c.node, c.other);  // both relations are symmetric
+  std::stable_sort(conditions_.begin(), conditions_.end(),
+                   [](const Condition& a, const Condition& b) { return a.node < b.node; });
+  for (size_t i = 0; i < conditions_.size(); ++i) {
+    Node& node = nodes_[conditions_[i].node];
+    if (node.last == 0) node.first = static_cast<int32_t>(i);
+    node.last = static_cast<int32_t>(i) + 1;
+  }
+}
+
+Status GuardTree::add_guard(const Guard& guard, int32_t index, const Frame& frame) {
+  if (guard.kind == GuardKind::GlobalState) {
+    state_guard_ = index;
+    return {};
+  }
+  if (!guard.source && guard.kind != GuardKind::NotInGlobals)
+    return Error{"A guard without a source", "", guard.expected};
+  Condition c;
+  c.kind = guard.kind;
+  c.guard = index;
+  c.node = guard.source ? add_source(guard.source) : frame_node();
+  if (guard.other) c.other = add_source(guard.other);
+  c.object = share(guard.object);
+  c.number = guard.number;
+  c.expected = guard.expected;
+  if (!guard.name.empty()) c.name = Owned(PyUnicode_InternFromString(guard.name.c_str()));
+  if (guard.kind == GuardKind::TensorMatch) {
+    Temporaries keep;
+    PyObject* now = guard.object ? guard.object : read_source(*guard.source, frame, keep);
+    if (!now) return Error{"A tensor cannot be read again: " + guard.source->text(), "", ""};
+    if (Status error = expect_tensor(c, now)) return error;
+    c.object = {};  // the tensor itself must not be kept alive
+  }
+  bool relation = c.kind == GuardKind::NotAliased || c.kind == GuardKind::SameObject;
+  if (relation != (c.other >= 0)) return Error{"A guard on two sources has one", "", guard.source->text()};
+  conditions_.push_back(std::move(c));
+  return {};
+}
+
+Status GuardTree::expect_tensor(Condition& condition, PyObject* now) {
+  if (!torch_bridge::is_tensor(now)) return Error{"A tensor guard on " + describe(now), "", ""};
+  torch_bridge::Handle handle = torch_bridge::handle_of(now);
+  torch_bridge::View view = torch_bridge::view(handle);
+  TensorExpected t;
+  t.type = Py_TYPE(now);
+  t.keys = torch_bridge::dispatch_keys(handle);
+  t.scalar_type = view.scalar_type;
+  t.device_type = view.device_type;
+  t.device_index = view.device_index;
+  t.ndim = static_cast<int32_t>(view.ndim);
+  t.requires_grad = torch_bridge::requires_grad(now);
+  t.dims = static_cast<uint32_t>(dims_.size());
+  dims_.insert(dims_.end(), view.sizes, view.sizes + view.ndim);
+  dims_.insert(dims_.end(), view.strides, view.strides + view.ndim);
+  condition.tensor = static_cast<int32_t>(tensors_.size());
+  condition.name = share(reinterpret_cast<PyObject*>(t.type));  // keeps the class alive
+  tensors_.push_back(t);
+  return {};
+}
+
+bool GuardTree::fail(int32_t node, int32_t condition) {
+  failed_node_ = node;
+  failed_condition_ = condition;
+  int32_t guard = condition >= 0 ? conditions_[condition].guard : node < 0 ? state_guard_ : -1;
+  if (guard >= 0) ++counts_[guard].fails;
+  return false;
+}
+
+bool GuardTree::check_node(int32_t index, const Frame& frame) {
+  const Node& node = nodes_[index];
+  PyObject* base = node.parent >= 0 ? values_[node.parent] : nullptr;
+  PyObject* value = read_step(node.step, base, frame, temporaries_);
+  values_[index] = value;
+  if (!value) return node.optional || fail(index, -1);
+  for (int32_t i = node.first; i < node.last; ++i) {
+    if (counting) ++counts_[conditions_[i].guard].checks;
+    if (!holds(conditions_[i])) return fail(index, i);
+  }
+  return true;
+}
+
+// Asks the guard that failed last: among several segments of one place it is what tells them apart.
+bool GuardTree::check_hint(const Frame& frame, const GlobalState& state) {
+  if (failed_condition_ < 0) return true;
+  const Condition& c = conditions_[failed_condition_];
+  if (c.other >= 0) return true;
+  int32_t path[16];
+  int depth = 0;
+  for (int32_t n = c.node; n >= 0; n = nodes_[n].parent) {
+    if (depth == 16) return true;
+    path[depth++] = n;
+  }
+  while (depth-- > 0) {
+    const Node& node = nodes_[path[depth]];
+    PyObject* base = node.parent >= 0 ? values_[node.parent] : nullptr;
+    values_[path[depth]] = read_step(node.step, base, frame, temporaries_);
+    if (!values_[path[depth]]) return true;  // the full check finds out
+  }
+  if (counting) ++counts_[c.guard].checks;
+  return holds(c) || fail(c.node, failed_condition_);
+}
+
+bool GuardTree::check(const Frame& frame, const GlobalState& state) {
+  temporaries_.clear();
+  globals_ = frame.globals();
+  if (counting && state_guard_ >= 0) ++counts_[state_guard_].checks;
+  if (!(state == state_)) return fail(-1, -1);
+  if (!check_hint(frame, state)) return false;
+  for (int32_t i = 0; i < static_cast<int32_t>(nodes_.size()); ++i)
+    if (!check_node(i, frame)) return false;
+  return true;
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,38 @@
+// How a compiled callable was asked to be compiled, and the limits of the whole process.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/capture/segment/owned.h"
+#include "core/runtime/compile.h"
+
+namespace vitrine::capture {
+
+// What vitrine.compile was given. Segments are shared by callables whose settings differ in `fullgraph` at
+// most.
+struct CallSettings {
+  bool fullgraph = false;
+  bool replay = false;  // backend "eager": run the captured graph through PyTorch
+  Owned backend;        // the user's own backend, or nothing
+  Owned observer;       // a list that receives one dict a compilation (vitrine.explain), or nothing
+  std::string mode = "default";
+  bool fuse = true, verify = false;
+  std::vector<std::string> disabled_passes;
+
+  bool same_code_as(const CallSettings& other) const {
+    return replay == other.replay && backend.get() == other.backend.get() &&
+           observer.get() == other.observer.get() && fuse == other.fuse && verify == other.verify &&
+           disabled_passes == other.disabled_passes;
+  }
+};
+
+// vitrine.config.
+struct Config {
+  int64_t recompile_limit = 8;                // compilations of one place
+  int64_t accumulated_recompile_limit = 256;  // of one code object
+  std::string cache_dir;                      // "" = none
+  int64_t threads = 0;
+};
+
+}  // namespace vitrine::capture

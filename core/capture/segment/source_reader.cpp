@@ -1,0 +1,336 @@
+#include "core/capture/segment/source_reader.h"
+
+#include <cstring>
+
+namespace vitrine::capture {
+
+namespace {
+
+PyObject* intern(const char* text) {
+  return PyUnicode_InternFromString(text);
+}
+
+// Names that are looked up again and again; made once, never freed.
+struct Names {
+  PyObject* getattribute = intern("__getattribute__");
+  PyObject* getattr = intern("__getattr__");
+  PyObject* func = intern("__func__");
+  PyObject* containers[3] = {intern("_parameters"), intern("_buffers"), intern("_modules")};
+};
+const Names& names() {
+  static const Names all;
+  return all;
+}
+
+PyObject* lookup(PyObject* dict, PyObject* key, Py_hash_t hash) {
+  PyObject* value = _PyDict_GetItem_KnownHash(dict, key, hash);
+  if (!value && PyErr_Occurred()) PyErr_Clear();
+  return value;
+}
+
+Py_hash_t hash_of(PyObject* name) {
+  Py_hash_t hash = PyObject_Hash(name);
+  if (hash == -1) PyErr_Clear();
+  return hash;
+}
+
+PyObject* keep_new(PyObject* made, Temporaries& keep) {
+  if (!made) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  keep.push_back(Owned(made));
+  return made;
+}
+
+// Descriptors whose getter is CPython's or an extension's C code.
+bool is_c_descriptor(PyObject* d) {
+  PyTypeObject* t = Py_TYPE(d);
+  return t == &PyGetSetDescr_Type || t == &PyMemberDescr_Type;
+}
+
+bool binds_in_c(PyObject* d) {
+  PyTypeObject* t = Py_TYPE(d);
+  return t == &PyMethodDescr_Type || t == &PyWrapperDescr_Type || t == &PyClassMethodDescr_Type ||
+         t == &PyStaticMethod_Type;
+}
+
+bool is_plain_classmethod(PyObject* d) {
+  if (Py_TYPE(d) != &PyClassMethod_Type) return false;
+  Owned func = Owned(PyObject_GetAttr(d, names().func));
+  if (!func) PyErr_Clear();
+  return func && PyFunction_Check(func.get());
+}
+
+// type(base) looks attributes up in the standard way (a __getattr__ for what is missing is allowed).
+bool looks_up_plainly(PyTypeObject* type, PyTypeObject* standard) {
+  if (type->tp_getattro == standard->tp_getattro) return true;
+  return _PyType_Lookup(type, names().getattribute) == _PyType_Lookup(standard, names().getattribute) &&
+         (type->tp_flags & Py_TPFLAGS_HEAPTYPE);
+}
+
+// The __getattr__ of torch.nn.Module, by which parameters, buffers and submodules are found.
+bool finds_module_members(PyTypeObject* type) {
+  PyObject* f = _PyType_Lookup(type, names().getattr);
+  if (!f || !PyFunction_Check(f)) return false;
+  PyObject* module = reinterpret_cast<PyFunctionObject*>(f)->func_module;
+  return module && PyUnicode_Check(module) &&
+         PyUnicode_CompareWithASCIIString(module, "torch.nn.modules.module") == 0;
+}
+
+PyObject* module_member(PyObject* dict, PyObject* name, Py_hash_t hash) {
+  for (PyObject* container : names().containers) {
+    PyObject* members = lookup(dict, container, hash_of(container));
+    if (!members || !PyDict_Check(members)) continue;
+    if (PyObject* found = lookup(members, name, hash)) return found;
+  }
+  return nullptr;
+}
+
+PyObject* bind(PyObject* descriptor, PyObject* base, PyTypeObject* type, Temporaries& keep) {
+  descrgetfunc get = Py_TYPE(descriptor)->tp_descr_get;
+  if (!get) return descriptor;
+  if (PyFunction_Check(descriptor)) {
+    if (!base) return descriptor;
+    return keep_new(PyMethod_New(descriptor, base), keep);
+  }
+  if (!base && Py_TYPE(descriptor) == &PyProperty_Type) return descriptor;
+  if (binds_in_c(descriptor) || is_plain_classmethod(descriptor) || (!base && is_c_descriptor(descriptor)))
+    return keep_new(get(descriptor, base, reinterpret_cast<PyObject*>(type)), keep);
+  return nullptr;  // a user's descriptor
+}
+
+PyObject* class_attribute(PyTypeObject* base, PyObject* name, Temporaries& keep) {
+  PyTypeObject* meta = Py_TYPE(base);
+  if (!looks_up_plainly(meta, &PyType_Type)) return nullptr;
+  PyObject* on_meta = _PyType_Lookup(meta, name);
+  if (on_meta && Py_TYPE(on_meta)->tp_descr_get && Py_TYPE(on_meta)->tp_descr_set) {
+    if (!is_c_descriptor(on_meta)) return nullptr;
+    return keep_new(Py_TYPE(on_meta)->tp_descr_get(on_meta, reinterpret_cast<PyObject*>(base),
+                                                   reinterpret_cast<PyObject*>(meta)),
+                    keep);
+  }
+  if (PyObject* found = _PyType_Lookup(base, name)) return bind(found, nullptr, base, keep);
+  return on_meta ? bind(on_meta, reinterpret_cast<PyObject*>(base), meta, keep) : nullptr;
+}
+
+PyObject* object_attribute(PyObject* base, PyObject* name, Temporaries& keep) {
+  PyTypeObject* type = Py_TYPE(base);
+  if (!looks_up_plainly(type, &PyBaseObject_Type)) return nullptr;
+  PyObject* on_type = _PyType_Lookup(type, name);
+  if (on_type && Py_TYPE(on_type)->tp_descr_get && Py_TYPE(on_type)->tp_descr_set) {
+    if (!is_c_descriptor(on_type)) return nullptr;
+    return keep_new(Py_TYPE(on_type)->tp_descr_get(on_type, base, reinterpret_cast<PyObject*>(type)), keep);
+  }
+  Py_hash_t hash = hash_of(name);
+  PyObject* dict = instance_dict(base);
+  if (dict)
+    if (PyObject* own = lookup(dict, name, hash)) return own;
+  if (on_type) return bind(on_type, base, type, keep);
+  return dict && finds_module_members(type) ? module_member(dict, name, hash) : nullptr;
+}
+
+// A container whose subscript is the one of the builtin it derives from.
+bool subscripts_as(PyObject* o, PyTypeObject* builtin) {
+  PyMappingMethods* m = Py_TYPE(o)->tp_as_mapping;
+  return m && m->mp_subscript == builtin->tp_as_mapping->mp_subscript;
+}
+
+bool is_c_tuple(
+    PyObject* o) {  // torch.Size brings a subscript of its own, in C, that only differs for slices
+  return PyTuple_Check(o) &&
+         (subscripts_as(o, &PyTuple_Type) || !PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE));
+}
+
+PyObject* item(const SourceStep& step, PyObject* base, Temporaries& keep) {
+  if (PyDict_Check(base))
+    return subscripts_as(base, &PyDict_Type) ? lookup(base, step.key.get(), step.hash) : nullptr;
+  if (!step.integer_key) return nullptr;
+  Py_ssize_t i = step.index;
+  if (PyList_Check(base) && subscripts_as(base, &PyList_Type)) {
+    Py_ssize_t n = PyList_GET_SIZE(base);
+    if (i < 0) i += n;
+    return i >= 0 && i < n ? PyList_GET_ITEM(base, i) : nullptr;
+  }
+  if (is_c_tuple(base)) {
+    Py_ssize_t n = PyTuple_GET_SIZE(base);
+    if (i < 0) i += n;
+    return i >= 0 && i < n ? PyTuple_GET_ITEM(base, i) : nullptr;
+  }
+  if (PyRange_Check(base)) return keep_new(PySequence_GetItem(base, i), keep);
+  return nullptr;
+}
+
+PyObject* own_member(const SourceStep& step, PyObject* base) {
+  if (PyModule_Check(base)) return lookup(PyModule_GetDict(base), step.key.get(), step.hash);
+  if (PyType_Check(base)) {
+    PyObject* dict = reinterpret_cast<PyTypeObject*>(base)->tp_dict;
+    return dict ? lookup(dict, step.key.get(), step.hash) : nullptr;
+  }
+  PyObject* dict = instance_dict(base);
+  if (!dict) return nullptr;
+  if (PyObject* own = lookup(dict, step.key.get(), step.hash)) return own;
+  return finds_module_members(Py_TYPE(base)) ? module_member(dict, step.key.get(), step.hash) : nullptr;
+}
+
+PyObject* nth_key(PyObject* base, int32_t index, Temporaries& keep) {
+  if (!PyDict_Check(base) || index < 0) return nullptr;
+  if (PyODict_Check(base)) {  // keeps an order of its own
+    if (!PyODict_CheckExact(base)) return nullptr;
+    PyObject* all = keep_new(PySequence_List(base), keep);
+    return all && index < PyList_GET_SIZE(all) ? PyList_GET_ITEM(all, index) : nullptr;
+  }
+  PyObject* key = nullptr;
+  Py_ssize_t at = 0;
+  for (int32_t i = 0; i <= index; ++i)
+    if (!PyDict_Next(base, &at, &key, nullptr)) return nullptr;
+  return key;
+}
+
+PyObject* tuple_item(PyObject* tuple, int32_t index) {
+  return tuple && PyTuple_Check(tuple) && index >= 0 && index < PyTuple_GET_SIZE(tuple)
+             ? PyTuple_GET_ITEM(tuple, index)
+             : nullptr;
+}
+
+// list(iterator) without moving it: its __reduce__ is (iter, (sequence,)) or (iter, (sequence,), position).
+PyObject* rest_of(PyObject* iterator, Temporaries& keep) {
+  static constexpr const char* kTypes[] = {"list_iterator",    "tuple_iterator",     "range_iterator",
+                                           "dict_keyiterator", "dict_valueiterator", "dict_itemiterator"};
+  bool known = false;
+  for (const char* name : kTypes) known |= std::strcmp(Py_TYPE(iterator)->tp_name, name) == 0;
+  if (!known || PyType_HasFeature(Py_TYPE(iterator), Py_TPFLAGS_HEAPTYPE)) return nullptr;
+  Owned state(PyObject_CallMethod(iterator, "__reduce__", nullptr));
+  PyObject* arguments = state ? tuple_item(state.get(), 1) : nullptr;
+  PyObject* sequence = arguments ? tuple_item(arguments, 0) : nullptr;
+  PyObject* position = sequence ? tuple_item(state.get(), 2) : nullptr;
+  Py_ssize_t at = position && PyLong_Check(position) ? PyLong_AsSsize_t(position) : 0;
+  Owned all(sequence ? PySequence_List(sequence) : nullptr);
+  if (!all) PyErr_Clear();
+  return all ? keep_new(PyList_GetSlice(all.get(), at, PyList_GET_SIZE(all.get())), keep) : nullptr;
+}
+
+PyObject* globals_of(PyObject* base) {
+  if (PyFunction_Check(base)) return PyFunction_GET_GLOBALS(base);
+  if (PyMethod_Check(base)) return globals_of(PyMethod_GET_FUNCTION(base));
+  if (PyModule_Check(base)) return PyModule_GetDict(base);
+  return nullptr;
+}
+
+PyObject* in_dict(PyObject* dict, const SourceStep& step) {
+  return dict && PyDict_Check(dict) ? lookup(dict, step.key.get(), step.hash) : nullptr;
+}
+
+}  // namespace
+
+PyObject* instance_dict(PyObject* object) {
+  PyObject** at = _PyObject_GetDictPtr(object);
+  return at && *at && PyDict_Check(*at) ? *at : nullptr;
+}
+
+PyObject* dict_value(PyObject* dict, PyObject* key) {
+  PyObject* value = PyDict_GetItemWithError(dict, key);
+  if (!value && PyErr_Occurred()) PyErr_Clear();
+  return value;
+}
+
+PyObject* read_attribute(PyObject* base, PyObject* name, Temporaries& keep) {
+  if (PyType_Check(base)) return class_attribute(reinterpret_cast<PyTypeObject*>(base), name, keep);
+  if (PyModule_Check(base)) {
+    if (!looks_up_plainly(Py_TYPE(base), &PyModule_Type)) return nullptr;
+    if (PyObject* found = lookup(PyModule_GetDict(base), name, hash_of(name))) return found;
+    return nullptr;
+  }
+  return object_attribute(base, name, keep);
+}
+
+bool has_attribute(PyObject* base, PyObject* name) {
+  if (PyType_Check(base)) {
+    return _PyType_Lookup(reinterpret_cast<PyTypeObject*>(base), name) || _PyType_Lookup(Py_TYPE(base), name);
+  }
+  if (_PyType_Lookup(Py_TYPE(base), name)) return true;
+  PyObject* dict = PyModule_Check(base) ? PyModule_GetDict(base) : instance_dict(base);
+  if (!dict) return false;
+  Py_hash_t hash = hash_of(name);
+  return lookup(dict, name, hash) ||
+         (finds_module_members(Py_TYPE(base)) && module_member(dict, name, hash) != nullptr);
+}
+
+SourceStep prepare_step(const Source& source) {
+  SourceStep step;
+  step.kind = source.kind;
+  step.index = source.index;
+  if (source.key) {
+    step.key = share(source.key);
+  } else if (!source.name.empty()) {
+    step.key = Owned(PyUnicode_InternFromString(source.name.c_str()));
+  }
+  if (source.kind == SourceKind::Item && step.key && PyLong_CheckExact(step.key.get())) {
+    int overflow = 0;
+    long value = PyLong_AsLongAndOverflow(step.key.get(), &overflow);
+    step.integer_key = !overflow && value >= INT32_MIN && value <= INT32_MAX;
+    step.index = static_cast<int32_t>(value);
+  } else if (source.kind == SourceKind::Item && !source.key) {
+    step.integer_key = source.index >= 0;
+    step.key = Owned(PyLong_FromLong(source.index));
+  }
+  if (step.key && source.kind != SourceKind::Constant) step.hash = hash_of(step.key.get());
+  return step;
+}
+
+PyObject* read_step(const SourceStep& step, PyObject* base, const Frame& frame, Temporaries& keep) {
+  switch (step.kind) {
+    case SourceKind::Local:
+      return step.index < frame.local_count() ? frame.local(step.index) : nullptr;
+    case SourceKind::Stack:
+      return step.index < frame.depth() ? frame.stack(step.index) : nullptr;
+    case SourceKind::Global:
+      return in_dict(frame.globals(), step);
+    case SourceKind::Builtin:
+      return in_dict(frame.builtins(), step);
+    case SourceKind::Constant:
+      return step.key.get();
+    default:
+      break;
+  }
+  if (!base) return nullptr;
+  switch (step.kind) {
+    case SourceKind::GlobalOf:
+      return in_dict(globals_of(base), step);
+    case SourceKind::Attr:
+      return read_attribute(base, step.key.get(), keep);
+    case SourceKind::InstanceDict:
+      return own_member(step, base);
+    case SourceKind::Item:
+      return item(step, base, keep);
+    case SourceKind::Cell:
+      return PyCell_Check(base) ? PyCell_GET(base) : nullptr;
+    case SourceKind::Closure:
+      return PyFunction_Check(base) ? tuple_item(PyFunction_GET_CLOSURE(base), step.index) : nullptr;
+    case SourceKind::Default:
+      return PyFunction_Check(base) ? tuple_item(PyFunction_GET_DEFAULTS(base), step.index) : nullptr;
+    case SourceKind::KwDefault:
+      return PyFunction_Check(base) ? in_dict(PyFunction_GET_KW_DEFAULTS(base), step) : nullptr;
+    case SourceKind::Type:
+      return reinterpret_cast<PyObject*>(Py_TYPE(base));
+    case SourceKind::BoundSelf:
+      if (PyMethod_Check(base)) return PyMethod_GET_SELF(base);
+      return PyCFunction_Check(base) ? PyCFunction_GET_SELF(base) : nullptr;
+    case SourceKind::BoundFunc:
+      return PyMethod_Check(base) ? PyMethod_GET_FUNCTION(base) : nullptr;
+    case SourceKind::DictKey:
+      return nth_key(base, step.index, keep);
+    case SourceKind::IterRest:
+      return rest_of(base, keep);
+    default:
+      return nullptr;
+  }
+}
+
+PyObject* read_source(const Source& source, const Frame& frame, Temporaries& keep) {
+  PyObject* base = source.base ? read_source(*source.base, frame, keep) : nullptr;
+  if (source.base && !base) return nullptr;
+  return read_step(prepare_step(source), base, frame, keep);
+}
+
+}  // namespace vitrine::capture

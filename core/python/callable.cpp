@@ -1,0 +1,155 @@
+// The two callables that Vitrine hands to programs: CompiledFunction runs what it wraps with capture on,
+// DisabledFunction with capture off. Both bind as methods, carry a __dict__ (name, documentation) and keep
+// the original as __wrapped__.
+#include <Python.h>
+#include <structmember.h>
+
+#include <cstddef>
+
+#include "core/python/engine_state.h"
+#include "core/python/parts.h"
+
+namespace vitrine::python {
+namespace {
+
+struct Callable {
+  PyObject_HEAD PyObject* wrapped;
+  PyObject* settings;  // dict as given; DisabledFunction: nullptr
+  PyObject *dict, *weakrefs;
+  vectorcallfunc vectorcall;
+  capture::CallSettings* call;  // owned; CompiledFunction only
+};
+
+Callable* as_callable(PyObject* o) {
+  return reinterpret_cast<Callable*>(o);
+}
+
+PyObject* call_compiled(PyObject* self, PyObject* const* args, size_t n, PyObject* names) {
+  return PyObject_Vectorcall(as_callable(self)->wrapped, args, n, names);
+}
+
+PyObject* call_disabled(PyObject* self, PyObject* const* args, size_t n, PyObject* names) {
+  return PyObject_Vectorcall(as_callable(self)->wrapped, args, n, names);
+}
+
+PyObject* make(PyTypeObject* type, PyObject* wrapped, vectorcallfunc call) {
+  if (!PyCallable_Check(wrapped)) return PyErr_Format(PyExc_TypeError, "%R is not callable", wrapped);
+  PyObject* self = type->tp_alloc(type, 0);
+  if (!self) return nullptr;
+  as_callable(self)->wrapped = Py_NewRef(wrapped);
+  as_callable(self)->vectorcall = call;
+  return self;
+}
+
+PyObject* new_compiled(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject *wrapped = nullptr, *settings = nullptr;
+  if (!PyArg_ParseTuple(args, "OO!:CompiledFunction", &wrapped, &PyDict_Type, &settings)) return nullptr;
+  auto call = settings_from(settings);
+  PyObject* self = call ? make(type, wrapped, call_compiled) : nullptr;
+  if (!self) return nullptr;
+  as_callable(self)->settings = Py_NewRef(settings);
+  as_callable(self)->call = call.release();
+  return self;
+}
+
+PyObject* new_disabled(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* wrapped = nullptr;
+  if (!PyArg_ParseTuple(args, "O:DisabledFunction", &wrapped)) return nullptr;
+  return make(type, wrapped, call_disabled);
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(as_callable(self)->wrapped);
+  Py_VISIT(as_callable(self)->settings);
+  Py_VISIT(as_callable(self)->dict);
+  return 0;
+}
+
+int clear(PyObject* self) {
+  Py_CLEAR(as_callable(self)->wrapped);
+  Py_CLEAR(as_callable(self)->settings);
+  Py_CLEAR(as_callable(self)->dict);
+  return 0;
+}
+
+void dealloc(PyObject* self) {
+  PyObject_GC_UnTrack(self);
+  if (as_callable(self)->weakrefs) PyObject_ClearWeakRefs(self);
+  clear(self);
+  delete as_callable(self)->call;
+  Py_TYPE(self)->tp_free(self);
+}
+
+PyObject* bind(PyObject* self, PyObject* instance, PyObject*) {
+  return instance && instance != Py_None ? PyMethod_New(self, instance) : Py_NewRef(self);
+}
+
+PyObject* represent(PyObject* self) {
+  return PyUnicode_FromFormat("<%s of %R>", Py_TYPE(self)->tp_name, as_callable(self)->wrapped);
+}
+
+// copy and pickle make a new callable of the same function.
+PyObject* reduce(PyObject* self, PyObject*) {
+  Callable* c = as_callable(self);
+  PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(self));
+  return c->settings ? Py_BuildValue("O(OO)", type, c->wrapped, c->settings)
+                     : Py_BuildValue("O(O)", type, c->wrapped);
+}
+
+// A plain function is copied by deepcopy as itself, and so is what wraps one.
+PyObject* deepcopy(PyObject* self, PyObject*) {
+  return Py_NewRef(self);
+}
+
+PyMemberDef kMembers[] = {
+    {"__wrapped__", T_OBJECT, offsetof(Callable, wrapped), READONLY, "The original callable."},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Callable, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyGetSetDef kGetSet[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyMethodDef kMethods[] = {
+    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"__deepcopy__", deepcopy, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyTypeObject make_type(const char* name, const char* doc, newfunc create) {
+  PyTypeObject t = {PyVarObject_HEAD_INIT(nullptr, 0)};
+  t.tp_name = name;
+  t.tp_doc = doc;
+  t.tp_basicsize = sizeof(Callable);
+  t.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL;
+  t.tp_vectorcall_offset = offsetof(Callable, vectorcall);
+  t.tp_dictoffset = offsetof(Callable, dict);
+  t.tp_weaklistoffset = offsetof(Callable, weakrefs);
+  t.tp_call = PyVectorcall_Call;
+  t.tp_new = create;
+  t.tp_dealloc = dealloc;
+  t.tp_traverse = traverse;
+  t.tp_clear = clear;
+  t.tp_descr_get = bind;
+  t.tp_repr = represent;
+  t.tp_members = kMembers;
+  t.tp_getset = kGetSet;
+  t.tp_methods = kMethods;
+  return t;
+}
+
+PyTypeObject compiled_type =
+    make_type("vitrine._engine.CompiledFunction", "A callable that runs compiled.", new_compiled);
+PyTypeObject disabled_type =
+    make_type("vitrine._engine.DisabledFunction", "A callable that is never captured.", new_disabled);
+
+}  // namespace
+
+void add_callables(PyObject* module) {
+  for (PyTypeObject* type : {&compiled_type, &disabled_type})
+    if (PyModule_AddType(module, type) < 0) return;
+}
+
+}  // namespace vitrine::python

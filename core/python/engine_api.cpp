@@ -1,0 +1,52 @@
+// What the Python files of the package ask of the engine: settings, pausing, forgetting.
+#include <Python.h>
+
+#include "core/python/engine_state.h"
+#include "core/python/parts.h"
+
+namespace vitrine::python {
+namespace {
+
+bool set_number(PyObject* value, int64_t& field) {
+  const long long number = PyLong_AsLongLong(value);
+  if (number == -1 && PyErr_Occurred()) return false;
+  field = number;
+  return true;
+}
+
+// configure(name, value): a setting of vitrine.config
+PyObject* configure(PyObject*, PyObject* args) {
+  const char* name = nullptr;
+  PyObject* value = nullptr;
+  if (!PyArg_ParseTuple(args, "sO:configure", &name, &value)) return nullptr;
+  capture::Config& config = engine().config;
+  const std::string_view setting = name;
+  bool ok = true;
+  if (setting == "recompile_limit") {
+    ok = set_number(value, config.recompile_limit);
+  } else if (setting == "accumulated_recompile_limit") {
+    ok = set_number(value, config.accumulated_recompile_limit);
+  } else if (setting == "threads") {
+    ok = set_number(value, config.threads);
+  } else if (setting == "cache_dir") {
+    config.cache_dir = capture::text_of(value);
+  } else {
+    PyErr_Format(PyExc_ValueError, "there is no setting %s", name);
+    ok = false;
+  }
+  if (!ok) return nullptr;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef kMethods[] = {
+    {"configure", configure, METH_VARARGS, "configure(name, value): a setting of vitrine.config."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_api(PyObject* module) {
+  PyModule_AddFunctions(module, kMethods);
+}
+
+}  // namespace vitrine::python

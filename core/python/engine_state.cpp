@@ -1,0 +1,63 @@
+#include "core/python/engine_state.h"
+
+namespace vitrine::python {
+
+namespace {
+
+using capture::CallSettings;
+using capture::Owned;
+
+// dict[name] as a bool; `fallback` when it is not there.
+bool flag(PyObject* dict, const char* name, bool fallback) {
+  PyObject* value = PyDict_GetItemString(dict, name);
+  return value ? PyObject_IsTrue(value) == 1 : fallback;
+}
+
+bool read_backend(PyObject* dict, CallSettings& settings) {
+  PyObject* backend = PyDict_GetItemString(dict, "backend");
+  if (!backend) return true;
+  if (!PyUnicode_Check(backend)) {
+    settings.backend = capture::share(backend);
+    return true;
+  }
+  settings.replay = capture::text_of(backend) == "eager";
+  if (settings.replay) return true;
+  PyErr_Format(PyExc_ValueError, "unknown backend %R", backend);
+  return false;
+}
+
+bool read_passes(PyObject* dict, CallSettings& settings) {
+  PyObject* passes = PyDict_GetItemString(dict, "disabled_passes");
+  if (!passes) return true;
+  Owned list(PySequence_Fast(passes, "disabled_passes takes a list of names"));
+  if (!list) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); ++i) {
+    PyObject* name = PySequence_Fast_GET_ITEM(list.get(), i);
+    if (!PyUnicode_Check(name)) {
+      PyErr_Format(PyExc_TypeError, "disabled_passes takes names, not %R", name);
+      return false;
+    }
+    settings.disabled_passes.push_back(capture::text_of(name));
+  }
+  return true;
+}
+
+}  // namespace
+
+Engine& engine() {
+  static Engine* the_engine = new Engine;
+  return *the_engine;
+}
+
+std::unique_ptr<CallSettings> settings_from(PyObject* dict) {
+  auto settings = std::make_unique<CallSettings>();
+  settings->fullgraph = flag(dict, "fullgraph", false);
+  settings->fuse = flag(dict, "fuse", true);
+  settings->verify = flag(dict, "verify", false);
+  settings->observer = capture::share(PyDict_GetItemString(dict, "observer"));
+  if (PyObject* mode = PyDict_GetItemString(dict, "mode")) settings->mode = capture::text_of(mode);
+  if (!read_backend(dict, *settings) || !read_passes(dict, *settings)) return nullptr;
+  return settings;
+}
+
+}  // namespace vitrine::python

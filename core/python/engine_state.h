@@ -1,0 +1,21 @@
+// The one engine of this process, and what its Python files ask of it.
+#pragma once
+
+#include <memory>
+
+#include "core/capture/segment/settings.h"
+
+struct _object;
+
+namespace vitrine::python {
+
+struct Engine {
+  capture::Config config;
+};
+// Made at the first use; lives as long as the process, because code objects refer to what it compiled.
+Engine& engine();
+
+// The settings in the dict that vitrine/_api.py makes. nullptr: a Python error is set.
+std::unique_ptr<capture::CallSettings> settings_from(_object* dict);
+
+}  // namespace vitrine::python

@@ -1,0 +1,31 @@
+"""Vitrine: a compiler for PyTorch models that shows its work.
+
+``vitrine.compile`` takes the place of ``torch.compile``::
+
+    model = vitrine.compile(model)          # a module, a function, or as a decorator
+    y = model(x)                            # the first call captures and compiles, later calls run the result
+
+Whatever cannot be compiled runs as eager PyTorch runs it; ``vitrine.explain`` says what that was and why.
+"""
+
+from vitrine import _environment
+
+_environment.check()
+
+from vitrine import config  # noqa: E402
+from vitrine._api import compile, disable, explain, is_compiling, reset  # noqa: E402
+from vitrine._errors import GraphBreakError, VitrineWarning  # noqa: E402
+from vitrine._module import OptimizedModule  # noqa: E402
+
+__version__ = "0.1.0"
+__all__ = [
+    "GraphBreakError",
+    "OptimizedModule",
+    "VitrineWarning",
+    "compile",
+    "config",
+    "disable",
+    "explain",
+    "is_compiling",
+    "reset",
+]

@@ -1,0 +1,184 @@
+"""``compile`` and what goes with it."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from vitrine import _engine
+from vitrine._explain import Explanation
+from vitrine._module import OptimizedModule
+
+# torch.compile's modes. On a CPU they mean the same: what they switch on does not exist there.
+MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+# "vitrine" compiles ("inductor", torch.compile's default, means the same here); "eager" captures and runs the graph
+# through PyTorch, node by node.
+BACKENDS = ("vitrine", "inductor", "eager")
+# Options by name, with the type of their value.
+OPTIONS = {"fuse": bool, "verify": bool, "disabled_passes": (list, tuple)}
+
+
+def _check_options(options) -> dict:
+    if options is None:
+        return {}
+    if not isinstance(options, dict):
+        raise TypeError(f"vitrine.compile: options takes a dict, not {type(options).__name__}")
+    for name, value in options.items():
+        if name not in OPTIONS:
+            raise ValueError(f"vitrine.compile: unknown option {name!r}; there are {', '.join(OPTIONS)}")
+        if not isinstance(value, OPTIONS[name]):
+            raise TypeError(f"vitrine.compile: option {name!r} does not take {value!r}")
+    return dict(options)
+
+
+def _settings(fullgraph, dynamic, backend, mode, options) -> dict:
+    if dynamic:
+        raise NotImplementedError(
+            "vitrine.compile: dynamic=True is not supported yet; leave it out, and each new size is compiled once"
+        )
+    if mode is not None and mode not in MODES:
+        raise ValueError(f"vitrine.compile: unknown mode {mode!r}; there are {', '.join(MODES)}")
+    if mode is not None and options is not None:
+        raise RuntimeError("vitrine.compile: give either mode or options, not both")
+    if not callable(backend) and backend not in BACKENDS:
+        names = ", ".join(repr(name) for name in BACKENDS)
+        raise ValueError(f"vitrine.compile: unknown backend {backend!r}; there are {names}, or pass a callable")
+    settings = _check_options(options)
+    settings["fullgraph"] = bool(fullgraph)
+    settings["mode"] = mode or "default"
+    if backend not in ("vitrine", "inductor"):
+        settings["backend"] = backend
+    return settings
+
+
+def original(callable_or_module):
+    """What was compiled, of something that ``compile`` returned; anything else as it is."""
+    if isinstance(callable_or_module, OptimizedModule):
+        return callable_or_module._orig_mod
+    if isinstance(callable_or_module, _engine.CompiledFunction):
+        return callable_or_module.__wrapped__
+    return callable_or_module
+
+
+def compile(
+    model: Callable | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | Callable = "vitrine",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+):
+    """Compiles a function or a module; takes what ``torch.compile`` takes.
+
+    Args:
+        model: a function, a method, any callable, or an ``nn.Module``. Left out, ``compile`` is a decorator.
+        fullgraph: raise :class:`GraphBreakError` where capture would have to stop, instead of going on behind it.
+        dynamic: ``None`` or ``False``: sizes are fixed, a new size is compiled anew.
+        backend: ``"vitrine"``; ``"eager"`` to run the captured graph through PyTorch; or a callable that gets a
+            ``torch.fx.GraphModule`` and example inputs, and returns what to call instead.
+        mode: one of ``torch.compile``'s modes; on a CPU all mean ``"default"``.
+        options: ``fuse``, ``verify``, ``disabled_passes``.
+        disable: return ``model`` as it is.
+
+    Returns:
+        For a module an :class:`OptimizedModule`, which shares its parameters; for anything else a callable with
+        the same name, signature and documentation.
+    """
+    settings = _settings(fullgraph, dynamic, backend, mode, options)
+    if model is None:
+        return functools.partial(_compile, settings=settings, disable=disable)
+    return _compile(model, settings, disable)
+
+
+def _compile(model, settings, disable):
+    if not callable(model):
+        raise TypeError(f"vitrine.compile takes a function, a module or another callable, not {model!r}")
+    if isinstance(model, type):
+        raise TypeError(f"vitrine.compile: compile an instance of {model.__name__}, not the class")
+    if disable:
+        return model
+    model = original(model)
+    if isinstance(model, torch.nn.Module):
+        return OptimizedModule(model, settings)
+    return _function(model, settings)
+
+
+def _function(function, settings):
+    return _like(_engine.CompiledFunction(function, settings), function)
+
+
+def _like(wrapper, function):
+    """Gives the wrapper the name, documentation and attributes of the function."""
+    wrapper.__dict__.update(getattr(function, "__dict__", {}) if inspect.isroutine(function) else {})
+    for name in functools.WRAPPER_ASSIGNMENTS:
+        if hasattr(function, name):
+            setattr(wrapper, name, getattr(function, name))
+    return wrapper
+
+
+class disable:
+    """Keeps what runs inside from being captured: it runs as eager runs it, and so does all that it calls.
+
+    As a decorator ``@vitrine.disable``, as a function ``vitrine.disable(fn)``, and as a context
+    ``with vitrine.disable(): ...``.
+    """
+
+    def __new__(cls, function: Callable | None = None, recursive: bool = True):
+        if not recursive:
+            raise NotImplementedError("vitrine.disable: recursive=False is not supported yet")
+        if function is None:
+            return super().__new__(cls)
+        if isinstance(function, torch.nn.Module):
+            function.forward = disable(function.forward)
+            return function
+        if not callable(function):
+            raise TypeError(f"vitrine.disable takes a function, a module or another callable, not {function!r}")
+        return _like(_engine.DisabledFunction(original(function)), function)
+
+    def __call__(self, function: Callable):
+        return disable(function)
+
+    def __enter__(self):
+        self._outer = _engine.pause(True)
+        return self
+
+    def __exit__(self, *exception):
+        _engine.pause(self._outer)
+
+
+def reset() -> None:
+    """Forgets everything that was compiled in this process."""
+    _engine.reset()
+
+
+def is_compiling() -> bool:
+    """Whether the calling code is being captured right now."""
+    return _engine.is_capturing()
+
+
+def explain(function: Callable):
+    """Says what capture makes of a call: ``print(vitrine.explain(model)(x))``.
+
+    Returns a callable that takes the arguments of ``function``, runs it once, freshly captured, and returns an
+    :class:`~vitrine._explain.Explanation` with ``graphs``, ``graph_break_reasons``, ``ops`` and ``guards``.
+    """
+    target = original(function)
+
+    def explained(*args, **kwargs) -> Explanation:
+        seen: list[dict] = []
+        settings = {"mode": "default", "fullgraph": False, "observer": seen}
+        if isinstance(target, torch.nn.Module):
+            run = OptimizedModule(target, settings)
+        else:
+            run = _engine.CompiledFunction(target, settings)
+        try:
+            result = run(*args, **kwargs)
+        finally:
+            _engine.forget(seen)
+        return Explanation(seen, result)
+
+    return explained

@@ -1,0 +1,42 @@
+"""What Vitrine needs to find before anything of it is imported."""
+
+import importlib.util
+import sys
+
+PYTHONS = ((3, 11),)
+OLDEST_TORCH = (2, 11)
+
+
+def _python_problem(version) -> str | None:
+    if sys.implementation.name != "cpython":
+        return f"Vitrine needs CPython, this is {sys.implementation.name}."
+    if tuple(version[:2]) not in PYTHONS:
+        names = " or ".join(".".join(map(str, p)) for p in PYTHONS)
+        return f"Vitrine needs CPython {names}, this is {version[0]}.{version[1]}."
+    return None
+
+
+def _torch_problem(version: str) -> str | None:
+    try:
+        found = tuple(int(part) for part in version.split("+")[0].split(".")[:2])
+    except ValueError:
+        return None  # a development build: the engine's self-test decides
+    if found < OLDEST_TORCH:
+        return f"Vitrine needs PyTorch {'.'.join(map(str, OLDEST_TORCH))} or newer, this is {version}."
+    return None
+
+
+def check() -> None:
+    """Raises ImportError with what is needed, when Python, PyTorch or the built engine do not fit."""
+    if problem := _python_problem(sys.version_info):
+        raise ImportError(problem)
+    if importlib.util.find_spec("torch") is None:
+        raise ImportError("Vitrine needs PyTorch, which is not installed in this environment. Install it with pip.")
+    import torch
+
+    if problem := _torch_problem(torch.__version__):
+        raise ImportError(problem)
+    try:
+        import vitrine._engine  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ImportError("Vitrine's engine is not built. Run ./vitrine test, or build the target _engine.") from error

@@ -1,0 +1,82 @@
+"""What ``vitrine.explain`` returns."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class BreakReason:
+    """Why a graph ends before the function does."""
+
+    kind: str
+    reason: str
+    hint: str
+    stack: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"{self.reason} [{self.kind}]"]
+        lines += [f"    at {place}" for place in self.stack]
+        if self.hint:
+            lines.append(f"    hint: {self.hint}")
+        return "\n".join(lines)
+
+
+@dataclass
+class Explanation:
+    """Graphs, breaks, operators and guards of one call. ``print`` it."""
+
+    compilations: list[dict]
+    result: Any = None
+    graphs: list[str] = field(init=False)
+    graph_break_reasons: list[BreakReason] = field(init=False)
+    ops: list[str] = field(init=False)
+    ops_per_graph: list[list[str]] = field(init=False)
+    guards: list[str] = field(init=False)
+    messages: list[str] = field(init=False)
+
+    def __post_init__(self):
+        with_graph = [c for c in self.compilations if c["graph"]]
+        self.graphs = [c["graph"] for c in with_graph]
+        self.ops_per_graph = [list(c["ops"]) for c in with_graph]
+        self.ops = [op for ops in self.ops_per_graph for op in ops]
+        self.guards = [guard for c in self.compilations for guard in c["guards"]]
+        self.messages = [c["message"] for c in self.compilations if c["message"]]
+        self.graph_break_reasons = [
+            BreakReason(b["kind"], b["reason"], b["hint"], tuple(b["stack"]))
+            for c in self.compilations
+            if (b := c["break"])
+        ]
+
+    @property
+    def graph_count(self) -> int:
+        return len(self.graphs)
+
+    @property
+    def graph_break_count(self) -> int:
+        return len(self.graph_break_reasons)
+
+    @property
+    def op_count(self) -> int:
+        return len(self.ops)
+
+    def __str__(self) -> str:
+        def count(n, what):
+            return f"{n} {what}{'' if n == 1 else 's'}"
+
+        out = [
+            f"{count(self.graph_count, 'graph')}, {count(self.graph_break_count, 'graph break')}, "
+            f"{count(self.op_count, 'operator')}, {count(len(self.guards), 'guard')}"
+        ]
+        for i, (graph, ops) in enumerate(zip(self.graphs, self.ops_per_graph), 1):
+            out += ["", f"graph {i}: {count(len(ops), 'operator')}", _indent(graph)]
+        for i, reason in enumerate(self.graph_break_reasons, 1):
+            out += ["", f"break {i}: {reason}"]
+        if self.guards:
+            out += ["", "guards:", *(f"  {guard}" for guard in self.guards)]
+        if self.messages:
+            out += ["", "messages:", *(f"  {message}" for message in self.messages)]
+        return "\n".join(out)
+
+
+def _indent(text: str) -> str:
+    return "\n".join("  " + line for line in text.rstrip().splitlines())

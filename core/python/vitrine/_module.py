@@ -1,0 +1,82 @@
+"""The module that ``vitrine.compile`` returns."""
+
+import torch
+
+from vitrine import _engine
+
+
+class OptimizedModule(torch.nn.Module):
+    """Runs a module compiled. Everything else (state, attributes, mode, conversion) is the module's own.
+
+    ``_orig_mod`` is the module; parameters and buffers are shared with it. ``state_dict()`` and
+    ``named_parameters()`` prefix names with ``_orig_mod.``, as ``torch.compile`` does. Attributes are read from
+    and written to the module.
+    """
+
+    # What lives on the wrapper itself; every other name is the module's.
+    _own_names = frozenset({"_orig_mod", "_settings", "_compiled_call", "__dict__"})
+
+    def __init__(self, module: torch.nn.Module, settings: dict):
+        object.__setattr__(self, "_settings", settings)
+        super().__init__()
+        self._modules["_orig_mod"] = module
+        object.__setattr__(self, "_compiled_call", _engine.CompiledFunction(module, settings))
+        if type(module).__doc__ is not None:
+            object.__setattr__(self, "__doc__", module.__doc__)
+
+    def __call__(self, *args, **kwargs):
+        own = self.__dict__
+        if own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]:
+            return super().__call__(*args, **kwargs)
+        return own["_compiled_call"](*args, **kwargs)
+
+    def forward(self, *args, **kwargs):
+        return self.__dict__["_compiled_call"](*args, **kwargs)
+
+    @property
+    def training(self) -> bool:
+        return self._orig_mod.training
+
+    @training.setter
+    def training(self, value: bool) -> None:
+        if "_orig_mod" in self.__dict__.get("_modules", ()):  # not yet while nn.Module sets its own default
+            self._orig_mod.training = value
+
+    def __getattr__(self, name: str):
+        modules = self.__dict__.get("_modules")
+        if not modules or "_orig_mod" not in modules:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return modules["_orig_mod"] if name == "_orig_mod" else getattr(modules["_orig_mod"], name)
+
+    def __setattr__(self, name: str, value) -> None:
+        if name in self._own_names or hasattr(type(self), name) or "_orig_mod" not in self.__dict__.get("_modules", ()):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name in self._own_names or hasattr(type(self), name):
+            super().__delattr__(name)
+        else:
+            delattr(self._orig_mod, name)
+
+    def __len__(self) -> int:
+        return len(self._orig_mod)
+
+    def __bool__(self) -> bool:
+        return bool(self._orig_mod)
+
+    def __getitem__(self, key):
+        return self._orig_mod[key]
+
+    def __iter__(self):
+        return iter(self._orig_mod)
+
+    def __contains__(self, item) -> bool:
+        return item in self._orig_mod
+
+    def __dir__(self):
+        return sorted({*dir(self._orig_mod), *super().__dir__()})
+
+    def __reduce_ex__(self, protocol):
+        return type(self), (self._orig_mod, self._settings)

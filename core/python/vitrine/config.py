@@ -1,0 +1,50 @@
+"""Settings of the whole process. Assign to them at any time; what is compiled afterwards obeys.
+
+``recompile_limit``              how often one place of a function is compiled before it runs eagerly
+``accumulated_recompile_limit``  the same for all places of one function together
+``cache_dir``                    where compiled kernels and reproducers go ("" = nowhere)
+``threads``                      threads of a kernel, 0 = as PyTorch
+"""
+
+import os
+import sys
+import types
+from pathlib import Path
+
+
+def _default_cache_dir() -> str:
+    named = os.environ.get("VITRINE_CACHE_DIR")
+    if named is not None:
+        return named
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return str(Path(base) / "vitrine")
+
+
+# name -> (type, default)
+_SETTINGS = {
+    "recompile_limit": (int, 8),
+    "accumulated_recompile_limit": (int, 256),
+    "cache_dir": (str, _default_cache_dir()),
+    "threads": (int, 0),
+}
+
+
+class _Config(types.ModuleType):
+    def __setattr__(self, name, value):
+        if name in _SETTINGS:
+            kind = _SETTINGS[name][0]
+            if kind is str and isinstance(value, os.PathLike):
+                value = os.fspath(value)
+            if not isinstance(value, kind) or isinstance(value, bool) or (kind is int and value < 0):
+                raise TypeError(f"vitrine.config.{name} takes a {kind.__name__}, not {value!r}")
+            from vitrine import _engine
+
+            _engine.configure(name, value)
+        elif not name.startswith("__"):
+            raise AttributeError(f"vitrine.config has no setting {name!r}; it has {', '.join(_SETTINGS)}")
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Config
+for _name, (_, _value) in _SETTINGS.items():
+    setattr(sys.modules[__name__], _name, _value)
