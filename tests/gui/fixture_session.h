@@ -1,0 +1,27 @@
+// Writes a small, complete session for tests and for looking at views: a transformer block captured, lowered,
+// fused into four kernels and run, end to end linked; and a second run with two graph breaks and a
+// recompilation. Texts are written by hand, numbers are invented but consistent.
+#pragma once
+
+#include <string>
+
+#include "core/base/ids.h"
+
+namespace vitrine::fixture {
+
+// The things tests ask for by name.
+struct Ids {
+  Id run = 0, file = 0, frame = 0, segment = 0, compilation = 0;
+  Id gelu_span = 0, gelu_instruction = 0, gelu_step = 0;
+  Id captured_gelu = 0, aten_gelu = 0, optimised_gelu = 0, optimised_add_2 = 0, loop_gelu = 0, fused_gelu = 0;
+  Id k2 = 0, k2_gelu_lines = 0, k2_add_lines = 0, launch_k2 = 0;
+  Id fused_pair = 0, rejected_pair = 0;
+  Id gated_run = 0, gated_compilation = 0, recompiled = 0, break_branch = 0, break_item = 0,
+     recompilation = 0;
+};
+
+// Overwrites the file. Throws InternalError when it cannot be written. copies: how often the graphs' body is
+// repeated, for timing the views on large sessions.
+Ids writeSession(const std::string& path, int copies = 1);
+
+}  // namespace vitrine::fixture
