@@ -349,7 +349,7 @@ SCALE = 2.5
 
 @program(vec())
 def global_counter(x):
-    COUNTER["calls"] = COUNTER["calls"] % 3 + 1
+    COUNTER["calls"] += 1
     return x * SCALE
 
 
@@ -359,7 +359,7 @@ GLOBAL_NUMBER = 0
 @program(vec())
 def global_statement(x):
     global GLOBAL_NUMBER
-    GLOBAL_NUMBER = (GLOBAL_NUMBER + 1) % 2
+    GLOBAL_NUMBER += 1
     return x + GLOBAL_NUMBER
 
 
@@ -390,8 +390,6 @@ def late_binding(x):
 @program(vec())
 def mutable_default(x, seen=[]):  # noqa: B006
     seen.append(1)
-    if len(seen) > 2:
-        seen.clear()
     return x * len(seen)
 
 
@@ -994,3 +992,15 @@ def set_default_dtype_inside(x):
     finally:
         torch.set_default_dtype(torch.float32)
     return y, x + torch.ones(6)
+
+
+def world():
+    """What programs change outside their arguments."""
+    return GLOBAL_NUMBER, dict(COUNTER), len(mutable_default.__defaults__[0])
+
+
+def reset_world():
+    global GLOBAL_NUMBER
+    GLOBAL_NUMBER = 0
+    COUNTER["calls"] = 0
+    mutable_default.__defaults__[0].clear()

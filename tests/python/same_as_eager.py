@@ -67,16 +67,20 @@ def flatten(value):
         yield value
 
 
-def check(function, compiled, make_args, calls=3):
+def check(function, compiled, make_args, calls=3, world=lambda: None, reset_world=lambda: None):
     """Calls both `calls` times on fresh arguments; after each call compares results, prints, exceptions and arguments."""
     for call in range(calls):
         eager_args = make_args()
         compiled_args = copy.deepcopy(eager_args) if not any(hasattr(a, "__next__") for a in eager_args) else make_args()
         rng = torch.get_rng_state()
+        reset_world()
         expected, expected_error, expected_text = run(function, eager_args)
+        expected_world = world()
         after = torch.get_rng_state()
         torch.set_rng_state(rng)
+        reset_world()
         got, error, text = run(compiled, compiled_args)
+        assert world() == expected_world, f"call {call}: globals {world()} against {expected_world}"
         where = f"call {call}"
         if (expected_error is None) != (error is None):
             raise AssertionError(f"{where}: eager raised {expected_error!r}, compiled {error!r}") from error

@@ -9,7 +9,7 @@ import torch
 import vitrine
 
 sys.path.insert(0, str(Path(__file__).parent))
-from odd_programs import PROGRAMS  # noqa: E402
+from odd_programs import PROGRAMS, reset_world, world  # noqa: E402
 from same_as_eager import check  # noqa: E402
 
 
@@ -26,4 +26,4 @@ def test_same_as_eager(name, grad):
         return tuple(m() if callable(m) and not isinstance(m, type) else m for m in make)
 
     with torch.set_grad_enabled(grad):
-        check(function, compiled, args)
+        check(function, compiled, args, world=world, reset_world=reset_world)
