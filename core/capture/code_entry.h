@@ -1,0 +1,31 @@
+// What Vitrine remembers with a code object, in the slot CPython keeps for such extras; it dies with the code
+// object. All of it under the GIL.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/capture/bytecode.h"
+
+namespace vitrine::capture {
+
+// What a segment store remembers with a code object.
+class CodeData {
+ public:
+  virtual ~CodeData() = default;
+};
+
+struct CodeEntry {
+  explicit CodeEntry(_object* code) : bytecode(code) {}
+  Bytecode bytecode;
+  bool skip = false;       // never captured: marked so
+  bool wanted = false;     // verdict of the frame handler's policy `judged_by`
+  uint32_t judged_by = 0;  // 0: not judged yet
+  std::unique_ptr<CodeData> data;
+};
+
+// nullptr when nothing is remembered yet: a few loads.
+CodeEntry* find_entry(_object* code);
+CodeEntry& entry_of(_object* code);  // made when missing
+
+}  // namespace vitrine::capture
