@@ -25,9 +25,10 @@ class Frame {
   _object* stack(int index) const;           // borrowed, nullptr = NULL entry; 0 = bottom
   void set_stack(int index, _object* owned);
   void push(_object* owned);
-  _object* pop();            // new reference
-  void truncate(int depth);  // releases entries above
-  int pc() const;            // next instruction to run (start of it, EXTENDED_ARG included), bytes
+  _object* pop();  // new reference
+  void truncate(
+      int depth);  // releases entries above, lowest first (the order in which CPython drops operands)
+  int pc() const;  // next instruction to run (start of it, EXTENDED_ARG included), bytes
   void set_pc(int pc);
   _PyInterpreterFrame* raw() const { return f_; }
 

@@ -62,8 +62,10 @@ PyObject* Frame::pop() {
   return f_->localsplus[--f_->stacktop];
 }
 void Frame::truncate(int depth) {
-  const int bottom = f_->f_code->co_nlocalsplus + depth;
-  while (f_->stacktop > bottom) Py_XDECREF(f_->localsplus[--f_->stacktop]);
+  PyObject** stack = _PyFrame_Stackbase(f_);
+  const int top = this->depth();
+  f_->stacktop = f_->f_code->co_nlocalsplus + depth;
+  for (int i = depth; i < top; ++i) Py_XDECREF(stack[i]);
 }
 int Frame::pc() const {
   return static_cast<int>(f_->prev_instr + 1 - first_unit(f_)) * kUnit;

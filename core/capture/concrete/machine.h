@@ -1,0 +1,51 @@
+// The concrete interpreter: runs one instruction of a live frame for real, on real objects. Between graphs it
+// runs the instruction that broke the graph; everything it does not know is left to CPython.
+#pragma once
+
+#include <cstdint>
+
+#include "core/capture/bytecode.h"
+#include "core/capture/frame.h"
+
+namespace vitrine::capture {
+
+enum class Step : uint8_t {
+  Next,      // done; frame.pc() is the next instruction
+  Leave,     // done as well, but CPython must go on from frame.pc()
+  Returned,  // the frame is finished; result() holds its value
+  Threw,     // a Python error is set; the frame stands at the instruction: continue_in_cpython(..., true)
+  Exit,      // not done, nothing changed: CPython must run it, continue_in_cpython(..., false)
+};
+
+class Machine {
+ public:
+  Machine(_ts* thread, Frame frame, const Bytecode& code) : thread(thread), frame(frame), code(code) {}
+  // `in` is the instruction at frame.pc(). The frame must be linked (FrameLink).
+  Step step(const Instruction& in);
+  _object* result() const { return result_; }  // new reference, once, after Step::Returned
+
+  // For the handlers of instructions.
+  _object* peek(int i) const { return frame.stack(frame.depth() - i); }  // 1 = top; borrowed
+  void drop(int n) { frame.truncate(frame.depth() - n); }
+  // Replaces the `n` operands on top by `owned`; nullptr: the operation failed.
+  Step replace(int n, _object* owned);
+  // The same for operations that say 0 or -1 and push nothing.
+  Step done(int n, int status);
+  Step jump(const Instruction& in);
+  Step poll();  // signals, pending calls, other threads: where CPython looks as well
+  Step finish(_object* owned);
+
+  _ts* const thread;
+  Frame frame;
+  const Bytecode& code;
+
+ private:
+  int32_t next_ = 0;
+  _object* result_ = nullptr;
+};
+
+// Runs one kind of instruction. Step::Exit only before anything has changed.
+using Handler = Step (*)(Machine&, const Instruction&);
+Handler handler_of(Op op);  // nullptr: CPython's own
+
+}  // namespace vitrine::capture

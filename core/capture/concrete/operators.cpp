@@ -1,0 +1,138 @@
+// Operators, comparisons, subscripts and attributes.
+#include <array>
+
+#include "core/capture/concrete/handlers.h"
+
+namespace vitrine::capture::handlers {
+namespace {
+
+PyObject* power(PyObject* a, PyObject* b) {
+  return PyNumber_Power(a, b, Py_None);
+}
+PyObject* in_place_power(PyObject* a, PyObject* b) {
+  return PyNumber_InPlacePower(a, b, Py_None);
+}
+
+// By the arg of Op::Binary: the operators of BinaryOperator in order, then their in-place forms.
+constexpr std::array<binaryfunc, 26> kBinary = {
+    PyNumber_Add,
+    PyNumber_And,
+    PyNumber_FloorDivide,
+    PyNumber_Lshift,
+    PyNumber_MatrixMultiply,
+    PyNumber_Multiply,
+    PyNumber_Remainder,
+    PyNumber_Or,
+    power,
+    PyNumber_Rshift,
+    PyNumber_Subtract,
+    PyNumber_TrueDivide,
+    PyNumber_Xor,
+    PyNumber_InPlaceAdd,
+    PyNumber_InPlaceAnd,
+    PyNumber_InPlaceFloorDivide,
+    PyNumber_InPlaceLshift,
+    PyNumber_InPlaceMatrixMultiply,
+    PyNumber_InPlaceMultiply,
+    PyNumber_InPlaceRemainder,
+    PyNumber_InPlaceOr,
+    in_place_power,
+    PyNumber_InPlaceRshift,
+    PyNumber_InPlaceSubtract,
+    PyNumber_InPlaceTrueDivide,
+    PyNumber_InPlaceXor,
+};
+
+PyObject* boolean(int truth) {  // -1: an error is set
+  return truth < 0 ? nullptr : PyBool_FromLong(truth);
+}
+
+}  // namespace
+
+Step unary_positive(Machine& m, const Instruction&) {
+  return m.replace(1, PyNumber_Positive(m.peek(1)));
+}
+Step unary_negative(Machine& m, const Instruction&) {
+  return m.replace(1, PyNumber_Negative(m.peek(1)));
+}
+Step unary_invert(Machine& m, const Instruction&) {
+  return m.replace(1, PyNumber_Invert(m.peek(1)));
+}
+Step unary_not(Machine& m, const Instruction&) {
+  return m.replace(1, boolean(PyObject_Not(m.peek(1))));
+}
+
+Step binary(Machine& m, const Instruction& in) {
+  if (in.arg < 0 || in.arg >= static_cast<int>(kBinary.size())) return Step::Exit;
+  return m.replace(2, kBinary[static_cast<size_t>(in.arg)](m.peek(2), m.peek(1)));
+}
+
+Step compare(Machine& m, const Instruction& in) {
+  return m.replace(2, PyObject_RichCompare(m.peek(2), m.peek(1), in.arg));
+}
+
+Step is(Machine& m, const Instruction& in) {
+  return m.replace(2, boolean((m.peek(2) == m.peek(1)) != in.flag));
+}
+
+Step contains(Machine& m, const Instruction& in) {
+  const int found = PySequence_Contains(m.peek(1), m.peek(2));
+  return m.replace(2, found < 0 ? nullptr : boolean((found != 0) != in.flag));
+}
+
+Step subscript(Machine& m, const Instruction&) {
+  return m.replace(2, PyObject_GetItem(m.peek(2), m.peek(1)));
+}
+
+Step store_subscript(Machine& m, const Instruction&) {
+  return m.done(3, PyObject_SetItem(m.peek(2), m.peek(1), m.peek(3)));
+}
+
+Step delete_subscript(Machine& m, const Instruction&) {
+  return m.done(2, PyObject_DelItem(m.peek(2), m.peek(1)));
+}
+
+Step load_attr(Machine& m, const Instruction& in) {
+  return m.replace(1, PyObject_GetAttr(m.peek(1), m.code.name(in.arg)));
+}
+
+Step load_method(Machine& m, const Instruction& in) {
+  PyObject* object = m.peek(1);
+  PyObject* found = nullptr;
+  const int unbound = _PyObject_GetMethod(object, m.code.name(in.arg), &found);
+  if (!found) return m.done(1, -1);
+  if (unbound) {  // function, self
+    Py_INCREF(object);
+    m.drop(1);
+    m.frame.push(found);
+    m.frame.push(object);
+  } else {  // NULL, value
+    m.drop(1);
+    m.frame.push(nullptr);
+    m.frame.push(found);
+  }
+  return Step::Next;
+}
+
+Step store_attr(Machine& m, const Instruction& in) {
+  return m.done(2, PyObject_SetAttr(m.peek(1), m.code.name(in.arg), m.peek(2)));
+}
+
+Step delete_attr(Machine& m, const Instruction& in) {
+  return m.done(1, PyObject_DelAttr(m.peek(1), m.code.name(in.arg)));
+}
+
+Step get_len(Machine& m, const Instruction&) {
+  const Py_ssize_t length = PyObject_Length(m.peek(1));
+  return m.replace(0, length < 0 ? nullptr : PyLong_FromSsize_t(length));
+}
+
+Step match_mapping(Machine& m, const Instruction&) {
+  return m.replace(0, boolean((Py_TYPE(m.peek(1))->tp_flags & Py_TPFLAGS_MAPPING) != 0));
+}
+
+Step match_sequence(Machine& m, const Instruction&) {
+  return m.replace(0, boolean((Py_TYPE(m.peek(1))->tp_flags & Py_TPFLAGS_SEQUENCE) != 0));
+}
+
+}  // namespace vitrine::capture::handlers
