@@ -1,0 +1,124 @@
+#include "core/capture/driver.h"
+
+#include "core/base/result.h"
+#include "core/capture/code_entry.h"
+#include "core/capture/concrete/machine.h"
+#include "core/capture/cpython.h"
+#include "core/capture/frame.h"
+#include "core/capture/hook.h"
+
+namespace vitrine::capture {
+namespace {
+
+enum class Way : uint8_t { On, Return, Raise, CPython };  // what becomes of the frame
+
+class Driver {
+ public:
+  Driver(PyThreadState* thread, Frame frame, SegmentStore& store, const DriverOptions& options)
+      : code_(entry_of(frame.code()).bytecode),
+        store_(store),
+        frame_(frame),
+        link_(thread, frame),
+        machine_(thread, frame, code_),
+        patience_(options.patience),
+        left_(options.patience) {}
+
+  Way run() {
+    if (!link_.entered()) {  // CPython meets the same limit, and words the error
+      PyErr_Clear();
+      return Way::CPython;
+    }
+    const int body = code_.body_pc();
+    while (frame_.pc() < body)
+      if (const Way way = step(); way != Way::On) return way;
+    ask_ = true;
+    for (;;) {
+      if (ask_)
+        if (const Way way = ask(); way != Way::On) return way;
+      if (const Way way = step(); way != Way::On) return way;
+      if (left_-- <= 0) return Way::CPython;
+    }
+  }
+
+  PyObject* value() const { return value_; }
+  void unlink() { link_.leave(); }
+
+ private:
+  Outcome consult() {
+    try {
+      PauseCapture pause;
+      return store_.at(frame_);
+    } catch (const InternalError&) {
+      return Outcome::eager();  // by the contract of SegmentStore::at the frame is untouched
+    }
+  }
+
+  Way ask() {
+    const Outcome outcome = consult();
+    switch (outcome.kind) {
+      case Outcome::Kind::Ran:
+        left_ = patience_;
+        ask_ = true;  // again after the instruction that stopped it
+        return Way::On;
+      case Outcome::Kind::Returned:
+        value_ = outcome.value;
+        return Way::Return;
+      case Outcome::Kind::Raised:
+        if (const Instruction* in = code_.find(frame_.pc())) frame_.set_running(in->at);
+        return Way::Raise;
+      case Outcome::Kind::None:
+        ask_ = false;
+        return outcome.eager_rest ? Way::CPython : Way::On;
+    }
+    return Way::CPython;
+  }
+
+  Way step() {
+    const Instruction* in = code_.find(frame_.pc());
+    if (!in) return Way::CPython;
+    switch (machine_.step(*in)) {
+      case Step::Next:
+        break;
+      case Step::Leave:
+      case Step::Exit:
+        return Way::CPython;
+      case Step::Threw:
+        return Way::Raise;
+      case Step::Returned:
+        value_ = machine_.result();
+        return Way::Return;
+    }
+    if (link_.tracing()) return Way::CPython;
+    const bool call = in->op == Op::Call || in->op == Op::CallEx;
+    if (call) reinstate_hook();
+    if (call || (in->backward && frame_.pc() == in->target)) ask_ = true;
+    return Way::On;
+  }
+
+  const Bytecode& code_;
+  SegmentStore& store_;
+  Frame frame_;
+  FrameLink link_;
+  Machine machine_;
+  const int patience_;
+  int left_;
+  bool ask_ = false;
+  PyObject* value_ = nullptr;
+};
+
+}  // namespace
+
+PyObject* drive(PyThreadState* thread, _PyInterpreterFrame* raw, SegmentStore& store,
+                const DriverOptions& options) noexcept {
+  const Frame frame(raw);
+  Way way;
+  PyObject* value;
+  {
+    Driver driver(thread, frame, store, options);
+    way = driver.run();
+    value = driver.value();
+  }
+  return way == Way::Return ? value : continue_in_cpython(thread, frame, way == Way::Raise);
+}
+
+}  // namespace vitrine::capture
