@@ -1,0 +1,61 @@
+#include "core/capture/exit_fuzzer.h"
+
+#include "core/capture/code_entry.h"
+#include "core/capture/concrete/machine.h"
+#include "core/capture/cpython.h"
+#include "core/capture/frame.h"
+
+namespace vitrine::capture {
+
+// Numbers of a linear congruential generator: x' = a x + c (mod 2^64), its upper half.
+uint32_t ExitFuzzer::random() {
+  state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+  return static_cast<uint32_t>(state_ >> 33);
+}
+
+ExitFuzzer::Way ExitFuzzer::interpret(PyThreadState* thread, _PyInterpreterFrame* raw, PyObject** value) {
+  Frame frame(raw);
+  FrameLink link(thread, frame);
+  if (!link.entered()) {
+    PyErr_Clear();
+    return Way::CPython;
+  }
+  const Bytecode& code = entry_of(frame.code()).bytecode;
+  Machine machine(thread, frame, code);
+  ++counts_.frames;
+  auto left = static_cast<int64_t>(random() % static_cast<uint32_t>(2 * gap_));
+  while (!link.tracing()) {
+    const Instruction* in = code.find(frame.pc());
+    if (!in) return Way::CPython;
+    if (left-- == 0) {
+      ++counts_.forced;
+      return Way::CPython;
+    }
+    ++counts_.instructions;
+    switch (machine.step(*in)) {
+      case Step::Next:
+        break;
+      case Step::Leave:
+        return Way::CPython;
+      case Step::Exit:
+        ++counts_.unknown;
+        return Way::CPython;
+      case Step::Threw:
+        ++counts_.throws;
+        return Way::Raise;
+      case Step::Returned:
+        ++counts_.returns;
+        *value = machine.result();
+        return Way::Return;
+    }
+  }
+  return Way::CPython;
+}
+
+PyObject* ExitFuzzer::run(PyThreadState* thread, _PyInterpreterFrame* raw) noexcept {
+  PyObject* value = nullptr;
+  const Way way = interpret(thread, raw, &value);
+  return way == Way::Return ? value : continue_in_cpython(thread, Frame(raw), way == Way::Raise);
+}
+
+}  // namespace vitrine::capture
