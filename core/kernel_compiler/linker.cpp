@@ -1,0 +1,58 @@
+#include "core/kernel_compiler/linker.h"
+
+#include <lld/Common/Driver.h>
+#include <llvm/Support/raw_ostream.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+
+LLD_HAS_DRIVER(elf)
+
+namespace vitrine::kernel_compiler {
+
+namespace {
+// The object as a file that never touches a disk.
+class MemoryFile {
+ public:
+  explicit MemoryFile(const std::string& content) : fd_(memfd_create("kernel.o", MFD_CLOEXEC)) {
+    const char* p = content.data();
+    size_t left = fd_ < 0 ? 0 : content.size();
+    while (left > 0) {
+      ssize_t n = ::write(fd_, p, left);
+      if (n <= 0) break;
+      p += n;
+      left -= static_cast<size_t>(n);
+    }
+    ok_ = fd_ >= 0 && left == 0;
+  }
+  ~MemoryFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+  bool ok() const { return ok_; }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
+
+ private:
+  int fd_;
+  bool ok_ = false;
+};
+}  // namespace
+
+LinkOutcome link_shared(const std::string& object, const std::string& output) {
+  MemoryFile file(object);
+  if (!file.ok()) return {Error{"the object could not be kept in memory for the linker"}, true};
+  std::string path = file.path();
+  // One thread: a kernel is a few kilobytes, and every core has a helper of its own.
+  std::array<const char*, 10> arguments = {"ld.lld",          "-shared",   "--threads=1", "--strip-debug",
+                                           "--build-id=none", "-z",        "noexecstack", "-o",
+                                           output.c_str(),    path.c_str()};
+  std::string out, errors;
+  llvm::raw_string_ostream out_stream(out), error_stream(errors);
+  lld::Result result = lld::lldMain(arguments, out_stream, error_stream, {{lld::Gnu, &lld::elf::link}});
+  LinkOutcome outcome;
+  outcome.can_run_again = result.canRunAgain;
+  if (result.retCode != 0) outcome.failed = Error{"the kernel could not be linked: " + errors, "", output};
+  return outcome;
+}
+
+}  // namespace vitrine::kernel_compiler

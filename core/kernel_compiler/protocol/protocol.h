@@ -1,0 +1,91 @@
+// What the engine and `vitrine-cc` say to each other over two pipes: frames of 4 bytes length (little-endian)
+// and JSON. One request at a time; the answer carries the request's id. No LLVM here: the engine links it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace vitrine::kernel_compiler {
+
+// Changes when frames, flags or what a kernel may assume change: part of the object cache's key.
+constexpr int kProtocolVersion = 1;
+
+// Clang's own (cc1) arguments for every kernel; triple and CPU are added. Kernels include no header.
+inline constexpr std::array<std::string_view, 16> kClangArguments = {"-emit-llvm-only",
+                                                                     "-O3",
+                                                                     "-vectorize-loops",
+                                                                     "-vectorize-slp",
+                                                                     "-std=c++20",
+                                                                     "-fgnuc-version=4.2.1",
+                                                                     "-nostdsysteminc",
+                                                                     "-nobuiltininc",
+                                                                     "-ffp-contract=fast",
+                                                                     "-fno-signed-zeros",
+                                                                     "-mframe-pointer=none",
+                                                                     "-mrelocation-model",
+                                                                     "pic",
+                                                                     "-pic-level",
+                                                                     "2",
+                                                                     "-mprefer-vector-width=512"};
+
+struct Request {
+  int64_t id = 0;
+  std::string label;           // for diagnostics: "K2"
+  std::string source;          // C++ text
+  std::string output;          // path of the shared object to write
+  std::string cpu = "native";  // an LLVM CPU name
+  bool texts = false;          // IR, assembly, remarks and spills too
+};
+
+struct Diagnostic {
+  std::string severity;  // error | warning | note | fatal
+  int32_t line = 0, col = 0;
+  std::string text;
+};
+
+struct Remark {
+  int32_t line = 0, col = 0;
+  std::string pass, kind, text;  // "loop-vectorize", passed | missed | analysis
+};
+
+// Lines [line, end_line] of a text come from source line `source_line`.
+struct LineMap {
+  int32_t line = 0, end_line = 0, source_line = 0;
+  bool operator==(const LineMap&) const = default;
+};
+
+struct Texts {
+  std::string ir, assembly;
+  std::vector<LineMap> ir_lines, assembly_lines;
+  std::vector<Remark> remarks;
+  int64_t spills = 0;  // registers written to the stack, as instructions
+};
+
+struct Response {
+  int64_t id = 0;
+  bool ok = false;
+  std::string error;  // not ok: one sentence
+  std::vector<Diagnostic> diagnostics;
+  Texts texts;
+  std::string cpu;  // what "native" was
+  int64_t front_ns = 0, codegen_ns = 0, link_ns = 0;
+};
+
+std::string encode(const Request& request);
+std::string encode(const Response& response);
+std::string encode(const Texts& texts);
+Result<Request> decode_request(std::string_view frame);
+Result<Response> decode_response(std::string_view frame);
+Result<Texts> decode_texts(std::string_view text);
+
+// Whole frames over a blocking descriptor. false / nullopt: the other side is gone, or what came is no frame.
+bool write_frame(int fd, std::string_view body);
+std::optional<std::string> read_frame(int fd);
+
+}  // namespace vitrine::kernel_compiler
