@@ -14,12 +14,14 @@ void add_frames(_object* module);     // engine_frames.cpp: bytecode and the fra
 void add_bridge(_object* module);     // engine_bridge.cpp: tensors and PyTorch's state, for tests and doctor
 void add_callables(_object* module);  // callable.cpp: what vitrine.compile and vitrine.disable return
 void add_api(_object* module);        // engine_api.cpp: settings, pausing, forgetting
+void add_runtime(_object* module);    // engine_runtime.cpp: plans, for tests
 
 inline constexpr std::array kParts = {
     AddPart{add_frames},
     AddPart{add_bridge},
     AddPart{add_callables},
     AddPart{add_api},
+    AddPart{add_runtime},
 };
 
 }  // namespace vitrine::python

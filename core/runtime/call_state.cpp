@@ -1,0 +1,149 @@
+#include "core/runtime/call_state.h"
+
+#include <cstdlib>
+#include <new>
+
+#include "core/torch_bridge/library.h"
+#include "core/torch_bridge/op_call.h"
+
+namespace vitrine::runtime {
+
+namespace bridge = torch_bridge;
+using Kind = codegen::Buffer::Kind;
+
+CallState::CallState(const BufferTable& table) : table_(table), entries_(table.rows.size()) {
+  arguments.resize(table.max_arguments);
+  handles.resize(table.rows.size());
+  objects.resize(table.rows.size());
+  touched_.reserve(table.rows.size());
+  if (table.arena_bytes > 0) {
+    constexpr size_t kAlign = 64;  // a vector register, a cache line
+    size_t bytes = (static_cast<size_t>(table.arena_bytes) + kAlign - 1) / kAlign * kAlign;
+    arena_ = static_cast<char*>(std::aligned_alloc(kAlign, bytes));
+    if (!arena_) throw std::bad_alloc();
+  }
+  for (size_t b = 0; b < entries_.size(); ++b) {
+    if (!table.rows[b].in_arena()) continue;
+    entries_[b].pointer = arena_ + table.rows[b].arena_offset;
+    entries_[b].lasting = true;
+  }
+}
+
+CallState::~CallState() {
+  clear();
+  for (Entry& e : entries_)
+    if (e.handle && e.owns_handle) bridge::release(e.handle);
+  std::free(arena_);
+}
+
+void CallState::begin(_object* const* inputs) {
+  inputs_ = inputs;
+}
+
+void CallState::clear() {
+  for (int32_t b : touched_) release(b);
+  touched_.clear();
+  for (auto& [tensor, copy] : saved) {
+    bridge::drop(tensor);
+    bridge::release(copy);
+  }
+  saved.clear();
+  bridge::drop(random_state);
+  random_state = nullptr;
+  inputs_ = nullptr;
+}
+
+void CallState::release(int32_t b) {
+  Entry& e = entries_[static_cast<size_t>(b)];
+  if (e.owns_object) bridge::drop(e.object);
+  e.object = nullptr;
+  e.owns_object = false;
+  if (e.lasting) return;
+  if (e.owns_handle) bridge::release(e.handle);
+  e = Entry{};
+}
+
+void* CallState::find_pointer(int32_t b) {
+  const BufferTable::Row& row = table_.rows[static_cast<size_t>(b)];
+  Entry& e = entries_[static_cast<size_t>(b)];
+  if (row.view_of >= 0 && !e.handle) {
+    auto* base = static_cast<char*>(pointer(row.view_of));
+    if (!base) return nullptr;  // an empty tensor
+    touched_.push_back(b);
+    return e.pointer = base + row.shift * ir::dtype_bytes(row.type.dtype);
+  }
+  bridge::Handle h = handle(b);
+  return e.pointer = h ? bridge::data(h) : nullptr;
+}
+
+bridge::Handle CallState::view_handle(int32_t b) {
+  const BufferTable::Row& row = table_.rows[static_cast<size_t>(b)];
+  bridge::Handle base = handle(row.view_of);
+  if (!base) return nullptr;
+  ir::TensorType type = row.type;
+  type.offset = bridge::view(base).storage_offset + row.shift;
+  return bridge::as_strided(base, type);
+}
+
+bridge::Handle CallState::make_handle(int32_t b) {
+  const BufferTable::Row& row = table_.rows[static_cast<size_t>(b)];
+  Entry& e = entries_[static_cast<size_t>(b)];
+  if (!e.lasting) touched_.push_back(b);
+  if (e.object) return e.handle = bridge::handle_of(e.object);
+  if (row.input >= 0) return e.handle = bridge::handle_of(inputs_[row.input]);
+  if (row.view_of >= 0) {
+    e.handle = view_handle(b);
+  } else if (e.lasting) {
+    e.handle = bridge::from_blob(e.pointer, row.type);
+  } else {
+    bridge::set_python_error("a plan reads a buffer before a step has made it");
+    return nullptr;
+  }
+  e.owns_handle = e.handle != nullptr;
+  return e.handle;
+}
+
+_object* CallState::make_object(int32_t b) {
+  const BufferTable::Row& row = table_.rows[static_cast<size_t>(b)];
+  Entry& e = entries_[static_cast<size_t>(b)];
+  touched_.push_back(b);
+  if (row.input >= 0) return e.object = inputs_[row.input];
+  bridge::Handle given = nullptr;  // wrapped below: Python's own
+  if (e.lasting) {
+    given = bridge::from_blob(e.pointer, row.type);
+  } else {
+    if (!handle(b)) return nullptr;
+    given = e.handle;
+    e.owns_handle = false;
+  }
+  if (!given) return nullptr;
+  e.object = bridge::wrap(given);
+  e.owns_object = e.object != nullptr;
+  if (!e.lasting) e.handle = e.object ? bridge::handle_of(e.object) : nullptr;
+  return e.object;
+}
+
+bool CallState::allocate(int32_t b) {
+  bridge::Handle fresh = bridge::empty_strided(table_.rows[static_cast<size_t>(b)].type);
+  if (!fresh) return false;
+  take_handle(b, fresh);
+  return true;
+}
+
+void CallState::take_object(int32_t b, _object* owned) {
+  release(b);
+  Entry& e = entries_[static_cast<size_t>(b)];
+  e.object = owned;
+  e.owns_object = true;
+  touched_.push_back(b);
+}
+
+void CallState::take_handle(int32_t b, bridge::Handle owned) {
+  release(b);
+  Entry& e = entries_[static_cast<size_t>(b)];
+  e.handle = owned;
+  e.owns_handle = true;
+  touched_.push_back(b);
+}
+
+}  // namespace vitrine::runtime

@@ -1,0 +1,88 @@
+// What one running call of a plan owns: the arena, and for each buffer its address, its tensor and its Python
+// object, each made when it is first asked for. A state is used by one call at a time and kept for the next.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/codegen/program.h"
+#include "core/torch_bridge/bridge.h"
+
+struct _object;
+
+namespace vitrine::runtime {
+
+// The facts about buffers that all calls share.
+struct BufferTable {
+  struct Row {
+    codegen::Buffer::Kind kind = codegen::Buffer::Kind::temporary;
+    ir::TensorType type;
+    int32_t input = -1, view_of = -1;
+    int64_t arena_offset = -1;
+    int64_t shift = 0;  // view: elements from the first of view_of's to the first of its own
+    bool in_arena() const { return arena_offset >= 0 && view_of < 0; }
+  };
+  std::vector<Row> rows;
+  int64_t arena_bytes = 0;
+  size_t max_arguments = 0;  // of a kernel
+};
+
+class CallState {
+ public:
+  explicit CallState(const BufferTable& table);  // throws std::bad_alloc
+  ~CallState();
+  CallState(const CallState&) = delete;
+  CallState& operator=(const CallState&) = delete;
+
+  void begin(_object* const* inputs);  // borrowed until clear()
+  void clear();                        // drops everything of this call; arena and its tensors stay
+
+  // Address of element 0. The buffer must have its memory by now (input, arena, allocated, or made by a
+  // step).
+  void* pointer(int32_t b) {
+    Entry& e = entries_[static_cast<size_t>(b)];
+    return e.pointer ? e.pointer : find_pointer(b);
+  }
+  // Borrowed; nullptr: a Python error is set.
+  torch_bridge::Handle handle(int32_t b) {
+    Entry& e = entries_[static_cast<size_t>(b)];
+    return e.handle ? e.handle : make_handle(b);
+  }
+  _object* object(int32_t b) {
+    Entry& e = entries_[static_cast<size_t>(b)];
+    return e.object ? e.object : make_object(b);
+  }
+  bool allocate(int32_t b);  // false: a Python error is set
+  void take_object(int32_t b, _object* owned);
+  void take_handle(int32_t b, torch_bridge::Handle owned);
+  void release(int32_t b);
+  bool in_arena(const void* p) const { return p >= arena_ && p < arena_ + table_.arena_bytes; }
+
+  std::vector<void*> arguments;                                  // scratch: of the kernel that runs
+  std::vector<void*> handles;                                    // scratch: by buffer, for library calls
+  std::vector<_object*> objects;                                 // scratch: by buffer, for opaque calls
+  std::vector<_object*> returned;                                // scratch: what an opaque call gave
+  std::vector<std::pair<_object*, torch_bridge::Handle>> saved;  // written tensor (owned), its copy (owned)
+  _object* random_state = nullptr;                               // owned
+
+ private:
+  struct Entry {
+    void* pointer = nullptr;
+    torch_bridge::Handle handle = nullptr;
+    _object* object = nullptr;
+    bool owns_handle = false, owns_object = false;
+    bool lasting = false;  // pointer and handle belong to the arena: they outlive the call
+  };
+  void* find_pointer(int32_t b);
+  torch_bridge::Handle make_handle(int32_t b);
+  torch_bridge::Handle view_handle(int32_t b);  // owned
+  _object* make_object(int32_t b);
+
+  const BufferTable& table_;
+  std::vector<Entry> entries_;
+  std::vector<int32_t> touched_;  // not lasting, changed in this call
+  _object* const* inputs_ = nullptr;
+  char* arena_ = nullptr;
+};
+
+}  // namespace vitrine::runtime

@@ -1,0 +1,12 @@
+// The program that any graph has: every node through PyTorch's own operator, in order, on real storages. The
+// way back when a kernel or a pass fails, and the reference when a compiler bug is bisected.
+#pragma once
+
+#include "core/codegen/program.h"
+#include "core/ir/graph.h"
+
+namespace vitrine::runtime {
+
+codegen::Program opaque_program(const ir::Graph& aten);
+
+}  // namespace vitrine::runtime

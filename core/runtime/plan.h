@@ -1,0 +1,96 @@
+// Runs a codegen::Program. Built once; each call takes a CallState (arena, tables by buffer) from a short
+// free list, so that the steady state allocates little and a plan may be entered again while it runs. The GIL
+// must be held in every function.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/codegen/program.h"
+#include "core/runtime/call_state.h"
+#include "core/runtime/compile.h"
+#include "core/torch_bridge/library.h"
+#include "core/torch_bridge/op_call.h"
+
+namespace vitrine::runtime {
+
+// extern "C" void vitrine_kernel(void* const* args, int64_t begin, int64_t end)
+using KernelFunction = void (*)(void* const* args, int64_t begin, int64_t end);
+
+// A kernel's machine code, and what keeps it mapped.
+struct LoadedKernel {
+  KernelFunction function = nullptr;
+  std::shared_ptr<void> library;
+};
+
+class ProgramPlan : public Plan {
+ public:
+  // kernels: by position of program.kernels. Errors: an operator that PyTorch does not have.
+  static Result<std::shared_ptr<Plan>> make(codegen::Program program, std::vector<LoadedKernel> kernels);
+
+  bool run(_object* const* inputs, size_t n_inputs, std::vector<_object*>& outputs,
+           std::vector<LaunchTime>* times) override;
+  int launches() const override { return static_cast<int>(steps_.size()); }
+  int generated_kernels() const override { return static_cast<int>(kernels_.size()); }
+  int python_calls() const override { return python_calls_; }
+  ~ProgramPlan() override;
+
+ private:
+  struct Step {
+    codegen::Step::Kind kind = codegen::Step::Kind::opaque;
+    KernelFunction function = nullptr;
+    int64_t work = 1, grain = 1;
+    std::vector<int32_t> buffers, outs;
+    std::vector<int32_t> fresh;     // output buffers that are allocated before it
+    std::vector<int32_t> written;   // input buffers whose storage our own code writes
+    std::vector<int32_t> saved;     // buffers copied before it, because a later step may fail
+    std::vector<int32_t> released;  // buffers whose tensor goes after it
+    bool first_random = false;      // the generator's state is kept before it
+    std::unique_ptr<torch_bridge::LibraryCall> library;
+    std::unique_ptr<torch_bridge::PreparedOp> op;
+  };
+  struct ResultItem {
+    int32_t buffer = -1;                             // or:
+    _object* constant = nullptr;                     // owned
+    std::unique_ptr<torch_bridge::PreparedOp> view;  // makes the result from its base, as PyTorch's own view
+  };
+
+  ProgramPlan(codegen::Program program, std::vector<LoadedKernel> kernels);
+  // plan_build.cpp
+  Status prepare();
+  Status prepare_step(const codegen::Step& from, Step& step);
+  Status prepare_results();
+  void find_input_views();
+  void find_written();
+  void plan_rollback();
+  int32_t root(int32_t buffer) const;  // the buffer whose storage it is part of
+  int32_t slot_of(ir::Ref ref) const;
+
+  // plan_run.cpp
+  bool run_in(CallState& state, std::vector<_object*>& outputs, std::vector<LaunchTime>* times);
+  bool run_steps(CallState& state, std::vector<LaunchTime>* times);
+  bool run_step(const Step& step, CallState& state);
+  bool run_kernel(const Step& step, CallState& state);
+  bool run_library(const Step& step, CallState& state);
+  bool run_opaque(const Step& step, CallState& state);
+  bool run_view(const Step& step, CallState& state);
+  bool store_returned(const Step& step, CallState& state, std::vector<_object*>& returned, bool reads_arena);
+  bool collect(CallState& state, std::vector<_object*>& outputs);
+  _object* make_view(const ResultItem& item, CallState& state);  // new reference
+  std::unique_ptr<CallState> take_state();
+  void give_back(std::unique_ptr<CallState> state);
+
+  BufferTable table_;
+  codegen::Program program_;
+  std::vector<LoadedKernel> kernels_;
+  std::vector<Step> steps_;
+  std::vector<ResultItem> results_;
+  std::vector<std::unique_ptr<CallState>> free_;
+  int python_calls_ = 0;
+  bool returns_input_view_ = false;
+};
+
+}  // namespace vitrine::runtime

@@ -1,0 +1,187 @@
+#include <algorithm>
+
+#include "core/runtime/plan.h"
+#include "core/torch_bridge/bridge.h"
+
+namespace vitrine::runtime {
+
+namespace bridge = torch_bridge;
+using BufferKind = codegen::Buffer::Kind;
+using StepKind = codegen::Step::Kind;
+
+namespace {
+
+bool holds(const std::vector<int32_t>& list, int32_t value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+// aten.as_strided(base, sizes, strides, offset): a view that PyTorch itself knows to be one.
+ir::Node as_strided_node(ir::Ref base, const ir::TensorType& type) {
+  ir::Node node;
+  node.op = "aten.as_strided.default";
+  node.args = {ir::Arg(base), ir::Arg::ints(type.sizes), ir::Arg::ints(type.strides), ir::Arg(type.offset)};
+  node.outputs = {type};
+  return node;
+}
+
+}  // namespace
+
+ProgramPlan::ProgramPlan(codegen::Program program, std::vector<LoadedKernel> kernels)
+    : program_(std::move(program)), kernels_(std::move(kernels)) {}
+
+Result<std::shared_ptr<Plan>> ProgramPlan::make(codegen::Program program, std::vector<LoadedKernel> kernels) {
+  VITRINE_CHECK(program.kernels.size() == kernels.size(), "a program without all its kernels");
+  std::shared_ptr<ProgramPlan> plan(new ProgramPlan(std::move(program), std::move(kernels)));
+  if (Status failed = plan->prepare()) return *failed;
+  return std::shared_ptr<Plan>(plan);
+}
+
+int32_t ProgramPlan::slot_of(ir::Ref ref) const {
+  for (const auto& [value, buffer] : program_.value_buffer)
+    if (value == ref) return buffer;
+  throw InternalError("no buffer holds output " + std::to_string(ref.output) + " of node " +
+                      std::to_string(ref.node));
+}
+
+int32_t ProgramPlan::root(int32_t b) const {
+  while (table_.rows[static_cast<size_t>(b)].view_of >= 0) b = table_.rows[static_cast<size_t>(b)].view_of;
+  return b;
+}
+
+Status ProgramPlan::prepare() {
+  for (const codegen::Buffer& buffer : program_.buffers) {
+    BufferTable::Row row;
+    row.kind = buffer.kind;
+    row.type = buffer.type;
+    row.input = buffer.kind == BufferKind::input || buffer.kind == BufferKind::constant ? buffer.input : -1;
+    row.view_of = row.input >= 0 ? -1 : buffer.view_of;
+    row.arena_offset = buffer.arena_offset;
+    if (row.view_of >= 0)
+      row.shift = buffer.type.offset - program_.buffers.at(static_cast<size_t>(buffer.view_of)).type.offset;
+    table_.rows.push_back(std::move(row));
+  }
+  table_.arena_bytes = program_.arena_bytes;
+  for (const codegen::Step& from : program_.steps)
+    if (Status failed = prepare_step(from, steps_.emplace_back())) return failed;
+  if (Status failed = prepare_results()) return failed;
+  find_input_views();
+  find_written();
+  plan_rollback();
+  return {};
+}
+
+Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
+  step.kind = from.kind;
+  step.buffers = from.buffers;
+  step.outs = from.outs;
+  step.released = from.free_after;
+  auto slot = [this](ir::Ref r) { return slot_of(r); };
+  if (from.kind == StepKind::kernel) {
+    const codegen::Kernel& kernel = program_.kernels.at(static_cast<size_t>(from.kernel));
+    step.function = kernels_[static_cast<size_t>(from.kernel)].function;
+    VITRINE_CHECK(step.function, "kernel " + kernel.label + " was not compiled");
+    step.work = kernel.work;
+    step.grain = std::max<int64_t>(1, kernel.grain);
+    table_.max_arguments = std::max(table_.max_arguments, step.buffers.size());
+  }
+  if (from.kind == StepKind::library) step.library = bridge::LibraryCall::make(from.node, slot);
+  if (from.kind == StepKind::opaque || (from.kind == StepKind::library && !step.library)) {
+    auto op = bridge::PreparedOp::make(from.node, slot);
+    if (!op) return op.error();
+    step.op = op.take();
+    ++python_calls_;
+  }
+  // Memory of its own for what a kernel or a library call writes, where the arena holds none.
+  bool writes_given = from.kind == StepKind::kernel || from.kind == StepKind::library;
+  for (int32_t b : from.outs) {
+    const BufferTable::Row& row = table_.rows.at(static_cast<size_t>(b));
+    bool own = row.kind == BufferKind::output || (row.kind == BufferKind::temporary && !row.in_arena());
+    bool seen = std::any_of(steps_.begin(), steps_.end(), [&](const Step& s) { return holds(s.fresh, b); });
+    if (writes_given && own && row.view_of < 0 && !seen) step.fresh.push_back(b);
+  }
+  return {};
+}
+
+// A view that leaves the plan is made by PyTorch itself where its being a view can be seen: its base is an
+// input, or leaves the plan too.
+Status ProgramPlan::prepare_results() {
+  std::vector<int32_t> left;  // roots of results
+  for (const ir::Arg& arg : program_.results) {
+    ResultItem item;
+    if (arg.is<ir::Ref>()) {
+      item.buffer = slot_of(arg.as<ir::Ref>());
+      left.push_back(root(item.buffer));
+    } else {
+      auto constant = bridge::to_python(arg);
+      if (!constant) return constant.error();
+      item.constant = constant.value();
+    }
+    results_.push_back(std::move(item));
+  }
+  for (ResultItem& item : results_) {
+    if (item.buffer < 0 || table_.rows[static_cast<size_t>(item.buffer)].view_of < 0) continue;
+    int32_t base = root(item.buffer);
+    const BufferTable::Row& base_row = table_.rows[static_cast<size_t>(base)];
+    VITRINE_CHECK(!base_row.in_arena(), "a result lies in the arena");
+    if (base_row.input < 0 && std::count(left.begin(), left.end(), base) < 2) continue;
+    auto view =
+        bridge::PreparedOp::make(as_strided_node({0, 0}, table_.rows[static_cast<size_t>(item.buffer)].type),
+                                 [base](ir::Ref) { return base; });
+    if (!view) return view.error();
+    item.view = view.take();
+    ++python_calls_;
+  }
+  return {};
+}
+
+// Whether a result shares its storage with an input, as our own view or as what an operator returned. Such a
+// view is made with gradients as the caller has them, or autograd would refuse later writes to it.
+void ProgramPlan::find_input_views() {
+  std::vector<bool> shares;
+  for (const BufferTable::Row& row : table_.rows) shares.push_back(row.input >= 0);
+  auto at = [&](int32_t b) { return static_cast<bool>(shares[static_cast<size_t>(root(b))]); };
+  for (const Step& step : steps_) {
+    if (!step.op) continue;
+    const auto& aliases = step.op->aliases();
+    if (std::any_of(aliases.begin(), aliases.end(), at))
+      for (int32_t b : step.outs) shares[static_cast<size_t>(root(b))] = true;
+  }
+  for (const ResultItem& item : results_)
+    if (item.buffer >= 0 && table_.rows[static_cast<size_t>(item.buffer)].input < 0 && at(item.buffer))
+      returns_input_view_ = true;
+}
+
+// Which inputs our own code writes: their version must be counted up.
+void ProgramPlan::find_written() {
+  for (Step& step : steps_) {
+    if (step.op || step.kind == StepKind::view) continue;
+    for (int32_t b : step.outs) {
+      int32_t base = root(b);
+      if (table_.rows[static_cast<size_t>(base)].input >= 0 && !holds(step.written, base))
+        step.written.push_back(base);
+    }
+  }
+}
+
+// A call that fails must leave its inputs and the generator as they were. What is written before a later step
+// may still fail is copied first.
+void ProgramPlan::plan_rollback() {
+  size_t last_failing = 0;  // one past
+  for (size_t s = 0; s < steps_.size(); ++s)
+    if (program_.steps[s].may_fail) last_failing = s + 1;
+  bool random = false;
+  for (size_t s = 0; s < last_failing; ++s) {
+    Step& step = steps_[s];
+    if ((program_.steps[s].random || (step.op && step.op->random())) && !random)
+      step.first_random = random = true;
+    if (s + 1 >= last_failing) continue;  // checks its arguments before it writes
+    step.saved = step.written;
+    if (step.op && step.kind == StepKind::opaque) step.saved = step.op->mutates();
+  }
+}
+
+ProgramPlan::~ProgramPlan() {
+  for (const ResultItem& item : results_) bridge::drop(item.constant);
+}
+
+}  // namespace vitrine::runtime

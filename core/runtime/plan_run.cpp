@@ -1,0 +1,271 @@
+#include <time.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "core/runtime/plan.h"
+#include "core/torch_bridge/bridge.h"
+
+namespace vitrine::runtime {
+
+namespace bridge = torch_bridge;
+using StepKind = codegen::Step::Kind;
+
+namespace {
+
+constexpr size_t kKeptStates = 2;
+
+int64_t now_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+// Our code stands below autograd and autocast: both are off while it runs, as they were recorded.
+struct RawMode {
+  bool grad, autocast;
+  explicit RawMode(bool keep_grad)
+      : grad(!keep_grad && bridge::grad_enabled()), autocast(bridge::autocast_enabled()) {
+    if (grad) bridge::set_grad_enabled(false);
+    if (autocast) bridge::set_autocast_enabled(false);
+  }
+  ~RawMode() {
+    if (grad) bridge::set_grad_enabled(true);
+    if (autocast) bridge::set_autocast_enabled(true);
+  }
+};
+
+struct KernelCall {
+  KernelFunction function;
+  void* const* arguments;
+};
+
+void run_chunk(int64_t begin, int64_t end, void* context) {
+  auto* call = static_cast<KernelCall*>(context);
+  call->function(call->arguments, begin, end);
+}
+
+// Takes the written inputs and the generator back to where the call found them.
+void roll_back(CallState& state) {
+  for (auto it = state.saved.rbegin(); it != state.saved.rend(); ++it)
+    if (!bridge::copy_into(bridge::handle_of(it->first), it->second)) bridge::PendingError dropped;
+  if (state.random_state && !bridge::set_generator_state(state.random_state)) bridge::PendingError dropped;
+}
+
+}  // namespace
+
+std::unique_ptr<CallState> ProgramPlan::take_state() {
+  if (free_.empty()) return std::make_unique<CallState>(table_);
+  auto state = std::move(free_.back());
+  free_.pop_back();
+  return state;
+}
+
+void ProgramPlan::give_back(std::unique_ptr<CallState> state) {
+  state->clear();
+  if (free_.size() < kKeptStates) free_.push_back(std::move(state));
+}
+
+bool ProgramPlan::run(_object* const* inputs, size_t n_inputs, std::vector<_object*>& outputs,
+                      std::vector<LaunchTime>* times) {
+  if (n_inputs != program_.input_buffer.size()) {
+    bridge::set_python_error("a plan was called with the wrong number of inputs");
+    return false;
+  }
+  bool keep_grad = returns_input_view_ && std::none_of(inputs, inputs + n_inputs, bridge::requires_grad);
+  std::unique_ptr<CallState> state;
+  bool ok = false;
+  try {
+    state = take_state();
+    state->begin(inputs);
+    RawMode raw(keep_grad);
+    ok = run_in(*state, outputs, times);
+  } catch (const std::exception& e) {  // no memory, or PyTorch refused what the plan took for granted
+    bridge::set_python_error(e.what());
+  }
+  if (state) give_back(std::move(state));
+  return ok;
+}
+
+bool ProgramPlan::run_in(CallState& state, std::vector<_object*>& outputs, std::vector<LaunchTime>* times) {
+  size_t before = outputs.size();
+  bool ok = false;
+  try {
+    ok = run_steps(state, times) && collect(state, outputs);
+  } catch (const std::exception& e) {
+    bridge::set_python_error(e.what());
+  }
+  if (ok) return true;
+  bridge::PendingError error;
+  roll_back(state);
+  error.restore();
+  for (size_t i = before; i < outputs.size(); ++i) bridge::drop(outputs[i]);
+  outputs.resize(before);
+  return false;
+}
+
+bool ProgramPlan::run_steps(CallState& state, std::vector<LaunchTime>* times) {
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    int64_t start = times ? now_ns() : 0;
+    if (!run_step(steps_[s], state)) return false;
+    if (times) times->push_back({static_cast<int32_t>(s), start, now_ns()});
+  }
+  return true;
+}
+
+bool ProgramPlan::run_step(const Step& step, CallState& state) {
+  for (int32_t b : step.fresh)
+    if (!state.allocate(b)) return false;
+  for (int32_t b : step.saved) {
+    bridge::Handle h = state.handle(b);
+    bridge::Handle copy = h ? bridge::clone(h) : nullptr;
+    if (!copy) return false;
+    _object* tensor = state.object(b);
+    if (!tensor) {
+      bridge::release(copy);
+      return false;
+    }
+    bridge::retain(tensor);
+    state.saved.emplace_back(tensor, copy);
+  }
+  if (step.first_random && !(state.random_state = bridge::generator_state())) return false;
+  bool ok = false;
+  switch (step.kind) {
+    case StepKind::kernel:
+      ok = run_kernel(step, state);
+      break;
+    case StepKind::library:
+      ok = run_library(step, state);
+      break;
+    case StepKind::opaque:
+      ok = run_opaque(step, state);
+      break;
+    case StepKind::view:
+      ok = run_view(step, state);
+      break;
+  }
+  for (int32_t b : step.written) {
+    if (!ok || bridge::bump_version(state.handle(b))) continue;
+    bridge::set_python_error("this PyTorch does not let a write to a tensor be counted");
+    ok = false;
+  }
+  for (int32_t b : step.released) state.release(b);
+  return ok;
+}
+
+bool ProgramPlan::run_kernel(const Step& step, CallState& state) {
+  for (size_t i = 0; i < step.buffers.size(); ++i) state.arguments[i] = state.pointer(step.buffers[i]);
+  if (step.work <= step.grain) {
+    step.function(state.arguments.data(), 0, step.work);
+    return true;
+  }
+  KernelCall call{step.function, state.arguments.data()};
+  bridge::parallel_for(step.work, step.grain, run_chunk, &call);
+  return true;
+}
+
+bool ProgramPlan::run_library(const Step& step, CallState& state) {
+  if (!step.library) return run_opaque(step, state);
+  for (int32_t b : step.library->reads())
+    if (!(state.handles[static_cast<size_t>(b)] = state.handle(b))) return false;
+  int32_t out = step.outs.at(0);
+  if (step.library->into_out()) {
+    bool made = table_.rows[static_cast<size_t>(out)].kind == codegen::Buffer::Kind::foreign;
+    if (made && !state.allocate(out)) return false;
+    bridge::Handle given = state.handle(out);
+    return given && step.library->call(state.handles.data(), given);
+  }
+  bridge::Handle fresh = nullptr;
+  if (!step.library->call(state.handles.data(), fresh)) return false;
+  if (table_.rows[static_cast<size_t>(out)].kind == codegen::Buffer::Kind::foreign) {
+    state.take_handle(out, fresh);
+    return true;
+  }
+  bridge::Handle given = state.handle(out);
+  bool ok = given && bridge::copy_into(given, fresh);
+  bridge::release(fresh);
+  return ok;
+}
+
+bool ProgramPlan::run_opaque(const Step& step, CallState& state) {
+  bool reads_arena = false;
+  for (int32_t b : step.op->reads()) {
+    if (!(state.objects[static_cast<size_t>(b)] = state.object(b))) return false;
+    reads_arena = reads_arena || table_.rows[static_cast<size_t>(root(b))].in_arena();
+  }
+  std::vector<_object*> returned;
+  returned.swap(state.returned);  // keeps its memory between calls
+  bool ok =
+      step.op->call(state.objects.data(), returned) && store_returned(step, state, returned, reads_arena);
+  returned.clear();
+  returned.swap(state.returned);
+  return ok;
+}
+
+bool ProgramPlan::store_returned(const Step& step, CallState& state, std::vector<_object*>& returned,
+                                 bool reads_arena) {
+  bool ok = returned.size() >= step.outs.size();
+  if (!ok) bridge::set_python_error("an operator returned fewer tensors than its shape rule says");
+  for (size_t i = 0; i < returned.size(); ++i) {
+    _object* value = returned[i];
+    if (!ok || i >= step.outs.size() || !value) {
+      bridge::drop(value);
+      continue;
+    }
+    int32_t out = step.outs[i];
+    if (table_.rows[static_cast<size_t>(out)].kind != codegen::Buffer::Kind::foreign) {
+      bridge::Handle given = state.handle(out);
+      ok = given && bridge::copy_into(given, bridge::handle_of(value));
+      bridge::drop(value);
+      continue;
+    }
+    // The arena serves the next step too: what PyTorch returns as a view of it moves out.
+    if (reads_arena && state.in_arena(bridge::data(bridge::handle_of(value)))) {
+      bridge::Handle copy = bridge::clone(bridge::handle_of(value));
+      bridge::drop(value);
+      value = copy ? bridge::wrap(copy) : nullptr;
+    }
+    ok = value != nullptr;
+    if (ok) state.take_object(out, value);
+  }
+  return ok;
+}
+
+bool ProgramPlan::run_view(const Step& step, CallState& state) {
+  // Address and tensor are derived when something asks for them; but what PyTorch allocated may go before
+  // that.
+  for (int32_t b : step.outs) {
+    bool may_go = table_.rows[static_cast<size_t>(root(b))].kind == codegen::Buffer::Kind::foreign;
+    if (may_go && !state.handle(b)) return false;
+  }
+  return true;
+}
+
+_object* ProgramPlan::make_view(const ResultItem& item, CallState& state) {
+  int32_t base = root(item.buffer);
+  if (!(state.objects[static_cast<size_t>(base)] = state.object(base))) return nullptr;
+  if (bridge::view(state.handle(base)).storage_offset != table_.rows[static_cast<size_t>(base)].type.offset) {
+    bridge::set_python_error("an input starts elsewhere in its storage than when it was compiled");
+    return nullptr;
+  }
+  std::vector<_object*> made;
+  if (!item.view->call(state.objects.data(), made)) return nullptr;
+  return made.at(0);
+}
+
+bool ProgramPlan::collect(CallState& state, std::vector<_object*>& outputs) {
+  for (const ResultItem& item : results_) {
+    _object* value = item.constant;
+    if (item.view) {
+      value = make_view(item, state);
+    } else {
+      if (item.buffer >= 0) value = state.object(item.buffer);
+      bridge::retain(value);
+    }
+    if (!value) return false;
+    outputs.push_back(value);
+  }
+  return true;
+}
+
+}  // namespace vitrine::runtime

@@ -1,0 +1,255 @@
+#include "core/torch_bridge/library.h"
+
+#include <Python.h>
+#include <dlfcn.h>
+
+#include <array>
+#include <optional>
+
+#include "core/torch_bridge/op_call.h"
+
+namespace vitrine::torch_bridge {
+
+namespace {
+
+using H = void*;
+using Code = int32_t;  // 0 = success
+
+// One row a symbol: member, type, exported name. A missing symbol is a null pointer, and switches off what
+// needs it.
+#define VITRINE_LIBRARY_SYMBOLS(X)                                                                         \
+  X(create_from_blob,                                                                                      \
+    Code (*)(void*, int64_t, const int64_t*, const int64_t*, int64_t, int32_t, int32_t, int32_t, H*),      \
+    "aoti_torch_create_tensor_from_blob")                                                                  \
+  X(clone_strided, Code (*)(H, H*), "aoti_torch_clone_preserve_strides")                                   \
+  X(copy, Code (*)(H, H, int32_t), "aoti_torch_copy_")                                                     \
+  X(what, const char* (*)(), "torch_exception_get_what_without_backtrace")                                 \
+  X(grad_is_on, bool (*)(), "aoti_torch_grad_mode_is_enabled")                                             \
+  X(grad_set, void (*)(bool), "aoti_torch_grad_mode_set_enabled")                                          \
+  X(autocast_is_on, bool (*)(int8_t), "_ZN2at8autocast19is_autocast_enabledEN3c1010DeviceTypeE")           \
+  X(autocast_set, void (*)(int8_t, bool), "_ZN2at8autocast20set_autocast_enabledEN3c1010DeviceTypeEb")     \
+  X(mm_out, Code (*)(H, H, H), "aoti_torch_cpu_mm_out")                                                    \
+  X(bmm_out, Code (*)(H, H, H), "aoti_torch_cpu_bmm_out")                                                  \
+  X(addmm_out, Code (*)(H, H, H, H, double, double), "aoti_torch_cpu_addmm_out")                           \
+  X(baddbmm_out, Code (*)(H, H, H, H, double, double), "aoti_torch_cpu_baddbmm_out")                       \
+  X(convolution,                                                                                           \
+    Code (*)(H, H, H*, const int64_t*, int64_t, const int64_t*, int64_t, const int64_t*, int64_t, int32_t, \
+             const int64_t*, int64_t, int64_t, H*),                                                        \
+    "aoti_torch_cpu_convolution")
+
+struct LibrarySymbols {
+#define X(member, type, name) std::add_pointer_t<std::remove_pointer_t<type>> member = nullptr;
+  VITRINE_LIBRARY_SYMBOLS(X)
+#undef X
+};
+
+const LibrarySymbols& library_symbols() {
+  static const LibrarySymbols found = [] {
+    LibrarySymbols s;
+    void* lib = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY);
+    void* from = lib ? lib : RTLD_DEFAULT;
+#define X(member, type, name) s.member = reinterpret_cast<type>(dlsym(from, name));
+    VITRINE_LIBRARY_SYMBOLS(X)
+#undef X
+    return s;
+  }();
+  return found;
+}
+
+bool done(Code code) {
+  if (code == 0) return true;
+  const char* what = library_symbols().what ? library_symbols().what() : nullptr;
+  set_python_error(what && *what ? what : "a PyTorch kernel failed; PyTorch wrote its reason to stderr");
+  return false;
+}
+
+Handle missing(const char* name) {
+  set_python_error(std::string("this PyTorch does not export ") + name);
+  return nullptr;
+}
+
+using Ints = std::vector<int64_t>;
+
+std::optional<Ints> ints(const ir::Arg& arg) {
+  if (!arg.is<std::vector<ir::Arg>>()) return {};
+  Ints out;
+  for (const ir::Arg& a : arg.as<std::vector<ir::Arg>>()) {
+    if (!a.is<int64_t>()) return {};
+    out.push_back(a.as<int64_t>());
+  }
+  return out;
+}
+
+std::optional<double> number(const ir::Arg& arg) {
+  if (arg.is<int64_t>()) return static_cast<double>(arg.as<int64_t>());
+  if (arg.is<double>()) return arg.as<double>();
+  return {};
+}
+
+// mm and bmm: out = a @ b.
+class Product : public LibraryCall {
+ public:
+  using Fn = Code (*)(H, H, H);
+  static std::unique_ptr<LibraryCall> make(const ir::Node& node, const SlotOf& slot_of, Fn fn) {
+    if (!fn || node.args.size() != 2 || !node.kwargs.empty()) return nullptr;
+    auto call = std::make_unique<Product>();
+    call->fn_ = fn;
+    for (const ir::Arg& a : node.args) {
+      if (!a.is<ir::Ref>()) return nullptr;
+      call->reads_.push_back(slot_of(a.as<ir::Ref>()));
+    }
+    return call;
+  }
+  bool call(const Handle* values, Handle& out) const override {
+    return done(fn_(out, values[reads_[0]], values[reads_[1]]));
+  }
+
+ private:
+  Fn fn_ = nullptr;
+};
+
+// addmm and baddbmm: out = beta * self + alpha * (a @ b).
+class AddProduct : public LibraryCall {
+ public:
+  using Fn = Code (*)(H, H, H, H, double, double);
+  static std::unique_ptr<LibraryCall> make(const ir::Node& node, const SlotOf& slot_of, Fn fn) {
+    // beta and alpha arrive as doubles, which PyTorch refuses for integers.
+    if (!fn || node.args.size() != 3 || !ir::is_float(node.type().dtype)) return nullptr;
+    auto call = std::make_unique<AddProduct>();
+    call->fn_ = fn;
+    for (const ir::Arg& a : node.args) {
+      if (!a.is<ir::Ref>()) return nullptr;
+      call->reads_.push_back(slot_of(a.as<ir::Ref>()));
+    }
+    for (const auto& [key, arg] : node.kwargs) {
+      auto value = number(arg);
+      if (!value || (key != "beta" && key != "alpha")) return nullptr;
+      (key == "beta" ? call->beta_ : call->alpha_) = *value;
+    }
+    return call;
+  }
+  bool call(const Handle* values, Handle& out) const override {
+    return done(fn_(out, values[reads_[0]], values[reads_[1]], values[reads_[2]], beta_, alpha_));
+  }
+
+ private:
+  Fn fn_ = nullptr;
+  double beta_ = 1, alpha_ = 1;
+};
+
+// convolution(input, weight, bias?, stride, padding, dilation, transposed, output_padding, groups)
+class Convolution : public LibraryCall {
+ public:
+  static std::unique_ptr<LibraryCall> make(const ir::Node& node, const SlotOf& slot_of) {
+    const auto& a = node.args;
+    if (!library_symbols().convolution || a.size() != 9 || !node.kwargs.empty()) return nullptr;
+    if (!a[0].is<ir::Ref>() || !a[1].is<ir::Ref>() || !(a[2].is_none() || a[2].is<ir::Ref>())) return nullptr;
+    auto stride = ints(a[3]), padding = ints(a[4]), dilation = ints(a[5]), output_padding = ints(a[7]);
+    if (!stride || !padding || !dilation || !output_padding || !a[6].is<bool>() || !a[8].is<int64_t>())
+      return nullptr;
+    auto call = std::make_unique<Convolution>();
+    call->into_out_ = false;
+    for (int i = 0; i < 3; ++i)
+      if (a[static_cast<size_t>(i)].is<ir::Ref>())
+        call->reads_.push_back(slot_of(a[static_cast<size_t>(i)].as<ir::Ref>()));
+    call->lists_ = {*stride, *padding, *dilation, *output_padding};
+    call->transposed_ = a[6].as<bool>();
+    call->groups_ = a[8].as<int64_t>();
+    return call;
+  }
+  bool call(const Handle* values, Handle& out) const override {
+    H bias = reads_.size() > 2 ? values[reads_[2]] : nullptr;
+    const auto& [stride, padding, dilation, output_padding] = lists_;
+    auto count = [](const Ints& v) { return static_cast<int64_t>(v.size()); };
+    return done(library_symbols().convolution(values[reads_[0]], values[reads_[1]], bias ? &bias : nullptr,
+                                              stride.data(), count(stride), padding.data(), count(padding),
+                                              dilation.data(), count(dilation), transposed_,
+                                              output_padding.data(), count(output_padding), groups_, &out));
+  }
+
+ private:
+  std::array<Ints, 4> lists_;
+  bool transposed_ = false;
+  int64_t groups_ = 1;
+};
+
+struct Row {
+  std::string_view op;
+  std::unique_ptr<LibraryCall> (*make)(const ir::Node&, const LibraryCall::SlotOf&);
+};
+// One row an operator that runs through the C interface.
+constexpr std::array<Row, 5> kRows = {{
+    {"aten.mm.default", [](auto& n, auto& s) { return Product::make(n, s, library_symbols().mm_out); }},
+    {"aten.bmm.default", [](auto& n, auto& s) { return Product::make(n, s, library_symbols().bmm_out); }},
+    {"aten.addmm.default",
+     [](auto& n, auto& s) { return AddProduct::make(n, s, library_symbols().addmm_out); }},
+    {"aten.baddbmm.default",
+     [](auto& n, auto& s) { return AddProduct::make(n, s, library_symbols().baddbmm_out); }},
+    {"aten.convolution.default", [](auto& n, auto& s) { return Convolution::make(n, s); }},
+}};
+
+PyObject* default_generator() {  // new reference
+  PyObject* torch = PyImport_ImportModule("torch");
+  PyObject* generator = torch ? PyObject_GetAttrString(torch, "default_generator") : nullptr;
+  Py_XDECREF(torch);
+  return generator;
+}
+
+}  // namespace
+
+std::unique_ptr<LibraryCall> LibraryCall::make(const ir::Node& node, const SlotOf& slot_of) {
+  for (const Row& row : kRows)
+    if (row.op == node.op) return row.make(node, slot_of);
+  return nullptr;
+}
+
+Handle from_blob(void* data, const ir::TensorType& type) {
+  if (!library_symbols().create_from_blob) return missing("aoti_torch_create_tensor_from_blob");
+  Handle out = nullptr;
+  constexpr int32_t cpu = 0;
+  bool ok = done(library_symbols().create_from_blob(data, static_cast<int64_t>(type.sizes.size()),
+                                                    type.sizes.data(), type.strides.data(), 0,
+                                                    ir::dtype_to_scalar_type(type.dtype), cpu, 0, &out));
+  return ok ? out : nullptr;
+}
+
+Handle clone(Handle t) {
+  if (!library_symbols().clone_strided) return missing("aoti_torch_clone_preserve_strides");
+  Handle out = nullptr;
+  return done(library_symbols().clone_strided(t, &out)) ? out : nullptr;
+}
+
+bool copy_into(Handle dst, Handle src) {
+  if (!library_symbols().copy) return missing("aoti_torch_copy_");
+  return done(library_symbols().copy(dst, src, 0));
+}
+
+bool grad_enabled() {
+  return library_symbols().grad_is_on && library_symbols().grad_is_on();
+}
+void set_grad_enabled(bool on) {
+  if (library_symbols().grad_set) library_symbols().grad_set(on);
+}
+bool autocast_enabled() {
+  return library_symbols().autocast_is_on && library_symbols().autocast_is_on(0);
+}
+void set_autocast_enabled(bool on) {
+  if (library_symbols().autocast_set) library_symbols().autocast_set(0, on);
+}
+
+_object* generator_state() {
+  PyObject* generator = default_generator();
+  PyObject* state = generator ? PyObject_CallMethod(generator, "get_state", nullptr) : nullptr;
+  Py_XDECREF(generator);
+  return state;
+}
+
+bool set_generator_state(_object* state) {
+  PyObject* generator = default_generator();
+  PyObject* none = generator ? PyObject_CallMethod(generator, "set_state", "O", state) : nullptr;
+  Py_XDECREF(generator);
+  Py_XDECREF(none);
+  return none != nullptr;
+}
+
+}  // namespace vitrine::torch_bridge

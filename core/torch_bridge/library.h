@@ -1,0 +1,56 @@
+// PyTorch's kernels through its C interface, without Python: matrix products and convolutions into given
+// tensors, tensors over memory of ours, and the thread's modes around them. The GIL must be held where an
+// error may be set.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/ir/graph.h"
+#include "core/torch_bridge/bridge.h"
+
+struct _object;
+
+namespace vitrine::torch_bridge {
+
+// A CPU tensor over memory that outlives it; nothing is copied. Owned handle; nullptr with a Python error
+// set.
+Handle from_blob(void* data, const ir::TensorType& type);
+// A dense copy with the same strides. Owned handle; nullptr with a Python error set.
+Handle clone(Handle t);
+// dst.copy_(src). false: a Python error is set.
+bool copy_into(Handle dst, Handle src);
+bool grad_enabled();
+void set_grad_enabled(bool on);
+// CPU autocast of this thread. A graph was recorded below autocast, so replaying it must not cast again.
+bool autocast_enabled();
+void set_autocast_enabled(bool on);
+
+// State of the default CPU generator, to take a failed call's draws back. nullptr: a Python error is set.
+_object* generator_state();
+bool set_generator_state(_object* state);
+
+// One call of a kernel that PyTorch's C interface exports, with its constants converted beforehand.
+class LibraryCall {
+ public:
+  using SlotOf = std::function<int32_t(ir::Ref)>;
+  // nullptr: this operator, with these arguments, has no such form here; the Python overload does it.
+  static std::unique_ptr<LibraryCall> make(const ir::Node& node, const SlotOf& slot_of);
+  virtual ~LibraryCall() = default;
+
+  // true: computes into the `out` that call() is given. false: call() makes the output.
+  bool into_out() const { return into_out_; }
+  const std::vector<int32_t>& reads() const { return reads_; }
+  // values: handles by slot. out: see into_out(); else receives an owned handle. false: a Python error is
+  // set.
+  virtual bool call(const Handle* values, Handle& out) const = 0;
+
+ protected:
+  bool into_out_ = true;
+  std::vector<int32_t> reads_;
+};
+
+}  // namespace vitrine::torch_bridge

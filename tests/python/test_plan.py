@@ -1,0 +1,168 @@
+"""Plans against eager: what a compiled graph returns, writes, and leaves alone when it fails."""
+
+import pytest
+import torch
+from vitrine import _engine
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ready():
+    assert _engine.bridge_init()["ready"]
+
+
+def compiled(text, fuse=False):
+    return _engine.plan_compile(text, fuse)
+
+
+def run(text, *inputs):
+    return _engine.plan_run(compiled(text), list(inputs))
+
+
+LINEAR = """graph aten {
+  %x = placeholder() : f32[8,64]
+  %w = parameter() : f32[32,64]
+  %b = parameter() : f32[32]
+  %t = aten.t.default(%w) : f32[64,32]{1,64}
+  %addmm = aten.addmm.default(%b, %x, %t) : f32[8,32]
+  %relu = aten.relu.default(%addmm) : f32[8,32]
+  return %relu
+}"""
+
+
+def test_operators_run_in_order():
+    x, w, b = torch.randn(8, 64), torch.randn(32, 64), torch.randn(32)
+    (out,) = run(LINEAR, x, w, b)
+    assert torch.equal(out, torch.relu(torch.nn.functional.linear(x, w, b)))
+    assert not out.requires_grad
+
+
+def test_keywords_words_lists_and_several_outputs():
+    text = """graph aten {
+  %x = placeholder() : f32[4,6]
+  %y = placeholder() : f32[4,6]
+  %half = aten._to_copy.default(%x, dtype=f16) : f16[4,6]
+  %cat = aten.cat.default([%x, %y], 1) : f32[4,12]
+  %max = aten.max.dim(%cat, 1, True) : f32[4,1], i64[4,1]
+  %add = aten.add.Tensor(%x, %y, alpha=2) : f32[4,6]
+  %full = aten.full.default([2, 3], 1.5, dtype=f32, device=cpu, pin_memory=False) : f32[2,3]
+  return %half, %max, %max.1, %add, %full
+}"""
+    x, y = torch.randn(4, 6), torch.randn(4, 6)
+    half, values, places, add, full = run(text, x, y)
+    expected = torch.cat([x, y], 1).max(1, keepdim=True)
+    assert half.dtype == torch.float16 and torch.equal(half, x.half())
+    assert torch.equal(values, expected.values) and torch.equal(places, expected.indices)
+    assert torch.equal(add, x + 2 * y)
+    assert torch.equal(full, torch.full((2, 3), 1.5))
+
+
+def test_an_input_may_be_a_result():
+    x = torch.randn(3)
+    assert run("graph aten {\n  %x = placeholder() : f32[3]\n  return %x\n}", x)[0] is x
+
+
+INPLACE = """graph aten {
+  %x = placeholder() : f32[4]
+  %i = placeholder() : i64[2]
+  %add_ = aten.add_.Tensor(%x, 1.0) : f32[4]
+  %pick = aten.index_select.default(%x, 0, %i) : f32[2]
+  return %pick
+}"""
+
+
+def test_a_write_to_an_input_is_seen():
+    x = torch.zeros(4)
+    before = x._version
+    (out,) = run(INPLACE, x, torch.tensor([0, 3]))
+    assert out.tolist() == [1, 1] and x.tolist() == [1, 1, 1, 1]
+    assert x._version > before
+
+
+def test_a_failing_call_takes_its_writes_back():
+    x = torch.zeros(4)
+    with pytest.raises(IndexError):
+        run(INPLACE, x, torch.tensor([0, 9]))
+    assert x.tolist() == [0, 0, 0, 0]
+
+
+RANDOM = """graph aten {
+  %x = placeholder() : f32[4]
+  %i = placeholder() : i64[2]
+  %rand = aten.rand_like.default(%x) : f32[4]
+  %pick = aten.index_select.default(%rand, 0, %i) : f32[2]
+  return %pick
+}"""
+
+
+def test_random_numbers_are_eagers_and_come_back_after_a_failure():
+    x, good = torch.zeros(4), torch.tensor([1, 2])
+    torch.manual_seed(3)
+    expected = torch.rand_like(x)[good]
+    torch.manual_seed(3)
+    with pytest.raises(IndexError):
+        run(RANDOM, x, torch.tensor([0, 9]))
+    assert torch.equal(run(RANDOM, x, good)[0], expected)
+
+
+def test_parameters_do_not_make_it_part_of_autograd():
+    w = torch.randn(3, requires_grad=True)
+    text = "graph aten {\n  %w = parameter() : f32[3]\n  %m = aten.mul.Tensor(%w, 2.0) : f32[3]\n  return %m\n}"
+    assert torch.is_grad_enabled()
+    (out,) = run(text, w)
+    assert not out.requires_grad and torch.is_grad_enabled()
+
+
+def test_autocast_does_not_cast_again():
+    text = """graph aten {
+  %x = placeholder() : f32[4,4]
+  %mm = aten.mm.default(%x, %x) : f32[4,4]
+  return %mm
+}"""
+    x = torch.randn(4, 4)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        (out,) = run(text, x)
+        assert torch.is_autocast_enabled("cpu")
+    assert torch.equal(out, x @ x)
+
+
+def test_a_returned_view_belongs_to_its_base():
+    text = "graph aten {\n  %x = placeholder() : f32[2,3]\n  %v = aten.view.default(%x, [6]) : f32[6]\n  return %v\n}"
+    x = torch.randn(2, 3)
+    (view,) = run(text, x)
+    view.add_(1)
+    assert view.data_ptr() == x.data_ptr() and view._version == x._version
+    (view,) = run(text, x)
+    view.mul_(torch.ones(6, requires_grad=True))  # refused for a view that was made with gradients off
+    assert x.requires_grad
+
+
+def test_unknown_operators_are_named():
+    text = "graph aten {\n  %x = placeholder() : f32[2]\n  %n = aten.no_such_op.default(%x) : f32[2]\n  return %n\n}"
+    with pytest.raises(RuntimeError, match="aten.no_such_op.default"):
+        compiled(text)
+
+
+def test_wrong_number_of_inputs():
+    with pytest.raises(RuntimeError, match="number of inputs"):
+        run(LINEAR, torch.randn(8, 64))
+
+
+def test_times_follow_each_other():
+    plan = compiled(LINEAR)
+    times = _engine.plan_times(plan, [torch.randn(8, 64), torch.randn(32, 64), torch.randn(32)])
+    assert [t[0] for t in times] == [0, 1, 2] == list(range(_engine.plan_facts(plan)["launches"]))
+    assert all(start <= end for _, start, end in times)
+    assert all(a[2] <= b[1] for a, b in zip(times, times[1:]))
+
+
+def test_a_plan_keeps_nothing_alive():
+    import gc
+    import weakref
+
+    plan = compiled(LINEAR)
+    x, w, b = torch.randn(8, 64), torch.randn(32, 64), torch.randn(32)
+    (out,) = _engine.plan_run(plan, [x, w, b])
+    seen = [weakref.ref(t) for t in (x, w, b, out)]
+    del x, w, b, out
+    gc.collect()
+    assert [r() for r in seen] == [None] * 4
