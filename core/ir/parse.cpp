@@ -20,6 +20,7 @@ class Parser {
   explicit Parser(std::string_view text) : text_(text) {}
 
   GraphPtr graph(std::shared_ptr<NodeIds> ids);
+  Arg arg();
   bool at_end() {
     skip();
     return at_ >= text_.size();
@@ -38,7 +39,6 @@ class Parser {
   void node(Builder& builder);
   void attributes(Node& node);
   void place_of(const std::string& text, Origin& origin);
-  Arg arg();
   Arg word_or_constant();
   Arg number();
   Ref ref();
@@ -319,6 +319,17 @@ Result<std::vector<GraphPtr>> parse_all(std::string_view text) {
     return Error{"The graph's text does not parse: " + wrong.what, "", parser.place()};
   }
   return out;
+}
+
+Result<Arg> parse_constant(std::string_view text) {
+  Parser parser(text);
+  try {
+    Arg out = parser.arg();
+    if (!parser.at_end()) throw Wrong{"text after the constant"};
+    return out;
+  } catch (const Wrong& wrong) {
+    return Error{"The constant does not parse: " + wrong.what, "", parser.place()};
+  }
 }
 
 Result<GraphPtr> parse(std::string_view text, std::shared_ptr<NodeIds> ids) {

@@ -16,4 +16,7 @@ Result<GraphPtr> parse(std::string_view text, std::shared_ptr<NodeIds> ids = nul
 // Several graphs, one after the other; each with its own ids.
 Result<std::vector<GraphPtr>> parse_all(std::string_view text);
 
+// One constant argument: "1e-05", "[1, 2]", "None".
+Result<Arg> parse_constant(std::string_view text);
+
 }  // namespace vitrine::ir

@@ -21,23 +21,29 @@ class Recorder {
   const Id compilation;
   const int64_t start_ns;  // CLOCK_MONOTONIC of the run's start: times in the session are relative to it
 
+  // `start` below is CLOCK_MONOTONIC, in nanoseconds.
   // Records a snapshot with nodes, edges and links to the nodes of earlier snapshots it came from; remembers
-  // node -> entity. Returns the graph's id. (core/ir/recorder.cpp)
+  // node -> entity. Returns the graph's id. A graph that did not change has no node rows of its own, unless
+  // it is the first of its stage. Defined in core/ops/recorder.cpp: families come from the operator table.
   Id graph(const GraphPtr& graph, const std::string& pass, const std::string& sentence, bool changed,
-           int64_t start_ns, int64_t duration_ns,
+           int64_t start, int64_t duration_ns,
            const std::unordered_map<NodeId, std::string>& group_labels = {});
   // The newest entity of a node, or 0.
   Id entity(NodeId node) const {
     auto it = entities_.find(node);
     return it == entities_.end() ? 0 : it->second;
   }
-  void stage(const std::string& name, const std::string& state, int64_t count, int64_t start_ns,
+  void stage(const std::string& name, const std::string& state, int64_t count, int64_t start,
              int64_t duration_ns, const std::string& note = "");
   // Capture sets these: the span of a captured node, and the capture step that made it.
   std::unordered_map<NodeId, Id> span_of, step_of;
 
  private:
+  void link_origins(const Node& node, Id id);
+  void edges(const Graph& graph, Id graph_id, const std::unordered_map<NodeId, Id>& here);
+
   std::unordered_map<NodeId, Id> entities_;
+  std::string last_stage_;
   int64_t next_graph_ = 0;
 };
 

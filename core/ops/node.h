@@ -11,6 +11,7 @@ struct Param {
   std::string name;
   ir::Arg fallback;  // default value
   bool required = true, keyword_only = false, written = false;
+  std::string written_if;  // name of the bool parameter on which writing depends, or ""
 };
 const std::vector<Param>& params(const OpRow& row);
 

@@ -13,6 +13,7 @@
 //  - functions: exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh erf
 //    abs floor ceil trunc round (half to even) sign pow(x,y) fmod(x,y) atan2(y,x), min(x,y) and max(x,y)
 //    (either operand NaN gives NaN), isnan(x) isinf(x), where(condition, x, y), sigmoid(x) = 1/(1+exp(-x)).
+//    The condition of where() is read as a bool: a tensor there is not converted but compared with 0.
 //  - comparisons with NaN are false but !=, as in C: where(a < 0, 0, a) keeps NaN.
 // The body of a reduction row is its name: sum, prod, amax, amin, any, all, argmax, argmin, cumsum.
 #pragma once
@@ -51,7 +52,8 @@ enum class Lower : uint8_t { pointwise, reduction, view, library, opaque, decomp
 struct OpRow {
   std::string_view name;  // "aten.add.Tensor"
   // The schema's parameters with defaults: "self, other, *, alpha=1". A '!' after a name marks an argument
-  // that the operator writes: "self!, other". A list of numbers is written as in the graph's text: dim=[1].
+  // that the operator writes: "self!, other"; "mean!training" one that it writes if `training` is True. A
+  // list of numbers is written as in the graph's text: dim=[1].
   std::string_view params;
   Family family;
   Lower lower;

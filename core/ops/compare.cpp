@@ -1,0 +1,93 @@
+// Comparisons, logic and selection.
+#include "core/ops/rules.h"
+
+namespace vitrine::ops {
+
+namespace {
+
+Types compare(const Call& c) {
+  return pointwise(c, {0, 1}, Outcome::boolean);
+}
+Types bitwise(const Call& c) {
+  Types out = pointwise(c, {0, 1});
+  need(!ir::is_float(out[0].dtype), "not defined for floating types");
+  return out;
+}
+Types isinf(const Call& c) {
+  need(ir::is_float(c.tensor(0).dtype), "integers are answered elsewhere");
+  return unary_bool(c);
+}
+
+// The condition takes part in the layout, not in promotion.
+Types where(const Call& c) {
+  need(c.tensor(0).dtype == DType::b1, "the condition is not bool");
+  Promotion promotion(c.default_dtype);
+  promotion.argument(c, 1), promotion.argument(c, 2);
+  DType common = promotion.result();
+  TensorType condition = c.tensor(0), a = c.tensor(1), b = c.tensor(2);
+  condition.dtype = common;
+  return {elementwise({condition, a, b}, common, common)};
+}
+
+// The value is stored in self's type; the sizes are those of both together.
+Types masked_fill(const Call& c) {
+  need(c.tensor(1).dtype == DType::b1, "the mask is not bool");
+  DType self = c.tensor(0).dtype;
+  DType value = c.is_tensor(2) ? c.tensor(2).dtype : c.number_dtype(2);
+  need(!c.is_tensor(2) || c.tensor(2).sizes.empty(), "the value has dimensions");
+  need(c.is_tensor(2) || can_cast(value, self), "the value does not fit the type");
+  Dims sizes = broadcast(c.tensor(0).sizes, c.tensor(1).sizes);
+  // A copy of self, expanded to these sizes, then filled.
+  TensorType expanded{self, sizes, Dims(sizes.size(), 0), 0};
+  size_t shift = sizes.size() - c.tensor(0).sizes.size();
+  for (size_t i = 0; i < c.tensor(0).sizes.size(); ++i)
+    expanded.strides[shift + i] = c.tensor(0).sizes[i] == sizes[shift + i] ? c.tensor(0).strides[i] : 0;
+  return {{self, sizes, preserved_strides(expanded), 0}};
+}
+
+}  // namespace
+
+constexpr Family kFamily = Family::pointwise;
+constexpr Lower kLoop = Lower::pointwise;
+constexpr std::string_view kNone = "nondifferentiable(\"the result is bool or integer\")";
+
+const std::vector<OpRow> kCompare = {
+    {"aten.eq.Tensor", "self, other", kFamily, kLoop, covered<compare>, "a == b", kNone, "a == b"},
+    {"aten.eq.Scalar", "self, other", kFamily, kLoop, covered<compare>, "a == b", kNone, "a == number"},
+    {"aten.ne.Tensor", "self, other", kFamily, kLoop, covered<compare>, "a != b", kNone, "a != b"},
+    {"aten.ne.Scalar", "self, other", kFamily, kLoop, covered<compare>, "a != b", kNone, "a != number"},
+    {"aten.lt.Tensor", "self, other", kFamily, kLoop, covered<compare>, "a < b", kNone, "a < b"},
+    {"aten.lt.Scalar", "self, other", kFamily, kLoop, covered<compare>, "a < b", kNone, "a < number"},
+    {"aten.le.Tensor", "self, other", kFamily, kLoop, covered<compare>, "a <= b", kNone, "a <= b"},
+    {"aten.le.Scalar", "self, other", kFamily, kLoop, covered<compare>, "a <= b", kNone, "a <= number"},
+    {"aten.gt.Tensor", "self, other", kFamily, kLoop, covered<compare>, "a > b", kNone, "a > b"},
+    {"aten.gt.Scalar", "self, other", kFamily, kLoop, covered<compare>, "a > b", kNone, "a > number"},
+    {"aten.ge.Tensor", "self, other", kFamily, kLoop, covered<compare>, "a >= b", kNone, "a >= b"},
+    {"aten.ge.Scalar", "self, other", kFamily, kLoop, covered<compare>, "a >= b", kNone, "a >= number"},
+    {"aten.logical_not.default", "self", kFamily, kLoop, covered<unary_bool>, "a == 0", kNone, "not a"},
+    {"aten.logical_and.default", "self, other", kFamily, kLoop, covered<compare>, "(a != 0) & (b != 0)",
+     kNone, "a and b"},
+    {"aten.logical_or.default", "self, other", kFamily, kLoop, covered<compare>, "(a != 0) | (b != 0)", kNone,
+     "a or b"},
+    {"aten.logical_xor.default", "self, other", kFamily, kLoop, covered<compare>, "(a != 0) != (b != 0)",
+     kNone, "either a or b"},
+    {"aten.bitwise_and.Tensor", "self, other", kFamily, kLoop, covered<bitwise>, "a & b", kNone, "a & b"},
+    {"aten.bitwise_and.Scalar", "self, other", kFamily, kLoop, covered<bitwise>, "a & b", kNone,
+     "a & number"},
+    {"aten.bitwise_or.Tensor", "self, other", kFamily, kLoop, covered<bitwise>, "a | b", kNone, "a | b"},
+    {"aten.bitwise_or.Scalar", "self, other", kFamily, kLoop, covered<bitwise>, "a | b", kNone, "a | number"},
+    {"aten.bitwise_xor.Tensor", "self, other", kFamily, kLoop, covered<bitwise>, "a ^ b", kNone, "a ^ b"},
+    {"aten.bitwise_xor.Scalar", "self, other", kFamily, kLoop, covered<bitwise>, "a ^ b", kNone,
+     "a ^ number"},
+    {"aten.isnan.default", "self", kFamily, kLoop, covered<unary_bool>, "a != a", kNone, "whether a is NaN"},
+    {"aten.isinf.default", "self", kFamily, kLoop, covered<isinf>, "isinf(a)", kNone,
+     "whether a is infinite"},
+    {"aten.where.self", "condition, self, other", kFamily, kLoop, covered<where>, "where(a, b, c)", kLater,
+     "b where the condition holds, else c"},
+    {"aten.masked_fill.Scalar", "self, mask, value", kFamily, kLoop, covered<masked_fill>, "where(b, c, a)",
+     kLater, "a number where the mask holds"},
+    {"aten.masked_fill.Tensor", "self, mask, value", kFamily, kLoop, covered<masked_fill>, "where(b, c, a)",
+     kLater, "a 0-d tensor where the mask holds"},
+};
+
+}  // namespace vitrine::ops

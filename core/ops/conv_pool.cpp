@@ -1,0 +1,119 @@
+// Convolution, pooling and resampling, computed by PyTorch's kernels.
+#include "core/ops/rules.h"
+
+namespace vitrine::ops {
+
+namespace {
+
+// One number stands for every spatial dimension.
+int64_t spatial(const Dims& list, size_t i) {
+  need(!list.empty(), "an empty list");
+  return list.size() == 1 ? list[0] : list.at(i);
+}
+
+// NHWC in, NHWC out; else contiguous.
+TensorType like_layout(const TensorType& t, Dims sizes) {
+  if (suggests_channels_last(t)) return {t.dtype, sizes, channels_last_strides(sizes), 0};
+  return TensorType::contiguous(t.dtype, std::move(sizes));
+}
+
+Types convolution(const Call& c) {
+  const TensorType &x = c.tensor(0), &w = c.tensor(1);
+  const TensorType* bias = c.tensor_or_null(2);
+  size_t n = x.sizes.size();
+  need((n == 3 || n == 4) && w.sizes.size() == n && x.numel() > 0, "dimensions");
+  need(x.dtype == DType::f32 && w.dtype == x.dtype && (!bias || bias->dtype == x.dtype), "types");
+  bool transposed = c.flag(6);
+  int64_t groups = c.integer(8);
+  need(groups > 0 && x.sizes[1] == (transposed ? w.sizes[0] : w.sizes[1] * groups), "channels");
+  need(
+      !bias || (bias->sizes.size() == 1 && bias->sizes[0] == (transposed ? w.sizes[1] * groups : w.sizes[0])),
+      "bias");
+  Dims stride = c.ints(3), padding = c.ints(4), dilation = c.ints(5), extra = c.ints(7);
+  Dims out{x.sizes[0], transposed ? w.sizes[1] * groups : w.sizes[0]};
+  for (size_t i = 0; i + 2 < n; ++i) {
+    int64_t reach = spatial(dilation, i) * (w.sizes[i + 2] - 1) + 1, step = spatial(stride, i);
+    need(step > 0, "stride");
+    int64_t size = transposed
+                       ? (x.sizes[i + 2] - 1) * step - 2 * spatial(padding, i) + reach + spatial(extra, i)
+                       : (x.sizes[i + 2] + 2 * spatial(padding, i) - reach) / step + 1;
+    need(size > 0 && (transposed || x.sizes[i + 2] + 2 * spatial(padding, i) >= reach), "output size");
+    out.push_back(size);
+  }
+  bool nhwc = suggests_channels_last(x) || suggests_channels_last(w);
+  if (nhwc) return {{x.dtype, out, channels_last_strides(out), 0}};
+  return {TensorType::contiguous(x.dtype, out)};
+}
+
+// floor or ceil((size + 2 pad - dilation (kernel - 1) - 1) / stride) + 1; no window starts in the padding.
+int64_t pooled(int64_t size, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation, bool ceil) {
+  need(stride > 0 && kernel > 0 && dilation > 0 && pad >= 0 && 2 * pad <= (kernel - 1) * dilation + 1,
+       "window");
+  int64_t top = size + 2 * pad - dilation * (kernel - 1) - 1 + (ceil ? stride - 1 : 0);
+  need(top >= 0, "the window is larger than the input");
+  int64_t out = top / stride + 1;
+  if (ceil && (out - 1) * stride >= size + pad) --out;
+  need(out > 0, "output size");
+  return out;
+}
+
+TensorType pooled2d(const Call& c, const Dims& dilation, bool ceil) {
+  const TensorType& t = c.tensor(0);
+  need((t.sizes.size() == 3 || t.sizes.size() == 4) && t.numel() > 0 && ir::is_float(t.dtype), "input");
+  Dims kernel = c.ints(1), stride = c.ints(2), pad = c.ints(3), out = t.sizes;
+  if (stride.empty()) stride = kernel;
+  for (size_t i = 0; i < 2; ++i) {
+    int64_t& size = out[out.size() - 2 + i];
+    size = pooled(size, spatial(kernel, i), spatial(stride, i), spatial(pad, i), spatial(dilation, i), ceil);
+  }
+  return like_layout(t, out);
+}
+Types max_pool2d(const Call& c) {
+  TensorType out = pooled2d(c, c.ints(4), c.flag(5)), indices = out;
+  indices.dtype = DType::i64;
+  return {out, indices};
+}
+Types avg_pool2d(const Call& c) {
+  return {pooled2d(c, {1}, c.flag(4))};
+}
+Types adaptive_avg_pool2d(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  need((t.sizes.size() == 3 || t.sizes.size() == 4) && t.numel() > 0 && ir::is_float(t.dtype), "input");
+  Dims wanted = c.ints(1), out = t.sizes;
+  for (size_t i = 0; i < 2; ++i) out[out.size() - 2 + i] = spatial(wanted, i);
+  return {like_layout(t, out)};
+}
+Types upsample(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  Dims wanted = c.ints(1);
+  need(t.sizes.size() == 4 && wanted.size() == 2 && t.numel() > 0 && ir::is_float(t.dtype), "input");
+  need(wanted[0] > 0 && wanted[1] > 0, "output size");
+  return {like_layout(t, {t.sizes[0], t.sizes[1], wanted[0], wanted[1]})};
+}
+
+}  // namespace
+
+constexpr Family kFamily = Family::matmul;
+constexpr Family kWindow = Family::reduction;
+constexpr Lower kLower = Lower::opaque;
+
+const std::vector<OpRow> kConvPool = {
+    {"aten.convolution.default",
+     "input, weight, bias, stride, padding, dilation, transposed, output_padding, groups", kFamily,
+     Lower::library, covered<convolution>, "", kLater, "convolution in 1 or 2 dimensions"},
+    {"aten.max_pool2d_with_indices.default",
+     "self, kernel_size, stride=[], padding=[0], dilation=[1], ceil_mode=False", kWindow, kLower,
+     covered<max_pool2d>, "", kLater, "largest of each window, and where"},
+    {"aten.avg_pool2d.default",
+     "self, kernel_size, stride=[], padding=[0], ceil_mode=False, count_include_pad=True, "
+     "divisor_override=None",
+     kWindow, kLower, covered<avg_pool2d>, "", kLater, "mean of each window"},
+    {"aten._adaptive_avg_pool2d.default", "self, output_size", kWindow, kLower, covered<adaptive_avg_pool2d>,
+     "", kLater, "mean of as many windows as asked"},
+    {"aten.upsample_nearest2d.default", "self, output_size, scales_h=None, scales_w=None", Family::memory,
+     kLower, covered<upsample>, "", kLater, "resized, nearest element"},
+    {"aten.upsample_bilinear2d.default", "self, output_size, align_corners, scales_h=None, scales_w=None",
+     Family::memory, kLower, covered<upsample>, "", kLater, "resized, linear in both directions"},
+};
+
+}  // namespace vitrine::ops

@@ -1,0 +1,133 @@
+// Copies, conversions and rearrangements that move elements.
+#include "core/ops/rules.h"
+
+namespace vitrine::ops {
+
+namespace {
+
+Types copy_as(const TensorType& t, DType dtype, std::string format) {
+  if (format.empty()) format = "torch.preserve_format";
+  return {{dtype, t.sizes, format_strides(format, t.sizes, &t), 0}};
+}
+Types clone(const Call& c) {
+  return copy_as(c.tensor(0), c.tensor(0).dtype, c.word(1));
+}
+Types preserved(const Call& c) {
+  return copy_as(c.tensor(0), c.tensor(0).dtype, "");
+}
+Types to_copy(const Call& c) {
+  std::string layout = c.word(2);
+  need(layout.empty() || layout == "torch.strided", "layout");
+  return copy_as(c.tensor(0), c.dtype(1).value_or(c.tensor(0).dtype), c.word(6));
+}
+
+// cat: sizes agree but along `dim`; an empty 1-d tensor is skipped, whatever the others are.
+Types cat(const Call& c) {
+  auto list = c.tensors(0);
+  need(!list.empty(), "nothing to join");
+  auto skipped = [](const TensorType& t) { return t.sizes.size() == 1 && t.sizes[0] == 0; };
+  const TensorType* first = nullptr;
+  Promotion promotion(c.default_dtype);
+  bool channels_last = true;
+  for (const TensorType* t : list) {
+    need(t && !t->sizes.empty(), "a 0-d tensor");
+    promotion.tensor(*t);
+    channels_last &= suggests_channels_last(*t);
+    if (!first && !skipped(*t)) first = t;
+  }
+  if (!first) return {TensorType::contiguous(promotion.result(), {0})};
+  Dims sizes = first->sizes;
+  size_t d = wrap_dim(c.integer(1), sizes.size());
+  sizes[d] = 0;
+  for (const TensorType* t : list) {
+    if (skipped(*t)) continue;
+    need(t->sizes.size() == sizes.size(), "dimensions differ");
+    for (size_t i = 0; i < sizes.size(); ++i) need(i == d || t->sizes[i] == sizes[i], "sizes differ");
+    sizes[d] += t->sizes[d];
+  }
+  Dims strides = channels_last ? channels_last_strides(sizes) : ir::contiguous_strides(sizes);
+  return {{promotion.result(), sizes, strides, 0}};
+}
+Types stack(const Call& c) {
+  auto list = c.tensors(0);
+  need(!list.empty() && list[0], "nothing to join");
+  Promotion promotion(c.default_dtype);
+  for (const TensorType* t : list) {
+    need(t && t->sizes == list[0]->sizes, "sizes differ");
+    promotion.tensor(*t);
+  }
+  Dims sizes = list[0]->sizes;
+  size_t d = wrap_dim(c.integer(1), sizes.size() + 1);
+  sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(d), static_cast<int64_t>(list.size()));
+  return {TensorType::contiguous(promotion.result(), sizes)};
+}
+
+Types repeat(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  Dims times = c.ints(1);
+  need(times.size() >= t.sizes.size(), "fewer repeats than dimensions");
+  size_t shift = times.size() - t.sizes.size();
+  for (size_t i = 0; i < times.size(); ++i) {
+    need(times[i] >= 0, "a negative repeat");
+    if (i >= shift) times[i] *= t.sizes[i - shift];
+  }
+  return {TensorType::contiguous(t.dtype, times)};
+}
+
+Types flip(const Call& c) {
+  dim_mask(c.ints(1), c.tensor(0).sizes.size());
+  return preserved(c);
+}
+Types roll(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  Dims shifts = c.ints(1), dims = c.ints(2);
+  need(shifts.size() == (dims.empty() ? 1 : dims.size()), "as many shifts as dimensions are needed");
+  for (int64_t d : dims) wrap_dim(d, t.sizes.size());
+  need(t.is_contiguous() && t.numel() > 0, "layout");
+  return {TensorType::contiguous(t.dtype, t.sizes)};
+}
+
+// pad lists (before, after) from the last dimension on; negative numbers cut.
+Types pad(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  Dims pad = c.ints(1), sizes = t.sizes;
+  need(pad.size() % 2 == 0 && pad.size() / 2 <= sizes.size(), "pad");
+  bool grows = false;
+  for (size_t i = 0; i < pad.size() / 2; ++i) {
+    int64_t& size = sizes[sizes.size() - 1 - i];
+    size += pad[2 * i] + pad[2 * i + 1];
+    grows |= pad[2 * i] > 0 || pad[2 * i + 1] > 0;
+    need(size >= 0, "pad");
+  }
+  need(grows, "nothing to pad");
+  if (suggests_channels_last(t)) return {{t.dtype, sizes, channels_last_strides(sizes), 0}};
+  return {TensorType::contiguous(t.dtype, sizes)};
+}
+
+}  // namespace
+
+constexpr Family kFamily = Family::memory;
+constexpr Lower kLoop = Lower::pointwise;
+constexpr Lower kOpaque = Lower::opaque;
+
+const std::vector<OpRow> kCopy = {
+    {"aten.clone.default", "self, *, memory_format=None", kFamily, kLoop, covered<clone>, "a", kLater,
+     "a copy"},
+    {"aten.lift_fresh_copy.default", "self", kFamily, kLoop, covered<preserved>, "a", kLater,
+     "a copy of a constant"},
+    {"aten._to_copy.default",
+     "self, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None",
+     Family::pointwise, kLoop, covered<to_copy>, "a", kLater, "a copy in another type"},
+    {"aten.cat.default", "tensors, dim=0", kFamily, kOpaque, covered<cat>, "", kLater,
+     "joined along a dimension"},
+    {"aten.stack.default", "tensors, dim=0", kFamily, kOpaque, covered<stack>, "", kLater,
+     "joined along a new dimension"},
+    {"aten.repeat.default", "self, repeats", kFamily, kOpaque, covered<repeat>, "", kLater, "tiled"},
+    {"aten.flip.default", "self, dims", kFamily, kOpaque, covered<flip>, "", kLater, "dimensions reversed"},
+    {"aten.roll.default", "self, shifts, dims=[]", kFamily, kOpaque, covered<roll>, "", kLater,
+     "elements shifted around"},
+    {"aten.constant_pad_nd.default", "self, pad, value=0", kFamily, kOpaque, covered<pad>, "", kLater,
+     "padded with a number"},
+};
+
+}  // namespace vitrine::ops

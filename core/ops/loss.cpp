@@ -1,0 +1,43 @@
+// Loss functions that PyTorch keeps whole.
+#include "core/ops/rules.h"
+
+namespace vitrine::ops {
+
+namespace {
+
+constexpr int64_t kNoReduction = 0;
+
+// reduction 0: element-wise, 1: mean, 2: sum.
+Types pair_loss(const Call& c, int64_t reduction) {
+  TensorType out = pointwise(c, {0, 1})[0];
+  need(ir::is_float(out.dtype), "not a floating type");
+  return {reduction == kNoReduction ? out : TensorType::contiguous(out.dtype, {})};
+}
+Types mse(const Call& c) {
+  return pair_loss(c, c.integer(2));
+}
+
+// Scores (n, classes) or (classes) and class indices; the total weight is a 0-d tensor.
+Types nll(const Call& c) {
+  const TensorType &scores = c.tensor(0), &target = c.tensor(1);
+  need(ir::is_float(scores.dtype) && target.dtype == DType::i64, "types");
+  need(scores.sizes.size() == 2 && target.sizes.size() == 1 && scores.sizes[0] == target.sizes[0], "sizes");
+  const TensorType* weight = c.tensor_or_null(2);
+  need(!weight || (weight->dtype == scores.dtype && weight->sizes == Dims{scores.sizes[1]}), "weight");
+  TensorType total = TensorType::contiguous(scores.dtype, {});
+  if (c.integer(3) == kNoReduction) return {TensorType::contiguous(scores.dtype, target.sizes), total};
+  return {total, total};
+}
+
+}  // namespace
+
+constexpr Family kFamily = Family::reduction;
+
+const std::vector<OpRow> kLoss = {
+    {"aten.mse_loss.default", "self, target, reduction=1", kFamily, Lower::opaque, covered<mse>, "", kLater,
+     "squared difference"},
+    {"aten.nll_loss_forward.default", "self, target, weight, reduction, ignore_index", kFamily, Lower::opaque,
+     covered<nll>, "", kLater, "negative score of the right class, and the total weight"},
+};
+
+}  // namespace vitrine::ops

@@ -1,0 +1,209 @@
+#include "core/ops/node.h"
+
+#include <array>
+#include <unordered_map>
+
+#include "core/ir/parse.h"
+#include "core/ops/promote.h"
+
+namespace vitrine::ops {
+
+namespace {
+
+std::string_view trim(std::string_view s) {
+  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
+  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
+  return s;
+}
+
+// "self!, other, *, alpha=1, dim=[1, 2]" at the commas outside brackets.
+std::vector<Param> parse_params(const OpRow& row) {
+  std::vector<Param> out;
+  bool keyword_only = false;
+  std::string_view text = row.params;
+  for (size_t from = 0, depth = 0, i = 0; i <= text.size(); ++i) {
+    if (i < text.size() && text[i] == '[') ++depth;
+    if (i < text.size() && text[i] == ']') --depth;
+    if (i < text.size() && (text[i] != ',' || depth)) continue;
+    std::string_view item = trim(text.substr(from, i - from));
+    from = i + 1;
+    if (item.empty()) continue;
+    if (item == "*") {
+      keyword_only = true;
+      continue;
+    }
+    Param p;
+    p.keyword_only = keyword_only;
+    if (size_t eq = item.find('='); eq != std::string_view::npos) {
+      auto value = ir::parse_constant(item.substr(eq + 1));
+      VITRINE_CHECK(value.ok(), "row " + std::string(row.name) + ": default of " + std::string(item));
+      p.fallback = value.take();
+      p.required = false;
+      item = item.substr(0, eq);
+    }
+    if (size_t mark = item.find('!'); mark != std::string_view::npos) {
+      p.written = true;
+      p.written_if = std::string(item.substr(mark + 1));
+      item = item.substr(0, mark);
+    }
+    p.name = std::string(item);
+    out.push_back(std::move(p));
+  }
+  return out;
+}
+
+ShapeArg shape_arg(const ir::Arg& arg, const TypeOf& type_of) {
+  ShapeArg out;
+  if (arg.is<ir::Ref>()) {
+    out.tensor = &type_of(arg.as<ir::Ref>());
+    return out;
+  }
+  out.constant = &arg;
+  if (!arg.is<std::vector<ir::Arg>>()) return out;
+  bool any_tensor = false;
+  for (const ir::Arg& a : arg.as<std::vector<ir::Arg>>()) any_tensor |= a.is<ir::Ref>();
+  if (any_tensor) {
+    for (const ir::Arg& a : arg.as<std::vector<ir::Arg>>()) out.list.push_back(shape_arg(a, type_of));
+  }
+  return out;
+}
+
+void add_refs(const ir::Arg& arg, std::vector<ir::Ref>& out) {
+  ir::each_ref(arg, [&](ir::Ref r) { out.push_back(r); });
+}
+
+// "aten.add_.Tensor" -> "add_"
+std::string_view packet(std::string_view op) {
+  size_t from = op.find('.');
+  if (from == std::string_view::npos) return op;
+  op.remove_prefix(from + 1);
+  return op.substr(0, op.find('.'));
+}
+
+bool is_aten(std::string_view op) {
+  return op.starts_with("aten.") || op.starts_with("prims.");
+}
+
+// Operators without a row that write although PyTorch's naming does not say so.
+constexpr std::array<std::string_view, 7> kQuietWriters = {
+    "native_batch_norm", "_native_batch_norm_legit",        "cudnn_batch_norm", "_batch_norm_with_update",
+    "rrelu_with_noise",  "_fused_moving_avg_obs_fq_helper", "_foreach_copy"};
+
+// By PyTorch's naming: "add_", "index_put_", overloads called out; "__and__" is functional, "__iand__" not.
+bool named_as_writer(std::string_view op) {
+  std::string_view name = packet(op), overload = op.substr(op.rfind('.') + 1);
+  if (name.starts_with("__i")) return true;
+  if (name.ends_with('_') && !name.ends_with("__")) return true;
+  if (overload == "out" || overload.ends_with("_out")) return true;
+  return std::find(kQuietWriters.begin(), kQuietWriters.end(), name) != kQuietWriters.end();
+}
+
+// What the node passes for a parameter; nullptr: its default.
+const ir::Arg* argument(const std::vector<Param>& names, const ir::Node& node, std::string_view name) {
+  for (size_t i = 0; i < names.size() && i < node.args.size(); ++i) {
+    if (names[i].name == name) return &node.args[i];
+  }
+  for (const auto& [key, value] : node.kwargs) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const std::vector<Param>& params(const OpRow& row) {
+  // One entry a row, filled when the table is first asked: constant from then on.
+  static const auto kParams = [] {
+    std::unordered_map<const OpRow*, std::vector<Param>> out;
+    for (const OpRow* r : all()) out.emplace(r, parse_params(*r));
+    return out;
+  }();
+  return kParams.at(&row);
+}
+
+Result<std::vector<ir::Arg>> bind(const OpRow& row, const ir::Node& node) {
+  const auto& names = params(row);
+  auto fail = [&](const std::string& what) {
+    return Error{"%" + node.name + " = " + node.op + ": " + what, "", ""};
+  };
+  std::vector<ir::Arg> out(names.size());
+  std::vector<bool> given(names.size());
+  if (node.args.size() > names.size()) return fail("too many arguments");
+  for (size_t i = 0; i < node.args.size(); ++i) out[i] = node.args[i], given[i] = true;
+  for (const auto& [key, value] : node.kwargs) {
+    size_t i = 0;
+    while (i < names.size() && names[i].name != key) ++i;
+    if (i == names.size()) return fail("no parameter is called " + key);
+    if (given[i]) return fail(key + " is given twice");
+    out[i] = value, given[i] = true;
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (given[i]) continue;
+    if (names[i].required) return fail(names[i].name + " is missing");
+    out[i] = names[i].fallback;
+  }
+  return out;
+}
+
+Result<std::vector<TensorType>> infer(const OpRow& row, const std::vector<ir::Arg>& args,
+                                      const TypeOf& type_of) {
+  if (!row.shape) return Error{std::string(row.name) + " has no shape rule", "", ""};
+  ShapeCall call;
+  for (const ir::Arg& a : args) call.args.push_back(shape_arg(a, type_of));
+  return row.shape(call);
+}
+
+DType compute_dtype(const OpRow& row, const std::vector<ir::Arg>& args, const TypeOf& type_of, DType output) {
+  if (output != DType::b1) return opmath(output);
+  Promotion promotion(DType::f32);
+  for (const ir::Arg& a : args) {
+    if (a.is<ir::Ref>()) promotion.tensor(type_of(a.as<ir::Ref>()));
+    if (a.is<bool>()) promotion.number(DType::b1);
+    if (a.is<int64_t>()) promotion.number(DType::i64);
+    if (a.is<double>()) promotion.number(DType::f32);
+  }
+  return opmath(promotion.result());
+}
+
+std::vector<ir::Ref> written(const ir::Node& node) {
+  std::vector<ir::Ref> out;
+  if (node.kind != ir::NodeKind::op) return out;
+  if (const OpRow* row = find(node.op)) {
+    const auto& names = params(*row);
+    for (const Param& p : names) {
+      if (!p.written) continue;
+      const ir::Arg* condition = p.written_if.empty() ? nullptr : argument(names, node, p.written_if);
+      if (condition && condition->is<bool>() && !condition->as<bool>()) continue;
+      if (const ir::Arg* value = argument(names, node, p.name)) add_refs(*value, out);
+    }
+    return out;
+  }
+  if (is_aten(node.op) && !named_as_writer(node.op)) return out;
+  ir::each_ref(node, [&](ir::Ref r) { out.push_back(r); });
+  return out;
+}
+
+bool writes(const ir::Node& node) {
+  return !written(node).empty();
+}
+
+bool may_alias(const ir::Node& node) {
+  if (node.kind != ir::NodeKind::op) return false;
+  const OpRow* row = find(node.op);
+  return !row || row->lower == Lower::view || writes(node);
+}
+
+bool is_random(const ir::Node& node) {
+  if (const OpRow* row = find(node.op)) return row->family == Family::random;
+  // Unknown operators outside ATen may draw; ATen's own have rows or carry their trade in the name.
+  if (node.kind != ir::NodeKind::op) return false;
+  if (!is_aten(node.op)) return true;
+  for (std::string_view sign :
+       {"rand", "bernoulli", "dropout", "multinomial", "normal", "uniform", "cauchy", "exponential",
+        "geometric", "poisson", "binomial", "rrelu", "dirichlet", "gamma"}) {
+    if (packet(node.op).find(sign) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+}  // namespace vitrine::ops

@@ -1,0 +1,167 @@
+// Arithmetic of two and three operands.
+#include "core/ops/rules.h"
+
+namespace vitrine::ops {
+
+namespace {
+
+bool is_bool(const Call& c, size_t i) {
+  return c.is_tensor(i) ? c.tensor(i).dtype == DType::b1 : c.number_dtype(i) == DType::b1;
+}
+
+// alpha must be storable in the result: no fraction for integers, no number but a bool for bools.
+void check_alpha(const Call& c, size_t i, DType common) {
+  DType alpha = c.number_dtype(i);
+  need(!ir::is_float(alpha) || ir::is_float(common), "a fractional alpha for integers");
+  need(alpha != DType::b1 || common == DType::b1, "a bool alpha for numbers");
+}
+
+Types add(const Call& c) {
+  Types out = pointwise(c, {0, 1});
+  check_alpha(c, 2, out[0].dtype);
+  return out;
+}
+Types sub(const Call& c) {
+  need(!is_bool(c, 0) && !is_bool(c, 1), "bools do not subtract");
+  return add(c);
+}
+Types binary(const Call& c) {
+  return pointwise(c, {0, 1});
+}
+Types no_bool(const Call& c) {
+  Types out = binary(c);
+  need(out[0].dtype != DType::b1, "not defined for bool");
+  return out;
+}
+Types divide(const Call& c) {
+  return pointwise(c, {0, 1}, Outcome::floating);
+}
+Types divide_mode(const Call& c) {
+  return c.none(2) ? divide(c) : no_bool(c);
+}
+
+// pow(integers, negative number) is an error in eager.
+Types pow_scalar(const Call& c) {
+  DType exponent = c.number_dtype(1);
+  if (!ir::is_float(c.tensor(0).dtype) && !ir::is_float(exponent))
+    need(c.number(1) >= 0, "integers to a negative power");
+  Promotion promotion(c.default_dtype);
+  promotion.argument(c, 0), promotion.argument(c, 1);
+  DType common = promotion.result();
+  need(common != DType::b1, "not defined for bool");
+  return {elementwise({c.tensor(0)}, common, common)};
+}
+Types pow_base(const Call& c) {
+  return no_bool(c);
+}
+
+Types ternary(const Call& c) {
+  return pointwise(c, {0, 1, 2});
+}
+Types addcmul(const Call& c) {
+  Types out = ternary(c);
+  need(out[0].dtype != DType::b1, "not defined for bool");
+  need(!ir::is_float(c.number_dtype(3)) || ir::is_float(out[0].dtype), "a fractional value for integers");
+  return out;
+}
+Types addcdiv(const Call& c) {
+  need(ir::is_float(c.tensor(1).dtype) || ir::is_float(c.tensor(2).dtype), "not defined for integers");
+  return addcmul(c);
+}
+Types lerp_scalar(const Call& c) {
+  need(c.tensor(0).dtype == c.tensor(1).dtype && ir::is_float(c.tensor(0).dtype), "types must agree");
+  return binary(c);
+}
+Types lerp_tensor(const Call& c) {
+  lerp_scalar(c);
+  need(c.tensor(0).dtype == c.tensor(2).dtype, "types must agree");
+  return ternary(c);
+}
+
+// clamp(x, None, None) is an error; a bound that is None takes no part.
+Types clamp(const Call& c) {
+  Types out = c.none(2) ? pointwise(c, {0, 1}) : c.none(1) ? pointwise(c, {0, 2}) : pointwise(c, {0, 1, 2});
+  need(out[0].dtype != DType::b1, "not defined for bool");
+  // The bounds of the scalar form are no operands of the loop: only the layout of x counts.
+  bool scalars = !(c.is_tensor(1) || c.is_tensor(2));
+  return scalars ? Types{elementwise({c.tensor(0)}, out[0].dtype, out[0].dtype)} : out;
+}
+Types clamp_one(const Call& c) {
+  Types out = no_bool(c);
+  return c.is_tensor(1) ? out : Types{elementwise({c.tensor(0)}, out[0].dtype, out[0].dtype)};
+}
+
+}  // namespace
+
+constexpr Family kFamily = Family::pointwise;
+constexpr Lower kLoop = Lower::pointwise;
+
+const std::vector<OpRow> kPointwiseBinary = {
+    {"aten.add.Tensor", "self, other, *, alpha=1", kFamily, kLoop, covered<add>, "a + alpha * b", kLater,
+     "a + alpha * b"},
+    {"aten.add.Scalar", "self, other, alpha=1", kFamily, kLoop, covered<add>, "a + c * b", kLater,
+     "a + alpha * number"},
+    {"aten.sub.Tensor", "self, other, *, alpha=1", kFamily, kLoop, covered<sub>, "a - alpha * b", kLater,
+     "a - alpha * b"},
+    {"aten.sub.Scalar", "self, other, alpha=1", kFamily, kLoop, covered<sub>, "a - c * b", kLater,
+     "a - alpha * number"},
+    {"aten.rsub.Tensor", "self, other, *, alpha=1", kFamily, kLoop, covered<sub>, "b - alpha * a", kLater,
+     "b - alpha * a"},
+    {"aten.rsub.Scalar", "self, other, alpha=1", kFamily, kLoop, covered<sub>, "b - c * a", kLater,
+     "number - alpha * a"},
+    {"aten.mul.Tensor", "self, other", kFamily, kLoop, covered<binary>, "a * b", kLater, "a * b"},
+    {"aten.mul.Scalar", "self, other", kFamily, kLoop, covered<binary>, "a * b", kLater, "a * number"},
+    {"aten.div.Tensor", "self, other", kFamily, kLoop, covered<divide>, "a / b", kLater, "true division"},
+    {"aten.div.Scalar", "self, other", kFamily, kLoop, covered<divide>, "a / b", kLater,
+     "true division by a number"},
+    {"aten.div.Tensor_mode", "self, other, *, rounding_mode=None", kFamily, Lower::opaque,
+     covered<divide_mode>, "", kLater, "division, rounded down or to zero"},
+    {"aten.div.Scalar_mode", "self, other, *, rounding_mode=None", kFamily, Lower::opaque,
+     covered<divide_mode>, "", kLater, "division by a number, rounded down or to zero"},
+    {"aten.floor_divide.default", "self, other", kFamily, Lower::opaque, covered<no_bool>, "", kLater,
+     "division rounded down"},
+    {"aten.floor_divide.Scalar", "self, other", kFamily, Lower::opaque, covered<no_bool>, "", kLater,
+     "division by a number rounded down"},
+    {"aten.remainder.Tensor", "self, other", kFamily, Lower::opaque, covered<no_bool>, "", kLater,
+     "remainder with the divisor's sign"},
+    {"aten.remainder.Scalar", "self, other", kFamily, Lower::opaque, covered<no_bool>, "", kLater,
+     "remainder with the divisor's sign"},
+    {"aten.fmod.Tensor", "self, other", kFamily, Lower::opaque, covered<no_bool>, "", kLater,
+     "remainder with the dividend's sign"},
+    {"aten.fmod.Scalar", "self, other", kFamily, Lower::opaque, covered<no_bool>, "", kLater,
+     "remainder with the dividend's sign"},
+    {"aten.pow.Tensor_Scalar", "self, exponent", kFamily, kLoop, covered<pow_scalar>, "pow(a, b)", kLater,
+     "a to the power of a number"},
+    {"aten.pow.Tensor_Tensor", "self, exponent", kFamily, kLoop, covered<no_bool>, "pow(a, b)", kLater,
+     "a to the power of b"},
+    {"aten.pow.Scalar", "self, exponent", kFamily, kLoop, covered<pow_base>, "pow(a, b)", kLater,
+     "a number to the power of b"},
+    {"aten.maximum.default", "self, other", kFamily, kLoop, covered<binary>, "max(a, b)", kLater,
+     "larger of two, NaN wins"},
+    {"aten.minimum.default", "self, other", kFamily, kLoop, covered<binary>, "min(a, b)", kLater,
+     "smaller of two, NaN wins"},
+    {"aten.atan2.default", "self, other", kFamily, kLoop, covered<divide>, "atan2(a, b)", kLater,
+     "angle of the point (b, a)"},
+    {"aten.clamp.default", "self, min=None, max=None", kFamily, Lower::decompose, covered<clamp>, "", kLater,
+     "limited to a range"},
+    {"aten.clamp.Tensor", "self, min=None, max=None", kFamily, Lower::decompose, covered<clamp>, "", kLater,
+     "limited to a range of tensors"},
+    {"aten.clamp_min.default", "self, min", kFamily, kLoop, covered<clamp_one>, "max(a, b)", kLater,
+     "limited from below"},
+    {"aten.clamp_min.Tensor", "self, min", kFamily, kLoop, covered<clamp_one>, "max(a, b)", kLater,
+     "limited from below"},
+    {"aten.clamp_max.default", "self, max", kFamily, kLoop, covered<clamp_one>, "min(a, b)", kLater,
+     "limited from above"},
+    {"aten.clamp_max.Tensor", "self, max", kFamily, kLoop, covered<clamp_one>, "min(a, b)", kLater,
+     "limited from above"},
+    {"aten.addcmul.default", "self, tensor1, tensor2, *, value=1", kFamily, kLoop, covered<addcmul>,
+     "a + value * b * c", kLater, "a + value * b * c"},
+    {"aten.addcdiv.default", "self, tensor1, tensor2, *, value=1", kFamily, kLoop, covered<addcdiv>,
+     "a + value * b / c", kLater, "a + value * b / c"},
+    {"aten.lerp.Scalar", "self, end, weight", kFamily, kLoop, covered<lerp_scalar>,
+     "where(abs(c) < 0.5, a + c * (b - a), b - (b - a) * (1 - c))", kLater, "linear interpolation"},
+    {"aten.lerp.Tensor", "self, end, weight", kFamily, kLoop, covered<lerp_tensor>,
+     "where(abs(c) < 0.5, a + c * (b - a), b - (b - a) * (1 - c))", kLater, "linear interpolation"},
+};
+
+}  // namespace vitrine::ops

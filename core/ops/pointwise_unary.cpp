@@ -1,0 +1,99 @@
+// Functions of one operand.
+#include "core/ops/rules.h"
+
+namespace vitrine::ops {
+
+namespace {
+
+Types no_bool(const Call& c) {
+  need(c.tensor(0).dtype != DType::b1, "not defined for bool");
+  return unary(c);
+}
+Types bitwise(const Call& c) {
+  need(!ir::is_float(c.tensor(0).dtype), "not defined for floating types");
+  return unary(c);
+}
+
+}  // namespace
+
+constexpr Family kFamily = Family::pointwise;
+constexpr Lower kLoop = Lower::pointwise;
+
+const std::vector<OpRow> kPointwiseUnary = {
+    {"aten.abs.default", "self", kFamily, kLoop, covered<no_bool>, "abs(a)", kLater, "absolute value"},
+    {"aten.neg.default", "self", kFamily, kLoop, covered<no_bool>, "-a", kLater, "-a"},
+    {"aten.sign.default", "self", kFamily, kLoop, covered<unary>, "sign(a)", kLater, "-1, 0 or 1"},
+    {"aten.reciprocal.default", "self", kFamily, kLoop, covered<unary_floating>, "1 / a", kLater, "1 / a"},
+    {"aten.square.default", "self", kFamily, kLoop, covered<no_bool>, "a * a", kLater, "a * a"},
+    {"aten.sqrt.default", "self", kFamily, kLoop, covered<unary_floating>, "sqrt(a)", kLater, "square root"},
+    {"aten.rsqrt.default", "self", kFamily, kLoop, covered<unary_floating>, "rsqrt(a)", kLater,
+     "1 / square root"},
+    {"aten.exp.default", "self", kFamily, kLoop, covered<unary_floating>, "exp(a)", kLater, "e to the power"},
+    {"aten.exp2.default", "self", kFamily, kLoop, covered<unary_floating>, "exp2(a)", kLater,
+     "2 to the power"},
+    {"aten.expm1.default", "self", kFamily, kLoop, covered<unary_floating>, "expm1(a)", kLater, "exp(a) - 1"},
+    {"aten.log.default", "self", kFamily, kLoop, covered<unary_floating>, "log(a)", kLater,
+     "natural logarithm"},
+    {"aten.log2.default", "self", kFamily, kLoop, covered<unary_floating>, "log2(a)", kLater,
+     "logarithm to base 2"},
+    {"aten.log10.default", "self", kFamily, kLoop, covered<unary_floating>, "log10(a)", kLater,
+     "logarithm to base 10"},
+    {"aten.log1p.default", "self", kFamily, kLoop, covered<unary_floating>, "log1p(a)", kLater, "log(1 + a)"},
+    {"aten.sin.default", "self", kFamily, kLoop, covered<unary_floating>, "sin(a)", kLater, "sine"},
+    {"aten.cos.default", "self", kFamily, kLoop, covered<unary_floating>, "cos(a)", kLater, "cosine"},
+    {"aten.tan.default", "self", kFamily, kLoop, covered<unary_floating>, "tan(a)", kLater, "tangent"},
+    {"aten.asin.default", "self", kFamily, kLoop, covered<unary_floating>, "asin(a)", kLater, "arc sine"},
+    {"aten.acos.default", "self", kFamily, kLoop, covered<unary_floating>, "acos(a)", kLater, "arc cosine"},
+    {"aten.atan.default", "self", kFamily, kLoop, covered<unary_floating>, "atan(a)", kLater, "arc tangent"},
+    {"aten.sinh.default", "self", kFamily, kLoop, covered<unary_floating>, "sinh(a)", kLater,
+     "hyperbolic sine"},
+    {"aten.cosh.default", "self", kFamily, kLoop, covered<unary_floating>, "cosh(a)", kLater,
+     "hyperbolic cosine"},
+    {"aten.tanh.default", "self", kFamily, kLoop, covered<unary_floating>, "tanh(a)", kLater,
+     "hyperbolic tangent"},
+    {"aten.erf.default", "self", kFamily, kLoop, covered<unary_floating>, "erf(a)", kLater, "error function"},
+    {"aten.sigmoid.default", "self", kFamily, kLoop, covered<unary_floating>, "sigmoid(a)", kLater,
+     "1 / (1 + exp(-a))"},
+    {"aten.floor.default", "self", kFamily, kLoop, covered<no_bool>, "floor(a)", kLater, "rounded down"},
+    {"aten.ceil.default", "self", kFamily, kLoop, covered<no_bool>, "ceil(a)", kLater, "rounded up"},
+    {"aten.trunc.default", "self", kFamily, kLoop, covered<no_bool>, "trunc(a)", kLater, "rounded to zero"},
+    {"aten.round.default", "self", kFamily, kLoop, covered<no_bool>, "round(a)", kLater,
+     "rounded, halves to even"},
+    {"aten.frac.default", "self", kFamily, kLoop, covered<unary_float_only>, "a - trunc(a)", kLater,
+     "fractional part"},
+    {"aten.bitwise_not.default", "self", kFamily, kLoop, covered<bitwise>, "~a", kLater,
+     "every bit flipped; logical not of a bool"},
+    {"aten.relu.default", "self", kFamily, kLoop, covered<no_bool>, "max(a, 0)", kLater, "max(a, 0)"},
+    {"aten.relu6.default", "self", kFamily, kLoop, covered<no_bool>, "min(max(a, 0), 6)", kLater,
+     "a limited to 0..6"},
+    {"aten.leaky_relu.default", "self, negative_slope=0.01", kFamily, kLoop, covered<unary_float_only>,
+     "where(a > 0, a, a * b)", kLater, "a, or slope * a below 0"},
+    {"aten.elu.default", "self, alpha=1, scale=1, input_scale=1", kFamily, kLoop, covered<unary_float_only>,
+     "where(a <= 0, expm1(a * d) * (b * c), a * c)", kLater, "scale * (a, or alpha * (exp(a) - 1) below 0)"},
+    {"aten.gelu.default", R"(self, *, approximate="none")", kFamily, Lower::decompose,
+     covered<unary_float_only>, "", kLater, "a * normal cumulative distribution of a"},
+    {"aten.silu.default", "self", kFamily, kLoop, covered<unary_float_only>, "a / (1 + exp(-a))", kLater,
+     "a * sigmoid(a)"},
+    {"aten.mish.default", "self", kFamily, kLoop, covered<unary_float_only>, "a * tanh(log1p(exp(a)))",
+     kLater, "a * tanh(softplus(a))"},
+    {"aten.softplus.default", "self, beta=1, threshold=20", kFamily, kLoop, covered<unary_float_only>,
+     "where(a * b > c, a, log1p(exp(a * b)) / b)", kLater, "log(1 + exp(beta * a)) / beta"},
+    {"aten.hardtanh.default", "self, min_val=-1, max_val=1", kFamily, kLoop, covered<no_bool>,
+     "min(max(a, b), c)", kLater, "a limited to a range"},
+    {"aten.hardsigmoid.default", "self", kFamily, kLoop, covered<unary_float_only>,
+     "min(max(a + 3, 0), 6) / 6", kLater, "clamp(a + 3, 0, 6) / 6"},
+    {"aten.hardswish.default", "self", kFamily, kLoop, covered<unary_float_only>,
+     "a * min(max(a + 3, 0), 6) / 6", kLater, "a * hardsigmoid(a)"},
+    {"aten.threshold.default", "self, threshold, value", kFamily, kLoop, covered<no_bool>,
+     "where(a <= b, c, a)", kLater, "value where a is at most the threshold"},
+    {"aten.hardshrink.default", "self, lambd=0.5", kFamily, kLoop, covered<unary_float_only>,
+     "where((a >= -b) & (a <= b), 0, a)", kLater, "0 where a is near 0"},
+    {"aten.softshrink.default", "self, lambd=0.5", kFamily, kLoop, covered<unary_float_only>,
+     "where(a > b, a - b, where(a < -b, a + b, a * 0))", kLater, "a moved towards 0"},
+    {"aten.log_sigmoid_forward.default", "self", kFamily, Lower::opaque, nullptr, "", kLater,
+     "log(sigmoid(a)) and a buffer"},
+    {"aten.log_sigmoid.default", "self", kFamily, kLoop, covered<unary_float_only>,
+     "min(a, 0) - log1p(exp(-abs(a)))", kLater, "log(sigmoid(a))"},
+};
+
+}  // namespace vitrine::ops

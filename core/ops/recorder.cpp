@@ -1,0 +1,170 @@
+// Recorder::graph and ::stage (core/ir/recorder.h). Here rather than in core/ir, because a node's family
+// comes from the operator table.
+#include "core/ir/recorder.h"
+
+#include <algorithm>
+
+#include "core/ir/print.h"
+#include "core/ops/node.h"
+
+namespace vitrine::ir {
+
+namespace {
+
+std::string_view kind_name(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::placeholder:
+      return "placeholder";
+    case NodeKind::parameter:
+      return "parameter";
+    case NodeKind::buffer:
+      return "buffer";
+    case NodeKind::constant:
+      return "constant";
+    case NodeKind::op:
+      break;
+  }
+  return "op";
+}
+
+std::string dims_text(const Dims& dims) {
+  std::string out;
+  for (int64_t d : dims) out += (out.empty() ? "" : ", ") + std::to_string(d);
+  return "[" + out + "]";
+}
+
+const TensorType* tensor_arg(const Graph& graph, const Node& node, size_t i) {
+  if (i >= node.args.size() || !node.args[i].is<Ref>()) return nullptr;
+  Ref r = node.args[i].as<Ref>();
+  return &graph.node(r.node).outputs.at(static_cast<size_t>(r.output));
+}
+
+// Multiplications and additions of matrix products and convolutions; one an output element for the rest.
+int64_t flops(const Graph& graph, const Node& node) {
+  if (node.kind != NodeKind::op || node.outputs.empty()) return 0;
+  const ops::OpRow* row = ops::find(node.op);
+  if (!row) return 0;
+  int64_t elements = node.type().numel();
+  if (row->lower == ops::Lower::pointwise) return row->family == ops::Family::pointwise ? elements : 0;
+  const TensorType* first = tensor_arg(graph, node, 0);
+  const TensorType* second = tensor_arg(graph, node, 1);
+  if (row->family == ops::Family::reduction) return first ? first->numel() : 0;
+  if (row->family != ops::Family::matmul || !first || !second) return 0;
+  std::string name = short_op(node.op);
+  if (name == "addmm" || name == "baddbmm") return 2 * elements * second->sizes.back();
+  if (name == "mm" || name == "bmm" || name == "mv" || name == "dot")
+    return 2 * elements * first->sizes.back();
+  // A weight meets each output position once a channel: weight elements / output channels.
+  if (name == "convolution" && !node.args[6].as<bool>())
+    return 2 * elements * second->numel() / std::max<int64_t>(second->sizes[0], 1);
+  // q k' and the product with v.
+  if (first->sizes.size() == 4 && second->sizes.size() == 4) return 4 * elements * second->sizes[2];
+  return 0;
+}
+
+}  // namespace
+
+Id Recorder::graph(const GraphPtr& graph, const std::string& pass, const std::string& sentence, bool changed,
+                   int64_t start, int64_t duration_ns,
+                   const std::unordered_map<NodeId, std::string>& group_labels) {
+  session::GraphRow row;
+  row.id = writer.next(Kind::Graph);
+  row.compilation = compilation;
+  row.stage = graph->stage;
+  row.pass = pass;
+  row.sentence = sentence;
+  row.ordinal = next_graph_++;
+  row.changed = changed;
+  row.start_ns = start - start_ns;
+  row.duration_ns = duration_ns;
+  row.text = writer.blob(print(*graph));
+  writer.put(row);
+  // A snapshot that changed nothing has the nodes of the one before it in its stage.
+  bool first_of_stage = last_stage_ != graph->stage;
+  last_stage_ = graph->stage;
+  if (!changed && !first_of_stage) return row.id;
+
+  std::unordered_map<NodeId, Id> here;
+  int64_t ordinal = 0;
+  for (const Node& node : graph->nodes()) {
+    session::NodeRow n;
+    n.id = here[node.id] = writer.next(Kind::Node);
+    n.graph = row.id;
+    n.ordinal = ordinal++;
+    n.stable = node.id;
+    n.name = node.name;
+    n.kind = kind_name(node.kind);
+    n.op = node.op;
+    const ops::OpRow* op = ops::find(node.op);
+    n.family = node.kind != NodeKind::op ? "memory" : ops::family_name(op ? op->family : ops::Family::opaque);
+    for (const TensorType& t : node.outputs) {
+      n.type += (n.type.empty() ? "" : ", ") + t.text();
+      n.bytes += t.bytes();
+    }
+    if (!node.outputs.empty())
+      n.shape = dims_text(node.type().sizes), n.strides = dims_text(node.type().strides);
+    n.detail = node.kind == NodeKind::op ? print_args(*graph, node) : node.source;
+    n.module = node.origin.module;
+    n.flops = flops(*graph, node);
+    auto span = span_of.find(node.id);
+    n.span = span == span_of.end() ? 0 : span->second;
+    auto label = group_labels.find(node.id);
+    if (label != group_labels.end()) n.group_label = label->second;
+    writer.put(n);
+    link_origins(node, n.id);
+  }
+  edges(*graph, row.id, here);
+  for (const auto& [node, id] : here) entities_[node] = id;
+  return row.id;
+}
+
+// Where the node comes from: the nodes that a pass named, itself in the snapshot before, and for a captured
+// node the expression and the capture step.
+void Recorder::link_origins(const Node& node, Id id) {
+  Id before = entity(node.id);
+  writer.link(before, id);
+  for (NodeId from : node.origin.from) {
+    if (from != node.id) writer.link(entity(from), id);
+  }
+  if (before) return;
+  for (const auto* map : {&span_of, &step_of}) {
+    if (auto it = map->find(node.id); it != map->end()) writer.link(it->second, id);
+  }
+}
+
+void Recorder::edges(const Graph& graph, Id graph_id, const std::unordered_map<NodeId, Id>& here) {
+  auto put = [&](Ref ref, Id dst, int64_t slot) {
+    const Node& src = graph.node(ref.node);
+    int64_t bytes = src.outputs.empty() ? 0 : src.outputs.at(static_cast<size_t>(ref.output)).bytes();
+    writer.put(session::EdgeRow{graph_id, here.at(ref.node), dst, slot, bytes});
+  };
+  for (const Node& node : graph.nodes()) {
+    int64_t slot = 0;
+    each_ref(node, [&](Ref r) { put(r, here.at(node.id), slot++); });
+  }
+  session::NodeRow output;
+  output.id = writer.next(Kind::Node);
+  output.graph = graph_id;
+  output.ordinal = static_cast<int64_t>(graph.nodes().size());
+  output.stable = -1;
+  output.name = output.kind = "output";
+  output.family = "memory";
+  writer.put(output);
+  int64_t slot = 0;
+  for (const Arg& result : graph.results()) each_ref(result, [&](Ref r) { put(r, output.id, slot++); });
+}
+
+void Recorder::stage(const std::string& name, const std::string& state, int64_t count, int64_t start,
+                     int64_t duration_ns, const std::string& note) {
+  session::StageRow row;
+  row.compilation = compilation;
+  row.name = name;
+  row.state = state;
+  row.note = note;
+  row.count = count;
+  row.start_ns = start - start_ns;
+  row.duration_ns = duration_ns;
+  writer.put(row);
+}
+
+}  // namespace vitrine::ir

@@ -1,0 +1,204 @@
+// Sums, means, extrema over dimensions; cumulative sums; sorting.
+#include "core/ops/rules.h"
+
+namespace vitrine::ops {
+
+namespace {
+
+// Sizes after reducing the dimensions of the mask.
+Dims reduced_sizes(const TensorType& t, const std::vector<bool>& mask, bool keepdim) {
+  Dims out;
+  for (size_t i = 0; i < t.sizes.size(); ++i) {
+    if (!mask[i])
+      out.push_back(t.sizes[i]);
+    else if (keepdim)
+      out.push_back(1);
+  }
+  return out;
+}
+TensorType reduced(const TensorType& t, const Dims& dims, bool keepdim, DType dtype) {
+  return TensorType::contiguous(dtype, reduced_sizes(t, dim_mask(dims, t.sizes.size()), keepdim));
+}
+// A missing list of dimensions means all.
+Dims dims_or_all(const Call& c, size_t i) {
+  return c.none(i) ? Dims{} : c.ints(i);
+}
+// An extremum over nothing is an error.
+void need_elements(const TensorType& t, const Dims& dims) {
+  auto mask = dim_mask(dims, t.sizes.size());
+  for (size_t i = 0; i < mask.size(); ++i) need(!mask[i] || t.sizes[i] > 0, "an extremum over no elements");
+}
+void real(DType t) {
+  need(t != DType::other && !ir::is_complex(t), "complex or foreign element types");
+}
+
+// Integers and bools add up in i64.
+DType sum_dtype(const Call& c, size_t dtype) {
+  DType self = c.tensor(0).dtype;
+  real(self);
+  return c.dtype(dtype).value_or(ir::is_float(self) ? self : DType::i64);
+}
+DType mean_dtype(const Call& c, size_t dtype) {
+  DType out = c.dtype(dtype).value_or(c.tensor(0).dtype);
+  need(ir::is_float(out), "the mean of integers needs a dtype");
+  return out;
+}
+
+Types sum_all(const Call& c) {
+  return {TensorType::contiguous(sum_dtype(c, 1), {})};
+}
+Types sum_dims(const Call& c) {
+  return {reduced(c.tensor(0), dims_or_all(c, 1), c.flag(2), sum_dtype(c, 3))};
+}
+Types mean_all(const Call& c) {
+  return {TensorType::contiguous(mean_dtype(c, 1), {})};
+}
+Types mean_dims(const Call& c) {
+  return {reduced(c.tensor(0), dims_or_all(c, 1), c.flag(2), mean_dtype(c, 3))};
+}
+Types prod_dim(const Call& c) {
+  return {reduced(c.tensor(0), {c.integer(1)}, c.flag(2), sum_dtype(c, 3))};
+}
+
+Types extremum_all(const Call& c) {
+  real(c.tensor(0).dtype);
+  need(c.tensor(0).numel() > 0, "an extremum over no elements");
+  return {TensorType::contiguous(c.tensor(0).dtype, {})};
+}
+Types extremum_dims(const Call& c) {
+  real(c.tensor(0).dtype);
+  need_elements(c.tensor(0), c.ints(1));
+  return {reduced(c.tensor(0), c.ints(1), c.flag(2), c.tensor(0).dtype)};
+}
+// Values and where they were found.
+Types extremum_dim(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  real(t.dtype);
+  need_elements(t, {c.integer(1)});
+  Dims dims{c.integer(1)};
+  return {reduced(t, dims, c.flag(2), t.dtype), reduced(t, dims, c.flag(2), DType::i64)};
+}
+Types arg_extremum(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  real(t.dtype);
+  need(t.dtype != DType::b1, "not defined for bool");
+  if (!c.none(1)) {
+    need_elements(t, {c.integer(1)});
+    return {reduced(t, {c.integer(1)}, c.flag(2), DType::i64)};
+  }
+  need(t.numel() > 0, "an extremum over no elements");
+  return {reduced(t, {}, c.flag(2), DType::i64)};
+}
+
+DType truth_dtype(const Call& c) {
+  real(c.tensor(0).dtype);
+  return c.tensor(0).dtype == DType::u8 ? DType::u8 : DType::b1;
+}
+Types truth_all(const Call& c) {
+  return {TensorType::contiguous(truth_dtype(c), {})};
+}
+Types truth_dim(const Call& c) {
+  return {reduced(c.tensor(0), {c.integer(1)}, c.flag(2), truth_dtype(c))};
+}
+
+Types variance(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  need(ir::is_float(t.dtype), "not defined for integers");
+  return {reduced(t, dims_or_all(c, 1), c.flag(3), t.dtype)};
+}
+Types variance_and_mean(const Call& c) {
+  Types out = variance(c);
+  return {out[0], out[0]};
+}
+
+Types cumulative(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  wrap_dim(c.integer(1), t.sizes.size());
+  return {TensorType::contiguous(sum_dtype(c, 2), t.sizes)};
+}
+Types logsumexp(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  real(t.dtype);
+  return {reduced(t, c.ints(1), c.flag(2), floating_or(t.dtype, c.default_dtype))};
+}
+Types vector_norm(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  need(ir::is_float(t.dtype), "not defined for integers");
+  DType out = c.dtype(4).value_or(t.dtype);
+  need(out == t.dtype, "a dtype is asked for");
+  double order = c.number(1);
+  Dims dims = dims_or_all(c, 2);
+  if (order < 0 || order > 1e300) need_elements(t, dims);
+  return {reduced(t, dims, c.flag(3), out)};
+}
+
+Types topk(const Call& c) {
+  TensorType t = c.tensor(0);
+  real(t.dtype);
+  need(!t.sizes.empty() && t.dtype != DType::b1, "0-d or bool");
+  size_t d = wrap_dim(c.integer(2), t.sizes.size());
+  need(c.integer(1) >= 0 && c.integer(1) <= t.sizes[d], "k out of range");
+  t.sizes[d] = c.integer(1);
+  return {TensorType::contiguous(t.dtype, t.sizes), TensorType::contiguous(DType::i64, t.sizes)};
+}
+
+}  // namespace
+
+constexpr Family kFamily = Family::reduction;
+constexpr Lower kLoop = Lower::reduction;
+constexpr std::string_view kNone = "nondifferentiable(\"the result is bool or integer\")";
+
+const std::vector<OpRow> kReduction = {
+    {"aten.sum.default", "self, *, dtype=None", kFamily, kLoop, covered<sum_all>, "sum", kLater,
+     "sum of all elements"},
+    {"aten.sum.dim_IntList", "self, dim=None, keepdim=False, *, dtype=None", kFamily, kLoop,
+     covered<sum_dims>, "sum", kLater, "sum over dimensions"},
+    {"aten.mean.default", "self, *, dtype=None", kFamily, Lower::decompose, covered<mean_all>, "", kLater,
+     "mean of all elements"},
+    {"aten.mean.dim", "self, dim, keepdim=False, *, dtype=None", kFamily, Lower::decompose,
+     covered<mean_dims>, "", kLater, "mean over dimensions"},
+    {"aten.prod.default", "self, *, dtype=None", kFamily, kLoop, covered<sum_all>, "prod", kLater,
+     "product of all elements"},
+    {"aten.prod.dim_int", "self, dim, keepdim=False, *, dtype=None", kFamily, kLoop, covered<prod_dim>,
+     "prod", kLater, "product over a dimension"},
+    {"aten.amax.default", "self, dim=[], keepdim=False", kFamily, kLoop, covered<extremum_dims>, "amax",
+     kLater, "largest over dimensions"},
+    {"aten.amin.default", "self, dim=[], keepdim=False", kFamily, kLoop, covered<extremum_dims>, "amin",
+     kLater, "smallest over dimensions"},
+    {"aten.max.default", "self", kFamily, kLoop, covered<extremum_all>, "amax", kLater,
+     "largest of all elements"},
+    {"aten.min.default", "self", kFamily, kLoop, covered<extremum_all>, "amin", kLater,
+     "smallest of all elements"},
+    {"aten.max.dim", "self, dim, keepdim=False", kFamily, Lower::opaque, covered<extremum_dim>, "", kLater,
+     "largest over a dimension, and where"},
+    {"aten.min.dim", "self, dim, keepdim=False", kFamily, Lower::opaque, covered<extremum_dim>, "", kLater,
+     "smallest over a dimension, and where"},
+    {"aten.argmax.default", "self, dim=None, keepdim=False", kFamily, Lower::opaque, covered<arg_extremum>,
+     "", kNone, "where the largest is"},
+    {"aten.argmin.default", "self, dim=None, keepdim=False", kFamily, Lower::opaque, covered<arg_extremum>,
+     "", kNone, "where the smallest is"},
+    {"aten.any.default", "self", kFamily, kLoop, covered<truth_all>, "any", kNone, "whether any is true"},
+    {"aten.any.dim", "self, dim, keepdim=False", kFamily, kLoop, covered<truth_dim>, "any", kNone,
+     "whether any is true over a dimension"},
+    {"aten.all.default", "self", kFamily, kLoop, covered<truth_all>, "all", kNone, "whether all are true"},
+    {"aten.all.dim", "self, dim, keepdim=False", kFamily, kLoop, covered<truth_dim>, "all", kNone,
+     "whether all are true over a dimension"},
+    {"aten.var.correction", "self, dim=None, *, correction=None, keepdim=False", kFamily, Lower::decompose,
+     covered<variance>, "", kLater, "variance over dimensions"},
+    {"aten.std.correction", "self, dim=None, *, correction=None, keepdim=False", kFamily, Lower::decompose,
+     covered<variance>, "", kLater, "standard deviation over dimensions"},
+    {"aten.var_mean.correction", "self, dim=None, *, correction=None, keepdim=False", kFamily,
+     Lower::decompose, covered<variance_and_mean>, "", kLater, "variance and mean over dimensions"},
+    {"aten.cumsum.default", "self, dim, *, dtype=None", kFamily, Lower::opaque, covered<cumulative>, "",
+     kLater, "running sum along a dimension"},
+    {"aten.cumprod.default", "self, dim, *, dtype=None", kFamily, Lower::opaque, covered<cumulative>, "",
+     kLater, "running product along a dimension"},
+    {"aten.logsumexp.default", "self, dim, keepdim=False", kFamily, Lower::opaque, covered<logsumexp>, "",
+     kLater, "log of the sum of exponentials"},
+    {"aten.linalg_vector_norm.default", "self, ord=2, dim=None, keepdim=False, *, dtype=None", kFamily,
+     Lower::opaque, covered<vector_norm>, "", kLater, "norm over dimensions"},
+    {"aten.topk.default", "self, k, dim=-1, largest=True, sorted=True", kFamily, Lower::opaque, covered<topk>,
+     "", kLater, "the k largest along a dimension, and where"},
+};
+
+}  // namespace vitrine::ops

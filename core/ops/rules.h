@@ -1,0 +1,21 @@
+// Shape rules that several families share.
+#pragma once
+
+#include "core/ops/layout.h"
+#include "core/ops/promote.h"
+
+namespace vitrine::ops {
+
+enum class Outcome : uint8_t { same, floating, boolean };
+
+// The operands at these positions, promoted together; the output has their common type, or a floating one
+// (int -> default dtype), or bool.
+Types pointwise(const Call& call, std::initializer_list<size_t> operands, Outcome result = Outcome::same);
+
+// Element-wise over argument 0 alone.
+Types unary(const Call& call);             // type kept
+Types unary_floating(const Call& call);    // integers become the default floating type
+Types unary_float_only(const Call& call);  // integers are refused, as eager does
+Types unary_bool(const Call& call);
+
+}  // namespace vitrine::ops

@@ -1,0 +1,100 @@
+// The operator table: no empty cell, every row readable, and what a node means by it.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include "core/ir/parse.h"
+#include "core/ops/node.h"
+
+using namespace vitrine;
+using namespace vitrine::ops;
+
+TEST_CASE("no empty cell") {
+  CHECK(all().size() > 120);
+  for (const OpRow* row : all()) {
+    CAPTURE(row->name);
+    CHECK(row->name.substr(0, 5) == "aten.");
+    CHECK(find(row->name) == row);
+    CHECK_FALSE(params(*row).empty());
+    CHECK_FALSE(row->doc.empty());
+    CHECK_FALSE(family_name(row->family).empty());
+    bool body = row->lower == Lower::pointwise || row->lower == Lower::reduction;
+    CHECK(row->body.empty() != body);
+    bool gradient = row->gradient == "later" ||
+                    (row->gradient.starts_with("nondifferentiable(\"") && row->gradient.ends_with("\")"));
+    CHECK(gradient);
+    // Below the ATen graph the compiler must know every type itself.
+    CHECK((row->lower == Lower::opaque || row->shape));
+  }
+  CHECK(find("aten.no_such.default") == nullptr);
+}
+
+namespace {
+ir::GraphPtr graph(const std::string& body) {
+  auto g = ir::parse("graph aten {\n  %x = placeholder() : f32[2,3]\n  %m = placeholder() : f32[3]\n" + body +
+                     "\n  return\n}\n");
+  REQUIRE_MESSAGE(g.ok(), (g.ok() ? "" : g.error().what + " " + g.error().where));
+  return g.take();
+}
+const ir::Node& last(const ir::GraphPtr& g) {
+  return g->nodes().back();
+}
+}  // namespace
+
+TEST_CASE("arguments are bound in schema order, defaults filled in") {
+  auto g = graph("  %y = aten.add.Tensor(%x, 2.0) : f32[2,3]");
+  auto args = bind(*find("aten.add.Tensor"), last(g));
+  REQUIRE(args.ok());
+  CHECK(args.value().size() == 3);
+  CHECK(args.value()[2] == ir::Arg(1));
+  auto type_of = [&](ir::Ref r) -> const ir::TensorType& { return g->node(r.node).outputs[0]; };
+  auto types = infer(*find("aten.add.Tensor"), args.value(), type_of);
+  REQUIRE(types.ok());
+  CHECK(types.value()[0].text() == "f32[2,3]");
+  CHECK_FALSE(bind(*find("aten.add.Tensor"), last(graph("  %y = aten.add.Tensor(%x) : f32[2,3]"))).ok());
+  CHECK_FALSE(bind(*find("aten.neg.default"), last(graph("  %y = aten.neg.default(%x, 1) : f32[2,3]"))).ok());
+  CHECK_FALSE(
+      bind(*find("aten.neg.default"), last(graph("  %y = aten.neg.default(%x, k=1) : f32[2,3]"))).ok());
+}
+
+TEST_CASE("what a node writes") {
+  auto count = [](const std::string& body) { return written(last(graph(body))).size(); };
+  CHECK(count("  %y = aten.add.Tensor(%x, %x) : f32[2,3]") == 0);
+  CHECK(count("  %y = aten.add_.Tensor(%x, %x) : f32[2,3]") == 1);
+  std::string norm = "  %y = aten.native_batch_norm.default(%x, None, None, %m, %m, ";
+  CHECK(count(norm + "False, 0.1, 1e-05) : f32[2,3], f32[0], f32[0]") == 0);
+  CHECK(count(norm + "True, 0.1, 1e-05) : f32[2,3], f32[3], f32[3]") == 2);
+  CHECK(count("  %y = aten.somewhere.default(%x, %m) : f32[2,3]") == 0);
+  CHECK(count("  %y = aten.somewhere_.default(%x, %m) : f32[2,3]") == 2);
+  CHECK(count("  %y = mine.op.default(%x, %m) : f32[2,3]") == 2);
+}
+
+TEST_CASE("views and random operators are known as such") {
+  auto node = [](const std::string& text) { return last(graph("  %y = " + text)); };
+  CHECK(may_alias(node("aten.view.default(%x, [6]) : f32[6]")));
+  CHECK_FALSE(may_alias(node("aten.exp.default(%x) : f32[2,3]")));
+  CHECK(may_alias(node("aten.somewhere.default(%x) : f32[2,3]")));
+  CHECK(is_random(node("aten.rand_like.default(%x) : f32[2,3]")));
+  CHECK(is_random(node("aten.normal.float_float(%x) : f32[2,3]")));
+  CHECK_FALSE(is_random(node("aten.exp.default(%x) : f32[2,3]")));
+}
+
+TEST_CASE("the type in which a body is evaluated") {
+  auto g = ir::parse(R"(graph aten {
+  %h = placeholder() : bf16[4]
+  %i = placeholder() : i64[4]
+  %add = aten.add.Tensor(%h, %h) : bf16[4]
+  %lt = aten.lt.Scalar(%i, 2.5) : b1[4]
+  %le = aten.le.Scalar(%i, 2) : b1[4]
+  return
+}
+)")
+               .take();
+  auto type_of = [&](ir::Ref r) -> const ir::TensorType& { return g->node(r.node).outputs[0]; };
+  auto of = [&](size_t i) {
+    const ir::Node& n = g->nodes()[i];
+    return compute_dtype(*find(n.op), bind(*find(n.op), n).take(), type_of, n.type().dtype);
+  };
+  CHECK(of(2) == ir::DType::f32);
+  CHECK(of(3) == ir::DType::f32);
+  CHECK(of(4) == ir::DType::i64);
+}
