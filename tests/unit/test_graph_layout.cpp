@@ -1,0 +1,99 @@
+// The graph layout: boxes never overlap, a chain is straight, a skip edge runs at the right, groups hold
+// their nodes.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "views/kit/layout/graph_layout.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <random>
+
+using namespace vitrine::kit;
+
+namespace {
+
+LayoutGraph chain(int n) {
+  LayoutGraph g;
+  for (int i = 0; i < n; ++i) g.nodes.push_back({160, 40});
+  for (int i = 1; i < n; ++i) g.edges.push_back({i - 1, i});
+  return g;
+}
+
+bool overlap(const Box& a, const Box& b) {
+  return a.x < b.right() - 0.01 && b.x < a.right() - 0.01 && a.y < b.bottom() - 0.01 &&
+         b.y < a.bottom() - 0.01;
+}
+
+void check_apart(const Layout& layout) {
+  for (size_t i = 0; i < layout.nodes.size(); ++i) {
+    for (size_t j = i + 1; j < layout.nodes.size(); ++j)
+      REQUIRE_FALSE(overlap(layout.nodes[i], layout.nodes[j]));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a chain is one straight column") {
+  Layout layout = layout_graph(chain(6));
+  for (const Box& box : layout.nodes) CHECK(box.middle() == doctest::Approx(layout.nodes[0].middle()));
+  for (const Route& route : layout.edges) CHECK(route.points.size() == 2);
+}
+
+TEST_CASE("a residual edge runs in a lane at the right and enters from the right") {
+  LayoutGraph g = chain(5);
+  g.edges.push_back({0, 4});
+  Layout layout = layout_graph(g);
+  const Route& skip = layout.edges.back();
+  REQUIRE(skip.lane);
+  CHECK(skip.points.back().x == doctest::Approx(layout.nodes[4].right()));
+  for (const Box& box : layout.nodes) CHECK(skip.points[1].x > box.right());
+}
+
+TEST_CASE("lanes that overlap in height use different tracks") {
+  LayoutGraph g = chain(6);
+  g.edges.push_back({0, 4});
+  g.edges.push_back({1, 5});
+  Layout layout = layout_graph(g);
+  CHECK(layout.edges[5].points[1].x != layout.edges[6].points[1].x);
+}
+
+TEST_CASE("branches of one producer stand side by side under it") {
+  LayoutGraph g;
+  for (int i = 0; i < 5; ++i) g.nodes.push_back({100, 40});
+  g.edges = {{0, 1}, {0, 2}, {0, 3}, {1, 4}, {2, 4}, {3, 4}};
+  Layout layout = layout_graph(g);
+  CHECK(layout.nodes[1].y == layout.nodes[3].y);
+  CHECK(layout.nodes[2].middle() == doctest::Approx(layout.nodes[0].middle()));
+  check_apart(layout);
+}
+
+TEST_CASE("a group encloses its nodes, and nothing else stands in it") {
+  LayoutGraph g = chain(6);
+  g.groups.push_back({});
+  for (int i : {2, 3}) g.nodes[static_cast<size_t>(i)].group = 0;
+  Layout layout = layout_graph(g);
+  const Box& hull = layout.groups[0];
+  for (int i = 0; i < 6; ++i)
+    CHECK(overlap(hull, layout.nodes[static_cast<size_t>(i)]) == (i == 2 || i == 3));
+  check_apart(layout);
+}
+
+TEST_CASE("random graphs with nested groups: boxes stay apart, and the result is the same twice") {
+  for (unsigned seed = 1; seed <= 30; ++seed) {
+    std::mt19937 random(seed);
+    LayoutGraph g;
+    int n = 5 + static_cast<int>(random() % 60);
+    g.groups = {{}, {0}, {}};
+    for (int i = 0; i < n; ++i)
+      g.nodes.push_back({60.0 + random() % 100, 24, random() % 2 * 40.0, static_cast<int>(random() % 4) - 1});
+    for (int i = 1; i < n; ++i) g.edges.push_back({static_cast<int>(random() % static_cast<unsigned>(i)), i});
+    Layout a = layout_graph(g), b = layout_graph(g);
+    INFO("seed " << seed);
+    check_apart(a);
+    for (size_t i = 0; i < a.nodes.size(); ++i) CHECK(a.nodes[i].x == b.nodes[i].x);
+  }
+}
+
+TEST_CASE("cancelling gives an empty layout") {
+  CHECK(layout_graph(chain(5), {}, [] { return true; }).nodes.empty());
+}
