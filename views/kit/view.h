@@ -31,8 +31,8 @@ class View : public QWidget {
   virtual QString subtitle() const { return {}; }
   virtual QList<QWidget*> headerControls() {
     return {};
-  }                                                  // at most four; the view owns them until it is asked
-  virtual QList<QAction*> commands() { return {}; }  // for the menu "…" and the palette
+  }  // at most four; the view owns them until it is asked
+  virtual QList<QAction*> commands() { return {}; }         // for the menu "…" and the palette
   virtual QString searchPlaceholder() const { return {}; }  // "" = the view has no find
 
   // --- commands of the keys; the default does nothing

@@ -1,0 +1,269 @@
+#include "views/kit/item_view.h"
+
+#include <QHeaderView>
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QScrollBar>
+#include <functional>
+
+#include "views/kit/item_delegate.h"
+#include "views/kit/paint.h"
+
+namespace vitrine::kit {
+
+ItemFilter::ItemFilter(QObject* parent) : QSortFilterProxyModel(parent) {
+  setSortRole(SortRole);
+  setRecursiveFilteringEnabled(true);
+  setFilterCaseSensitivity(Qt::CaseInsensitive);
+}
+
+bool ItemFilter::filterAcceptsRow(int row, const QModelIndex& parent) const {
+  const QString text = filterRegularExpression().pattern();
+  if (text.isEmpty()) return true;
+  for (int column = 0; column < sourceModel()->columnCount(parent); ++column) {
+    const QString cell = sourceModel()->index(row, column, parent).data().toString();
+    if (cell.contains(filterRegularExpression())) return true;
+  }
+  return parent.isValid() && filterAcceptsRow(parent.row(), parent.parent());
+}
+
+bool ItemFilter::lessThan(const QModelIndex& a, const QModelIndex& b) const {
+  const QVariant x = a.data(SortRole), y = b.data(SortRole);
+  if (a.data(DetailRole).isValid()) return sortOrder() == Qt::AscendingOrder;  // a detail stays first
+  if (x.userType() != QMetaType::QString && y.userType() != QMetaType::QString)
+    return x.toDouble() < y.toDouble();
+  return QString::localeAwareCompare(x.toString(), y.toString()) < 0;
+}
+
+ItemView::ItemView(QWidget* parent) : QTreeView(parent) {
+  filter_.setSourceModel(&model_);
+  setModel(&filter_);
+  setItemDelegate(new ItemDelegate(this));
+  setFrameShape(QFrame::NoFrame);
+  setUniformRowHeights(false);
+  setMouseTracking(true);
+  setRootIsDecorated(false);
+  setExpandsOnDoubleClick(false);
+  setAllColumnsShowFocus(true);
+  setSelectionMode(QAbstractItemView::SingleSelection);
+  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
+  setEditTriggers(QAbstractItemView::NoEditTriggers);
+  setHeader(new ItemHeader(this));
+  header()->setSectionsMovable(false);
+  header()->setStretchLastSection(false);
+}
+
+void ItemView::setColumns(std::vector<Column> columns) {
+  model_.setColumns(std::move(columns));
+  fitColumns();
+}
+
+void ItemView::setItems(std::vector<Item> items) {
+  std::vector<Id> open;
+  std::function<void(const QModelIndex&)> remember = [&](const QModelIndex& parent) {
+    for (int row = 0; row < filter_.rowCount(parent); ++row) {
+      const QModelIndex index = filter_.index(row, 0, parent);
+      if (isExpanded(index)) open.push_back(idAt(index)), remember(index);
+    }
+  };
+  remember({});
+  if (!filled_) {
+    std::function<void(const std::vector<Item>&)> first = [&](const std::vector<Item>& all) {
+      for (const Item& item : all) {
+        if (item.open) open.push_back(item.id);
+        first(item.children);
+      }
+    };
+    first(items);
+  }
+  filled_ = filled_ || !items.empty();
+  const int scroll = verticalScrollBar()->value();
+  bool tree = false;
+  for (const Item& item : items) tree = tree || !item.children.empty();
+  setRootIsDecorated(tree);
+  model_.setItems(std::move(items));
+  spanDetails();
+  restoreOpen({}, open);
+  verticalScrollBar()->setValue(scroll);
+}
+
+void ItemView::restoreOpen(const QModelIndex& parent, const std::vector<Id>& open) {
+  for (int row = 0; row < filter_.rowCount(parent); ++row) {
+    const QModelIndex index = filter_.index(row, 0, parent);
+    if (std::find(open.begin(), open.end(), idAt(index)) == open.end()) continue;
+    setExpanded(index, true);
+    restoreOpen(index, open);
+  }
+}
+
+void ItemView::spanDetails(const QModelIndex& parent) {
+  for (int row = 0; row < filter_.rowCount(parent); ++row) {
+    const QModelIndex index = filter_.index(row, 0, parent);
+    if (index.data(DetailRole).isValid()) setFirstColumnSpanned(row, parent, true);
+    spanDetails(index);
+  }
+}
+
+void ItemView::setMarks(const Selection* selection) {
+  marks_ = selection;
+  viewport()->update();
+}
+
+void ItemView::setFilter(const QString& text) {
+  const bool pattern = text.size() > 2 && text.startsWith('/') && text.endsWith('/');
+  filter_.setFilterRegularExpression(
+      QRegularExpression(pattern ? text.mid(1, text.size() - 2) : QRegularExpression::escape(text),
+                         QRegularExpression::CaseInsensitiveOption));
+  spanDetails();
+}
+
+void ItemView::sortBy(int column, Qt::SortOrder order) {
+  sortByColumn(column, order);
+  spanDetails();
+}
+
+void ItemView::setSortingEnabled(bool on) {
+  QTreeView::setSortingEnabled(on);
+  header()->setSectionsClickable(on);
+  if (on)
+    connect(
+        header(), &QHeaderView::sortIndicatorChanged, this, [this] { spanDetails(); }, Qt::UniqueConnection);
+}
+
+void ItemView::reveal(Id id) {
+  const QModelIndex index = filter_.mapFromSource(model_.indexOf(id));
+  if (!index.isValid()) return;
+  for (QModelIndex up = index.parent(); up.isValid(); up = up.parent()) setExpanded(up, true);
+  setCurrentIndex(index);
+  scrollTo(index);
+}
+
+void ItemView::openDetail(Id id, bool open) {
+  const QModelIndex index = filter_.mapFromSource(model_.indexOf(id));
+  if (index.isValid()) setExpanded(index, open);
+}
+
+std::vector<Id> ItemView::shown() const {
+  std::vector<Id> out;
+  for (QModelIndex at = filter_.index(0, 0); at.isValid(); at = indexBelow(at))
+    if (!at.data(DetailRole).isValid() && idAt(at)) out.push_back(idAt(at));
+  return out;
+}
+
+QString ItemView::text(bool csv) const {
+  auto quoted = [csv](QString cell) {
+    if (csv && (cell.contains(',') || cell.contains('"'))) cell = '"' + cell.replace("\"", "\"\"") + '"';
+    return cell;
+  };
+  QStringList lines, cells;
+  for (const Column& column : model_.columns()) cells << quoted(column.title);
+  lines << cells.join(csv ? "," : "\t");
+  for (QModelIndex at = filter_.index(0, 0); at.isValid(); at = indexBelow(at)) {
+    if (at.data(DetailRole).isValid()) continue;
+    cells.clear();
+    for (int column = 0; column < filter_.columnCount(); ++column)
+      cells << quoted(at.siblingAtColumn(column).data().toString());
+    lines << cells.join(csv ? "," : "\t");
+  }
+  return lines.join('\n');
+}
+
+void ItemView::drawRow(QPainter* painter, const QStyleOptionViewItem& option,
+                       const QModelIndex& index) const {
+  const Id id = idAt(index);
+  const bool detail = index.data(DetailRole).isValid();
+  const Mark mark = marks_ && !detail ? marks_->mark(id) : Mark::None;
+  const bool hovered = marks_ && !detail && marks_->isHovered(id);
+  const QRect row(0, option.rect.y(), viewport()->width(), option.rect.height());
+  drawRowGround(*painter, row, mark, hovered);
+  if (marks_ && id && id != marks_->active &&
+      mark == Mark::Ring)  // a relative: sole, but not the one clicked
+    painter->fillRect(QRect(0, row.y(), theme().px(3), row.height()), theme().text2);
+  QTreeView::drawRow(painter, option, index);
+  if (hovered && mark == Mark::None) dashedBox(*painter, row.adjusted(0, 0, -1, -1), theme().text2);
+}
+
+void ItemView::drawBranches(QPainter* painter, const QRect& rect, const QModelIndex& index) const {
+  if (model_.columns().size() && !rootIsDecorated()) return;
+  QTreeView::drawBranches(painter, rect, index);
+}
+
+void ItemView::mousePressEvent(QMouseEvent* event) {
+  const QModelIndex index = indexAt(event->position().toPoint());
+  const Id id = index.data(DetailRole).isValid() ? 0 : idAt(index);
+  const bool detailed = id && filter_.rowCount(index.siblingAtColumn(0)) == 1 &&
+                        filter_.index(0, 0, index.siblingAtColumn(0)).data(DetailRole).isValid();
+  QTreeView::mousePressEvent(event);
+  if (event->button() == Qt::MiddleButton && id) {
+    Q_EMIT open(id, true);
+  } else if (event->button() == Qt::LeftButton && event->modifiers() & Qt::ControlModifier) {
+    if (id) Q_EMIT toggle(id);
+  } else if (event->button() == Qt::LeftButton && !index.data(DetailRole).isValid()) {
+    if (detailed) setExpanded(index.siblingAtColumn(0), !isExpanded(index.siblingAtColumn(0)));
+    Q_EMIT activate(id);
+  }
+}
+
+void ItemView::mouseDoubleClickEvent(QMouseEvent* event) {
+  if (const Id id = idAt(indexAt(event->position().toPoint()))) Q_EMIT open(id, false);
+}
+
+void ItemView::mouseMoveEvent(QMouseEvent* event) {
+  QTreeView::mouseMoveEvent(event);
+  Q_EMIT hover(idAt(indexAt(event->position().toPoint())));
+}
+
+void ItemView::leaveEvent(QEvent* event) {
+  QTreeView::leaveEvent(event);
+  Q_EMIT hover(0);
+}
+
+void ItemView::keyPressEvent(QKeyEvent* event) {
+  const Id id = idAt(currentIndex());
+  if ((event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter) && id) {
+    if (event->modifiers() & Qt::ControlModifier)
+      Q_EMIT open(id, true);
+    else if (marks_ && marks_->active == id)
+      Q_EMIT open(id, false);
+    else
+      Q_EMIT activate(id);
+    return;
+  }
+  // Single letters are the shell's commands, not a search by typing.
+  if (event->modifiers() == Qt::NoModifier && !event->text().isEmpty() && event->text()[0].isPrint()) {
+    event->ignore();
+    return;
+  }
+  QTreeView::keyPressEvent(event);
+  if (idAt(currentIndex()) != id) Q_EMIT hover(idAt(currentIndex()));
+}
+
+void ItemView::resizeEvent(QResizeEvent* event) {
+  QTreeView::resizeEvent(event);
+  fitColumns();
+}
+
+void ItemView::changeEvent(QEvent* event) {
+  QTreeView::changeEvent(event);
+  if (event->type() == QEvent::StyleChange) {
+    setIndentation(theme().px(16));
+    fitColumns();
+  }
+}
+
+// Fixed widths first; the stretching columns share what is left, by their width.
+void ItemView::fitColumns() {
+  const auto& columns = model_.columns();
+  int fixed = 0, share = 0;
+  for (const Column& column : columns) (column.stretch ? share : fixed) += theme().px(column.width);
+  const int left = std::max(0, viewport()->width() - fixed);
+  for (int i = 0; i < static_cast<int>(columns.size()); ++i) {
+    const Column& column = columns[static_cast<size_t>(i)];
+    int width = theme().px(column.width);
+    if (column.stretch && share > 0) width = std::max(theme().px(60), left * width / share);
+    if (header()->count() > i) header()->resizeSection(i, width);
+  }
+}
+
+}  // namespace vitrine::kit

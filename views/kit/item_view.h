@@ -1,0 +1,71 @@
+// The table and tree of every view: rows of 24, the three highlights, bars, details in place, sorting and
+// filter.
+#pragma once
+
+#include <QSortFilterProxyModel>
+#include <QTreeView>
+
+#include "views/kit/item_model.h"
+#include "views/kit/selection.h"
+
+namespace vitrine::kit {
+
+// A filtered row keeps its parents and its detail; filtering looks at all columns.
+class ItemFilter : public QSortFilterProxyModel {
+  Q_OBJECT
+ public:
+  explicit ItemFilter(QObject* parent = nullptr);
+
+ protected:
+  bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
+  bool lessThan(const QModelIndex& a, const QModelIndex& b) const override;
+};
+
+class ItemView : public QTreeView {
+  Q_OBJECT
+ public:
+  explicit ItemView(QWidget* parent = nullptr);
+
+  void setColumns(std::vector<Column> columns);
+  void setItems(std::vector<Item> items);     // keeps what was open and where it was scrolled
+  void setMarks(const Selection* selection);  // the view's own selection value; kept by pointer
+  void setFilter(const QString& text);
+  void sortBy(int column, Qt::SortOrder order);
+  void setSortingEnabled(bool on);
+  void reveal(Id id);
+  void openDetail(Id id, bool open);
+  std::vector<Id> shown() const;  // ids of the rows, in order
+  QString text(bool csv) const;   // header and rows, tab- or comma-separated
+  ItemModel* items() { return &model_; }
+
+ Q_SIGNALS:
+  void activate(vitrine::Id id);
+  void toggle(vitrine::Id id);
+  void hover(vitrine::Id id);
+  void open(vitrine::Id id, bool other);  // double click, second Enter; middle click: other
+
+ protected:
+  void drawRow(QPainter* painter, const QStyleOptionViewItem& option,
+               const QModelIndex& index) const override;
+  void drawBranches(QPainter* painter, const QRect& rect, const QModelIndex& index) const override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+ private:
+  Id idAt(const QModelIndex& index) const { return index.data(IdRole).toLongLong(); }
+  void fitColumns();
+  void spanDetails(const QModelIndex& parent = {});
+  void restoreOpen(const QModelIndex& parent, const std::vector<Id>& open);
+
+  ItemModel model_;
+  ItemFilter filter_;
+  const Selection* marks_ = nullptr;
+  bool filled_ = false;
+};
+
+}  // namespace vitrine::kit

@@ -1,0 +1,104 @@
+#include "views/kit/numbers.h"
+
+#include <cmath>
+#include <span>
+
+namespace vitrine::kit {
+
+namespace {
+
+struct Scale {
+  const char* name;
+  double size;
+};
+constexpr Scale kTime[] = {{"s", 1e9}, {"ms", 1e6}, {"µs", 1e3}, {"ns", 1}};
+constexpr Scale kBytes[] = {{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1}};
+constexpr Scale kRate[] = {{"TB/s", 1e12}, {"GB/s", 1e9}, {"MB/s", 1e6}, {"kB/s", 1e3}, {"B/s", 1}};
+constexpr Scale kFlops[] = {{"TFLOP/s", 1e12}, {"GFLOP/s", 1e9}, {"MFLOP/s", 1e6}, {"FLOP/s", 1}};
+
+const Scale& pick(std::span<const Scale> scales, double value) {
+  for (const Scale& scale : scales)
+    if (std::abs(value) >= scale.size * 0.9995) return scale;
+  return scales.back();
+}
+
+// Decimals that make three digits.
+int decimalsFor(double shown) {
+  const double size = std::abs(shown);
+  return size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
+}
+
+QString alone(std::span<const Scale> scales, double value) {
+  if (!std::isfinite(value)) return unknown();
+  const Scale& scale = pick(scales, value);
+  const double shown = value / scale.size;
+  const bool whole = scale.size == 1 && shown == std::floor(shown);
+  return fixed(shown, whole ? 0 : decimalsFor(shown)) + QChar(0x202F) + QString::fromUtf8(scale.name);
+}
+
+Unit columnUnit(std::span<const Scale> scales, double largest) {
+  const Scale& scale = pick(scales, largest);
+  return {QString::fromUtf8(scale.name), scale.size, scale.size == 1 ? 0 : decimalsFor(largest / scale.size)};
+}
+
+}  // namespace
+
+QString fixed(double value, int decimals) {
+  if (!std::isfinite(value)) return unknown();
+  QString text = QString::number(std::abs(value), 'f', decimals);
+  const bool zero = text.toDouble() == 0;
+  return value < 0 && !zero ? QChar(0x2212) + text : text;
+}
+
+QString timeText(double ns) {
+  return alone(kTime, ns);
+}
+
+QString bytesText(double bytes) {
+  return alone(kBytes, bytes);
+}
+
+QString rateText(double bytes, double ns) {
+  return ns > 0 && bytes > 0 ? alone(kRate, bytes / ns * 1e9) : unknown();
+}
+
+QString flopsText(double flops, double ns) {
+  return ns > 0 && flops > 0 ? alone(kFlops, flops / ns * 1e9) : unknown();
+}
+
+QString ratioText(double ratio) {
+  return std::isfinite(ratio) && ratio > 0 ? fixed(ratio, ratio >= 99.95   ? 0
+                                                          : ratio >= 9.995 ? 1
+                                                                           : 2) +
+                                                 "×"
+                                           : unknown();
+}
+
+QString percentText(double part) {
+  if (!std::isfinite(part)) return unknown();
+  const double percent = part * 100;
+  return fixed(percent, percent != 0 && std::abs(percent) < 0.95 ? 1 : 0) + QChar(0x202F) + "%";
+}
+
+QString signedText(const QString& text, double value) {
+  return value < 0 ? (text.startsWith(QChar(0x2212)) ? text : QChar(0x2212) + text) : "+" + text;
+}
+
+QString shapeText(std::string_view dtype, std::string_view shape) {
+  return QStringLiteral("%1[%2]").arg(QString::fromUtf8(dtype.data(), static_cast<qsizetype>(dtype.size())),
+                                      QString::fromUtf8(shape.data(), static_cast<qsizetype>(shape.size())));
+}
+
+QString spaceText(std::string_view shape) {
+  return QString::fromUtf8(shape.data(), static_cast<qsizetype>(shape.size())).replace(",", " × ");
+}
+
+Unit timeUnit(double largest_ns) {
+  return columnUnit(kTime, largest_ns);
+}
+
+Unit bytesUnit(double largest) {
+  return columnUnit(kBytes, largest);
+}
+
+}  // namespace vitrine::kit

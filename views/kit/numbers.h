@@ -1,0 +1,35 @@
+// Numbers as people read them. Alone: three digits and the unit that makes the value at least one. In a
+// column: one unit and one precision for all, by the largest value. An unknown number is "–", never 0.
+#pragma once
+
+#include <QString>
+#include <cstdint>
+#include <string_view>
+
+namespace vitrine::kit {
+
+inline QString unknown() {
+  return QStringLiteral("–");
+}
+QString timeText(double ns);                 // "0.35 µs" needs no help: "350 ns", "13.2 ms", "1.02 s"
+QString bytesText(double bytes);             // decimal: "12.6 MB"
+QString rateText(double bytes, double ns);   // "61.4 GB/s"
+QString flopsText(double flops, double ns);  // "1.29 TFLOP/s"
+QString ratioText(double ratio);             // "1.11×"
+QString percentText(double part);            // 0.5 -> "50 %", under 1 % one decimal
+QString signedText(const QString& text, double value);              // "+" or U+2212 before a magnitude
+QString fixed(double value, int decimals);                          // with U+2212 for minus
+QString shapeText(std::string_view dtype, std::string_view shape);  // "f32[8,128,768]"
+QString spaceText(std::string_view shape);                          // "1024 × 3072"
+
+// The one unit of a column. format(x) gives digits only; the unit stands in the header.
+struct Unit {
+  QString name;     // "ms"
+  double size = 1;  // value / size = number shown
+  int decimals = 0;
+  QString format(double value) const { return fixed(value / size, decimals); }
+};
+Unit timeUnit(double largest_ns);
+Unit bytesUnit(double largest);
+
+}  // namespace vitrine::kit
