@@ -1,0 +1,42 @@
+// vitrine-app [FILE.vitrine | FILE.py ...]; vitrine-app --shot SESSION VIEW OUT.png.
+#include <QApplication>
+#include <cstdio>
+
+#include "app/shell/main_window.h"
+#include "app/shell/settings.h"
+#include "app/shell/shot.h"
+#include "views/kit/theme.h"
+
+namespace {
+
+int complain(const vitrine::Error& error) {
+  std::fprintf(stderr, "vitrine-app: %s\n", error.what.c_str());
+  for (const std::string& line : {error.where, error.hint})
+    if (!line.empty()) std::fprintf(stderr, "  %s\n", line.c_str());
+  return 1;
+}
+
+int shoot(int& argc, char** argv) {
+  qputenv("QT_QPA_PLATFORM", "offscreen");
+  QApplication app(argc, argv);
+  auto options = vitrine::app::parseShot(app.arguments().mid(2));
+  if (!options) return complain(options.error());
+  if (vitrine::Status bad = vitrine::app::takeShot(options.value())) return complain(*bad);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  QApplication::setApplicationName("vitrine");
+  QApplication::setApplicationVersion(VITRINE_VERSION);
+  if (argc > 1 && std::string_view(argv[1]) == "--version")
+    return std::puts("vitrine-app " VITRINE_VERSION), 0;
+  if (argc > 1 && std::string_view(argv[1]) == "--shot") return shoot(argc, argv);
+  QApplication app(argc, argv);
+  vitrine::app::applyThemeSetting();
+  vitrine::app::MainWindow window;
+  window.show();
+  for (const QString& file : app.arguments().mid(1)) window.openFile(file);
+  return QApplication::exec();
+}

@@ -1,0 +1,81 @@
+#include "app/shell/settings.h"
+
+#include <QApplication>
+#include <QDir>
+#include <QFileInfo>
+#include <QSettings>
+
+#include "views/kit/theme.h"
+
+namespace vitrine::app {
+
+namespace {
+constexpr int kMostRecent = 10;
+
+QSettings store() {
+  return QSettings(QSettings::IniFormat, QSettings::UserScope, "vitrine", "app");
+}
+}  // namespace
+
+ThemeChoice Settings::theme() {
+  const QString word = store().value("theme", "system").toString();
+  return word == "dark" ? ThemeChoice::Dark : word == "light" ? ThemeChoice::Light : ThemeChoice::System;
+}
+
+void Settings::setTheme(ThemeChoice choice) {
+  const char* const words[] = {"system", "light", "dark"};
+  store().setValue("theme", words[static_cast<int>(choice)]);
+}
+
+double Settings::scale() {
+  return qBound(1.0, store().value("scale", 1.0).toDouble(), 2.0);
+}
+
+void Settings::setScale(double scale) {
+  store().setValue("scale", scale);
+}
+
+QStringList Settings::recent() {
+  QStringList out;
+  for (const QString& path : store().value("recent").toStringList())
+    if (QFileInfo::exists(path)) out << path;
+  return out;
+}
+
+void Settings::addRecent(const QString& path) {
+  QStringList all = recent();
+  const QString full = QFileInfo(path).absoluteFilePath();
+  all.removeAll(full);
+  all.prepend(full);
+  store().setValue("recent", all.mid(0, kMostRecent));
+}
+
+QString Settings::python() {
+  if (const QString named = qEnvironmentVariable("VITRINE_PYTHON"); !named.isEmpty()) return named;
+  if (const QString chosen = store().value("python").toString(); QFileInfo(chosen).isExecutable())
+    return chosen;
+  QDir at(QCoreApplication::applicationDirPath());
+  for (int up = 0; up < 4; ++up, at.cdUp())
+    if (const QString venv = at.filePath(".venv/bin/python"); QFileInfo(venv).isExecutable()) return venv;
+  return "python3";
+}
+
+void Settings::setPython(const QString& path) {
+  store().setValue("python", path);
+}
+
+QByteArray Settings::state(const QString& key) {
+  return store().value("state/" + key).toByteArray();
+}
+
+void Settings::setState(const QString& key, const QByteArray& value) {
+  store().setValue("state/" + key, value);
+}
+
+void applyThemeSetting() {
+  const ThemeChoice choice = Settings::theme();
+  const bool dark = choice == ThemeChoice::System ? kit::systemIsDark() : choice == ThemeChoice::Dark;
+  kit::applyTheme(*qApp, kit::Theme::make(dark, Settings::scale()));
+}
+
+}  // namespace vitrine::app

@@ -1,0 +1,28 @@
+// What the app remembers between starts: theme, recent files, interpreter, window state. Stored by QSettings.
+#pragma once
+
+#include <QByteArray>
+#include <QString>
+#include <QStringList>
+
+namespace vitrine::app {
+
+enum class ThemeChoice { System, Light, Dark };
+
+struct Settings {
+  static ThemeChoice theme();
+  static void setTheme(ThemeChoice choice);
+  static double scale();  // 1 to 2
+  static void setScale(double scale);
+  static QStringList recent();  // newest first, at most ten, only files that are there
+  static void addRecent(const QString& path);
+  static QString
+  python();  // VITRINE_PYTHON, else the chosen one, else .venv/bin/python beside the app, else python3
+  static void setPython(const QString& path);
+  static QByteArray state(const QString& key);
+  static void setState(const QString& key, const QByteArray& value);
+};
+
+void applyThemeSetting();  // to the application
+
+}  // namespace vitrine::app

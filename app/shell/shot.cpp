@@ -1,0 +1,152 @@
+#include "app/shell/shot.h"
+
+#include <QApplication>
+#include <QPainter>
+#include <memory>
+
+#include "app/jobs/job_runner.h"
+#include "app/shell/find_entity.h"
+#include "app/shell/main_window.h"
+#include "core/session/stages.h"
+#include "views/kit/theme.h"
+#include "views/registry.h"
+
+namespace vitrine::app {
+
+namespace {
+
+const char* const kUsage =
+    "vitrine-app --shot SESSION VIEW OUT.png [--theme light|dark] [--size WxH] [--scale N] [--select NAME] "
+    "[--hover NAME] [--layout NAME]";
+
+Status setOption(ShotOptions& o, const QString& name, const QString& value) {
+  if (name == "--theme" && (value == "light" || value == "dark")) {
+    o.dark = value == "dark";
+  } else if (name == "--size" && value.split('x').size() == 2) {
+    o.size = QSize(value.split('x')[0].toInt(), value.split('x')[1].toInt());
+    if (o.size.width() < 16 || o.size.height() < 16 || o.size.width() > 16384 || o.size.height() > 16384)
+      return Error{"The size " + value.toStdString() + " is not usable.", "For example --size 1440x900.", {}};
+  } else if (name == "--scale" && value.toDouble() >= 0.5 && value.toDouble() <= 4) {
+    o.scale = value.toDouble();
+  } else if (name == "--select") {
+    o.select = value;
+  } else if (name == "--hover") {
+    o.hover = value;
+  } else if (name == "--layout") {
+    o.layout = value;
+  } else {
+    return Error{"Not understood: " + (name + " " + value).toStdString(), kUsage, {}};
+  }
+  return std::nullopt;
+}
+
+bool isStage(const std::string& name) {
+  for (const session::StageInfo& info : session::kStages)
+    if (info.name == name) return true;
+  return false;
+}
+
+Error unknownView(const QString& view) {
+  std::string known = "window";
+  for (const kit::ViewInfo& info : views::registry()) known += std::string(", ") + info.id;
+  return {
+      "There is no view called " + view.toStdString() + ".", "Views: " + known + "; or a stage's name.", {}};
+}
+
+Status save(QWidget& widget, const ShotOptions& o) {
+  QImage image(widget.size() * o.scale, QImage::Format_ARGB32_Premultiplied);
+  image.setDevicePixelRatio(o.scale);
+  image.fill(kit::theme().bg1);
+  widget.render(&image);
+  if (!image.save(o.out))
+    return Error{"The picture cannot be written.", "Check the folder.", o.out.toStdString()};
+  return std::nullopt;
+}
+
+Status shootView(const ShotOptions& o, const kit::ViewInfo& info, const std::string& stage) {
+  auto loaded = kit::SessionData::load(o.session.toStdString());
+  if (!loaded) return loaded.error();
+  const kit::SessionPtr session = loaded.take();
+  JobRunner jobs;
+  kit::SelectionModel model(&jobs);
+  std::unique_ptr<kit::View> view(info.factory(&jobs, nullptr));
+  QObject::connect(&model, &kit::SelectionModel::changed, view.get(), &kit::View::setSelection);
+  QObject::connect(view.get(), &kit::View::filmWanted, &model, &kit::SelectionModel::setFilm);
+  view->setAttribute(Qt::WA_DontShowOnScreen);
+  view->resize(o.size.isEmpty() ? QSize(900, 600) : o.size);
+  view->setStage(stage);
+  model.setSession(session);
+  view->setSession(session);
+  view->show();
+  const Id select = o.select.isEmpty() ? 0 : findEntity(*session, o.select, stage);
+  if (!o.select.isEmpty() && !select)
+    return Error{"Nothing is called " + o.select.toStdString() + ".", {}, {}};
+  if (select) {
+    kit::Film film;
+    film.compilation = session->compilationOf(select);
+    model.setFilm(film);
+    model.setActive(select);
+  }
+  if (!o.hover.isEmpty()) model.setHover(findEntity(*session, o.hover, stage));
+  jobs.settle();
+  if (select) view->reveal(select);
+  model.flush();
+  jobs.settle();
+  return save(*view, o);
+}
+
+Status shootWindow(const ShotOptions& o) {
+  MainWindow window;
+  window.setAttribute(Qt::WA_DontShowOnScreen);
+  window.resize(o.size.isEmpty() ? QSize(1440, 900) : o.size);
+  window.show();
+  if (!o.session.isEmpty() && o.session != "-") {
+    if (Status bad = window.openSync(o.session)) return bad;
+    if (!o.layout.isEmpty() && !window.chooseLayout(o.layout))
+      return Error{"There is no layout called " + o.layout.toStdString() + ".", {}, {}};
+    if (!o.select.isEmpty() && !window.activateText(o.select))
+      return Error{"Nothing is called " + o.select.toStdString() + ".", {}, {}};
+    if (!o.hover.isEmpty()) window.hoverText(o.hover);
+  }
+  window.settle();
+  return save(window, o);
+}
+
+}  // namespace
+
+Result<ShotOptions> parseShot(const QStringList& arguments) {
+  ShotOptions o;
+  QStringList places;
+  for (int i = 0; i < arguments.size(); ++i) {
+    if (!arguments[i].startsWith("--")) {
+      places << arguments[i];
+    } else if (i + 1 < arguments.size()) {
+      if (Status bad = setOption(o, arguments[i], arguments[i + 1])) return *bad;
+      ++i;
+    } else {
+      return Error{"A value is missing after " + arguments[i].toStdString() + ".", kUsage, {}};
+    }
+  }
+  if (places.size() != 3) return Error{"A shot needs a session, a view and a file to write.", kUsage, {}};
+  o.session = places[0];
+  o.view = places[1];
+  o.out = places[2];
+  return o;
+}
+
+Status takeShot(const ShotOptions& o) {
+  kit::Theme theme = kit::Theme::make(o.dark);
+  theme.motion = false;
+  kit::applyTheme(*qApp, theme);
+  if (o.view == "window") return shootWindow(o);
+  const std::string name = o.view.toStdString();
+  const bool stage = isStage(name);
+  const kit::ViewInfo* info = views::viewInfo(name);
+  if (!info && stage) info = views::viewForStage(name);
+  if (!info) return unknownView(o.view);
+  const std::string stages = info->stages;
+  const std::string first = stages.substr(0, stages.find(' '));
+  return shootView(o, *info, stage ? name : name == "graph" ? "optimised" : first);
+}
+
+}  // namespace vitrine::app
