@@ -90,7 +90,6 @@ class Driver {
     }
     if (link_.tracing()) return Way::CPython;
     const bool call = in->op == Op::Call || in->op == Op::CallEx;
-    if (call) reinstate_hook();
     if (call || (in->backward && frame_.pc() == in->target)) ask_ = true;
     return Way::On;
   }

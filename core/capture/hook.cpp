@@ -16,8 +16,11 @@ constinit thread_local ThreadCapture this_thread;
 
 // The interpreter has one hook, so this is one value a process; read and written under the GIL.
 struct Installed {
-  _PyFrameEvalFunction below = _PyEval_EvalFrameDefault;  // what was found when ours was put in place
-  _PyFrameEvalFunction above = nullptr;                   // what lay over ours when it could not be removed
+  _PyFrameEvalFunction below = _PyEval_EvalFrameDefault;  // found when ours was put in place the last time
+  _PyFrameEvalFunction first =
+      _PyEval_EvalFrameDefault;          // found when nobody else could have ours beneath his
+  _PyFrameEvalFunction above = nullptr;  // what lay over ours when it could not be removed
+  bool buried = false;                   // somebody may hold ours as what he found, and put it back one day
   int active = 0;
   uint32_t policies = 0;  // given out
 };
@@ -29,13 +32,13 @@ PyInterpreterState* interpreter() {
   return PyInterpreterState_Get();
 }
 
-// Nobody captures any more, but a hook that had been over ours has put ours back when it left.
+// Nobody captures, but a hook that had found ours has put it back when it left: on to what was there before.
 void remove_leftover() {
   if (_PyInterpreterState_GetEvalFrameFunc(interpreter()) != hook) return;
-  // What lay above ours has gone by now; if it is also what we found below, nothing but CPython's own is
-  // left.
-  const bool stale = installed.below == installed.above;
-  _PyInterpreterState_SetEvalFrameFunc(interpreter(), stale ? _PyEval_EvalFrameDefault : installed.below);
+  // If that hook had been there before ours too, it has left altogether.
+  const bool gone = installed.first == installed.above;
+  _PyInterpreterState_SetEvalFrameFunc(interpreter(), gone ? _PyEval_EvalFrameDefault : installed.first);
+  installed.buried = false;
 }
 
 PyObject* run_below(PyThreadState* thread, _PyInterpreterFrame* frame, int throwing) {
@@ -68,6 +71,15 @@ bool wanted(const ThreadCapture& here, PyThreadState* thread, Frame frame) {
   return judge(*here.handler, entry ? *entry : entry_of(frame.code()), frame.code());
 }
 
+void put_in_place() {
+  const _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(interpreter());
+  if (current == hook) return;
+  if (installed.active > 0) installed.buried = true;
+  if (!installed.buried) installed.first = current;
+  installed.below = current;
+  _PyInterpreterState_SetEvalFrameFunc(interpreter(), hook);
+}
+
 PyObject* hook(PyThreadState* thread, _PyInterpreterFrame* frame, int throwing) {
   ThreadCapture& here = this_thread;
   if (here.handler && here.paused == 0 && !throwing && wanted(here, thread, Frame(frame)))
@@ -81,19 +93,12 @@ uint32_t next_policy() {
   return ++installed.policies;
 }
 
-void reinstate_hook() {
-  const _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(interpreter());
-  if (current == hook) return;
-  installed.below = current;
-  _PyInterpreterState_SetEvalFrameFunc(interpreter(), hook);
-}
-
 ActiveCapture::ActiveCapture(FrameHandler& handler)
     : handler_before_(this_thread.handler), paused_before_(this_thread.paused) {
   this_thread.handler = &handler;
   this_thread.paused = 0;
+  put_in_place();
   ++installed.active;
-  reinstate_hook();
 }
 
 ActiveCapture::~ActiveCapture() {
@@ -103,8 +108,10 @@ ActiveCapture::~ActiveCapture() {
   const _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(interpreter());
   if (current == hook) {
     _PyInterpreterState_SetEvalFrameFunc(interpreter(), installed.below);
-  } else if (current != installed.below) {
+    installed.buried = installed.below != installed.first;
+  } else {
     installed.above = current;
+    installed.buried = current != installed.first;
   }
 }
 

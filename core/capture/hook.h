@@ -49,9 +49,6 @@ class PauseCapture {
   PauseCapture& operator=(const PauseCapture&) = delete;
 };
 
-// Puts the hook back in place when something removed it meanwhile. Only inside an ActiveCapture.
-void reinstate_hook();
-
 struct HookState {
   bool installed = false;  // the interpreter calls the hook directly
   int active = 0;          // ActiveCapture objects of all threads
