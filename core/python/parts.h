@@ -1,8 +1,6 @@
 // The parts of the extension module vitrine._engine: each adds its functions and types to it. One row a part.
 #pragma once
 
-#include <array>
-
 struct _object;
 
 namespace vitrine::python {
@@ -16,12 +14,8 @@ void add_callables(_object* module);  // callable.cpp: what vitrine.compile and 
 void add_api(_object* module);        // engine_api.cpp: settings, pausing, forgetting
 void add_runtime(_object* module);    // engine_runtime.cpp: plans, for tests
 
-inline constexpr std::array kParts = {
-    AddPart{add_frames},
-    AddPart{add_bridge},
-    AddPart{add_callables},
-    AddPart{add_api},
-    AddPart{add_runtime},
+inline constexpr AddPart kParts[] = {
+    add_frames, add_bridge, add_callables, add_api, add_runtime,
 };
 
 }  // namespace vitrine::python
