@@ -19,6 +19,7 @@ struct Api {
   PyObject* dispatch_keys = nullptr;       // torch._C._dispatch_keys
   PyObject* forward_ad_globals = nullptr;  // vars(torch.autograd.forward_ad)
   PyObject *s_requires_grad = nullptr, *s_current_level = nullptr;
+  uint64_t plain_keys = 0, inference_keys = 0;  // dispatch keys of an ordinary CPU tensor
   size_t saved_hooks_begin = 0,
          saved_hooks_end = 0;  // words of the hook stack that are equal when it is empty
 };

@@ -72,6 +72,19 @@ bool find_saved_hooks(Api& api) {
   return true;
 }
 
+bool find_plain_keys(Api& api) {
+  Py scope = Py::steal(PyDict_New());
+  PyDict_SetItemString(scope.get(), "__builtins__", PyEval_GetBuiltins());
+  Py made = Py::steal(PyRun_String("import torch\n"
+                                   "with torch.inference_mode(False): plain = torch.empty(1, device='cpu')\n"
+                                   "with torch.inference_mode(): inference = torch.empty(1, device='cpu')\n",
+                                   Py_file_input, scope.get(), scope.get()));
+  if (!made) return false;
+  api.plain_keys = dispatch_keys(handle_of(PyDict_GetItemString(scope.get(), "plain")));
+  api.inference_keys = dispatch_keys(handle_of(PyDict_GetItemString(scope.get(), "inference")));
+  return api.plain_keys != 0 && api.inference_keys != 0;
+}
+
 void test_parallel(Api& api) {
   struct Sum {
     int64_t parts[64] = {};
@@ -116,10 +129,11 @@ Status init() {
   api.layout = report.layout;
   api.facts.self_tests = std::move(report.tests);
   const bool hooks = find_saved_hooks(api);
+  const bool keys = report.ready && find_plain_keys(api);
   std::string error = take_python_error();
   api.facts.self_tests.emplace_back("saved tensor hooks", hooks ? "ok" : "not found " + error);
   test_parallel(api);
-  api.facts.ready = report.ready && hooks;
+  api.facts.ready = report.ready && hooks && keys;
   if (api.facts.ready) return {};
   std::string failed;
   for (const auto& [name, result] : api.facts.self_tests)

@@ -16,6 +16,8 @@ struct _object;
 
 namespace vitrine::torch_bridge {
 
+struct ReplayProgram;
+
 // Why a call cannot become part of a graph. kind: a row of core/capture/break_kinds.h.
 struct Unsupported {
   std::string kind, reason, hint;
@@ -53,11 +55,13 @@ class Lowering {
                const ir::Origin& origin);
 
   // The program so far. results: traced tensors that the segment needs afterwards. Both graphs have these
-  // results, in order.
+  // results, in order. Their inputs() are first the real inputs, in order of input() (same ids in both), then
+  // constants: whoever runs the ATen graph appends `constants` to the real inputs. (The captured graph has only
+  // those that constant() made, which come first.)
   struct Graphs {
     ir::GraphPtr captured, aten;
-    std::vector<_object*>
-        callables;  // by captured op node, in order: what replay() calls; owned by the replayer
+    std::vector<_object*> constants;              // real tensors, kept alive by `replay`
+    std::shared_ptr<const ReplayProgram> replay;  // what Replayer calls; destroyed under the GIL
   };
   Graphs finish(const std::vector<_object*>& results);
 
@@ -65,6 +69,7 @@ class Lowering {
   // transaction)
   struct Effects {
     bool writes_inputs = false, random = false;
+    bool needs_grad = false;  // a call returned a tensor that requires grad
   };
   Effects effects() const;
 

@@ -1,0 +1,24 @@
+// Python values as arguments of a graph's node.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "core/ir/graph.h"
+#include "core/torch_bridge/python_ref.h"
+
+namespace vitrine::torch_bridge {
+
+// Called for every tensor inside a value; nullopt: it has no place in the graph.
+using TensorArg = std::function<std::optional<ir::Arg>(PyObject* tensor)>;
+
+// None, numbers, text, dtypes, devices, layouts, memory formats, tuples and lists of these. nullopt: a value
+// that a graph cannot say (a complex number, a generator, an object).
+std::optional<ir::Arg> to_arg(PyObject* value, const TensorArg& tensor);
+std::optional<ir::Arg> constant_arg(PyObject* value);
+
+// For people: like to_arg, but slices become (slice, start, stop, step), dicts lists of pairs, and anything
+// else its type's name.
+ir::Arg display_arg(PyObject* value, const TensorArg& tensor);
+
+}  // namespace vitrine::torch_bridge

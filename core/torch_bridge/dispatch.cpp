@@ -1,0 +1,360 @@
+#include "core/torch_bridge/dispatch.h"
+
+#include <algorithm>
+
+#include "core/torch_bridge/api.h"
+#include "core/torch_bridge/convert.h"
+#include "core/torch_bridge/fallback.h"
+#include "core/torch_bridge/stand_in.h"
+
+namespace vitrine::torch_bridge {
+
+namespace {
+
+// A Python error is set, and means what it says.
+struct Raised {};
+
+struct BoundArg {
+  PyObject* object = nullptr;  // borrowed
+  ir::Arg arg;
+  std::vector<int> tensors;  // traced tensors inside, in order
+};
+
+// Records one operator.
+class OperatorCall {
+ public:
+  OperatorCall(Recording& recording, const Overload& op, PyObject* args, PyObject* kwargs)
+      : recording_(recording), op_(op), args_(args), kwargs_(kwargs) {}
+
+  Py run() {
+    bind();
+    if (op_.data_dependent) return known_number();
+    refuse();
+    if (op_.lift_fresh && bound_[0].tensors.empty()) return Py::borrow(lifted_.get());
+    if (op_.lift_fresh) return Py::borrow(bound_[0].object);
+    if (op_.view) return view();
+    if (!op_.has_tensor_return() && !op_.writes) return question();
+    if (op_.random) recording_.effects.random = true;
+    node_.id = recording_.next_id();
+    Py out = by_rule();
+    if (!out) out = by_pytorch();
+    note_writes();
+    add_node();
+    return out;
+  }
+
+ private:
+  void bind() {
+    const Py_ssize_t given = PyTuple_GET_SIZE(args_);
+    bound_.resize(op_.params.size());
+    for (size_t i = 0; i < bound_.size(); ++i) {
+      PyObject* value = static_cast<Py_ssize_t>(i) < given ? PyTuple_GET_ITEM(args_, i) : nullptr;
+      if (!value && kwargs_) value = PyDict_GetItemWithError(kwargs_, op_.params[i].py_name);
+      if (value) {
+        bound_[i].object = value;
+        convert(bound_[i], op_.params[i]);
+      } else {
+        bound_[i].object = op_.params[i].default_value;
+        bound_[i].arg = op_.params[i].default_arg;
+        VITRINE_CHECK(bound_[i].object, op_.name + " lacks " + op_.params[i].name);
+      }
+    }
+  }
+
+  void convert(BoundArg& to, const OverloadParam& param) {
+    auto arg = to_arg(to.object, [&](PyObject* tensor) -> std::optional<ir::Arg> {
+      const int index = traced(tensor);
+      if (index < 0) return ir::Arg();
+      to.tensors.push_back(index);
+      return ir::Arg(recording_.at(index).aten);
+    });
+    if (!arg) stop("unsupported_value", "argument " + param.name + " of " + op_.name + " cannot be recorded");
+    to.arg = std::move(*arg);
+    if (param.name == "device" && to.arg.is<ir::Word>() && !to.arg.as<ir::Word>().text.starts_with("cpu"))
+      stop("unsupported_value", "a tensor on device " + to.arg.as<ir::Word>().text,
+           "Only CPU tensors are compiled.");
+  }
+
+  // -1: the constant that lift_fresh is about to adopt.
+  int traced(PyObject* tensor) {
+    const int index = recording_.find(tensor);
+    if (index >= 0) return index;
+    if (op_.lift_fresh || (PyObject_TypeCheck(tensor, reinterpret_cast<PyTypeObject*>(api().tensor_type)) &&
+                           is_scalar(tensor))) {
+      const int made = recording_.constant_made_inside(tensor);
+      if (!op_.lift_fresh) return made;
+      lifted_ = recording_.at(made).object;
+      return -1;
+    }
+    stop("unsupported_value", op_.name + " uses a tensor that is not part of the program");
+  }
+  // Composite operators turn Python numbers into 0-d tensors without asking the dispatcher.
+  static bool is_scalar(PyObject* tensor) {
+    const View v = torch_bridge::view(handle_of(tensor));
+    return v.ndim == 0 && v.device_type == 0;
+  }
+
+  // aten.item and its like: only a constant's value is known.
+  Py known_number() {
+    for (BoundArg& b : bound_) {
+      for (int index : b.tensors) {
+        Py value = recording_.known_value(index);
+        if (!value || bound_.size() != 1)
+          stop("scalar_read", op_.name + " reads a tensor's data",
+               "Keep the value as a 0-d tensor; .item(), int(), float() and bool() wait for the data.");
+        Py out = Py::steal(PyObject_CallOneArg(op_.object, value.get()));
+        if (!out) throw Raised{};
+        return out;
+      }
+    }
+    stop("scalar_read", op_.name + " reads data");
+  }
+
+  // What has no place in a graph.
+  void refuse() {
+    if (op_.dynamic_shape && !fixed_shape())
+      stop("data_dependent_shape", "the shape of " + op_.name + "'s result depends on data",
+           "Use a mask of fixed size instead of nonzero, unique or boolean indexing.");
+    if (op_.inplace_view) stop("unsupported_operator", op_.name + " changes a tensor's shape in place");
+    if (op_.name == "aten._conj.default" || op_.name == "aten._neg_view.default")
+      stop("unsupported_operator", op_.name + " makes a tensor that is conjugated or negated when it is read");
+  }
+
+  bool fixed_shape() const {
+    if (op_.name == "aten.repeat_interleave.Tensor") return !bound_.back().arg.is_none();
+    if (op_.name != "aten.index.Tensor") return false;
+    return std::none_of(bound_[1].tensors.begin(), bound_[1].tensors.end(), [&](int t) {
+      const ir::DType dtype = recording_.at(t).type.dtype;
+      return dtype == ir::DType::b1 || dtype == ir::DType::u8;
+    });
+  }
+
+  Py call_pytorch() {
+    Py out = Py::steal(PyObject_Call(op_.object, args_, kwargs_));
+    if (!out) throw Raised{};
+    return out;
+  }
+
+  // Kernels of views only look at sizes and strides: PyTorch's own give exactly eager's.
+  Py view() {
+    Py out = call_pytorch();
+    node_.id = recording_.next_id();
+    adopt(out.get());
+    add_node();
+    return out;
+  }
+  void adopt(PyObject* value) {
+    if (is_tensor(value)) {
+      if (recording_.find_exact(value) >= 0) stop("unsupported_operator", op_.name + " returns its argument");
+      const int index = recording_.add(Py::borrow(value), type_of(value));
+      output(index);
+    } else if (PyTuple_Check(value) || PyList_Check(value)) {
+      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i)
+        adopt(PySequence_Fast_GET_ITEM(value, i));
+    }
+  }
+
+  // An operator that answers about sizes or kernels, not about data (a data access raises).
+  Py question() {
+    if (op_.returns.empty()) stop("unsupported_operator", op_.name + " acts without a result");
+    return call_pytorch();
+  }
+
+  // Appends to the node's outputs; the tensor is that output from now on.
+  void output(int index) {
+    const ir::Ref ref{node_.id, static_cast<int32_t>(node_.outputs.size())};
+    node_.outputs.push_back(recording_.at(index).type);
+    outputs_.emplace_back(index, ref);
+  }
+  Py fresh(const ir::TensorType& type) {
+    if (type.dtype == ir::DType::other) stop("unsupported_value", op_.name + " gives an unsupported element type");
+    const int index = recording_.fresh(type);
+    output(index);
+    return recording_.at(index).object;
+  }
+
+  ops::ShapeArg shape_arg(const ir::Arg& arg, const std::vector<int>& tensors, size_t& next) const {
+    ops::ShapeArg out;
+    if (arg.is<ir::Ref>()) {
+      out.tensor = &recording_.at(tensors[next++]).type;
+      return out;
+    }
+    out.constant = &arg;
+    if (arg.is<std::vector<ir::Arg>>() && !tensors.empty()) {
+      for (const ir::Arg& a : arg.as<std::vector<ir::Arg>>()) out.list.push_back(shape_arg(a, tensors, next));
+    }
+    return out;
+  }
+
+  // Null: no rule, or a call that the rule does not cover (eager may reject it).
+  Py by_rule() {
+    if (!op_.row || !op_.row->shape) return Py();
+    ops::ShapeCall call;
+    call.default_dtype = ir::dtype_from_scalar_type(api().symbols.default_dtype());
+    call.args.reserve(bound_.size());
+    for (const BoundArg& b : bound_) {
+      size_t next = 0;
+      call.args.push_back(shape_arg(b.arg, b.tensors, next));
+    }
+    Result<std::vector<ir::TensorType>> types = op_.row->shape(call);
+    if (!types) return Py();
+    return results(types.value());
+  }
+
+  Py results(const std::vector<ir::TensorType>& types) {
+    if (op_.returns.size() == 1 && op_.returns[0].kind == ReturnKind::tensor_list) {
+      Py list = Py::steal(PyList_New(0));
+      for (const ir::TensorType& t : types) PyList_Append(list.get(), fresh(t).get());
+      return list;
+    }
+    if (types.size() != op_.returns.size()) return Py();
+    for (size_t i = 0; i < types.size(); ++i)
+      if (op_.returns[i].same_as >= 0 && !fits(op_.returns[i].same_as, types[i])) return Py();
+    std::vector<Py> made;
+    for (size_t i = 0; i < types.size(); ++i)
+      made.push_back(op_.returns[i].same_as >= 0 ? written_argument(op_.returns[i].same_as) : fresh(types[i]));
+    return packed(made);
+  }
+  static Py packed(const std::vector<Py>& made) {
+    if (made.size() == 1) return made[0];
+    Py tuple = Py::steal(PyTuple_New(static_cast<Py_ssize_t>(made.size())));
+    for (size_t i = 0; i < made.size(); ++i)
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), Py(made[i]).release());
+    return tuple;
+  }
+  bool fits(int param, const ir::TensorType& type) const {
+    const BoundArg& b = bound_[static_cast<size_t>(param)];
+    return b.tensors.size() == 1 && recording_.at(b.tensors[0]).type.sizes == type.sizes &&
+           recording_.at(b.tensors[0]).type.dtype == type.dtype;
+  }
+  Py written_argument(int param) {
+    const BoundArg& b = bound_[static_cast<size_t>(param)];
+    output(b.tensors.at(0));
+    return Py::borrow(b.object);
+  }
+
+  Py by_pytorch() {
+    std::vector<FallbackArg> args;
+    for (const BoundArg& b : bound_) {
+      FallbackArg a{b.object, {}};
+      for (int t : b.tensors) a.tensors.push_back(&recording_.at(t).type);
+      args.push_back(std::move(a));
+    }
+    bool resized = false;
+    Py result = run_for_types(op_, args, resized);
+    if (!result) throw Raised{};
+    if (resized) stop("unsupported_operator", op_.name + " changes the size of its output");
+    if (op_.returns.size() <= 1) return mirrored(result.get(), 0);
+    std::vector<Py> made;
+    for (size_t i = 0; i < op_.returns.size(); ++i)
+      made.push_back(mirrored(PySequence_Fast_GET_ITEM(result.get(), static_cast<Py_ssize_t>(i)), i));
+    return packed(made);
+  }
+  // The same value with stand-ins for its tensors.
+  Py mirrored(PyObject* value, size_t which) {
+    if (which < op_.returns.size() && op_.returns[which].same_as >= 0)
+      return written_argument(op_.returns[which].same_as);
+    if (is_tensor(value)) {
+      ir::TensorType type = type_of(value);
+      return fresh(type);
+    }
+    if (PyList_Check(value)) {
+      Py list = Py::steal(PyList_New(0));
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(value); ++i)
+        PyList_Append(list.get(), mirrored(PyList_GET_ITEM(value, i), which).get());
+      return list;
+    }
+    if (value == Py_None && which < op_.returns.size() && op_.returns[which].kind == ReturnKind::tensor)
+      node_.outputs.push_back(ir::TensorType::contiguous(ir::DType::f32, {0}));  // an undefined tensor
+    return Py::borrow(value);
+  }
+
+  void note_writes() {
+    for (size_t i = 0; i < bound_.size(); ++i) {
+      if (!op_.params[i].written) continue;
+      for (int t : bound_[i].tensors) recording_.mark_written(t);
+    }
+    if (op_.hidden_write_flag < 0) return;
+    const ir::Arg& flag = bound_[static_cast<size_t>(op_.hidden_write_flag)].arg;
+    if (!flag.is<bool>() || !flag.as<bool>()) return;
+    for (int i : op_.hidden_writes)
+      for (int t : bound_[static_cast<size_t>(i)].tensors) recording_.mark_written(t);
+  }
+
+  void add_node() {
+    node_.op = op_.name;
+    for (size_t i = 0; i < bound_.size(); ++i) {
+      if (!op_.params[i].keyword_only)
+        node_.args.push_back(std::move(bound_[i].arg));
+      else if (!bound_[i].arg.is_none())
+        node_.kwargs.emplace_back(op_.params[i].name, std::move(bound_[i].arg));
+    }
+    for (const auto& [index, ref] : outputs_) recording_.set_aten(index, ref);
+    recording_.add_aten(std::move(node_));
+  }
+
+  Recording& recording_;
+  const Overload& op_;
+  PyObject *args_, *kwargs_;
+  std::vector<BoundArg> bound_;
+  std::vector<std::pair<int, ir::Ref>> outputs_;
+  ir::Node node_;
+  Py lifted_;
+};
+
+struct Mode {
+  PyObject_HEAD DispatchState* state;
+};
+
+PyObject* answer(DispatchState& state, PyObject* func, PyObject* args, PyObject* kwargs) {
+  if (state.answer) return std::exchange(state.answer, Py()).release();
+  if (state.stopped) return PyErr_Format(PyExc_RuntimeError, "%s", state.stopped->reason.c_str());
+  try {
+    const Overload* op = overload_of(func);
+    if (!op) return nullptr;
+    return OperatorCall(state.recording, *op, args, kwargs).run().release();
+  } catch (const Raised&) {
+    return nullptr;
+  } catch (const Stop& reason) {
+    state.stopped = reason.why;
+  } catch (const std::exception& error) {
+    state.stopped = Unsupported{"unsupported_operator", error.what(), ""};
+  }
+  PyErr_SetString(PyExc_RuntimeError, state.stopped->reason.c_str());
+  return nullptr;
+}
+
+// __torch_dispatch__(func, types, args=(), kwargs=None)
+PyObject* torch_dispatch(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+  if (count < 2) return PyErr_Format(PyExc_TypeError, "__torch_dispatch__ takes an operator and its arguments");
+  PyObject* positional = count > 2 ? args[2] : nullptr;
+  PyObject* kwargs = count > 3 && args[3] != Py_None ? args[3] : nullptr;
+  Py empty = positional ? Py() : Py::steal(PyTuple_New(0));
+  return answer(*reinterpret_cast<Mode*>(self)->state, args[0], positional ? positional : empty.get(), kwargs);
+}
+
+PyMethodDef kModeMethods[] = {
+    {"__torch_dispatch__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(torch_dispatch)), METH_FASTCALL,
+     "Records one operator."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyTypeObject* mode_type() {
+  static PyTypeObject* const type = [] {
+    static PyType_Slot slots[] = {{Py_tp_methods, kModeMethods}, {0, nullptr}};
+    static PyType_Spec spec = {"vitrine._engine.RecordingMode", sizeof(Mode), 0, Py_TPFLAGS_DEFAULT, slots};
+    return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  }();
+  return type;
+}
+
+}  // namespace
+
+PyObject* new_mode(DispatchState* state) {
+  PyTypeObject* type = mode_type();
+  auto* mode = type ? reinterpret_cast<Mode*>(type->tp_alloc(type, 0)) : nullptr;
+  if (mode) mode->state = state;
+  return reinterpret_cast<PyObject*>(mode);
+}
+
+}  // namespace vitrine::torch_bridge

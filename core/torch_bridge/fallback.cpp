@@ -1,0 +1,99 @@
+#include "core/torch_bridge/fallback.h"
+
+#include <functional>
+
+#include "core/torch_bridge/api.h"
+#include "core/torch_bridge/stand_in.h"
+
+namespace vitrine::torch_bridge {
+
+namespace {
+
+// Running on zeros costs what the operator costs: above this, meta kernels are asked.
+constexpr int64_t kZerosLimit = int64_t{32} << 20;  // bytes, all arguments
+
+using MakeTensor = std::function<Py(const ir::TensorType&)>;
+
+// A copy of the value with every tensor replaced, in order.
+Py replace(PyObject* value, const std::vector<const ir::TensorType*>& types, size_t& next,
+           const MakeTensor& make) {
+  if (is_tensor(value)) return make(*types.at(next++));
+  if (PyTuple_Check(value) || PyList_Check(value)) {
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(value);
+    Py out = Py::steal(PyList_New(n));
+    for (Py_ssize_t i = 0; out && i < n; ++i)
+      PyList_SET_ITEM(out.get(), i, replace(PySequence_Fast_GET_ITEM(value, i), types, next, make).release());
+    return out;
+  }
+  return Py::borrow(value);
+}
+
+struct Call {
+  Py args, kwargs;
+  std::vector<std::pair<PyObject*, const ir::TensorType*>> written;  // borrowed from args
+};
+
+Call build(const Overload& op, const std::vector<FallbackArg>& args, const MakeTensor& make, bool meta) {
+  Call call{Py::steal(PyList_New(0)), Py::steal(PyDict_New()), {}};
+  for (size_t i = 0; i < op.params.size(); ++i) {
+    const OverloadParam& p = op.params[i];
+    size_t next = 0;
+    Py value = replace(args[i].object, args[i].tensors, next, make);
+    if (meta && p.name == "device") value = Py::steal(PyUnicode_FromString("meta"));
+    if (p.written && args[i].tensors.size() == 1) call.written.emplace_back(value.get(), args[i].tensors[0]);
+    if (p.keyword_only)
+      PyDict_SetItem(call.kwargs.get(), p.py_name, value.get());
+    else
+      PyList_Append(call.args.get(), value.get());
+  }
+  call.args = Py::steal(PyList_AsTuple(call.args.get()));
+  return call;
+}
+
+Py run(const Overload& op, const Call& call, bool& resized) {
+  Py out = Py::steal(PyObject_Call(op.object, call.args.get(), call.kwargs.get()));
+  for (const auto& [tensor, type] : call.written)
+    if (out && type_of(tensor).sizes != type->sizes) resized = true;
+  return out;
+}
+
+Py with_zeros(const Overload& op, const std::vector<FallbackArg>& args, bool& resized) {
+  Call call = build(
+      op, args, [](const ir::TensorType& t) { return Py::steal(wrap(zeros_like_type(t))); }, false);
+  if (!op.random) return run(op, call, resized);
+  // The user's random numbers stay where they were.
+  Py state = Py::steal(PyObject_CallMethod(api().torch, "get_rng_state", nullptr));
+  Py out = run(op, call, resized);
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  if (state) Py::steal(PyObject_CallMethod(api().torch, "set_rng_state", "O", state.get()));
+  PyErr_Restore(type, value, trace);
+  return out;
+}
+
+}  // namespace
+
+Py run_for_types(const Overload& op, const std::vector<FallbackArg>& args, bool& resized) {
+  int64_t bytes = 0, tensors = 0;
+  for (const FallbackArg& a : args)
+    for (const ir::TensorType* t : a.tensors) bytes += extent(*t) * ir::dtype_bytes(t->dtype), ++tensors;
+  resized = false;
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  // Only PyTorch's own kernels: another's may have effects, or shapes that depend on data.
+  if (op.aten && tensors > 0 && bytes <= kZerosLimit) {
+    if (Py out = with_zeros(op, args, resized)) return out;
+    PyErr_Fetch(&type, &value, &trace);  // the user's error, or one that only zeros cause: meta kernels tell
+  }
+  const Call call = build(
+      op, args, [](const ir::TensorType& t) { return Py::steal(wrap(meta_like_type(t))); }, true);
+  Py out = run(op, call, resized);
+  if (!out && type) {
+    PyErr_Clear();
+    PyErr_Restore(type, value, trace);
+  } else {
+    Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
+  }
+  return out;
+}
+
+}  // namespace vitrine::torch_bridge

@@ -1,0 +1,335 @@
+#include "core/torch_bridge/lowering.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/torch_bridge/api.h"
+#include "core/torch_bridge/convert.h"
+#include "core/torch_bridge/dispatch.h"
+#include "core/torch_bridge/stand_in.h"
+
+namespace vitrine::torch_bridge {
+
+namespace {
+
+// Torch-level functions that stay one ATen operator instead of what PyTorch decomposes them into. They run as
+// usual, for types, checks and autograd; then their ATen nodes are replaced by one.
+struct Whole {
+  const char *module, *function, *op;
+};
+constexpr Whole kWhole[] = {
+    {"torch._C._nn", "scaled_dot_product_attention", "aten.scaled_dot_product_attention.default"},
+};
+
+// The operator that a callable stays, or nullptr.
+const char* whole_op(PyObject* callable) {
+  static const auto kCallables = [] {
+    std::array<std::pair<PyObject*, const char*>, std::size(kWhole)> out{};
+    for (size_t i = 0; i < out.size(); ++i) {
+      Py module = Py::steal(PyImport_ImportModule(kWhole[i].module));
+      out[i] = {module ? PyObject_GetAttrString(module.get(), kWhole[i].function) : nullptr, kWhole[i].op};
+      PyErr_Clear();
+    }
+    return out;
+  }();
+  for (const auto& [object, op] : kCallables)
+    if (object == callable) return op;
+  return nullptr;
+}
+
+// The dispatch mode stack, by PyTorch's own functions.
+class ModeGuard {
+ public:
+  explicit ModeGuard(PyObject* mode) {
+    const Functions& f = functions();
+    pushed_ = Py::steal(PyObject_CallOneArg(f.push, mode));
+  }
+  ~ModeGuard() {
+    if (!pushed_) return;
+    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+    PyErr_Fetch(&type, &value, &trace);
+    Py popped = Py::steal(PyObject_CallOneArg(functions().pop, Py_None));
+    if (!popped) PyErr_Clear();
+    PyErr_Restore(type, value, trace);
+  }
+  ModeGuard(const ModeGuard&) = delete;
+  bool active() const { return static_cast<bool>(pushed_); }
+
+ private:
+  struct Functions {
+    PyObject *push, *pop;
+  };
+  static const Functions& functions() {
+    static const Functions kFunctions = [] {
+      Py c = Py::steal(PyImport_ImportModule("torch._C"));
+      return Functions{PyObject_GetAttrString(c.get(), "_push_on_torch_dispatch_stack"),
+                       PyObject_GetAttrString(c.get(), "_pop_torch_dispatch_stack")};
+    }();
+    return kFunctions;
+  }
+  Py pushed_;
+};
+
+// The traced program's grad mode is its own: switching it off inside must not leak into the process.
+class GradModeGuard {
+ public:
+  explicit GradModeGuard(bool& traced) : traced_(traced), real_(api().symbols.grad_enabled()) {
+    api().symbols.grad_set_enabled(traced);
+  }
+  ~GradModeGuard() {
+    traced_ = api().symbols.grad_enabled();
+    api().symbols.grad_set_enabled(real_);
+  }
+  GradModeGuard(const GradModeGuard&) = delete;
+
+ private:
+  bool& traced_;
+  const bool real_;
+};
+
+std::string why_not_input(PyObject* tensor) {
+  if (!is_tensor(tensor)) return "not a tensor";
+  if (!is_plain_tensor(tensor)) return std::string("a tensor of class ") + Py_TYPE(tensor)->tp_name;
+  Handle handle = handle_of(tensor);
+  const uint64_t keys = dispatch_keys(handle);
+  if (keys != api().plain_keys && keys != api().inference_keys) {
+    Py text = Py::steal(PyObject_CallOneArg(api().dispatch_keys, tensor));
+    Py shown = Py::steal(text ? PyObject_Str(text.get()) : nullptr);
+    const char* utf8 = shown ? PyUnicode_AsUTF8(shown.get()) : nullptr;
+    PyErr_Clear();
+    return std::string("a tensor that is not a plain CPU tensor (") + (utf8 ? utf8 : "") + ")";
+  }
+  const View v = view(handle);
+  if (v.device_type != 0) return "a tensor on another device than the CPU";
+  if (ir::dtype_from_scalar_type(v.scalar_type) == ir::DType::other) return "an unsupported element type";
+  return "";
+}
+
+}  // namespace
+
+struct Lowering::State {
+  Recording recording;
+  DispatchState dispatch{recording, std::nullopt, Py()};
+  Py mode;
+  bool grad_mode;
+
+  State() : mode(Py::steal(new_mode(&dispatch))), grad_mode(api().symbols.grad_enabled()) {
+    if (!mode) throw InternalError("no recording mode: " + take_python_error());
+  }
+
+  void copy_requires_grad(int index, PyObject* real);
+  int leaf_slot(PyObject* tensor);
+  void add_captured(const std::string& name, PyObject* callable, PyObject* args, PyObject* kwargs,
+                    const ir::Origin& origin, PyObject* result, Outcome& outcome, bool state_changed, size_t aten_before);
+  void collapse(const char* op, PyObject* args, PyObject* kwargs, PyObject* result, const Recording::Mark& mark);
+  void failed(const std::string& name, Outcome& outcome);
+};
+
+// A real tensor that autograd computed is not a leaf: neither may its stand-in be (writing to it is allowed). Its
+// stand-in becomes the answer to a clone of a leaf, which autograd then adopts.
+void Lowering::State::copy_requires_grad(int index, PyObject* real) {
+  if (!requires_grad(real)) return;
+  Py is_leaf = Py::steal(PyObject_GetAttrString(real, "is_leaf"));
+  PyObject* tensor = recording.at(index).object.get();
+  if (is_leaf.get() == Py_True) {
+    Py done = Py::steal(PyObject_CallMethod(tensor, "requires_grad_", nullptr));
+    if (!done) PyErr_Clear();
+    return;
+  }
+  Py leaf = Py::steal(wrap(stand_in(recording.at(index).type)));
+  bool grad = true;
+  GradModeGuard grad_guard(grad);
+  Py ready = Py::steal(leaf ? PyObject_CallMethod(leaf.get(), "requires_grad_", nullptr) : nullptr);
+  dispatch.answer = Py::borrow(tensor);
+  {
+    ModeGuard guard(mode.get());
+    Py done = Py::steal(ready ? PyObject_CallMethod(leaf.get(), "clone", nullptr) : nullptr);
+  }
+  dispatch.answer = Py();
+  PyErr_Clear();
+}
+
+Lowering::Lowering() : state_(std::make_unique<State>()) {}
+Lowering::~Lowering() = default;
+
+Result<PyObject*> Lowering::input(PyObject* tensor, ir::NodeKind kind, const std::string& source) {
+  Recording& r = state_->recording;
+  if (const int known = r.known_input(tensor); known >= 0) return Py(r.at(known).object).release();
+  const std::string why = why_not_input(tensor);
+  if (!why.empty()) return Error{why + " cannot enter a graph", "The code that uses it runs as eager does."};
+  try {
+    const int index = r.input(tensor, kind, source);
+    state_->copy_requires_grad(index, tensor);
+    return Py(r.at(index).object).release();
+  } catch (const Stop& reason) {
+    return Error{reason.why.reason, reason.why.hint};
+  }
+}
+
+Result<PyObject*> Lowering::constant(PyObject* tensor) {
+  Recording& r = state_->recording;
+  if (const int known = r.known_input(tensor); known >= 0) return Py(r.at(known).object).release();
+  const std::string why = why_not_input(tensor);
+  if (!why.empty()) return Error{why + " cannot enter a graph", ""};
+  try {
+    return Py(r.at(r.constant(tensor)).object).release();
+  } catch (const Stop& reason) {
+    return Error{reason.why.reason, reason.why.hint};
+  }
+}
+
+bool Lowering::is_traced(PyObject* o) const {
+  return is_tensor(o) && state_->recording.find_exact(o) >= 0;
+}
+
+ir::Ref Lowering::captured_ref(PyObject* traced) const {
+  const int index = state_->recording.find_exact(traced);
+  VITRINE_CHECK(index >= 0, "a tensor of another recording");
+  return state_->recording.at(index).captured;
+}
+
+int Lowering::State::leaf_slot(PyObject* tensor) {
+  const int index = recording.find(tensor);
+  if (index < 0) stop("unsupported_value", "a tensor that is not part of the traced program");
+  const int slot = recording.at(index).slot;
+  if (slot < 0) stop("unsupported_value", "a tensor that no recorded call returned");
+  return slot;
+}
+
+void Lowering::State::add_captured(const std::string& name, PyObject* callable, PyObject* args, PyObject* kwargs,
+                                   const ir::Origin& origin, PyObject* result, Outcome& outcome,
+                                   bool state_changed, size_t aten_before) {
+  ReplayCall call;
+  auto slot = [&](PyObject* t) { return leaf_slot(t); };
+  call.args = make_template(args, slot);
+  if (kwargs) call.kwargs = make_template(kwargs, slot);
+  ir::Node node;
+  node.id = recording.call_id();
+  node.op = name;
+  node.origin = origin;
+  auto ref = [&](PyObject* t) -> std::optional<ir::Arg> { return ir::Arg(recording.at(recording.find(t)).captured); };
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i)
+    node.args.push_back(display_arg(PyTuple_GET_ITEM(args, i), ref));
+  PyObject *key = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &key, &value);)
+    node.kwargs.emplace_back(PyUnicode_AsUTF8(key), display_arg(value, ref));
+
+  std::vector<std::pair<int, std::vector<int>>> leaves;
+  std::vector<int> path;
+  each_leaf(result, path, [&](PyObject* t, const std::vector<int>& where) {
+    const int index = recording.find(t);
+    if (index < 0) stop("unsupported_value", name + " returns a tensor that is not part of the program");
+    leaves.emplace_back(index, where);
+  });
+  if (leaves.empty() && !state_changed && recording.aten_nodes().size() == aten_before) return;
+  for (const auto& [index, where] : leaves) {
+    TracedTensor& t = recording.at(index);
+    t.captured = {node.id, static_cast<int32_t>(node.outputs.size())};
+    t.slot = recording.program().slots++;
+    node.outputs.push_back(t.type);
+    call.outputs.emplace_back(where, t.slot);
+    if (requires_grad(t.object.get())) recording.effects.needs_grad = true;
+  }
+  call.callable = Py::borrow(callable);
+  recording.captured_nodes().push_back(std::move(node));
+  recording.program().calls.push_back(std::move(call));
+  outcome.captured_nodes = 1;
+}
+
+// Replaces the ATen nodes of a call by the operator that the call is.
+void Lowering::State::collapse(const char* name, PyObject* args, PyObject* kwargs, PyObject* result,
+                               const Recording::Mark& mark) {
+  if (!is_tensor(result)) return;
+  Result<OpCall> found = find_op(name);
+  const Overload* op = found ? overload_of(found.value().overload) : nullptr;
+  if (!op) return PyErr_Clear();
+  ir::Node node;
+  node.op = name;
+  node.id = recording.next_id();
+  auto ref = [&](PyObject* t) -> std::optional<ir::Arg> { return ir::Arg(recording.at(recording.find(t)).aten); };
+  for (size_t i = 0; i < op->params.size(); ++i) {
+    const OverloadParam& p = op->params[i];
+    PyObject* value = static_cast<Py_ssize_t>(i) < PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, i) : nullptr;
+    if (!value && kwargs) value = PyDict_GetItemWithError(kwargs, p.py_name);
+    std::optional<ir::Arg> arg = value ? to_arg(value, ref) : p.default_arg;
+    if (!arg) return;  // stays decomposed
+    if (!p.keyword_only)
+      node.args.push_back(std::move(*arg));
+    else if (!arg->is_none())
+      node.kwargs.emplace_back(p.name, std::move(*arg));
+  }
+  const int index = recording.find(result);
+  node.outputs = {recording.at(index).type};
+  recording.aten_nodes().resize(mark.aten);
+  recording.forget_since(mark, index);
+  recording.set_aten(index, {node.id, 0});
+  recording.add_aten(std::move(node));
+}
+
+// The call raised: because of us, because data was wanted, or because the user's program does.
+void Lowering::State::failed(const std::string& name, Outcome& outcome) {
+  if (dispatch.stopped) {
+    PyErr_Clear();
+    outcome.unsupported = std::exchange(dispatch.stopped, std::nullopt);
+    return;
+  }
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  Py shown = Py::steal(value ? PyObject_Str(value) : nullptr);
+  const char* utf8 = shown ? PyUnicode_AsUTF8(shown.get()) : nullptr;
+  const bool data = utf8 && is_missing_memory(utf8);
+  PyErr_Restore(type, value, trace);
+  if (!data) {
+    outcome.raised = true;
+    return;
+  }
+  PyErr_Clear();
+  outcome.unsupported = Unsupported{"scalar_read", name + " reads a tensor's data",
+                                    "Keep the value as a tensor; its data exists only when the program runs."};
+}
+
+Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, PyObject* args, PyObject* kwargs,
+                                 const ir::Origin& origin) {
+  State& s = *state_;
+  Outcome outcome;
+  const Recording::Mark mark = s.recording.mark();
+  const bool grad_before = s.grad_mode;
+  s.dispatch.stopped.reset();
+  Py result;
+  try {
+    s.recording.begin_call(origin);
+    auto known = [&](PyObject* t) { return s.leaf_slot(t); };
+    (void)make_template(args, known);
+    if (kwargs) (void)make_template(kwargs, known);
+    {
+      GradModeGuard grad(s.grad_mode);
+      ModeGuard guard(s.mode.get());
+      if (guard.active()) result = Py::steal(PyObject_Call(callable, args, kwargs));
+    }
+    if (result && !s.dispatch.stopped) {
+      if (const char* op = whole_op(callable)) s.collapse(op, args, kwargs, result.get(), mark);
+      s.add_captured(name, callable, args, kwargs, origin, result.get(), outcome, grad_before != s.grad_mode,
+                     mark.aten);
+      if (outcome.captured_nodes == 0) s.recording.undo_ids(mark);
+      outcome.value = result.release();
+      return outcome;
+    }
+    s.failed(name, outcome);
+  } catch (const Stop& reason) {
+    PyErr_Clear();
+    outcome.unsupported = reason.why;
+  }
+  s.recording.undo(mark);
+  s.grad_mode = grad_before;
+  return outcome;
+}
+
+Lowering::Graphs Lowering::finish(const std::vector<PyObject*>& results) {
+  return state_->recording.finish(results);
+}
+
+Lowering::Effects Lowering::effects() const {
+  return state_->recording.effects;
+}
+
+}  // namespace vitrine::torch_bridge

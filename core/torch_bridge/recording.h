@@ -1,0 +1,116 @@
+// The state of one recording: traced tensors, what they stand for in both graphs, and the nodes so far. A
+// mark taken before a call undoes everything that the call did.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/torch_bridge/lowering.h"
+#include "core/torch_bridge/overload.h"
+#include "core/torch_bridge/replay.h"
+
+namespace vitrine::torch_bridge {
+
+// Ends a call that cannot become part of a graph.
+struct Stop {
+  Unsupported why;
+};
+[[noreturn]] void stop(std::string kind, std::string reason, std::string hint = "");
+
+struct TracedTensor {
+  Py object;
+  ir::TensorType type;
+  ir::Ref captured, aten;
+  int storage = -1;
+  int slot = -1;  // of the replay program; -1 until a call returned it
+};
+
+struct TracedStorage {
+  const void* id = nullptr;
+  Py first;                 // keeps the storage alive
+  std::vector<int> tensors;  // oldest first
+  bool input = false, written = false;
+  Py constant;  // the real tensor, when this is a constant's storage
+  ir::NodeId constant_copy = -1;  // the node that copies it, for constants made inside a call
+};
+
+class Recording {
+ public:
+  Recording() : ids_(std::make_shared<ir::NodeIds>()), program_(std::make_shared<ReplayProgram>()) {}
+
+  // Tensors.
+  int find(PyObject* tensor);               // by object, else by storage and geometry; -1: not of this recording
+  int find_exact(PyObject* tensor) const;   // by object only
+  int add(Py tensor, ir::TensorType type);  // a tensor that is new; its storage may be known
+  TracedTensor& at(int index) { return tensors_[static_cast<size_t>(index)]; }
+  const TracedTensor& at(int index) const { return tensors_[static_cast<size_t>(index)]; }
+  TracedStorage& storage_of_tensor(int index) { return storages_[static_cast<size_t>(at(index).storage)]; }
+  // A traced tensor of a type; wraps a new stand-in. Errors: throws.
+  int fresh(const ir::TensorType& type);
+  void set_aten(int index, ir::Ref ref);
+  void mark_written(int index);
+
+  // Inputs and constants.
+  int known_input(PyObject* real) const;  // -1: not yet an input
+  int input(PyObject* real, ir::NodeKind kind, const std::string& source);
+  int constant(PyObject* real);              // a real tensor that keeps its value
+  int constant_made_inside(PyObject* real);  // of a call: what the program sees is a copy, for it may write to it
+  // The real tensor behind a traced one whose value is known; a null object if it is not.
+  Py known_value(int index);
+
+  // Nodes.
+  ir::NodeId next_id() { return ids_->next++; }
+  void add_aten(ir::Node node);
+  void begin_call(const ir::Origin& origin);
+  void end_call() { aten_origin_ = {}; }
+  ir::NodeId call_id() const { return call_id_; }
+  std::vector<ir::Node>& captured_nodes() { return captured_; }
+  std::vector<ir::Node>& aten_nodes() { return aten_; }
+  ReplayProgram& program() { return *program_; }
+  Lowering::Effects effects;
+
+  Lowering::Graphs finish(const std::vector<PyObject*>& results);
+
+  struct Mark {
+    size_t tensors, storages, captured, aten, undo, written, constants;
+    ir::NodeId next_id;
+    Lowering::Effects effects;
+  };
+  Mark mark() const;
+  void undo(const Mark& mark);
+  void undo_ids(const Mark& mark) { ids_->next = mark.next_id; }  // of a call that recorded no node
+  // Tensors made since `mark` no longer stand for values of the graph, but `keep`.
+  void forget_since(const Mark& mark, int keep);
+
+ private:
+  int find_alias(PyObject* tensor);
+  int add_on_storage(PyObject* real, const ir::TensorType& type);
+  ir::Ref add_input_node(ir::NodeKind kind, const std::string& source, const ir::TensorType& type,
+                         std::vector<ir::Node>& to);
+  int storage_index(const void* id, PyObject* first);
+  std::unordered_map<ir::NodeId, ir::Ref> needless_copies(const std::vector<PyObject*>& results);
+
+  struct Undo {
+    int tensor;
+    ir::Ref aten;
+  };
+  std::shared_ptr<ir::NodeIds> ids_;
+  std::shared_ptr<ReplayProgram> program_;
+  std::deque<TracedTensor> tensors_;
+  std::vector<TracedStorage> storages_;
+  std::unordered_map<const void*, int> by_impl_, by_storage_;
+  std::unordered_map<const void*, int> real_storages_;  // storage of a real input -> its stand-in storage
+  std::unordered_map<PyObject*, int> real_inputs_;
+  std::unordered_map<std::string, int> input_names_;
+  std::vector<Py> real_alive_;
+  std::vector<ir::Node> inputs_, constants_, inner_constants_, captured_, aten_;
+  std::vector<Py> constant_tensors_, inner_constant_tensors_;
+  std::vector<Undo> undo_;
+  std::vector<int> written_;  // storages, in the order they were first written
+  ir::NodeId call_id_ = -1;
+  ir::Origin aten_origin_;
+};
+
+}  // namespace vitrine::torch_bridge

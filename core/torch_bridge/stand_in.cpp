@@ -1,0 +1,90 @@
+#include "core/torch_bridge/stand_in.h"
+
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "core/torch_bridge/api.h"
+
+namespace vitrine::torch_bridge {
+
+namespace {
+
+// Every stand-in points into one reserved range that nobody may touch: should some code get past PyTorch's
+// own check, it stops at once instead of computing with rubbish.
+void* reserved_range() {
+  static void* const range = [] {
+    for (size_t size : {size_t{1} << 40, size_t{1} << 34, size_t{4096}}) {
+      void* at = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (at != MAP_FAILED) return at;
+    }
+    throw InternalError("no address range for stand-in tensors");
+  }();
+  return range;
+}
+
+Handle guarded(const ir::Dims& sizes, const ir::Dims& strides, int64_t offset, ir::DType dtype) {
+  const int scalar_type = ir::dtype_to_scalar_type(dtype);
+  VITRINE_CHECK(scalar_type >= 0, "a stand-in of an unknown element type");
+  void* out = nullptr;
+  if (api().symbols.from_blob(reserved_range(), static_cast<int64_t>(sizes.size()), sizes.data(),
+                              strides.data(), offset, scalar_type, 0, -1, &out))
+    throw InternalError("making a stand-in tensor failed: " + last_torch_error());
+  auto* storage = static_cast<unsigned char*>(storage_of(out));
+  const int guard = api().layout.data_guard_offset;
+  storage[guard] = 1;      // every access raises
+  storage[guard - 2] = 1;  // writes look at the first flag
+  return out;
+}
+
+Handle allocate(const ir::TensorType& type, int32_t device_type) {
+  void* out = nullptr;
+  if (api().symbols.empty_strided(static_cast<int64_t>(type.sizes.size()), type.sizes.data(),
+                                  type.strides.data(), ir::dtype_to_scalar_type(type.dtype), device_type, -1,
+                                  &out))
+    throw InternalError("allocating a tensor failed: " + last_torch_error());
+  return out;
+}
+
+}  // namespace
+
+int64_t extent(const ir::TensorType& type) {
+  int64_t last = 0;
+  for (size_t i = 0; i < type.sizes.size(); ++i) {
+    if (type.sizes[i] == 0) return 0;
+    last += (type.sizes[i] - 1) * type.strides[i];
+  }
+  return last + 1;
+}
+
+Handle stand_in(const ir::TensorType& type) {
+  return guarded(type.sizes, type.strides, type.offset, type.dtype);
+}
+
+Handle stand_in_storage(ir::DType dtype, int64_t bytes) {
+  const int64_t size = ir::dtype_bytes(dtype);
+  return guarded({(bytes + size - 1) / size}, {1}, 0, dtype);
+}
+
+Handle zeros_like_type(const ir::TensorType& type) {
+  ir::TensorType flat = ir::TensorType::contiguous(type.dtype, {extent(type)});
+  Handle memory = allocate(flat, 0);
+  if (flat.sizes[0] > 0) std::memset(data(memory), 0, static_cast<size_t>(flat.bytes()));
+  ir::TensorType at_start = type;
+  at_start.offset = 0;
+  Handle out = as_strided(memory, at_start);
+  release(memory);
+  return out;
+}
+
+Handle meta_like_type(const ir::TensorType& type) {
+  constexpr int32_t kMeta = 14;  // c10::DeviceType::Meta
+  return allocate(type, kMeta);
+}
+
+bool is_missing_memory(const std::string& error) {
+  return error.find("data pointer of Storage") != std::string::npos ||
+         error.find("data pointer of Tensor") != std::string::npos;
+}
+
+}  // namespace vitrine::torch_bridge

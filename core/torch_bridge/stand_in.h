@@ -1,0 +1,23 @@
+// Tensors without memory: CPU tensors, by type and by dispatch keys, whose storage raises when anything reads
+// or writes it.
+#pragma once
+
+#include "core/torch_bridge/bridge.h"
+
+namespace vitrine::torch_bridge {
+
+// A stand-in on a storage of its own, as large as the type needs. Owned handle.
+Handle stand_in(const ir::TensorType& type);
+// A one-dimensional stand-in over a storage of `bytes`; views of it are made by as_strided(). Owned handle.
+Handle stand_in_storage(ir::DType dtype, int64_t bytes);
+// A real tensor of zeros with the type's sizes and strides (offset 0). Owned handle.
+Handle zeros_like_type(const ir::TensorType& type);
+// A tensor on PyTorch's meta device with the type's sizes and strides (offset 0). Owned handle.
+Handle meta_like_type(const ir::TensorType& type);
+// Elements from the first to the last one that the type reaches, offset excluded.
+int64_t extent(const ir::TensorType& type);
+
+// Whether a Python error's text says that a stand-in's memory was wanted.
+bool is_missing_memory(const std::string& error);
+
+}  // namespace vitrine::torch_bridge
