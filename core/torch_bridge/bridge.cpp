@@ -75,10 +75,11 @@ bool find_saved_hooks(Api& api) {
 bool find_plain_keys(Api& api) {
   Py scope = Py::steal(PyDict_New());
   PyDict_SetItemString(scope.get(), "__builtins__", PyEval_GetBuiltins());
-  Py made = Py::steal(PyRun_String("import torch\n"
-                                   "with torch.inference_mode(False): plain = torch.empty(1, device='cpu')\n"
-                                   "with torch.inference_mode(): inference = torch.empty(1, device='cpu')\n",
-                                   Py_file_input, scope.get(), scope.get()));
+  Py made =
+      Py::steal(PyRun_String("import torch\n"
+                             "with torch.inference_mode(False): plain = torch.empty(1, device='cpu')\n"
+                             "with torch.inference_mode(): inference = torch.empty(1, device='cpu')\n",
+                             Py_file_input, scope.get(), scope.get()));
   if (!made) return false;
   api.plain_keys = dispatch_keys(handle_of(PyDict_GetItemString(scope.get(), "plain")));
   api.inference_keys = dispatch_keys(handle_of(PyDict_GetItemString(scope.get(), "inference")));

@@ -34,7 +34,7 @@ class OperatorCall {
     if (op_.lift_fresh) return Py::borrow(bound_[0].object);
     if (op_.view) return view();
     if (!op_.has_tensor_return() && !op_.writes) return question();
-    if (op_.random) recording_.effects.random = true;
+    if (op_.random && draws()) recording_.effects.random = true;
     node_.id = recording_.next_id();
     Py out = by_rule();
     if (!out) out = by_pytorch();
@@ -117,7 +117,19 @@ class OperatorCall {
            "Use a mask of fixed size instead of nonzero, unique or boolean indexing.");
     if (op_.inplace_view) stop("unsupported_operator", op_.name + " changes a tensor's shape in place");
     if (op_.name == "aten._conj.default" || op_.name == "aten._neg_view.default")
-      stop("unsupported_operator", op_.name + " makes a tensor that is conjugated or negated when it is read");
+      stop("unsupported_operator",
+           op_.name + " makes a tensor that is conjugated or negated when it is read");
+  }
+
+  // Attention and dropout that are switched off draw nothing.
+  bool draws() const {
+    for (size_t i = 0; i < bound_.size(); ++i) {
+      const std::string& name = op_.params[i].name;
+      const ir::Arg& arg = bound_[i].arg;
+      if ((name == "dropout_p" || name == "p") && arg.is<double>() && arg.as<double>() == 0) return false;
+      if ((name == "train" || name == "training") && arg.is<bool>() && !arg.as<bool>()) return false;
+    }
+    return true;
   }
 
   bool fixed_shape() const {
@@ -167,7 +179,8 @@ class OperatorCall {
     outputs_.emplace_back(index, ref);
   }
   Py fresh(const ir::TensorType& type) {
-    if (type.dtype == ir::DType::other) stop("unsupported_value", op_.name + " gives an unsupported element type");
+    if (type.dtype == ir::DType::other)
+      stop("unsupported_value", op_.name + " gives an unsupported element type");
     const int index = recording_.fresh(type);
     output(index);
     return recording_.at(index).object;
@@ -212,7 +225,8 @@ class OperatorCall {
       if (op_.returns[i].same_as >= 0 && !fits(op_.returns[i].same_as, types[i])) return Py();
     std::vector<Py> made;
     for (size_t i = 0; i < types.size(); ++i)
-      made.push_back(op_.returns[i].same_as >= 0 ? written_argument(op_.returns[i].same_as) : fresh(types[i]));
+      made.push_back(op_.returns[i].same_as >= 0 ? written_argument(op_.returns[i].same_as)
+                                                 : fresh(types[i]));
     return packed(made);
   }
   static Py packed(const std::vector<Py>& made) {
@@ -326,16 +340,18 @@ PyObject* answer(DispatchState& state, PyObject* func, PyObject* args, PyObject*
 
 // __torch_dispatch__(func, types, args=(), kwargs=None)
 PyObject* torch_dispatch(PyObject* self, PyObject* const* args, Py_ssize_t count) {
-  if (count < 2) return PyErr_Format(PyExc_TypeError, "__torch_dispatch__ takes an operator and its arguments");
+  if (count < 2)
+    return PyErr_Format(PyExc_TypeError, "__torch_dispatch__ takes an operator and its arguments");
   PyObject* positional = count > 2 ? args[2] : nullptr;
   PyObject* kwargs = count > 3 && args[3] != Py_None ? args[3] : nullptr;
   Py empty = positional ? Py() : Py::steal(PyTuple_New(0));
-  return answer(*reinterpret_cast<Mode*>(self)->state, args[0], positional ? positional : empty.get(), kwargs);
+  return answer(*reinterpret_cast<Mode*>(self)->state, args[0], positional ? positional : empty.get(),
+                kwargs);
 }
 
 PyMethodDef kModeMethods[] = {
-    {"__torch_dispatch__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(torch_dispatch)), METH_FASTCALL,
-     "Records one operator."},
+    {"__torch_dispatch__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(torch_dispatch)),
+     METH_FASTCALL, "Records one operator."},
     {nullptr, nullptr, 0, nullptr},
 };
 

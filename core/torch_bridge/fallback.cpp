@@ -58,8 +58,8 @@ Py run(const Overload& op, const Call& call, bool& resized) {
 }
 
 Py with_zeros(const Overload& op, const std::vector<FallbackArg>& args, bool& resized) {
-  Call call = build(
-      op, args, [](const ir::TensorType& t) { return Py::steal(wrap(zeros_like_type(t))); }, false);
+  Call call =
+      build(op, args, [](const ir::TensorType& t) { return Py::steal(wrap(zeros_like_type(t))); }, false);
   if (!op.random) return run(op, call, resized);
   // The user's random numbers stay where they were.
   Py state = Py::steal(PyObject_CallMethod(api().torch, "get_rng_state", nullptr));
@@ -84,8 +84,8 @@ Py run_for_types(const Overload& op, const std::vector<FallbackArg>& args, bool&
     if (Py out = with_zeros(op, args, resized)) return out;
     PyErr_Fetch(&type, &value, &trace);  // the user's error, or one that only zeros cause: meta kernels tell
   }
-  const Call call = build(
-      op, args, [](const ir::TensorType& t) { return Py::steal(wrap(meta_like_type(t))); }, true);
+  const Call call =
+      build(op, args, [](const ir::TensorType& t) { return Py::steal(wrap(meta_like_type(t))); }, true);
   Py out = run(op, call, resized);
   if (!out && type) {
     PyErr_Clear();

@@ -120,13 +120,15 @@ struct Lowering::State {
   void copy_requires_grad(int index, PyObject* real);
   int leaf_slot(PyObject* tensor);
   void add_captured(const std::string& name, PyObject* callable, PyObject* args, PyObject* kwargs,
-                    const ir::Origin& origin, PyObject* result, Outcome& outcome, bool state_changed, size_t aten_before);
-  void collapse(const char* op, PyObject* args, PyObject* kwargs, PyObject* result, const Recording::Mark& mark);
+                    const ir::Origin& origin, PyObject* result, Outcome& outcome, bool state_changed,
+                    size_t aten_before);
+  void collapse(const char* op, PyObject* args, PyObject* kwargs, PyObject* result,
+                const Recording::Mark& mark);
   void failed(const std::string& name, Outcome& outcome);
 };
 
-// A real tensor that autograd computed is not a leaf: neither may its stand-in be (writing to it is allowed). Its
-// stand-in becomes the answer to a clone of a leaf, which autograd then adopts.
+// A real tensor that autograd computed is not a leaf: neither may its stand-in be (writing to it is allowed).
+// Its stand-in becomes the answer to a clone of a leaf, which autograd then adopts.
 void Lowering::State::copy_requires_grad(int index, PyObject* real) {
   if (!requires_grad(real)) return;
   Py is_leaf = Py::steal(PyObject_GetAttrString(real, "is_leaf"));
@@ -196,9 +198,9 @@ int Lowering::State::leaf_slot(PyObject* tensor) {
   return slot;
 }
 
-void Lowering::State::add_captured(const std::string& name, PyObject* callable, PyObject* args, PyObject* kwargs,
-                                   const ir::Origin& origin, PyObject* result, Outcome& outcome,
-                                   bool state_changed, size_t aten_before) {
+void Lowering::State::add_captured(const std::string& name, PyObject* callable, PyObject* args,
+                                   PyObject* kwargs, const ir::Origin& origin, PyObject* result,
+                                   Outcome& outcome, bool state_changed, size_t aten_before) {
   ReplayCall call;
   auto slot = [&](PyObject* t) { return leaf_slot(t); };
   call.args = make_template(args, slot);
@@ -207,7 +209,9 @@ void Lowering::State::add_captured(const std::string& name, PyObject* callable, 
   node.id = recording.call_id();
   node.op = name;
   node.origin = origin;
-  auto ref = [&](PyObject* t) -> std::optional<ir::Arg> { return ir::Arg(recording.at(recording.find(t)).captured); };
+  auto ref = [&](PyObject* t) -> std::optional<ir::Arg> {
+    return ir::Arg(recording.at(recording.find(t)).captured);
+  };
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i)
     node.args.push_back(display_arg(PyTuple_GET_ITEM(args, i), ref));
   PyObject *key = nullptr, *value = nullptr;
@@ -246,12 +250,15 @@ void Lowering::State::collapse(const char* name, PyObject* args, PyObject* kwarg
   ir::Node node;
   node.op = name;
   node.id = recording.next_id();
-  auto ref = [&](PyObject* t) -> std::optional<ir::Arg> { return ir::Arg(recording.at(recording.find(t)).aten); };
+  auto ref = [&](PyObject* t) -> std::optional<ir::Arg> {
+    return ir::Arg(recording.at(recording.find(t)).aten);
+  };
   for (size_t i = 0; i < op->params.size(); ++i) {
     const OverloadParam& p = op->params[i];
-    PyObject* value = static_cast<Py_ssize_t>(i) < PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, i) : nullptr;
+    PyObject* value =
+        static_cast<Py_ssize_t>(i) < PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, i) : nullptr;
     if (!value && kwargs) value = PyDict_GetItemWithError(kwargs, p.py_name);
-    std::optional<ir::Arg> arg = value ? to_arg(value, ref) : p.default_arg;
+    std::optional<ir::Arg> arg = value ? to_arg(value, ref) : std::optional(p.default_arg);
     if (!arg) return;  // stays decomposed
     if (!p.keyword_only)
       node.args.push_back(std::move(*arg));
@@ -284,12 +291,13 @@ void Lowering::State::failed(const std::string& name, Outcome& outcome) {
     return;
   }
   PyErr_Clear();
-  outcome.unsupported = Unsupported{"scalar_read", name + " reads a tensor's data",
-                                    "Keep the value as a tensor; its data exists only when the program runs."};
+  outcome.unsupported =
+      Unsupported{"scalar_read", name + " reads a tensor's data",
+                  "Keep the value as a tensor; its data exists only when the program runs."};
 }
 
-Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, PyObject* args, PyObject* kwargs,
-                                 const ir::Origin& origin) {
+Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, PyObject* args,
+                                 PyObject* kwargs, const ir::Origin& origin) {
   State& s = *state_;
   Outcome outcome;
   const Recording::Mark mark = s.recording.mark();

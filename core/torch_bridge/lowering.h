@@ -56,8 +56,8 @@ class Lowering {
 
   // The program so far. results: traced tensors that the segment needs afterwards. Both graphs have these
   // results, in order. Their inputs() are first the real inputs, in order of input() (same ids in both), then
-  // constants: whoever runs the ATen graph appends `constants` to the real inputs. (The captured graph has only
-  // those that constant() made, which come first.)
+  // constants: whoever runs the ATen graph appends `constants` to the real inputs. (The captured graph has
+  // only those that constant() made, which come first.)
   struct Graphs {
     ir::GraphPtr captured, aten;
     std::vector<_object*> constants;              // real tensors, kept alive by `replay`

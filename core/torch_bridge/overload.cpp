@@ -134,7 +134,9 @@ class Reader {
     Py tags = get(out_.object, "tags");
     if (!tags) return false;
     const std::string all = text(tags.get());
-    auto has = [&](const char* tag) { return all.find("Tag." + std::string(tag) + ":") != std::string::npos; };
+    auto has = [&](const char* tag) {
+      return all.find("Tag." + std::string(tag) + ":") != std::string::npos;
+    };
     out_.inplace_view = has("inplace_view");
     out_.data_dependent = has("data_dependent_output");
     out_.dynamic_shape = has("dynamic_output_shape");

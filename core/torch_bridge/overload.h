@@ -32,15 +32,15 @@ struct Overload {
   std::vector<OverloadParam> params;  // keyword-only ones last
   size_t positional = 0;
   std::vector<OverloadReturn> returns;
-  bool view = false;             // a return shares an argument's storage and nothing is written
-  bool writes = false;           // an argument is written
-  bool inplace_view = false;     // changes an argument's sizes or storage
-  bool data_dependent = false;   // returns a number that depends on data
-  bool dynamic_shape = false;    // the output's shape depends on data
-  bool random = false;           // draws from a generator
-  bool aten = false;             // PyTorch's own
-  bool lift_fresh = false;       // makes a constant part of the program
-  int hidden_write_flag = -1;    // parameter that switches the schema's unannotated writes on, or -1
+  bool view = false;            // a return shares an argument's storage and nothing is written
+  bool writes = false;          // an argument is written
+  bool inplace_view = false;    // changes an argument's sizes or storage
+  bool data_dependent = false;  // returns a number that depends on data
+  bool dynamic_shape = false;   // the output's shape depends on data
+  bool random = false;          // draws from a generator
+  bool aten = false;            // PyTorch's own
+  bool lift_fresh = false;      // makes a constant part of the program
+  int hidden_write_flag = -1;   // parameter that switches the schema's unannotated writes on, or -1
   std::vector<int> hidden_writes;
   bool has_tensor_return() const;
 };

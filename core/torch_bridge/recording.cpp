@@ -153,7 +153,8 @@ int Recording::add_on_storage(PyObject* real, const ir::TensorType& type) {
     Result<OpCall> view = find_op("aten.view.dtype");
     if (view && dtype)
       base = Py::steal(PyObject_CallFunctionObjArgs(view.value().overload, base.get(), dtype.get(), nullptr));
-    if (!base) stop("unsupported_value", "two inputs of different types share memory: " + take_python_error());
+    if (!base)
+      stop("unsupported_value", "two inputs of different types share memory: " + take_python_error());
   }
   Py tensor = wrapped(as_strided(handle_of(base.get()), type));
   return add(std::move(tensor), type);
@@ -235,14 +236,14 @@ void Recording::add_aten(ir::Node node) {
 }
 
 Recording::Mark Recording::mark() const {
-  return {tensors_.size(), storages_.size(), captured_.size(),          aten_.size(),
-          undo_.size(),    written_.size(),  inner_constants_.size(),   ids_->next,
-          effects};
+  return {tensors_.size(), storages_.size(),        captured_.size(), aten_.size(), undo_.size(),
+          written_.size(), inner_constants_.size(), ids_->next,       effects};
 }
 
 void Recording::undo(const Mark& mark) {
   while (undo_.size() > mark.undo) {
-    if (static_cast<size_t>(undo_.back().tensor) < mark.tensors) at(undo_.back().tensor).aten = undo_.back().aten;
+    if (static_cast<size_t>(undo_.back().tensor) < mark.tensors)
+      at(undo_.back().tensor).aten = undo_.back().aten;
     undo_.pop_back();
   }
   while (written_.size() > mark.written) {
@@ -297,19 +298,24 @@ Lowering::Graphs Recording::finish(const std::vector<PyObject*>& results) {
     auto it = copies.find(r.node);
     return ir::Arg(it == copies.end() ? r : it->second);
   };
+  std::erase_if(aten_, [&](const ir::Node& n) { return copies.contains(n.id); });
+  std::unordered_set<ir::NodeId> used;
+  for (ir::Node& n : aten_) {
+    for (ir::Arg& a : n.args) a = ir::map_refs(a, renamed);
+    for (auto& [key, a] : n.kwargs) a = ir::map_refs(a, renamed);
+    ir::each_ref(n, [&](ir::Ref ref) { used.insert(ref.node); });
+  }
   ir::Builder captured("captured", ids_), aten("aten", ids_);
   for (const ir::Node& n : inputs_) captured.add(n), aten.add(n);
   for (const ir::Node& n : constants_) captured.add(n), aten.add(n);
-  for (const ir::Node& n : inner_constants_) aten.add(n);
-  for (ir::Node& n : captured_) captured.add(n);
-  for (ir::Node& n : aten_) {
-    if (copies.contains(n.id)) continue;
-    if (!copies.empty()) {
-      for (ir::Arg& a : n.args) a = ir::map_refs(a, renamed);
-      for (auto& [key, a] : n.kwargs) a = ir::map_refs(a, renamed);
-    }
-    aten.add(n);
+  program_->constants = constant_tensors_;
+  for (size_t i = 0; i < inner_constants_.size(); ++i) {
+    if (!used.contains(inner_constants_[i].id)) continue;  // its value was read at capture
+    aten.add(inner_constants_[i]);
+    program_->constants.push_back(inner_constant_tensors_[i]);
   }
+  for (const ir::Node& n : captured_) captured.add(n);
+  for (const ir::Node& n : aten_) aten.add(n);
   std::vector<ir::Arg> captured_results, aten_results;
   for (PyObject* r : results) {
     const TracedTensor& t = at(find(r));
@@ -318,8 +324,6 @@ Lowering::Graphs Recording::finish(const std::vector<PyObject*>& results) {
     aten_results.push_back(renamed(t.aten));
     program_->result_slots.push_back(t.slot);
   }
-  program_->constants = constant_tensors_;
-  for (const Py& c : inner_constant_tensors_) program_->constants.push_back(c);
   Lowering::Graphs graphs;
   for (const Py& c : program_->constants) graphs.constants.push_back(c.get());
   graphs.captured = captured.finish(std::move(captured_results));

@@ -29,10 +29,10 @@ struct TracedTensor {
 
 struct TracedStorage {
   const void* id = nullptr;
-  Py first;                 // keeps the storage alive
+  Py first;                  // keeps the storage alive
   std::vector<int> tensors;  // oldest first
   bool input = false, written = false;
-  Py constant;  // the real tensor, when this is a constant's storage
+  Py constant;                    // the real tensor, when this is a constant's storage
   ir::NodeId constant_copy = -1;  // the node that copies it, for constants made inside a call
 };
 
@@ -41,7 +41,7 @@ class Recording {
   Recording() : ids_(std::make_shared<ir::NodeIds>()), program_(std::make_shared<ReplayProgram>()) {}
 
   // Tensors.
-  int find(PyObject* tensor);               // by object, else by storage and geometry; -1: not of this recording
+  int find(PyObject* tensor);  // by object, else by storage and geometry; -1: not of this recording
   int find_exact(PyObject* tensor) const;   // by object only
   int add(Py tensor, ir::TensorType type);  // a tensor that is new; its storage may be known
   TracedTensor& at(int index) { return tensors_[static_cast<size_t>(index)]; }
@@ -55,8 +55,9 @@ class Recording {
   // Inputs and constants.
   int known_input(PyObject* real) const;  // -1: not yet an input
   int input(PyObject* real, ir::NodeKind kind, const std::string& source);
-  int constant(PyObject* real);              // a real tensor that keeps its value
-  int constant_made_inside(PyObject* real);  // of a call: what the program sees is a copy, for it may write to it
+  int constant(PyObject* real);  // a real tensor that keeps its value
+  int constant_made_inside(
+      PyObject* real);  // of a call: what the program sees is a copy, for it may write to it
   // The real tensor behind a traced one whose value is known; a null object if it is not.
   Py known_value(int index);
 

@@ -158,7 +158,8 @@ Replayer::Replayer(Lowering::Graphs graphs) : state_(std::make_unique<State>()) 
   for (int slot : p.result_slots) last[static_cast<size_t>(slot)] = -1;
   state_->dead_after.resize(p.calls.size());
   for (size_t slot = 0; slot < last.size(); ++slot)
-    if (last[slot] >= 0) state_->dead_after[static_cast<size_t>(last[slot])].push_back(static_cast<int>(slot));
+    if (last[slot] >= 0)
+      state_->dead_after[static_cast<size_t>(last[slot])].push_back(static_cast<int>(slot));
 }
 
 Replayer::~Replayer() = default;

@@ -1,0 +1,225 @@
+// Recording of torch calls as a type of vitrine._engine, for tests: Lowering(), input(), constant(), call(),
+// finish(); and the Recorded that comes out: texts, nodes and replay.
+#include <Python.h>
+
+#include <memory>
+#include <string>
+
+#include "core/ir/print.h"
+#include "core/python/parts.h"
+#include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/lowering.h"
+#include "core/torch_bridge/python_ref.h"
+
+namespace vitrine::python {
+namespace {
+
+namespace tb = torch_bridge;
+using tb::Py;
+
+struct LoweringObject {
+  PyObject_HEAD tb::Lowering* lowering;
+};
+struct RecordedObject {
+  PyObject_HEAD tb::Lowering::Graphs* graphs;
+  tb::Replayer* replayer;
+};
+
+PyObject* fail(const std::string& what) {
+  return PyErr_Format(PyExc_RuntimeError, "%s", what.c_str());
+}
+
+// A reference becomes ("ref", node, output); words and dtypes (kind, text).
+PyObject* python_arg(const ir::Arg& arg) {
+  if (arg.is<bool>()) return PyBool_FromLong(arg.as<bool>());
+  if (arg.is<int64_t>()) return PyLong_FromLongLong(arg.as<int64_t>());
+  if (arg.is<double>()) return PyFloat_FromDouble(arg.as<double>());
+  if (arg.is<std::string>()) return PyUnicode_FromString(arg.as<std::string>().c_str());
+  if (arg.is<ir::Word>()) return Py_BuildValue("(ss)", "word", arg.as<ir::Word>().text.c_str());
+  if (arg.is<ir::DType>())
+    return Py_BuildValue("(ss)", "dtype", ir::dtype_torch_name(arg.as<ir::DType>()).data());
+  if (arg.is<ir::Ref>())
+    return Py_BuildValue("(sii)", "ref", arg.as<ir::Ref>().node, arg.as<ir::Ref>().output);
+  if (!arg.is<std::vector<ir::Arg>>()) Py_RETURN_NONE;
+  PyObject* list = PyList_New(0);
+  for (const ir::Arg& a : arg.as<std::vector<ir::Arg>>()) PyList_Append(list, Py::steal(python_arg(a)).get());
+  return list;
+}
+
+PyObject* python_dims(const ir::Dims& dims) {
+  PyObject* out = PyTuple_New(static_cast<Py_ssize_t>(dims.size()));
+  for (size_t i = 0; i < dims.size(); ++i)
+    PyTuple_SET_ITEM(out, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(dims[i]));
+  return out;
+}
+
+PyObject* python_node(const ir::Node& node) {
+  constexpr const char* kKinds[] = {"placeholder", "parameter", "buffer", "constant", "op"};
+  PyObject* kwargs = PyDict_New();
+  for (const auto& [key, value] : node.kwargs)
+    PyDict_SetItemString(kwargs, key.c_str(), Py::steal(python_arg(value)).get());
+  PyObject* types = PyList_New(0);
+  for (const ir::TensorType& t : node.outputs) {
+    Py row = Py::steal(Py_BuildValue("(sNNL)", ir::dtype_torch_name(t.dtype).data(), python_dims(t.sizes),
+                                     python_dims(t.strides), static_cast<long long>(t.offset)));
+    PyList_Append(types, row.get());
+  }
+  PyObject* from = PyList_New(0);
+  for (ir::NodeId id : node.origin.from) PyList_Append(from, Py::steal(PyLong_FromLong(id)).get());
+  return Py_BuildValue("{s:i,s:s,s:s,s:s,s:N,s:N,s:N,s:N}", "id", node.id, "kind",
+                       kKinds[static_cast<size_t>(node.kind)], "name", node.name.c_str(), "op",
+                       node.op.c_str(), "args", python_arg(ir::Arg(node.args)), "kwargs", kwargs, "types",
+                       types, "from", from);
+}
+
+PyObject* python_graph(const ir::Graph& graph) {
+  PyObject* nodes = PyList_New(0);
+  for (const ir::Node& n : graph.nodes()) PyList_Append(nodes, Py::steal(python_node(n)).get());
+  return Py_BuildValue("{s:N,s:N,s:s}", "nodes", nodes, "results", python_arg(ir::Arg(graph.results())),
+                       "text", ir::print(graph).c_str());
+}
+
+PyObject* lowering_new(PyTypeObject* type, PyObject*, PyObject*) {
+  if (!tb::facts().ready) return fail("bridge_init() has not succeeded");
+  auto* self = reinterpret_cast<LoweringObject*>(type->tp_alloc(type, 0));
+  if (self) self->lowering = new tb::Lowering();
+  return reinterpret_cast<PyObject*>(self);
+}
+void lowering_free(PyObject* self) {
+  delete reinterpret_cast<LoweringObject*>(self)->lowering;
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+tb::Lowering& lowering(PyObject* self) {
+  return *reinterpret_cast<LoweringObject*>(self)->lowering;
+}
+
+// input(tensor, kind="placeholder", source="") -> stand-in
+PyObject* lowering_input(PyObject* self, PyObject* args) {
+  PyObject* tensor = nullptr;
+  const char *kind = "placeholder", *source = "";
+  if (!PyArg_ParseTuple(args, "O|ss", &tensor, &kind, &source)) return nullptr;
+  const std::string_view name = kind;
+  ir::NodeKind node = name == "parameter" ? ir::NodeKind::parameter
+                      : name == "buffer"  ? ir::NodeKind::buffer
+                                          : ir::NodeKind::placeholder;
+  Result<PyObject*> out = lowering(self).input(tensor, node, source);
+  return out ? out.value() : fail(out.error().what);
+}
+
+PyObject* lowering_constant(PyObject* self, PyObject* tensor) {
+  Result<PyObject*> out = lowering(self).constant(tensor);
+  return out ? out.value() : fail(out.error().what);
+}
+
+// call(name, callable, args, kwargs=None, line=0) -> (value, captured nodes) or (kind, reason, hint)
+PyObject* lowering_call(PyObject* self, PyObject* args) {
+  PyObject *callable = nullptr, *positional = nullptr, *kwargs = nullptr;
+  const char* name = nullptr;
+  int line = 0;
+  if (!PyArg_ParseTuple(args, "sOO!|Oi", &name, &callable, &PyTuple_Type, &positional, &kwargs, &line))
+    return nullptr;
+  ir::Origin origin;
+  origin.line = line;
+  tb::Lowering::Outcome out =
+      lowering(self).call(name, callable, positional, kwargs == Py_None ? nullptr : kwargs, origin);
+  if (out.raised) return nullptr;
+  if (out.unsupported)
+    return Py_BuildValue("(sss)", out.unsupported->kind.c_str(), out.unsupported->reason.c_str(),
+                         out.unsupported->hint.c_str());
+  return Py_BuildValue("(Ni)", out.value, out.captured_nodes);
+}
+
+PyObject* lowering_is_traced(PyObject* self, PyObject* o) {
+  return PyBool_FromLong(lowering(self).is_traced(o));
+}
+
+PyObject* lowering_effects(PyObject* self, PyObject*) {
+  const tb::Lowering::Effects e = lowering(self).effects();
+  return Py_BuildValue("{s:O,s:O,s:O}", "writes_inputs", e.writes_inputs ? Py_True : Py_False, "random",
+                       e.random ? Py_True : Py_False, "needs_grad", e.needs_grad ? Py_True : Py_False);
+}
+
+PyObject* lowering_finish(PyObject* self, PyObject* results);
+
+PyMethodDef kLoweringMethods[] = {
+    {"input", lowering_input, METH_VARARGS, "A stand-in for a real tensor."},
+    {"constant", lowering_constant, METH_O, "A stand-in for a tensor whose value is known."},
+    {"call", lowering_call, METH_VARARGS, "Records one call."},
+    {"is_traced", lowering_is_traced, METH_O, "Whether an object is a tensor of this recording."},
+    {"effects", lowering_effects, METH_NOARGS, "What the recorded program does besides computing."},
+    {"finish", lowering_finish, METH_O, "The program so far: a Recorded."},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyType_Slot kLoweringSlots[] = {{Py_tp_new, reinterpret_cast<void*>(lowering_new)},
+                                {Py_tp_dealloc, reinterpret_cast<void*>(lowering_free)},
+                                {Py_tp_methods, kLoweringMethods},
+                                {0, nullptr}};
+PyType_Spec kLoweringSpec = {"vitrine._engine.Lowering", sizeof(LoweringObject), 0, Py_TPFLAGS_DEFAULT,
+                             kLoweringSlots};
+
+void recorded_free(PyObject* self) {
+  auto* recorded = reinterpret_cast<RecordedObject*>(self);
+  delete recorded->replayer;
+  delete recorded->graphs;
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+PyObject* recorded_captured(PyObject* self, PyObject*) {
+  return python_graph(*reinterpret_cast<RecordedObject*>(self)->graphs->captured);
+}
+PyObject* recorded_aten(PyObject* self, PyObject*) {
+  return python_graph(*reinterpret_cast<RecordedObject*>(self)->graphs->aten);
+}
+PyObject* recorded_constants(PyObject* self, PyObject*) {
+  PyObject* out = PyList_New(0);
+  for (PyObject* c : reinterpret_cast<RecordedObject*>(self)->graphs->constants) PyList_Append(out, c);
+  return out;
+}
+// replay(inputs) -> results
+PyObject* recorded_replay(PyObject* self, PyObject* list) {
+  std::vector<PyObject*> inputs, outputs;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) inputs.push_back(PyList_GET_ITEM(list, i));
+  for (PyObject* c : reinterpret_cast<RecordedObject*>(self)->graphs->constants) inputs.push_back(c);
+  if (!reinterpret_cast<RecordedObject*>(self)->replayer->run(inputs, outputs)) return nullptr;
+  PyObject* out = PyList_New(0);
+  for (PyObject* o : outputs) PyList_Append(out, Py::steal(o).get());
+  return out;
+}
+PyMethodDef kRecordedMethods[] = {
+    {"captured", recorded_captured, METH_NOARGS, "The torch-level graph."},
+    {"aten", recorded_aten, METH_NOARGS, "The ATen graph."},
+    {"constants", recorded_constants, METH_NOARGS, "Tensors that follow the real inputs."},
+    {"replay", recorded_replay, METH_O, "Runs the torch-level graph on real tensors."},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyType_Slot kRecordedSlots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(recorded_free)}, {Py_tp_methods, kRecordedMethods}, {0, nullptr}};
+PyType_Spec kRecordedSpec = {"vitrine._engine.Recorded", sizeof(RecordedObject), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, kRecordedSlots};
+
+PyTypeObject* recorded_type() {
+  static auto* const type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&kRecordedSpec));
+  return type;
+}
+
+PyObject* lowering_finish(PyObject* self, PyObject* results) {
+  std::vector<PyObject*> list;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(results); ++i) list.push_back(PyList_GET_ITEM(results, i));
+  auto* out = reinterpret_cast<RecordedObject*>(recorded_type()->tp_alloc(recorded_type(), 0));
+  if (!out) return nullptr;
+  out->graphs = new tb::Lowering::Graphs(lowering(self).finish(list));
+  out->replayer = new tb::Replayer(*out->graphs);
+  return reinterpret_cast<PyObject*>(out);
+}
+
+}  // namespace
+
+void add_lowering(PyObject* module) {
+  PyObject* type = PyType_FromSpec(&kLoweringSpec);
+  if (type && PyModule_AddObject(module, "Lowering", type) != 0) Py_DECREF(type);
+}
+
+}  // namespace vitrine::python
