@@ -1,6 +1,8 @@
 #include "core/base/sha256.h"
 
+#include <algorithm>
 #include <bit>
+#include <cstring>
 
 namespace vitrine {
 
@@ -38,8 +40,18 @@ void Sha256::block(const uint8_t* p) {
 }
 
 Sha256& Sha256::add(std::string_view bytes) {
-  for (char c : bytes) {
-    part_[bytes_++ % 64] = static_cast<uint8_t>(c);
+  auto* p = reinterpret_cast<const uint8_t*>(bytes.data());
+  size_t left = bytes.size();
+  while (left > 0) {
+    size_t at = bytes_ % 64;
+    if (at == 0 && left >= 64) {
+      block(p);
+      bytes_ += 64, p += 64, left -= 64;
+      continue;
+    }
+    size_t n = std::min(left, 64 - at);
+    std::memcpy(part_.data() + at, p, n);
+    bytes_ += n, p += n, left -= n;
     if (bytes_ % 64 == 0) block(part_.data());
   }
   return *this;

@@ -12,19 +12,11 @@
 #include "core/codegen/program.h"
 #include "core/runtime/call_state.h"
 #include "core/runtime/compile.h"
+#include "core/runtime/kernels/object_cache.h"
 #include "core/torch_bridge/library.h"
 #include "core/torch_bridge/op_call.h"
 
 namespace vitrine::runtime {
-
-// extern "C" void vitrine_kernel(void* const* args, int64_t begin, int64_t end)
-using KernelFunction = void (*)(void* const* args, int64_t begin, int64_t end);
-
-// A kernel's machine code, and what keeps it mapped.
-struct LoadedKernel {
-  KernelFunction function = nullptr;
-  std::shared_ptr<void> library;
-};
 
 class ProgramPlan : public Plan {
  public:

@@ -1,5 +1,6 @@
 #include "core/kernel_compiler/protocol/protocol.h"
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -38,7 +39,9 @@ Result<T> parse(std::string_view text) {
 
 bool write_all(int fd, const char* p, size_t n) {
   while (n > 0) {
-    ssize_t done = ::write(fd, p, n);
+    // A dead reader is an answer, not a signal: the engine's process must not die of it.
+    ssize_t done = ::send(fd, p, n, MSG_NOSIGNAL);
+    if (done < 0 && errno == ENOTSOCK) done = ::write(fd, p, n);
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) return false;
     p += done;
@@ -59,6 +62,10 @@ bool read_all(int fd, char* p, size_t n) {
 }
 
 }  // namespace
+
+std::string_view llvm_version_built_for() {
+  return VITRINE_LLVM_VERSION;
+}
 
 std::string encode(const Request& request) {
   return dump(request);

@@ -16,6 +16,8 @@ namespace vitrine::kernel_compiler {
 // Changes when frames, flags or what a kernel may assume change: part of the object cache's key.
 constexpr int kProtocolVersion = 1;
 
+std::string_view llvm_version_built_for();  // "19.1.7"
+
 // Clang's own (cc1) arguments for every kernel; triple and CPU are added. Kernels include no header.
 inline constexpr std::array<std::string_view, 16> kClangArguments = {"-emit-llvm-only",
                                                                      "-O3",

@@ -1,0 +1,53 @@
+#include "core/runtime/kernels/host_cpu.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include <cstdio>
+
+namespace vitrine::runtime {
+
+namespace {
+#if defined(__x86_64__)
+// Which register states the system saves: without it AVX-512 must not be used, whatever the processor says.
+unsigned long long enabled_states() {
+  unsigned low = 0, high = 0;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (static_cast<unsigned long long>(high) << 32) | low;
+}
+
+std::string identity() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  char text[64];
+  std::string out = "x86-64";
+  if (!__get_cpuid(1, &a, &b, &c, &d)) return out;
+  bool has_xgetbv = (c >> 27 & 1) != 0;
+  // b holds the core's own number: left out.
+  std::snprintf(text, sizeof text, " %08x %08x %08x", a, c, d);
+  out += text;
+  for (unsigned sub : {0u, 1u}) {
+    if (!__get_cpuid_count(7, sub, &a, &b, &c, &d)) continue;
+    std::snprintf(text, sizeof text, " %08x %08x %08x %08x", sub == 0 ? 0 : a, b, c, d);
+    out += text;
+  }
+  if (__get_cpuid(0x80000001, &a, &b, &c, &d)) {
+    std::snprintf(text, sizeof text, " %08x %08x", c, d);
+    out += text;
+  }
+  std::snprintf(text, sizeof text, " %llx", has_xgetbv ? enabled_states() & 0xff : 0);
+  return out + text;
+}
+#else
+std::string identity() {
+  return "unknown";
+}
+#endif
+}  // namespace
+
+std::string host_cpu_identity() {
+  static const std::string text = identity();
+  return text;
+}
+
+}  // namespace vitrine::runtime
