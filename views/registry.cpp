@@ -1,5 +1,6 @@
 #include "views/registry.h"
 
+#include "views/graph/graph_view.h"
 #include "views/skeleton/skeleton_view.h"
 
 namespace vitrine::views {
@@ -16,6 +17,8 @@ kit::View* make(kit::Jobs* jobs, QWidget* parent) {
 
 // id, title, icon, first place, stages it shows in a pane, factory
 constexpr ViewInfo kViews[] = {
+    {"graph", "Graph", "graph", Place::Pane,
+     "captured aten joint forward backward decomposed optimised loops fused", make<GraphView>},
     {"skeleton", "Skeleton", "info", Place::Pane, "", make<SkeletonView>},
 };
 

@@ -16,9 +16,10 @@ constexpr int kSweeps = 4;
 // A child of one container: a node (index >= 0) or a group (index of the group, node == -1).
 struct Item {
   int node = -1, group = -1, first = 0;    // first: least node index inside, the tie-breaker
-  double left = 0, right = 0, height = 0;  // extents from its middle
+  double left = 0, right = 0, height = 0;  // extents from its anchor, with room for pills
+  double box_left = 0, width = 0;          // the box itself, from its anchor
   int rank = 0;
-  double x = 0;  // middle
+  double x = 0;  // of its anchor: a node's middle, a group's first node's middle, so that edges run straight
   std::vector<int> above, below;
 };
 
@@ -80,9 +81,8 @@ class Container {
       for (int i : row) tallest = std::max(tallest, at(i).height);
       for (int i : row) {
         const Item& item = at(i);
-        double w = 2 * item.right;
-        out[static_cast<size_t>(i)] = {item.x - item.right - left, y + (tallest - item.height) / 2, w,
-                                       item.height};
+        out[static_cast<size_t>(i)] = {item.x - item.box_left - left, y + (tallest - item.height) / 2,
+                                       item.width, item.height};
         *width = std::max(*width, item.x + item.right - left);
       }
       y += tallest + metrics_.row_gap;
@@ -180,7 +180,8 @@ class Placer {
     std::vector<Item> items;
     for (int n : nodes_of_[slot(group)]) {
       const LayoutNode& node = graph_.nodes[static_cast<size_t>(n)];
-      items.push_back({n, -1, n, node.width / 2 + node.left_extra, node.width / 2, node.height});
+      items.push_back({n, -1, n, node.width / 2 + node.left_extra, node.width / 2, node.height,
+                       node.width / 2, node.width});
     }
     for (int g : children_[slot(group)]) {
       const LayoutGroup& inner = graph_.groups[static_cast<size_t>(g)];
@@ -189,7 +190,8 @@ class Placer {
       Box& box = out_.groups[static_cast<size_t>(g)];
       box.w = w + 2 * inner.pad;
       box.h = h + inner.pad_top + inner.pad;
-      items.push_back({-1, g, first_node(g), box.w / 2, box.w / 2, box.h});
+      double anchor = inner.pad + anchor_of(g);
+      items.push_back({-1, g, first_node(g), anchor, box.w - anchor, box.h, anchor, box.w});
     }
     if (cancelled_ && cancelled_()) return false;
     std::stable_sort(items.begin(), items.end(),
@@ -230,6 +232,13 @@ class Placer {
                                                : nodes_of_[slot(group)].front();
     for (int g : children_[slot(group)]) first = std::min(first, first_node(g));
     return first;
+  }
+
+  // Middle of a group's first node, from the inner corner of the group.
+  double anchor_of(int group) const {
+    int first = first_node(group);
+    return first < static_cast<int>(graph_.nodes.size()) ? out_.nodes[static_cast<size_t>(first)].middle()
+                                                         : 0;
   }
 
   // Puts a laid-out group's corner at (x, y) of its parent, with everything inside.

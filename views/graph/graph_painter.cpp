@@ -1,0 +1,358 @@
+#include "views/graph/graph_painter.h"
+
+#include <QPainterPath>
+#include <algorithm>
+#include <cmath>
+
+#include "views/kit/icons.h"
+#include "views/kit/paint.h"
+
+namespace vitrine::views {
+
+using kit::Family;
+using kit::Mark;
+using kit::theme;
+
+namespace {
+
+constexpr double kNear = 0.75, kFar = 0.5, kNoAntialiasing = 0.35;
+constexpr double kCorner = 8;  // of lanes
+constexpr double kPillRow = 20, kPillHeight = 18, kPillGap = 16;
+constexpr double kDisc = 7;  // radius of a decision's disc
+
+// Line width by traffic: 1 px under 1 MB, 1.5 under 8 MB, 3 under 64 MB, 4 above.
+double edge_width(int64_t bytes) {
+  return bytes < 1'000'000 ? 1 : bytes < 8'000'000 ? 1.5 : bytes < 64'000'000 ? 3 : 4;
+}
+
+QPainterPath rounded(const std::vector<kit::Point>& points, double radius) {
+  QPainterPath path;
+  if (points.empty()) return path;
+  auto at = [&](size_t i) { return QPointF(points[i].x, points[i].y); };
+  path.moveTo(at(0));
+  for (size_t i = 1; i + 1 < points.size(); ++i) {
+    QPointF before = at(i - 1) - at(i), after = at(i + 1) - at(i);
+    double a = std::hypot(before.x(), before.y()), b = std::hypot(after.x(), after.y());
+    double r = std::min({radius, a / 2, b / 2});
+    if (a < 0.1 || b < 0.1) continue;
+    path.lineTo(at(i) + before * (r / a));
+    path.quadTo(at(i), at(i) + after * (r / b));
+  }
+  path.lineTo(at(points.size() - 1));
+  return path;
+}
+
+class Painter {
+ public:
+  Painter(QPainter& painter, const QRectF& view, const GraphPicture& picture, const Camera& camera,
+          const PaintState& state)
+      : p_(painter),
+        picture_(picture),
+        camera_(camera),
+        state_(state),
+        detail_(detail_at(camera.zoom)),
+        t_(theme()) {
+    visible_ = QRectF(camera.to_scene(view.topLeft()), camera.to_scene(view.bottomRight()))
+                   .adjusted(-40, -40, 40, 40);
+  }
+
+  void paint() {
+    p_.save();
+    p_.setRenderHint(QPainter::Antialiasing, camera_.zoom >= kNoAntialiasing);
+    p_.scale(camera_.zoom, camera_.zoom);
+    p_.translate(-camera_.origin);
+    for (size_t g = 0; g < picture_.scene.groups.size(); ++g) group(g);
+    for (size_t e = 0; e < picture_.scene.edges.size(); ++e) edge(e, false);
+    for (size_t e = 0; e < picture_.scene.edges.size(); ++e) edge(e, true);
+    for (size_t i = 0; i < picture_.scene.items.size(); ++i) item(i);
+    for (size_t e = 0; e < picture_.scene.edges.size(); ++e) decision(e);
+    p_.restore();
+  }
+
+ private:
+  bool dimmed(Id id) const {
+    return state_.selection->onlyRelatives && !state_.selection->isRelative(id) &&
+           !state_.selection->isSelected(id);
+  }
+
+  Mark mark(const std::vector<Id>& ids) const {
+    Mark best = Mark::None;
+    for (Id id : ids) {
+      Mark m = state_.selection->mark(id);
+      if (m == Mark::Ring) return ids.size() == 1 ? m : Mark::Outline;
+      if (m == Mark::Outline) best = m;
+    }
+    return best;
+  }
+  bool hovered(const std::vector<Id>& ids) const {
+    return std::any_of(ids.begin(), ids.end(),
+                       [&](Id id) { return state_.selection->isHovered(id) || matched(id); });
+  }
+  bool matched(Id id) const {
+    return std::find(state_.matches.begin(), state_.matches.end(), id) != state_.matches.end();
+  }
+
+  void group(size_t index) {
+    const SceneGroup& g = picture_.scene.groups[index];
+    QRectF box = to_rect(picture_.layout.groups[index]);
+    if (!box.intersects(visible_)) return;
+    bool kernel = g.kind == SceneGroup::Kind::Kernel;
+    p_.setPen(Qt::NoPen);
+    if (kernel) {
+      p_.setBrush(t_.hull);
+      p_.drawRoundedRect(box, 7, 7);
+    }
+    p_.setBrush(Qt::NoBrush);
+    p_.setPen(QPen(kernel ? t_.hullLine : t_.nodeLine, 1));
+    p_.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 7, 7);
+    if (g.id) kit::drawMark(p_, box, state_.selection->mark(g.id), state_.selection->isHovered(g.id), 7);
+    if (detail_ == Detail::Far && !kernel) return title_far(box, g.title);
+    QRect line = QRectF(box.left() + 10, box.top() + 2, box.width() - 20, kernel ? 24 : 20).toRect();
+    int right =
+        g.right.isEmpty() ? 0 : kit::drawText(p_, line, g.right, t_.mono(11), t_.text2, Qt::AlignRight);
+    line.setRight(line.right() - right - 8);
+    if (!kernel) {
+      kit::drawIcon(p_, "chevron-down", QRect(line.left() - 4, line.top() + 4, 12, 12), t_.text3);
+      line.setLeft(line.left() + 12);
+    }
+    kit::drawText(p_, line, g.title, t_.mono(kernel ? 12 : 11, kernel ? 500 : 400),
+                  kernel ? t_.text1 : t_.text3, Qt::AlignLeft, kit::Elide::Middle);
+  }
+
+  void title_far(const QRectF& box, const QString& title) {
+    p_.save();
+    p_.translate(box.topLeft());
+    p_.scale(1 / camera_.zoom, 1 / camera_.zoom);
+    kit::drawText(p_, QRect(6, 2, static_cast<int>(box.width() * camera_.zoom) - 12, 16), title, t_.mono(11),
+                  t_.text3, Qt::AlignLeft, kit::Elide::Middle);
+    p_.restore();
+  }
+
+  void edge(size_t index, bool top) {
+    const SceneEdge& e = picture_.scene.edges[index];
+    const kit::Route& route = picture_.layout.edges[index];
+    if (route.points.empty()) return;
+    bool own =
+        state_.selection->active && (e.src == state_.selection->active || e.dst == state_.selection->active);
+    if (own != top) return;
+    QRectF bounds(QPointF(route.points.front().x, route.points.front().y),
+                  QPointF(route.points.back().x, route.points.back().y));
+    bounds = bounds.normalized().adjusted(-2, -2, 2, 2);
+    for (const kit::Point& q : route.points) bounds = bounds.united(QRectF(q.x - 1, q.y - 1, 2, 2));
+    if (!bounds.intersects(visible_)) return;
+    QPen pen(own ? t_.accent : t_.edge, edge_width(e.bytes));
+    if (e.inside_kernel) {
+      pen.setDashPattern({2 / pen.widthF(), 3 / pen.widthF()});
+    }
+    p_.setPen(pen);
+    p_.setBrush(Qt::NoBrush);
+    p_.setOpacity(dimmed(e.src) && dimmed(e.dst) ? 0.25 : 1);
+    if (route.cut) {
+      pen.setDashPattern({1, 3});
+      p_.setPen(pen);
+      p_.drawLine(QPointF(route.points[0].x, route.points[0].y),
+                  QPointF(route.points[1].x, route.points[1].y));
+      p_.drawLine(QPointF(route.points[2].x, route.points[2].y),
+                  QPointF(route.points[3].x, route.points[3].y));
+    } else {
+      p_.drawPath(rounded(route.points, kCorner));
+    }
+    if (detail_ != Detail::Far) arrow(route, pen.color());
+    p_.setOpacity(1);
+  }
+
+  void arrow(const kit::Route& route, const QColor& colour) {
+    const kit::Point &end = route.points.back(), &before = route.points[route.points.size() - 2];
+    QPointF tip(end.x, end.y), d(end.x - before.x, end.y - before.y);
+    double length = std::hypot(d.x(), d.y());
+    if (length < 0.1) return;
+    d /= length;
+    QPointF side(-d.y() * 3.5, d.x() * 3.5);
+    p_.setPen(Qt::NoPen);
+    p_.setBrush(colour);
+    p_.drawPolygon(QPolygonF({tip, tip - d * 8 + side, tip - d * 8 - side}));
+  }
+
+  void item(size_t index) {
+    const SceneItem& it = picture_.scene.items[index];
+    QRectF box = to_rect(picture_.layout.nodes[index]);
+    if (!box.adjusted(-220, 0, 0, 0).intersects(visible_)) return;
+    p_.setOpacity(dimmed(it.id) && it.kind != SceneItem::Kind::Module ? 0.35 : 1);
+    Mark m = mark(it.members);
+    bool hover = hovered(it.members);
+    if (it.kind == SceneItem::Kind::Input || it.kind == SceneItem::Kind::Output) {
+      terminal(it, box, m);
+    } else if (detail_ == Detail::Far) {
+      p_.fillRect(box, it.kind == SceneItem::Kind::Module ? t_.bg3 : t_.family(it.family));
+      if (it.kind == SceneItem::Kind::Module) title_far(box, it.name);
+    } else {
+      node(it, box, m);
+    }
+    kit::drawMark(p_, box, m, hover, it.kind == SceneItem::Kind::Input ? box.height() / 2 : t_.radius());
+    if (detail_ != Detail::Far) {
+      pills(index);
+      badge(it, box);
+    }
+    p_.setOpacity(1);
+  }
+
+  void terminal(const SceneItem& it, const QRectF& box, Mark m) {
+    p_.setPen(QPen(t_.nodeLine, 1));
+    p_.setBrush(m == Mark::None ? t_.node : t_.sel);
+    p_.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), box.height() / 2, box.height() / 2);
+    if (detail_ != Detail::Far)
+      kit::drawText(p_, box.adjusted(10, 0, -10, 0).toRect(), it.name, t_.mono(12), t_.text1,
+                    Qt::AlignHCenter, kit::Elide::Middle);
+  }
+
+  void node(const SceneItem& it, const QRectF& box, Mark m) {
+    bool module = it.kind == SceneItem::Kind::Module;
+    if (module) {  // a second edge below: there is more inside
+      p_.setPen(QPen(t_.nodeLine, 1));
+      p_.setBrush(Qt::NoBrush);
+      p_.drawRoundedRect(box.adjusted(3.5, 3.5, -3.5, 2.5), t_.radius(), t_.radius());
+    }
+    QPen outline(t_.nodeLine, 1);
+    if (it.family == Family::View) outline.setDashPattern({3, 2});
+    p_.setPen(outline);
+    p_.setBrush(m != Mark::None ? t_.sel : module ? t_.bg3 : t_.node);
+    p_.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), t_.radius(), t_.radius());
+    bool one_line = detail_ == Detail::Middle;
+    QRect text = box.adjusted(34, one_line ? 0 : 2, -8, 0).toRect();
+    if (module) {
+      kit::drawIcon(p_, "chevron-right", QRect(text.left() - 24, text.top() + text.height() / 2 - 8, 16, 16),
+                    t_.text2);
+    } else {
+      p_.setPen(Qt::NoPen);
+      p_.setBrush(t_.family(it.family));
+      p_.drawRoundedRect(QRectF(box.left(), box.top(), 5, box.height()), 2, 2);
+      kit::drawFamily(
+          p_, it.family,
+          QRect(text.left() - 22, static_cast<int>(box.top()) + (one_line ? (int(box.height()) - 16) / 2 : 4),
+                16, 16));
+    }
+    QFont name = module ? t_.ui(12, 600) : t_.mono(12, m == Mark::Ring ? 600 : 400);
+    if (one_line) {
+      kit::drawText(p_, text, it.name, name, t_.text1, Qt::AlignLeft, kit::Elide::Middle);
+      return;
+    }
+    QRect upper(text.left(), text.top() + 1, text.width(), 18),
+        lower(text.left(), text.top() + 18, text.width(), 17);
+    kit::drawText(p_, upper, it.name, name, t_.text1, Qt::AlignLeft, kit::Elide::Middle);
+    int right =
+        it.right.isEmpty() ? 0 : kit::drawText(p_, lower, it.right, t_.mono(11), t_.text2, Qt::AlignRight);
+    lower.setRight(lower.right() - (right ? right + 8 : 0));
+    kit::drawText(p_, lower, it.line, t_.mono(11), t_.text3, Qt::AlignLeft, kit::Elide::Middle);
+  }
+
+  void pills(size_t index) {
+    const SceneItem& it = picture_.scene.items[index];
+    for (size_t k = 0; k < it.pills.size(); ++k) {
+      QRectF box = pill_rect(picture_, static_cast<int>(index), static_cast<int>(k));
+      if (!box.intersects(visible_)) continue;
+      Mark m = state_.selection->mark(it.pills[k].id);
+      p_.setPen(QPen(t_.nodeLine, 1));
+      p_.setBrush(m == Mark::None ? t_.canvas : t_.sel);
+      p_.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), box.height() / 2, box.height() / 2);
+      kit::drawText(p_, box.adjusted(9, 0, -7, 0).toRect(), it.pills[k].text, t_.mono(11), t_.text2,
+                    Qt::AlignHCenter, kit::Elide::Middle);
+      p_.setPen(QPen(t_.edge, 1));
+      QPointF from(box.right(), box.center().y()),
+          to(to_rect(picture_.layout.nodes[index]).left(), box.center().y());
+      p_.drawLine(from, to);
+      arrow({{{from.x(), from.y()}, {to.x(), to.y()}}, false, false}, t_.edge);
+      kit::drawMark(p_, box, m, state_.selection->isHovered(it.pills[k].id), box.height() / 2);
+    }
+  }
+
+  void badge(const SceneItem& it, const QRectF& box) {
+    if (it.badge == Badge::None) return;
+    QRectF disc(box.right() - 8, box.top() - 7, 15, 15);
+    p_.setPen(Qt::NoPen);
+    p_.setBrush(it.badge == Badge::Added ? t_.ok : t_.warn);
+    p_.drawEllipse(disc);
+    kit::drawText(p_, disc.toRect(), it.badge == Badge::Added ? QStringLiteral("+") : QStringLiteral("~"),
+                  t_.mono(11, 600), t_.onAccent, Qt::AlignHCenter);
+  }
+
+  void decision(size_t index) {
+    const SceneEdge& e = picture_.scene.edges[index];
+    const kit::Route& route = picture_.layout.edges[index];
+    if (!e.decision || route.points.empty() || detail_ == Detail::Far) return;
+    QPointF c = decision_point(route);
+    QRectF disc(c.x() - kDisc, c.y() - kDisc, 2 * kDisc, 2 * kDisc);
+    p_.setPen(QPen(e.fused ? t_.ok : t_.ctl, 1));
+    p_.setBrush(e.fused ? t_.ok : t_.canvas);
+    p_.drawEllipse(disc);
+    kit::drawIcon(p_, e.fused ? "tick" : "minus", disc.adjusted(2, 2, -2, -2).toRect(),
+                  e.fused ? t_.onAccent : t_.text2);
+    kit::drawMark(p_, disc.adjusted(-2, -2, 2, 2), state_.selection->mark(e.decision),
+                  state_.selection->isHovered(e.decision), kDisc + 2);
+  }
+
+ public:
+  static QPointF decision_point(const kit::Route& route) {
+    if (route.lane) return {route.points[1].x, (route.points[1].y + route.points[2].y) / 2};
+    return {route.points.back().x, (route.points[route.points.size() - 2].y + route.points.back().y) / 2};
+  }
+
+ private:
+  QPainter& p_;
+  const GraphPicture& picture_;
+  const Camera& camera_;
+  const PaintState& state_;
+  const Detail detail_;
+  const kit::Theme& t_;
+  QRectF visible_;
+};
+
+}  // namespace
+
+Detail detail_at(double zoom) {
+  return zoom >= kNear ? Detail::Near : zoom >= kFar ? Detail::Middle : Detail::Far;
+}
+
+QRectF to_rect(const kit::Box& box) {
+  return {box.x, box.y, box.w, box.h};
+}
+
+QRectF pill_rect(const GraphPicture& picture, int item, int pill) {
+  const SceneItem& it = picture.scene.items[static_cast<size_t>(item)];
+  QRectF box = to_rect(picture.layout.nodes[static_cast<size_t>(item)]);
+  double width = kit::textWidth(theme().mono(11), it.pills[static_cast<size_t>(pill)].text) + 18;
+  double top = box.center().y() - kPillRow * static_cast<double>(it.pills.size()) / 2 + kPillRow * pill +
+               (kPillRow - kPillHeight) / 2;
+  return {box.left() - kPillGap - width, top, width, kPillHeight};
+}
+
+void paint_graph(QPainter& painter, const QRectF& view, const GraphPicture& picture, const Camera& camera,
+                 const PaintState& state) {
+  if (!picture.empty()) Painter(painter, view, picture, camera, state).paint();
+}
+
+Hit hit_test(const GraphPicture& picture, QPointF at) {
+  for (size_t e = 0; e < picture.scene.edges.size(); ++e) {
+    if (!picture.scene.edges[e].decision || picture.layout.edges[e].points.empty()) continue;
+    QPointF d = Painter::decision_point(picture.layout.edges[e]) - at;
+    if (std::hypot(d.x(), d.y()) <= kDisc + 2) return {picture.scene.edges[e].decision};
+  }
+  for (size_t i = 0; i < picture.scene.items.size(); ++i) {
+    const SceneItem& it = picture.scene.items[i];
+    if (to_rect(picture.layout.nodes[i]).contains(at))
+      return {it.id, static_cast<int>(i), -1, it.kind == SceneItem::Kind::Module};
+    for (size_t k = 0; k < it.pills.size(); ++k) {
+      if (pill_rect(picture, static_cast<int>(i), static_cast<int>(k)).contains(at))
+        return {it.pills[k].id, static_cast<int>(i)};
+    }
+  }
+  for (size_t g = picture.scene.groups.size(); g-- > 0;) {
+    QRectF box = to_rect(picture.layout.groups[g]);
+    box.setHeight(26);
+    if (box.contains(at))
+      return {picture.scene.groups[g].id, -1, static_cast<int>(g),
+              picture.scene.groups[g].kind == SceneGroup::Kind::Module};
+  }
+  return {};
+}
+
+}  // namespace vitrine::views

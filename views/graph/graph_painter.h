@@ -1,0 +1,55 @@
+// Paints a laid-out scene at a zoom, with three levels of detail, and answers what is under a point.
+#pragma once
+
+#include <QPainter>
+#include <QTransform>
+
+#include "views/graph/scene.h"
+#include "views/kit/selection.h"
+
+namespace vitrine::views {
+
+// Near: two lines and times. Middle: name and one fact. Far: coloured rectangles.
+enum class Detail { Near, Middle, Far };
+Detail detail_at(double zoom);
+
+struct GraphPicture {
+  Scene scene;
+  kit::Layout layout;
+  bool empty() const { return layout.nodes.empty(); }
+};
+
+struct Camera {
+  double zoom = 1;
+  QPointF origin;  // scene point at the widget's top left corner
+  QPointF to_view(QPointF p) const { return (p - origin) * zoom; }
+  QPointF to_scene(QPointF p) const { return p / zoom + origin; }
+};
+
+// What a point hits: an item, a pill, a group's title or a decision's disc. id is what becomes active.
+struct Hit {
+  Id id = 0;
+  int item = -1, group = -1;
+  bool chevron = false;
+};
+
+struct PaintState {
+  const kit::Selection* selection = nullptr;
+  std::vector<Id> matches;  // of the search
+  bool motion = false;
+};
+
+void paint_graph(QPainter& painter, const QRectF& view, const GraphPicture& picture, const Camera& camera,
+                 const PaintState& state);
+// Lower right corner; empty rectangle when everything is in view.
+QRectF minimap_rect(const QRectF& view, const GraphPicture& picture, const Camera& camera);
+void paint_minimap(QPainter& painter, const QRectF& view, const GraphPicture& picture, const Camera& camera);
+// The row of families at the bottom; returns each family's place.
+std::vector<std::pair<kit::Family, QRectF>> paint_legend(QPainter& painter, const QRectF& row,
+                                                         const GraphPicture& picture, double zoom);
+
+Hit hit_test(const GraphPicture& picture, QPointF scene_point);
+QRectF pill_rect(const GraphPicture& picture, int item, int pill);
+QRectF to_rect(const kit::Box& box);
+
+}  // namespace vitrine::views

@@ -1,0 +1,83 @@
+// The graph of one stage: pans, zooms, opens modules, searches, steps along edges. Layout runs in a job; the
+// old picture stays until it is done.
+#pragma once
+
+#include <QPoint>
+#include <QToolButton>
+
+#include "views/graph/graph_painter.h"
+#include "views/kit/view.h"
+
+namespace vitrine::views {
+
+class GraphView : public kit::View {
+  Q_OBJECT
+ public:
+  explicit GraphView(kit::Jobs* jobs, QWidget* parent = nullptr);
+
+  QString title() const override;
+  QString subtitle() const override;
+  QList<QAction*> commands() override;
+  QString searchPlaceholder() const override {
+    return QStringLiteral("name, operator, shape, dtype or /regex/");
+  }
+  int find(const QString& text) override;
+  void findNext(bool forward) override;
+  void zoom(kit::Zoom how) override;
+  QString copy(kit::CopyAs as) const override;
+  Id canShow(Id id) const override;
+  void reveal(Id id) override;
+  std::vector<Id> shown() const override;
+
+  const GraphPicture& picture() const { return picture_; }
+  const Camera& camera() const { return camera_; }
+
+ protected:
+  void sessionChanged() override;
+  void stageChanged() override;
+  void selectionChanged(kit::ChangeMask mask) override;
+  void themeChanged() override { rebuild(); }
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  bool event(QEvent* event) override;
+
+ private:
+  void rebuild();
+  void show_picture(GraphPicture picture);
+  void fit();
+  void frame(const QRectF& scene);
+  void zoom_at(QPointF point, double factor);
+  void pan(QPointF by);
+  void keep_in_sight();
+  void toggle_module(const std::string& path, bool open);
+  void toggle_active_module();
+  void cycle_groups();
+  void step_along(Qt::Key key);
+  QString tooltip(const Hit& hit) const;
+  Grouping grouping() const;
+  QRectF canvas() const;
+  QRectF legend() const;
+
+  GraphPicture picture_;
+  Camera camera_;
+  Id shown_graph_ = 0;
+  std::set<std::string> opened_, closed_;
+  bool all_open_ = false, fitted_ = false;
+  int grouping_ = -1;  // -1: by stage
+  std::vector<Id> matches_;
+  size_t match_ = 0;
+  std::vector<std::pair<kit::Family, QRectF>> legend_;
+  QPoint pressed_;
+  Hit pressed_hit_;
+  bool dragging_ = false, framing_ = false, minimap_drag_ = false;
+  QPoint frame_to_;
+};
+
+}  // namespace vitrine::views

@@ -1,0 +1,76 @@
+#include <algorithm>
+
+#include "views/graph/graph_painter.h"
+#include "views/kit/icons.h"
+#include "views/kit/paint.h"
+
+namespace vitrine::views {
+
+using kit::theme;
+
+namespace {
+constexpr double kLeast = 62, kMost = 96, kTallest = 220, kInset = 10;
+
+double minimap_scale(const GraphPicture& picture, double width) {
+  return std::min(width / std::max(1.0, picture.layout.width),
+                  kTallest / std::max(1.0, picture.layout.height));
+}
+}  // namespace
+
+QRectF minimap_rect(const QRectF& view, const GraphPicture& picture, const Camera& camera) {
+  if (picture.empty()) return {};
+  QRectF seen(camera.to_scene(view.topLeft()), camera.to_scene(view.bottomRight()));
+  if (seen.contains(QRectF(0, 0, picture.layout.width, picture.layout.height))) return {};
+  double width =
+      std::clamp(picture.layout.width * kTallest / std::max(1.0, picture.layout.height), kLeast, kMost);
+  double height = std::clamp(picture.layout.height * minimap_scale(picture, width), kLeast / 2, kTallest);
+  return {view.right() - width - kInset, view.bottom() - height - kInset, width, height};
+}
+
+void paint_minimap(QPainter& p, const QRectF& view, const GraphPicture& picture, const Camera& camera) {
+  QRectF map = minimap_rect(view, picture, camera);
+  if (map.isEmpty()) return;
+  const kit::Theme& t = theme();
+  p.save();
+  p.setRenderHint(QPainter::Antialiasing, false);
+  p.fillRect(map, t.bg1);
+  kit::hairlineBox(p, map, t.line);
+  p.setClipRect(map);
+  double s = minimap_scale(picture, map.width());
+  double left = map.left() + (map.width() - picture.layout.width * s) / 2;
+  for (size_t i = 0; i < picture.scene.items.size(); ++i) {
+    const SceneItem& it = picture.scene.items[i];
+    const kit::Box& b = picture.layout.nodes[i];
+    QRectF box(left + b.x * s, map.top() + b.y * s, std::max(3.0, b.w * s), std::max(1.5, b.h * s));
+    p.fillRect(box, it.kind == SceneItem::Kind::Node ? t.family(it.family) : t.ctl);
+  }
+  QRectF seen(camera.to_scene(view.topLeft()), camera.to_scene(view.bottomRight()));
+  QRectF frame(left + seen.left() * s, map.top() + seen.top() * s, seen.width() * s, seen.height() * s);
+  kit::hairlineBox(p, frame.intersected(map.adjusted(0, 0, -1, -1)), t.text2);
+  p.restore();
+}
+
+std::vector<std::pair<kit::Family, QRectF>> paint_legend(QPainter& p, const QRectF& row,
+                                                         const GraphPicture& picture, double zoom) {
+  const kit::Theme& t = theme();
+  std::vector<std::pair<kit::Family, QRectF>> out;
+  p.fillRect(row, t.bg1);
+  kit::hairline(p, row.topLeft(), row.topRight(), t.line);
+  QString percent = QStringLiteral("%1 %").arg(qRound(zoom * 100));
+  int zoom_width = kit::drawText(p, row.adjusted(0, 0, -t.padding(), 0).toRect(), percent, t.mono(11),
+                                 t.text2, Qt::AlignRight);
+  double x = row.left() + t.padding(), most = row.right() - zoom_width - 2 * t.padding();
+  for (kit::Family family : picture.scene.families) {
+    QString title = kit::familyTitle(family);
+    double width = 20 + kit::textWidth(t.ui(12), title) + 16;
+    if (x + width > most) break;
+    QRectF place(x, row.top(), width, row.height());
+    kit::drawFamily(p, family, QRect(static_cast<int>(x), static_cast<int>(row.center().y()) - 8, 16, 16));
+    kit::drawText(p, place.adjusted(20, 0, 0, 0).toRect(), title, t.ui(12), t.text2);
+    out.emplace_back(family, place);
+    x += width;
+  }
+  return out;
+}
+
+}  // namespace vitrine::views

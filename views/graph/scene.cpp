@@ -1,0 +1,295 @@
+#include "views/graph/scene.h"
+
+#include <QFontMetricsF>
+#include <algorithm>
+#include <map>
+
+#include "views/graph/modules.h"
+#include "views/kit/numbers.h"
+
+namespace vitrine::views {
+
+using namespace session;
+
+namespace {
+
+constexpr double kNodeHeight = 40, kCardHeight = 44, kPillHeight = 24;
+constexpr double kLeastWidth = 120, kMostWidth = 240;
+
+struct KernelFacts {
+  const KernelRow* row = nullptr;
+  double ns = 0;
+};
+
+class SceneBuilder {
+ public:
+  SceneBuilder(const kit::SessionData& data, Id graph, const SceneOptions& options)
+      : data_(data), graph_(graph), options_(options), nodes_(data.nodes.of(graph)) {}
+
+  Scene build() {
+    collect_kernels();
+    collect_roles();
+    std::vector<std::string> paths;
+    for (const NodeRow& node : nodes_)
+      if (is_vertex(node) && options_.grouping == Grouping::Modules) paths.push_back(node.module);
+    single_ = single_modules(paths);
+    out_.open = open_modules(paths, options_.opened, options_.closed);
+    for (const NodeRow& node : nodes_) add(node);
+    add_outputs();
+    add_edges();
+    finish_modules();
+    size_boxes();
+    return std::move(out_);
+  }
+
+ private:
+  static bool is_weight(const NodeRow& n) {
+    return n.kind == "parameter" || n.kind == "buffer" || n.kind == "constant";
+  }
+  static bool is_vertex(const NodeRow& n) { return !is_weight(n) && n.kind != "output"; }
+
+  void collect_kernels() {
+    const GraphRow* graph = data_.graphs.find(graph_);
+    if (!graph) return;
+    std::unordered_map<Id, double> ns;
+    for (const LaunchRow& launch : data_.launches.of(graph->compilation))
+      ns[launch.kernel] += launch.median_ns;
+    for (const KernelRow& kernel : data_.kernels.of(graph->compilation))
+      kernels_[kernel.label] = {&kernel, ns[kernel.id]};
+    if (options_.decisions) {
+      for (const DecisionRow& d : data_.decisions.of(graph->compilation)) decisions_[{d.a, d.b}] = &d;
+    }
+  }
+
+  void collect_roles() {
+    for (const NodeRow& node : nodes_) row_[node.id] = &node;
+    if (!options_.before) return;
+    for (const NodeRow& node : data_.nodes.of(options_.before)) before_[node.stable] = &node;
+  }
+
+  // The innermost open module's group of a path, made when it is first needed; -1 for the top.
+  int module_group(const std::string& path) {
+    int parent = -1;
+    for (const std::string& prefix : prefixes(path)) {
+      if (single_.contains(prefix)) break;  // a frame around one node says nothing
+      auto [it, added] = group_of_.try_emplace(prefix, static_cast<int>(out_.groups.size()));
+      if (added) {
+        out_.groups.push_back({SceneGroup::Kind::Module, 0, prefix, QString::fromStdString(prefix), {}, {}});
+        out_.layout.groups.push_back({parent});
+      }
+      parent = it->second;
+    }
+    return parent;
+  }
+
+  int kernel_group(const std::string& label) {
+    auto [it, added] = group_of_.try_emplace("\x01" + label, static_cast<int>(out_.groups.size()));
+    if (added) {
+      KernelFacts facts = kernels_[label];
+      QString title = QString::fromStdString(label + (facts.row ? " " + facts.row->name : ""));
+      out_.groups.push_back(
+          {SceneGroup::Kind::Kernel, facts.row ? facts.row->id : 0, "", title, time_text(facts.ns), {}});
+      out_.layout.groups.push_back({-1, 28, 8});
+    }
+    return it->second;
+  }
+
+  void add(const NodeRow& node) {
+    if (!is_vertex(node)) return;
+    bool in_kernel =
+        options_.grouping == Grouping::Kernels && !node.group_label.empty() && node.group_label[0] == 'K';
+    int group = -1;
+    if (in_kernel) {
+      group = kernel_group(node.group_label);
+    } else if (options_.grouping == Grouping::Modules && node.kind == "op") {
+      std::string card = first_closed(node.module, out_.open);
+      if (!card.empty()) return add_to_card(card, node);
+      group = module_group(node.module);
+    }
+    for (int g = group; g >= 0; g = out_.layout.groups[static_cast<size_t>(g)].parent)
+      out_.groups[static_cast<size_t>(g)].members.push_back(node.id);
+    out_.item_of[node.id] = static_cast<int>(out_.items.size());
+    out_.items.push_back(item(node));
+    out_.layout.nodes.push_back({0, node.kind == "op" ? kNodeHeight : kPillHeight, 0, group});
+  }
+
+  SceneItem item(const NodeRow& node) {
+    SceneItem it;
+    it.kind = node.kind == "op" ? SceneItem::Kind::Node : SceneItem::Kind::Input;
+    it.id = node.id;
+    it.members = {node.id};
+    it.name = QString::fromStdString(node.name);
+    it.line = QString::fromStdString(node.type);
+    it.family = node.kind == "op" ? kit::familyOf(node.family) : kit::Family::None;
+    if (!node.group_label.empty() && node.group_label[0] != 'K')
+      it.right = time_text(kernels_[node.group_label].ns);
+    if (options_.before) {
+      auto old = before_.find(node.stable);
+      if (old == before_.end()) {
+        it.badge = Badge::Added;
+      } else if (old->second->op != node.op || old->second->type != node.type ||
+                 old->second->detail != node.detail) {
+        it.badge = Badge::Changed;
+        it.old = QString::fromStdString(old->second->op + " " + old->second->type);
+      }
+    }
+    return it;
+  }
+
+  void add_to_card(const std::string& path, const NodeRow& node) {
+    auto [it, added] = card_of_.try_emplace(path, static_cast<int>(out_.items.size()));
+    if (added) {
+      SceneItem card;
+      card.kind = SceneItem::Kind::Module;
+      card.id = node.id;
+      card.path = path;
+      out_.items.push_back(card);
+      auto slash = path.rfind('.');
+      out_.layout.nodes.push_back(
+          {0, kCardHeight, 0, slash == std::string::npos ? -1 : module_group(path.substr(0, slash))});
+    }
+    out_.items[static_cast<size_t>(it->second)].members.push_back(node.id);
+    out_.item_of[node.id] = it->second;
+  }
+
+  void add_outputs() {
+    for (const NodeRow& node : nodes_) {
+      if (node.kind != "output") continue;
+      SceneItem it;
+      it.kind = SceneItem::Kind::Output;
+      it.id = node.id;
+      it.members = {node.id};
+      it.name = QStringLiteral("output");
+      out_.item_of[node.id] = static_cast<int>(out_.items.size());
+      out_.items.push_back(it);
+      out_.layout.nodes.push_back({0, kPillHeight, 0, -1});
+    }
+  }
+
+  void add_edges() {
+    std::map<std::pair<int, int>, int> seen;
+    for (const EdgeRow& edge : data_.edges.of(graph_)) {
+      auto from = row_.find(edge.src), to = row_.find(edge.dst);
+      auto target = out_.item_of.find(edge.dst);
+      if (from == row_.end() || to == row_.end() || target == out_.item_of.end()) continue;
+      SceneItem& consumer = out_.items[static_cast<size_t>(target->second)];
+      if (is_weight(*from->second)) {
+        if (consumer.kind == SceneItem::Kind::Node)
+          consumer.pills.push_back({edge.src, short_name(*from->second)});
+        out_.item_of.try_emplace(edge.src, target->second);
+        continue;
+      }
+      auto source = out_.item_of.find(edge.src);
+      if (source == out_.item_of.end() || source->second == target->second) continue;
+      auto [it, added] =
+          seen.try_emplace({source->second, target->second}, static_cast<int>(out_.edges.size()));
+      if (added) {
+        out_.edges.push_back(scene_edge(edge, *from->second, *to->second));
+        out_.layout.edges.push_back({source->second, target->second});
+      } else {
+        out_.edges[static_cast<size_t>(it->second)].bytes += edge.bytes;
+      }
+    }
+  }
+
+  SceneEdge scene_edge(const EdgeRow& edge, const NodeRow& from, const NodeRow& to) const {
+    SceneEdge out{edge.src, edge.dst, edge.bytes ? edge.bytes : from.bytes, false, 0, false};
+    out.inside_kernel =
+        !from.group_label.empty() && from.group_label[0] == 'K' && from.group_label == to.group_label;
+    if (auto d = decisions_.find({edge.src, edge.dst}); d != decisions_.end()) {
+      out.decision = d->second->id;
+      out.fused = d->second->verdict == "fused";
+    }
+    return out;
+  }
+
+  // "fc.weight" of "L['self'].encoder.fc.weight": the last two parts.
+  static QString short_name(const NodeRow& node) {
+    QString text = QString::fromStdString(
+        node.detail.empty() || node.detail.find('.') == std::string::npos ? node.name : node.detail);
+    QStringList parts = text.split('.');
+    return parts.size() > 2 ? parts.mid(parts.size() - 2).join('.') : text;
+  }
+
+  void finish_modules() {
+    std::set<kit::Family> present;
+    for (SceneItem& it : out_.items) {
+      if (it.kind == SceneItem::Kind::Node) present.insert(it.family);
+      if (it.kind != SceneItem::Kind::Module) continue;
+      QString path = QString::fromStdString(it.path);
+      it.name = path.section('.', -1);
+      int layers = equal_layers(it.path);
+      it.line = (layers > 1 ? QStringLiteral("× %1, ").arg(layers) : QString()) +
+                QStringLiteral("%1 nodes").arg(it.members.size());
+      for (Id id : it.members) present.insert(kit::familyOf(row_[id]->family));
+    }
+    present.erase(kit::Family::None);
+    out_.families.assign(present.begin(), present.end());
+  }
+
+  // How many numbered children ("layer.0", "layer.1", ...) with the same number of nodes a module has; 0
+  // otherwise.
+  int equal_layers(const std::string& path) const {
+    std::map<std::string, int> sizes;
+    for (const NodeRow& node : nodes_) {
+      if (node.module.rfind(path + ".", 0) != 0) continue;
+      std::string child = node.module.substr(path.size() + 1);
+      ++sizes[child.substr(0, child.find('.'))];
+    }
+    for (const auto& [name, size] : sizes) {
+      if (name.find_first_not_of("0123456789") != std::string::npos || size != sizes.begin()->second)
+        return 0;
+    }
+    return static_cast<int>(sizes.size());
+  }
+
+  void size_boxes() {
+    const kit::Theme& t = kit::theme();
+    QFontMetricsF mono(t.mono(12)), small(t.mono(11));
+    double widest = t.px(kLeastWidth);
+    for (const SceneItem& it : out_.items) {
+      if (it.kind == SceneItem::Kind::Input || it.kind == SceneItem::Kind::Output) continue;
+      double top = t.px(34) + mono.horizontalAdvance(it.name),
+             second = t.px(34) + small.horizontalAdvance(it.line);
+      if (!it.right.isEmpty()) second += t.px(14) + small.horizontalAdvance(it.right);
+      widest = std::max({widest, top + t.px(10), second + t.px(8)});
+    }
+    widest = std::min(widest, static_cast<double>(t.px(kMostWidth)));
+    for (size_t i = 0; i < out_.items.size(); ++i) {
+      const SceneItem& it = out_.items[i];
+      kit::LayoutNode& box = out_.layout.nodes[i];
+      bool pill = it.kind == SceneItem::Kind::Input || it.kind == SceneItem::Kind::Output;
+      box.width =
+          pill ? std::clamp(mono.horizontalAdvance(it.name) + t.px(24), double(t.px(64)), widest) : widest;
+      box.height = t.px(box.height);
+      for (const Pill& p : it.pills)
+        box.left_extra = std::max(box.left_extra, small.horizontalAdvance(p.text) + t.px(34));
+      // Pills stand 18 high, one above the other, at the node's left.
+      box.height = std::max(box.height, static_cast<double>(t.px(20)) * static_cast<double>(it.pills.size()));
+    }
+  }
+
+  const kit::SessionData& data_;
+  const Id graph_;
+  const SceneOptions& options_;
+  std::span<const NodeRow> nodes_;
+  Scene out_;
+  std::set<std::string> single_;
+  std::map<std::string, int> group_of_, card_of_;
+  std::map<std::string, KernelFacts> kernels_;
+  std::map<std::pair<Id, Id>, const DecisionRow*> decisions_;
+  std::unordered_map<Id, const NodeRow*> row_;
+  std::unordered_map<int64_t, const NodeRow*> before_;
+};
+
+}  // namespace
+
+Scene build_scene(const kit::SessionData& data, Id graph, const SceneOptions& options) {
+  return SceneBuilder(data, graph, options).build();
+}
+
+QString time_text(double ns) {
+  return ns > 0 ? kit::timeText(ns) : QString();
+}
+
+}  // namespace vitrine::views

@@ -1,0 +1,77 @@
+// What a graph view shows of one snapshot: nodes, collapsed modules, pills for weights, hulls of open modules
+// and of kernels, and edges between what is visible. Built from the session; the layout then gives it places.
+#pragma once
+
+#include <QString>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "views/kit/layout/graph_layout.h"
+#include "views/kit/session_data.h"
+#include "views/kit/theme.h"
+
+namespace vitrine::views {
+
+enum class Grouping { Modules, Kernels, None };
+enum class Badge { None, Added, Changed };
+
+struct Pill {
+  Id id = 0;
+  QString text;
+};
+
+struct SceneItem {
+  enum class Kind { Node, Module, Input, Output };
+  Kind kind = Kind::Node;
+  Id id = 0;                // the node; a module: its first node
+  std::string path;         // of a module
+  std::vector<Id> members;  // nodes it stands for
+  QString name, line, right;
+  kit::Family family = kit::Family::None;
+  Badge badge = Badge::None;
+  QString old;  // Changed: what it was
+  std::vector<Pill> pills;
+};
+
+struct SceneGroup {
+  enum class Kind { Module, Kernel };
+  Kind kind = Kind::Module;
+  Id id = 0;         // the kernel
+  std::string path;  // of a module
+  QString title, right;
+  std::vector<Id> members;
+};
+
+struct SceneEdge {
+  Id src = 0, dst = 0;  // nodes at its ends, the first pair when several edges fall together
+  int64_t bytes = 0;
+  bool inside_kernel = false;  // the value stays in registers
+  Id decision = 0;
+  bool fused = false;
+};
+
+struct Scene {
+  std::vector<SceneItem> items;
+  std::vector<SceneGroup> groups;
+  std::vector<SceneEdge> edges;  // by edge of `layout`
+  kit::LayoutGraph layout;
+  std::unordered_map<Id, int> item_of;  // node -> item
+  std::set<std::string> open;           // modules shown open
+  std::vector<kit::Family> families;    // present, in the legend's order
+};
+
+struct SceneOptions {
+  Grouping grouping = Grouping::Modules;
+  std::set<std::string> opened, closed;  // by the user; the rest opens until the picture tells something
+  bool decisions = false;                // mark considered pairs
+  Id before = 0;                         // snapshot to compare with, 0 = no badges
+};
+
+Scene build_scene(const kit::SessionData& data, Id graph, const SceneOptions& options);
+
+// "3.74 ms", three digits; "" for 0.
+QString time_text(double ns);
+
+}  // namespace vitrine::views
