@@ -72,6 +72,15 @@ std::vector<Point> direct(const Box& a, const Box& b, const LayoutMetrics& metri
   return {{x0, y0}, {x0, turn}, {x1, turn}, {x1, y1}};
 }
 
+// A lane also stays clear of the borders of groups beside it.
+double hulls_right(const Layout& layout, const Lane& lane) {
+  double right = 0;
+  for (const Box& hull : layout.groups) {
+    if (hull.y < lane.bottom && hull.bottom() > lane.top) right = std::max(right, hull.right());
+  }
+  return right;
+}
+
 // Tracks for overlapping lanes: shorter lanes stand further in.
 std::vector<int> tracks(std::vector<Lane>& lanes) {
   std::stable_sort(lanes.begin(), lanes.end(),
@@ -116,7 +125,8 @@ void route_edges(const LayoutGraph& graph, const LayoutMetrics& metrics, Layout&
     const LayoutEdge& edge = graph.edges[lanes[i].edge];
     const Box &a = layout.nodes[static_cast<size_t>(edge.from)],
               &b = layout.nodes[static_cast<size_t>(edge.to)];
-    double x = strips.right_of(lanes[i].top, lanes[i].bottom) + 16 + metrics.lane_gap * track[i];
+    double x = std::max(strips.right_of(lanes[i].top, lanes[i].bottom), hulls_right(layout, lanes[i])) + 16 +
+               metrics.lane_gap * track[i];
     double y0 = a.y + a.h * 0.75, y1 = b.y + b.h / 2;
     layout.edges[lanes[i].edge].points = {{a.right(), y0}, {x, y0}, {x, y1}, {b.right(), y1}};
   }
