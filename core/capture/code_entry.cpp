@@ -35,11 +35,17 @@ CodeEntry* find_entry(PyObject* code) {
 CodeEntry& entry_of(PyObject* code) {
   if (CodeEntry* found = find_entry(code)) return *found;
   if (extra_index < 0) extra_index = request_index();
-  auto made = std::make_unique<CodeEntry>(code);
+  auto made = std::make_unique<CodeEntry>();
   VITRINE_CHECK(_PyCode_SetExtra(code, extra_index, made.get()) == 0, "the code object takes no extras");
   CodeEntry* entry = made.release();
   VITRINE_CHECK(find_entry(code) == entry, "extras of code objects are laid out differently here");
   return *entry;
+}
+
+const Bytecode& bytecode_of(PyObject* code) {
+  CodeEntry& entry = entry_of(code);
+  if (!entry.bytecode) entry.bytecode = std::make_unique<Bytecode>(code);
+  return *entry.bytecode;
 }
 
 }  // namespace vitrine::capture

@@ -16,16 +16,18 @@ class CodeData {
 };
 
 struct CodeEntry {
-  explicit CodeEntry(_object* code) : bytecode(code) {}
-  Bytecode bytecode;
-  bool skip = false;       // never captured: marked so
-  bool wanted = false;     // verdict of the frame handler's policy `judged_by`
-  uint32_t judged_by = 0;  // 0: not judged yet
+  bool skip = false;                   // never captured: marked so
+  bool wanted = false;                 // verdict of the frame handlers of policy `judged_by`
+  uint32_t judged_by = 0;              // 0: not judged yet
+  std::unique_ptr<Bytecode> bytecode;  // read when first needed: see bytecode_of()
   std::unique_ptr<CodeData> data;
 };
 
 // nullptr when nothing is remembered yet: a few loads.
 CodeEntry* find_entry(_object* code);
 CodeEntry& entry_of(_object* code);  // made when missing
+
+// The instructions of a code object, read once; alive as long as the code object.
+const Bytecode& bytecode_of(_object* code);
 
 }  // namespace vitrine::capture

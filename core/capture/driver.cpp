@@ -15,7 +15,7 @@ enum class Way : uint8_t { On, Return, Raise, CPython };  // what becomes of the
 class Driver {
  public:
   Driver(PyThreadState* thread, Frame frame, SegmentStore& store, const DriverOptions& options)
-      : code_(entry_of(frame.code()).bytecode),
+      : code_(bytecode_of(frame.code())),
         store_(store),
         frame_(frame),
         link_(thread, frame),

@@ -20,7 +20,7 @@ ExitFuzzer::Way ExitFuzzer::interpret(PyThreadState* thread, _PyInterpreterFrame
     PyErr_Clear();
     return Way::CPython;
   }
-  const Bytecode& code = entry_of(frame.code()).bytecode;
+  const Bytecode& code = bytecode_of(frame.code());
   Machine machine(thread, frame, code);
   ++counts_.frames;
   auto left = static_cast<int64_t>(random() % static_cast<uint32_t>(2 * gap_));

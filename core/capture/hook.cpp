@@ -1,5 +1,7 @@
 #include "core/capture/hook.h"
 
+#include <utility>
+
 #include "core/capture/code_entry.h"
 #include "core/capture/cpython.h"
 #include "core/capture/frame.h"
@@ -10,6 +12,7 @@ namespace {
 struct ThreadCapture {
   FrameHandler* handler = nullptr;
   int paused = 0;
+  bool off = false;
   const _PyInterpreterFrame* delegated = nullptr;  // the frame just handed to the hook below ours
 };
 constinit thread_local ThreadCapture this_thread;
@@ -22,7 +25,7 @@ struct Installed {
   _PyFrameEvalFunction above = nullptr;  // what lay over ours when it could not be removed
   bool buried = false;                   // somebody may hold ours as what he found, and put it back one day
   int active = 0;
-  uint32_t policies = 0;  // given out
+  uint32_t policies = 1;  // given out
 };
 constinit Installed installed;
 
@@ -82,7 +85,7 @@ void put_in_place() {
 
 PyObject* hook(PyThreadState* thread, _PyInterpreterFrame* frame, int throwing) {
   ThreadCapture& here = this_thread;
-  if (here.handler && here.paused == 0 && !throwing && wanted(here, thread, Frame(frame)))
+  if (here.handler && here.paused == 0 && !here.off && !throwing && wanted(here, thread, Frame(frame)))
     return here.handler->run(thread, frame);
   return run_below(thread, frame, throwing);
 }
@@ -122,9 +125,13 @@ PauseCapture::~PauseCapture() {
   --this_thread.paused;
 }
 
+bool switch_capture_off(bool off) {
+  return std::exchange(this_thread.off, off);
+}
+
 HookState hook_state() {
   return {_PyInterpreterState_GetEvalFrameFunc(interpreter()) == hook, installed.active,
-          this_thread.handler && this_thread.paused == 0};
+          this_thread.handler && this_thread.paused == 0 && !this_thread.off};
 }
 
 }  // namespace vitrine::capture

@@ -15,6 +15,7 @@ namespace vitrine::capture {
 class FrameHandler {
  public:
   // Handlers of one policy (not 0) agree on which code they want: the verdict is remembered with the code.
+  // 1 is the engine's own; next_policy() gives out others.
   explicit FrameHandler(uint32_t policy) : policy(policy) {}
   virtual ~FrameHandler() = default;
   // Of a function's code (no generator, coroutine, class body or module). Asked once a code object.
@@ -48,6 +49,10 @@ class PauseCapture {
   PauseCapture(const PauseCapture&) = delete;
   PauseCapture& operator=(const PauseCapture&) = delete;
 };
+
+// Turns capture off in this thread until it is turned on again, whatever begins or ends in between. Returns
+// what it was.
+bool switch_capture_off(bool off);
 
 struct HookState {
   bool installed = false;  // the interpreter calls the hook directly

@@ -2,6 +2,7 @@
 // inside.
 #include <Python.h>
 
+#include "core/base/result.h"
 #include "core/capture/bytecode.h"
 #include "core/capture/code_entry.h"
 #include "core/capture/driver.h"
@@ -54,6 +55,12 @@ PyObject* call_paused(PyObject*, PyObject* const* args, Py_ssize_t count, PyObje
   return PyObject_Vectorcall(args[0], args + 1, static_cast<size_t>(count - 1), names);
 }
 
+// switch_capture_off(off) -> what it was, in this thread
+PyObject* switch_capture_off(PyObject*, PyObject* off) {
+  const int wanted = PyObject_IsTrue(off);
+  return wanted < 0 ? nullptr : PyBool_FromLong(capture::switch_capture_off(wanted != 0));
+}
+
 // hook_state() -> (installed, active, capturing)
 PyObject* hook_state(PyObject*, PyObject*) {
   const capture::HookState state = capture::hook_state();
@@ -97,13 +104,15 @@ PyObject* fuzz(PyObject*, PyObject* args) {
 }
 
 // A segment store that asks a Python function: store(code, pc, locals, stack) -> None: nothing here | "eager"
-// | "ran" | ("ran", pc, {slot: value}, stack): committed | ("return", value). What it raises is raised at pc.
+// | "ran" | ("ran", pc, {slot: value}, stack): committed | ("return", value) | ...: an InternalError. What
+// the function raises is raised at pc.
 class PythonStore final : public capture::SegmentStore {
  public:
   explicit PythonStore(PyObject* function) : function_(function) {}
   capture::Outcome at(capture::Frame& frame) override {
     PyObject* answer = ask(frame);
     if (!answer) return capture::Outcome::raised();
+    VITRINE_CHECK(answer != Py_Ellipsis, "the function asked for it");
     const capture::Outcome outcome = read(frame, answer);
     Py_DECREF(answer);
     return outcome;
@@ -185,6 +194,7 @@ PyMethodDef kMethods[] = {
     {"skip_code", skip_code, METH_O, "Never capture frames of this code object."},
     {"call_paused", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_paused)),
      METH_FASTCALL | METH_KEYWORDS, "Call a function with capture off."},
+    {"switch_capture_off", switch_capture_off, METH_O, "Turn capture off or on in this thread."},
     {"hook_state", hook_state, METH_NOARGS, "(installed, active, capturing)"},
     {"fuzz", fuzz, METH_VARARGS, "Call a function, leaving its frames at random instructions."},
     {"drive", drive, METH_VARARGS, "Call a function with a segment store written in Python."},

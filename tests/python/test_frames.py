@@ -231,6 +231,21 @@ def test_call_paused_passes_everything_on():
     assert _engine.call_paused(_engine.call_paused, max, 1, 2) == 2
 
 
+def test_capture_can_be_switched_off_across_calls():
+    def inner():
+        return 1
+
+    asked = Asked()
+    assert loop(lambda: _engine.switch_capture_off(True), asked) is False
+    assert loop(inner, asked) == 1 and "inner" not in asked.names
+    assert _engine.switch_capture_off(False) is True
+    assert loop(inner, asked) == 1 and "inner" in asked.names
+
+
+def test_an_internal_error_runs_the_frame_in_cpython():
+    assert loop(syntax.closures, lambda *_: ...) == syntax.closures()
+
+
 def test_nothing_is_captured_inside_the_store():
     calls = []
 
