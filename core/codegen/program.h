@@ -46,6 +46,7 @@ struct Kernel {
   std::vector<ir::NodeId> nodes;
   int64_t work = 1, grain = 1;   // parallel loop length, least chunk
   int64_t bytes = 0, flops = 0;  // per call
+  Id entity = 0;                 // its row of the session; 0: nothing is recorded
 };
 
 struct Step {

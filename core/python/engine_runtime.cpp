@@ -6,6 +6,8 @@
 #include "core/ir/parse.h"
 #include "core/python/parts.h"
 #include "core/runtime/compile.h"
+#include "core/runtime/kernel_stage.h"
+#include "core/runtime/plan.h"
 
 namespace vitrine::python {
 namespace {
@@ -22,6 +24,10 @@ PlanPtr* plan_of(PyObject* capsule) {
   return static_cast<PlanPtr*>(PyCapsule_GetPointer(capsule, kPlanName));
 }
 
+PyObject* capsule(PlanPtr plan) {
+  return PyCapsule_New(new PlanPtr(std::move(plan)), kPlanName, [](PyObject* c) { delete plan_of(c); });
+}
+
 // plan_compile(text, fuse, cache_dir) -> plan. The graph's inputs, in its order, are the plan's.
 PyObject* plan_compile(PyObject*, PyObject* args) {
   const char *text = nullptr, *cache_dir = "";
@@ -35,8 +41,74 @@ PyObject* plan_compile(PyObject*, PyObject* args) {
     options.cache_dir = cache_dir;
     auto plan = runtime::compile(graph.value(), options, nullptr);
     if (!plan) return raise(plan.error());
-    return PyCapsule_New(new PlanPtr(plan.take()), kPlanName,
-                         [](PyObject* capsule) { delete plan_of(capsule); });
+    return capsule(plan.take());
+  } catch (const std::exception& e) {
+    return PyErr_Format(PyExc_RuntimeError, "%s", e.what());
+  }
+}
+
+// One kernel over the graph's inputs and the buffer of its one result: the program that plan_kernel() runs.
+codegen::Program kernel_program(const ir::Graph& graph, const char* source, int64_t work, int64_t grain) {
+  codegen::Program program;
+  codegen::Step step;
+  step.kind = codegen::Step::Kind::kernel;
+  step.kernel = 0;
+  step.label = "K0";
+  auto add = [&](const ir::Node& node, codegen::Buffer::Kind kind, int32_t input) {
+    auto index = static_cast<int32_t>(program.buffers.size());
+    codegen::Buffer buffer;
+    buffer.name = node.name;
+    buffer.kind = kind;
+    buffer.type = node.type();
+    buffer.value = {node.id, 0};
+    buffer.input = input;
+    program.buffers.push_back(std::move(buffer));
+    program.value_buffer.emplace_back(ir::Ref{node.id, 0}, index);
+    step.buffers.push_back(index);
+    return index;
+  };
+  for (const ir::Node* node : graph.inputs())
+    program.input_buffer.push_back(
+        add(*node, codegen::Buffer::Kind::input, static_cast<int32_t>(program.input_buffer.size())));
+  program.results = graph.results();
+  const ir::Node& result = graph.node(program.results.at(0).as<ir::Ref>().node);
+  step.outs.push_back(add(result, codegen::Buffer::Kind::output, -1));
+  codegen::Kernel kernel;
+  kernel.label = "K0";
+  kernel.name = "test";
+  kernel.text = source;
+  kernel.work = work;
+  kernel.grain = grain;
+  program.kernels.push_back(std::move(kernel));
+  program.steps.push_back(std::move(step));
+  return program;
+}
+
+// plan_kernel(text, source, work, grain, cache_dir, kernel_compiler) -> (plan or None, problems, cached)
+PyObject* plan_kernel(PyObject*, PyObject* args) {
+  const char *text = nullptr, *source = nullptr, *cache_dir = "", *compiler = "";
+  long long work = 1, grain = 1;
+  if (!PyArg_ParseTuple(args, "ssLL|ss", &text, &source, &work, &grain, &cache_dir, &compiler))
+    return nullptr;
+  try {
+    auto graph = ir::parse(text);
+    if (!graph) return raise(graph.error());
+    codegen::Program program = kernel_program(*graph.value(), source, work, grain);
+    runtime::CompileOptions options;
+    options.cache_dir = cache_dir;
+    options.kernel_compiler = compiler;
+    runtime::KernelStage stage = runtime::compile_kernels(program.kernels, options, false, {});
+    PyObject* problems = PyList_New(0);
+    for (const runtime::Problem& p : stage.problems) {
+      PyObject* row = Py_BuildValue("(ss)", p.text.c_str(), p.reproducer.c_str());
+      if (row) PyList_Append(problems, row);
+      Py_XDECREF(row);
+    }
+    if (!stage.ok()) return Py_BuildValue("(ONO)", Py_None, problems, Py_False);
+    auto plan = runtime::ProgramPlan::make(std::move(program), {stage.kernels[0].loaded});
+    if (!plan) return raise(plan.error());
+    return Py_BuildValue("(NNO)", capsule(plan.take()), problems,
+                         stage.kernels[0].cached ? Py_True : Py_False);
   } catch (const std::exception& e) {
     return PyErr_Format(PyExc_RuntimeError, "%s", e.what());
   }
@@ -87,6 +159,7 @@ PyObject* plan_facts(PyObject*, PyObject* capsule) {
 
 PyMethodDef kMethods[] = {
     {"plan_compile", plan_compile, METH_VARARGS, "Compiles a graph given as text."},
+    {"plan_kernel", plan_kernel, METH_VARARGS, "A plan of one kernel given as C++ text."},
     {"plan_run", plan_run, METH_VARARGS, "Runs a plan on a list of tensors."},
     {"plan_times", plan_times, METH_VARARGS, "Runs a plan and gives the time of each launch."},
     {"plan_facts", plan_facts, METH_O, "Launches, generated kernels and Python calls of a plan."},

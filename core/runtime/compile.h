@@ -10,6 +10,7 @@
 #include "core/base/result.h"
 #include "core/ir/graph.h"
 #include "core/ir/recorder.h"
+#include "core/runtime/problem.h"
 
 struct _object;
 
@@ -21,8 +22,9 @@ struct CompileOptions {
   bool fuse = true;     // false: every node through PyTorch (for bisecting)
   bool verify = false;  // verify the IR after every pass
   std::vector<std::string> disabled_passes;
-  std::string cache_dir;  // object cache; "" = none
-  int threads = 0;        // 0 = PyTorch's number
+  std::string cache_dir;        // object cache; "" = none
+  int threads = 0;              // 0 = PyTorch's number
+  std::string kernel_compiler;  // path of vitrine-cc; "" = found beside this library
 };
 
 // One entry of the compiled timeline of a profiled call.
@@ -42,6 +44,8 @@ class Plan {
   virtual int launches() const = 0;
   virtual int generated_kernels() const = 0;
   virtual int python_calls() const = 0;  // launches that go through a Python overload
+  // What did not go as meant: a kernel or a pass that failed, whose part runs through PyTorch instead.
+  virtual const std::vector<Problem>& problems() const = 0;
 };
 
 // Errors: a compiler error of ours (names pass and node; detail says where a reproducer was written).

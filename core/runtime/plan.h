@@ -21,13 +21,15 @@ namespace vitrine::runtime {
 class ProgramPlan : public Plan {
  public:
   // kernels: by position of program.kernels. Errors: an operator that PyTorch does not have.
-  static Result<std::shared_ptr<Plan>> make(codegen::Program program, std::vector<LoadedKernel> kernels);
+  static Result<std::shared_ptr<Plan>> make(codegen::Program program, std::vector<LoadedKernel> kernels,
+                                            std::vector<Problem> problems = {});
 
   bool run(_object* const* inputs, size_t n_inputs, std::vector<_object*>& outputs,
            std::vector<LaunchTime>* times) override;
   int launches() const override { return static_cast<int>(steps_.size()); }
   int generated_kernels() const override { return static_cast<int>(kernels_.size()); }
   int python_calls() const override { return python_calls_; }
+  const std::vector<Problem>& problems() const override { return problems_; }
   ~ProgramPlan() override;
 
  private:
@@ -50,7 +52,7 @@ class ProgramPlan : public Plan {
     std::unique_ptr<torch_bridge::PreparedOp> view;  // makes the result from its base, as PyTorch's own view
   };
 
-  ProgramPlan(codegen::Program program, std::vector<LoadedKernel> kernels);
+  ProgramPlan(codegen::Program program, std::vector<LoadedKernel> kernels, std::vector<Problem> problems);
   // plan_build.cpp
   Status prepare();
   Status prepare_step(const codegen::Step& from, Step& step);
@@ -81,6 +83,7 @@ class ProgramPlan : public Plan {
   std::vector<Step> steps_;
   std::vector<ResultItem> results_;
   std::vector<std::unique_ptr<CallState>> free_;
+  std::vector<Problem> problems_;
   int python_calls_ = 0;
   bool returns_input_view_ = false;
 };

@@ -26,12 +26,15 @@ ir::Node as_strided_node(ir::Ref base, const ir::TensorType& type) {
 
 }  // namespace
 
-ProgramPlan::ProgramPlan(codegen::Program program, std::vector<LoadedKernel> kernels)
-    : program_(std::move(program)), kernels_(std::move(kernels)) {}
+ProgramPlan::ProgramPlan(codegen::Program program, std::vector<LoadedKernel> kernels,
+                         std::vector<Problem> problems)
+    : program_(std::move(program)), kernels_(std::move(kernels)), problems_(std::move(problems)) {}
 
-Result<std::shared_ptr<Plan>> ProgramPlan::make(codegen::Program program, std::vector<LoadedKernel> kernels) {
+Result<std::shared_ptr<Plan>> ProgramPlan::make(codegen::Program program, std::vector<LoadedKernel> kernels,
+                                                std::vector<Problem> problems) {
   VITRINE_CHECK(program.kernels.size() == kernels.size(), "a program without all its kernels");
-  std::shared_ptr<ProgramPlan> plan(new ProgramPlan(std::move(program), std::move(kernels)));
+  std::shared_ptr<ProgramPlan> plan(
+      new ProgramPlan(std::move(program), std::move(kernels), std::move(problems)));
   if (Status failed = plan->prepare()) return *failed;
   return std::shared_ptr<Plan>(plan);
 }

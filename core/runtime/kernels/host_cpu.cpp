@@ -50,4 +50,18 @@ std::string host_cpu_identity() {
   return text;
 }
 
+int host_lanes() {
+#if defined(__x86_64__)
+  bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+              __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+  return wide ? 16 : 8;
+#else
+  return 8;
+#endif
+}
+
+const char* isa_name(int lanes) {
+  return lanes == 16 ? "avx512" : "avx2";
+}
+
 }  // namespace vitrine::runtime

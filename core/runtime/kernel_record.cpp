@@ -1,0 +1,97 @@
+#include <algorithm>
+
+#include "core/runtime/kernel_stage.h"
+
+namespace vitrine::runtime {
+
+namespace kc = kernel_compiler;
+
+namespace {
+
+// The node that a source line computes, or -1. The narrowest range wins: it says most.
+ir::NodeId node_at(const codegen::Kernel& kernel, int32_t line) {
+  const codegen::LineOrigin* best = nullptr;
+  for (const codegen::LineOrigin& o : kernel.lines) {
+    if (line < o.line || line > o.end_line) continue;
+    if (!best || o.end_line - o.line < best->end_line - best->line) best = &o;
+  }
+  return best ? best->node : -1;
+}
+
+void record_ranges(const codegen::Kernel& kernel, const char* text, const std::vector<kc::LineMap>& lines,
+                   ir::Recorder& recorder) {
+  for (const kc::LineMap& map : lines) {
+    ir::NodeId node = node_at(kernel, map.source_line);
+    session::KernelRangeRow row;
+    row.id = recorder.writer.next(Kind::KernelRange);
+    row.kernel = kernel.entity;
+    row.text = text;
+    row.line = map.line;
+    row.end_line = map.end_line;
+    row.node = node >= 0 ? recorder.entity(node) : 0;
+    if (!row.node) continue;
+    recorder.writer.put(row);
+    recorder.writer.link(row.node, row.id);
+  }
+}
+
+session::KernelRow kernel_row(const codegen::Program& program, size_t index, const std::string& isa,
+                              ir::Recorder& recorder) {
+  const codegen::Kernel& kernel = program.kernels[index];
+  session::KernelRow row;
+  row.id = kernel.entity;
+  row.compilation = recorder.compilation;
+  for (const codegen::Step& step : program.steps) {  // ordinal among all that is launched
+    if (step.kind == codegen::Step::Kind::kernel && step.kernel == static_cast<int32_t>(index)) break;
+    row.ordinal += step.kind != codegen::Step::Kind::view;
+  }
+  row.label = kernel.label;
+  row.name = kernel.name;
+  row.kind = "generated";
+  row.family = kernel.family;
+  row.language = "c++";
+  row.space = kernel.space;
+  row.isa = isa;
+  row.source = recorder.writer.blob(kernel.text);
+  row.bytes = kernel.bytes;
+  row.flops = kernel.flops;
+  return row;
+}
+
+}  // namespace
+
+void record_kernels(const codegen::Program& program, const KernelStage& stage, const std::string& isa,
+                    ir::Recorder& recorder) {
+  int64_t front = 0, back = 0, fresh = 0;
+  for (size_t i = 0; i < program.kernels.size() && i < stage.kernels.size(); ++i) {
+    const codegen::Kernel& kernel = program.kernels[i];
+    const CompiledKernel& compiled = stage.kernels[i];
+    if (!kernel.entity) continue;
+    session::KernelRow row = kernel_row(program, i, isa, recorder);
+    row.ir = recorder.writer.blob(compiled.texts.ir);
+    row.assembly = recorder.writer.blob(compiled.texts.assembly);
+    row.compile_ns = compiled.front_ns + compiled.codegen_ns + compiled.link_ns;
+    row.cached = compiled.cached ? 1 : 0;
+    row.spills = compiled.texts.spills;
+    recorder.writer.put(row);
+    record_ranges(kernel, "ir", compiled.texts.ir_lines, recorder);
+    record_ranges(kernel, "assembly", compiled.texts.assembly_lines, recorder);
+    for (const kc::Remark& r : compiled.texts.remarks)
+      recorder.writer.put(session::RemarkRow{kernel.entity, r.line, r.col, r.pass, r.kind, r.text});
+    front += compiled.front_ns;
+    back += compiled.codegen_ns + compiled.link_ns;
+    fresh += compiled.cached ? 0 : 1;
+  }
+  // Helpers work side by side: the wall time is shared out as their own times were.
+  int64_t total = std::max<int64_t>(1, front + back);
+  auto share = static_cast<int64_t>(static_cast<double>(stage.duration_ns) * static_cast<double>(front) /
+                                    static_cast<double>(total));
+  auto count = static_cast<int64_t>(program.kernels.size());
+  std::string note =
+      std::to_string(fresh) + " compiled, " + std::to_string(count - fresh) + " from the cache";
+  const char* state = count > 0 ? "ok" : "none";
+  recorder.stage("ir", state, count, stage.start_ns, share, note);
+  recorder.stage("assembly", state, count, stage.start_ns + share, stage.duration_ns - share, note);
+}
+
+}  // namespace vitrine::runtime

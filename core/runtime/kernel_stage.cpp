@@ -1,0 +1,170 @@
+#include "core/runtime/kernel_stage.h"
+
+#include <chrono>
+#include <unordered_map>
+
+namespace vitrine::runtime {
+
+namespace kc = kernel_compiler;
+
+namespace {
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// One text to compile; several kernels of a program may share it.
+struct Work {
+  std::string key, fresh;
+  const codegen::Kernel* kernel = nullptr;  // the first that has this text
+  bool sent = false;
+  KernelService::Ticket ticket;
+  CompiledKernel result;
+  Problem problem;
+};
+
+std::string diagnostics_text(const kc::Response& response) {
+  std::string out;
+  for (const kc::Diagnostic& d : response.diagnostics)
+    out += "line " + std::to_string(d.line) + ":" + std::to_string(d.col) + ": " + d.severity + ": " +
+           d.text + "\n";
+  return out;
+}
+
+class Stage {
+ public:
+  Stage(const CompileOptions& options, bool with_texts, const std::function<bool()>& cancelled)
+      : options_(options), with_texts_(with_texts), cancelled_(cancelled) {}
+
+  KernelStage run(const std::vector<codegen::Kernel>& kernels) {
+    KernelStage out;
+    out.start_ns = now_ns();
+    gather(kernels);
+    auto cache = ObjectCache::open(options_.cache_dir);
+    if (!cache) {  // kernels still run; they are compiled anew in every process
+      cache_problem_ = cache.error().what + " (" + cache.error().where + ")";
+      cache = ObjectCache::open("");
+    }
+    if (cache) {
+      cache_ = cache.take();
+      for (Work& w : work_) look_up(w);
+      send();
+      for (Work& w : work_) receive(w);
+      if (!cancelled_now_) cache_->trim();
+    }
+    for (Work& w : work_)
+      if (!w.result.loaded.function && w.problem.text.empty())
+        w.problem.text = "no place for compiled kernels: " + cache_problem_;
+    out.cancelled = cancelled_now_;
+    for (const codegen::Kernel& k : kernels) out.kernels.push_back(work_[place_.at(k.text)].result);
+    for (Work& w : work_)
+      if (!w.problem.text.empty()) out.problems.push_back(w.problem);
+    out.duration_ns = now_ns() - out.start_ns;
+    return out;
+  }
+
+ private:
+  void gather(const std::vector<codegen::Kernel>& kernels) {
+    for (const codegen::Kernel& k : kernels) {
+      if (!place_.try_emplace(k.text, work_.size()).second) continue;
+      Work& w = work_.emplace_back();
+      w.key = ObjectCache::key(k.text);
+      w.kernel = &k;
+    }
+  }
+
+  void look_up(Work& w) {
+    auto path = cache_->find(w.key);
+    if (!path) return;
+    std::optional<kc::Texts> texts;
+    if (with_texts_ && !(texts = cache_->texts(w.key))) return;  // compile again, for the texts
+    auto loaded = load_kernel(*path);
+    if (!loaded) return cache_->remove(w.key);
+    w.result.loaded = loaded.take();
+    w.result.cached = true;
+    if (texts) w.result.texts = std::move(*texts);
+  }
+
+  void send() {
+    std::string program;
+    KernelService* service = nullptr;
+    for (Work& w : work_) {
+      if (w.result.loaded.function) continue;
+      if (!service) {
+        program = find_kernel_compiler(options_.kernel_compiler);
+        if (program.empty()) {
+          w.problem.text = "vitrine-cc, the kernel compiler, is missing: kernels run through PyTorch instead";
+          w.problem.hint = "Build the target vitrine-cc, or install Vitrine again.";
+          return;
+        }
+        service = &shared_kernel_service(program);
+      }
+      w.fresh = cache_->fresh_path(w.key);
+      w.result.start_ns = now_ns();
+      w.ticket = service->submit({0, w.kernel->label, w.kernel->text, w.fresh, "native", with_texts_});
+      w.sent = true;
+    }
+  }
+
+  bool wait(Work& w) {
+    while (w.ticket.answer.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready) {
+      if (cancelled_now_ || !cancelled_ || !cancelled_()) continue;
+      cancelled_now_ = true;
+      for (Work& each : work_)
+        if (each.sent) *each.ticket.cancelled = true;
+    }
+    return !cancelled_now_;
+  }
+
+  void receive(Work& w) {
+    if (!w.sent) return;
+    if (!wait(w)) return;
+    KernelAnswer answer = w.ticket.answer.get();
+    if (answer.kind != KernelAnswer::Kind::compiled) return refuse(w, answer);
+    auto path = cache_->insert(w.key, w.fresh);
+    auto loaded = path ? load_kernel(path.value()) : Result<LoadedKernel>(path.error());
+    if (!loaded) {
+      answer.error = loaded.error().what;
+      return refuse(w, answer);
+    }
+    w.result.loaded = loaded.take();
+    w.result.wall_ns = answer.wall_ns;
+    w.result.front_ns = answer.response.front_ns;
+    w.result.codegen_ns = answer.response.codegen_ns;
+    w.result.link_ns = answer.response.link_ns;
+    if (!with_texts_) return;
+    w.result.texts = std::move(answer.response.texts);
+    cache_->insert_texts(w.key, w.result.texts);
+  }
+
+  void refuse(Work& w, const KernelAnswer& answer) {
+    std::string said = diagnostics_text(answer.response);
+    w.problem.text =
+        "kernel " + w.kernel->label + " (" + w.kernel->name + ") could not be compiled: " + answer.error;
+    if (!answer.response.diagnostics.empty()) w.problem.text += ": " + answer.response.diagnostics[0].text;
+    w.problem.hint = "Its operators run through PyTorch instead; please report it with the reproducer.";
+    w.problem.reproducer = write_kernel_reproducer(options_.cache_dir, w.kernel->label + "_" + w.kernel->name,
+                                                   w.kernel->text, w.problem.text + "\n" + said);
+  }
+
+  const CompileOptions& options_;
+  bool with_texts_;
+  const std::function<bool()>& cancelled_;
+  bool cancelled_now_ = false;
+  std::string cache_problem_;
+  std::shared_ptr<ObjectCache> cache_;
+  std::vector<Work> work_;
+  std::unordered_map<std::string, size_t> place_;  // text -> work
+};
+
+}  // namespace
+
+KernelStage compile_kernels(const std::vector<codegen::Kernel>& kernels, const CompileOptions& options,
+                            bool with_texts, const std::function<bool()>& cancelled) {
+  if (kernels.empty()) return {};
+  return Stage(options, with_texts, cancelled).run(kernels);
+}
+
+}  // namespace vitrine::runtime

@@ -1,0 +1,43 @@
+// Machine code for the kernels of a program: from the cache where it is there, else all at once through the
+// kernel compilers.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/codegen/program.h"
+#include "core/runtime/compile.h"
+#include "core/runtime/kernels/kernel_service.h"
+#include "core/runtime/kernels/object_cache.h"
+#include "core/runtime/problem.h"
+
+namespace vitrine::runtime {
+
+struct CompiledKernel {
+  LoadedKernel loaded;
+  bool cached = false;
+  int64_t start_ns = 0, wall_ns = 0;                  // CLOCK_MONOTONIC; 0 wall when it came from the cache
+  int64_t front_ns = 0, codegen_ns = 0, link_ns = 0;  // inside the helper
+  kernel_compiler::Texts texts;                       // if asked for
+};
+
+struct KernelStage {
+  std::vector<CompiledKernel> kernels;  // by position of program.kernels; complete if nothing failed
+  std::vector<Problem> problems;        // kernels that have no code
+  bool cancelled = false;
+  int64_t start_ns = 0, duration_ns = 0;
+  bool ok() const { return problems.empty() && !cancelled; }
+};
+
+// with_texts: IR, assembly and remarks too. `cancelled` (may be empty) is polled; compilers at work are
+// ended.
+KernelStage compile_kernels(const std::vector<codegen::Kernel>& kernels, const CompileOptions& options,
+                            bool with_texts, const std::function<bool()>& cancelled);
+
+// Completes the kernels' rows, which the recorder has from code generation: IR, assembly, remarks, times; and
+// the stages "ir" and "assembly".
+void record_kernels(const codegen::Program& program, const KernelStage& stage, const std::string& isa,
+                    ir::Recorder& recorder);
+
+}  // namespace vitrine::runtime

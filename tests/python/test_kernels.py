@@ -1,0 +1,118 @@
+"""Generated code in plans: compiled, cached, run on PyTorch's threads, and what happens when it cannot be."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from vitrine import _engine
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ready():
+    assert _engine.bridge_init()["ready"]
+
+
+def graph(n):
+    return f"graph aten {{\n  %x = placeholder() : f32[{n}]\n  %y = aten.add.Tensor(%x, 1.0) : f32[{n}]\n  return %y\n}}"
+
+
+def source(comment=""):
+    return """// %s
+extern "C" void vitrine_kernel(void* const* args, long begin, long end) {
+  const float* __restrict x = (const float*)args[0];
+  float* __restrict y = (float*)args[1];
+  for (long i = begin; i < end; ++i) y[i] = x[i] * 2.0f + 1.0f;
+}
+""" % comment
+
+
+@pytest.mark.parametrize("n,grain", [(1, 16), (16, 16), (100_000, 1000), (0, 16)])
+def test_a_kernel_runs(tmp_path, n, grain):
+    plan, problems, _ = _engine.plan_kernel(graph(n), source(), n, grain, str(tmp_path))
+    assert problems == []
+    x = torch.randn(n)
+    (y,) = _engine.plan_run(plan, [x])
+    assert torch.equal(y, x * 2 + 1)
+    assert y is not _engine.plan_run(plan, [x])[0]
+    assert _engine.plan_facts(plan) == {"launches": 1, "kernels": 1, "python_calls": 0}
+
+
+def test_the_second_time_comes_from_the_cache(tmp_path):
+    text = source("cached")
+    assert _engine.plan_kernel(graph(4), text, 4, 16, str(tmp_path))[2] is False
+    plan, _, cached = _engine.plan_kernel(graph(4), text, 4, 16, str(tmp_path))
+    assert cached is True
+    assert _engine.plan_run(plan, [torch.ones(4)])[0].tolist() == [3, 3, 3, 3]
+    assert _engine.plan_kernel(graph(4), source("other"), 4, 16, str(tmp_path))[2] is False
+
+
+def test_a_damaged_cache_is_built_anew(tmp_path):
+    text = source("damaged")
+    _engine.plan_kernel(graph(4), text, 4, 16, str(tmp_path))
+    for entry in (tmp_path / "kernels").iterdir():
+        entry.write_bytes(entry.read_bytes()[:200])
+    plan, problems, cached = _engine.plan_kernel(graph(4), text, 4, 16, str(tmp_path))
+    assert cached is False and problems == []
+    assert _engine.plan_run(plan, [torch.zeros(4)])[0].tolist() == [1, 1, 1, 1]
+
+
+def test_a_cache_that_cannot_be_written_does_not_matter():
+    plan, problems, cached = _engine.plan_kernel(graph(4), source("nowhere"), 4, 16, "/proc/nowhere")
+    assert problems == [] and cached is False
+    assert _engine.plan_run(plan, [torch.zeros(4)])[0].tolist() == [1, 1, 1, 1]
+
+
+def test_a_kernel_with_an_error_leaves_a_reproducer(tmp_path):
+    text = source().replace("y[i] =", "z[i] =")
+    plan, problems, _ = _engine.plan_kernel(graph(4), text, 4, 16, str(tmp_path))
+    assert plan is None
+    ((said, reproducer),) = problems
+    assert "K0" in said and "'z'" in said
+    content = open(reproducer).read()
+    assert text in content and "line 5:" in content and "vitrine-cc" in content
+
+
+def test_without_the_compiler_it_says_so(tmp_path):
+    plan, problems, _ = _engine.plan_kernel(graph(4), source("gone"), 4, 16, str(tmp_path), "/nowhere/vitrine-cc")
+    assert plan is None and "vitrine-cc" in problems[0][0]
+
+
+def test_after_fork_the_child_compiles_for_itself(tmp_path):
+    _engine.plan_kernel(graph(4), source("parent"), 4, 16, str(tmp_path))
+    pid = os.fork()
+    if pid == 0:
+        plan, problems, _ = _engine.plan_kernel(graph(4), source("child"), 4, 16, str(tmp_path))
+        os._exit(0 if plan and not problems else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert _engine.plan_kernel(graph(4), source("parent again"), 4, 16, str(tmp_path))[0]
+
+
+def test_a_process_that_compiled_ends_at_once(tmp_path):
+    code = (
+        "import torch\nfrom vitrine import _engine\n_engine.bridge_init()\n"
+        f"print(_engine.plan_kernel({graph(4)!r}, {source('end')!r}, 4, 16, {str(tmp_path)!r})[1])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=os.environ)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "[]", "")
+
+
+def test_several_threads_may_run_one_plan(tmp_path):
+    import threading
+
+    n = 50_000
+    plan, _, _ = _engine.plan_kernel(graph(n), source("threads"), n, 1000, str(tmp_path))
+    wrong = []
+
+    def work(seed):
+        x = torch.full((n,), float(seed))
+        for _ in range(50):
+            (y,) = _engine.plan_run(plan, [x])
+            if not torch.equal(y, x * 2 + 1):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert wrong == []
