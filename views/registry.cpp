@@ -2,6 +2,7 @@
 
 #include "views/graph/graph_view.h"
 #include "views/skeleton/skeleton_view.h"
+#include "views/timeline/timeline_view.h"
 
 namespace vitrine::views {
 
@@ -19,6 +20,7 @@ kit::View* make(kit::Jobs* jobs, QWidget* parent) {
 constexpr ViewInfo kViews[] = {
     {"graph", "Graph", "graph", Place::Pane,
      "captured aten joint forward backward decomposed optimised loops fused", make<GraphView>},
+    {"timeline", "Timeline", "timeline", Place::Bottom, "timeline", make<TimelineView>},
     {"skeleton", "Skeleton", "info", Place::Pane, "", make<SkeletonView>},
 };
 

@@ -1,0 +1,89 @@
+#include "views/timeline/timeline_data.h"
+
+#include <algorithm>
+
+namespace vitrine::views {
+
+using namespace session;
+
+namespace {
+
+Lane read_lane(const kit::SessionData& data, const LaneRow& row) {
+  Lane lane;
+  lane.side = row.side == "compiled" ? Lane::Side::Compiled : Lane::Side::Eager;
+  lane.kind = row.kind == "module"   ? Lane::Kind::Module
+              : row.kind == "launch" ? Lane::Kind::Launch
+                                     : Lane::Kind::Thread;
+  lane.label = QString::fromStdString(row.label);
+  auto start = data.texts->column<int64_t>(row.start), duration = data.texts->column<int64_t>(row.duration);
+  auto entity = data.texts->column<int64_t>(row.entity), relation = data.texts->column<int64_t>(row.relation);
+  auto name = data.texts->column<int32_t>(row.name);
+  auto depth = data.texts->column<int8_t>(row.depth);
+  size_t n = std::min({start.size(), duration.size(), name.size()});
+  auto at = [](const auto& column, size_t i) { return i < column.size() ? column[i] : 0; };
+  lane.slices.reserve(n);
+  for (size_t i = 0; i < n; ++i) {
+    lane.slices.push_back({start[i], std::max<int64_t>(0, duration[i]), name[i],
+                           static_cast<int8_t>(at(depth, i)), at(entity, i), at(relation, i)});
+    lane.depths = std::max(lane.depths, lane.slices.back().depth + 1);
+  }
+  std::stable_sort(lane.slices.begin(), lane.slices.end(),
+                   [](const Slice& a, const Slice& b) { return a.start < b.start; });
+  return lane;
+}
+
+void relate(Timeline& t) {
+  if (t.facing_eager < 0 || t.facing_compiled < 0) return;
+  const auto& eager = t.lanes[static_cast<size_t>(t.facing_eager)].slices;
+  const auto& compiled = t.lanes[static_cast<size_t>(t.facing_compiled)].slices;
+  std::unordered_map<Id, size_t> by_launch;
+  for (size_t i = 0; i < compiled.size(); ++i)
+    if (compiled[i].entity) by_launch.emplace(compiled[i].entity, i);
+  for (size_t i = 0; i < eager.size(); ++i) {
+    if (!eager[i].entity) continue;
+    auto it = by_launch.find(eager[i].relation);
+    if (it != by_launch.end())
+      t.ribbons.push_back({i, it->second});
+    else
+      t.unneeded.push_back(i);
+  }
+}
+
+}  // namespace
+
+TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
+  auto out = std::make_shared<Timeline>();
+  out->run = run;
+  if (const RunRow* row = data.runs.find(run)) {
+    out->eager_ns = row->eager_ns;
+    out->compiled_ns = row->compiled_ns;
+  }
+  std::vector<const LaneRow*> rows;
+  for (const LaneRow& row : data.lanes.of(run)) rows.push_back(&row);
+  std::stable_sort(rows.begin(), rows.end(), [](auto* a, auto* b) {
+    return std::pair(a->side == "compiled", a->ordinal) < std::pair(b->side == "compiled", b->ordinal);
+  });
+  for (const LaneRow* row : rows) {
+    Lane lane = read_lane(data, *row);
+    if (lane.slices.empty()) continue;
+    for (const Slice& s : lane.slices) out->end_ns = std::max(out->end_ns, s.end());
+    int index = static_cast<int>(out->lanes.size());
+    if (lane.side == Lane::Side::Eager && lane.kind == Lane::Kind::Thread) out->facing_eager = index;
+    if (lane.side == Lane::Side::Compiled && lane.kind == Lane::Kind::Launch && out->facing_compiled < 0)
+      out->facing_compiled = index;
+    out->lanes.push_back(std::move(lane));
+  }
+  relate(*out);
+  return out;
+}
+
+const std::string& slice_name(const kit::SessionData& data, const Slice& slice) {
+  return data.name(slice.name);
+}
+
+kit::Family slice_family(const kit::SessionData& data, const Slice& slice) {
+  size_t row = static_cast<size_t>(slice.name) - 1;
+  return row < data.names.size() ? kit::familyOf(data.names[row].family) : kit::Family::None;
+}
+
+}  // namespace vitrine::views

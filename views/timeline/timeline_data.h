@@ -1,0 +1,57 @@
+// The lanes of a run as slices on one clock, and which compiled slice replaced which eager ones.
+#pragma once
+
+#include <QString>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "views/kit/session_data.h"
+#include "views/kit/theme.h"
+
+namespace vitrine::views {
+
+struct Slice {
+  int64_t start = 0, duration = 0;  // ns
+  int32_t name = 0;                 // row of `name`
+  int8_t depth = 0;
+  Id entity = 0;    // node (eager) or launch (compiled); 0 = not linked
+  Id relation = 0;  // eager: the launch that replaced it
+  int64_t end() const { return start + duration; }
+};
+
+struct Lane {
+  enum class Side { Eager, Compiled };
+  enum class Kind { Module, Thread, Launch };
+  Side side = Side::Eager;
+  Kind kind = Kind::Thread;
+  QString label;
+  std::vector<Slice> slices;  // by start
+  int depths = 1;
+};
+
+// An eager slice and the compiled slice that does its work.
+struct Ribbon {
+  size_t eager = 0, compiled = 0;  // indices into the slices of the two facing lanes
+};
+
+struct Timeline {
+  Id run = 0;
+  std::vector<Lane> lanes;                      // eager above compiled
+  int facing_eager = -1, facing_compiled = -1;  // lanes between which ribbons run
+  std::vector<Ribbon> ribbons;
+  std::vector<size_t> unneeded;  // eager slices without a partner
+  int64_t end_ns = 0;
+  double eager_ns = 0, compiled_ns = 0;  // unprofiled medians
+  bool empty() const { return lanes.empty(); }
+};
+using TimelinePtr = std::shared_ptr<const Timeline>;
+
+// Reads the columns of a run's lanes; from a job.
+TimelinePtr load_timeline(const kit::SessionData& data, Id run);
+
+const std::string& slice_name(const kit::SessionData& data, const Slice& slice);
+kit::Family slice_family(const kit::SessionData& data, const Slice& slice);
+
+}  // namespace vitrine::views

@@ -1,0 +1,329 @@
+#include "views/timeline/timeline_painter.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "views/kit/numbers.h"
+#include "views/kit/paint.h"
+
+namespace vitrine::views {
+
+using namespace kit;
+
+namespace {
+
+constexpr double kRuler = 22, kModule = 17, kThread = 24, kLaunch = 24, kTop = 6;
+constexpr double kLeastRibbon = 28, kMostRibbon = 96;
+constexpr double kLabelFrom = 5;  // slices narrower than this are a solid base colour
+
+class Painter {
+ public:
+  Painter(QPainter& p, const QRectF& area, const SessionData& data, const Timeline& timeline,
+          const TimeWindow& window, const Selection& selection,
+          const std::vector<std::pair<int, size_t>>& matches)
+      : p_(p),
+        area_(area),
+        data_(data),
+        timeline_(timeline),
+        window_(window),
+        selection_(selection),
+        matches_(matches),
+        t_(theme()),
+        places_(place_lanes(timeline, area)) {}
+
+  void paint() {
+    p_.fillRect(area_, t_.bg1);
+    QRectF right(window_.left, area_.top(), area_.right() - window_.left, area_.height());
+    p_.save();
+    p_.setClipRect(right);
+    range_ground();
+    ribbons();
+    for (const LanePlace& place : places_.lanes) lane(place);
+    end_marks();
+    p_.restore();
+    labels();
+    ruler();
+    range_lines();
+  }
+
+ private:
+  const Lane& lane_of(int i) const { return timeline_.lanes[static_cast<size_t>(i)]; }
+  const LanePlace* place_of(int lane) const {
+    for (const LanePlace& place : places_.lanes)
+      if (place.lane == lane) return &place;
+    return nullptr;
+  }
+
+  // Unit at zero only, steps 1-2-5 about 90 px apart.
+  void ruler() {
+    QRectF row(area_.left(), area_.top(), area_.width(), kRuler);
+    p_.fillRect(row, t_.bg1);
+    hairline(p_, row.bottomLeft(), row.bottomRight(), t_.line);
+    double step = std::pow(10, std::floor(std::log10(90 / window_.scale)));
+    for (double factor : {1.0, 2.0, 5.0, 10.0})
+      if (step * factor * window_.scale >= 70) {
+        step *= factor;
+        break;
+      }
+    Unit unit = timeUnit(std::max<double>(step, static_cast<double>(timeline_.end_ns)));
+    int decimals = std::max(0, static_cast<int>(std::ceil(std::log10(unit.size / step) - 1e-9)));
+    p_.save();
+    p_.setClipRect(QRectF(window_.left, row.top(), area_.right() - window_.left, row.height()));
+    for (double at = std::floor(static_cast<double>(window_.from) / step) * step;
+         window_.x(static_cast<int64_t>(at)) < area_.right(); at += step) {
+      double x = window_.x(static_cast<int64_t>(at));
+      hairline(p_, {x, row.bottom() - 5}, {x, row.bottom()}, t_.ctl);
+      QString text =
+          std::abs(at) < step / 2 ? QStringLiteral("0 ") + unit.name : fixed(at / unit.size, decimals);
+      drawText(p_,
+               QRect(static_cast<int>(x) + 4, static_cast<int>(row.top()), 90, static_cast<int>(kRuler) - 2),
+               text, t_.mono(11), t_.text2);
+    }
+    p_.restore();
+  }
+
+  void labels() {
+    p_.fillRect(
+        QRectF(area_.left(), area_.top() + kRuler, window_.left - area_.left(), area_.height() - kRuler),
+        t_.bg1);
+    for (const LanePlace& place : places_.lanes) {
+      const Lane& lane = lane_of(place.lane);
+      bool facing = place.lane == timeline_.facing_eager || place.lane == timeline_.facing_compiled;
+      QRect row(static_cast<int>(area_.left()) + t_.padding(), static_cast<int>(place.top),
+                static_cast<int>(window_.left - area_.left()) - 2 * t_.padding(),
+                static_cast<int>(place.height));
+      if (!facing) {
+        drawText(p_, row, lane.label, t_.ui(12), t_.text2);
+        continue;
+      }
+      bool eager = lane.side == Lane::Side::Eager;
+      double ns = eager ? timeline_.eager_ns : timeline_.compiled_ns;
+      int used = drawText(p_, row, ns > 0 ? timeText(ns) : unknown(), t_.mono(11), t_.text2, Qt::AlignRight);
+      row.setRight(row.right() - used - 8);
+      drawText(p_, row, eager ? QStringLiteral("Eager") : QStringLiteral("Compiled"), t_.ui(12, 600),
+               t_.text1);
+    }
+    hairline(p_, {window_.left, area_.top()}, {window_.left, area_.bottom()}, t_.line);
+  }
+
+  void lane(const LanePlace& place) {
+    const Lane& lane = lane_of(place.lane);
+    double last = -1e9;
+    for (int depth = 0; depth < lane.depths; ++depth) {
+      for (size_t i = first_visible(lane); i < lane.slices.size(); ++i) {
+        const Slice& s = lane.slices[i];
+        if (s.depth != depth || window_.x(s.end()) < window_.left) continue;
+        double x = window_.x(s.start), w = static_cast<double>(s.duration) * window_.scale;
+        if (x > area_.right()) break;
+        if (w < 1 && x < last + 1) continue;  // one slice a pixel column
+        last = x;
+        slice(place, lane, i, x, w);
+      }
+      last = -1e9;
+    }
+    if (lane.kind == Lane::Kind::Launch) gaps(place, lane);
+  }
+
+  size_t first_visible(const Lane& lane) const {
+    auto it = std::lower_bound(lane.slices.begin(), lane.slices.end(), window_.from,
+                               [](const Slice& s, int64_t ns) { return s.start < ns; });
+    size_t i = static_cast<size_t>(it - lane.slices.begin());
+    // Slices that began earlier may reach in; nesting keeps their number small.
+    return i > 256 ? i - 256 : 0;
+  }
+
+  void slice(const LanePlace& place, const Lane& lane, size_t index, double x, double w) {
+    const Slice& s = lane.slices[index];
+    bool module = lane.kind == Lane::Kind::Module;
+    double h = module ? kModule - 2 : place.height - 2;
+    QRectF box(x, place.top + 1 + (module ? s.depth * kModule : 0), std::max(1.0, w - 1), h);
+    Family family = module ? Family::None : slice_family(data_, s);
+    // An eager range without a node of its own only holds others.
+    bool holder = !module && lane.side == Lane::Side::Eager && !s.entity;
+    if (w < kLabelFrom) {
+      p_.fillRect(box, module || holder ? t_.bg3 : t_.family(family));
+    } else {
+      p_.fillRect(box, module || holder ? t_.bg3 : t_.familySoft(family));
+      if (!module && !holder) p_.fillRect(QRectF(box.left(), box.top(), 2, box.height()), t_.family(family));
+      label(box, QString::fromStdString(slice_name(data_, s)), holder || module ? t_.text3 : t_.text1);
+    }
+    Id id = s.entity;
+    if (!id) return;
+    bool found = std::find(matches_.begin(), matches_.end(), std::pair(place.lane, index)) != matches_.end();
+    drawMark(p_, box, selection_.mark(id), selection_.isHovered(id) || found, 0);
+  }
+
+  // Full, else its id ("K2" of "K2 add_gelu"), else cut with "…" from four characters, else none.
+  void label(const QRectF& box, const QString& text, const QColor& colour) {
+    QRectF inner =
+        box.intersected(QRectF(window_.left, area_.top(), area_.right() - window_.left, area_.height()))
+            .adjusted(7, 0, -3, 0);
+    QFont font = t_.mono(11);
+    const QString id = text.section(' ', 0, 0);
+    if (inner.width() < textWidth(font, text) && id.size() <= 4 && inner.width() >= textWidth(font, id)) {
+      drawText(p_, inner.toRect(), id, font, colour);
+      return;
+    }
+    double four = textWidth(font, QStringLiteral("xxx…"));
+    if (inner.width() < std::min<double>(four, textWidth(font, text))) return;
+    drawText(p_, inner.toRect(), text, font, colour);
+  }
+
+  void gaps(const LanePlace& place, const Lane& lane) {
+    double least = (area_.right() - window_.left) / 100;
+    for (size_t i = 1; i < lane.slices.size(); ++i) {
+      double from = window_.x(lane.slices[i - 1].end()), to = window_.x(lane.slices[i].start);
+      if (to - from < std::max(6.0, least) || to < window_.left || from > area_.right()) continue;
+      QRectF box(from, place.top + 4, to - from, place.height - 8);
+      p_.fillRect(box, QBrush(t_.line, Qt::BDiagPattern));
+      if (to - from >= 34)
+        drawText(p_, box.toRect(),
+                 timeText(static_cast<double>(lane.slices[i].start - lane.slices[i - 1].end())), t_.mono(11),
+                 t_.text3, Qt::AlignHCenter);
+    }
+  }
+
+  void ribbons() {
+    const LanePlace *above = place_of(timeline_.facing_eager), *below = place_of(timeline_.facing_compiled);
+    if (!above || !below) return;
+    p_.setRenderHint(QPainter::Antialiasing);
+    p_.setPen(Qt::NoPen);
+    const auto& eager = lane_of(above->lane).slices;
+    const auto& compiled = lane_of(below->lane).slices;
+    double y0 = above->top + above->height, y1 = below->top;
+    for (int pass = 0; pass < 2; ++pass) {
+      for (const Ribbon& r : timeline_.ribbons) {
+        const Slice &a = eager[r.eager], &b = compiled[r.compiled];
+        bool lit = selection_.isRelative(a.entity) || selection_.isRelative(b.entity);
+        if (lit != (pass == 1)) continue;
+        double left = std::min(window_.x(a.start), window_.x(b.start)),
+               right = std::max(window_.x(a.end()), window_.x(b.end()));
+        if (right < window_.left || left > area_.right()) continue;
+        QColor fill = lit ? t_.accent : t_.text1;
+        fill.setAlphaF(lit ? 0.25f : 0.05f);
+        p_.setBrush(fill);
+        p_.drawPolygon(QPolygonF({{window_.x(a.start), y0},
+                                  {window_.x(a.end()), y0},
+                                  {window_.x(b.end()), y1},
+                                  {window_.x(b.start), y1}}));
+      }
+    }
+    QColor wedge = t_.text3;
+    wedge.setAlphaF(0.35f);
+    p_.setBrush(wedge);
+    for (size_t i : timeline_.unneeded) {
+      double x0 = window_.x(eager[i].start), x1 = window_.x(eager[i].end());
+      if (x1 - x0 < 3 || x1 < window_.left || x0 > area_.right()) continue;
+      p_.drawPolygon(QPolygonF({{x0, y0 + 1}, {x1, y0 + 1}, {(x0 + x1) / 2, y0 + 6}}));
+    }
+    p_.setRenderHint(QPainter::Antialiasing, false);
+  }
+
+  void end_marks() {
+    for (int i : {timeline_.facing_eager, timeline_.facing_compiled}) {
+      const LanePlace* place = place_of(i);
+      if (!place) continue;
+      int64_t end = 0;
+      for (const Slice& s : lane_of(i).slices) end = std::max(end, s.end());
+      double x = window_.x(end);
+      hairline(p_, {x, place->top - 2}, {x, place->top + place->height + 2}, t_.text2);
+      if (i != timeline_.facing_compiled || timeline_.eager_ns <= 0 || timeline_.compiled_ns <= 0) continue;
+      double d = timeline_.compiled_ns - timeline_.eager_ns;
+      QString text = signedText(timeText(std::abs(d)), d) + QStringLiteral(", ") +
+                     ratioText(timeline_.eager_ns / timeline_.compiled_ns);
+      drawText(
+          p_,
+          QRect(static_cast<int>(x) + 8, static_cast<int>(place->top), 200, static_cast<int>(place->height)),
+          text, t_.mono(11), t_.text2);
+    }
+  }
+
+  void range_ground() {
+    if (selection_.range.from_ns == selection_.range.to_ns) return;
+    QColor tint = t_.accent;
+    tint.setAlphaF(0.075f);
+    double x0 = window_.x(selection_.range.from_ns), x1 = window_.x(selection_.range.to_ns);
+    p_.fillRect(QRectF(x0, area_.top() + kRuler, x1 - x0, area_.height()), tint);
+  }
+
+  void range_lines() {
+    if (selection_.range.from_ns == selection_.range.to_ns) return;
+    double x0 = window_.x(selection_.range.from_ns), x1 = window_.x(selection_.range.to_ns);
+    for (double x : {x0, x1})
+      if (x >= window_.left) hairline(p_, {x, area_.top()}, {x, area_.bottom()}, t_.accent);
+    QString text = timeText(static_cast<double>(selection_.range.to_ns - selection_.range.from_ns));
+    double w = textWidth(t_.mono(11), text) + 18;
+    QRectF pill(std::max(window_.left, (x0 + x1 - w) / 2), area_.top() + 2, w, kRuler - 4);
+    p_.setRenderHint(QPainter::Antialiasing);
+    p_.setPen(Qt::NoPen);
+    p_.setBrush(t_.accent);
+    p_.drawRoundedRect(pill, pill.height() / 2, pill.height() / 2);
+    drawText(p_, pill.toRect(), text, t_.mono(11), t_.onAccent, Qt::AlignHCenter);
+  }
+
+  QPainter& p_;
+  const QRectF area_;
+  const SessionData& data_;
+  const Timeline& timeline_;
+  const TimeWindow& window_;
+  const Selection& selection_;
+  const std::vector<std::pair<int, size_t>>& matches_;
+  const Theme& t_;
+  const TimelinePlaces places_;
+};
+
+}  // namespace
+
+TimelinePlaces place_lanes(const Timeline& timeline, const QRectF& area) {
+  TimelinePlaces out;
+  out.ruler = area.top() + kRuler;
+  auto height = [](const Lane& lane) {
+    return lane.kind == Lane::Kind::Module   ? kModule * lane.depths
+           : lane.kind == Lane::Kind::Launch ? kLaunch
+                                             : kThread;
+  };
+  double fixed = 0;
+  for (const Lane& lane : timeline.lanes) fixed += height(lane) + 2;
+  double ribbon = std::clamp(area.height() - kRuler - 2 * kTop - fixed, kLeastRibbon, kMostRibbon);
+  double y = out.ruler + kTop;
+  for (size_t i = 0; i < timeline.lanes.size(); ++i) {
+    const Lane& lane = timeline.lanes[i];
+    if (static_cast<int>(i) == timeline.facing_compiled && timeline.facing_eager >= 0) {
+      out.ribbon_top = y;
+      y += ribbon;
+      out.ribbon_bottom = y;
+    }
+    out.lanes.push_back({static_cast<int>(i), y, height(lane)});
+    y += height(lane) + 2;
+  }
+  return out;
+}
+
+TimelineHit hit_timeline(const Timeline& timeline, const TimelinePlaces& places, const TimeWindow& window,
+                         QPointF at) {
+  if (at.y() < places.ruler) return {-1, 0, at.x() >= window.left};
+  if (at.x() < window.left) return {};
+  for (const LanePlace& place : places.lanes) {
+    if (at.y() < place.top || at.y() >= place.top + place.height) continue;
+    const Lane& lane = timeline.lanes[static_cast<size_t>(place.lane)];
+    int64_t ns = window.ns(at.x());
+    int best = -1;
+    for (size_t i = 0; i < lane.slices.size(); ++i) {
+      const Slice& s = lane.slices[i];
+      if (s.start > ns) break;
+      // A slice thinner than a pixel is hit by the pixel it stands in; the innermost linked slice wins.
+      if (std::max(s.end(), s.start + static_cast<int64_t>(1 / window.scale)) <= ns) continue;
+      if (best < 0 || s.entity || !lane.slices[static_cast<size_t>(best)].entity) best = static_cast<int>(i);
+    }
+    if (best >= 0) return {place.lane, static_cast<size_t>(best), false};
+  }
+  return {};
+}
+
+void paint_timeline(QPainter& painter, const QRectF& area, const SessionData& data, const Timeline& timeline,
+                    const TimeWindow& window, const Selection& selection,
+                    const std::vector<std::pair<int, size_t>>& matches) {
+  Painter(painter, area, data, timeline, window, selection, matches).paint();
+}
+
+}  // namespace vitrine::views

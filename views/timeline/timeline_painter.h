@@ -1,0 +1,44 @@
+// Paints a timeline for a window of time, and answers what is under a point.
+#pragma once
+
+#include <QPainter>
+#include <vector>
+
+#include "views/kit/selection.h"
+#include "views/timeline/timeline_data.h"
+
+namespace vitrine::views {
+
+// Time to pixels: x = left + (ns - from) * scale.
+struct TimeWindow {
+  int64_t from = 0;
+  double scale = 1;  // pixels a nanosecond
+  double left = 0;   // where the lanes begin, after the labels
+  double x(int64_t ns) const { return left + static_cast<double>(ns - from) * scale; }
+  int64_t ns(double x) const { return from + static_cast<int64_t>((x - left) / scale); }
+};
+
+struct LanePlace {
+  int lane = 0;
+  double top = 0, height = 0;
+};
+struct TimelinePlaces {
+  double ruler = 0;  // bottom of the ruler
+  std::vector<LanePlace> lanes;
+  double ribbon_top = 0, ribbon_bottom = 0;
+};
+TimelinePlaces place_lanes(const Timeline& timeline, const QRectF& area);
+
+struct TimelineHit {
+  int lane = -1;
+  size_t slice = 0;
+  bool ruler = false;
+};
+TimelineHit hit_timeline(const Timeline& timeline, const TimelinePlaces& places, const TimeWindow& window,
+                         QPointF at);
+
+void paint_timeline(QPainter& painter, const QRectF& area, const kit::SessionData& data,
+                    const Timeline& timeline, const TimeWindow& window, const kit::Selection& selection,
+                    const std::vector<std::pair<int, size_t>>& matches);
+
+}  // namespace vitrine::views

@@ -1,0 +1,344 @@
+#include "views/timeline/timeline_view.h"
+
+#include <QHelpEvent>
+#include <QMouseEvent>
+#include <QToolTip>
+#include <QWheelEvent>
+#include <algorithm>
+#include <cmath>
+
+#include "views/kit/numbers.h"
+#include "views/kit/paint.h"
+
+namespace vitrine::views {
+
+using namespace kit;
+
+namespace {
+constexpr double kLabels = 148;   // width of the lane labels
+constexpr double kEndRoom = 140;  // for the difference behind the compiled lane
+constexpr int kDragFrom = 4;
+}  // namespace
+
+TimelineView::TimelineView(Jobs* jobs, QWidget* parent) : View(jobs, parent) {
+  setMouseTracking(true);
+}
+
+Id TimelineView::run() const {
+  if (!session()) return 0;
+  if (selection().film.run) return selection().film.run;
+  return session()->runs.empty() ? 0 : session()->runs[0].id;
+}
+
+QString TimelineView::subtitle() const {
+  if (!session()) return {};
+  size_t n = 0;
+  for (const session::TimingRow& row : session()->timings.of(run())) n += row.side == "eager";
+  return n ? QStringLiteral("times: median of %1 interleaved calls; slices: one profiled call a side").arg(n)
+           : QString();
+}
+
+void TimelineView::sessionChanged() {
+  matches_.clear();
+  if (!session() || !session()->texts) {
+    timeline_.reset();
+    return update();
+  }
+  jobs()->run<TimelinePtr>(
+      this, QStringLiteral("timeline"),
+      [data = session(), id = run()](const Cancel&) { return load_timeline(*data, id); },
+      [this](TimelinePtr loaded) {
+        bool other = !timeline_ || timeline_->run != loaded->run || timeline_->end_ns != loaded->end_ns;
+        timeline_ = std::move(loaded);
+        if (other) fit();
+        Q_EMIT headerChanged();
+        update();
+      });
+}
+
+void TimelineView::selectionChanged(ChangeMask mask) {
+  if ((mask & ChangeFilm) && timeline_ && timeline_->run != run()) return sessionChanged();
+  if (mask & (ChangeActive | ChangeRelatives) && !dragging_) {
+    if (Id id = canShow(selection().active)) reveal(id);
+  }
+  update();
+}
+
+void TimelineView::fit() {
+  window_.left = theme().px(kLabels);
+  if (!timeline_ || timeline_->empty()) return;
+  window_.from = 0;
+  window_.scale = std::max(1e-9, (width() - window_.left - theme().px(kEndRoom)) /
+                                     std::max<double>(1, static_cast<double>(timeline_->end_ns)));
+  fitted_ = true;
+}
+
+void TimelineView::clamp() {
+  if (!timeline_) return;
+  double visible = (width() - window_.left) / window_.scale;
+  int64_t room = static_cast<int64_t>(visible * 0.9);
+  window_.from = std::clamp<int64_t>(window_.from, -room, std::max<int64_t>(0, timeline_->end_ns));
+  update();
+}
+
+void TimelineView::zoom_at(double x, double factor) {
+  if (!timeline_) return;
+  int64_t fixed = window_.ns(x);
+  window_.scale = std::clamp(window_.scale * factor,
+                             100 / std::max<double>(1000, static_cast<double>(timeline_->end_ns)) / 4, 50.0);
+  window_.from = fixed - static_cast<int64_t>((x - window_.left) / window_.scale);
+  clamp();
+}
+
+void TimelineView::pan(double pixels) {
+  window_.from -= static_cast<int64_t>(pixels / window_.scale);
+  clamp();
+}
+
+void TimelineView::zoom(Zoom how) {
+  double middle = (window_.left + width()) / 2;
+  if (how == Zoom::In) zoom_at(middle, 1.4);
+  if (how == Zoom::Out) zoom_at(middle, 1 / 1.4);
+  if (how == Zoom::Fit || how == Zoom::Reset) fit();
+  if (how == Zoom::FitSelection) {
+    auto [lane, slice] = place_of(canShow(selection().active));
+    if (lane >= 0) {
+      const Slice& s = timeline_->lanes[static_cast<size_t>(lane)].slices[slice];
+      window_.scale = (width() - window_.left) / (3.0 * std::max<double>(1, static_cast<double>(s.duration)));
+      window_.from = s.start - s.duration;
+    }
+  }
+  update();
+}
+
+std::pair<int, size_t> TimelineView::place_of(Id id) const {
+  if (!timeline_ || !id) return {-1, 0};
+  for (size_t l = 0; l < timeline_->lanes.size(); ++l)
+    for (size_t i = 0; i < timeline_->lanes[l].slices.size(); ++i)
+      if (timeline_->lanes[l].slices[i].entity == id) return {static_cast<int>(l), i};
+  return {-1, 0};
+}
+
+Id TimelineView::canShow(Id id) const {
+  if (place_of(id).first >= 0) return id;
+  if (!selection().relatives || selection().active != id) return 0;
+  for (Id near : selection().relatives->derived)
+    if (place_of(near).first >= 0) return near;
+  for (Id near : selection().relatives->origins)
+    if (place_of(near).first >= 0) return near;
+  return 0;
+}
+
+void TimelineView::reveal(Id id) {
+  auto [lane, index] = place_of(id);
+  if (lane < 0) return;
+  const Slice& s = timeline_->lanes[static_cast<size_t>(lane)].slices[index];
+  if (window_.x(s.end()) < window_.left || window_.x(s.start) > width()) {
+    window_.from = s.start - static_cast<int64_t>((width() - window_.left) / window_.scale / 3);
+    clamp();
+  }
+}
+
+std::vector<Id> TimelineView::shown() const {
+  std::vector<Id> out;
+  if (!timeline_) return out;
+  for (const Lane& lane : timeline_->lanes)
+    for (const Slice& s : lane.slices)
+      if (s.entity) out.push_back(s.entity);
+  return out;
+}
+
+int TimelineView::find(const QString& text) {
+  matches_.clear();
+  match_ = 0;
+  if (timeline_ && !text.isEmpty()) {
+    for (size_t l = 0; l < timeline_->lanes.size(); ++l)
+      for (size_t i = 0; i < timeline_->lanes[l].slices.size(); ++i)
+        if (QString::fromStdString(slice_name(*session(), timeline_->lanes[l].slices[i]))
+                .contains(text, Qt::CaseInsensitive))
+          matches_.emplace_back(static_cast<int>(l), i);
+  }
+  update();
+  return static_cast<int>(matches_.size());
+}
+
+void TimelineView::findNext(bool forward) {
+  if (matches_.empty()) return;
+  match_ = (match_ + (forward ? 1 : matches_.size() - 1)) % matches_.size();
+  const Slice& s =
+      timeline_->lanes[static_cast<size_t>(matches_[match_].first)].slices[matches_[match_].second];
+  if (s.entity) Q_EMIT activate(s.entity);
+}
+
+QString TimelineView::copy(CopyAs as) const {
+  if (!timeline_) return {};
+  QStringList lines;
+  QString tab = as == CopyAs::Csv ? QStringLiteral(",") : QStringLiteral("\t");
+  for (const Lane& lane : timeline_->lanes)
+    for (const Slice& s : lane.slices)
+      lines << QStringList{lane.label, QString::fromStdString(slice_name(*session(), s)),
+                           QString::number(s.start), QString::number(s.duration)}
+                   .join(tab);
+  return lines.join('\n');
+}
+
+const Slice* TimelineView::slice_at(const TimelineHit& hit) const {
+  return hit.lane < 0 ? nullptr : &timeline_->lanes[static_cast<size_t>(hit.lane)].slices[hit.slice];
+}
+
+void TimelineView::step(int by, bool lanes) {
+  auto [lane, index] = place_of(canShow(selection().active));
+  if (!timeline_ || timeline_->empty()) return;
+  if (lane < 0) lane = std::max(0, timeline_->facing_compiled), index = 0;
+  const auto& slices = timeline_->lanes[static_cast<size_t>(lane)].slices;
+  if (lanes) {
+    int other = lane == timeline_->facing_eager ? timeline_->facing_compiled : timeline_->facing_eager;
+    for (const Ribbon& r : timeline_->ribbons) {
+      bool from_eager = lane == timeline_->facing_eager;
+      if (other >= 0 && (from_eager ? r.eager : r.compiled) == index) {
+        Q_EMIT activate(
+            timeline_->lanes[static_cast<size_t>(other)].slices[from_eager ? r.compiled : r.eager].entity);
+        return;
+      }
+    }
+    return;
+  }
+  for (int64_t i = static_cast<int64_t>(index) + by; i >= 0 && i < static_cast<int64_t>(slices.size());
+       i += by)
+    if (slices[static_cast<size_t>(i)].entity) {
+      Q_EMIT activate(slices[static_cast<size_t>(i)].entity);
+      return;
+    }
+}
+
+void TimelineView::paintEvent(QPaintEvent*) {
+  const Theme& t = theme();
+  QPainter painter(this);
+  if (!timeline_ || timeline_->empty()) {
+    painter.fillRect(rect(), t.bg1);
+    drawText(painter, QRect(t.padding(), t.px(8), width() - 2 * t.padding(), t.row()),
+             session() ? QStringLiteral(
+                             "No timeline: this run was not measured (--repeats 0), or it stopped before.")
+                       : QStringLiteral("Eager and compiled runs stand here, one above the other."),
+             t.ui(13), t.text2);
+    return;
+  }
+  paint_timeline(painter, rect(), *session(), *timeline_, window_, selection(), matches_);
+}
+
+void TimelineView::resizeEvent(QResizeEvent* event) {
+  bool whole =
+      !fitted_ || (window_.from == 0 && std::abs(window_.x(timeline_ ? timeline_->end_ns : 0) -
+                                                 (event->oldSize().width() - theme().px(kEndRoom))) < 2);
+  if (whole) fit();
+}
+
+void TimelineView::mousePressEvent(QMouseEvent* event) {
+  pressed_ = event->position();
+  dragging_ = false;
+  if (!timeline_) return;
+  TimelineHit hit = hit_timeline(*timeline_, place_lanes(*timeline_, rect()), window_, pressed_);
+  ranging_ = event->button() == Qt::LeftButton && (hit.ruler || event->modifiers() & Qt::ShiftModifier);
+  range_from_ = window_.ns(pressed_.x());
+}
+
+void TimelineView::mouseMoveEvent(QMouseEvent* event) {
+  if (!timeline_) return;
+  if (event->buttons() && ranging_) {
+    int64_t to = window_.ns(event->position().x());
+    Q_EMIT rangeWanted({std::min(range_from_, to), std::max(range_from_, to)});
+  } else if (event->buttons()) {
+    if (!dragging_ && (event->position() - pressed_).manhattanLength() < kDragFrom) return;
+    dragging_ = true;
+    pan(event->position().x() - pressed_.x());
+    pressed_ = event->position();
+  } else {
+    const Slice* s =
+        slice_at(hit_timeline(*timeline_, place_lanes(*timeline_, rect()), window_, event->position()));
+    Q_EMIT hover(s ? s->entity : 0);
+  }
+}
+
+void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
+  bool click = !dragging_ && !ranging_;
+  if (ranging_ && (event->position() - pressed_).manhattanLength() < kDragFrom) Q_EMIT rangeWanted({});
+  dragging_ = ranging_ = false;
+  if (!click || !timeline_) return;
+  const Slice* s =
+      slice_at(hit_timeline(*timeline_, place_lanes(*timeline_, rect()), window_, event->position()));
+  Id id = s ? s->entity : 0;
+  if (event->button() == Qt::MiddleButton && id)
+    Q_EMIT openIn(id, QString(), true);
+  else if (event->modifiers() & Qt::ControlModifier && id)
+    Q_EMIT toggle(id);
+  else
+    Q_EMIT activate(id);
+}
+
+void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
+  if (!timeline_) return;
+  const Slice* s =
+      slice_at(hit_timeline(*timeline_, place_lanes(*timeline_, rect()), window_, event->position()));
+  if (s && s->entity) Q_EMIT openIn(s->entity, QString(), false);
+}
+
+void TimelineView::wheelEvent(QWheelEvent* event) {
+  double by = event->angleDelta().y() ? event->angleDelta().y() : event->angleDelta().x();
+  if (event->modifiers() & Qt::ControlModifier)
+    zoom_at(event->position().x(), std::pow(1.0015, by));
+  else
+    pan(by / 2);
+}
+
+void TimelineView::leaveEvent(QEvent*) {
+  Q_EMIT hover(0);
+}
+
+void TimelineView::keyPressEvent(QKeyEvent* event) {
+  double middle = (window_.left + width()) / 2;
+  switch (event->key()) {
+    case Qt::Key_W:
+      return zoom_at(middle, 1.4);
+    case Qt::Key_S:
+      return zoom_at(middle, 1 / 1.4);
+    case Qt::Key_A:
+      return pan(width() / 6.0);
+    case Qt::Key_D:
+      return pan(-width() / 6.0);
+    case Qt::Key_Left:
+      return step(-1, false);
+    case Qt::Key_Right:
+      return step(1, false);
+    case Qt::Key_Up:
+    case Qt::Key_Down:
+    case Qt::Key_V:
+      return step(1, true);
+    case Qt::Key_R:
+      if (auto [lane, i] = place_of(canShow(selection().active)); lane >= 0) {
+        const Slice& s = timeline_->lanes[static_cast<size_t>(lane)].slices[i];
+        Q_EMIT rangeWanted({s.start, s.end()});
+      }
+      return;
+    default:
+      View::keyPressEvent(event);
+  }
+}
+
+bool TimelineView::event(QEvent* event) {
+  if (event->type() != QEvent::ToolTip || !timeline_) return View::event(event);
+  auto* help = static_cast<QHelpEvent*>(event);
+  const Slice* s = slice_at(hit_timeline(*timeline_, place_lanes(*timeline_, rect()), window_, help->pos()));
+  if (!s) {
+    QToolTip::hideText();
+    return true;
+  }
+  QString text =
+      QStringLiteral("<b>%1</b><br>%2, from %3")
+          .arg(QString::fromStdString(slice_name(*session(), *s)).toHtmlEscaped(),
+               timeText(static_cast<double>(s->duration)), timeText(static_cast<double>(s->start)));
+  if (s->relation) text += QStringLiteral("<br>") + session()->label(s->relation).toHtmlEscaped();
+  QToolTip::showText(help->globalPos(), text, this);
+  return true;
+}
+
+}  // namespace vitrine::views

@@ -1,0 +1,64 @@
+// Eager above compiled, facing each other, with ribbons from each eager operator to the launch that replaced
+// it.
+#pragma once
+
+#include <QPoint>
+
+#include "views/kit/view.h"
+#include "views/timeline/timeline_painter.h"
+
+namespace vitrine::views {
+
+class TimelineView : public kit::View {
+  Q_OBJECT
+ public:
+  explicit TimelineView(kit::Jobs* jobs, QWidget* parent = nullptr);
+
+  QString title() const override { return QStringLiteral("Timeline"); }
+  QString subtitle() const override;
+  QString searchPlaceholder() const override { return QStringLiteral("Find a slice"); }
+  int find(const QString& text) override;
+  void findNext(bool forward) override;
+  void zoom(kit::Zoom how) override;
+  QString copy(kit::CopyAs as) const override;
+  Id canShow(Id id) const override;
+  void reveal(Id id) override;
+  std::vector<Id> shown() const override;
+
+  const TimelinePtr& timeline() const { return timeline_; }
+  const TimeWindow& window_of_time() const { return window_; }
+
+ protected:
+  void sessionChanged() override;
+  void selectionChanged(kit::ChangeMask mask) override;
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  bool event(QEvent* event) override;
+
+ private:
+  void fit();
+  void zoom_at(double x, double factor);
+  void pan(double pixels);
+  void clamp();
+  void step(int by, bool lanes);
+  const Slice* slice_at(const TimelineHit& hit) const;
+  std::pair<int, size_t> place_of(Id id) const;  // lane -1 when it has no slice
+  Id run() const;
+
+  TimelinePtr timeline_;
+  TimeWindow window_;
+  bool fitted_ = false, dragging_ = false, ranging_ = false;
+  QPointF pressed_;
+  int64_t range_from_ = 0;
+  std::vector<std::pair<int, size_t>> matches_;
+  size_t match_ = 0;
+};
+
+}  // namespace vitrine::views
