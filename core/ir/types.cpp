@@ -64,9 +64,9 @@ TensorType TensorType::contiguous(DType dtype, Dims sizes) {
 }
 
 bool TensorType::is_contiguous() const {
+  if (numel() == 0) return true;
   int64_t expected = 1;
   for (size_t i = sizes.size(); i-- > 0;) {
-    if (sizes[i] == 0) return true;
     if (sizes[i] == 1) continue;
     if (strides[i] != expected) return false;
     expected *= sizes[i];

@@ -37,12 +37,7 @@ Types masked_fill(const Call& c) {
   need(!c.is_tensor(2) || c.tensor(2).sizes.empty(), "the value has dimensions");
   need(c.is_tensor(2) || can_cast(value, self), "the value does not fit the type");
   Dims sizes = broadcast(c.tensor(0).sizes, c.tensor(1).sizes);
-  // A copy of self, expanded to these sizes, then filled.
-  TensorType expanded{self, sizes, Dims(sizes.size(), 0), 0};
-  size_t shift = sizes.size() - c.tensor(0).sizes.size();
-  for (size_t i = 0; i < c.tensor(0).sizes.size(); ++i)
-    expanded.strides[shift + i] = c.tensor(0).sizes[i] == sizes[shift + i] ? c.tensor(0).strides[i] : 0;
-  return {{self, sizes, preserved_strides(expanded), 0}};
+  return {TensorType::contiguous(self, sizes)};
 }
 
 }  // namespace

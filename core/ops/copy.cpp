@@ -52,10 +52,13 @@ Types stack(const Call& c) {
   auto list = c.tensors(0);
   need(!list.empty() && list[0], "nothing to join");
   Promotion promotion(c.default_dtype);
+  bool channels_last = true;
   for (const TensorType* t : list) {
     need(t && t->sizes == list[0]->sizes, "sizes differ");
     promotion.tensor(*t);
+    channels_last &= suggests_channels_last(*t);
   }
+  need(!channels_last, "layout");
   Dims sizes = list[0]->sizes;
   size_t d = wrap_dim(c.integer(1), sizes.size() + 1);
   sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(d), static_cast<int64_t>(list.size()));

@@ -56,8 +56,8 @@ Types dot(const Call& c) {
   return {TensorType::contiguous(a.dtype, {})};
 }
 
-// Query, key and value are (batch, heads, length, features). The result lies as (batch, length, heads,
-// features) in memory; the log-sum-exp is kept in f32 or wider, transposed alike.
+// Query, key and value are (batch, heads, length, features). The result has the query's layout; the
+// log-sum-exp is kept in f32 or wider, as (batch, length, heads) in memory.
 Types attention(const Call& c) {
   const TensorType &q = c.tensor(0), &k = c.tensor(1), &v = c.tensor(2);
   need(q.sizes.size() == 4 && k.sizes.size() == 4 && v.sizes.size() == 4, "not 4 dimensions");
@@ -66,10 +66,7 @@ Types attention(const Call& c) {
   need(k.sizes[0] == batch && v.sizes[0] == batch && k.sizes[2] == v.sizes[2], "sizes do not match");
   need(k.sizes[3] == features && v.sizes[3] == features && q.numel() > 0 && k.numel() > 0, "sizes");
   need(k.sizes[1] == heads && v.sizes[1] == heads, "grouped heads");
-  TensorType out{q.dtype,
-                 {batch, heads, length, features},
-                 {length * heads * features, features, heads * features, 1},
-                 0};
+  TensorType out{q.dtype, q.sizes, preserved_strides(q), 0};
   TensorType lse{opmath(q.dtype), {batch, heads, length}, {length * heads, 1, heads}, 0};
   return {out, lse};
 }

@@ -25,6 +25,11 @@ Types sub(const Call& c) {
   need(!is_bool(c, 0) && !is_bool(c, 1), "bools do not subtract");
   return add(c);
 }
+// b - a: the loop's first operand is b.
+Types rsub(const Call& c) {
+  sub(c);
+  return pointwise(c, {1, 0});
+}
 Types binary(const Call& c) {
   return pointwise(c, {0, 1});
 }
@@ -105,19 +110,19 @@ const std::vector<OpRow> kPointwiseBinary = {
      "a - alpha * b"},
     {"aten.sub.Scalar", "self, other, alpha=1", kFamily, kLoop, covered<sub>, "a - c * b", kLater,
      "a - alpha * number"},
-    {"aten.rsub.Tensor", "self, other, *, alpha=1", kFamily, kLoop, covered<sub>, "b - alpha * a", kLater,
+    {"aten.rsub.Tensor", "self, other, *, alpha=1", kFamily, kLoop, covered<rsub>, "b - alpha * a", kLater,
      "b - alpha * a"},
-    {"aten.rsub.Scalar", "self, other, alpha=1", kFamily, kLoop, covered<sub>, "b - c * a", kLater,
+    {"aten.rsub.Scalar", "self, other, alpha=1", kFamily, kLoop, covered<rsub>, "b - c * a", kLater,
      "number - alpha * a"},
     {"aten.mul.Tensor", "self, other", kFamily, kLoop, covered<binary>, "a * b", kLater, "a * b"},
     {"aten.mul.Scalar", "self, other", kFamily, kLoop, covered<binary>, "a * b", kLater, "a * number"},
     {"aten.div.Tensor", "self, other", kFamily, kLoop, covered<divide>, "a / b", kLater, "true division"},
     {"aten.div.Scalar", "self, other", kFamily, kLoop, covered<divide>, "a / b", kLater,
      "true division by a number"},
-    {"aten.div.Tensor_mode", "self, other, *, rounding_mode=None", kFamily, Lower::opaque,
-     covered<divide_mode>, "", kLater, "division, rounded down or to zero"},
-    {"aten.div.Scalar_mode", "self, other, *, rounding_mode=None", kFamily, Lower::opaque,
-     covered<divide_mode>, "", kLater, "division by a number, rounded down or to zero"},
+    {"aten.div.Tensor_mode", "self, other, *, rounding_mode", kFamily, Lower::opaque, covered<divide_mode>,
+     "", kLater, "division, rounded down or to zero"},
+    {"aten.div.Scalar_mode", "self, other, *, rounding_mode", kFamily, Lower::opaque, covered<divide_mode>,
+     "", kLater, "division by a number, rounded down or to zero"},
     {"aten.floor_divide.default", "self, other", kFamily, Lower::opaque, covered<no_bool>, "", kLater,
      "division rounded down"},
     {"aten.floor_divide.Scalar", "self, other", kFamily, Lower::opaque, covered<no_bool>, "", kLater,

@@ -14,6 +14,13 @@ Types bitwise(const Call& c) {
   return unary(c);
 }
 
+Types hardtanh(const Call& c) {
+  need(c.tensor(0).dtype != DType::u8 || (c.number(1) >= 0 && c.number(2) >= 0), "a negative bound for u8");
+  TensorType out = no_bool(c)[0];
+  out.strides = preserved_strides(c.tensor(0));
+  return {out};
+}
+
 }  // namespace
 
 constexpr Family kFamily = Family::pointwise;
@@ -78,7 +85,7 @@ const std::vector<OpRow> kPointwiseUnary = {
      kLater, "a * tanh(softplus(a))"},
     {"aten.softplus.default", "self, beta=1, threshold=20", kFamily, kLoop, covered<unary_float_only>,
      "where(a * b > c, a, log1p(exp(a * b)) / b)", kLater, "log(1 + exp(beta * a)) / beta"},
-    {"aten.hardtanh.default", "self, min_val=-1, max_val=1", kFamily, kLoop, covered<no_bool>,
+    {"aten.hardtanh.default", "self, min_val=-1, max_val=1", kFamily, kLoop, covered<hardtanh>,
      "min(max(a, b), c)", kLater, "a limited to a range"},
     {"aten.hardsigmoid.default", "self", kFamily, kLoop, covered<unary_float_only>,
      "min(max(a + 3, 0), 6) / 6", kLater, "clamp(a + 3, 0, 6) / 6"},

@@ -151,8 +151,8 @@ constexpr std::string_view kNone = "nondifferentiable(\"the result is bool or in
 const std::vector<OpRow> kReduction = {
     {"aten.sum.default", "self, *, dtype=None", kFamily, kLoop, covered<sum_all>, "sum", kLater,
      "sum of all elements"},
-    {"aten.sum.dim_IntList", "self, dim=None, keepdim=False, *, dtype=None", kFamily, kLoop,
-     covered<sum_dims>, "sum", kLater, "sum over dimensions"},
+    {"aten.sum.dim_IntList", "self, dim, keepdim=False, *, dtype=None", kFamily, kLoop, covered<sum_dims>,
+     "sum", kLater, "sum over dimensions"},
     {"aten.mean.default", "self, *, dtype=None", kFamily, Lower::decompose, covered<mean_all>, "", kLater,
      "mean of all elements"},
     {"aten.mean.dim", "self, dim, keepdim=False, *, dtype=None", kFamily, Lower::decompose,

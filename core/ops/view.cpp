@@ -59,6 +59,10 @@ Types expand(const Call& c) {
   Dims sizes = c.ints(1), strides(sizes.size());
   need(sizes.size() >= t.sizes.size(), "fewer dimensions than the tensor has");
   size_t shift = sizes.size() - t.sizes.size();
+  if (t.sizes.empty()) {
+    for (int64_t s : sizes) need(s >= 0, "-1 in a new dimension");
+    return {{t.dtype, sizes, strides, t.offset}};
+  }
   for (size_t i = sizes.size(); i-- > 0;) {
     int64_t size = i < shift ? 1 : t.sizes[i - shift];
     int64_t stride =
