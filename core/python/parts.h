@@ -17,14 +17,7 @@ void add_runtime(_object* module);    // engine_runtime.cpp: plans, for tests
 void add_ops(_object* module);        // engine_ops.cpp: operator table and passes, for tests
 
 inline constexpr AddPart kParts[] = {
-    add_frames, add_bridge, add_lowering, add_callables, add_api, add_runtime,
-inline constexpr std::array kParts = {
-    AddPart{add_frames},
-    AddPart{add_bridge},
-    AddPart{add_callables},
-    AddPart{add_api},
-    AddPart{add_runtime},
-    AddPart{add_ops},
+    add_frames, add_bridge, add_lowering, add_callables, add_api, add_runtime, add_ops,
 };
 
 }  // namespace vitrine::python
