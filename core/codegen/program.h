@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/ids.h"
 #include "core/ir/graph.h"
 
 namespace vitrine::codegen {
@@ -52,9 +53,10 @@ struct Kernel {
 struct Step {
   enum class Kind : uint8_t { kernel, library, opaque, view };
   // kernel:  kernels[kernel] over `buffers` as args, in order.
-  // library: node.op computed into outs by PyTorch's kernel without Python where possible (mm, addmm, bmm,
-  // convolution ...). opaque:  node.op through PyTorch's overload; outs[i] becomes (kind foreign) what it
-  // returns; may mutate its inputs. view:    outs[0] is a view of buffers[0].
+  // library: node.op computed into outs by PyTorch's kernel without Python where possible (mm, addmm, bmm;
+  // a convolution's out is foreign: it becomes what PyTorch allocates). opaque:  node.op through PyTorch's
+  // overload; outs[i] becomes (kind foreign) what it returns; may mutate its inputs. view:    outs[0] is a
+  // view of buffers[0].
   Kind kind = Kind::opaque;
   std::string label;  // "K2", "L3", "O1"
   int32_t kernel = -1;

@@ -1,0 +1,35 @@
+#include "core/codegen/build_program.h"
+
+#include <chrono>
+
+#include "core/codegen/program_builder.h"
+#include "core/codegen/record.h"
+
+namespace vitrine::codegen {
+
+namespace {
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+Result<Program> build_program(const ir::GraphPtr& optimised, const CodegenOptions& options,
+                              ir::Recorder* recorder) {
+  BuildTimes times;
+  times.start = now_ns();
+  fusion::LoopProgram loops = fusion::build_loops(optimised, options.fuse);
+  times.loops = now_ns();
+  fusion::FusedProgram fused = fusion::fuse(loops);
+  times.fused = now_ns();
+  ProgramBuilder builder(loops, fused, options);
+  Program program = builder.build();
+  times.program = now_ns();
+  if (recorder) record_program(loops, fused, builder.unit_of_step(), times, options, program, *recorder);
+  return program;
+}
+
+}  // namespace vitrine::codegen

@@ -1,0 +1,22 @@
+// From the optimised graph to a Program: loops, fusion, kernels as text, memory plan, launch plan. Whatever
+// is not generated becomes a library or an opaque step, so a program is always complete.
+#pragma once
+
+#include "core/base/result.h"
+#include "core/codegen/program.h"
+#include "core/ir/recorder.h"
+
+namespace vitrine::codegen {
+
+struct CodegenOptions {
+  int lanes = 16;    // f32 values of a vector: 16 for AVX-512, 8 for AVX2
+  bool fuse = true;  // false: every operator through PyTorch
+};
+
+// Records (if there is a recorder) the stages loops, fused, memory, kernels and launch: snapshots, decisions,
+// kernel and kernel_range rows, buffers, launches. A kernel's IR and assembly are filled in by who compiles
+// it, in the row Kernel::entity. Errors: none of the user's; InternalError for a broken invariant of ours.
+Result<Program> build_program(const ir::GraphPtr& optimised, const CodegenOptions& options,
+                              ir::Recorder* recorder);
+
+}  // namespace vitrine::codegen

@@ -1,0 +1,19 @@
+// A schedule as readable, freestanding C++ with explicit vectors: a line an operation, one work item a row
+// (or a block of elements), phases over a row as small lambdas that run for whole vectors and for the rest.
+#pragma once
+
+#include "core/codegen/cpp/schedule.h"
+#include "core/codegen/program.h"
+
+namespace vitrine::codegen::cpp {
+
+struct Target {
+  int lanes = 16;  // f32 values of a vector: 16 for AVX-512, 8 for AVX2
+};
+
+// Fills text, lines, name, space, work, grain, bytes, flops of a kernel. Its arguments are
+// schedule.arguments, in order. The text holds no name that differs between equal kernels of two layers.
+Kernel emit_kernel(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
+                   const Target& target);
+
+}  // namespace vitrine::codegen::cpp

@@ -1,0 +1,34 @@
+// An expression as a line of C++ over vectors. Every value has a lane: what its registers hold.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "core/fusion/expr.h"
+#include "core/ir/types.h"
+
+namespace vitrine::codegen::cpp {
+
+// f32 | f64 | i32 | i64 | b1 (a mask of 0 and -1, as wide as i32)
+using Lane = ir::DType;
+
+struct Typed {
+  std::string text;
+  Lane lane = ir::DType::f32;
+  bool atomic = true;  // a name or a call: needs no parentheses
+};
+
+// Names of an operand and its lane.
+using OperandText = std::function<Typed(int)>;
+
+// The value of `expr`, computed with operands cast to `compute`, as a value of lane `want`. compute may be
+// f16 or bf16: constants of comparisons are then rounded to it.
+Typed expr_text(const fusion::ExprPtr& expr, ir::DType compute, Lane want, const OperandText& operand);
+
+// `value` as lane `to`.
+Typed cast(const Typed& value, Lane to);
+
+// A constant as one vector: "splat(1.5f)".
+std::string constant_text(double value, Lane lane);
+
+}  // namespace vitrine::codegen::cpp

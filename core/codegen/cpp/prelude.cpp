@@ -1,0 +1,318 @@
+#include "core/codegen/cpp/prelude.h"
+
+#include <cctype>
+#include <string>
+#include <vector>
+
+namespace vitrine::codegen::cpp {
+
+namespace {
+
+// One part of the prelude: the names that call for it (of its own text or of the kernel's), and its text, in
+// which LANES stands for the number of lanes and v16, d16, n16, l16 for the vector types of that many.
+struct Part {
+  std::string_view names;
+  std::string_view text;
+};
+
+// A part may use the parts above it.
+constexpr Part kParts[] = {
+    {"", R"(typedef float f32; typedef double f64; typedef _Float16 f16; struct bf16 { unsigned short bits; };
+typedef signed char i8; typedef short i16; typedef int i32; typedef long i64;
+typedef unsigned char u8; typedef unsigned short u16; typedef unsigned u32;
+#define VECTOR(T) __attribute__((ext_vector_type(LANES))) T
+typedef VECTOR(f32) v16; typedef VECTOR(f64) d16;  // LANES values of a type
+typedef VECTOR(i32) n16; typedef VECTOR(i64) l16;  // n16 is also the mask: true is -1
+typedef VECTOR(u32) w16; typedef VECTOR(f16) f16s;
+typedef VECTOR(i8) i8s; typedef VECTOR(u8) u8s; typedef VECTOR(i16) i16s; typedef VECTOR(u16) u16s;
+#define INLINE __attribute__((always_inline))
+struct All {}; constexpr All all;                              // every lane
+template <int N> struct First {}; template <int N> constexpr First<N> first;  // the first N: the end of a row
+)"},
+    {"splat", R"(static inline v16 splat(f32 x) { return x; }
+static inline d16 splat(f64 x) { return x; }
+static inline n16 splat(i32 x) { return x; }
+static inline l16 splat(i64 x) { return x; }
+)"},
+    {"bits_of",
+     R"(template <class V, class T> static inline V bits_of(const T* p, All) { V v; __builtin_memcpy(&v, p, sizeof v); return v; }
+template <class V, class T, int N> static inline V bits_of(const T* p, First<N>) { V v = 0; __builtin_memcpy(&v, p, N * sizeof(T)); return v; }
+)"},
+    {"put_bits",
+     R"(template <class T, class V> static inline void put_bits(T* p, V v, All) { __builtin_memcpy(p, &v, sizeof v); }
+template <class T, class V, int N> static inline void put_bits(T* p, V v, First<N>) { __builtin_memcpy(p, &v, N * sizeof(T)); }
+)"},
+    {"load gather load1",
+     R"(template <class N> static inline v16 load(const f32* p, N n) { return bits_of<v16>(p, n); }
+template <class N> static inline d16 load(const f64* p, N n) { return bits_of<d16>(p, n); }
+template <class N> static inline n16 load(const i32* p, N n) { return bits_of<n16>(p, n); }
+template <class N> static inline l16 load(const i64* p, N n) { return bits_of<l16>(p, n); }
+)"},
+    {"i16",
+     R"(template <class N> static inline n16 load(const i16* p, N n) { return __builtin_convertvector(bits_of<i16s>(p, n), n16); }
+template <class N> static inline void store(i16* p, n16 v, N n) { put_bits(p, __builtin_convertvector(v, i16s), n); }
+static inline n16 wrap_i16(n16 v) { return __builtin_convertvector(__builtin_convertvector(v, i16s), n16); }
+)"},
+    {"u8 i8 wrap_u8 wrap_i8",
+     R"(template <class N> static inline n16 load(const u8* p, N n) { return __builtin_convertvector(bits_of<u8s>(p, n), n16); }
+template <class N> static inline n16 load(const i8* p, N n) { return __builtin_convertvector(bits_of<i8s>(p, n), n16); }
+template <class N> static inline void store(u8* p, n16 v, N n) { put_bits(p, __builtin_convertvector(v, u8s), n); }
+template <class N> static inline void store(i8* p, n16 v, N n) { put_bits(p, __builtin_convertvector(v, i8s), n); }
+static inline n16 wrap_u8(n16 v) { return v & 255; }
+static inline n16 wrap_i8(n16 v) { return __builtin_convertvector(__builtin_convertvector(v, i8s), n16); }
+)"},
+    {"bool",
+     R"(template <class N> static inline n16 load(const bool* p, N n) { return __builtin_convertvector(bits_of<u8s>((const u8*)p, n), n16) != 0; }
+template <class N> static inline void store(bool* p, n16 m, N n) { put_bits((u8*)p, __builtin_convertvector(-m, u8s), n); }
+)"},
+    {"bf16 round_bf16",
+     R"(static inline v16 from_bits(u16s h) { return __builtin_bit_cast(v16, __builtin_convertvector(h, w16) << 16); }
+static inline u16s bf16_bits(v16 v) {  // to nearest, ties to even; a NaN stays one
+  w16 b = __builtin_bit_cast(w16, v);
+  w16 r = (b + 0x7fff + ((b >> 16) & 1)) >> 16;
+  return __builtin_convertvector(v != v ? (b >> 16) | 64 : r, u16s);
+}
+template <class N> static inline v16 load(const bf16* p, N n) { return from_bits(bits_of<u16s>(p, n)); }
+template <class N> static inline void store(bf16* p, v16 v, N n) { put_bits(p, bf16_bits(v), n); }
+static inline v16 round_bf16(v16 v) { return from_bits(bf16_bits(v)); }
+)"},
+    {"f16 round_f16",
+     R"(template <class N> static inline v16 load(const f16* p, N n) { return __builtin_convertvector(bits_of<f16s>(p, n), v16); }
+template <class N> static inline void store(f16* p, v16 v, N n) { put_bits(p, __builtin_convertvector(v, f16s), n); }
+static inline v16 round_f16(v16 v) { return __builtin_convertvector(__builtin_convertvector(v, f16s), v16); }
+)"},
+    {"store store1 scatter",
+     R"(template <class N> static inline void store(f32* p, v16 v, N n) { put_bits(p, v, n); }
+template <class N> static inline void store(f64* p, d16 v, N n) { put_bits(p, v, n); }
+template <class N> static inline void store(i32* p, n16 v, N n) { put_bits(p, v, n); }
+template <class N> static inline void store(i64* p, l16 v, N n) { put_bits(p, v, n); }
+)"},
+    {"gather scatter", R"(template <int N> constexpr int count(First<N>) { return N; }
+constexpr int count(All) { return LANES; }
+template <class T, class N> static inline auto gather(const T* p, i64 stride, N n) {
+  T line[LANES] = {};
+  for (int k = 0; k < count(n); ++k) line[k] = p[k * stride];
+  return load(line, all);
+}
+template <class T, class V, class N> static inline void scatter(T* p, i64 stride, V v, N n) {
+  T line[LANES];
+  store(line, v, all);
+  for (int k = 0; k < count(n); ++k) p[k * stride] = line[k];
+}
+)"},
+    {"load1", R"(template <class T> static inline auto load1(const T* p) {  // one element in every lane
+  T line[LANES];
+  for (int k = 0; k < LANES; ++k) line[k] = *p;
+  return load(line, all);
+}
+)"},
+    {"store1", R"(template <class T, class V> static inline void store1(T* p, V v) {
+  T line[LANES];
+  store(line, v, all);
+  *p = line[0];
+}
+)"},
+    {"to_f32 to_f64 to_i32 to_i64 narrow",
+     R"(template <class V> static inline v16 to_f32(V v) { return __builtin_convertvector(v, v16); }
+template <class V> static inline d16 to_f64(V v) { return __builtin_convertvector(v, d16); }
+template <class V> static inline n16 to_i32(V v) { return __builtin_convertvector(v, n16); }
+template <class V> static inline l16 to_i64(V v) { return __builtin_convertvector(v, l16); }
+static inline n16 narrow(l16 mask) { return __builtin_convertvector(mask, n16); }
+)"},
+    {"where", R"(static inline v16 where(n16 m, v16 a, v16 b) { return m ? a : b; }
+static inline n16 where(n16 m, n16 a, n16 b) { return m ? a : b; }
+static inline d16 where(n16 m, d16 a, d16 b) { return __builtin_convertvector(m, l16) ? a : b; }
+static inline l16 where(n16 m, l16 a, l16 b) { return __builtin_convertvector(m, l16) ? a : b; }
+)"},
+    {"keep",
+     R"(template <class V> static inline V keep(V next, V last, All) { return next; }  // lanes past the end stay as they were
+template <class V, int N> static inline V keep(V next, V last, First<N>) {
+  for (int k = 0; k < N; ++k) last[k] = next[k];
+  return last;
+}
+)"},
+    {"vabs vfloor vceil vround vtrunc vsqrt vrsqrt",
+     R"(template <class V> static inline V vabs(V x) { return __builtin_elementwise_abs(x); }
+template <class V> static inline V vfloor(V x) { return __builtin_elementwise_floor(x); }
+template <class V> static inline V vceil(V x) { return __builtin_elementwise_ceil(x); }
+template <class V> static inline V vround(V x) { return __builtin_elementwise_roundeven(x); }
+template <class V> static inline V vtrunc(V x) { return __builtin_elementwise_trunc(x); }
+template <class V> static inline V vsqrt(V x) { return __builtin_elementwise_sqrt(x); }
+template <class V> static inline V vrsqrt(V x) { return 1 / __builtin_elementwise_sqrt(x); }
+)"},
+    {"vsign",
+     R"(template <class V> static inline V vsign(V x) { V one = 1, none = 0; return x > 0 ? one : x < 0 ? -one : none; }
+)"},
+    {"at_least at_most",
+     R"(template <class V, class T> static inline V at_least(V x, T bound) { V b = bound; return b > x ? b : x; }  // a NaN stays
+template <class V, class T> static inline V at_most(V x, T bound) { V b = bound; return b < x ? b : x; }
+)"},
+    {"vmax vmin fold_max fold_min",
+     R"(template <class V> static inline V vmax(V a, V b) { V m = a > b ? a : b; return a != a ? a : m; }  // NaN if either is
+template <class V> static inline V vmin(V a, V b) { V m = a < b ? a : b; return a != a ? a : m; }
+)"},
+    {"fold_add fold_max fold_min",
+     R"(template <class V> constexpr int is_pair = sizeof(V) == 2 * sizeof(V{}[0]);
+)"},
+    {"fold_add", R"(template <class V> static inline auto fold_add(V v) {
+  if constexpr (is_pair<V>) return v[0] + v[1];
+  else return fold_add(v.lo + v.hi);
+}
+)"},
+    {"fold_max", R"(template <class V> static inline auto fold_max(V v) {
+  if constexpr (is_pair<V>) return v[0] > v[1] || v[0] != v[0] ? v[0] : v[1];
+  else return fold_max(vmax(v.lo, v.hi));
+}
+)"},
+    {"fold_min", R"(template <class V> static inline auto fold_min(V v) {
+  if constexpr (is_pair<V>) return v[0] < v[1] || v[0] != v[0] ? v[0] : v[1];
+  else return fold_min(vmin(v.lo, v.hi));
+}
+)"},
+    {"fma", R"(static inline v16 fma(v16 a, v16 b, v16 c) { return __builtin_elementwise_fma(a, b, c); }
+)"},
+    {"vexp", R"(static inline v16 vexp(v16 x) {  // x = n ln 2 + r, |r| <= 0.35: 2^n e^r
+  v16 c = at_most(at_least(x, -87.4f), 88.73f);
+  v16 t = fma(c, 1.44269504f, 12582912.0f);  // n in the low bits
+  v16 n = t - 12582912.0f;
+  v16 r = fma(n, 2.12194440e-4f, fma(n, -0.693359375f, c));
+  v16 p = fma(r, 1.98756915e-4f, 1.39819995e-3f);
+  p = fma(p, r, 8.33345205e-3f);
+  p = fma(p, r, 4.16657962e-2f);
+  p = fma(p, r, 0.166666657f);
+  p = fma(p, r, 0.5f);
+  p = fma(p, r * r, r) + 1.0f;
+  v16 scale = __builtin_bit_cast(v16, (__builtin_bit_cast(w16, t) + 126) << 23);
+  return p * scale * 2.0f;
+}
+)"},
+    {"vlog", R"(static inline v16 vlog(v16 x) {  // x = 2^e m, m in [0.7, 1.4): e ln 2 + log m
+  n16 tiny = x < 1.17549435e-38f;
+  v16 big = x * 8388608.0f;
+  n16 b = __builtin_bit_cast(n16, tiny ? big : x);
+  n16 e = ((b - 0x3f3504f3) >> 23);
+  v16 f = __builtin_bit_cast(v16, b - (e << 23)) - 1.0f;
+  n16 e23 = e - 23;
+  v16 k = __builtin_convertvector(tiny ? e23 : e, v16);
+  v16 z = f * f;
+  v16 p = fma(f, 7.0376836292e-2f, -1.1514610310e-1f);
+  p = fma(p, f, 1.1676998740e-1f);
+  p = fma(p, f, -1.2420140846e-1f);
+  p = fma(p, f, 1.4249322787e-1f);
+  p = fma(p, f, -1.6668057665e-1f);
+  p = fma(p, f, 2.0000714765e-1f);
+  p = fma(p, f, -2.4999993993e-1f);
+  p = fma(p, f, 3.3333331174e-1f);
+  v16 y = fma(k, -2.12194440e-4f, p * f * z);
+  y = fma(k, 0.693359375f, fma(z, -0.5f, y) + f);
+  v16 inf = __builtin_inff(), nan = __builtin_nanf("");
+  y = x == 0.0f ? -inf : y;
+  y = x == inf ? x : y;
+  return x >= 0.0f ? y : nan;
+}
+)"},
+    {"verf", R"(static inline v16 verf(v16 x) {  // x P(x^2), |x| <= 3.85; beyond it is 1 in f32
+  v16 c = at_most(at_least(x, -3.85f), 3.85f);
+  v16 s = fma(c * c, 0.134930005f, -1.0f);
+  v16 p = ERF0;
+ERFS  return c * p;
+}
+)"},
+    {"vtanh", R"(static inline v16 vtanh(v16 x) {
+  v16 z = x * x;
+  v16 p = fma(z, -5.70498872745e-3f, 2.06390887954e-2f);
+  p = fma(p, z, -5.37397155531e-2f);
+  p = fma(p, z, 1.33314422036e-1f);
+  p = fma(p, z, -3.33332819422e-1f);
+  v16 near = fma(p * z, x, x);                    // |x| < 0.625
+  v16 far = 1.0f - 2.0f / (vexp(2.0f * x) + 1.0f);
+  return vabs(x) < 0.625f ? near : far;
+}
+)"},
+    {"vsigmoid", R"(static inline v16 vsigmoid(v16 x) { return 1.0f / (1.0f + vexp(-x)); }
+)"},
+    {"vexpm1",
+     R"(static inline v16 vexpm1(v16 x) {  // (u - 1) x / log u with u = e^x, exact where u rounds to 1
+  v16 u = vexp(x);
+  v16 d = u - 1.0f;
+  v16 y = d * x / vlog(u);
+  y = u == 1.0f ? x : y;
+  return (d == -1.0f) | (x > 17.0f) ? d : y;
+}
+)"},
+    {"vlog1p", R"(static inline v16 vlog1p(v16 x) {  // log(u) x / (u - 1) with u = 1 + x
+  v16 u = 1.0f + x;
+  v16 y = vlog(u) * (x / (u - 1.0f));
+  v16 inf = __builtin_inff();
+  return (u == 1.0f) | (x == inf) ? x : y;
+}
+)"},
+    {"vlog2 vlog10", R"(static inline v16 vlog2(v16 x) { return vlog(x) * 1.44269504f; }
+static inline v16 vlog10(v16 x) { return vlog(x) * 0.434294482f; }
+)"},
+};
+
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
+
+// Whether `text` has `word` standing alone.
+bool uses(std::string_view text, std::string_view word) {
+  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    bool starts = at == 0 || !is_word(text[at - 1]);
+    bool ends = at + word.size() == text.size() || !is_word(text[at + word.size()]);
+    if (starts && ends) return true;
+  }
+  return false;
+}
+
+bool any_used(std::string_view text, std::string_view names) {
+  while (!names.empty()) {
+    std::string_view name = names.substr(0, names.find(' '));
+    if (uses(text, name)) return true;
+    names.remove_prefix(std::min(names.size(), name.size() + 1));
+  }
+  return false;
+}
+
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+}
+
+// Chebyshev interpolation of erf(sqrt(t)) / sqrt(t) over t in [0, 3.85^2], s = t * 2 / 3.85^2 - 1; highest
+// last.
+constexpr const char* kErf[] = {"0.367284805f",   "-0.18330197f",    "0.136212632f",  "-0.110367693f",
+                                "0.0907978565f",  "-0.0733762905f",  "0.0565550439f", "-0.0401731841f",
+                                "0.027843453f",   "-0.0206220821f",  "0.0118760532f", "-0.00303659169f",
+                                "0.00200038753f", "-0.00344160572f", "0.00148944382f"};
+
+std::string erf_lines() {
+  std::string out;
+  for (size_t i = std::size(kErf) - 1; i-- > 0;) out += "  p = fma(p, s, " + std::string(kErf[i]) + ");\n";
+  return out;
+}
+
+}  // namespace
+
+std::string prelude_text(std::string_view body, int lanes) {
+  // From the last part to the first: what an included part uses is found in its text.
+  std::string used(body);
+  std::vector<std::string_view> parts;
+  for (size_t i = std::size(kParts); i-- > 0;) {
+    if (!kParts[i].names.empty() && !any_used(used, kParts[i].names)) continue;
+    parts.push_back(kParts[i].text);
+    if (!kParts[i].names.empty()) used += kParts[i].text;
+  }
+  std::string out;
+  for (size_t i = parts.size(); i-- > 0;) out += parts[i];
+  replace_all(out, "ERF0", kErf[std::size(kErf) - 1]);
+  replace_all(out, "ERFS", erf_lines());
+  replace_all(out, "LANES", std::to_string(lanes));
+  if (lanes != 16)
+    for (const char* t : {"v16", "d16", "n16", "l16", "w16"})
+      replace_all(out, t, t[0] + std::to_string(lanes));
+  return out;
+}
+
+}  // namespace vitrine::codegen::cpp

@@ -1,0 +1,333 @@
+#include "core/codegen/cpp/schedule.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "core/fusion/functions.h"
+#include "core/fusion/space.h"
+#include "core/fusion/types.h"
+
+namespace vitrine::codegen::cpp {
+
+using fusion::Access;
+using fusion::ExprPtr;
+using fusion::Member;
+using fusion::Statement;
+using ir::Dims;
+using ir::Ref;
+
+int64_t Schedule::row_count() const {
+  return ir::numel(Dims(dims.begin(), dims.begin() + static_cast<int64_t>(rows)));
+}
+int64_t Schedule::columns() const {
+  return ir::numel(Dims(dims.begin() + static_cast<int64_t>(rows), dims.end()));
+}
+
+namespace {
+
+constexpr int64_t kFlatBlock = 2048;         // elements of a work item of a kernel without rows
+constexpr int64_t kScratchBytes = 48 << 10;  // of one row's values: they must stay in the first-level cache
+constexpr int kCheap = 8;                    // at most so many additions are done again instead of kept
+constexpr int kLoadCost = 2;
+
+int expr_cost(const ExprPtr& e) {
+  int cost = 0;
+  if (e->kind == fusion::Expr::Kind::call) {
+    const fusion::Function* f = fusion::find_function(e->name);
+    cost = f ? f->cost : 1;
+  }
+  for (const ExprPtr& a : e->args) cost += expr_cost(a);
+  return cost;
+}
+
+// "x" of "L['x']", "weight" of "L['self'].fc.weight"; an operator's short name; always an identifier.
+std::string base_name(const ir::Node& node) {
+  std::string raw = node.kind == ir::NodeKind::op ? ir::short_op(node.op)
+                    : node.source.empty()         ? node.name
+                                                  : node.source;
+  if (node.kind != ir::NodeKind::op) {
+    while (!raw.empty() && (raw.back() == ']' || raw.back() == '\'' || raw.back() == '"')) raw.pop_back();
+    size_t cut = raw.find_last_of(".'\"[");
+    if (cut != std::string::npos) raw = raw.substr(cut + 1);
+  }
+  std::string out;
+  for (char c : raw)
+    out += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ? c : '_';
+  if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out = "t" + out;
+  return out;
+}
+
+class Names {
+ public:
+  std::string unique(const std::string& wanted) {
+    int n = used_[wanted]++;
+    if (n == 0) return wanted;
+    return unique(wanted + "_" + std::to_string(n));
+  }
+  void reserve(const char* word) { ++used_[word]; }
+
+ private:
+  std::map<std::string, int> used_;
+};
+
+class Scheduler {
+ public:
+  Scheduler(const fusion::LoopProgram& program, const fusion::Group& group, const std::vector<Ref>& stored)
+      : program_(program), group_(group), stored_(stored) {
+    // Words of the generated text that a tensor's name must not take.
+    for (const char* w :
+         {"args",     "begin",  "end",      "r",        "c",         "n",      "all",    "first",
+          "i0",       "i1",     "i2",       "i3",       "i4",        "c0",     "c1",     "c2",
+          "load",     "store",  "splat",    "where",    "keep",      "gather", "float",  "double",
+          "int",      "bool",   "auto",     "if",       "for",       "while",  "do",     "else",
+          "return",   "switch", "case",     "default",  "new",       "delete", "class",  "struct",
+          "union",    "enum",   "this",     "and",      "or",        "not",    "xor",    "f32",
+          "f64",      "i64",    "i32",      "long",     "short",     "char",   "signed", "unsigned",
+          "const",    "static", "template", "typename", "operator",  "true",   "false",  "isnan",
+          "isinf",    "v16",    "v8",       "d16",      "d8",        "n16",    "n8",     "l16",
+          "l8",       "mask",   "All",      "First",    "namespace", "using",  "try",    "catch",
+          "throw",    "public", "private",  "register", "goto",      "sizeof", "void",   "break",
+          "continue", "f16",    "bf16",     "i16",      "u16",       "u32",    "u64",    "i8",
+          "u8"})
+      names_.reserve(w);
+  }
+
+  Schedule make() {
+    arrange();
+    collect();
+    phases();
+    argument_phases();
+    return std::move(out_);
+  }
+
+ private:
+  // Orders and joins the dims; a kernel without reductions gets its innermost dim as columns.
+  void arrange() {
+    members_ = group_.members;
+    std::vector<Dims*> strides;
+    for (Member& m : members_) {
+      for (Access& a : m.operands) strides.push_back(&a.strides);
+      for (Access& a : m.stores) strides.push_back(&a.strides);
+    }
+    out_.dims = group_.dims;
+    out_.reduces = group_.reduces;
+    size_t boundary = group_.reduces ? group_.rows : 0;
+    if (!group_.reduces) sort_dims(strides);
+    fusion::collapse(out_.dims, boundary, strides);
+    if (out_.dims.empty()) {
+      out_.dims = {1};
+      for (Dims* s : strides) s->push_back(0);
+    }
+    out_.rows = boundary;
+    if (group_.reduces) return;
+    out_.rows = out_.dims.size() - 1;
+    if (out_.rows == 0)
+      out_.block = kFlatBlock;
+    else
+      split_long_columns(strides);
+  }
+  // By falling stride of the first output, so that the last dim is written in order.
+  void sort_dims(const std::vector<Dims*>& strides) {
+    const Dims key = members_.back().stores[0].strides;
+    std::vector<size_t> order(out_.dims.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key[a] > key[b]; });
+    auto permute = [&](Dims& d) {
+      Dims sorted;
+      for (size_t k : order) sorted.push_back(d[k]);
+      d = std::move(sorted);
+    };
+    permute(out_.dims);
+    for (Dims* s : strides) permute(*s);
+  }
+  // Few rows of great length would leave threads idle.
+  void split_long_columns(const std::vector<Dims*>& strides) {
+    int64_t columns = out_.dims.back();
+    if (columns <= 4 * kFlatBlock || out_.row_count() >= 64) return;
+    int64_t part = kFlatBlock;
+    while (part > 256 && columns % part != 0) part /= 2;
+    if (columns % part != 0) return;
+    out_.dims.back() = columns / part;
+    out_.dims.push_back(part);
+    for (Dims* s : strides) {
+      int64_t inner = s->back();
+      s->back() = inner * part;
+      s->push_back(inner);
+    }
+    ++out_.rows;
+  }
+
+  // Loads, values and arguments, in program order.
+  void collect() {
+    for (const Member& m : members_) {
+      const fusion::Loop& loop = program_.loops[m.loop];
+      std::vector<Source> sources;
+      for (size_t i = 0; i < loop.operands.size(); ++i) sources.push_back(source(m.operands[i], loop.node));
+      for (const Statement& s : loop.body) {
+        sources.push_back({Source::Kind::value, static_cast<int>(out_.values.size())});
+        add_value(m, loop, s, sources);
+      }
+    }
+  }
+  Source source(const Access& a, ir::NodeId reader) {
+    auto inside = value_of_.find({a.root.node, a.root.output});
+    if (inside != value_of_.end()) return {Source::Kind::value, inside->second};
+    int argument = add_argument(a.root, false);
+    for (size_t i = 0; i < out_.loads.size(); ++i)
+      if (out_.loads[i].argument == argument && out_.loads[i].strides == a.strides &&
+          out_.loads[i].offset == a.offset)
+        return {Source::Kind::load, static_cast<int>(i)};
+    Load load{argument,
+              a.strides,
+              a.offset,
+              true,
+              names_.unique(out_.arguments[static_cast<size_t>(argument)].name),
+              reader};
+    for (size_t k = out_.rows; k < a.strides.size(); ++k)
+      if (a.strides[k] != 0) load.per_row = false;
+    out_.loads.push_back(std::move(load));
+    return {Source::Kind::load, static_cast<int>(out_.loads.size() - 1)};
+  }
+  int add_argument(Ref root, bool written) {
+    for (size_t i = 0; i < out_.arguments.size(); ++i)
+      if (out_.arguments[i].root == root) return static_cast<int>(i);
+    const ir::Node& node = program_.graph->node(root.node);
+    Argument a;
+    a.root = root;
+    a.dtype = node.outputs[static_cast<size_t>(root.output)].dtype;
+    a.written = written;
+    a.name = arguments_.unique(base_name(node));
+    out_.arguments.push_back(std::move(a));
+    return static_cast<int>(out_.arguments.size() - 1);
+  }
+  void add_value(const Member& m, const fusion::Loop& loop, const Statement& s,
+                 const std::vector<Source>& sources) {
+    Value v;
+    v.statement = &s;
+    v.node = loop.node;
+    v.sources = sources;
+    v.per_row = m.per_row || s.per_row;
+    static constexpr const char* kSuffix[] = {"", "_sum", "_max", "_min"};
+    std::string name = base_name(program_.graph->node(loop.node));
+    bool whole = s.output == 0 && loop.stores.size() == 1;
+    v.name = names_.unique(whole           ? name
+                           : s.output > 0  ? name + "_" + std::to_string(s.output)
+                           : s.output == 0 ? name
+                                           : name + kSuffix[static_cast<size_t>(s.reduce)]);
+    int self = static_cast<int>(out_.values.size());
+    if (s.output >= 0) {
+      const Access& store = m.stores[static_cast<size_t>(s.output)];
+      value_of_[{store.root.node, store.root.output}] = self;
+      if (std::find(stored_.begin(), stored_.end(), store.root) != stored_.end()) {
+        v.store = add_argument(store.root, true);
+        v.store_strides = store.strides;
+      }
+    }
+    v.cost = expr_cost(s.expr);
+    each_source(s.expr, v, [&](Source src) {
+      if (src.kind == Source::Kind::load) {
+        v.cost += kLoadCost;
+        return;
+      }
+      const Value& from = out_.values[static_cast<size_t>(src.index)];
+      if (!from.per_row) v.cost += from.cost;
+      v.phase =
+          std::max(v.phase, from.statement->reduce == Statement::Reduce::none ? from.phase : from.phase + 1);
+    });
+    out_.values.push_back(std::move(v));
+  }
+  template <class F>
+  static void each_source(const ExprPtr& e, const Value& v, F&& f) {
+    if (e->kind == fusion::Expr::Kind::operand) f(v.sources[static_cast<size_t>(e->operand)]);
+    for (const ExprPtr& a : e->args) each_source(a, v, f);
+  }
+
+  // Phases in order; each computes its reductions and what they need; what must be stored and was not needed
+  // before is computed in the last one.
+  void phases() {
+    int last = 0;
+    for (const Value& v : out_.values) {
+      bool full = !v.per_row || v.statement->reduce != Statement::Reduce::none;
+      if (full) last = std::max(last, v.phase);
+    }
+    done_.assign(out_.values.size(), -1);
+    for (int p = 0; p <= last; ++p) {
+      out_.phases.emplace_back();
+      here_value_.assign(out_.values.size(), false);
+      here_load_.assign(out_.loads.size(), false);
+      for (size_t i = 0; i < out_.values.size(); ++i) {
+        const Value& v = out_.values[i];
+        bool reduction = v.statement->reduce != Statement::Reduce::none;
+        if (reduction ? v.phase == p : p == last && !v.per_row && v.store >= 0 && done_[i] < 0)
+          need(static_cast<int>(i), p);
+      }
+    }
+  }
+  bool cheap(const Value& v) const { return v.cost <= kCheap; }
+  bool fits_scratch(const Value& v) const {
+    int64_t bytes = out_.columns() * ir::dtype_bytes(fusion::lane_dtype(v.statement->dtype));
+    return v.statement->dtype != ir::DType::b1 && bytes * (out_.scratch_rows + 1) <= kScratchBytes;
+  }
+  void need(int index, int p) {
+    if (here_value_[static_cast<size_t>(index)]) return;
+    here_value_[static_cast<size_t>(index)] = true;
+    Value& v = out_.values[static_cast<size_t>(index)];
+    bool reduction = v.statement->reduce != Statement::Reduce::none;
+    if (v.per_row && !reduction) return;
+    Phase& phase = out_.phases[static_cast<size_t>(p)];
+    if (!reduction && done_[static_cast<size_t>(index)] >= 0 && !cheap(v) &&
+        (v.scratch >= 0 || fits_scratch(v))) {
+      if (v.scratch < 0) v.scratch = out_.scratch_rows++;
+      phase.from_scratch.push_back(index);
+      return;
+    }
+    each_source(v.statement->expr, v, [&](Source s) {
+      if (s.kind == Source::Kind::value) {
+        const Value& from = out_.values[static_cast<size_t>(s.index)];
+        if (!from.per_row) need(s.index, p);
+      } else if (!out_.loads[static_cast<size_t>(s.index)].per_row &&
+                 !here_load_[static_cast<size_t>(s.index)]) {
+        here_load_[static_cast<size_t>(s.index)] = true;
+        phase.loads.push_back(s.index);
+      }
+    });
+    phase.values.push_back(index);
+    if (done_[static_cast<size_t>(index)] < 0) done_[static_cast<size_t>(index)] = p;
+  }
+
+  // When each argument is first written and last read, which decides what may share storage.
+  void argument_phases() {
+    std::vector<bool> stored(out_.values.size(), false);
+    for (size_t p = 0; p < out_.phases.size(); ++p) {
+      for (int l : out_.phases[p].loads)
+        out_.arguments[static_cast<size_t>(out_.loads[static_cast<size_t>(l)].argument)].last_read =
+            static_cast<int>(p);
+      for (int i : out_.phases[p].values) {
+        const Value& v = out_.values[static_cast<size_t>(i)];
+        if (v.store >= 0 && !v.per_row && !stored[static_cast<size_t>(i)])
+          out_.arguments[static_cast<size_t>(v.store)].first_store = static_cast<int>(p);
+        stored[static_cast<size_t>(i)] = true;
+      }
+    }
+  }
+
+  const fusion::LoopProgram& program_;
+  const fusion::Group& group_;
+  const std::vector<Ref>& stored_;
+  std::vector<Member> members_;
+  std::map<std::pair<ir::NodeId, int32_t>, int> value_of_;
+  std::vector<int> done_;  // by value: first phase that computes it, or -1
+  std::vector<bool> here_value_, here_load_;
+  Names names_, arguments_;
+  Schedule out_;
+};
+
+}  // namespace
+
+Schedule make_schedule(const fusion::LoopProgram& program, const fusion::Group& group,
+                       const std::vector<Ref>& stored) {
+  return Scheduler(program, group, stored).make();
+}
+
+}  // namespace vitrine::codegen::cpp

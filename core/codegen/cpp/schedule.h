@@ -1,0 +1,76 @@
+// How one group of loop nests runs: rows, phases over a row, what each phase loads, computes, stores and
+// keeps. A reduction ends a phase: what needs its result runs in the next. A value of an earlier phase is
+// computed again where that is cheap, else kept in a scratch row.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/fusion/fuse.h"
+
+namespace vitrine::codegen::cpp {
+
+// A tensor that the kernel gets a pointer to.
+struct Argument {
+  ir::Ref root;
+  ir::DType dtype = ir::DType::f32;
+  std::string name;  // local to the text: the same for equal kernels of different layers
+  bool written = false;
+  int first_store = -1;  // written: first phase that stores to it
+  int last_read = -1;    // read: last phase that loads from it
+};
+
+// One place that is loaded. A load whose columns all have stride 0 happens once a row.
+struct Load {
+  int argument = 0;
+  ir::Dims strides;  // over Schedule::dims
+  int64_t offset = 0;
+  bool per_row = false;
+  std::string name;
+  ir::NodeId node = -1;  // who asked for it first
+};
+
+// What an operand of a value is.
+struct Source {
+  enum class Kind : uint8_t { load, value };
+  Kind kind = Kind::load;
+  int index = 0;
+};
+
+struct Value {
+  const fusion::Statement* statement = nullptr;
+  std::vector<Source> sources;  // by $ of the statement's expression
+  std::string name;
+  ir::NodeId node = -1;
+  bool per_row = false;
+  int phase = 0;   // earliest phase (per row: the phase before which it is known)
+  int cost = 0;    // of computing it from loads, in vector additions
+  int store = -1;  // argument it is written to, or -1
+  ir::Dims store_strides;
+  int scratch = -1;  // scratch row it is kept in, or -1
+};
+
+struct Phase {
+  std::vector<int> loads, values;  // full ones, in order; values include this phase's reductions
+  std::vector<int> from_scratch;   // values read back
+};
+
+struct Schedule {
+  ir::Dims dims;
+  size_t rows = 0;    // dims[0, rows) are decoded from the work item; the rest are columns
+  int64_t block = 0;  // flat kernels: elements of one work item; else 0
+  bool reduces = false;
+  std::vector<Argument> arguments;
+  std::vector<Load> loads;
+  std::vector<Value> values;
+  std::vector<Phase> phases;
+  int scratch_rows = 0;
+  int64_t row_count() const;
+  int64_t columns() const;
+};
+
+// stored: roots that something outside the group needs.
+Schedule make_schedule(const fusion::LoopProgram& program, const fusion::Group& group,
+                       const std::vector<ir::Ref>& stored);
+
+}  // namespace vitrine::codegen::cpp

@@ -1,0 +1,294 @@
+#include "core/codegen/program_builder.h"
+
+#include <algorithm>
+#include <climits>
+
+#include "core/codegen/cpp/emit.h"
+#include "core/fusion/classify.h"
+#include "core/fusion/memory_plan.h"
+
+namespace vitrine::codegen {
+
+using fusion::Loop;
+using ir::Ref;
+using BufferKind = Buffer::Kind;
+
+Program ProgramBuilder::build() {
+  add_inputs();
+  find_uses();
+  for (size_t u = 0; u < fused_.units.size(); ++u) {
+    const fusion::Unit& unit = fused_.units[u];
+    bool generated = unit.kind == Loop::Kind::pointwise || unit.kind == Loop::Kind::reduction;
+    if (generated)
+      add_kernel(static_cast<int>(u));
+    else
+      add_call(static_cast<int>(u));
+  }
+  add_results();
+  plan_memory();
+  free_foreign();
+  return std::move(program_);
+}
+
+void ProgramBuilder::add_inputs() {
+  for (const ir::Node* n : loops_.graph->inputs()) {
+    Buffer b;
+    b.name = n->name;
+    b.kind = n->kind == ir::NodeKind::constant ? BufferKind::constant : BufferKind::input;
+    b.type = n->type();
+    b.value = {n->id, 0};
+    b.input = static_cast<int32_t>(program_.input_buffer.size());
+    auto index = static_cast<int32_t>(program_.buffers.size());
+    program_.input_buffer.push_back(index);
+    buffer_of_[key(b.value)] = index;
+    program_.value_buffer.emplace_back(b.value, index);
+    program_.buffers.push_back(std::move(b));
+    shares_with_.push_back(-1);
+  }
+}
+
+// Who reads which root from memory, last.
+void ProgramBuilder::find_uses() {
+  for (size_t l = 0; l < loops_.loops.size(); ++l) {
+    const Loop& loop = loops_.loops[l];
+    int unit = fused_.unit_of[l];
+    if (unit < 0) continue;
+    const ir::Node& n = loops_.graph->node(loop.node);
+    bool aliases = loop.kind == Loop::Kind::opaque && ops::may_alias(n);
+    auto use = [&](Ref root) {
+      auto producer = loops_.loop_of.find(root.node);
+      if (producer != loops_.loop_of.end() && fused_.unit_of[producer->second] == unit) return;
+      int& last = last_unit_.try_emplace(key(root), -1).first->second;
+      last = std::max(last, unit);
+      if (aliases) keeps_own_[key(root)] = true;
+    };
+    // A generated loop reads only what its body uses.
+    if (loop.body.empty())
+      ir::each_ref(n, [&](Ref r) { use(loops_.placement(r).root); });
+    else
+      for (const fusion::Operand& o : loop.operands) use(o.at.root);
+  }
+  for (const ir::Arg& r : loops_.graph->results())
+    ir::each_ref(r, [&](Ref ref) { last_unit_[key(loops_.placement(ref).root)] = INT_MAX; });
+}
+
+int32_t ProgramBuilder::new_buffer(Ref root) {
+  auto index = static_cast<int32_t>(program_.buffers.size());
+  Buffer b;
+  b.name = "buf" + std::to_string(index - static_cast<int32_t>(program_.input_buffer.size()));
+  auto last = last_unit_.find(key(root));
+  bool leaves = last != last_unit_.end() && last->second == INT_MAX;
+  b.kind = leaves || keeps_own_.contains(key(root)) ? BufferKind::output : BufferKind::temporary;
+  b.type = type(root);
+  b.value = root;
+  buffer_of_[key(root)] = index;
+  program_.value_buffer.emplace_back(root, index);
+  program_.buffers.push_back(std::move(b));
+  shares_with_.push_back(-1);
+  return index;
+}
+
+int32_t ProgramBuilder::buffer_for(Ref value) {
+  if (auto known = buffer_of_.find(key(value)); known != buffer_of_.end()) return known->second;
+  const fusion::Placement& p = loops_.placement(value);
+  auto base = buffer_of_.find(key(p.root));
+  VITRINE_CHECK(base != buffer_of_.end(), node(p.root).name + " is read but nothing stored it");
+  int32_t root = base->second;
+  if (p.type == type(p.root)) {
+    buffer_of_[key(value)] = root;
+    program_.value_buffer.emplace_back(value, root);
+    return root;
+  }
+  int32_t index = new_buffer(value);
+  Buffer& b = program_.buffers[static_cast<size_t>(index)];
+  b.kind = program_.buffers[static_cast<size_t>(root)].kind;
+  if (b.kind == BufferKind::input || b.kind == BufferKind::constant) b.kind = BufferKind::foreign;
+  b.view_of = root;
+  Step step;
+  step.kind = Step::Kind::view;
+  step.label = b.name;
+  step.buffers = {root};
+  step.outs = {index};
+  step.node = node(value);
+  step.may_fail = false;
+  add_step(std::move(step), -1);
+  return index;
+}
+
+void ProgramBuilder::add_step(Step step, int unit) {
+  program_.steps.push_back(std::move(step));
+  unit_of_step_.push_back(unit);
+}
+
+void ProgramBuilder::add_kernel(int u) {
+  const fusion::Unit& unit = fused_.units[static_cast<size_t>(u)];
+  std::vector<Ref> stored;
+  for (const fusion::Member& m : unit.group.members)
+    for (const fusion::Access& s : m.stores)
+      if (last_unit_.contains(key(s.root))) stored.push_back(s.root);
+  if (stored.empty()) return;  // nobody wants what it computes
+  cpp::Schedule schedule = cpp::make_schedule(loops_, unit.group, stored);
+  Kernel kernel = cpp::emit_kernel(loops_, unit, schedule, {options_.lanes});
+  kernel.label = unit.label;
+  Step step;
+  step.kind = Step::Kind::kernel;
+  step.label = unit.label;
+  step.kernel = static_cast<int32_t>(program_.kernels.size());
+  step.may_fail = false;
+  for (const cpp::Argument& a : schedule.arguments) {
+    int32_t b = a.written ? new_buffer(a.root) : buffer_for(a.root);
+    step.buffers.push_back(b);
+    if (a.written) step.outs.push_back(b);
+  }
+  reuse_in_place(u, schedule, step);
+  program_.kernels.push_back(std::move(kernel));
+  add_step(std::move(step), u);
+}
+
+void ProgramBuilder::add_call(int u) {
+  const fusion::Unit& unit = fused_.units[static_cast<size_t>(u)];
+  const ir::Node& n = loops_.graph->node(loops_.loops[unit.loops[0]].node);
+  Step step;
+  step.kind = unit.kind == Loop::Kind::library ? Step::Kind::library : Step::Kind::opaque;
+  step.label = unit.label;
+  step.node = n;
+  ir::each_ref(n, [&](Ref r) { step.buffers.push_back(buffer_for(r)); });
+  bool allocates = step.kind == Step::Kind::opaque || n.op.find("convolution") != std::string::npos;
+  for (size_t i = 0; i < n.outputs.size(); ++i) {
+    int32_t b = new_buffer({n.id, static_cast<int32_t>(i)});
+    if (allocates) program_.buffers[static_cast<size_t>(b)].kind = BufferKind::foreign;
+    step.outs.push_back(b);
+  }
+  step.random = ops::is_random(n);
+  for (Ref r : ops::written(n)) {
+    BufferKind kind = program_.buffers[static_cast<size_t>(storage(buffer_for(r)))].kind;
+    step.writes_input |= kind == BufferKind::input || kind == BufferKind::constant;
+  }
+  add_step(std::move(step), u);
+}
+
+void ProgramBuilder::add_results() {
+  program_.results = loops_.graph->results();
+  for (const ir::Arg& r : program_.results) ir::each_ref(r, [&](Ref ref) { buffer_for(ref); });
+}
+
+int32_t ProgramBuilder::storage(int32_t buffer) const {
+  while (program_.buffers[static_cast<size_t>(buffer)].view_of >= 0)
+    buffer = program_.buffers[static_cast<size_t>(buffer)].view_of;
+  return buffer;
+}
+
+int32_t ProgramBuilder::place(int32_t buffer) const {
+  buffer = storage(buffer);
+  while (shares_with_[static_cast<size_t>(buffer)] >= 0)
+    buffer = storage(shares_with_[static_cast<size_t>(buffer)]);
+  return buffer;
+}
+
+// Whether the kernel reads each element of `read` before, and only where, it writes that of `written`.
+bool ProgramBuilder::same_place(const cpp::Schedule& s, const cpp::Argument& read,
+                                const cpp::Argument& written) const {
+  if (ir::dtype_bytes(read.dtype) != ir::dtype_bytes(written.dtype)) return false;
+  if (type(read.root).bytes() != type(written.root).bytes()) return false;
+  if (written.first_store < 0 || read.last_read < 0 || read.last_read > written.first_store) return false;
+  const cpp::Load* only = nullptr;
+  for (const cpp::Load& l : s.loads) {
+    if (&s.arguments[static_cast<size_t>(l.argument)] != &read) continue;
+    if (only) return false;
+    only = &l;
+  }
+  if (!only || only->per_row || only->offset != 0) return false;
+  for (const cpp::Value& v : s.values)
+    if (v.store >= 0 && &s.arguments[static_cast<size_t>(v.store)] == &written)
+      return v.store_strides == only->strides;
+  return false;
+}
+
+// A value that is read for the last time gives its memory to one that is written at the same places.
+void ProgramBuilder::reuse_in_place(int u, const cpp::Schedule& schedule, const Step& step) {
+  std::vector<bool> taken(step.buffers.size(), false);
+  for (size_t w = 0; w < schedule.arguments.size(); ++w) {
+    if (!schedule.arguments[w].written) continue;
+    for (size_t r = 0; r < schedule.arguments.size(); ++r) {
+      const cpp::Argument& read = schedule.arguments[r];
+      if (read.written || taken[r]) continue;
+      if (program_.buffers[static_cast<size_t>(step.buffers[r])].kind != BufferKind::temporary) continue;
+      auto last = last_unit_.find(key(read.root));
+      if (last == last_unit_.end() || last->second != u ||
+          keeps_own_.contains(key(schedule.arguments[w].root)))
+        continue;
+      if (!same_place(schedule, read, schedule.arguments[w])) continue;
+      taken[r] = true;
+      share(step.buffers[r], step.buffers[w]);
+      break;
+    }
+  }
+}
+
+void ProgramBuilder::share(int32_t source, int32_t target) {
+  Buffer& to = program_.buffers[static_cast<size_t>(target)];
+  to.reuses = source;
+  int32_t first = place(source);
+  if (to.kind == BufferKind::temporary) {
+    shares_with_[static_cast<size_t>(target)] = first;
+    return;
+  }
+  // The result leaves the call: everything in its place moves out of the arena with it.
+  for (size_t b = 0; b < program_.buffers.size(); ++b) {
+    auto index = static_cast<int32_t>(b);
+    if (index == first || index == target || program_.buffers[b].view_of >= 0 || place(index) != first)
+      continue;
+    program_.buffers[b].kind = BufferKind::output;
+    program_.buffers[b].view_of = first;
+    shares_with_[b] = -1;
+  }
+  program_.buffers[static_cast<size_t>(first)].kind = BufferKind::output;
+  to.view_of = first;
+}
+
+void ProgramBuilder::plan_memory() {
+  auto touch = [&](int32_t buffer, int32_t step) {
+    for (int32_t b : {buffer, storage(buffer), place(buffer)}) {
+      Buffer& row = program_.buffers[static_cast<size_t>(b)];
+      if (row.first_step < 0) row.first_step = step;
+      row.last_step = std::max(row.last_step, step);
+    }
+  };
+  auto steps = static_cast<int32_t>(program_.steps.size());
+  for (int32_t s = 0; s < steps; ++s) {
+    for (int32_t b : program_.steps[static_cast<size_t>(s)].buffers) touch(b, s);
+    for (int32_t b : program_.steps[static_cast<size_t>(s)].outs) touch(b, s);
+  }
+  for (const ir::Arg& r : program_.results)
+    ir::each_ref(r, [&](Ref ref) { touch(buffer_of_.at(key(ref)), steps); });
+  std::vector<fusion::Lifetime> lifetimes;
+  std::vector<int32_t> owner;
+  for (size_t b = 0; b < program_.buffers.size(); ++b) {
+    const Buffer& row = program_.buffers[b];
+    if (row.kind != BufferKind::temporary || row.view_of >= 0 || shares_with_[b] >= 0) continue;
+    lifetimes.push_back({row.type.bytes(), row.first_step, row.last_step});
+    owner.push_back(static_cast<int32_t>(b));
+  }
+  program_.arena_bytes = fusion::plan_arena(lifetimes);
+  for (size_t i = 0; i < lifetimes.size(); ++i) {
+    Buffer& row = program_.buffers[static_cast<size_t>(owner[i])];
+    row.arena_offset = lifetimes[i].offset;
+    if (lifetimes[i].reuses >= 0) row.reuses = owner[static_cast<size_t>(lifetimes[i].reuses)];
+  }
+  for (size_t b = 0; b < program_.buffers.size(); ++b)
+    if (shares_with_[b] >= 0)
+      program_.buffers[b].arena_offset =
+          program_.buffers[static_cast<size_t>(place(static_cast<int32_t>(b)))].arena_offset;
+}
+
+// What a call allocated goes after its last use; results and what lies in their storage stay.
+void ProgramBuilder::free_foreign() {
+  for (size_t b = 0; b < program_.buffers.size(); ++b) {
+    const Buffer& root = program_.buffers[static_cast<size_t>(storage(static_cast<int32_t>(b)))];
+    if (root.kind != BufferKind::foreign && root.kind != BufferKind::output) continue;
+    if (root.last_step < 0 || root.last_step >= static_cast<int32_t>(program_.steps.size())) continue;
+    program_.steps[static_cast<size_t>(root.last_step)].free_after.push_back(static_cast<int32_t>(b));
+  }
+}
+
+}  // namespace vitrine::codegen

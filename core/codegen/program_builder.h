@@ -1,0 +1,58 @@
+// Lays a fused program out as steps over buffers: which values live in memory, where, and in which order
+// things run. Views become steps only where PyTorch needs a tensor for them.
+#pragma once
+
+#include <map>
+
+#include "core/codegen/build_program.h"
+#include "core/codegen/cpp/schedule.h"
+#include "core/fusion/fuse.h"
+
+namespace vitrine::codegen {
+
+class ProgramBuilder {
+ public:
+  ProgramBuilder(const fusion::LoopProgram& loops, const fusion::FusedProgram& fused,
+                 const CodegenOptions& options)
+      : loops_(loops), fused_(fused), options_(options) {}
+
+  Program build();
+  // Unit of each step; -1 for views. Filled by build().
+  const std::vector<int>& unit_of_step() const { return unit_of_step_; }
+
+ private:
+  using Key = std::pair<ir::NodeId, int32_t>;
+  static Key key(ir::Ref r) { return {r.node, r.output}; }
+
+  void add_inputs();
+  void find_uses();
+  void add_kernel(int unit);
+  void add_call(int unit);
+  void add_results();
+  void add_step(Step step, int unit);
+  void reuse_in_place(int unit, const cpp::Schedule& schedule, const Step& step);
+  bool same_place(const cpp::Schedule& schedule, const cpp::Argument& read,
+                  const cpp::Argument& written) const;
+  void share(int32_t source, int32_t target);
+  void plan_memory();
+  void free_foreign();
+
+  int32_t new_buffer(ir::Ref root);       // of a value that a step writes
+  int32_t buffer_for(ir::Ref value);      // makes a view step if the value is a view
+  int32_t storage(int32_t buffer) const;  // follows view_of
+  int32_t place(int32_t buffer) const;    // follows view_of and places shared in the arena
+  const ir::Node& node(ir::Ref r) const { return loops_.graph->node(r.node); }
+  const ir::TensorType& type(ir::Ref r) const { return node(r).outputs.at(static_cast<size_t>(r.output)); }
+
+  const fusion::LoopProgram& loops_;
+  const fusion::FusedProgram& fused_;
+  const CodegenOptions& options_;
+  Program program_;
+  std::vector<int> unit_of_step_;
+  std::map<Key, int32_t> buffer_of_;  // by value
+  std::map<Key, int> last_unit_;      // by root: last unit that reads it from memory; results: INT_MAX
+  std::map<Key, bool> keeps_own_;     // by root: an operator may hand out a share of its storage
+  std::vector<int32_t> shares_with_;  // by buffer: whose arena place it takes over, or -1
+};
+
+}  // namespace vitrine::codegen

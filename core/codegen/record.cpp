@@ -1,0 +1,207 @@
+#include "core/codegen/record.h"
+
+#include "core/ops/table.h"
+
+namespace vitrine::codegen {
+
+namespace {
+
+class ProgramRecorder {
+ public:
+  ProgramRecorder(const fusion::LoopProgram& loops, const fusion::FusedProgram& fused,
+                  const std::vector<int>& unit_of_step, const CodegenOptions& options, Program& program,
+                  ir::Recorder& recorder)
+      : loops_(loops),
+        fused_(fused),
+        unit_of_step_(unit_of_step),
+        options_(options),
+        program_(program),
+        rec_(recorder) {}
+
+  void run(const BuildTimes& t) {
+    graphs(t);
+    kernels(t);
+    decisions();
+    buffers(t);
+    launches(t);
+  }
+
+ private:
+  ir::GraphPtr graph_for(const char* stage) const { return fusion::loops_graph(loops_, stage); }
+
+  void graphs(const BuildTimes& t) {
+    int64_t nests = 0, views = 0;
+    for (const fusion::Loop& l : loops_.loops) (l.kind == fusion::Loop::Kind::view ? views : nests) += 1;
+    rec_.graph(graph_for("loops"), "",
+               std::to_string(views) + " views are folded into the places that loops read", true, t.start,
+               t.loops - t.start);
+    rec_.stage("loops", "ok", nests, t.start, t.loops - t.start);
+    std::unordered_map<ir::NodeId, std::string> labels;
+    int64_t groups = 0;
+    for (const fusion::Unit& u : fused_.units) {
+      groups += u.group.members.empty() ? 0 : 1;
+      for (size_t l : u.loops) labels[loops_.loops[l].node] = u.label;
+    }
+    rec_.graph(
+        graph_for("fused"), "",
+        std::to_string(nests) + " loop nests become " + std::to_string(fused_.units.size()) + " launches",
+        true, t.loops, t.fused - t.loops, labels);
+    rec_.stage("fused", "ok", groups, t.loops, t.fused - t.loops);
+  }
+
+  // One row a generated kernel, library call or opaque operator.
+  void kernels(const BuildTimes& t) {
+    unit_entity_.assign(fused_.units.size(), 0);
+    step_entity_.assign(program_.steps.size(), 0);
+    for (size_t s = 0; s < program_.steps.size(); ++s) {
+      const Step& step = program_.steps[s];
+      if (step.kind == Step::Kind::view) continue;
+      session::KernelRow row;
+      row.id = rec_.writer.next(vitrine::Kind::Kernel);
+      row.compilation = rec_.compilation;
+      row.ordinal = ordinal_++;
+      row.label = step.label;
+      if (step.kind == Step::Kind::kernel)
+        generated(step, row);
+      else
+        called(step, row);
+      rec_.writer.put(row);
+      step_entity_[s] = row.id;
+      unit_entity_[static_cast<size_t>(unit_of_step_[s])] = row.id;
+      for (size_t l : fused_.units[static_cast<size_t>(unit_of_step_[s])].loops)
+        rec_.writer.link(rec_.entity(loops_.loops[l].node), row.id);
+    }
+    rec_.stage("kernels", "ok", static_cast<int64_t>(program_.kernels.size()), t.fused, t.program - t.fused);
+  }
+  void generated(const Step& step, session::KernelRow& row) {
+    Kernel& k = program_.kernels[static_cast<size_t>(step.kernel)];
+    k.entity = row.id;
+    row.name = k.name;
+    row.kind = "generated";
+    row.family = k.family;
+    row.language = "c++";
+    row.space = k.space;
+    row.isa = options_.lanes == 16 ? "avx512" : "avx2";
+    row.source = rec_.writer.blob(k.text);
+    row.bytes = k.bytes;
+    row.flops = k.flops;
+    for (const LineOrigin& o : k.lines) {
+      session::KernelRangeRow range;
+      range.id = rec_.writer.next(vitrine::Kind::KernelRange);
+      range.kernel = row.id;
+      range.text = "source";
+      range.line = o.line;
+      range.end_line = o.end_line;
+      range.col = o.col;
+      range.end_col = o.end_col;
+      range.node = rec_.entity(o.node);
+      rec_.writer.put(range);
+      rec_.writer.link(range.node, range.id);
+    }
+  }
+  void called(const Step& step, session::KernelRow& row) const {
+    row.name = ir::short_op(step.node.op);
+    row.kind = step.kind == Step::Kind::library ? "library" : "opaque";
+    const ops::OpRow* op = ops::find(step.node.op);
+    row.family = std::string(ops::family_name(op ? op->family : ops::Family::opaque));
+    row.language = "pytorch";
+    for (int32_t b : step.buffers) row.bytes += program_.buffers[static_cast<size_t>(b)].type.bytes();
+    for (int32_t b : step.outs) row.bytes += program_.buffers[static_cast<size_t>(b)].type.bytes();
+    if (!step.node.outputs.empty()) {
+      for (int64_t d : step.node.type().sizes)
+        row.space += (row.space.empty() ? "" : " × ") + std::to_string(d);
+    }
+  }
+
+  void decisions() {
+    int64_t ordinal = 0;
+    for (const Decision& d : fused_.decisions) {
+      session::DecisionRow row;
+      row.id = rec_.writer.next(vitrine::Kind::Decision);
+      row.compilation = rec_.compilation;
+      row.ordinal = ordinal++;
+      row.a = rec_.entity(d.a);
+      row.b = rec_.entity(d.b);
+      row.kind = d.kind;
+      row.verdict = d.fused ? "fused" : "rejected";
+      row.reason = d.reason;
+      row.bytes_saved = d.bytes_saved;
+      row.launches_saved = d.fused ? 1 : 0;
+      int unit = fused_.unit_of[loops_.loop_of.at(d.b)];
+      if (d.fused && unit >= 0) row.kernel = unit_entity_[static_cast<size_t>(unit)];
+      rec_.writer.put(row);
+    }
+  }
+
+  void buffers(const BuildTimes& t) {
+    static constexpr const char* kKinds[] = {"input", "parameter", "temporary", "output", "temporary"};
+    std::vector<Id> ids;
+    for (size_t i = 0; i < program_.buffers.size(); ++i)
+      ids.push_back(rec_.writer.next(vitrine::Kind::Buffer));
+    for (size_t i = 0; i < program_.buffers.size(); ++i) {
+      const Buffer& b = program_.buffers[i];
+      session::BufferRow row;
+      row.id = ids[i];
+      row.compilation = rec_.compilation;
+      row.ordinal = static_cast<int64_t>(i);
+      row.name = b.name;
+      row.kind = kKinds[static_cast<size_t>(b.kind)];
+      if (loops_.graph->node(b.value.node).kind == ir::NodeKind::parameter) row.kind = "parameter";
+      row.type = b.type.text();
+      row.bytes = b.type.bytes();
+      row.first = b.first_step;
+      row.last = b.last_step;
+      row.offset = b.arena_offset;
+      if (b.reuses >= 0) row.reuses = ids[static_cast<size_t>(b.reuses)];
+      row.node = rec_.entity(b.value.node);
+      rec_.writer.put(row);
+    }
+    rec_.stage("memory", "ok", program_.arena_bytes, t.fused, t.program - t.fused);
+  }
+
+  void launches(const BuildTimes& t) {
+    static constexpr const char* kKinds[] = {"kernel", "library", "opaque", "view"};
+    for (size_t s = 0; s < program_.steps.size(); ++s) {
+      const Step& step = program_.steps[s];
+      session::LaunchRow row;
+      row.id = rec_.writer.next(vitrine::Kind::Launch);
+      row.compilation = rec_.compilation;
+      row.ordinal = static_cast<int64_t>(s);
+      row.kind = kKinds[static_cast<size_t>(step.kind)];
+      bool kernel = step.kind == Step::Kind::kernel;
+      row.text =
+          step.label + " " +
+          (kernel ? program_.kernels[static_cast<size_t>(step.kernel)].name : ir::short_op(step.node.op));
+      if (kernel) row.bytes = program_.kernels[static_cast<size_t>(step.kernel)].bytes;
+      auto add = [&](int32_t b) {
+        row.args += (row.args.empty() ? "" : ", ") + program_.buffers[static_cast<size_t>(b)].name;
+      };
+      for (int32_t b : step.buffers) add(b);
+      if (!kernel)
+        for (int32_t b : step.outs) add(b);
+      row.kernel = step_entity_[s];
+      rec_.writer.put(row);
+      rec_.writer.link(row.kernel, row.id);
+    }
+    rec_.stage("launch", "ok", static_cast<int64_t>(program_.steps.size()), t.program, 0);
+  }
+
+  const fusion::LoopProgram& loops_;
+  const fusion::FusedProgram& fused_;
+  const std::vector<int>& unit_of_step_;
+  const CodegenOptions& options_;
+  Program& program_;
+  ir::Recorder& rec_;
+  std::vector<Id> unit_entity_, step_entity_;
+  int64_t ordinal_ = 0;
+};
+
+}  // namespace
+
+void record_program(const fusion::LoopProgram& loops, const fusion::FusedProgram& fused,
+                    const std::vector<int>& unit_of_step, const BuildTimes& times,
+                    const CodegenOptions& options, Program& program, ir::Recorder& recorder) {
+  ProgramRecorder(loops, fused, unit_of_step, options, program, recorder).run(times);
+}
+
+}  // namespace vitrine::codegen

@@ -1,0 +1,45 @@
+#include "core/fusion/functions.h"
+
+#include <algorithm>
+
+namespace vitrine::fusion {
+
+namespace {
+
+template <size_t N>
+bool one_of(const std::string& name, const std::string_view (&list)[N]) {
+  return std::find(std::begin(list), std::end(list), name) != std::end(list);
+}
+constexpr std::string_view kComparisons[] = {"<", "<=", ">", ">=", "==", "!=", "isnan", "isinf"};
+constexpr std::string_view kBitwise[] = {"&", "|", "^", "~"};
+// What is defined on booleans as elements.
+constexpr std::string_view kBoolean[] = {"&", "|", "^", "~", "*", "+", "min", "max", "==", "!=", "where"};
+
+}  // namespace
+
+bool is_truth(const Expr& e) {
+  if (e.kind != Expr::Kind::call) return false;
+  if (one_of(e.name, kComparisons)) return true;
+  return one_of(e.name, kBitwise) &&
+         std::all_of(e.args.begin(), e.args.end(), [](const ExprPtr& a) { return is_truth(*a); });
+}
+
+bool computable(const Expr& e, ir::DType compute, std::string& why) {
+  for (const ExprPtr& a : e.args)
+    if (!computable(*a, compute, why)) return false;
+  if (e.kind != Expr::Kind::call) return true;
+  const Function* f = find_function(e.name);
+  bool exact = f && static_cast<size_t>(f->arity) == e.args.size();
+  if (compute == ir::DType::b1)
+    exact = exact && one_of(e.name, kBoolean);
+  else if (is_truth(e))
+    exact = exact && true;
+  else if (compute == ir::DType::f64)
+    exact = exact && f->f64;
+  else
+    exact = exact && (ir::is_float(compute) ? !one_of(e.name, kBitwise) : f->integer);
+  if (!exact) why = e.name + " is not generated for " + std::string(ir::dtype_name(compute));
+  return exact;
+}
+
+}  // namespace vitrine::fusion

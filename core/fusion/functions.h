@@ -1,0 +1,73 @@
+// The functions an expression may call, one row each: what the generated prelude can compute, on which kinds
+// of element, and roughly what it costs. An operator whose body calls anything else runs through PyTorch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/fusion/expr.h"
+
+namespace vitrine::fusion {
+
+struct Function {
+  std::string_view name;
+  int arity;
+  bool f64, integer;         // besides f32: computed exactly enough in double, meaningful on integers
+  int cost;                  // in additions of one vector
+  std::string_view prelude;  // name in the generated text
+};
+
+inline constexpr Function kFunctions[] = {
+    {"neg", 1, true, true, 1, "-"},
+    {"abs", 1, true, true, 1, "vabs"},
+    {"min", 2, true, true, 2, "vmin"},
+    {"max", 2, true, true, 2, "vmax"},
+    {"where", 3, true, true, 1, "where"},
+    {"sqrt", 1, true, false, 12, "vsqrt"},
+    {"rsqrt", 1, true, false, 16, "vrsqrt"},
+    {"floor", 1, true, false, 1, "vfloor"},
+    {"ceil", 1, true, false, 1, "vceil"},
+    {"round", 1, true, false, 1, "vround"},
+    {"trunc", 1, true, false, 1, "vtrunc"},
+    {"sign", 1, true, true, 3, "vsign"},
+    {"isnan", 1, true, true, 1, "isnan"},
+    {"isinf", 1, true, true, 2, "isinf"},
+    {"exp", 1, false, false, 14, "vexp"},
+    {"log", 1, false, false, 14, "vlog"},
+    {"tanh", 1, false, false, 18, "vtanh"},
+    {"erf", 1, false, false, 18, "verf"},
+    {"sigmoid", 1, false, false, 20, "vsigmoid"},
+    {"expm1", 1, false, false, 40, "vexpm1"},
+    {"log1p", 1, false, false, 24, "vlog1p"},
+    {"log2", 1, false, false, 15, "vlog2"},
+    {"log10", 1, false, false, 15, "vlog10"},
+    {"+", 2, true, true, 1, "+"},
+    {"-", 2, true, true, 1, "-"},
+    {"*", 2, true, true, 1, "*"},
+    {"/", 2, true, false, 8, "/"},
+    {"<", 2, true, true, 1, "<"},
+    {"<=", 2, true, true, 1, "<="},
+    {">", 2, true, true, 1, ">"},
+    {">=", 2, true, true, 1, ">="},
+    {"==", 2, true, true, 1, "=="},
+    {"!=", 2, true, true, 1, "!="},
+    {"&", 2, false, true, 1, "&"},
+    {"|", 2, false, true, 1, "|"},
+    {"^", 2, false, true, 1, "^"},
+    {"~", 1, false, true, 1, "~"},
+};
+
+constexpr const Function* find_function(std::string_view name) {
+  for (const Function& f : kFunctions)
+    if (f.name == name) return &f;
+  return nullptr;
+}
+
+// Whether the value is a truth: a comparison, or a bitwise combination of such.
+bool is_truth(const Expr& e);
+
+// Whether the tree can be computed on elements of `compute`; else `why` names what cannot.
+bool computable(const Expr& e, ir::DType compute, std::string& why);
+
+}  // namespace vitrine::fusion

@@ -1,0 +1,278 @@
+#include "core/fusion/fuse.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <set>
+
+#include "core/fusion/classify.h"
+
+namespace vitrine::fusion {
+
+using ir::NodeId;
+using ir::Ref;
+
+namespace {
+
+std::string megabytes(int64_t bytes) {
+  char text[40];
+  if (bytes >= 100'000)
+    std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) / 1e6);
+  else if (bytes >= 1000)
+    std::snprintf(text, sizeof text, "%.1f kB", static_cast<double>(bytes) / 1e3);
+  else
+    std::snprintf(text, sizeof text, "%lld bytes", static_cast<long long>(bytes));
+  return text;
+}
+
+// Why a pair of which one is no generated nest stays apart.
+std::string fixed_reason(const Loop& a, const Loop& b) {
+  if (b.kind == Loop::Kind::library) return "a library call takes no prologue";
+  if (a.kind == Loop::Kind::library) return "a library call takes no epilogue";
+  const Loop& opaque = a.kind == Loop::Kind::opaque ? a : b;
+  return "it runs through PyTorch: " + opaque.why;
+}
+
+class Fuser {
+ public:
+  explicit Fuser(const LoopProgram& program) : program_(program), cluster_of_(program.loops.size(), -1) {}
+
+  FusedProgram run() {
+    dependencies();
+    for (size_t l = 0; l < program_.loops.size(); ++l) {
+      const Loop& loop = program_.loops[l];
+      if (loop.kind == Loop::Kind::view) continue;
+      cluster_of_[l] = static_cast<int>(clusters_.size());
+      clusters_.push_back({{l}, generated(loop)});
+      consider(l);
+      remember_reads(l);
+    }
+    order();
+    return std::move(out_);
+  }
+
+ private:
+  struct Cluster {
+    std::vector<size_t> loops;
+    bool generated = false;
+  };
+  struct Candidate {
+    size_t other;  // a loop of the cluster
+    bool vertical;
+    int64_t bytes;
+    Ref shared;
+  };
+
+  static bool generated(const Loop& l) {
+    return l.kind == Loop::Kind::pointwise || l.kind == Loop::Kind::reduction;
+  }
+  NodeId node(size_t l) const { return program_.loops[l].node; }
+  int64_t bytes_of(Ref root) const {
+    return program_.graph->node(root.node).outputs[static_cast<size_t>(root.output)].bytes();
+  }
+
+  // Loops that must run before each loop: producers of what it reads; random operators keep their order.
+  void dependencies() {
+    before_.resize(program_.loops.size());
+    int last_random = -1;
+    for (size_t l = 0; l < program_.loops.size(); ++l) {
+      const ir::Node& n = program_.graph->node(node(l));
+      std::set<size_t> set;
+      ir::each_ref(n, [&](Ref r) {
+        auto it = program_.loop_of.find(program_.placement(r).root.node);
+        if (it != program_.loop_of.end() && it->second != l) set.insert(it->second);
+      });
+      if (ops::is_random(n) && program_.loops[l].kind == Loop::Kind::opaque) {
+        if (last_random >= 0) set.insert(static_cast<size_t>(last_random));
+        last_random = static_cast<int>(l);
+      }
+      before_[l].assign(set.begin(), set.end());
+    }
+  }
+
+  std::vector<Candidate> candidates(size_t l) const {
+    std::vector<Candidate> out;
+    std::set<Ref,
+             decltype([](Ref a, Ref b) { return std::pair(a.node, a.output) < std::pair(b.node, b.output); })>
+        seen;
+    const ir::Node& n = program_.graph->node(node(l));
+    ir::each_ref(n, [&](Ref r) {
+      Ref root = program_.placement(r).root;
+      if (!seen.insert(root).second) return;
+      auto producer = program_.loop_of.find(root.node);
+      if (producer != program_.loop_of.end())
+        out.push_back({producer->second, true, 2 * bytes_of(root), root});
+      if (!generated(program_.loops[l])) return;
+      auto readers = readers_.find({root.node, root.output});
+      if (readers == readers_.end()) return;
+      std::set<int> clusters;
+      for (auto it = readers->second.rbegin(); it != readers->second.rend() && clusters.size() < 4; ++it)
+        if (clusters.insert(cluster_of_[*it]).second) out.push_back({*it, false, bytes_of(root), root});
+    });
+    std::stable_sort(out.begin(), out.end(), [](const Candidate& a, const Candidate& b) {
+      return std::pair(a.vertical, a.bytes) > std::pair(b.vertical, b.bytes);
+    });
+    return out;
+  }
+
+  void consider(size_t l) {
+    for (const Candidate& c : candidates(l)) {
+      const Loop &a = program_.loops[c.other], &b = program_.loops[l];
+      bool same = cluster_of_[c.other] == cluster_of_[l];
+      if (same && !c.vertical) continue;
+      codegen::Decision d{a.node, b.node, c.vertical ? "vertical" : "horizontal", "", same, c.bytes};
+      if (!generated(a) || !generated(b)) {
+        if (!c.vertical) continue;
+        d.kind = b.kind == Loop::Kind::library   ? "prologue"
+                 : a.kind == Loop::Kind::library ? "epilogue"
+                                                 : "vertical";
+        d.reason = fixed_reason(a, b);
+      } else if (same) {
+        d.reason = "both are in the kernel already, saves " + megabytes(c.bytes);
+      } else {
+        d.fused = merge(cluster_of_[c.other], cluster_of_[l], d.reason);
+        if (d.fused)
+          d.reason = (c.vertical ? "same iteration space"
+                                 : "both read " + program_.graph->node(c.shared.node).name) +
+                     std::string(", saves ") + megabytes(c.bytes) + " and 1 launch";
+      }
+      if (!d.fused) d.bytes_saved = 0;
+      out_.decisions.push_back(std::move(d));
+    }
+  }
+
+  bool merge(int a, int b, std::string& why) {
+    Cluster &ca = clusters_[static_cast<size_t>(a)], &cb = clusters_[static_cast<size_t>(b)];
+    std::vector<size_t> loops;
+    std::merge(ca.loops.begin(), ca.loops.end(), cb.loops.begin(), cb.loops.end(), std::back_inserter(loops));
+    if (!make_group(program_, loops, why)) return false;
+    if (int between = stands_between(a, b); between >= 0) {
+      why = program_.graph->node(node(clusters_[static_cast<size_t>(between)].loops[0])).name +
+            " must run between them";
+      return false;
+    }
+    ca.loops = std::move(loops);
+    for (size_t l : cb.loops) cluster_of_[l] = a;
+    cb.loops.clear();
+    return true;
+  }
+
+  // A cluster on a path from one of the two to the other that is neither; -1: none.
+  int stands_between(int a, int b) const {
+    for (auto [from, to] : {std::pair(a, b), std::pair(b, a)}) {
+      std::vector<int> state(clusters_.size(), 0);  // 1: seen
+      for (size_t l : clusters_[static_cast<size_t>(to)].loops) {
+        for (size_t p : before_[l]) {
+          int c = cluster_of_[p];
+          if (c != from && c != to && reaches_back(c, from, state)) return c;
+        }
+      }
+    }
+    return -1;
+  }
+  bool reaches_back(int cluster, int target, std::vector<int>& state) const {
+    if (cluster == target) return true;
+    if (cluster < 0 || state[static_cast<size_t>(cluster)]) return false;
+    state[static_cast<size_t>(cluster)] = 1;
+    for (size_t l : clusters_[static_cast<size_t>(cluster)].loops)
+      for (size_t p : before_[l])
+        if (cluster_of_[p] != cluster && reaches_back(cluster_of_[p], target, state)) return true;
+    return false;
+  }
+
+  void remember_reads(size_t l) {
+    if (!generated(program_.loops[l])) return;
+    std::set<std::pair<NodeId, int32_t>> roots;
+    for (const Operand& o : program_.loops[l].operands) roots.insert({o.at.root.node, o.at.root.output});
+    for (const auto& r : roots) readers_[r].push_back(l);
+  }
+
+  // Units in an order that keeps every dependency and every barrier, and is else the program's.
+  void order() {
+    std::vector<int> alive;
+    for (size_t c = 0; c < clusters_.size(); ++c)
+      if (!clusters_[c].loops.empty()) alive.push_back(static_cast<int>(c));
+    // Barrier epochs: what is before a barrier in the program has a smaller or equal key; the barrier itself
+    // comes after all of its epoch.
+    auto key = [&](int c) {
+      const Loop& last = program_.loops[clusters_[static_cast<size_t>(c)].loops.back()];
+      return std::tuple(last.epoch, last.barrier, clusters_[static_cast<size_t>(c)].loops.back());
+    };
+    std::vector<int> waiting(clusters_.size(), 0);
+    std::vector<std::set<int>> next(clusters_.size());
+    for (int c : alive)
+      for (size_t l : clusters_[static_cast<size_t>(c)].loops)
+        for (size_t p : before_[l])
+          if (cluster_of_[p] != c && next[static_cast<size_t>(cluster_of_[p])].insert(c).second)
+            ++waiting[static_cast<size_t>(c)];
+    auto later = [&](int a, int b) { return key(a) < key(b); };
+    std::set<int, decltype(later)> ready(later);
+    for (int c : alive)
+      if (!waiting[static_cast<size_t>(c)]) ready.insert(c);
+    out_.unit_of.assign(program_.loops.size(), -1);
+    while (!ready.empty()) {
+      int c = *ready.begin();
+      ready.erase(ready.begin());
+      emit(clusters_[static_cast<size_t>(c)]);
+      for (int n : next[static_cast<size_t>(c)])
+        if (--waiting[static_cast<size_t>(n)] == 0) ready.insert(n);
+    }
+    VITRINE_CHECK(out_.units.size() == alive.size(), "the fused program has a cycle");
+  }
+
+  void emit(const Cluster& c) {
+    Unit u;
+    u.loops = c.loops;
+    u.kind = program_.loops[c.loops[0]].kind;
+    if (c.generated) {
+      std::string why;
+      auto group = make_group(program_, c.loops, why);
+      VITRINE_CHECK(group, "a group fell apart: " + why);
+      u.group = std::move(*group);
+      u.kind = u.group.reduces ? Loop::Kind::reduction : Loop::Kind::pointwise;
+    }
+    int& count = u.kind == Loop::Kind::library  ? libraries_
+                 : u.kind == Loop::Kind::opaque ? opaques_
+                                                : kernels_;
+    const char* letter = u.kind == Loop::Kind::library ? "L" : u.kind == Loop::Kind::opaque ? "O" : "K";
+    u.label = letter + std::to_string(count++);
+    for (size_t l : c.loops) out_.unit_of[l] = static_cast<int>(out_.units.size());
+    out_.units.push_back(std::move(u));
+  }
+
+  const LoopProgram& program_;
+  FusedProgram out_;
+  std::vector<Cluster> clusters_;
+  std::vector<int> cluster_of_;
+  std::vector<std::vector<size_t>> before_;
+  std::map<std::pair<NodeId, int32_t>, std::vector<size_t>> readers_;
+  int kernels_ = 0, libraries_ = 0, opaques_ = 0;
+};
+
+}  // namespace
+
+FusedProgram fuse(const LoopProgram& program) {
+  return Fuser(program).run();
+}
+
+std::string fused_text(const LoopProgram& program, const FusedProgram& fused) {
+  std::string out;
+  for (const Unit& u : fused.units) {
+    out += u.label;
+    if (!u.group.members.empty()) {
+      ir::Dims rows(u.group.dims.begin(), u.group.dims.begin() + static_cast<int64_t>(u.group.rows));
+      ir::Dims columns(u.group.dims.begin() + static_cast<int64_t>(u.group.rows), u.group.dims.end());
+      out += " [" + dims_text(rows) + "]";
+      if (u.group.reduces) out += " rows of [" + dims_text(columns) + "]";
+    }
+    out += ":";
+    for (size_t l : u.loops) out += " " + program.graph->node(program.loops[l].node).name;
+    out += "\n";
+  }
+  for (const codegen::Decision& d : fused.decisions)
+    out += program.graph->node(d.a).name + " + " + program.graph->node(d.b).name + ": " + d.kind +
+           (d.fused ? " fused: " : " rejected: ") + d.reason + "\n";
+  return out;
+}
+
+}  // namespace vitrine::fusion

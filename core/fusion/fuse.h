@@ -1,0 +1,52 @@
+// Which loop nests become one kernel. A group runs over rows × columns: its full members compute one value a
+// place, its row members one value a row (a reduction, or what is computed from one). Without a reduction all
+// members are full. Greedy, in program order: a nest joins the group that saves the most memory traffic, if
+// the iteration spaces agree, every value is read at the place where it is computed, and nothing outside
+// stands between.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/codegen/program.h"
+#include "core/fusion/loops.h"
+
+namespace vitrine::fusion {
+
+struct Member {
+  size_t loop = 0;                       // position in LoopProgram::loops
+  bool per_row = false;                  // runs once a row
+  std::vector<Access> operands, stores;  // as the loop's, over the group's dims
+};
+
+struct Group {
+  ir::Dims dims;
+  size_t rows = 0;  // dims[0, rows) are rows, the others columns; without a reduction all dims are rows
+  bool reduces = false;
+  std::vector<Member> members;
+};
+
+// One step of the fused program: a group, or one library or opaque operator.
+struct Unit {
+  Loop::Kind kind = Loop::Kind::opaque;  // pointwise, reduction (a group with one), library, opaque
+  std::string label;                     // "K2", "L3", "O1"
+  std::vector<size_t> loops;             // in program order
+  Group group;
+};
+
+struct FusedProgram {
+  std::vector<Unit> units;  // in execution order
+  std::vector<codegen::Decision> decisions;
+  std::vector<int> unit_of;  // by loop; -1 for views
+};
+
+// Lays the loops (positions, in program order) out as one group. nullopt: they do not fit; `why` is readable.
+std::optional<Group> make_group(const LoopProgram& program, const std::vector<size_t>& loops,
+                                std::string& why);
+
+FusedProgram fuse(const LoopProgram& program);
+
+std::string fused_text(const LoopProgram& program, const FusedProgram& fused);
+
+}  // namespace vitrine::fusion

@@ -1,0 +1,187 @@
+#include "core/fusion/loops.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/fusion/bodies.h"
+#include "core/fusion/classify.h"
+#include "core/fusion/functions.h"
+#include "core/fusion/reductions.h"
+#include "core/fusion/types.h"
+
+namespace vitrine::fusion {
+
+using ir::Dims;
+using ir::DType;
+using ir::Node;
+using ir::Ref;
+using ir::TensorType;
+
+const Placement& LoopProgram::placement(Ref value) const {
+  return placements.at(graph->position(value.node)).at(static_cast<size_t>(value.output));
+}
+
+namespace {
+
+const TensorType& type_of(const ir::Graph& graph, Ref ref) {
+  return graph.node(ref.node).outputs.at(static_cast<size_t>(ref.output));
+}
+
+class LoopBuilder {
+ public:
+  LoopBuilder(const ir::GraphPtr& graph, bool generate) : generate_(generate) { out_.graph = graph; }
+
+  LoopProgram build() {
+    for (const Node& node : out_.graph->nodes()) {
+      place(node);
+      if (node.kind != ir::NodeKind::op) continue;
+      Loop loop = loop_for(node);
+      loop.node = node.id;
+      loop.epoch = epoch_;
+      if (loop.barrier) ++epoch_;
+      out_.loop_of[node.id] = out_.loops.size();
+      out_.loops.push_back(std::move(loop));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // A view shares its argument's root; anything else is its own.
+  void place(const Node& node) {
+    std::vector<Placement> places;
+    const Placement* base = nullptr;
+    if (node.kind == ir::NodeKind::op && is_view(node) && !node.args.empty() && node.args[0].is<Ref>())
+      base = &out_.placement(node.args[0].as<Ref>());
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      const TensorType& type = node.outputs[i];
+      if (!base)
+        places.push_back({Ref{node.id, static_cast<int32_t>(i)}, type, 0});
+      else
+        places.push_back({base->root, type, type.offset - type_of(*out_.graph, base->root).offset});
+    }
+    out_.placements.push_back(std::move(places));
+  }
+
+  Loop loop_for(const Node& node) {
+    Loop loop;
+    loop.barrier = ops::writes(node);
+    if (is_view(node)) {
+      loop.kind = Loop::Kind::view;
+      return loop;
+    }
+    loop.kind = is_library(node) ? Loop::Kind::library : Loop::Kind::opaque;
+    if (loop.kind == Loop::Kind::library) return loop;
+    if (!generate_)
+      loop.why = "generation is switched off";
+    else if (loop.barrier)
+      loop.why = "it writes to its argument";
+    else if (ops::is_random(node))
+      loop.why = "PyTorch's generator draws its numbers";
+    else if (std::optional<Body> body = pointwise_body(*out_.graph, node))
+      pointwise(node, *body, loop);
+    else if (is_reduction(node))
+      reduction(node, loop);
+    else
+      loop.why = "PyTorch's own kernel is used";
+    return loop;
+  }
+
+  // The place of `value` for loops over `sizes` (numpy's broadcasting: aligned at the last dim).
+  Access access(Ref value, const Dims& sizes) const {
+    const Placement& p = out_.placement(value);
+    Access a{p.root, {}, p.offset};
+    size_t pad = sizes.size() - p.type.sizes.size();
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      if (sizes[i] == 1) continue;
+      bool broadcast = i < pad || p.type.sizes[i - pad] == 1;
+      a.strides.push_back(broadcast ? 0 : p.type.strides[i - pad]);
+    }
+    return a;
+  }
+  static Dims without_ones(const Dims& sizes) {
+    Dims out;
+    for (int64_t s : sizes)
+      if (s != 1) out.push_back(s);
+    return out;
+  }
+  bool broadcastable(Ref value, const Dims& sizes) const {
+    const Dims& s = out_.placement(value).type.sizes;
+    if (s.size() > sizes.size()) return false;
+    for (size_t i = 0; i < s.size(); ++i) {
+      int64_t to = sizes[sizes.size() - s.size() + i];
+      if (s[i] != to && s[i] != 1) return false;
+    }
+    return true;
+  }
+  bool typed(const Node& node, Loop& loop) const {
+    for (const TensorType& t : node.outputs)
+      if (!has_lanes(t.dtype)) loop.why = "elements of this type are not generated";
+    ir::each_ref(node, [&](Ref r) {
+      if (!has_lanes(type_of(*out_.graph, r).dtype)) loop.why = "elements of this type are not generated";
+    });
+    if (node.outputs.empty())
+      loop.why = "it returns no tensor";
+    else if (node.type().numel() == 0)
+      loop.why = "it has no elements";
+    return loop.why.empty();
+  }
+
+  void pointwise(const Node& node, const Body& body, Loop& loop) {
+    if (!typed(node, loop) || !computable(*body.expr, body.compute, loop.why)) return;
+    const TensorType& out = node.type();
+    for (Ref value : body.operands)
+      if (!broadcastable(value, out.sizes)) loop.why = "its operands do not broadcast to its output";
+    if (!loop.why.empty()) return;
+    for (Ref value : body.operands)
+      loop.operands.push_back({value, out_.placement(value).type.dtype, access(value, out.sizes)});
+    loop.kind = Loop::Kind::pointwise;
+    loop.dims = without_ones(out.sizes);
+    loop.stores = {access(Ref{node.id, 0}, out.sizes)};
+    loop.body = {{body.expr, Statement::Reduce::none, false, out.dtype, body.compute, 0}};
+  }
+
+  void reduction(const Node& node, Loop& loop) {
+    if (!typed(node, loop)) return;
+    if (!node.args[0].is<Ref>()) return;
+    const Placement& in = out_.placement(node.args[0].as<Ref>());
+    std::optional<RowReduction> r = row_reduction(node, in.type, loop.why);
+    if (!r) return;
+    const Dims& sizes = in.type.sizes;
+    size_t kept = sizes.size() - r->reduced_dims;
+    Dims dims = without_ones(sizes);
+    size_t reduced = without_ones(Dims(sizes.begin() + static_cast<int64_t>(kept), sizes.end())).size();
+    Access read = access(node.args[0].as<Ref>(), sizes);
+    if (read.strides.back() > 1 && out_.placement(node.args[0].as<Ref>()).root.node >= 0 && r->columns > 1 &&
+        in.type.numel() > 4096) {
+      loop.why = "its rows are strided";
+      return;
+    }
+    loop.kind = Loop::Kind::reduction;
+    loop.dims = dims;
+    loop.reduced = reduced;
+    loop.operands = {{node.args[0].as<Ref>(), in.type.dtype, std::move(read)}};
+    loop.body = std::move(r->body);
+    for (const TensorType& t : node.outputs) loop.stores.push_back(row_store(node, t, loop));
+  }
+  // A reduction's output: strides of its dims without those of 1, then 0 for the reduced ones.
+  Access row_store(const Node& node, const TensorType& type, const Loop& loop) const {
+    Access a{Ref{node.id, static_cast<int32_t>(loop.stores.size())}, {}, 0};
+    for (size_t i = 0; i < type.sizes.size(); ++i)
+      if (type.sizes[i] != 1) a.strides.push_back(type.strides[i]);
+    VITRINE_CHECK(a.strides.size() == loop.rows(), node.name + ": its output is not its rows");
+    a.strides.resize(loop.dims.size(), 0);
+    return a;
+  }
+
+  LoopProgram out_;
+  bool generate_;
+  int epoch_ = 0;
+};
+
+}  // namespace
+
+LoopProgram build_loops(const ir::GraphPtr& graph, bool generate) {
+  return LoopBuilder(graph, generate).build();
+}
+
+}  // namespace vitrine::fusion

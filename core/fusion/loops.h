@@ -1,0 +1,84 @@
+// One loop nest an operator. Iteration dimensions are the output's sizes without those of 1 (a reduction adds
+// the reduced ones, which must be the last). Every tensor is read and written at an affine place:
+// offset + sum over dims of stride * index, counted in elements of the storage's first owner (its root); so
+// views, transposes, slices and broadcasts (stride 0) are folded into the places and have no loops.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/fusion/expr.h"
+#include "core/ir/graph.h"
+
+namespace vitrine::fusion {
+
+// A place in the storage of `root`, for every index of a loop's dims.
+struct Access {
+  ir::Ref root;
+  ir::Dims strides;
+  int64_t offset = 0;
+  bool operator==(const Access&) const = default;
+};
+
+struct Operand {
+  ir::Ref value;  // as the operator's argument names it
+  ir::DType dtype = ir::DType::f32;
+  Access at;
+};
+
+// One value of a loop nest. `expr` is over $0.. = the loop's operands, then its earlier statements.
+struct Statement {
+  enum class Reduce : uint8_t { none, sum, max, min };
+  ExprPtr expr;
+  Reduce reduce = Reduce::none;
+  bool per_row = false;                // one value a row: a reduction's result, or computed from such
+  ir::DType dtype = ir::DType::f32;    // of the value
+  ir::DType compute = ir::DType::f32;  // operands are cast to it first
+  int output = -1;                     // output of the node that it is, or -1
+};
+
+struct Loop {
+  enum class Kind : uint8_t { pointwise, reduction, view, library, opaque };
+  ir::NodeId node = -1;
+  Kind kind = Kind::opaque;
+  ir::Dims dims;
+  size_t reduced = 0;  // so many last dims are reduced
+  std::vector<Operand> operands;
+  std::vector<Statement> body;
+  std::vector<Access> stores;  // by output; a reduction's have stride 0 in reduced dims
+  std::string why;             // opaque: the reason
+  bool barrier = false;        // writes to one of its arguments: nothing may move across it
+  int epoch = 0;               // number of barriers before it
+
+  size_t rows() const { return dims.size() - reduced; }  // dims that are not reduced
+};
+
+// Where a value's elements are: its root and its type.
+struct Placement {
+  ir::Ref root;
+  ir::TensorType type;
+  int64_t offset = 0;  // in elements from the root's first element
+};
+
+struct LoopProgram {
+  ir::GraphPtr graph;
+  std::vector<Loop> loops;  // one an op node, in the graph's order
+  std::unordered_map<ir::NodeId, size_t> loop_of;
+  const Placement& placement(ir::Ref value) const;
+  std::vector<std::vector<Placement>> placements;  // by node position and output
+};
+
+// generate = false: everything is opaque or library (for bisecting).
+LoopProgram build_loops(const ir::GraphPtr& graph, bool generate = true);
+
+// "[1024,3072] gelu = gelu($0)   $0 = mm_2[3072,1]": one line, for goldens and the session.
+std::string loop_text(const LoopProgram& program, const Loop& loop);
+std::string loops_text(const LoopProgram& program);
+
+// The graph of stage "loops": views are gone, operators read roots, and each carries its loop's text.
+ir::GraphPtr loops_graph(const LoopProgram& program, const std::string& stage);
+
+std::string dims_text(const ir::Dims& dims, const char* separator = ",");
+
+}  // namespace vitrine::fusion

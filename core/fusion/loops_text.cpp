@@ -1,0 +1,79 @@
+#include <algorithm>
+
+#include "core/fusion/loops.h"
+
+namespace vitrine::fusion {
+
+std::string dims_text(const ir::Dims& dims, const char* separator) {
+  std::string out;
+  for (int64_t d : dims) out += (out.empty() ? "" : separator) + std::to_string(d);
+  return out.empty() ? "1" : out;
+}
+
+namespace {
+
+std::string value_name(const LoopProgram& program, ir::Ref ref) {
+  std::string name = program.graph->node(ref.node).name;
+  return ref.output > 0 ? name + "." + std::to_string(ref.output) : name;
+}
+
+// "mm_2[3072,1]+64": strides, then offset.
+std::string access_text(const LoopProgram& program, const Access& a) {
+  std::string strides;
+  for (int64_t s : a.strides) strides += (strides.empty() ? "" : ",") + std::to_string(s);
+  return value_name(program, a.root) + "[" + strides + "]" +
+         (a.offset != 0 ? "+" + std::to_string(a.offset) : "");
+}
+
+constexpr const char* kReduce[] = {"", "sum ", "max ", "min "};
+constexpr const char* kKinds[] = {"pointwise", "reduction", "view", "library", "opaque"};
+
+}  // namespace
+
+std::string loop_text(const LoopProgram& program, const Loop& loop) {
+  std::string name = program.graph->node(loop.node).name;
+  std::string out = name + ": " + kKinds[static_cast<size_t>(loop.kind)];
+  if (loop.body.empty()) return loop.why.empty() ? out : out + " (" + loop.why + ")";
+  out += " for [" + dims_text(loop.dims) + "]";
+  if (loop.reduced) {
+    ir::Dims tail(loop.dims.end() - static_cast<int64_t>(loop.reduced), loop.dims.end());
+    out += " over [" + dims_text(tail) + "]";
+  }
+  for (size_t i = 0; i < loop.body.size(); ++i) {
+    const Statement& s = loop.body[i];
+    out += "; $" + std::to_string(loop.operands.size() + i) + ":" + std::string(ir::dtype_name(s.dtype)) +
+           " = " + kReduce[static_cast<size_t>(s.reduce)] + to_text(s.expr);
+    if (s.output >= 0) out += " -> " + access_text(program, loop.stores[static_cast<size_t>(s.output)]);
+  }
+  for (size_t i = 0; i < loop.operands.size(); ++i)
+    out += (i ? ", $" : " where $") + std::to_string(i) + " = " + access_text(program, loop.operands[i].at);
+  return out;
+}
+
+std::string loops_text(const LoopProgram& program) {
+  std::string out;
+  for (const Loop& l : program.loops) out += loop_text(program, l) + "\n";
+  return out;
+}
+
+ir::GraphPtr loops_graph(const LoopProgram& program, const std::string& stage) {
+  ir::Builder builder(stage, std::make_shared<ir::NodeIds>());
+  std::function<ir::Arg(ir::Ref)> to_root = [&](ir::Ref r) { return ir::Arg(program.placement(r).root); };
+  for (const ir::Node& node : program.graph->nodes()) {
+    ir::Node copy = node;
+    if (node.kind == ir::NodeKind::op) {
+      const Loop& loop = program.loops[program.loop_of.at(node.id)];
+      if (loop.kind == Loop::Kind::view) continue;
+      for (ir::Arg& a : copy.args) a = ir::map_refs(a, to_root);
+      for (auto& [key, a] : copy.kwargs) a = ir::map_refs(a, to_root);
+      copy.kwargs.emplace_back("loop", ir::Arg(loop_text(program, loop)));
+      copy.origin.from = {node.id};
+    }
+    builder.keep(copy);
+  }
+  std::vector<ir::Arg> results;
+  for (const ir::Arg& r : program.graph->results()) results.push_back(ir::map_refs(r, to_root));
+  return builder.finish(std::move(results));
+}
+
+}  // namespace vitrine::fusion

@@ -1,0 +1,101 @@
+// A graph as text on standard input, what code generation makes of it on standard output: the harness of
+// tests/python/test_codegen.py. codegen_tool loops|fused|program|json [lanes]
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "core/codegen/build_program.h"
+#include "core/fusion/fuse.h"
+#include "core/ir/parse.h"
+#include "core/ir/print.h"
+
+using namespace vitrine;
+using nlohmann::json;
+
+namespace {
+
+json type_json(const ir::TensorType& t) {
+  return {{"dtype", ir::dtype_torch_name(t.dtype)},
+          {"sizes", t.sizes},
+          {"strides", t.strides},
+          {"offset", t.offset}};
+}
+
+json arg_json(const ir::Arg& a) {
+  if (a.is<bool>()) return a.as<bool>();
+  if (a.is<int64_t>()) return a.as<int64_t>();
+  if (a.is<double>()) return {{"float", std::to_string(a.as<double>())}};
+  if (a.is<std::string>()) return a.as<std::string>();
+  if (a.is<ir::Word>()) return {{"word", a.as<ir::Word>().text}};
+  if (a.is<ir::DType>()) return {{"dtype", ir::dtype_torch_name(a.as<ir::DType>())}};
+  if (a.is<ir::Ref>()) return {{"ref", {a.as<ir::Ref>().node, a.as<ir::Ref>().output}}};
+  if (!a.is<std::vector<ir::Arg>>()) return nullptr;
+  json list = json::array();
+  for (const ir::Arg& x : a.as<std::vector<ir::Arg>>()) list.push_back(arg_json(x));
+  return list;
+}
+
+json program_json(const codegen::Program& p) {
+  json out;
+  for (const auto& b : p.buffers)
+    out["buffers"].push_back({{"name", b.name},
+                              {"kind", static_cast<int>(b.kind)},
+                              {"type", type_json(b.type)},
+                              {"input", b.input},
+                              {"arena_offset", b.arena_offset},
+                              {"view_of", b.view_of}});
+  out["kernels"] = json::array();
+  for (const auto& k : p.kernels)
+    out["kernels"].push_back(
+        {{"label", k.label}, {"name", k.name}, {"text", k.text}, {"work", k.work}, {"grain", k.grain}});
+  out["steps"] = json::array();
+  for (const auto& s : p.steps) {
+    json step = {{"kind", static_cast<int>(s.kind)},
+                 {"label", s.label},
+                 {"kernel", s.kernel},
+                 {"buffers", s.buffers},
+                 {"outs", s.outs},
+                 {"free_after", s.free_after},
+                 {"op", s.node.op}};
+    step["args"] = json::array();
+    for (const auto& a : s.node.args) step["args"].push_back(arg_json(a));
+    step["kwargs"] = json::object();
+    for (const auto& [key, a] : s.node.kwargs) step["kwargs"][key] = arg_json(a);
+    out["steps"].push_back(step);
+  }
+  for (const auto& [ref, buffer] : p.value_buffer) out["values"].push_back({ref.node, ref.output, buffer});
+  for (const auto& r : p.results) out["results"].push_back(arg_json(r));
+  out["inputs"] = p.input_buffer;
+  out["arena_bytes"] = p.arena_bytes;
+  return out;
+}
+
+int run(const std::string& what, int lanes) {
+  std::string text{std::istreambuf_iterator<char>(std::cin), {}};
+  auto graph = ir::parse(text);
+  if (!graph.ok()) {
+    std::cerr << graph.error().what << "\n";
+    return 1;
+  }
+  fusion::LoopProgram loops = fusion::build_loops(graph.value());
+  if (what == "loops") std::cout << fusion::loops_text(loops);
+  if (what == "fused") std::cout << fusion::fused_text(loops, fusion::fuse(loops));
+  if (what != "program" && what != "json") return 0;
+  auto program = codegen::build_program(graph.value(), {lanes, true}, nullptr);
+  if (!program.ok()) return 1;
+  if (what == "json") std::cout << program_json(program.value()).dump();
+  if (what == "program")
+    for (const auto& k : program.value().kernels) std::cout << k.text << "\n";
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc > 1 ? argv[1] : "program", argc > 2 ? std::atoi(argv[2]) : 16);
+  } catch (const std::exception& e) {
+    std::cerr << e.what() << "\n";
+    return 1;
+  }
+}
