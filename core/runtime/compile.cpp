@@ -1,16 +1,91 @@
 #include "core/runtime/compile.h"
 
+#include "core/codegen/build_program.h"
+#include "core/runtime/kernel_stage.h"
+#include "core/runtime/kernels/host_cpu.h"
 #include "core/runtime/opaque_program.h"
 #include "core/runtime/plan.h"
 
 namespace vitrine::runtime {
 
+namespace {
+
+class Compilation {
+ public:
+  Compilation(const ir::GraphPtr& aten, const CompileOptions& options, ir::Recorder* recorder,
+              const std::function<bool()>& cancelled)
+      : aten_(aten), options_(options), recorder_(recorder), cancelled_(cancelled) {}
+
+  Result<std::shared_ptr<Plan>> run() {
+    if (options_.fuse) {
+      try {
+        if (auto plan = fused()) return *plan;
+      } catch (const InternalError& e) {
+        Problem problem;
+        problem.text = std::string("the compiler failed: ") + e.what();
+        problem.hint = "The graph runs through PyTorch instead; please report it with the reproducer.";
+        problem.reproducer = write_graph_reproducer(options_.cache_dir, *aten_, problem.text);
+        problems_.push_back(std::move(problem));
+      }
+    }
+    if (stopped()) return cancelled_error();
+    return opaque();
+  }
+
+ private:
+  bool stopped() const { return cancelled_ && cancelled_(); }
+  static Error cancelled_error() { return Error{"the compilation was cancelled"}; }
+
+  // Nothing: a kernel has no code, and problems_ say why.
+  std::optional<Result<std::shared_ptr<Plan>>> fused() {
+    ir::GraphPtr graph = aten_;
+    codegen::CodegenOptions how;
+    how.lanes = host_lanes();
+    // Recorded only once every kernel has its code: what the session shows is what runs.
+    auto program = codegen::build_program(graph, how, nullptr);
+    if (!program) return program.error();
+    KernelStage stage = compile_kernels(program.value().kernels, options_, recorder_ != nullptr, cancelled_);
+    if (stage.cancelled) return cancelled_error();
+    if (!stage.ok()) {
+      problems_ = std::move(stage.problems);
+      return {};
+    }
+    if (recorder_) {
+      program = codegen::build_program(graph, how, recorder_);
+      if (!program) return program.error();
+      record_kernels(program.value(), stage, isa_name(how.lanes), *recorder_);
+    }
+    std::vector<LoadedKernel> loaded;
+    for (CompiledKernel& k : stage.kernels) loaded.push_back(std::move(k.loaded));
+    return ProgramPlan::make(program.take(), std::move(loaded), std::move(problems_));
+  }
+
+  Result<std::shared_ptr<Plan>> opaque() {
+    codegen::Program program = opaque_program(*aten_);
+    if (recorder_) {
+      for (const Problem& problem : problems_) record_problem(*recorder_, problem, 0);
+      record_opaque(program, *recorder_);
+    }
+    return ProgramPlan::make(std::move(program), {}, std::move(problems_));
+  }
+
+  const ir::GraphPtr& aten_;
+  const CompileOptions& options_;
+  ir::Recorder* recorder_;
+  const std::function<bool()>& cancelled_;
+  std::vector<Problem> problems_;
+};
+
+}  // namespace
+
 Result<std::shared_ptr<Plan>> compile(const ir::GraphPtr& aten, const CompileOptions& options,
                                       ir::Recorder* recorder, const std::function<bool()>& cancelled) {
-  if (cancelled && cancelled()) return Error{"the compilation was cancelled"};
-  return ProgramPlan::make(opaque_program(*aten), {});
+  return Compilation(aten, options, recorder, cancelled).run();
 }
 
-void warm_up(const CompileOptions& options) {}
+void warm_up(const CompileOptions& options) {
+  std::string program = find_kernel_compiler(options.kernel_compiler);
+  if (!program.empty()) shared_kernel_service(program).warm_up();
+}
 
 }  // namespace vitrine::runtime

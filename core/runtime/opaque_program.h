@@ -4,9 +4,13 @@
 
 #include "core/codegen/program.h"
 #include "core/ir/graph.h"
+#include "core/ir/recorder.h"
 
 namespace vitrine::runtime {
 
 codegen::Program opaque_program(const ir::Graph& aten);
+
+// Its operators and launches, and the stages that it does without.
+void record_opaque(const codegen::Program& program, ir::Recorder& recorder);
 
 }  // namespace vitrine::runtime

@@ -87,8 +87,9 @@ Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
     step.grain = std::max<int64_t>(1, kernel.grain);
     table_.max_arguments = std::max(table_.max_arguments, step.buffers.size());
   }
-  if (from.kind == StepKind::library) step.library = bridge::LibraryCall::make(from.node, slot);
-  if (from.kind == StepKind::opaque || (from.kind == StepKind::library && !step.library)) {
+  bool calls = from.kind == StepKind::library || from.kind == StepKind::opaque;
+  if (calls) step.library = bridge::LibraryCall::make(from.node, slot);
+  if (calls && !step.library) {
     auto op = bridge::PreparedOp::make(from.node, slot);
     if (!op) return op.error();
     step.op = op.take();

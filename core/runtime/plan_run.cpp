@@ -1,6 +1,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 
 #include "core/runtime/plan.h"
@@ -135,10 +136,8 @@ bool ProgramPlan::run_step(const Step& step, CallState& state) {
       ok = run_kernel(step, state);
       break;
     case StepKind::library:
-      ok = run_library(step, state);
-      break;
     case StepKind::opaque:
-      ok = run_opaque(step, state);
+      ok = step.library ? run_library(step, state) : run_opaque(step, state);
       break;
     case StepKind::view:
       ok = run_view(step, state);
@@ -165,25 +164,29 @@ bool ProgramPlan::run_kernel(const Step& step, CallState& state) {
 }
 
 bool ProgramPlan::run_library(const Step& step, CallState& state) {
-  if (!step.library) return run_opaque(step, state);
   for (int32_t b : step.library->reads())
     if (!(state.handles[static_cast<size_t>(b)] = state.handle(b))) return false;
-  int32_t out = step.outs.at(0);
   if (step.library->into_out()) {
+    int32_t out = step.outs.at(0);
     bool made = table_.rows[static_cast<size_t>(out)].kind == codegen::Buffer::Kind::foreign;
     if (made && !state.allocate(out)) return false;
     bridge::Handle given = state.handle(out);
-    return given && step.library->call(state.handles.data(), given);
+    return given && step.library->call(state.handles.data(), &given);
   }
-  bridge::Handle fresh = nullptr;
-  if (!step.library->call(state.handles.data(), fresh)) return false;
-  if (table_.rows[static_cast<size_t>(out)].kind == codegen::Buffer::Kind::foreign) {
-    state.take_handle(out, fresh);
-    return true;
+  std::array<bridge::Handle, 4> fresh{};
+  bool ok = step.library->call(state.handles.data(), fresh.data());
+  for (size_t i = 0; i < step.library->outs(); ++i) {
+    if (!fresh[i]) continue;
+    if (!ok || i >= step.outs.size()) {
+      bridge::release(fresh[i]);
+    } else if (table_.rows[static_cast<size_t>(step.outs[i])].kind == codegen::Buffer::Kind::foreign) {
+      state.take_handle(step.outs[i], fresh[i]);
+    } else {
+      bridge::Handle given = state.handle(step.outs[i]);
+      ok = given && bridge::copy_into(given, fresh[i]);
+      bridge::release(fresh[i]);
+    }
   }
-  bridge::Handle given = state.handle(out);
-  bool ok = given && bridge::copy_into(given, fresh);
-  bridge::release(fresh);
   return ok;
 }
 

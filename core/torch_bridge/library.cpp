@@ -35,7 +35,9 @@ using Code = int32_t;  // 0 = success
   X(convolution,                                                                                           \
     Code (*)(H, H, H*, const int64_t*, int64_t, const int64_t*, int64_t, const int64_t*, int64_t, int32_t, \
              const int64_t*, int64_t, int64_t, H*),                                                        \
-    "aoti_torch_cpu_convolution")
+    "aoti_torch_cpu_convolution")  \
+  X(attention, Code (*)(H, H, H, double, int32_t, H*, double*, H*, H*),  \
+    "aoti_torch_cpu__scaled_dot_product_flash_attention_for_cpu")
 
 struct LibrarySymbols {
 #define X(member, type, name) std::add_pointer_t<std::remove_pointer_t<type>> member = nullptr;
@@ -100,8 +102,8 @@ class Product : public LibraryCall {
     }
     return call;
   }
-  bool call(const Handle* values, Handle& out) const override {
-    return done(fn_(out, values[reads_[0]], values[reads_[1]]));
+  bool call(const Handle* values, Handle* outs) const override {
+    return done(fn_(outs[0], values[reads_[0]], values[reads_[1]]));
   }
 
  private:
@@ -128,8 +130,8 @@ class AddProduct : public LibraryCall {
     }
     return call;
   }
-  bool call(const Handle* values, Handle& out) const override {
-    return done(fn_(out, values[reads_[0]], values[reads_[1]], values[reads_[2]], beta_, alpha_));
+  bool call(const Handle* values, Handle* outs) const override {
+    return done(fn_(outs[0], values[reads_[0]], values[reads_[1]], values[reads_[2]], beta_, alpha_));
   }
 
  private:
@@ -157,14 +159,14 @@ class Convolution : public LibraryCall {
     call->groups_ = a[8].as<int64_t>();
     return call;
   }
-  bool call(const Handle* values, Handle& out) const override {
+  bool call(const Handle* values, Handle* outs) const override {
     H bias = reads_.size() > 2 ? values[reads_[2]] : nullptr;
     const auto& [stride, padding, dilation, output_padding] = lists_;
     auto count = [](const Ints& v) { return static_cast<int64_t>(v.size()); };
     return done(library_symbols().convolution(values[reads_[0]], values[reads_[1]], bias ? &bias : nullptr,
                                               stride.data(), count(stride), padding.data(), count(padding),
                                               dilation.data(), count(dilation), transposed_,
-                                              output_padding.data(), count(output_padding), groups_, &out));
+                                              output_padding.data(), count(output_padding), groups_, &outs[0]));
   }
 
  private:
@@ -173,18 +175,61 @@ class Convolution : public LibraryCall {
   int64_t groups_ = 1;
 };
 
+// _scaled_dot_product_flash_attention_for_cpu(q, k, v, dropout_p, is_causal, attn_mask?, scale?) -> out, logsumexp
+class Attention : public LibraryCall {
+ public:
+  static std::unique_ptr<LibraryCall> make(const ir::Node& node, const SlotOf& slot_of) {
+    const auto& a = node.args;
+    if (!library_symbols().attention || a.size() < 3 || a.size() > 5) return nullptr;
+    auto call = std::make_unique<Attention>();
+    call->into_out_ = false;
+    call->outs_ = 2;
+    for (size_t i = 0; i < 3; ++i) {
+      if (!a[i].is<ir::Ref>()) return nullptr;
+      call->reads_.push_back(slot_of(a[i].as<ir::Ref>()));
+    }
+    if (a.size() > 3) {
+      auto p = number(a[3]);
+      if (!p) return nullptr;
+      call->dropout_ = *p;
+    }
+    if (a.size() > 4 && !a[4].is<bool>()) return nullptr;
+    call->causal_ = a.size() > 4 && a[4].as<bool>();
+    for (const auto& [key, arg] : node.kwargs) {
+      if (key == "attn_mask" && arg.is<ir::Ref>()) call->reads_.push_back(slot_of(arg.as<ir::Ref>()));
+      else if (key == "scale" && number(arg)) call->scale_ = number(arg);
+      else if ((key != "attn_mask" && key != "scale") || !arg.is_none()) return nullptr;
+    }
+    return call;
+  }
+  bool call(const Handle* values, Handle* outs) const override {
+    H mask = reads_.size() > 3 ? values[reads_[3]] : nullptr;
+    double scale = scale_.value_or(0);
+    return done(library_symbols().attention(values[reads_[0]], values[reads_[1]], values[reads_[2]], dropout_,
+                                            causal_, mask ? &mask : nullptr, scale_ ? &scale : nullptr, &outs[0],
+                                            &outs[1]));
+  }
+
+ private:
+  double dropout_ = 0;
+  bool causal_ = false;
+  std::optional<double> scale_;
+};
+
 struct Row {
   std::string_view op;
   std::unique_ptr<LibraryCall> (*make)(const ir::Node&, const LibraryCall::SlotOf&);
 };
 // One row an operator that runs through the C interface.
-constexpr std::array<Row, 5> kRows = {{
+constexpr std::array<Row, 6> kRows = {{
     {"aten.mm.default", [](auto& n, auto& s) { return Product::make(n, s, library_symbols().mm_out); }},
     {"aten.bmm.default", [](auto& n, auto& s) { return Product::make(n, s, library_symbols().bmm_out); }},
     {"aten.addmm.default",
      [](auto& n, auto& s) { return AddProduct::make(n, s, library_symbols().addmm_out); }},
     {"aten.baddbmm.default",
      [](auto& n, auto& s) { return AddProduct::make(n, s, library_symbols().baddbmm_out); }},
+    {"aten._scaled_dot_product_flash_attention_for_cpu.default",
+     [](auto& n, auto& s) { return Attention::make(n, s); }},
     {"aten.convolution.default", [](auto& n, auto& s) { return Convolution::make(n, s); }},
 }};
 

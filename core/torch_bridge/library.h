@@ -41,15 +41,17 @@ class LibraryCall {
   static std::unique_ptr<LibraryCall> make(const ir::Node& node, const SlotOf& slot_of);
   virtual ~LibraryCall() = default;
 
-  // true: computes into the `out` that call() is given. false: call() makes the output.
+  // true: computes into the one out that call() is given. false: call() makes the outs.
   bool into_out() const { return into_out_; }
   const std::vector<int32_t>& reads() const { return reads_; }
-  // values: handles by slot. out: see into_out(); else receives an owned handle. false: a Python error is
-  // set.
-  virtual bool call(const Handle* values, Handle& out) const = 0;
+  size_t outs() const { return outs_; }
+  // values: handles by slot. outs: see into_out(); else receive owned handles, nullptr for an undefined tensor.
+  // false: a Python error is set.
+  virtual bool call(const Handle* values, Handle* outs) const = 0;
 
  protected:
   bool into_out_ = true;
+  size_t outs_ = 1;
   std::vector<int32_t> reads_;
 };
 
