@@ -35,8 +35,8 @@ using Code = int32_t;  // 0 = success
   X(convolution,                                                                                           \
     Code (*)(H, H, H*, const int64_t*, int64_t, const int64_t*, int64_t, const int64_t*, int64_t, int32_t, \
              const int64_t*, int64_t, int64_t, H*),                                                        \
-    "aoti_torch_cpu_convolution")  \
-  X(attention, Code (*)(H, H, H, double, int32_t, H*, double*, H*, H*),  \
+    "aoti_torch_cpu_convolution")                                                                          \
+  X(attention, Code (*)(H, H, H, double, int32_t, H*, double*, H*, H*),                                    \
     "aoti_torch_cpu__scaled_dot_product_flash_attention_for_cpu")
 
 struct LibrarySymbols {
@@ -163,10 +163,10 @@ class Convolution : public LibraryCall {
     H bias = reads_.size() > 2 ? values[reads_[2]] : nullptr;
     const auto& [stride, padding, dilation, output_padding] = lists_;
     auto count = [](const Ints& v) { return static_cast<int64_t>(v.size()); };
-    return done(library_symbols().convolution(values[reads_[0]], values[reads_[1]], bias ? &bias : nullptr,
-                                              stride.data(), count(stride), padding.data(), count(padding),
-                                              dilation.data(), count(dilation), transposed_,
-                                              output_padding.data(), count(output_padding), groups_, &outs[0]));
+    return done(library_symbols().convolution(
+        values[reads_[0]], values[reads_[1]], bias ? &bias : nullptr, stride.data(), count(stride),
+        padding.data(), count(padding), dilation.data(), count(dilation), transposed_, output_padding.data(),
+        count(output_padding), groups_, &outs[0]));
   }
 
  private:
@@ -175,7 +175,8 @@ class Convolution : public LibraryCall {
   int64_t groups_ = 1;
 };
 
-// _scaled_dot_product_flash_attention_for_cpu(q, k, v, dropout_p, is_causal, attn_mask?, scale?) -> out, logsumexp
+// _scaled_dot_product_flash_attention_for_cpu(q, k, v, dropout_p, is_causal, attn_mask?, scale?) -> out,
+// logsumexp
 class Attention : public LibraryCall {
  public:
   static std::unique_ptr<LibraryCall> make(const ir::Node& node, const SlotOf& slot_of) {
@@ -196,9 +197,12 @@ class Attention : public LibraryCall {
     if (a.size() > 4 && !a[4].is<bool>()) return nullptr;
     call->causal_ = a.size() > 4 && a[4].as<bool>();
     for (const auto& [key, arg] : node.kwargs) {
-      if (key == "attn_mask" && arg.is<ir::Ref>()) call->reads_.push_back(slot_of(arg.as<ir::Ref>()));
-      else if (key == "scale" && number(arg)) call->scale_ = number(arg);
-      else if ((key != "attn_mask" && key != "scale") || !arg.is_none()) return nullptr;
+      if (key == "attn_mask" && arg.is<ir::Ref>())
+        call->reads_.push_back(slot_of(arg.as<ir::Ref>()));
+      else if (key == "scale" && number(arg))
+        call->scale_ = number(arg);
+      else if ((key != "attn_mask" && key != "scale") || !arg.is_none())
+        return nullptr;
     }
     return call;
   }
@@ -206,8 +210,8 @@ class Attention : public LibraryCall {
     H mask = reads_.size() > 3 ? values[reads_[3]] : nullptr;
     double scale = scale_.value_or(0);
     return done(library_symbols().attention(values[reads_[0]], values[reads_[1]], values[reads_[2]], dropout_,
-                                            causal_, mask ? &mask : nullptr, scale_ ? &scale : nullptr, &outs[0],
-                                            &outs[1]));
+                                            causal_, mask ? &mask : nullptr, scale_ ? &scale : nullptr,
+                                            &outs[0], &outs[1]));
   }
 
  private:

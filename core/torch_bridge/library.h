@@ -45,8 +45,8 @@ class LibraryCall {
   bool into_out() const { return into_out_; }
   const std::vector<int32_t>& reads() const { return reads_; }
   size_t outs() const { return outs_; }
-  // values: handles by slot. outs: see into_out(); else receive owned handles, nullptr for an undefined tensor.
-  // false: a Python error is set.
+  // values: handles by slot. outs: see into_out(); else receive owned handles, nullptr for an undefined
+  // tensor. false: a Python error is set.
   virtual bool call(const Handle* values, Handle* outs) const = 0;
 
  protected:

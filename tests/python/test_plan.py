@@ -29,9 +29,10 @@ LINEAR = """graph aten {
 }"""
 
 
-def test_operators_run_in_order():
+@pytest.mark.parametrize("fuse", [False, True])
+def test_operators_run_in_order(fuse):
     x, w, b = torch.randn(8, 64), torch.randn(32, 64), torch.randn(32)
-    (out,) = run(LINEAR, x, w, b)
+    (out,) = _engine.plan_run(compiled(LINEAR, fuse), [x, w, b])
     assert torch.equal(out, torch.relu(torch.nn.functional.linear(x, w, b)))
     assert not out.requires_grad
 
