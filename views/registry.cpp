@@ -2,6 +2,7 @@
 
 #include "views/graph/graph_view.h"
 #include "views/skeleton/skeleton_view.h"
+#include "views/tables/tables.h"
 #include "views/timeline/timeline_view.h"
 
 namespace vitrine::views {
@@ -21,6 +22,14 @@ constexpr ViewInfo kViews[] = {
     {"graph", "Graph", "graph", Place::Pane,
      "captured aten joint forward backward decomposed optimised loops fused", make<GraphView>},
     {"timeline", "Timeline", "timeline", Place::Bottom, "timeline", make<TimelineView>},
+    {"breaks", "Graph breaks", "scissors", Place::Bottom, "", make_table<kBreaksTable>},
+    {"guards", "Guards", "guard", Place::Bottom, "", make_table<kGuardsTable>},
+    {"recompilations", "Recompilations", "refresh", Place::Bottom, "", make_table<kRecompilationsTable>},
+    {"decisions", "Fusion decisions", "layers", Place::Bottom, "", make_table<kDecisionsTable>},
+    {"kernels", "Kernels", "kernel", Place::Bottom, "", make_table<kKernelsTable>},
+    {"launches", "Launch plan", "launch", Place::Bottom, "launch", make_table<kLaunchesTable>},
+    {"memory", "Memory", "memory", Place::Bottom, "memory", make_table<kMemoryTable>},
+    {"became", "What became what", "swap", Place::Bottom, "", make_table<kBecameTable>},
     {"skeleton", "Skeleton", "info", Place::Pane, "", make<SkeletonView>},
 };
 

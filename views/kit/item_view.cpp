@@ -52,6 +52,7 @@ ItemView::ItemView(QWidget* parent) : QTreeView(parent) {
   setHeader(new ItemHeader(this));
   header()->setSectionsMovable(false);
   header()->setStretchLastSection(false);
+  connect(header(), &QHeaderView::sortIndicatorChanged, this, [this] { spanDetails(); });
 }
 
 void ItemView::setColumns(std::vector<Column> columns) {
@@ -126,9 +127,6 @@ void ItemView::sortBy(int column, Qt::SortOrder order) {
 void ItemView::setSortingEnabled(bool on) {
   QTreeView::setSortingEnabled(on);
   header()->setSectionsClickable(on);
-  if (on)
-    connect(
-        header(), &QHeaderView::sortIndicatorChanged, this, [this] { spanDetails(); }, Qt::UniqueConnection);
 }
 
 void ItemView::reveal(Id id) {

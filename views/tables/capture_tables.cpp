@@ -1,0 +1,240 @@
+// Graph breaks, guards and recompilations.
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <map>
+
+#include "views/kit/numbers.h"
+#include "views/tables/tables.h"
+
+namespace vitrine::views {
+
+using namespace kit;
+using namespace session;
+
+namespace {
+
+QString q(const std::string& text) {
+  return QString::fromStdString(text);
+}
+QString html(const std::string& text) {
+  return q(text).toHtmlEscaped();
+}
+
+QString place_of(const SessionData& data, Id instruction) {
+  const InstructionRow* row = data.instructions.find(instruction);
+  return row && row->span ? data.place(row->span) : unknown();
+}
+
+Cell number(double value, const QString& text, Tone tone = Tone::None) {
+  Cell cell{text};
+  cell.sort = value;
+  cell.tone = tone;
+  return cell;
+}
+Cell count(int64_t n, Tone tone = Tone::None) {
+  return number(static_cast<double>(n), QString::number(n), tone);
+}
+
+// Rows of one compilation when the film stands at one of a segment, else of all.
+template <class Row>
+std::vector<const Row*> of_run(const SessionData& data, const Table<Row>& table, Id run) {
+  std::vector<const Row*> out;
+  for (const Row& row : table)
+    if (!run || data.runOf(row.id) == run) out.push_back(&row);
+  return out;
+}
+
+QString fact(const QString& name, const QString& text) {
+  return text.isEmpty()
+             ? QString()
+             : QStringLiteral("<tr><td width=\"64\"><font color=\"%1\">%2</font></td><td>%3</td></tr>")
+                   .arg(theme().text3.name(), name, text);
+}
+
+// "block.py:11 forward ← train.py:22 step", innermost first.
+QString stack_text(const std::string& json) {
+  QStringList frames;
+  for (const QJsonValue& value : QJsonDocument::fromJson(QByteArray::fromStdString(json)).array()) {
+    QJsonObject f = value.toObject();
+    frames << QStringLiteral("<code>%1:%2 %3</code>")
+                  .arg(f["file"].toString().section('/', -1).toHtmlEscaped())
+                  .arg(f["line"].toInt())
+                  .arg(f["function"].toString().toHtmlEscaped());
+  }
+  return frames.join(QStringLiteral(" ← "));
+}
+
+// --- breaks ---
+
+std::vector<Column> break_columns(const TableScope&) {
+  return {{"line", 96, false, true},
+          {"expression", 260, false, true, true},
+          {"kind", 190},
+          {"calls", 64, true},
+          {"time a call", 96, true}};
+}
+
+std::vector<Item> break_rows(const TableScope& scope) {
+  std::vector<Item> out;
+  for (const BreakRow* b : of_run(scope.data, scope.data.breaks, scope.run)) {
+    QString kind = q(b->kind);
+    kind.replace('_', ' ');
+    Cell line{place_of(scope.data, b->instruction)};
+    line.icon = "scissors";
+    line.tone = Tone::Warn;
+    Item item{b->id,
+              {line,
+               {q(b->expression)},
+               {kind},
+               count(b->calls),
+               number(b->ns_per_call, b->ns_per_call > 0 ? timeText(b->ns_per_call) : unknown())},
+              {},
+              {},
+              false,
+              false};
+    item.detail =
+        QStringLiteral("<p>%1</p><table>%2%3</table>")
+            .arg(html(b->reason), fact("stack", stack_text(b->stack)), fact("instead", html(b->hint)));
+    out.push_back(item);
+  }
+  return out;
+}
+
+QString break_subtitle(const TableScope& scope) {
+  double ns = 0;
+  size_t n = 0;
+  for (const BreakRow* b : of_run(scope.data, scope.data.breaks, scope.run)) {
+    ns += b->ns_per_call;
+    ++n;
+  }
+  return n ? QString::number(n) +
+                 (ns > 0 ? QStringLiteral(", ") + timeText(ns) + QStringLiteral(" a call") : QString())
+           : QString();
+}
+
+// --- guards: a tree by source, in evaluation order ---
+
+std::vector<Column> guard_columns(const TableScope&) {
+  return {{"guard", 240, false, true, true},
+          {"expected", 200, false, true},
+          {"line", 72, false, true},
+          {"cost, ns", 80, true},
+          {"checks", 72, true},
+          {"fails", 56, true}};
+}
+
+// "state.size(1)" under "state": the part that its root does not say.
+QString tail_of(const GuardRow& g) {
+  if (g.source.size() > g.root.size() && g.source.rfind(g.root, 0) == 0)
+    return q(g.source.substr(g.root.size()));
+  return q(g.kind);
+}
+
+std::vector<Item> guard_rows(const TableScope& scope) {
+  std::vector<Item> out;
+  std::map<std::string, size_t> by_root;
+  for (const GuardRow& g : scope.data.guards.of(scope.compilation)) {
+    std::string root = g.root.empty() ? "global state" : g.root;
+    auto [it, added] = by_root.try_emplace(root, out.size());
+    if (added) {
+      Item heading{0, {{q(root)}}, {}, {}, true, true};
+      out.push_back(heading);
+    }
+    Cell expected{q(g.expected)};
+    expected.quiet = true;
+    expected.tooltip = q(g.expected);
+    Cell fails = count(g.fails, g.fails ? Tone::Warn : Tone::None);
+    if (g.fails) fails.icon = "warning";
+    out[it->second].children.push_back({g.id,
+                                        {{tail_of(g)},
+                                         expected,
+                                         {place_of(scope.data, g.instruction)},
+                                         number(g.cost_ns, g.cost_ns > 0 ? fixed(g.cost_ns, 0) : unknown()),
+                                         count(g.checks),
+                                         fails},
+                                        {},
+                                        {},
+                                        false,
+                                        false});
+  }
+  return out;
+}
+
+QString guard_subtitle(const TableScope& scope) {
+  const CompilationRow* c = scope.data.compilations.find(scope.compilation);
+  auto guards = scope.data.guards.of(scope.compilation);
+  if (!c || guards.empty()) return {};
+  double ns = 0;
+  for (const GuardRow& g : guards) ns += g.cost_ns;
+  return QStringLiteral("%1, compile %2").arg(guards.size()).arg(q(c->label)) +
+         (ns > 0 ? QStringLiteral(", ") + timeText(ns) + QStringLiteral(" a call") : QString());
+}
+
+// --- recompilations ---
+
+std::vector<Column> recompilation_columns(const TableScope&) {
+  return {{"compile", 72, false, true}, {"call", 56, true},        {"failed guard", 240, false, true, true},
+          {"was", 130, false, true},    {"now", 130, false, true}, {"took", 84, true}};
+}
+
+std::vector<Item> recompilation_rows(const TableScope& scope) {
+  std::vector<Item> out;
+  for (const RecompilationRow* r : of_run(scope.data, scope.data.recompilations, scope.run)) {
+    const CompilationRow* c = scope.data.compilations.find(r->compilation);
+    const CompilationRow* before = scope.data.compilations.find(r->previous);
+    Cell was{q(r->old_value)}, now{q(r->new_value)};
+    was.tone = Tone::Err;
+    now.tone = Tone::Ok;
+    double took = c ? static_cast<double>(c->duration_ns) : 0;
+    Item item{r->id,
+              {{c ? q(c->label) : unknown()},
+               count(r->call),
+               {q(r->failed)},
+               was,
+               now,
+               number(took, took > 0 ? timeText(took) : unknown())},
+              {},
+              {},
+              false,
+              false};
+    item.detail =
+        QStringLiteral("<table>%1%2%3</table>")
+            .arg(fact("called by", html(r->call_site)),
+                 fact("before",
+                      before ? QStringLiteral("compile %1, %2 calls").arg(q(before->label)).arg(before->calls)
+                             : QString()),
+                 fact("instead", html(r->hint)));
+    out.push_back(item);
+  }
+  return out;
+}
+
+QString recompilation_subtitle(const TableScope& scope) {
+  double ns = 0;
+  size_t n = 0;
+  for (const RecompilationRow* r : of_run(scope.data, scope.data.recompilations, scope.run)) {
+    if (const CompilationRow* c = scope.data.compilations.find(r->compilation))
+      ns += static_cast<double>(c->duration_ns);
+    ++n;
+  }
+  return n ? QStringLiteral("%1, %2").arg(n).arg(timeText(ns)) : QString();
+}
+
+}  // namespace
+
+const TableSpec kBreaksTable{"breaks",   "Graph breaks",     break_columns,
+                             break_rows, break_subtitle,     "No graph breaks: each frame is one graph.",
+                             4,          Qt::DescendingOrder};
+const TableSpec kGuardsTable{"guards",   "Guards",       guard_columns,
+                             guard_rows, guard_subtitle, "No guards: nothing was compiled in this run."};
+const TableSpec kRecompilationsTable{"recompilations",
+                                     "Recompilations",
+                                     recompilation_columns,
+                                     recompilation_rows,
+                                     recompilation_subtitle,
+                                     "No recompilations: every call found a compilation that fits.",
+                                     1,
+                                     Qt::AscendingOrder};
+
+}  // namespace vitrine::views

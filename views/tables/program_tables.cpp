@@ -1,0 +1,317 @@
+// Fusion decisions, kernels, launches, buffers, and what became of each eager operator.
+#include <algorithm>
+#include <map>
+
+#include "views/kit/numbers.h"
+#include "views/tables/tables.h"
+
+namespace vitrine::views {
+
+using namespace kit;
+using namespace session;
+
+namespace {
+
+QString q(const std::string& text) {
+  return QString::fromStdString(text);
+}
+
+Cell number(double value, const Unit& unit) {
+  Cell cell{value > 0 ? unit.format(value) : unknown()};
+  cell.sort = value;
+  return cell;
+}
+Cell number(int64_t n) {
+  Cell cell{QString::number(n)};
+  cell.sort = static_cast<double>(n);
+  return cell;
+}
+
+template <class Rows, class Get>
+double largest(const Rows& rows, Get get) {
+  double out = 0;
+  for (const auto& row : rows) out = std::max(out, static_cast<double>(get(row)));
+  return out;
+}
+
+QString unit_title(const char* title, const Unit& unit) {
+  return QStringLiteral("%1, %2").arg(QString::fromUtf8(title), unit.name);
+}
+
+// --- fusion decisions ---
+
+Unit decision_bytes(const TableScope& s) {
+  return bytesUnit(
+      largest(s.data.decisions.of(s.compilation), [](const DecisionRow& d) { return d.bytes_saved; }));
+}
+
+std::vector<Column> decision_columns(const TableScope& s) {
+  return {{"#", 36, true},
+          {"pair", 170, false, true},
+          {"kind", 88},
+          {"verdict", 100},
+          {"reason", 240, false, false, true},
+          {"kernel", 64, false, true},
+          {unit_title("traffic saved", decision_bytes(s)), 190, true, false, false, true},
+          {"launches", 72, true}};
+}
+
+std::vector<Item> decision_rows(const TableScope& s) {
+  std::vector<Item> out;
+  auto rows = s.data.decisions.of(s.compilation);
+  Unit unit = decision_bytes(s);
+  double most = largest(rows, [](const DecisionRow& d) { return d.bytes_saved; });
+  for (const DecisionRow& d : rows) {
+    bool fused = d.verdict == "fused";
+    Cell verdict{fused ? QStringLiteral("fused") : QStringLiteral("not fused")};
+    verdict.icon = fused ? "check" : "minus";
+    verdict.tone = fused ? Tone::Ok : Tone::None;
+    Cell saved = number(static_cast<double>(d.bytes_saved), unit);
+    saved.bar = most > 0 ? static_cast<double>(d.bytes_saved) / most : 0;
+    saved.hollow = !fused;
+    const KernelRow* kernel = s.data.kernels.find(d.kernel);
+    out.push_back({d.id,
+                   {number(d.ordinal + 1),
+                    {s.data.label(d.id)},
+                    {q(d.kind)},
+                    verdict,
+                    {q(d.reason)},
+                    {kernel ? q(kernel->label) : unknown()},
+                    saved,
+                    number(d.launches_saved)},
+                   {},
+                   {},
+                   false,
+                   false});
+  }
+  return out;
+}
+
+QString decision_subtitle(const TableScope& s) {
+  auto rows = s.data.decisions.of(s.compilation);
+  size_t fused = static_cast<size_t>(
+      std::count_if(rows.begin(), rows.end(), [](const DecisionRow& d) { return d.verdict == "fused"; }));
+  return rows.empty() ? QString() : QStringLiteral("%1 considered, %2 fused").arg(rows.size()).arg(fused);
+}
+
+// --- kernels ---
+
+std::map<Id, double> kernel_times(const TableScope& s) {
+  std::map<Id, double> out;
+  for (const LaunchRow& l : s.data.launches.of(s.compilation)) out[l.kernel] += l.median_ns;
+  return out;
+}
+Unit kernel_time_unit(const TableScope& s) {
+  return timeUnit(largest(kernel_times(s), [](const auto& pair) { return pair.second; }));
+}
+
+std::vector<Column> kernel_columns(const TableScope& s) {
+  return {{"kernel", 64, false, true},
+          {"name", 200, false, true, true},
+          {"kind", 90},
+          {"space", 130, false, true},
+          {"launches", 72, true},
+          {unit_title("time", kernel_time_unit(s)), 150, true, false, false, true},
+          {"bytes", 80, true},
+          {"rate", 90, true},
+          {"compile", 80, true}};
+}
+
+std::vector<Item> kernel_rows(const TableScope& s) {
+  std::vector<Item> out;
+  auto times = kernel_times(s);
+  std::map<Id, int64_t> launches;
+  for (const LaunchRow& l : s.data.launches.of(s.compilation)) ++launches[l.kernel];
+  Unit unit = kernel_time_unit(s);
+  double most = largest(times, [](const auto& pair) { return pair.second; });
+  for (const KernelRow& k : s.data.kernels.of(s.compilation)) {
+    Cell label{q(k.label)};
+    label.family = familyOf(k.family);
+    Cell time = number(times[k.id], unit);
+    time.bar = most > 0 ? times[k.id] / most : 0;
+    Cell bytes{k.bytes ? bytesText(static_cast<double>(k.bytes)) : unknown(), static_cast<double>(k.bytes)};
+    double rate = times[k.id] > 0 ? static_cast<double>(k.bytes) / times[k.id] : 0;
+    Cell rates{rate > 0 ? rateText(static_cast<double>(k.bytes), times[k.id]) : unknown(), rate};
+    Cell compile{k.kind != "generated" ? unknown()
+                 : k.cached            ? QStringLiteral("cached")
+                                       : timeText(static_cast<double>(k.compile_ns)),
+                 static_cast<double>(k.compile_ns)};
+    if (!k.error.empty()) {
+      compile.text = QStringLiteral("failed");
+      compile.tone = Tone::Warn;
+      compile.tooltip = q(k.error);
+    }
+    out.push_back(
+        {k.id,
+         {label, {q(k.name)}, {q(k.kind)}, {q(k.space)}, number(launches[k.id]), time, bytes, rates, compile},
+         {},
+         {},
+         false,
+         false});
+  }
+  return out;
+}
+
+QString kernel_subtitle(const TableScope& s) {
+  auto rows = s.data.kernels.of(s.compilation);
+  auto of = [&](const char* kind) {
+    return std::count_if(rows.begin(), rows.end(), [&](const KernelRow& k) { return k.kind == kind; });
+  };
+  return rows.empty() ? QString()
+                      : QStringLiteral("%1 generated, %2 library, %3 PyTorch")
+                            .arg(of("generated"))
+                            .arg(of("library"))
+                            .arg(of("opaque"));
+}
+
+// --- launch plan ---
+
+std::vector<Column> launch_columns(const TableScope&) {
+  return {{"#", 40, true},     {"launch", 220, false, true, true},
+          {"kind", 80},        {"arguments", 260, false, true, true},
+          {"bytes", 80, true}, {"time", 84, true}};
+}
+
+std::vector<Item> launch_rows(const TableScope& s) {
+  std::vector<Item> out;
+  for (const LaunchRow& l : s.data.launches.of(s.compilation)) {
+    const KernelRow* kernel = s.data.kernels.find(l.kernel);
+    Cell text{q(l.text)};
+    if (kernel) text.family = familyOf(kernel->family);
+    Cell args{q(l.args)};
+    args.quiet = true;
+    Cell bytes{l.bytes ? bytesText(static_cast<double>(l.bytes)) : unknown(), static_cast<double>(l.bytes)};
+    Cell time{l.median_ns > 0 ? timeText(l.median_ns) : unknown(), l.median_ns};
+    out.push_back(
+        {l.id, {number(l.ordinal + 1), text, {q(l.kind)}, args, bytes, time}, {}, {}, false, false});
+  }
+  return out;
+}
+
+QString launch_subtitle(const TableScope& s) {
+  size_t n = s.data.launches.of(s.compilation).size();
+  return n ? QString::number(n) : QString();
+}
+
+// --- memory plan ---
+
+std::vector<Column> memory_columns(const TableScope&) {
+  return {{"buffer", 110, false, true},
+          {"kind", 90},
+          {"type", 200, false, true, true},
+          {"size", 90, true},
+          {"first launch", 90, true},
+          {"last launch", 90, true},
+          {"offset", 100, true},
+          {"takes place of", 110, false, true}};
+}
+
+std::vector<Item> memory_rows(const TableScope& s) {
+  std::vector<Item> out;
+  for (const BufferRow& b : s.data.buffers.of(s.compilation)) {
+    const BufferRow* reused = s.data.buffers.find(b.reuses);
+    Cell size{bytesText(static_cast<double>(b.bytes)), static_cast<double>(b.bytes)};
+    Cell offset{b.offset < 0 ? unknown() : QString::number(b.offset), static_cast<double>(b.offset)};
+    out.push_back({b.id,
+                   {{q(b.name)},
+                    {q(b.kind)},
+                    {q(b.type)},
+                    size,
+                    number(b.first),
+                    number(b.last),
+                    offset,
+                    {reused ? q(reused->name) : QString()}},
+                   {},
+                   {},
+                   false,
+                   false});
+  }
+  return out;
+}
+
+QString memory_subtitle(const TableScope& s) {
+  int64_t temporary = 0, peak = 0;
+  for (const BufferRow& b : s.data.buffers.of(s.compilation)) {
+    if (b.kind != "temporary") continue;
+    temporary += b.bytes;
+    peak = std::max(peak, b.offset + b.bytes);
+  }
+  if (!temporary) return {};
+  return QStringLiteral("temporaries %1 in %2")
+      .arg(bytesText(static_cast<double>(temporary)), bytesText(static_cast<double>(peak)));
+}
+
+// --- what became what: ATen nodes by the launch that runs them ---
+
+std::vector<Column> became_columns(const TableScope&) {
+  return {{"launch", 200, false, true},
+          {"operators of the ATen graph", 320, false, true, true},
+          {"number", 72, true},
+          {"time", 84, true}};
+}
+
+std::vector<Item> became_rows(const TableScope& s) {
+  std::map<Id, std::vector<Id>> nodes;
+  const GraphRow* aten = nullptr;
+  for (const GraphRow& g : s.data.graphs.of(s.compilation))
+    if (g.stage == "aten" && !aten) aten = &g;
+  if (!aten) return {};
+  for (const NodeRow& node : s.data.nodes.of(aten->id)) {
+    if (node.kind != "op") continue;
+    for (Id id : relativesOf(s.data, node.id).derived)
+      if (kind_of(id) == Kind::Launch) {
+        nodes[id].push_back(node.id);
+        break;
+      }
+  }
+  std::vector<Item> out;
+  for (const LaunchRow& l : s.data.launches.of(s.compilation)) {
+    QStringList names;
+    for (Id id : nodes[l.id]) names << s.data.label(id);
+    const KernelRow* kernel = s.data.kernels.find(l.kernel);
+    Cell text{q(l.text)};
+    if (kernel) text.family = familyOf(kernel->family);
+    Cell time{l.median_ns > 0 ? timeText(l.median_ns) : unknown(), l.median_ns};
+    out.push_back(
+        {l.id,
+         {text, {names.join(QStringLiteral(", "))}, number(static_cast<int64_t>(nodes[l.id].size())), time},
+         {},
+         {},
+         false,
+         false});
+  }
+  return out;
+}
+
+}  // namespace
+
+const TableSpec kDecisionsTable{"decisions",
+                                "Fusion decisions",
+                                decision_columns,
+                                decision_rows,
+                                decision_subtitle,
+                                "No fusion decisions: nothing was fused in this compilation.",
+                                6,
+                                Qt::DescendingOrder};
+const TableSpec kKernelsTable{
+    "kernels",   "Kernels",          kernel_columns,
+    kernel_rows, kernel_subtitle,    "No kernels: nothing was compiled in this run.",
+    5,           Qt::DescendingOrder};
+const TableSpec kLaunchesTable{
+    "launches",  "Launch plan",     launch_columns,
+    launch_rows, launch_subtitle,   "No launch plan: nothing was compiled in this run.",
+    0,           Qt::AscendingOrder};
+const TableSpec kMemoryTable{
+    "memory",    "Memory",           memory_columns,
+    memory_rows, memory_subtitle,    "No memory plan: nothing was compiled in this run.",
+    3,           Qt::DescendingOrder};
+const TableSpec kBecameTable{"became",
+                             "What became what",
+                             became_columns,
+                             became_rows,
+                             nullptr,
+                             "No launches: nothing was compiled in this run.",
+                             3,
+                             Qt::DescendingOrder};
+
+}  // namespace vitrine::views

@@ -1,0 +1,101 @@
+#include "views/tables/table_view.h"
+
+#include <QLineEdit>
+#include <QPainter>
+
+#include "views/kit/paint.h"
+#include "views/kit/widgets.h"
+
+namespace vitrine::views {
+
+using namespace kit;
+
+TableView::TableView(const TableSpec& spec, Jobs* jobs, QWidget* parent)
+    : View(jobs, parent), spec_(spec), items_(new ItemView(this)) {
+  connect(items_, &ItemView::activate, this, &TableView::activate);
+  connect(items_, &ItemView::toggle, this, &TableView::toggle);
+  connect(items_, &ItemView::hover, this, &TableView::hover);
+  connect(items_, &ItemView::open, this, [this](Id id, bool other) { Q_EMIT openIn(id, QString(), other); });
+  items_->setMarks(&selection());
+  setFocusProxy(items_);
+}
+
+TableScope TableView::scope() const {
+  Id run = selection().film.run;
+  if (!run && !session()->runs.empty()) run = session()->runs[0].id;
+  return {*session(), run, compilation()};
+}
+
+QString TableView::subtitle() const {
+  return session() && spec_.subtitle ? spec_.subtitle(scope()) : QString();
+}
+
+QList<QWidget*> TableView::headerControls() {
+  if (!filter_) {
+    filter_ = searchField(QStringLiteral("Filter"), QStringLiteral("filter"), this);
+    connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) { items_->setFilter(text); });
+  }
+  return {filter_};
+}
+
+int TableView::find(const QString& text) {
+  items_->setFilter(text);
+  return static_cast<int>(items_->shown().size());
+}
+
+void TableView::sessionChanged() {
+  filled_ = {};
+  fill();
+}
+
+void TableView::fill() {
+  if (session() && filled_ == std::pair(scope().run, scope().compilation)) return;
+  filled_ = session() ? std::pair(scope().run, scope().compilation) : std::pair<Id, Id>();
+  if (!session()) {
+    items_->setItems({});
+    any_ = false;
+  } else {
+    items_->setColumns(spec_.columns(scope()));
+    auto rows = spec_.rows(scope());
+    any_ = !rows.empty();
+    items_->setItems(std::move(rows));
+    items_->setSortingEnabled(spec_.sort >= 0);
+    if (spec_.sort >= 0) items_->sortBy(spec_.sort, spec_.order);
+  }
+  items_->setVisible(any_);
+  Q_EMIT headerChanged();
+  update();
+}
+
+void TableView::selectionChanged(ChangeMask mask) {
+  if (mask & ChangeFilm) fill();
+  if (mask & ChangeActive) items_->reveal(canShow(selection().active));
+  items_->viewport()->update();
+}
+
+// The row of the thing itself, else of its nearest relative.
+Id TableView::canShow(Id id) const {
+  auto has = [this](Id wanted) { return wanted && items_->items()->indexOf(wanted).isValid(); };
+  if (has(id)) return id;
+  if (!selection().relatives || selection().active != id) return 0;
+  for (const auto* list : {&selection().relatives->derived, &selection().relatives->origins})
+    for (Id near : *list)
+      if (has(near)) return near;
+  return 0;
+}
+
+void TableView::resizeEvent(QResizeEvent*) {
+  items_->setGeometry(rect());
+}
+
+void TableView::paintEvent(QPaintEvent*) {
+  const Theme& t = theme();
+  QPainter painter(this);
+  painter.fillRect(rect(), t.bg1);
+  if (any_) return;
+  QRect line(t.padding(), t.px(8), width() - 2 * t.padding(), t.row());
+  drawText(painter, line, QString::fromUtf8(session() ? spec_.empty : "Open a session to see this."),
+           t.ui(13), t.text2);
+}
+
+}  // namespace vitrine::views

@@ -1,0 +1,60 @@
+// A view that is one table: its rows come from a function of the session, declared in views/tables/tables.h.
+#pragma once
+
+#include "views/kit/item_view.h"
+#include "views/kit/view.h"
+
+class QLineEdit;
+
+namespace vitrine::views {
+
+// What a table is made from: the session and what the film stands at.
+struct TableScope {
+  const kit::SessionData& data;
+  Id run = 0, compilation = 0;
+};
+
+struct TableSpec {
+  const char* id;
+  const char* title;
+  std::vector<kit::Column> (*columns)(const TableScope& scope);
+  std::vector<kit::Item> (*rows)(const TableScope& scope);
+  QString (*subtitle)(const TableScope& scope);
+  const char* empty;  // the sentence when there are no rows
+  int sort = -1;      // column of the first order, -1 = as given
+  Qt::SortOrder order = Qt::DescendingOrder;
+};
+
+class TableView : public kit::View {
+  Q_OBJECT
+ public:
+  TableView(const TableSpec& spec, kit::Jobs* jobs, QWidget* parent);
+
+  QString title() const override { return QString::fromUtf8(spec_.title); }
+  QString subtitle() const override;
+  QList<QWidget*> headerControls() override;
+  int find(const QString& text) override;
+  QString searchPlaceholder() const override { return QStringLiteral("Filter"); }
+  QString copy(kit::CopyAs as) const override { return items_->text(as == kit::CopyAs::Csv); }
+  Id canShow(Id id) const override;
+  void reveal(Id id) override { items_->reveal(id); }
+  std::vector<Id> shown() const override { return items_->shown(); }
+  kit::ItemView* items() { return items_; }
+
+ protected:
+  void sessionChanged() override;
+  void selectionChanged(kit::ChangeMask mask) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  TableScope scope() const;
+  void fill();
+  const TableSpec& spec_;
+  kit::ItemView* items_;
+  QLineEdit* filter_ = nullptr;
+  bool any_ = false;
+  std::pair<Id, Id> filled_;  // run and compilation that the rows are of
+};
+
+}  // namespace vitrine::views

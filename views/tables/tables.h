@@ -1,0 +1,18 @@
+// Every table of the application: one row each. The builders stand in <group>_tables.cpp.
+#pragma once
+
+#include "views/tables/table_view.h"
+
+namespace vitrine::views {
+
+extern const TableSpec kBreaksTable, kGuardsTable, kRecompilationsTable;  // capture_tables.cpp
+extern const TableSpec kDecisionsTable, kKernelsTable, kLaunchesTable, kMemoryTable,
+    kBecameTable;  // program_tables.cpp
+
+// For the registry.
+template <const TableSpec& spec>
+kit::View* make_table(kit::Jobs* jobs, QWidget* parent) {
+  return new TableView(spec, jobs, parent);
+}
+
+}  // namespace vitrine::views
