@@ -8,6 +8,7 @@ frame to CPython at a random instruction; value, exception and traceback must st
 
 import argparse
 import gc
+import importlib.util
 import itertools
 import random
 import sys
@@ -19,6 +20,10 @@ from vitrine import _engine
 
 GAPS = (1, 2, 4, 8, 16, 32, 105)
 PROGRAMS = syntax.PROGRAMS + library.PROGRAMS
+if importlib.util.find_spec("torch"):
+    from tests.fuzz import models
+
+    PROGRAMS = PROGRAMS + models.PROGRAMS
 
 
 def described(value, error):

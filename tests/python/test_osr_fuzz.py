@@ -5,6 +5,7 @@ import os
 import random
 
 import pytest
+import torch
 from tests.fuzz import osr_fuzz, syntax
 
 @pytest.fixture(scope="module")
@@ -18,6 +19,14 @@ def test_random_exits_change_nothing(seed):
     totals, mismatches = osr_fuzz.run(seed, exits=1_000_000, seconds=120)
     assert not mismatches, f"seed {seed}: {mismatches[0]}"
     assert totals["forced"] >= 200_000 and totals["throws"] > 1000 and totals["returns"] > 10_000, totals
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # the models are tiny
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
