@@ -1,5 +1,7 @@
 #include "core/capture/hook.h"
 
+#include <pthread.h>
+
 #include <utility>
 
 #include "core/capture/code_entry.h"
@@ -13,6 +15,7 @@ struct ThreadCapture {
   FrameHandler* handler = nullptr;
   int paused = 0;
   bool off = false;
+  const char* stack_end = nullptr;  // no deeper: the C stack is nearly used up; found at the first capture
   const _PyInterpreterFrame* delegated = nullptr;  // the frame just handed to the hook below ours
 };
 constinit thread_local ThreadCapture this_thread;
@@ -30,6 +33,20 @@ struct Installed {
 constinit Installed installed;
 
 PyObject* hook(PyThreadState* thread, _PyInterpreterFrame* frame, int throwing);
+
+// With any hook in place each Python call is a C call too. A program that has raised the recursion limit
+// would run out of C stack long before its limit; it gets CPython's own error instead of a crash.
+constexpr size_t kStackReserve = 512 * 1024;
+
+const char* find_stack_end() {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return nullptr;
+  void* lowest = nullptr;
+  size_t size = 0;
+  const bool known = pthread_attr_getstack(&attributes, &lowest, &size) == 0 && size > 2 * kStackReserve;
+  pthread_attr_destroy(&attributes);
+  return known ? static_cast<const char*>(lowest) + kStackReserve : nullptr;
+}
 
 PyInterpreterState* interpreter() {
   return PyInterpreterState_Get();
@@ -85,6 +102,10 @@ void put_in_place() {
 
 PyObject* hook(PyThreadState* thread, _PyInterpreterFrame* frame, int throwing) {
   ThreadCapture& here = this_thread;
+  if (static_cast<const char*>(__builtin_frame_address(0)) < here.stack_end && !throwing) {
+    PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded: the C stack is used up");
+    return nullptr;
+  }
   if (here.handler && here.paused == 0 && !here.off && !throwing && wanted(here, thread, Frame(frame)))
     return here.handler->run(thread, frame);
   return run_below(thread, frame, throwing);
@@ -99,6 +120,7 @@ uint32_t next_policy() {
 ActiveCapture::ActiveCapture(FrameHandler& handler)
     : handler_before_(this_thread.handler), paused_before_(this_thread.paused) {
   this_thread.handler = &handler;
+  if (!this_thread.stack_end) this_thread.stack_end = find_stack_end();
   this_thread.paused = 0;
   put_in_place();
   ++installed.active;

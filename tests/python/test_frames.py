@@ -2,6 +2,7 @@
 
 import ctypes
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -587,6 +588,27 @@ def test_recursion_limit_holds():
     expected, got = depth(), loop(depth, nothing)
     assert got[1] == expected[1]
     assert abs(got[0] - expected[0]) < 20
+
+
+def test_a_raised_recursion_limit_does_not_crash():
+    program = """
+import sys
+from vitrine import _engine
+sys.setrecursionlimit(10**7)
+def down(n):
+    return down(n + 1) if n < 10**6 else n
+def depth():
+    try:
+        return down(0)
+    except RecursionError as error:
+        return str(error)
+print(_engine.drive(depth, None, lambda *_: None, 500))
+print(_engine.drive(depth, None, lambda *_: "eager", 500))
+print(_engine.drive(lambda: sum(map(abs, range(5))), None, lambda *_: None, 500))
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    said = "maximum recursion depth exceeded: the C stack is used up"
+    assert result.stdout.splitlines() == [said, said, "10"], result.stderr[-500:]
 
 
 def test_references_are_released():
