@@ -6,8 +6,12 @@
 
 namespace vitrine::app {
 
+int processorCount() {
+  return QThread::idealThreadCount();
+}
+
 JobRunner::JobRunner(QObject* parent) : QObject(parent) {
-  pool_.setMaxThreadCount(std::max(2, QThread::idealThreadCount() / 2));
+  pool_.setMaxThreadCount(std::max(2, processorCount() / 2));
 }
 
 JobRunner::~JobRunner() {

@@ -11,6 +11,8 @@
 
 namespace vitrine::app {
 
+int processorCount();  // logical processors of this computer
+
 class JobRunner : public QObject, public kit::Jobs {
   Q_OBJECT
  public:

@@ -1,16 +1,94 @@
+// The window: menu row, stage strip, film, docks, the two panes, chain bar. It wires parts that do not know
+// each other; what each does is in its own file.
 #pragma once
-#include <QMainWindow>
 
+#include <QMainWindow>
+#include <QStackedWidget>
+
+#include "app/jobs/job_runner.h"
+#include "app/shell/actions.h"
+#include "app/shell/centre.h"
+#include "app/shell/chain_bar.h"
+#include "app/shell/dock_set.h"
+#include "app/shell/document.h"
+#include "app/shell/film_bar.h"
+#include "app/shell/menu_row.h"
+#include "app/shell/palette.h"
+#include "app/shell/run_controller.h"
+#include "app/shell/stage_strip.h"
+#include "app/shell/welcome_page.h"
 #include "core/base/result.h"
+
 namespace vitrine::app {
+
 class MainWindow : public QMainWindow {
   Q_OBJECT
  public:
-  Status openSync(const QString&) { return std::nullopt; }
-  void openFile(const QString&) {}
-  bool chooseLayout(const QString&) { return true; }
-  bool activateText(const QString&) { return true; }
-  void hoverText(const QString&) {}
-  void settle() {}
+  explicit MainWindow(QWidget* parent = nullptr);
+  ~MainWindow() override;
+
+  void openFile(const QString& path);  // a session is opened, a Python file is run
+  bool chooseLayout(const QString& name);
+  QString layoutName() const { return layout_; }
+
+  // For shots and tests: the same acts, finished on return.
+  Status openSync(const QString& path);
+  bool activateText(const QString& text);
+  void hoverText(const QString& text);
+  void settle();
+
+  Document* document() { return document_; }
+  StageStrip* strip() { return strip_; }
+  Centre* centre() { return centre_; }
+  ChainBar* chain() { return chain_; }
+  DockSet* docks() { return docks_; }
+  Actions* actions() { return actions_; }
+  kit::Banner* banner() { return banner_; }
+  RunController* runs() { return run_; }
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+  void closeEvent(QCloseEvent* event) override;
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+
+ private:
+  void build();
+  void connectParts();
+  void addCommands();
+  void addStepCommands();
+  void addViewCommands();
+  void addWindowCommands();
+  void addFocusCommands();
+  void sessionChanged();
+  void refreshStatus();
+  void refreshEnabled();
+  void showStage(const std::string& stage, bool other);
+  void openIn(Id id, const QString& view, bool other);
+  void chooseFile();
+  void clearOne();  // Esc: search, then range, then selection
+  void showKeys();
+  void rememberLayout();
+  void restoreLayout(const QByteArray& state, const QString& layout);
+  ViewHost* host() const;  // of the focused view, else of the current pane
+  void nextRelative(int by);
+
+  JobRunner* jobs_;
+  Document* document_;
+  Actions* actions_;
+  MenuRow* row_;
+  StageStrip* strip_;
+  FilmBar* film_;
+  kit::Banner* banner_;
+  QStackedWidget* pages_;
+  WelcomePage* welcome_;
+  Centre* centre_;
+  DockSet* docks_;
+  ChainBar* chain_;
+  Palette* palette_;
+  RunController* run_;
+  QString layout_;
+  QList<QPair<QString, QByteArray>> undo_, redo_;
 };
+
 }  // namespace vitrine::app

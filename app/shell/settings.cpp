@@ -12,10 +12,20 @@ namespace vitrine::app {
 namespace {
 constexpr int kMostRecent = 10;
 
+bool& ignored() {
+  static bool value = false;
+  return value;
+}
+
 QSettings store() {
+  if (ignored()) return QSettings(QStringLiteral("/dev/null/vitrine.ini"), QSettings::IniFormat);
   return QSettings(QSettings::IniFormat, QSettings::UserScope, "vitrine", "app");
 }
 }  // namespace
+
+void Settings::ignoreStored() {
+  ignored() = true;
+}
 
 ThemeChoice Settings::theme() {
   const QString word = store().value("theme", "system").toString();

@@ -10,6 +10,7 @@ namespace vitrine::app {
 enum class ThemeChoice { System, Light, Dark };
 
 struct Settings {
+  static void ignoreStored();  // shots and tests: nothing is read or kept
   static ThemeChoice theme();
   static void setTheme(ThemeChoice choice);
   static double scale();  // 1 to 2

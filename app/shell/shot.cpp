@@ -7,6 +7,7 @@
 #include "app/jobs/job_runner.h"
 #include "app/shell/find_entity.h"
 #include "app/shell/main_window.h"
+#include "app/shell/settings.h"
 #include "core/session/stages.h"
 #include "views/kit/theme.h"
 #include "views/registry.h"
@@ -135,6 +136,7 @@ Result<ShotOptions> parseShot(const QStringList& arguments) {
 }
 
 Status takeShot(const ShotOptions& o) {
+  Settings::ignoreStored();
   kit::Theme theme = kit::Theme::make(o.dark);
   theme.motion = false;
   kit::applyTheme(*qApp, theme);

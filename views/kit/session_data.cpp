@@ -1,5 +1,6 @@
 #include "views/kit/session_data.h"
 
+#include <QDateTime>
 #include <QFileInfo>
 
 #include "views/kit/labels.h"
@@ -110,13 +111,14 @@ void loadRuns(const Reader& r, SessionData& d) {
 }  // namespace
 
 Result<std::shared_ptr<const SessionData>> SessionData::load(const std::string& path) {
+  const int64_t stamp = stampOf(path);  // before reading: what comes meanwhile is seen next time
   auto reader = Reader::open(path);
   if (!reader) return reader.error();
   const Reader& r = *reader.value();
   auto data = std::make_shared<SessionData>();
   SessionData& d = *data;
   d.path = path;
-  d.change_count = r.change_count();
+  d.stamp = stamp;
   loadRuns(r, d);
   loadCapture(r, d);
   loadCompiler(r, d);
@@ -130,6 +132,13 @@ Result<std::shared_ptr<const SessionData>> SessionData::load(const std::string& 
   for (const FileRow& file : d.files)
     if (file.user) d.texts->load(file.text);  // so that every label can quote the user's source
   return std::shared_ptr<const SessionData>(data);
+}
+
+int64_t SessionData::stampOf(const std::string& path) {
+  const QFileInfo file(QString::fromStdString(path)), log(QString::fromStdString(path + "-wal"));
+  if (!file.exists()) return -1;
+  const int64_t stamp = file.size() + file.lastModified().toMSecsSinceEpoch();
+  return log.exists() ? stamp + log.size() + log.lastModified().toMSecsSinceEpoch() : stamp;
 }
 
 Id SessionData::compilationOf(Id id) const {

@@ -43,7 +43,7 @@ class TextStore {
 
 struct SessionData {
   std::string path;
-  int64_t change_count = 0;
+  int64_t stamp = 0;   // of the file when it was loaded; differs once more has been recorded
   std::string damage;  // "" or what could not be read
   std::map<std::string, std::string> meta;
 
@@ -80,6 +80,9 @@ struct SessionData {
 
   // Loads a snapshot; milliseconds to a second, so from a job. Errors: as session::Reader::open.
   static Result<std::shared_ptr<const SessionData>> load(const std::string& path);
+
+  static int64_t stampOf(
+      const std::string& path);  // from sizes and times of the file and its log; -1: not there
 
   // What the entity belongs to, 0 if unknown: any entity of a compilation -> the compilation, of a run -> the
   // run.

@@ -1,0 +1,122 @@
+#include "app/bridge/engine_process.h"
+
+#include <signal.h>
+
+#include <QFileInfo>
+#include <QJsonDocument>
+
+namespace vitrine::app {
+
+namespace {
+constexpr char kEventMark = '\x1e';  // ASCII record separator: tells events from what the user's code prints
+constexpr int kInsistMs = 1500;      // between asking, interrupting, terminating and killing
+constexpr qsizetype kMostErrorBytes = 64 * 1024;
+}  // namespace
+
+EngineProcess::EngineProcess(QObject* parent) : QObject(parent) {
+  insist_.setSingleShot(true);
+  connect(&insist_, &QTimer::timeout, this, &EngineProcess::insist);
+  connect(&process_, &QProcess::started, this, &EngineProcess::started);
+  connect(&process_, &QProcess::readyReadStandardOutput, this, &EngineProcess::readOutput);
+  connect(&process_, &QProcess::readyReadStandardError, this, [this] {
+    errors_ += process_.readAllStandardError();
+    errors_ = errors_.right(kMostErrorBytes);
+  });
+  connect(&process_, &QProcess::finished, this, &EngineProcess::finish);
+  connect(&process_, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
+    if (error != QProcess::FailedToStart) return;
+    Q_EMIT failed({"The engine could not be started: " + process_.errorString(),
+                   "Choose a Python that can import torch and vitrine: Run, Choose interpreter.",
+                   process_.program()});
+    Q_EMIT ended({EngineEnd::Failed, -1, 0, seconds(), {}});
+  });
+}
+
+EngineProcess::~EngineProcess() {
+  process_.disconnect(this);
+  if (running()) process_.kill();
+}
+
+void EngineProcess::start(const QString& python, const QString& file, const QString& session,
+                          const QStringList& arguments) {
+  if (running()) return;
+  file_ = file;
+  session_ = session;
+  stage_.clear();
+  errors_.clear();
+  pending_.clear();
+  cancelling_ = told_error_ = false;
+  insisted_ = 0;
+  clock_.start();
+  process_.setWorkingDirectory(QFileInfo(file).absolutePath());
+  process_.start(python, QStringList{"-m", "vitrine.run", file, "-o", session, "--events"} + arguments);
+}
+
+void EngineProcess::cancel() {
+  if (!running() || cancelling_) return;
+  cancelling_ = true;
+  process_.write("{\"command\":\"cancel\"}\n");
+  insist_.start(100);
+}
+
+// Asked and still running: interrupt (Python unwinds and closes the session), then terminate, then kill.
+void EngineProcess::insist() {
+  if (!running()) return;
+  ++insisted_;
+  if (insisted_ == 1)
+    ::kill(static_cast<pid_t>(process_.processId()), SIGINT);
+  else if (insisted_ == 2)
+    process_.terminate();
+  else
+    process_.kill();
+  insist_.start(kInsistMs);
+}
+
+void EngineProcess::readOutput() {
+  pending_ += process_.readAllStandardOutput();
+  for (qsizetype end; (end = pending_.indexOf('\n')) >= 0;) {
+    const QByteArray line = pending_.left(end);
+    pending_.remove(0, end + 1);
+    const qsizetype mark = line.indexOf(kEventMark);
+    if (mark < 0) {
+      Q_EMIT output(QString::fromUtf8(line));
+      continue;
+    }
+    if (mark > 0) Q_EMIT output(QString::fromUtf8(line.left(mark)));
+    const QJsonDocument event = QJsonDocument::fromJson(line.mid(mark + 1));
+    if (event.isObject()) readEvent(event.object());
+  }
+}
+
+void EngineProcess::readEvent(const QJsonObject& event) {
+  const QString kind = event["event"].toString();
+  if (kind == "progress") {
+    if (const QString stage = event["stage"].toString(); !stage.isEmpty()) stage_ = stage;
+    Q_EMIT progress(event["text"].toString(), event["stage"].toString(), event["done"].toInt(),
+                    event["total"].toInt());
+  } else if (kind == "error") {
+    told_error_ = true;
+    Q_EMIT failed({event["text"].toString(), event["hint"].toString(), event["detail"].toString()});
+  }
+}
+
+void EngineProcess::finish(int code, QProcess::ExitStatus status) {
+  insist_.stop();
+  readOutput();
+  errors_ += process_.readAllStandardError();
+  EngineEnd end{EngineEnd::Finished, code, 0, seconds(), stage_};
+  if (status == QProcess::CrashExit) {
+    end.kind = cancelling_ ? EngineEnd::Cancelled : EngineEnd::Died;
+    end.signal = code;  // Qt reports the signal's number as the exit code of a crash
+  } else if (cancelling_) {
+    end.kind = EngineEnd::Cancelled;
+  } else if (code == 1 || code == 2 || code > 3) {
+    end.kind = EngineEnd::Failed;
+    if (!told_error_)
+      Q_EMIT failed({"The engine stopped with exit status " + QString::number(code) + ".",
+                     "Its own words are below.", QString::fromUtf8(errors_).trimmed()});
+  }
+  Q_EMIT ended(end);
+}
+
+}  // namespace vitrine::app

@@ -1,0 +1,65 @@
+// The engine as a child process: starts `<python> -m vitrine.run FILE -o SESSION --events`, follows its
+// events, cancels it, notices its death. What it recorded until then stays in the session file.
+#pragma once
+
+#include <QElapsedTimer>
+#include <QJsonObject>
+#include <QObject>
+#include <QProcess>
+#include <QTimer>
+
+namespace vitrine::app {
+
+struct EngineError {
+  QString text, hint, detail;
+};
+
+struct EngineEnd {
+  enum Kind { Finished, Failed, Cancelled, Died } kind = Finished;
+  int exit_code = 0;
+  int signal = 0;  // of Died
+  double seconds = 0;
+  QString during;  // the last stage it told of, "" if none
+};
+
+class EngineProcess : public QObject {
+  Q_OBJECT
+ public:
+  explicit EngineProcess(QObject* parent = nullptr);
+  ~EngineProcess() override;
+
+  // arguments: after FILE; one run at a time.
+  void start(const QString& python, const QString& file, const QString& session,
+             const QStringList& arguments = {});
+  void cancel();  // asks, then insists
+  bool running() const { return process_.state() != QProcess::NotRunning; }
+  bool cancelling() const { return cancelling_; }
+  QString file() const { return file_; }
+  QString session() const { return session_; }
+  double seconds() const { return static_cast<double>(clock_.elapsed()) / 1000.0; }
+
+ Q_SIGNALS:
+  void started();
+  // stage: a name of session/stages.h or ""; done of total: kernels and the like, 0 = not known.
+  void progress(const QString& text, const QString& stage, int done, int total);
+  void output(const QString& line);  // what the user's code prints
+  void failed(const vitrine::app::EngineError& error);
+  void ended(const vitrine::app::EngineEnd& end);
+
+ private:
+  void readOutput();
+  void readEvent(const QJsonObject& event);
+  void finish(int code, QProcess::ExitStatus status);
+  void insist();
+
+  QProcess process_;
+  QTimer insist_;
+  QElapsedTimer clock_;
+  QByteArray pending_;
+  QString file_, session_, stage_;
+  QByteArray errors_;
+  bool cancelling_ = false, told_error_ = false;
+  int insisted_ = 0;
+};
+
+}  // namespace vitrine::app

@@ -1,0 +1,71 @@
+#include "app/shell/actions.h"
+
+#include <QApplication>
+#include <QKeyEvent>
+#include <QLineEdit>
+#include <QMenu>
+#include <QPlainTextEdit>
+
+#include "views/kit/keys.h"
+
+namespace vitrine::app {
+
+namespace {
+
+bool isTextField(const QWidget* widget) {
+  const auto* edit = qobject_cast<const QPlainTextEdit*>(widget);
+  return qobject_cast<const QLineEdit*>(widget) || (edit && !edit->isReadOnly());
+}
+
+}  // namespace
+
+Actions::Actions(QWidget* window) : QObject(window), window_(window) {
+  for (const kit::CommandInfo& info : kit::commands()) {
+    if (!*info.id) continue;
+    auto* action = new QAction(QString::fromUtf8(info.title), this);
+    QList<QKeySequence> keys;
+    for (const QString& key : QString::fromLatin1(info.keys).split(' ', Qt::SkipEmptyParts))
+      keys << QKeySequence(key);
+    action->setShortcuts(keys);
+    action->setShortcutContext(Qt::WindowShortcut);
+    action->setEnabled(false);  // until something acts on it
+    actions_.insert(QString::fromLatin1(info.id), action);
+    window->addAction(action);
+  }
+  qApp->installEventFilter(this);
+}
+
+void Actions::on(const QString& id, std::function<void()> act) {
+  QAction* action = actions_.value(id);
+  if (!action) return;
+  action->setEnabled(true);
+  connect(action, &QAction::triggered, this, [act = std::move(act)] { act(); });
+}
+
+void Actions::fill(QMenuBar* bar) const {
+  QHash<QString, QMenu*> menus;
+  for (const kit::CommandInfo& info : kit::commands()) {
+    const QString name = QString::fromLatin1(info.menu);
+    if (name.isEmpty()) continue;
+    QMenu*& menu = menus[name];
+    if (!menu) menu = bar->addMenu(name);
+    if (*info.id)
+      menu->addAction(actions_.value(QString::fromLatin1(info.id)));
+    else
+      menu->addSeparator();
+  }
+}
+
+bool Actions::eventFilter(QObject* watched, QEvent* event) {
+  // A text field takes single keys for itself before they become shortcuts.
+  if (event->type() == QEvent::ShortcutOverride && isTextField(qobject_cast<QWidget*>(watched))) {
+    const auto* key = static_cast<QKeyEvent*>(event);
+    if (!(key->modifiers() & (Qt::ControlModifier | Qt::AltModifier)) && key->key() != Qt::Key_Escape &&
+        (key->key() < Qt::Key_F1 || key->key() > Qt::Key_F35))
+      event->accept();
+    return event->isAccepted() && !key->text().isEmpty() && key->text()[0].isPrint();
+  }
+  return false;
+}
+
+}  // namespace vitrine::app

@@ -1,0 +1,27 @@
+// The command table as QActions, with their keys: one place where keys meet commands.
+#pragma once
+
+#include <QAction>
+#include <QHash>
+#include <QMenuBar>
+#include <functional>
+
+namespace vitrine::app {
+
+class Actions : public QObject {
+  Q_OBJECT
+ public:
+  explicit Actions(QWidget* window);
+  QAction* operator[](const QString& id) const { return actions_.value(id); }
+  void on(const QString& id, std::function<void()> act);
+  void fill(QMenuBar* bar) const;  // every command that has a menu
+  const QHash<QString, QAction*>& all() const { return actions_; }
+
+ private:
+  // Single letters do not act while a text field has the focus.
+  bool eventFilter(QObject* watched, QEvent* event) override;
+  QWidget* window_;
+  QHash<QString, QAction*> actions_;
+};
+
+}  // namespace vitrine::app

@@ -1,0 +1,101 @@
+#include "app/shell/centre.h"
+
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "views/registry.h"
+
+namespace vitrine::app {
+
+Centre::Centre(Document* document, QWidget* parent) : QWidget(parent), document_(document) {
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+}
+
+void Centre::arrange(const std::vector<ColumnSpec>& columns) {
+  delete row_;
+  panes_.clear();
+  current_ = nullptr;
+  row_ = new QSplitter(Qt::Horizontal, this);
+  row_->setChildrenCollapsible(false);
+  layout()->addWidget(row_);
+  for (const ColumnSpec& spec : columns) {
+    auto* column = new QSplitter(Qt::Vertical, row_);
+    column->setChildrenCollapsible(false);
+    for (const PaneSpec& pane : spec.panes) {
+      // A layout may name a view that this build does not have.
+      if (pane.what.starts_with("view:") && !views::viewInfo(pane.what.substr(5))) continue;
+      add(column, pane);
+      column->setStretchFactor(column->count() - 1, pane.share);
+    }
+    row_->setStretchFactor(row_->count() - 1, spec.share);
+  }
+  // Sizes in proportion: stretch factors alone would start from the size hints.
+  QList<int> widths;
+  for (const ColumnSpec& spec : columns) widths << spec.share * 1000;
+  row_->setSizes(widths);
+  for (size_t i = 0; i < columns.size(); ++i) {
+    QList<int> heights;
+    for (const PaneSpec& pane : columns[i].panes) heights << pane.share * 1000;
+    static_cast<QSplitter*>(row_->widget(static_cast<int>(i)))->setSizes(heights);
+  }
+  row_->show();
+  Q_EMIT shownChanged();
+}
+
+Pane* Centre::add(QSplitter* column, const PaneSpec& spec) {
+  auto* pane = new Pane(document_, spec, column);
+  column->addWidget(pane);
+  panes_.push_back(pane);
+  connect(pane, &Pane::openIn, this, &Centre::openIn);
+  connect(pane, &Pane::commandRequested, this, &Centre::commandRequested);
+  connect(pane, &Pane::shown, this, &Centre::shownChanged);
+  connect(pane, &Pane::focused, this, [this](Pane* focused) { current_ = focused; });
+  return pane;
+}
+
+Pane* Centre::pane(char letter) const {
+  for (Pane* pane : panes_)
+    if (pane->letter() == letter) return pane;
+  return nullptr;
+}
+
+Pane* Centre::current() const {
+  return current_ ? current_ : pane('A') ? pane('A') : panes_.empty() ? nullptr : panes_.front();
+}
+
+void Centre::split() {
+  Pane* pane = current();
+  if (!pane) return;
+  auto* column = qobject_cast<QSplitter*>(pane->parentWidget());
+  if (column->count() > 1) {
+    Pane* last = static_cast<Pane*>(column->widget(column->count() - 1));
+    if (last->letter()) return;
+    std::erase(panes_, last);
+    if (current_ == last) current_ = nullptr;
+    delete last;
+  } else {
+    const std::string what = pane->stage() == "kernels"  ? "assembly"
+                             : pane->stage() == "source" ? "kernels"
+                                                         : "source";
+    add(column, {what, 0, 1})->setVisible(true);
+  }
+  Q_EMIT shownChanged();
+}
+
+void Centre::swap() {
+  Pane *a = pane('A'), *b = pane('B');
+  if (!a || !b) return;
+  const std::string what = a->what();
+  a->show(b->what());
+  b->show(what);
+}
+
+void Centre::showStage(const std::string& stage, bool other) {
+  if (Pane* pane = this->pane(other ? 'B' : 'A'))
+    pane->show(stage);
+  else if (!panes_.empty())
+    panes_.front()->show(stage);
+}
+
+}  // namespace vitrine::app

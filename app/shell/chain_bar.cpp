@@ -1,0 +1,111 @@
+#include "app/shell/chain_bar.h"
+
+#include <QMouseEvent>
+#include <QPainter>
+
+#include "views/kit/icons.h"
+#include "views/kit/paint.h"
+
+namespace vitrine::app {
+
+using kit::theme;
+
+ChainBar::ChainBar(QWidget* parent) : QWidget(parent) {
+  setFixedHeight(theme().px(28));
+  setMouseTracking(true);
+  setAccessibleName("Chain of the active thing");
+}
+
+void ChainBar::set(const kit::SessionPtr& session, const kit::Selection& selection) {
+  links_ = session ? kit::chainOf(*session, selection) : std::vector<kit::ChainLink>();
+  hovered_ = session ? session->label(selection.hover) : QString();
+  place();
+}
+
+void ChainBar::place() {
+  boxes_.clear();
+  std::vector<int> widths;
+  int total = theme().px(10);
+  for (const kit::ChainLink& link : links_) {
+    widths.push_back(kit::textWidth(theme().ui(11), link.stage) +
+                     kit::textWidth(theme().mono(11), link.text) + theme().px(20));
+    total += widths.back() + theme().px(12);
+  }
+  const int room = width() - theme().px(hovered_.isEmpty() ? 16 : 220);
+  const double squeeze = total > room && total > 0 ? static_cast<double>(room) / total : 1;
+  double x = theme().px(10);
+  for (int width : widths) {
+    boxes_.emplace_back(static_cast<int>(x), theme().px(5), static_cast<int>(width * squeeze),
+                        height() - theme().px(10));
+    x += (width + theme().px(12)) * squeeze;
+  }
+  update();
+}
+
+void ChainBar::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.fillRect(rect(), theme().bg2);
+  kit::hairline(painter, QPointF(0, 0), QPointF(width(), 0), theme().line);
+  if (links_.empty()) {
+    kit::drawText(painter, rect().adjusted(theme().px(10), 0, -theme().px(220), 0),
+                  "Nothing is active yet. When something is, its whole chain stands here, from the Python "
+                  "expression to "
+                  "the timeline.",
+                  theme().ui(11), theme().text2);
+  }
+  for (size_t i = 0; i < links_.size(); ++i) {
+    const kit::ChainLink& link = links_[i];
+    QRect box = boxes_[i];
+    if (i)
+      kit::drawIcon(
+          painter, "chevron-right",
+          QRect(box.x() - theme().px(12), (height() - theme().px(10)) / 2, theme().px(10), theme().px(10)),
+          theme().text3);
+    if (link.ring) {
+      painter.setRenderHint(QPainter::Antialiasing);
+      painter.setPen(Qt::NoPen);
+      painter.setBrush(theme().sel);
+      painter.drawRoundedRect(box, theme().px(3), theme().px(3));
+      kit::drawMark(painter, QRectF(box).adjusted(0.5, 0.5, -0.5, -0.5), kit::Mark::Ring, false,
+                    theme().px(3));
+    }
+    box.adjust(theme().px(5), 0, -theme().px(4), 0);
+    const int used = kit::drawText(painter, box, link.stage, theme().ui(11), theme().text2);
+    box.setLeft(box.left() + used + theme().px(6));
+    kit::drawText(painter, box, link.text, theme().mono(11, link.ring ? 600 : 400), theme().text1,
+                  Qt::AlignLeft, kit::Elide::Middle);
+  }
+  if (hovered_.isEmpty()) return;
+  QRect right(width() - theme().px(210), 0, theme().px(200), height());
+  const int used = std::min(right.width() - theme().px(40), kit::textWidth(theme().mono(11), hovered_));
+  kit::drawText(painter, QRect(right.right() - used, 0, used + 1, height()), hovered_, theme().mono(11),
+                theme().text2, Qt::AlignRight, kit::Elide::Middle);
+  kit::drawText(painter, QRect(right.right() - used - theme().px(42), 0, theme().px(36), height()), "hover",
+                theme().ui(11), theme().text3, Qt::AlignRight);
+}
+
+int ChainBar::linkAt(QPoint point) const {
+  for (size_t i = 0; i < boxes_.size(); ++i)
+    if (boxes_[i].adjusted(0, -theme().px(5), 0, theme().px(5)).contains(point)) return static_cast<int>(i);
+  return -1;
+}
+
+void ChainBar::mousePressEvent(QMouseEvent* event) {
+  if (const int at = linkAt(event->position().toPoint()); at >= 0)
+    Q_EMIT activate(links_[static_cast<size_t>(at)].id);
+}
+
+void ChainBar::mouseMoveEvent(QMouseEvent* event) {
+  const int at = linkAt(event->position().toPoint());
+  Q_EMIT hover(at >= 0 ? links_[static_cast<size_t>(at)].id : 0);
+}
+
+void ChainBar::leaveEvent(QEvent*) {
+  Q_EMIT hover(0);
+}
+
+void ChainBar::resizeEvent(QResizeEvent*) {
+  place();
+}
+
+}  // namespace vitrine::app

@@ -1,0 +1,75 @@
+// The open session: its constant data, the selection, the film and the history. One a window.
+#pragma once
+
+#include <QObject>
+#include <QTimer>
+#include <vector>
+
+#include "app/jobs/job_runner.h"
+#include "app/shell/film.h"
+#include "core/base/result.h"
+#include "views/kit/selection.h"
+
+namespace vitrine::app {
+
+class Document : public QObject {
+  Q_OBJECT
+ public:
+  explicit Document(JobRunner* jobs, QObject* parent = nullptr);
+
+  void open(const QString& path);       // by a job; opened() or openFailed()
+  Status openNow(const QString& path);  // for shots and tests
+  void close();
+  void follow(const QString& path);  // a run in progress: replaced whenever it has written more
+  void stopFollowing();              // one last load
+
+  const kit::SessionPtr& session() const { return session_; }
+  kit::SelectionModel& model() { return model_; }
+  const kit::Selection& selection() const { return model_.selection(); }
+  Id compilation() const;
+  JobRunner* jobs() const { return jobs_; }
+
+  // Film
+  FilmUnit unit() const { return unit_; }
+  void setUnit(FilmUnit unit);
+  const std::vector<FilmFrame>& frames() const { return frames_; }
+  int position() const { return position_; }
+  void stepTo(int index);
+  void step(int by);
+  void stepChanged(int direction);  // to the next frame that changed something
+
+  // Selection with history
+  void activate(Id id);
+  void goBack();
+  void goForward();
+  bool canGoBack() const { return at_ > 0; }
+  bool canGoForward() const { return at_ + 1 < static_cast<int>(history_.size()); }
+  void alongChain(int by);  // previous, next link
+
+ Q_SIGNALS:
+  void sessionChanged(const vitrine::kit::SessionPtr& session);
+  void opened();
+  void openFailed(const vitrine::Error& error);
+  void filmChanged();
+  void stageWanted(const std::string& stage);  // the film moved to another stage
+  void historyChanged();
+
+ private:
+  void replace(kit::SessionPtr session);
+  void refreshFilm();
+  void followLater();
+
+  JobRunner* jobs_;
+  kit::SelectionModel model_;
+  kit::SessionPtr session_;
+  FilmUnit unit_ = FilmUnit::Pass;
+  std::vector<FilmFrame> frames_;
+  int position_ = -1;
+  Id frames_of_ = 0;
+  std::vector<Id> history_;
+  int at_ = -1;
+  QString following_;
+  QTimer follow_timer_;
+};
+
+}  // namespace vitrine::app

@@ -1,0 +1,41 @@
+#include "app/shell/layouts.h"
+
+namespace vitrine::app {
+
+std::span<const LayoutInfo> layouts() {
+  static const std::vector<LayoutInfo> rows = {
+      {"Explore",
+       "one active thing in graph, source, kernel, assembly and timeline",
+       {{40, {{"optimised", 'A', 1}}}, {50, {{"source", 0, 16}, {"kernels", 'B', 64}, {"assembly", 0, 28}}}},
+       {"runs", "inspector", "timeline", "problems", "guards", "log"}},
+      {"Fusion",
+       "before and after fusion, a verdict on every pair",
+       {{1, {{"loops", 'A', 1}}}, {1, {{"fused", 'B', 1}}}},
+       {"inspector", "fusion", "decisions", "kernels", "timeline", "problems", "log"}},
+      {"Breaks",
+       "graph breaks, guards and recompilations",
+       {{1, {{"view:breaks", 0, 1}, {"view:guards", 0, 1}}},
+        {1, {{"source", 'A', 1}, {"view:recompilations", 0, 2}}}},
+       {"runs"}},
+      {"Capture",
+       "bytecode, symbolic stack and the growing graph",
+       {{36, {{"source", 0, 1}}},
+        {26, {{"bytecode", 'A', 1}}},
+        {20, {{"view:stack", 0, 1}}},
+        {19, {{"captured", 'B', 1}}}},
+       {"guards", "log", "problems"}},
+      {"Timeline",
+       "eager against compiled, where the time went",
+       {{1, {{"timeline", 'A', 1}}}},
+       {"kernels", "became", "launches", "memory", "problems", "log"}},
+  };
+  return rows;
+}
+
+const LayoutInfo* layoutNamed(const QString& name) {
+  for (const LayoutInfo& row : layouts())
+    if (name.compare(QLatin1String(row.name), Qt::CaseInsensitive) == 0) return &row;
+  return nullptr;
+}
+
+}  // namespace vitrine::app

@@ -1,0 +1,86 @@
+// The top row: menu bar, layout switch, palette field, Run with device and mode (Cancel while running).
+#pragma once
+
+#include <QMenuBar>
+#include <QPushButton>
+#include <QWidget>
+
+#include "views/kit/theme.h"
+
+namespace vitrine::app {
+
+// A row of words, one chosen; a combo when the window is narrow.
+class LayoutSwitch : public QWidget {
+  Q_OBJECT
+ public:
+  LayoutSwitch(const QStringList& names, QWidget* parent = nullptr);
+  void setCurrent(const QString& name);
+  void setNarrow(bool narrow);
+  QSize sizeHint() const override;
+
+ Q_SIGNALS:
+  void chosen(const QString& name);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+
+ private:
+  QRect box(int index) const;
+  QStringList names_;
+  QString current_;
+  bool narrow_ = false;
+};
+
+// Looks like a field, opens the palette.
+class PaletteField : public QWidget {
+  Q_OBJECT
+ public:
+  explicit PaletteField(QWidget* parent = nullptr);
+  QSize sizeHint() const override;
+
+ Q_SIGNALS:
+  void clicked();
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+};
+
+class RunButton : public QWidget {
+  Q_OBJECT
+ public:
+  explicit RunButton(QWidget* parent = nullptr);
+  enum State { Disabled, Ready, Running, Cancelling };
+  void setState(State state);
+  void setWhere(const QString& where);  // "cpu · default"
+  QSize sizeHint() const override;
+
+ Q_SIGNALS:
+  void clicked();
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void enterEvent(QEnterEvent*) override { update(); }
+  void leaveEvent(QEvent*) override { update(); }
+
+ private:
+  State state_ = Disabled;
+  QString where_ = QStringLiteral("cpu · default");
+};
+
+class MenuRow : public QWidget {
+  Q_OBJECT
+ public:
+  explicit MenuRow(const QStringList& layouts, QWidget* parent = nullptr);
+  QMenuBar* menus;
+  LayoutSwitch* layouts;
+  PaletteField* palette;
+  RunButton* run;
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+};
+
+}  // namespace vitrine::app

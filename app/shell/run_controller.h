@@ -1,0 +1,41 @@
+// Runs a file in the engine and tells the window how far it is, what went wrong, and that what was recorded
+// stays.
+#pragma once
+
+#include <QObject>
+#include <QTimer>
+
+#include "app/bridge/engine_process.h"
+#include "app/shell/document.h"
+#include "views/kit/theme.h"
+
+namespace vitrine::app {
+
+class RunController : public QObject {
+  Q_OBJECT
+ public:
+  RunController(Document* document, QObject* parent);
+  void start(const QString& file);
+  void again();  // the file of the last run, or of the open session
+  void cancel();
+  bool running() const { return engine_.running(); }
+  bool canRun() const { return !file().isEmpty(); }
+  QString file() const;
+  static QString sessionFor(const QString& file);  // where its recording goes
+
+ Q_SIGNALS:
+  void stateChanged();
+  void busy(const QString& text, const QString& stage, double part);  // "" = no longer; part < 0: unknown
+  void message(vitrine::kit::Tone tone, const QString& text, const QString& detail);
+  void output(const QString& line);
+
+ private:
+  void progress(const QString& text, const QString& stage, int done, int total);
+  void end(const EngineEnd& end);
+  Document* document_;
+  EngineProcess engine_;
+  QString last_file_;
+  QString said_;
+};
+
+}  // namespace vitrine::app

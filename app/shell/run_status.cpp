@@ -1,0 +1,58 @@
+#include "app/shell/run_status.h"
+
+#include "views/kit/numbers.h"
+
+namespace vitrine::app {
+
+namespace {
+
+QString counted(size_t n, const char* word) {
+  return QStringLiteral("%1 %2%3").arg(n).arg(QString::fromLatin1(word), n == 1 ? "" : "s");
+}
+
+// "outputs equal eager", "outputs close to eager", "output 0 differs from eager".
+QString accuracy(const kit::SessionData& d, Id run) {
+  QString text;
+  for (const auto& row : d.accuracies.of(run)) {
+    if (row.verdict == "differs")
+      return "output " + QString::fromStdString(row.output) + " differs from eager";
+    if (text.isEmpty() || row.verdict == "close")
+      text = row.verdict == "close" ? "outputs close to eager" : "outputs equal eager";
+  }
+  return text;
+}
+
+}  // namespace
+
+RunStatus runStatus(const kit::SessionData& d, Id compilation) {
+  RunStatus out;
+  const Id run_id = compilation ? d.runOf(compilation) : d.runs.empty() ? 0 : d.runs[0].id;
+  const auto* run = d.runs.find(run_id);
+  if (!run) return out;
+  out.text = QString::fromStdString(run->status);
+  out.tone = run->status == "finished"  ? kit::Tone::Ok
+             : run->status == "running" ? kit::Tone::Info
+                                        : kit::Tone::Err;
+  size_t breaks = 0, again = 0;
+  for (const auto& row : d.breaks) breaks += d.runOf(row.id) == run_id;
+  for (const auto& row : d.recompilations) again += d.runOf(row.id) == run_id;
+  if (run->status == "finished" && breaks + again > 0) {
+    out.tone = kit::Tone::Warn;
+    out.text = breaks ? counted(breaks, "break") : QString();
+    if (again) out.text += (breaks ? ", " : "") + counted(again, "recompilation");
+  }
+  QStringList facts;
+  if (const auto* row = d.compilations.find(compilation); row && row->duration_ns > 0)
+    facts << "compile " + kit::timeText(static_cast<double>(row->duration_ns));
+  double cost = 0;
+  for (const auto& guard : d.guards.of(compilation)) cost += guard.cost_ns;
+  const size_t guards = d.guards.of(compilation).size();
+  if (guards) facts << counted(guards, "guard") + (cost > 0 ? " " + kit::timeText(cost) : QString());
+  const QString verdict = accuracy(d, run_id);
+  if (!verdict.isEmpty()) facts << verdict;
+  if (verdict.contains("differs")) out.tone = kit::Tone::Err;
+  out.numbers = facts.join(", ");
+  return out;
+}
+
+}  // namespace vitrine::app

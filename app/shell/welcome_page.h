@@ -1,0 +1,54 @@
+// What stands in the window before anything is open: open or drop a file, samples, recent files, keys, and
+// what the window will show.
+#pragma once
+
+#include <QWidget>
+
+namespace vitrine::app {
+
+struct Sample {
+  QString path, name, about, icon;
+};
+// The files of samples/ beside the app or its source tree, with the first sentence of each file's docstring.
+QList<Sample> samples();
+
+class WelcomePage : public QWidget {
+  Q_OBJECT
+ public:
+  explicit WelcomePage(QWidget* parent = nullptr);
+  void refresh();  // recent files
+  QSize minimumSizeHint() const override;
+
+ Q_SIGNALS:
+  void openWanted();
+  void fileChosen(const QString& path);
+  void pythonWanted();
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override { update(); }
+
+ private:
+  struct Hit {
+    QRect box;
+    QString path;  // a file, or "open", "python"
+  };
+  void paintOpen(QPainter& painter, QRect box);
+  void paintComputer(QPainter& painter, QRect box);
+  void paintSamples(QPainter& painter, QRect box);
+  void paintRecent(QPainter& painter, QRect box);
+  void paintKeys(QPainter& painter, QRect box);
+  void paintStory(QPainter& painter, QRect box);
+  void row(QPainter& painter, const QRect& box, const QString& icon, const QString& name,
+           const QString& about, int about_x, const QString& path);
+
+  QList<Sample> samples_;
+  QStringList recent_;
+  QList<Hit> hits_;
+  int hovered_ = -1;
+};
+
+}  // namespace vitrine::app

@@ -1,0 +1,235 @@
+// What each command of the table does in the window.
+#include <QApplication>
+#include <QClipboard>
+#include <QFileDialog>
+#include <QMessageBox>
+
+#include "app/shell/main_window.h"
+#include "app/shell/settings.h"
+#include "views/kit/keys.h"
+
+namespace vitrine::app {
+
+using kit::CopyAs;
+using kit::Zoom;
+
+void MainWindow::addCommands() {
+  Actions& on = *actions_;
+  on.on("file.open", [this] { chooseFile(); });
+  on.on("file.close", [this] {
+    document_->close();
+    banner_->clear();
+    sessionChanged();
+  });
+  on.on("file.quit", [this] { close(); });
+  on.on("run.start", [this] {
+    banner_->clear();
+    run_->again();
+  });
+  on.on("run.cancel", [this] {
+    run_->cancel();
+    row_->run->setState(RunButton::Cancelling);
+  });
+  on.on("run.python", [this] {
+    const QString path = QFileDialog::getOpenFileName(this, "Python interpreter", Settings::python());
+    if (!path.isEmpty()) Settings::setPython(path);
+    welcome_->refresh();
+  });
+  on.on("help.keys", [this] { showKeys(); });
+  on.on("help.about", [this] {
+    QMessageBox::about(this, "Vitrine",
+                       QStringLiteral("Vitrine %1\nA compiler for PyTorch models, and a window into it.")
+                           .arg(QApplication::applicationVersion()));
+  });
+  on.on("go.palette", [this] {
+    Pane* pane = centre_->pane('A');
+    palette_->open({}, pane ? pane->stage() : std::string());
+  });
+  for (auto [id, choice] :
+       std::initializer_list<std::pair<const char*, ThemeChoice>>{{"theme.system", ThemeChoice::System},
+                                                                  {"theme.light", ThemeChoice::Light},
+                                                                  {"theme.dark", ThemeChoice::Dark}})
+    on.on(id, [choice = choice] {
+      Settings::setTheme(choice);
+      applyThemeSetting();
+    });
+  addStepCommands();
+  addViewCommands();
+  addWindowCommands();
+  addFocusCommands();
+}
+
+void MainWindow::addStepCommands() {
+  Actions& on = *actions_;
+  on.on("step.next", [this] { document_->step(1); });
+  on.on("step.previous", [this] { document_->step(-1); });
+  on.on("step.next-change", [this] { document_->stepChanged(1); });
+  on.on("step.previous-change", [this] { document_->stepChanged(-1); });
+  on.on("step.first", [this] { document_->stepTo(0); });
+  on.on("step.last", [this] { document_->stepTo(static_cast<int>(document_->frames().size()) - 1); });
+  on.on("step.play", [this] { film_->togglePlay(); });
+  auto stage = [this](int by) {
+    if (Pane* pane = centre_->pane('A'); pane && document_->session())
+      showStage(strip_->next(pane->stage(), by), false);
+  };
+  on.on("step.next-stage", [stage] { stage(1); });
+  on.on("step.previous-stage", [stage] { stage(-1); });
+  on.on("go.back", [this] { document_->goBack(); });
+  on.on("go.forward", [this] { document_->goForward(); });
+  on.on("go.chain-back", [this] { document_->alongChain(-1); });
+  on.on("go.chain-forward", [this] { document_->alongChain(1); });
+  on.on("go.next-relative", [this] { nextRelative(1); });
+  on.on("go.previous-relative", [this] { nextRelative(-1); });
+}
+
+void MainWindow::addViewCommands() {
+  Actions& on = *actions_;
+  auto copy = [this](CopyAs as) {
+    const QString text = host() ? host()->view()->copy(as) : QString();
+    if (!text.isEmpty()) QApplication::clipboard()->setText(text);
+  };
+  on.on("edit.copy", [copy] { copy(CopyAs::Text); });
+  on.on("edit.copy-as", [copy] { copy(CopyAs::Csv); });
+  on.on("edit.find", [this] {
+    if (host()) host()->openFind();
+  });
+  on.on("edit.next", [this] {
+    if (host()) host()->findNext(true);
+  });
+  on.on("edit.previous", [this] {
+    if (host()) host()->findNext(false);
+  });
+  on.on("edit.clear", [this] { clearOne(); });
+  for (auto [id, how] :
+       std::initializer_list<std::pair<const char*, Zoom>>{{"view.zoom-in", Zoom::In},
+                                                           {"view.zoom-out", Zoom::Out},
+                                                           {"view.zoom-reset", Zoom::Reset},
+                                                           {"view.fit", Zoom::Fit},
+                                                           {"view.fit-selection", Zoom::FitSelection}})
+    on.on(id, [this, how = how] {
+      if (host()) host()->view()->zoom(how);
+    });
+  on.on("view.only", [this] { document_->model().setOnlyRelatives(true); });
+  on.on("view.all", [this] { document_->model().setOnlyRelatives(false); });
+}
+
+void MainWindow::addWindowCommands() {
+  Actions& on = *actions_;
+  on.on("window.split", [this] { centre_->split(); });
+  on.on("window.swap", [this] { centre_->swap(); });
+  on.on("window.reset", [this] {
+    Settings::setState(layout_, {});
+    const QString name = layout_;
+    rememberLayout();
+    layout_.clear();
+    chooseLayout(name);
+  });
+  on.on("window.bottom", [this] {
+    rememberLayout();
+    docks_->toggleArea(Qt::BottomDockWidgetArea);
+  });
+  on.on("window.left", [this] {
+    rememberLayout();
+    docks_->toggleArea(Qt::LeftDockWidgetArea);
+  });
+  on.on("window.full", [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); });
+  on.on("edit.undo", [this] {
+    if (undo_.isEmpty()) return;
+    redo_.append({layout_, saveState()});
+    const auto [name, state] = undo_.takeLast();
+    restoreLayout(state, name);
+  });
+  on.on("edit.redo", [this] {
+    if (redo_.isEmpty()) return;
+    undo_.append({layout_, saveState()});
+    const auto [name, state] = redo_.takeLast();
+    restoreLayout(state, name);
+  });
+  int number = 0;
+  for (const LayoutInfo& layout : layouts()) {
+    auto* action = new QAction(QLatin1String(layout.name), this);
+    action->setShortcut(QKeySequence(QStringLiteral("Alt+%1").arg(++number)));
+    connect(action, &QAction::triggered, this, [this, &layout] { chooseLayout(QLatin1String(layout.name)); });
+    addAction(action);
+  }
+}
+
+void MainWindow::addFocusCommands() {
+  Actions& on = *actions_;
+  auto focusPane = [this](char letter) {
+    if (Pane* pane = centre_->pane(letter); pane && pane->host())
+      pane->host()->view()->setFocus(Qt::ShortcutFocusReason);
+  };
+  on.on("focus.runs", [this] { docks_->raise("runs"); });
+  on.on("focus.a", [focusPane] { focusPane('A'); });
+  on.on("focus.b", [focusPane] { focusPane('B'); });
+  on.on("focus.inspector", [this] { docks_->raise("inspector"); });
+  on.on("focus.bottom", [this] {
+    for (Dock* dock : docks_->visible())
+      if (dockWidgetArea(dock) == Qt::BottomDockWidgetArea)
+        dock->host()->view()->setFocus(Qt::ShortcutFocusReason);
+  });
+  auto cycle = [this](int by) {
+    QList<QWidget*> stops;
+    for (Pane* pane : centre_->panes())
+      if (pane->host()) stops << pane->host()->view();
+    for (Dock* dock : docks_->visible()) stops << dock->host()->view();
+    if (stops.isEmpty()) return;
+    qsizetype at = 0;
+    for (qsizetype i = 0; i < stops.size(); ++i)
+      if (stops[i]->isAncestorOf(QApplication::focusWidget()) || stops[i] == QApplication::focusWidget())
+        at = i;
+    stops[(at + by + stops.size()) % stops.size()]->setFocus(Qt::TabFocusReason);
+  };
+  on.on("window.next-dock", [cycle] { cycle(1); });
+  on.on("window.previous-dock", [cycle] { cycle(-1); });
+}
+
+ViewHost* MainWindow::host() const {
+  for (QWidget* at = QApplication::focusWidget(); at; at = at->parentWidget())
+    if (auto* host = qobject_cast<ViewHost*>(at)) return host;
+  Pane* pane = centre_->current();
+  return pane ? pane->host() : nullptr;
+}
+
+void MainWindow::chooseFile() {
+  const QString path =
+      QFileDialog::getOpenFileName(this, "Open", {}, "Python files and sessions (*.py *.vitrine)");
+  if (!path.isEmpty()) openFile(path);
+}
+
+void MainWindow::clearOne() {
+  if (host() && host()->closeFind()) return;
+  if (!banner_->text().isEmpty()) return banner_->clear();
+  const kit::TimeRange range = document_->selection().range;
+  if (range.from_ns != range.to_ns) return document_->model().setRange({});
+  document_->activate(0);
+}
+
+void MainWindow::nextRelative(int by) {
+  if (!host()) return;
+  const std::vector<Id> shown = host()->view()->shown();
+  const auto count = static_cast<int>(shown.size());
+  int at = -1;
+  for (int i = 0; i < count; ++i)
+    if (shown[static_cast<size_t>(i)] == document_->selection().hover) at = i;
+  for (int i = 1; i <= count; ++i) {
+    const Id id = shown[static_cast<size_t>(((at + by * i) % count + count) % count)];
+    if (!document_->selection().isRelative(id)) continue;
+    document_->model().setHover(id);
+    host()->view()->reveal(id);
+    return;
+  }
+}
+
+void MainWindow::showKeys() {
+  QString text = "<table>";
+  for (const kit::CommandInfo& info : kit::commands())
+    if (*info.keys)
+      text += QStringLiteral("<tr><td style='padding-right:16px'><code>%1</code></td><td>%2</td></tr>")
+                  .arg(QString::fromLatin1(info.keys).toHtmlEscaped(), QString::fromUtf8(info.title));
+  QMessageBox box(QMessageBox::NoIcon, "Keys", text + "</table>", QMessageBox::Close, this);
+  box.exec();
+}
+
+}  // namespace vitrine::app

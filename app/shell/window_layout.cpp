@@ -1,0 +1,106 @@
+// Layouts of the window, and where a thing is opened.
+#include "app/shell/layouts.h"
+#include "app/shell/main_window.h"
+#include "app/shell/settings.h"
+#include "views/registry.h"
+
+namespace vitrine::app {
+
+namespace {
+
+constexpr qsizetype kMostUndo = 50;
+
+// The natural next view of a thing: the stage, or "view:<id>".
+std::string naturalView(const kit::SessionData& session, Id id) {
+  switch (kind_of(id)) {
+    case Kind::Node: {
+      for (Id next : session.links.derived(id))
+        if (kind_of(next) == Kind::Kernel) return "kernels";
+      return "fused";
+    }
+    case Kind::Kernel:
+    case Kind::KernelRange:
+    case Kind::Launch:
+    case Kind::Slice:
+      return "kernels";
+    case Kind::Decision:
+      return "fused";
+    case Kind::Step:
+    case Kind::Instruction:
+      return "bytecode";
+    case Kind::Compilation:
+    case Kind::Segment:
+      return "captured";
+    default:
+      return "source";
+  }
+}
+
+}  // namespace
+
+bool MainWindow::chooseLayout(const QString& name) {
+  const LayoutInfo* layout = layoutNamed(name);
+  if (!layout) return false;
+  if (layout_ == QLatin1String(layout->name)) return true;
+  if (!layout_.isEmpty()) {
+    Settings::setState(layout_, saveState());
+    rememberLayout();
+  }
+  layout_ = QLatin1String(layout->name);
+  centre_->arrange(layout->columns);
+  docks_->arrange(*layout);
+  if (const QByteArray state = Settings::state(layout_); !state.isEmpty()) restoreState(state);
+  docks_->setNarrow(width() < kit::theme().px(1280));
+  row_->layouts->setCurrent(layout_);
+  return true;
+}
+
+void MainWindow::rememberLayout() {
+  undo_.append({layout_, saveState()});
+  if (undo_.size() > kMostUndo) undo_.removeFirst();
+  redo_.clear();
+  refreshEnabled();
+}
+
+void MainWindow::restoreLayout(const QByteArray& state, const QString& name) {
+  if (name != layout_) {
+    if (const LayoutInfo* layout = layoutNamed(name)) {
+      centre_->arrange(layout->columns);
+      layout_ = name;
+      row_->layouts->setCurrent(name);
+    }
+  }
+  restoreState(state);
+  refreshEnabled();
+}
+
+void MainWindow::showStage(const std::string& stage, bool other) {
+  const kit::ViewInfo* info = views::viewForStage(stage);
+  if (info && info->place != kit::Place::Pane && !centre_->pane('A'))
+    return docks_->raise(QString::fromLatin1(info->id));
+  centre_->showStage(stage, other);
+}
+
+// In a pane that shows such a view already, else in pane B (A for the other).
+void MainWindow::openIn(Id id, const QString& view, bool other) {
+  if (!document_->session()) return;
+  document_->activate(id);
+  const std::string what = view.isEmpty() ? naturalView(*document_->session(), id) : view.toStdString();
+  const kit::ViewInfo* wanted = views::viewForStage(what);
+  if (!wanted) wanted = views::viewInfo(what);
+  if (!wanted) return;
+  if (views::viewInfo(what) && wanted->place != kit::Place::Pane)
+    return docks_->raise(QString::fromLatin1(wanted->id));
+  Pane* target = nullptr;
+  for (Pane* pane : centre_->panes())
+    if (!other && pane->host() && &pane->host()->info() == wanted && (pane->stage() == what || !target))
+      target = pane;
+  if (!target) {
+    target = centre_->pane(other ? 'A' : 'B');
+    if (!target) target = centre_->current();
+    if (target) target->show(views::viewForStage(what) ? what : "view:" + what);
+  }
+  if (target && target->host()) target->host()->view()->reveal(id);
+}
+
+}  // namespace vitrine::app

@@ -1,0 +1,86 @@
+#include "views/kit/keys.h"
+
+namespace vitrine::kit {
+
+namespace {
+
+// A rule above a row starts a new section of its menu: title "-".
+constexpr CommandInfo kCommands[] = {
+    {"file.open", "Open…", "File", "Ctrl+O", "a Python file or a session"},
+    {"file.close", "Close session", "File", "Ctrl+W", ""},
+    {"", "-", "File", "", ""},
+    {"file.quit", "Quit", "File", "Ctrl+Q", ""},
+    {"edit.undo", "Undo layout", "Edit", "Ctrl+Z", ""},
+    {"edit.redo", "Redo layout", "Edit", "Ctrl+Shift+Z", ""},
+    {"", "-", "Edit", "", ""},
+    {"edit.copy", "Copy", "Edit", "Ctrl+C", "the view's rows or text"},
+    {"edit.copy-as", "Copy as CSV", "Edit", "Ctrl+Shift+C", ""},
+    {"edit.find", "Find in view…", "Edit", "Ctrl+F", ""},
+    {"edit.next", "Find next", "Edit", "F3", ""},
+    {"edit.previous", "Find previous", "Edit", "Shift+F3", ""},
+    {"", "-", "Edit", "", ""},
+    {"edit.clear", "Nothing active", "Edit", "Esc", "closes search, then range, then selection"},
+    {"go.palette", "Go to anything…", "View", "Ctrl+K", ""},
+    {"go.back", "Back", "View", "Alt+Left", "in the history of active things"},
+    {"go.forward", "Forward", "View", "Alt+Right", ""},
+    {"go.chain-back", "Previous link of the chain", "View", "[", "", true},
+    {"go.chain-forward", "Next link of the chain", "View", "]", "", true},
+    {"go.next-relative", "Next relative in this view", "View", "N", "", true},
+    {"go.previous-relative", "Previous relative in this view", "View", "Shift+N", "", true},
+    {"", "-", "View", "", ""},
+    {"view.zoom-in", "Zoom in", "View", "Ctrl+=", ""},
+    {"view.zoom-out", "Zoom out", "View", "Ctrl+-", ""},
+    {"view.zoom-reset", "Zoom 1:1", "View", "Ctrl+0", ""},
+    {"view.fit", "Fit all", "View", "Z", "", true},
+    {"view.fit-selection", "Fit selection", "View", "Shift+Z", "", true},
+    {"view.only", "Show only relatives", "View", "F", "", true},
+    {"view.all", "Show all", "View", "Shift+F", "", true},
+    {"", "-", "View", "", ""},
+    {"theme.system", "System theme", "View", "", ""},
+    {"theme.light", "Light theme", "View", "", ""},
+    {"theme.dark", "Dark theme", "View", "", ""},
+    {"step.next", "Next step", "Step", ".", "", true},
+    {"step.previous", "Previous step", "Step", ",", "", true},
+    {"step.next-change", "Next step that changed something", "Step", ">", "", true},
+    {"step.previous-change", "Previous step that changed something", "Step", "<", "", true},
+    {"step.first", "First", "Step", "Home", "", true},
+    {"step.last", "Last", "Step", "End", "", true},
+    {"step.play", "Play or pause", "Step", "Space", "", true},
+    {"", "-", "Step", "", ""},
+    {"step.next-stage", "Next stage", "Step", "Ctrl+.", ""},
+    {"step.previous-stage", "Previous stage", "Step", "Ctrl+,", ""},
+    {"run.start", "Run", "Run", "F5", "record the Python file again"},
+    {"run.cancel", "Cancel", "Run", "Shift+F5", ""},
+    {"", "-", "Run", "", ""},
+    {"run.python", "Choose interpreter…", "Run", "", ""},
+    {"window.split", "Split pane", "Window", "Ctrl+\\", ""},
+    {"window.swap", "Swap A and B", "Window", "Ctrl+Shift+\\", ""},
+    {"window.reset", "Reset layout", "Window", "", ""},
+    {"", "-", "Window", "", ""},
+    {"window.bottom", "Bottom dock", "Window", "Ctrl+J", ""},
+    {"window.left", "Left dock", "Window", "Ctrl+Shift+E", ""},
+    {"window.next-dock", "Next dock", "Window", "F6", ""},
+    {"window.previous-dock", "Previous dock", "Window", "Shift+F6", ""},
+    {"focus.runs", "Go to Runs", "Window", "Ctrl+1", ""},
+    {"focus.a", "Go to pane A", "Window", "Ctrl+2", ""},
+    {"focus.b", "Go to pane B", "Window", "Ctrl+3", ""},
+    {"focus.inspector", "Go to Inspector", "Window", "Ctrl+4", ""},
+    {"focus.bottom", "Go to the bottom dock", "Window", "Ctrl+5", ""},
+    {"window.full", "Full screen", "Window", "F11", ""},
+    {"help.keys", "Keys", "Help", "F1", ""},
+    {"help.about", "About Vitrine", "Help", "", ""},
+};
+
+}  // namespace
+
+std::span<const CommandInfo> commands() {
+  return kCommands;
+}
+
+const CommandInfo* commandInfo(std::string_view id) {
+  for (const CommandInfo& row : kCommands)
+    if (id == row.id && !id.empty()) return &row;
+  return nullptr;
+}
+
+}  // namespace vitrine::kit
