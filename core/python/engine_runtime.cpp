@@ -28,23 +28,44 @@ PyObject* capsule(PlanPtr plan) {
   return PyCapsule_New(new PlanPtr(std::move(plan)), kPlanName, [](PyObject* c) { delete plan_of(c); });
 }
 
-// plan_compile(text, fuse, cache_dir) -> plan. The graph's inputs, in its order, are the plan's.
+// plan_compile(text, fuse, cache_dir, kernel_compiler, session) -> plan. The graph's inputs, in its order,
+// are the plan's. session: path of a session file to record the compilation in; "" = none.
 PyObject* plan_compile(PyObject*, PyObject* args) {
-  const char *text = nullptr, *cache_dir = "";
+  const char *text = nullptr, *cache_dir = "", *compiler = "", *session = "";
   int fuse = 1;
-  if (!PyArg_ParseTuple(args, "s|ps", &text, &fuse, &cache_dir)) return nullptr;
+  if (!PyArg_ParseTuple(args, "s|psss", &text, &fuse, &cache_dir, &compiler, &session)) return nullptr;
   try {
     auto graph = ir::parse(text);
     if (!graph) return raise(graph.error());
     runtime::CompileOptions options;
     options.fuse = fuse != 0;
     options.cache_dir = cache_dir;
-    auto plan = runtime::compile(graph.value(), options, nullptr);
+    options.kernel_compiler = compiler;
+    std::unique_ptr<session::Writer> writer;
+    std::unique_ptr<ir::Recorder> recorder;
+    if (*session) {
+      auto created = session::Writer::create(session);
+      if (!created) return raise(created.error());
+      writer = created.take();
+      recorder = std::make_unique<ir::Recorder>(*writer, writer->next(Kind::Compilation), 0);
+    }
+    auto plan = runtime::compile(graph.value(), options, recorder.get());
+    if (writer) writer->finish("finished");
     if (!plan) return raise(plan.error());
     return capsule(plan.take());
   } catch (const std::exception& e) {
     return PyErr_Format(PyExc_RuntimeError, "%s", e.what());
   }
+}
+
+PyObject* problem_list(const std::vector<runtime::Problem>& problems) {
+  PyObject* list = PyList_New(0);
+  for (const runtime::Problem& p : problems) {
+    PyObject* row = Py_BuildValue("(ss)", p.text.c_str(), p.reproducer.c_str());
+    if (!list || !row || PyList_Append(list, row) != 0) Py_CLEAR(list);
+    Py_XDECREF(row);
+  }
+  return list;
 }
 
 // One kernel over the graph's inputs and the buffer of its one result: the program that plan_kernel() runs.
@@ -98,12 +119,7 @@ PyObject* plan_kernel(PyObject*, PyObject* args) {
     options.cache_dir = cache_dir;
     options.kernel_compiler = compiler;
     runtime::KernelStage stage = runtime::compile_kernels(program.kernels, options, false, {});
-    PyObject* problems = PyList_New(0);
-    for (const runtime::Problem& p : stage.problems) {
-      PyObject* row = Py_BuildValue("(ss)", p.text.c_str(), p.reproducer.c_str());
-      if (row) PyList_Append(problems, row);
-      Py_XDECREF(row);
-    }
+    PyObject* problems = problem_list(stage.problems);
     if (!stage.ok()) return Py_BuildValue("(ONO)", Py_None, problems, Py_False);
     auto plan = runtime::ProgramPlan::make(std::move(program), {stage.kernels[0].loaded});
     if (!plan) return raise(plan.error());
@@ -153,8 +169,9 @@ PyObject* plan_times(PyObject*, PyObject* args) {
 PyObject* plan_facts(PyObject*, PyObject* capsule) {
   PlanPtr* plan = plan_of(capsule);
   if (!plan) return nullptr;
-  return Py_BuildValue("{s:i,s:i,s:i}", "launches", (*plan)->launches(), "kernels",
-                       (*plan)->generated_kernels(), "python_calls", (*plan)->python_calls());
+  return Py_BuildValue("{s:i,s:i,s:i,s:N}", "launches", (*plan)->launches(), "kernels",
+                       (*plan)->generated_kernels(), "python_calls", (*plan)->python_calls(), "problems",
+                       problem_list((*plan)->problems()));
 }
 
 PyMethodDef kMethods[] = {

@@ -1,6 +1,7 @@
 """Generated code in plans: compiled, cached, run on PyTorch's threads, and what happens when it cannot be."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 
@@ -36,7 +37,7 @@ def test_a_kernel_runs(tmp_path, n, grain):
     (y,) = _engine.plan_run(plan, [x])
     assert torch.equal(y, x * 2 + 1)
     assert y is not _engine.plan_run(plan, [x])[0]
-    assert _engine.plan_facts(plan) == {"launches": 1, "kernels": 1, "python_calls": 0}
+    assert _engine.plan_facts(plan) == {"launches": 1, "kernels": 1, "python_calls": 0, "problems": []}
 
 
 def test_the_second_time_comes_from_the_cache(tmp_path):
@@ -77,6 +78,77 @@ def test_a_kernel_with_an_error_leaves_a_reproducer(tmp_path):
 def test_without_the_compiler_it_says_so(tmp_path):
     plan, problems, _ = _engine.plan_kernel(graph(4), source("gone"), 4, 16, str(tmp_path), "/nowhere/vitrine-cc")
     assert plan is None and "vitrine-cc" in problems[0][0]
+
+
+FUSED = """graph aten {
+  %x = placeholder() : f32[64,100]
+  %y = placeholder() : f32[64,100]
+  %mul = aten.mul.Tensor(%x, 3.0) : f32[64,100]
+  %add = aten.add.Tensor(%mul, %y) : f32[64,100]
+  %relu = aten.relu.default(%add) : f32[64,100]
+  return %relu
+}"""
+
+
+def check_fused(plan):
+    x, y = torch.randn(64, 100), torch.randn(64, 100)
+    (out,) = _engine.plan_run(plan, [x, y])
+    torch.testing.assert_close(out, torch.relu(x * 3 + y))
+
+
+def test_a_graph_becomes_one_kernel(tmp_path):
+    plan = _engine.plan_compile(FUSED, True, str(tmp_path))
+    check_fused(plan)
+    assert _engine.plan_facts(plan) == {"launches": 1, "kernels": 1, "python_calls": 0, "problems": []}
+
+
+def test_a_graph_without_its_compiler_runs_through_pytorch(tmp_path):
+    plan = _engine.plan_compile(FUSED, True, str(tmp_path), "/nowhere/vitrine-cc")
+    check_fused(plan)
+    facts = _engine.plan_facts(plan)
+    assert facts["kernels"] == 0 and "vitrine-cc" in facts["problems"][0][0]
+
+
+def test_a_compiler_that_always_dies_is_survived(tmp_path):
+    broken = tmp_path / "broken-cc"
+    broken.write_text("#!/bin/sh\nexit 7\n")
+    broken.chmod(0o755)
+    plan = _engine.plan_compile(FUSED, True, str(tmp_path), str(broken))
+    check_fused(plan)
+    ((said, reproducer),) = _engine.plan_facts(plan)["problems"]
+    assert "status 7" in said
+    assert "vitrine_kernel" in open(reproducer).read()
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_recorded_compilation_shows_the_kernel_in_every_form(tmp_path, again):
+    cache, path = str(tmp_path / "cache"), str(tmp_path / "s.vitrine")
+    if again:  # from the cache, which must know the texts too or get them
+        _engine.plan_compile(FUSED, True, cache)
+        _engine.plan_compile(FUSED, True, cache, "", str(tmp_path / "first.vitrine"))
+    check_fused(_engine.plan_compile(FUSED, True, cache, "", path))
+    db = sqlite3.connect(path)
+    ((kernel, name, ir, assembly, compile_ns, cached),) = db.execute(
+        "select id, name, ir, assembly, compile_ns, cached from kernel where kind = 'generated'")
+    assert ir > 0 and assembly > 0 and ir != assembly and name
+    assert (cached == 1, compile_ns == 0) == (again, again)
+    ranges = db.execute("select text, count(*), count(distinct node) from kernel_range where kernel = ? group by text",
+                        (kernel,)).fetchall()
+    assert {r[0] for r in ranges} == {"source", "ir", "assembly"}
+    assert all(nodes >= 1 for _, _, nodes in ranges)
+    stages = dict(db.execute("select name, state from stage"))
+    assert stages["ir"] == stages["assembly"] == "ok"
+    assert db.execute("select count(*) from launch").fetchone() == (1,)
+
+
+def test_a_recorded_failure_is_a_message_and_the_launches_are_what_runs(tmp_path):
+    path = str(tmp_path / "s.vitrine")
+    plan = _engine.plan_compile(FUSED, True, str(tmp_path), "/nowhere/vitrine-cc", path)
+    check_fused(plan)
+    db = sqlite3.connect(path)
+    ((text, severity),) = db.execute("select text, severity from message")
+    assert "vitrine-cc" in text and severity == "warning"
+    assert db.execute("select count(*) from launch").fetchone() == (_engine.plan_facts(plan)["launches"],)
 
 
 def test_after_fork_the_child_compiles_for_itself(tmp_path):
