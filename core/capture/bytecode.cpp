@@ -86,11 +86,12 @@ void Bytecode::find_handlers(PyObject* table) {
     const int start = entries.number() * 2;
     const int size = entries.number() * 2;
     const int target = entries.number() * 2;
-    const int depth = entries.number() >> 1;
+    const int depth_and_lasti = entries.number();
     for (Instruction& in : instructions_)
       if (in.at >= start && in.at < start + size) {
         in.handler = target;
-        in.handler_depth = depth;
+        in.handler_depth = depth_and_lasti >> 1;
+        in.handler_lasti = depth_and_lasti & 1;
       }
   }
 }

@@ -98,7 +98,9 @@ namespace vitrine::capture {
   X(CheckExcMatch, "CHECK_EXC_MATCH") \
   X(WithExceptStart, "WITH_EXCEPT_START") \
   X(Name, "NAME") /* LOAD_NAME and the like: class bodies, modules */ \
-  X(Generator, "GENERATOR") /* yield, await, async for, async with */
+  X(ReturnGenerator, "RETURN_GENERATOR") \
+  X(Yield, "YIELD_VALUE") \
+  X(Generator, "GENERATOR") /* yield from, await, async for, async with */
 // clang-format on
 
 enum class Op : uint8_t {
@@ -146,8 +148,9 @@ struct Instruction {
   int32_t at = 0;       // where its opcode stands: what tracebacks show
   int32_t next_pc = 0;  // where the following instruction starts
   int32_t target = -1;  // of its jump
-  int32_t handler = -1;       // pc of the exception handler that covers it, or -1
-  int32_t handler_depth = 0;  // stack entries kept when that handler is entered
+  int32_t handler = -1;        // pc of the exception handler that covers it, or -1
+  int32_t handler_depth = 0;   // stack entries kept when that handler is entered
+  bool handler_lasti = false;  // the place of the instruction is pushed below the exception
 };
 
 struct Position {  // columns are UTF-8 byte offsets from 0; -1 = unknown

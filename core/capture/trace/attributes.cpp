@@ -1,0 +1,394 @@
+// Attribute reads, with Python's own rules: data descriptors, the instance's dict, the class, __getattr__.
+// Reads see what the segment wrote before.
+#include "core/capture/trace/torch_names.h"
+#include "core/capture/trace/tracer.h"
+
+namespace vitrine::capture {
+namespace {
+
+PyObject* lookup(PyTypeObject* type, const std::string& name) {
+  Owned key(PyUnicode_InternFromString(name.c_str()));
+  return _PyType_Lookup(type, key.get());
+}
+
+bool is_data_descriptor(PyObject* descriptor) {
+  return Py_TYPE(descriptor)->tp_descr_set != nullptr;
+}
+
+bool is_native_method(PyObject* o) {
+  PyTypeObject* type = Py_TYPE(o);
+  return type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type;
+}
+
+Value* find_written(Value* v, const std::string& name, bool* found) {
+  for (const auto& [key, value] : v->attrs)
+    if (key == name) {
+      *found = true;
+      return value;
+    }
+  *found = false;
+  return nullptr;
+}
+
+}  // namespace
+
+PyObject* Tracer::python_method(PyTypeObject* type, const char* name) {
+  PyObject* found = lookup(type, name);
+  if (!found) return nullptr;
+  if (PyFunction_Check(found)) {
+    pin_type(type);
+    return found;
+  }
+  if (found == Py_None || is_native_method(found) || PyCFunction_Check(found)) return nullptr;
+  if (Py_TYPE(found) == &PyClassMethodDescr_Type || PyStaticMethod_Type.tp_name == Py_TYPE(found)->tp_name)
+    return nullptr;
+  stop("unsupported_value", std::string(type->tp_name) + "." + name + " is a " + Py_TYPE(found)->tp_name);
+}
+
+Value* Tracer::call_special(Value* v, PyObject* function, Values arguments) {
+  Arguments all;
+  all.positional = {v};
+  all.positional.insert(all.positional.end(), arguments.begin(), arguments.end());
+  return call(pinned(function), std::move(all));
+}
+
+Value* Tracer::load_attr(Value* v, const std::string& name) {
+  Value* found = get_attr(v, name);
+  if (!found) raise(PyExc_AttributeError, describe(v) + " has no attribute '" + name + "'");
+  return found;
+}
+
+Value* Tracer::get_attr(Value* v, const std::string& name) {
+  v = look(v);
+  switch (v->kind) {
+    case Kind::Tensor:
+      return tensor_attr(v, name);
+    case Kind::Super:
+      return super_attr(v, name);
+    case Kind::Function:
+      return function_attr(v, name);
+    case Kind::Method: {
+      if (name == "__func__") return v->items[0];
+      if (name == "__self__") return v->items[1];
+      return get_attr(v->items[0], name);
+    }
+    case Kind::Slice:
+      if (name == "start") return v->items[0];
+      if (name == "stop") return v->items[1];
+      if (name == "step") return v->items[2];
+      return nullptr;
+    case Kind::Cell:
+      if (name == "cell_contents") return cell_get(v);
+      return nullptr;
+    case Kind::Constant:
+      break;
+    case Kind::Generator:
+    case Kind::Iterator:
+      stop("generator", "attribute " + name + " of an iterator");
+    case Kind::Null:
+    case Kind::Lazy:
+      stop("unsupported_value", "attribute of nothing");
+    default: {
+      PyTypeObject* type = type_of(v);
+      PyObject* getter = lookup(type, "__getattribute__");
+      if (getter && PyFunction_Check(getter)) {
+        pin_type(type);
+        return call_special(v, getter, {text(name)});
+      }
+      return generic_get(v, name, true);
+    }
+  }
+  PyObject* o = v->obj;
+  if (PyModule_Check(o)) return module_attr(v, name);
+  if (PyType_Check(o)) return class_attr(reinterpret_cast<PyTypeObject*>(o), name);
+  if (PyFunction_Check(o)) return function_attr(v, name);
+  // Immutable objects: methods stay symbolic, everything else is read now.
+  PyObject* descriptor = lookup(Py_TYPE(o), name);
+  if (descriptor && (is_native_method(descriptor) || PyFunction_Check(descriptor) ||
+                     Py_TYPE(descriptor) == &PyProperty_Type || Py_TYPE(descriptor) == &PyClassMethod_Type ||
+                     Py_TYPE(descriptor) == &PyStaticMethod_Type))
+    if (!(Py_TYPE(descriptor) == &PyProperty_Type && Py_TYPE(o) == torch_names().device))
+      return bind_descriptor(descriptor, v, Py_TYPE(o), name);
+  Owned value(PyObject_GetAttrString(o, name.c_str()));
+  if (!value) {
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) raise_python();
+    PyErr_Clear();
+    return nullptr;
+  }
+  if (v->source) return lazy(value.get(), sources_->attr(v->source, name), true);
+  return pinned(value.get());
+}
+
+// What type.name gives when read through an instance (self) or, self == nullptr, through the class.
+Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, const std::string& name) {
+  const auto method = [&](PyObject* function, Value* bound) {
+    Value* m = make(Kind::Method);
+    m->items = {pinned(function), bound};
+    m->cls = PyFunction_Check(function) ? &PyMethod_Type : &PyCFunction_Type;
+    return m;
+  };
+  PyTypeObject* kind = Py_TYPE(d);
+  Value* cls = pinned(reinterpret_cast<PyObject*>(type));
+  if (kind == &PyStaticMethod_Type || kind == &PyClassMethod_Type) {
+    Owned inner(PyObject_GetAttrString(d, "__func__"));
+    return kind == &PyStaticMethod_Type ? pinned(inner.get()) : method(inner.get(), cls);
+  }
+  if (kind == &PyClassMethodDescr_Type) {
+    Owned bound(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), name.c_str()));
+    if (!bound) raise_python();
+    return pinned(bound.get());
+  }
+  if (!self) {
+    if (PyFunction_Check(d) || is_native_method(d) || kind == &PyProperty_Type || !kind->tp_descr_get)
+      return pinned(d);
+    if (kind == &PyMemberDescr_Type || kind == &PyGetSetDescr_Type) return pinned(d);
+  } else {
+    if (PyFunction_Check(d) || is_native_method(d)) return method(d, self);
+    if (kind == &PyProperty_Type || PyType_IsSubtype(kind, &PyProperty_Type)) {
+      Owned getter(PyObject_GetAttrString(d, "fget"));
+      if (!getter || getter.get() == Py_None) raise(PyExc_AttributeError, "unreadable attribute " + name);
+      return call(pinned(getter.get()), {{self}, {}});
+    }
+    if (kind == &PyMemberDescr_Type) {
+      bool found = false;
+      Value* written = find_written(self, name, &found);
+      if (found) return written;
+      if (!self->obj) return nullptr;
+      Owned value(PyObject_GenericGetAttr(self->obj, reinterpret_cast<PyDescrObject*>(d)->d_name));
+      if (!value) {
+        PyErr_Clear();
+        guard(GuardKind::HasAttr, self->source, nullptr, 0, name, nullptr, "has no " + name);
+        return nullptr;
+      }
+      return lazy(value.get(), sources_->attr(self->source, name));
+    }
+    if (kind == &PyGetSetDescr_Type) {
+      if (name == "__dict__") return instance_dict(self);
+      if (name == "__class__") return cls;
+      stop("unsupported_value", "attribute " + name + " of a " + describe(self));
+    }
+    if (!kind->tp_descr_get) return pinned(d);
+  }
+  if (std::string(kind->tp_name) == "functools.cached_property" ||
+      std::string(kind->tp_name) == "cached_property") {
+    if (!self) return pinned(d);
+    Owned function(PyObject_GetAttrString(d, "func"));
+    if (!function) raise_python();
+    Value* value = call(pinned(function.get()), {{self}, {}});
+    touch(self);
+    self->attrs.emplace_back(name, value);
+    return value;
+  }
+  if (PyObject* getter = python_method(kind, "__get__"))
+    return call_special(pinned(d), getter, {self ? self : none(), cls});
+  stop("unsupported_value", std::string("descriptor ") + kind->tp_name + " for " + name);
+}
+
+Value* Tracer::instance_get(Value* v, const std::string& name) {
+  bool found = false;
+  Value* written = find_written(v, name, &found);
+  if (found) return written;
+  if (!v->obj) return nullptr;
+  Owned dict(PyObject_GenericGetDict(v->obj, nullptr));
+  if (!dict) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  PyObject* value = PyDict_GetItemString(dict.get(), name.c_str());
+  if (!value) return nullptr;
+  Value* made = lazy(value, sources_->make(SourceKind::InstanceDict, v->source, -1, name));
+  return made;
+}
+
+Value* Tracer::generic_get(Value* v, const std::string& name, bool fallback) {
+  PyTypeObject* type = type_of(v);
+  pin_type(type);
+  PyObject* descriptor = lookup(type, name);
+  if (type->tp_getattro != PyObject_GenericGetAttr && !PyFunction_Check(lookup(type, "__getattribute__")) &&
+      !(lookup(type, "__getattr__")))
+    if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE))
+      stop("unsupported_value", std::string("attribute ") + name + " of a " + type->tp_name);
+  if (descriptor && is_data_descriptor(descriptor)) {
+    Value* value = bind_descriptor(descriptor, v, type, name);
+    if (value) return value;
+  } else {
+    if (Value* own = instance_get(v, name)) return own;
+    if (v->source && v->obj && (descriptor || fallback)) {
+      bool written = false;
+      find_written(v, name, &written);
+      if (!written && !(fallback && !descriptor && torch_names().is_module(type)))
+        guard(GuardKind::InstanceHas, v->source, nullptr, 0, name, nullptr, "has no own " + name);
+    }
+    if (descriptor) return bind_descriptor(descriptor, v, type, name);
+  }
+  if (!fallback) return nullptr;
+  PyObject* getter = lookup(type, "__getattr__");
+  if (!getter) return nullptr;
+  if (getter == torch_names().module_getattr) return module_member(v, name);
+  if (!PyFunction_Check(getter)) stop("unsupported_value", std::string(type->tp_name) + ".__getattr__");
+  try {
+    return call_special(v, getter, {text(name)});
+  } catch (const RaiseSignal& signal) {
+    if (signal.exception && signal.exception->cls == reinterpret_cast<PyTypeObject*>(PyExc_AttributeError))
+      return nullptr;
+    throw;
+  }
+}
+
+// nn.Module.__getattr__: parameters, buffers, modules.
+Value* Tracer::module_member(Value* v, const std::string& name) {
+  for (const char* group : {"_parameters", "_buffers", "_modules"}) {
+    Value* members = instance_get(v, group);
+    if (!members) continue;
+    members = look(members);
+    if (members->kind != Kind::Dict) stop("unsupported_value", std::string(group) + " is not a dict");
+    // A name is in one group only (PyTorch refuses another), so that no absence needs a guard.
+    if (!members->dict->complete && members->obj && !PyDict_GetItemString(members->obj, name.c_str()))
+      continue;
+    if (Value* found = dict_get(members, name.c_str())) return found;
+  }
+  if (v->source)
+    for (const char* group : {"_parameters", "_buffers", "_modules"})
+      if (Value* members = instance_get(v, group)) dict_get(members, name.c_str());
+  return nullptr;
+}
+
+Value* Tracer::instance_dict(Value* v) {
+  Value* dict = new_dict();
+  if (v->obj) {
+    Owned own(PyObject_GenericGetDict(v->obj, nullptr));
+    if (!own) raise_python();
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    Owned keys(PySequence_Tuple(own.get()));
+    guard(GuardKind::DictKeys, sources_->attr(v->source, "__dict__"), keys.get(), 0, "", nullptr,
+          "keys " + repr_of(keys.get()));
+    while (PyDict_Next(own.get(), &at, &key, &value)) {
+      if (!PyUnicode_Check(key)) stop("unsupported_value", "an attribute whose name is not text");
+      if (Value* entry = instance_get(v, text_of(key))) dict_set(dict, constant(key), entry);
+    }
+  }
+  for (const auto& [key, value] : v->attrs)
+    if (value) {
+      PyObject* descriptor = lookup(v->cls, key);
+      if (descriptor && Py_TYPE(descriptor) == &PyMemberDescr_Type) continue;  // a slot
+      dict_set(dict, text(key), value);
+    }
+  dict->mutated = false;
+  dict->owner = v;
+  return dict;
+}
+
+Value* Tracer::class_attr(PyTypeObject* type, const std::string& name) {
+  pin_type(type);
+  PyObject* object = reinterpret_cast<PyObject*>(type);
+  PyTypeObject* meta = Py_TYPE(type);
+  PyObject* on_meta = lookup(meta, name);
+  PyObject* found = lookup(type, name);
+  if (PyType_IsSubtype(type, torch_names().enum_base) && name[0] != '_') {
+    Owned member(PyObject_GetAttrString(object, name.c_str()));
+    if (!member) {
+      PyErr_Clear();
+      return nullptr;
+    }
+    if (Py_TYPE(member.get()) == type) return pinned(member.get());
+  }
+  if (on_meta && is_data_descriptor(on_meta)) {
+    if (Py_TYPE(on_meta) == &PyGetSetDescr_Type || Py_TYPE(on_meta) == &PyMemberDescr_Type) {
+      if (name == "__dict__") stop("unsupported_value", "the __dict__ of a class");
+      if (name == "__class__") return pinned(reinterpret_cast<PyObject*>(meta));
+      Owned value(PyObject_GetAttrString(object, name.c_str()));
+      if (!value) {
+        PyErr_Clear();
+        return nullptr;
+      }
+      return pinned(value.get());
+    }
+    return bind_descriptor(on_meta, pinned(object), meta, name);
+  }
+  if (found) return bind_descriptor(found, nullptr, type, name);
+  if (on_meta) return bind_descriptor(on_meta, pinned(object), meta, name);
+  if (lookup(meta, "__getattr__"))
+    stop("unsupported_value", std::string("attributes of class ") + type->tp_name);
+  return nullptr;
+}
+
+Value* Tracer::module_attr(Value* v, const std::string& name) {
+  PyObject* dict = PyModule_GetDict(v->obj);
+  PyObject* value = PyDict_GetItemString(dict, name.c_str());
+  const Source* base = v->source ? v->source : constant_source(v->obj);
+  if (value) return lazy(value, sources_->attr(base, name));
+  const std::string type = Py_TYPE(v->obj)->tp_name;
+  if (type == "_OpNamespace" || type == "_Ops" || name == "__class__") {
+    Owned made(PyObject_GetAttrString(v->obj, name.c_str()));
+    if (made) return pinned(made.get());
+    PyErr_Clear();
+    return nullptr;
+  }
+  if (name == "__dict__") stop("unsupported_value", "the __dict__ of a module");
+  if (PyDict_GetItemString(dict, "__getattr__") || Py_TYPE(v->obj) != &PyModule_Type)
+    stop("unsupported_value", "a lazy attribute of module " + describe(v));
+  guard(GuardKind::HasAttr, base, nullptr, 0, name, nullptr, "has no " + name);
+  return nullptr;
+}
+
+Value* Tracer::function_attr(Value* v, const std::string& name) {
+  bool found = false;
+  Value* written = find_written(v, name, &found);
+  if (found) return written;
+  if (v->kind == Kind::Function) {
+    FunctionState& f = *v->function;
+    if (name == "__code__") return constant(reinterpret_cast<PyObject*>(f.code));
+    if (name == "__name__") return constant(f.code->co_name);
+    if (name == "__qualname__") return constant(f.code->co_qualname);
+    if (name == "__defaults__") return f.defaults ? f.defaults : none();
+    if (name == "__kwdefaults__") return f.kwdefaults ? f.kwdefaults : none();
+    if (name == "__dict__" || name == "__globals__" || name == "__closure__" || name == "__get__" ||
+        name == "__annotations__" || name == "__module__" || name == "__doc__")
+      stop("unsupported_value", name + " of a function made here");
+    return nullptr;
+  }
+  const Source* base = v->source ? v->source : constant_source(v->obj);
+  if (name == "__dict__") {
+    Value* holder = make(Kind::Object);
+    holder->obj = v->obj;
+    holder->cls = Py_TYPE(v->obj);
+    holder->source = base;
+    return instance_dict(holder);
+  }
+  if (name == "__globals__" || name == "__get__" || name == "__call__" || name == "__builtins__")
+    stop("unsupported_value", name + " of a function");
+  Owned value(PyObject_GetAttrString(v->obj, name.c_str()));
+  if (!value) {
+    PyErr_Clear();
+    guard(GuardKind::HasAttr, base, nullptr, 0, name, nullptr, "has no " + name);
+    return nullptr;
+  }
+  if (name == "__code__") {
+    guard(GuardKind::FunctionCode, base, value.get(), 0, "", nullptr, "code is unchanged");
+    return constant(value.get());
+  }
+  return lazy(value.get(), sources_->attr(base, name));
+}
+
+Value* Tracer::super_attr(Value* v, const std::string& name) {
+  PyObject* after = const_object(v->items[0]);
+  Value* self = look(v->items[1]);
+  const bool through_class = self->kind == Kind::Constant && PyType_Check(self->obj);
+  PyTypeObject* type = through_class ? reinterpret_cast<PyTypeObject*>(self->obj) : type_of(self);
+  pin_type(type);
+  PyObject* mro = type->tp_mro;
+  bool past = false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); ++i) {
+    PyObject* base = PyTuple_GET_ITEM(mro, i);
+    if (past) {
+      PyObject* found = PyDict_GetItemString(reinterpret_cast<PyTypeObject*>(base)->tp_dict, name.c_str());
+      if (found) return bind_descriptor(found, through_class ? nullptr : self, type, name);
+    }
+    past = past || base == after;
+  }
+  if (name == "__class__") return pinned(reinterpret_cast<PyObject*>(&PySuper_Type));
+  return nullptr;
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,464 @@
+// Python's own builtins.
+#include "core/capture/trace/builtins.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/capture/trace/torch_names.h"
+
+namespace vitrine::capture {
+namespace {
+
+Value* builtin_isinstance(Tracer& t, const Arguments& a) {
+  Value* classes = t.look(need(t, a, 1));
+  PyTypeObject* type = t.type_of(need(t, a, 0));
+  Values all = classes->kind == Kind::Tuple ? t.unpack(classes) : Values{classes};
+  for (size_t i = 0; i < all.size(); ++i) {
+    Value* one = t.look(all[i]);
+    if (one->kind == Kind::Tuple) {
+      all.insert(all.end(), one->items.begin(), one->items.end());
+      continue;
+    }
+    PyObject* o = t.const_object(one);
+    if (o && Py_TYPE(o) == torch_names().union_type) {
+      Owned arguments(PyObject_GetAttrString(o, "__args__"));
+      Value* members = t.fold(arguments.release());
+      all.insert(all.end(), members->items.begin(), members->items.end());
+      continue;
+    }
+    if (!o || !PyType_Check(o)) stop("unsupported_builtin", "isinstance() with " + t.describe(one));
+    // A metaclass may answer by itself (abstract classes, Parameter): asked about the class, which is pure.
+    if (PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(o))) return t.boolean(true);
+    if (Py_TYPE(o) == &PyType_Type) continue;
+    Value* first = t.look(need(t, a, 0));
+    PyObject* real = first->kind == Kind::Tensor     ? (first->real ? first->real : first->obj)
+                     : first->kind == Kind::Constant ? first->obj
+                                                     : first->obj;
+    const int yes =
+        real ? PyObject_IsInstance(real, o) : PyObject_IsSubclass(reinterpret_cast<PyObject*>(type), o);
+    if (yes < 0) t.raise_python();
+    if (yes) return t.boolean(true);
+  }
+  return t.boolean(false);
+}
+
+Value* builtin_type(Tracer& t, const Arguments& a) {
+  if (a.positional.size() != 1) stop("unsupported_builtin", "a class is made");
+  return t.pinned(reinterpret_cast<PyObject*>(t.type_of(a.positional[0])));
+}
+
+Value* builtin_getattr(Tracer& t, const Arguments& a) {
+  const std::string name = t.str_of(need(t, a, 1), false);
+  if (a.positional.size() < 3) return t.load_attr(a.positional[0], name);
+  try {
+    Value* found = t.get_attr(a.positional[0], name);
+    return found ? found : a.positional[2];
+  } catch (const RaiseSignal& signal) {
+    if (signal.exception && signal.exception->cls == reinterpret_cast<PyTypeObject*>(PyExc_AttributeError))
+      return a.positional[2];
+    throw;
+  }
+}
+
+Value* builtin_hasattr(Tracer& t, const Arguments& a) {
+  try {
+    return t.boolean(t.get_attr(need(t, a, 0), t.str_of(need(t, a, 1), false)) != nullptr);
+  } catch (const RaiseSignal& signal) {
+    if (signal.exception && signal.exception->cls == reinterpret_cast<PyTypeObject*>(PyExc_AttributeError))
+      return t.boolean(false);
+    throw;
+  }
+}
+
+Value* builtin_super(Tracer& t, const Arguments& a) {
+  Value* v = t.make(Kind::Super);
+  if (a.positional.size() >= 2) {
+    v->items = {a.positional[0], a.positional[1]};
+    return v;
+  }
+  VirtualFrame& f = t.frame();
+  Value* cls = nullptr;
+  for (size_t i = 0; i < f.locals.size(); ++i)
+    if (text_of(f.bytecode->local_name(static_cast<int>(i))) == "__class__" && f.locals[i])
+      cls = t.cell_get(f.locals[i]);
+  if (!cls || f.locals.empty() || !f.locals[0]) t.raise(PyExc_RuntimeError, "super(): no arguments");
+  Value* self = t.resolve(f.locals[0]);
+  if (self->kind == Kind::Cell || (self->kind == Kind::Lazy && PyCell_Check(self->obj)))
+    self = t.cell_get(self);
+  v->items = {cls, self};
+  return v;
+}
+
+Value* builtin_sum(Tracer& t, const Arguments& a) {
+  Value* total = need(t, a, 1, "start", t.integer(0));
+  for (Value* item : t.unpack(need(t, a, 0))) total = t.binary("add", total, item);
+  return total;
+}
+
+Value* extreme(Tracer& t, const Arguments& a, int op, const char* name) {
+  Values items = a.positional.size() == 1 ? t.unpack(a.positional[0]) : a.positional;
+  Value* key = a.find("key");
+  if (items.empty()) {
+    if (Value* otherwise = a.find("default")) return otherwise;
+    t.raise(PyExc_ValueError, std::string(name) + "() arg is an empty sequence");
+  }
+  const auto rank = [&](Value* v) { return key && !t.is_none(key) ? t.call(key, {{v}, {}}) : v; };
+  Value *best = items[0], *best_rank = rank(best);
+  for (size_t i = 1; i < items.size(); ++i) {
+    Value* r = rank(items[i]);
+    if (t.truth(t.compare(op, r, best_rank))) {
+      best = items[i];
+      best_rank = r;
+    }
+  }
+  return best;
+}
+
+Value* any_or_all(Tracer& t, const Arguments& a, bool all) {
+  Value* iterator = t.iter(need(t, a, 0));
+  while (Value* item = t.next(iterator))
+    if (t.truth(item) != all) return t.boolean(!all);
+  return t.boolean(all);
+}
+
+Value* builtin_sorted(Tracer& t, const Arguments& a) {
+  Values items = t.unpack(need(t, a, 0));
+  Value *key = a.find("key"), *reverse = a.find("reverse");
+  const bool down = reverse && t.truth(reverse);
+  std::vector<std::pair<Value*, Value*>> ranked;
+  for (Value* item : items)
+    ranked.emplace_back(key && !t.is_none(key) ? t.call(key, {{item}, {}}) : item, item);
+  for (auto& [rank, item] : ranked)
+    if (t.is_tensor(t.look(rank))) stop("data_dependent_branch", "sorted() compares tensors");
+  // Insertion sort: stable, and every comparison may be the program's own.
+  for (size_t i = 1; i < ranked.size(); ++i)
+    for (size_t j = i; j > 0; --j) {
+      Value *left = ranked[j - 1].first, *right = ranked[j].first;
+      if (!t.truth(down ? t.compare(Py_LT, left, right) : t.compare(Py_LT, right, left))) break;
+      std::swap(ranked[j - 1], ranked[j]);
+    }
+  Values out;
+  for (auto& [rank, item] : ranked) out.push_back(item);
+  return t.list(std::move(out));
+}
+
+Value* builtin_iter(Tracer& t, const Arguments& a) {
+  if (a.positional.size() == 1) return t.iter(a.positional[0]);
+  Value* v = t.new_iterator(IteratorKind::Callable, {need(t, a, 1)});
+  v->iterator->function = a.positional[0];
+  return v;
+}
+
+Value* builtin_next(Tracer& t, const Arguments& a) {
+  Value* item = t.next(need(t, a, 0));
+  if (item) return item;
+  if (a.positional.size() > 1) return a.positional[1];
+  t.raise(PyExc_StopIteration, "");
+}
+
+Value* with_function(Tracer& t, const Arguments& a, IteratorKind kind) {
+  if (a.positional.size() < 2) t.raise(PyExc_TypeError, "a function and an iterable are needed");
+  Values children;
+  for (size_t i = 1; i < a.positional.size(); ++i) children.push_back(t.iter(a.positional[i]));
+  Value* v = t.new_iterator(kind, std::move(children));
+  v->iterator->function = a.positional[0];
+  return v;
+}
+
+Value* builtin_zip(Tracer& t, const Arguments& a) {
+  Values children;
+  for (Value* v : a.positional) children.push_back(t.iter(v));
+  Value* zip = t.new_iterator(IteratorKind::Zip, std::move(children));
+  if (Value* strict = a.find("strict")) zip->iterator->strict = t.truth(strict);
+  return zip;
+}
+
+Value* builtin_enumerate(Tracer& t, const Arguments& a) {
+  Value* v = t.new_iterator(IteratorKind::Enumerate, {t.iter(need(t, a, 0))});
+  v->iterator->index = t.int_of(need(t, a, 1, "start", t.integer(0)), "a start");
+  return v;
+}
+
+Value* builtin_reversed(Tracer& t, const Arguments& a) {
+  Value* v = t.look(need(t, a, 0));
+  if (v->kind == Kind::Object)
+    if (PyObject* method = t.python_method(t.type_of(v), "__reversed__"))
+      return t.iter(t.call_special(v, method, {}));
+  if (v->kind == Kind::Constant || v->kind == Kind::Dict) v = t.tuple(t.unpack(v));
+  if (v->kind != Kind::Tuple && v->kind != Kind::List)
+    stop("unsupported_builtin", "reversed() of " + t.describe(v));
+  Value* r = t.new_iterator(IteratorKind::Reversed, {v});
+  r->iterator->index = t.length(v);
+  return r;
+}
+
+Value* make_sequence(Tracer& t, const Arguments& a, Kind kind) {
+  return t.sequence(kind, a.positional.empty() ? Values{} : t.unpack(a.positional[0]));
+}
+
+Value* make_set(Tracer& t, const Arguments& a) {
+  Value* set = t.sequence(Kind::Set, {});
+  if (a.positional.empty()) return set;
+  Value* from = t.look(a.positional[0]);
+  for (Value* item : from->kind == Kind::Set ? from->items : t.unpack(from)) {
+    t.key_object(item);
+    if (!t.contains(set, item)) set->items.push_back(t.look(item));
+  }
+  return set;
+}
+
+Value* make_dict(Tracer& t, const Arguments& a) {
+  Value* dict = t.new_dict();
+  if (!a.positional.empty()) t.dict_update(dict, a.positional[0]);
+  for (auto& [key, value] : a.keyword) t.dict_set(dict, t.text(key), value);
+  return dict;
+}
+
+// int(x), float(x), bool(x), ...: of a tensor they read its value.
+Value* number(Tracer& t, const Arguments& a, const char* type) {
+  if (!a.positional.empty()) {
+    Value* v = t.look(a.positional[0]);
+    if (v->kind == Kind::Tensor)
+      stop("scalar_read", std::string(type) + "() reads the value of a tensor (" + t.describe(v) + ")");
+    if (v->kind == Kind::Object && std::string(type) != "complex")
+      if (PyObject* m = t.python_method(t.type_of(v), (std::string("__") + type + "__").c_str()))
+        return t.call_special(v, m, {});
+  }
+  return fold_call(t, find_object(std::string("builtins.") + type), a);
+}
+
+Value* builtin_abs(Tracer& t, const Arguments& a) {
+  Value* v = t.look(need(t, a, 0));
+  if (v->kind == Kind::Tensor) return t.unary("abs", v);
+  return fold_call(t, find_object("builtins.abs"), a);
+}
+
+Value* builtin_pow(Tracer& t, const Arguments& a) {
+  if (a.positional.size() != 2) return fold_call(t, find_object("builtins.pow"), a);
+  return t.binary("pow", a.positional[0], a.positional[1]);
+}
+
+Value* builtin_divmod(Tracer& t, const Arguments& a) {
+  return t.tuple({t.binary("floordiv", need(t, a, 0), need(t, a, 1)),
+                  t.binary("mod", a.positional[0], a.positional[1])});
+}
+
+Value* builtin_round(Tracer& t, const Arguments& a) {
+  if (t.is_tensor(t.look(need(t, a, 0)))) {
+    Arguments rest = a;
+    rest.positional.erase(rest.positional.begin());
+    if (!rest.positional.empty()) rest = {{}, {{"decimals", rest.positional[0]}}};
+    return t.tensor_method(t.look(a.positional[0]), "round", nullptr, rest);
+  }
+  return fold_call(t, find_object("builtins.round"), a);
+}
+
+Value* builtin_setattr(Tracer& t, const Arguments& a) {
+  t.set_attr(need(t, a, 0), t.str_of(need(t, a, 1), false), need(t, a, 2));
+  return t.none();
+}
+
+Value* builtin_callable(Tracer& t, const Arguments& a) {
+  Value* v = t.look(need(t, a, 0));
+  switch (v->kind) {
+    case Kind::Function:
+    case Kind::Method:
+      return t.boolean(true);
+    case Kind::Constant:
+      return t.boolean(PyCallable_Check(v->obj));
+    default:
+      return t.boolean(t.type_of(v)->tp_call != nullptr);
+  }
+}
+
+Value* builtin_str(Tracer& t, const Arguments& a) {
+  if (a.positional.empty()) return t.text("");
+  if (a.positional.size() > 1 || !a.keyword.empty()) return fold_call(t, find_object("builtins.str"), a);
+  return t.text(t.str_of(a.positional[0], false));
+}
+
+Value* builtin_hash(Tracer& t, const Arguments& a) {
+  PyObject* o = t.const_object(need(t, a, 0));
+  if (!o || !(PyLong_Check(o) || PyFloat_Check(o)))
+    stop("unsupported_builtin", "hash() of " + t.describe(a.positional[0]));
+  return t.fold(PyLong_FromSsize_t(PyObject_Hash(o)));
+}
+
+Value* builtin_vars(Tracer& t, const Arguments& a) {
+  if (a.positional.empty()) stop("unsupported_builtin", "vars() of the frame");
+  return t.load_attr(a.positional[0], "__dict__");
+}
+
+Value* builtin_issubclass(Tracer& t, const Arguments& a) {
+  Owned classes(t.constant_tree(need(t, a, 1)));
+  PyObject* one = t.const_object(need(t, a, 0));
+  if (!one || !classes) stop("unsupported_builtin", "issubclass() of " + t.describe(a.positional[0]));
+  const int yes = PyObject_IsSubclass(one, classes.get());
+  if (yes < 0) t.raise_python();
+  return t.boolean(yes);
+}
+
+#define VITRINE_SIDE_EFFECTS(X) X(print) X(input) X(open) X(breakpoint) X(exec) X(eval) X(__import__)
+#define X(name)                                     \
+  Value* refuse_##name(Tracer&, const Arguments&) { \
+    stop("side_effect", "call of " #name "()");     \
+  }
+VITRINE_SIDE_EFFECTS(X)
+#undef X
+#define VITRINE_REFUSED(X) X(id) X(locals) X(globals) X(dir) X(memoryview) X(bytearray) X(compile)
+#define X(name)                                         \
+  Value* refuse_##name(Tracer&, const Arguments&) {     \
+    stop("unsupported_builtin", "call of " #name "()"); \
+  }
+VITRINE_REFUSED(X)
+#undef X
+
+using T = Tracer;
+using A = Arguments;
+constexpr BuiltinRow kRows[] = {
+#define X(name) {"builtins." #name, refuse_##name},
+    VITRINE_SIDE_EFFECTS(X) VITRINE_REFUSED(X)
+#undef X
+        {"builtins.len", [](T& t, const A& a) { return t.integer(t.length(need(t, a, 0))); }},
+    {"builtins.range", [](T& t, const A& a) { return fold_call(t, find_object("builtins.range"), a); }},
+    {"builtins.slice",
+     [](T& t, const A& a) {
+       Values p = a.positional;
+       if (p.size() == 1) p.insert(p.begin(), t.none());
+       if (p.size() == 2) p.push_back(t.none());
+       return t.sequence(Kind::Slice, p);
+     }},
+    {"builtins.enumerate", builtin_enumerate},
+    {"builtins.zip", builtin_zip},
+    {"builtins.map", [](T& t, const A& a) { return with_function(t, a, IteratorKind::Map); }},
+    {"builtins.filter", [](T& t, const A& a) { return with_function(t, a, IteratorKind::Filter); }},
+    {"builtins.reversed", builtin_reversed},
+    {"builtins.sum", builtin_sum},
+    {"builtins.min", [](T& t, const A& a) { return extreme(t, a, Py_LT, "min"); }},
+    {"builtins.max", [](T& t, const A& a) { return extreme(t, a, Py_GT, "max"); }},
+    {"builtins.abs", builtin_abs},
+    {"builtins.any", [](T& t, const A& a) { return any_or_all(t, a, false); }},
+    {"builtins.all", [](T& t, const A& a) { return any_or_all(t, a, true); }},
+    {"builtins.sorted", builtin_sorted},
+    {"builtins.isinstance", builtin_isinstance},
+    {"builtins.issubclass", builtin_issubclass},
+    {"builtins.type", builtin_type},
+    {"builtins.getattr", builtin_getattr},
+    {"builtins.hasattr", builtin_hasattr},
+    {"builtins.setattr", builtin_setattr},
+    {"builtins.delattr",
+     [](T& t, const A& a) {
+       t.del_attr(need(t, a, 0), t.str_of(need(t, a, 1), false));
+       return t.none();
+     }},
+    {"builtins.callable", builtin_callable},
+    {"builtins.iter", builtin_iter},
+    {"builtins.next", builtin_next},
+    {"builtins.tuple", [](T& t, const A& a) { return make_sequence(t, a, Kind::Tuple); }},
+    {"builtins.list", [](T& t, const A& a) { return make_sequence(t, a, Kind::List); }},
+    {"builtins.dict", make_dict},
+    {"builtins.set", make_set},
+    {"builtins.frozenset",
+     [](T& t, const A& a) {
+       if (a.positional.empty()) return t.fold(PyFrozenSet_New(nullptr));
+       Owned set(t.constant_tree(make_set(t, a)));
+       if (!set) stop("unsupported_builtin", "frozenset() of values that are no constants");
+       return t.fold(PyFrozenSet_New(set.get()));
+     }},
+    {"builtins.int", [](T& t, const A& a) { return number(t, a, "int"); }},
+    {"builtins.float", [](T& t, const A& a) { return number(t, a, "float"); }},
+    {"builtins.complex", [](T& t, const A& a) { return number(t, a, "complex"); }},
+    {"builtins.bool",
+     [](T& t, const A& a) {
+       return t.boolean(!a.positional.empty() && t.truth(a.positional[0], "scalar_read"));
+     }},
+    {"builtins.str", builtin_str},
+    {"builtins.repr", [](T& t, const A& a) { return t.text(t.str_of(need(t, a, 0), true)); }},
+    {"builtins.format",
+     [](T& t, const A& a) {
+       return t.format(need(t, a, 0), a.positional.size() > 1 ? a.positional[1] : nullptr, 0);
+     }},
+    {"builtins.round", builtin_round},
+    {"builtins.pow", builtin_pow},
+    {"builtins.divmod", builtin_divmod},
+    {"builtins.super", builtin_super},
+    {"builtins.vars", builtin_vars},
+    {"builtins.hash", builtin_hash},
+    {"builtins.ord", [](T& t, const A& a) { return fold_call(t, find_object("builtins.ord"), a); }},
+    {"builtins.chr", [](T& t, const A& a) { return fold_call(t, find_object("builtins.chr"), a); }},
+    {"builtins.bin", [](T& t, const A& a) { return fold_call(t, find_object("builtins.bin"), a); }},
+    {"builtins.hex", [](T& t, const A& a) { return fold_call(t, find_object("builtins.hex"), a); }},
+    {"builtins.bytes", [](T& t, const A& a) { return fold_call(t, find_object("builtins.bytes"), a); }},
+};
+
+const std::unordered_map<PyObject*, BuiltinHandler>& handlers() {
+  static const auto table = [] {
+    std::unordered_map<PyObject*, BuiltinHandler> map;
+    for (auto rows : {python_builtins(), library_builtins(), torch_builtins()})
+      for (const BuiltinRow& row : rows)
+        if (PyObject* o = find_object(row.path)) map.emplace(o, row.handler);
+    return map;
+  }();
+  return table;
+}
+
+}  // namespace
+
+std::span<const BuiltinRow> python_builtins() {
+  return kRows;
+}
+
+Value* fold_call(Tracer& t, PyObject* callable, const Arguments& a) {
+  Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
+  for (size_t i = 0; i < a.positional.size(); ++i) {
+    Value* v = t.look(a.positional[i]);
+    if (v->kind == Kind::Iterator || v->kind == Kind::Generator) v = t.list(t.unpack(v));
+    PyObject* o = t.constant_tree(v);
+    if (!o) {
+      PyErr_Clear();
+      stop(t.has_tensor(v) ? "scalar_read" : "unsupported_builtin",
+           t.describe(t.pinned(callable)) + "() of " + t.describe(v));
+    }
+    PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), o);
+  }
+  Owned keyword(PyDict_New());
+  for (const auto& [key, value] : a.keyword) {
+    Owned o(t.constant_tree(value));
+    if (!o) {
+      PyErr_Clear();
+      stop("unsupported_builtin", t.describe(t.pinned(callable)) + "() of " + t.describe(value));
+    }
+    PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
+  }
+  return t.fold(PyObject_Call(callable, positional.get(), keyword.get()));
+}
+
+Value* Tracer::call_builtin(PyObject* callable, const Arguments& a, bool* known) {
+  const auto found = handlers().find(callable);
+  *known = found != handlers().end();
+  if (*known) return found->second(*this, a);
+  // Pure functions of numbers and text.
+  if (PyCFunction_Check(callable)) {
+    PyObject* self = PyCFunction_GET_SELF(callable);
+    const char* module = self && PyModule_Check(self) ? PyModule_GetName(self) : nullptr;
+    if (!module) PyErr_Clear();
+    const std::string name = module ? module : "";
+    if (name == "math" || name == "cmath" || name == "posixpath") {
+      *known = true;
+      for (Value* v : a.positional)
+        if (resolve(v)->kind == Kind::Tensor)
+          stop("scalar_read", name + "." + describe(pinned(callable)) + " reads the value of a tensor");
+      return fold_call(*this, callable, a);
+    }
+    if (name == "_operator") {
+      const std::string op = reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name;
+      *known = true;
+      for (Value* v : a.positional)
+        if (has_tensor(v)) return torch_call("operator." + op, callable, a);
+      return fold_call(*this, callable, a);
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace vitrine::capture

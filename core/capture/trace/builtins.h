@@ -1,0 +1,34 @@
+// The builtins and library functions that the interpreter answers itself: rows of path and handler, in tables
+// by topic.
+#pragma once
+
+#include <span>
+
+#include "core/capture/trace/tracer.h"
+
+namespace vitrine::capture {
+
+using BuiltinHandler = Value* (*)(Tracer& t, const Arguments& a);
+struct BuiltinRow {
+  const char* path;  // "builtins.len", "torch.is_tensor"
+  BuiltinHandler handler;
+};
+
+std::span<const BuiltinRow> python_builtins();  // builtins.cpp
+std::span<const BuiltinRow>
+library_builtins();                            // library.cpp: operator, itertools, functools, math, copy ...
+std::span<const BuiltinRow> torch_builtins();  // torch_queries.cpp
+
+// The i-th positional or the named argument; raises TypeError when both are missing and there is no default.
+inline Value* need(Tracer& t, const Arguments& a, size_t i, const char* name = "",
+                   Value* otherwise = nullptr) {
+  if (i < a.positional.size()) return a.positional[i];
+  if (Value* v = *name ? a.find(name) : nullptr) return v;
+  if (!otherwise) t.raise(PyExc_TypeError, std::string("missing argument ") + name);
+  return otherwise;
+}
+
+// Calls `callable` for real on constant arguments; ends the segment when one is not constant.
+Value* fold_call(Tracer& t, PyObject* callable, const Arguments& a);
+
+}  // namespace vitrine::capture

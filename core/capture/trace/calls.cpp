@@ -1,0 +1,323 @@
+// Calls: Python functions are inlined, torch functions recorded, builtins looked up in their table, classes
+// constructed here.
+#include "core/capture/trace/torch_names.h"
+#include "core/capture/trace/tracer.h"
+
+namespace vitrine::capture {
+namespace {
+
+constexpr int kMaxDepth = 150;
+
+// The user, or PyTorch's own compiler, asked that this function runs as it is.
+bool is_disabled(PyObject* function) {
+  PyObject* dict = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
+  if (!dict) return false;
+  PyObject* torch_mark = PyDict_GetItemString(dict, "_torchdynamo_disable");
+  return PyDict_GetItemString(dict, "__vitrine_disabled__") ||
+         (torch_mark && PyObject_IsTrue(torch_mark) == 1);
+}
+
+std::string module_of(PyObject* o) {
+  Owned name(PyObject_GetAttrString(o, "__module__"));
+  if (!name) PyErr_Clear();
+  return text_of(name.get());
+}
+
+}  // namespace
+
+Value* Tracer::call(Value* f, Arguments a) {
+  f = look(f);
+  switch (f->kind) {
+    case Kind::Function:
+      return call_function(f, std::move(a));
+    case Kind::Method: {
+      Value* function = look(f->items[0]);
+      PyObject* o = function->kind == Kind::Constant ? function->obj : nullptr;
+      const bool native = o && (Py_TYPE(o) == &PyMethodDescr_Type || Py_TYPE(o) == &PyWrapperDescr_Type);
+      a.positional.insert(a.positional.begin(), f->items[1]);
+      (void)native;
+      return call(function, std::move(a));
+    }
+    case Kind::Object:
+    case Kind::Dict:
+    case Kind::List:
+      return call_object(f, std::move(a));
+    case Kind::Constant:
+      break;
+    case Kind::Tensor:
+      raise(PyExc_TypeError, "'Tensor' object is not callable");
+    default:
+      stop("unsupported_value", "a call of " + describe(f));
+  }
+  PyObject* o = f->obj;
+  bool known = false;
+  if (Value* result = call_builtin(o, a, &known); known) return result;
+  std::string name;
+  if (is_torch_leaf(o, &name)) return torch_call(name, o, a);
+  if (PyFunction_Check(o)) {
+    if (is_disabled(o)) stop("disabled", "function " + describe(f) + " is marked to run as it is");
+    return call_function(f, std::move(a));
+  }
+  if (PyType_Check(o)) return construct(reinterpret_cast<PyTypeObject*>(o), std::move(a));
+  if (Py_TYPE(o) == &PyMethodDescr_Type || Py_TYPE(o) == &PyWrapperDescr_Type) {
+    if (a.positional.empty()) raise(PyExc_TypeError, "unbound method needs an argument");
+    Value* self = look(a.positional[0]);
+    a.positional.erase(a.positional.begin());
+    const std::string method = text_of(reinterpret_cast<PyDescrObject*>(o)->d_name);
+    if (self->kind == Kind::Tensor) return tensor_method(self, method, o, std::move(a));
+    return call_method(self, method, a);
+  }
+  if (Py_TYPE(o) == torch_names().lru_cache_wrapper) {
+    // The cache only saves time when the result is a constant; anything else has an identity that it keeps.
+    Value* result = look(call(load_attr(f, "__wrapped__"), std::move(a)));
+    if (result->kind != Kind::Constant) stop("unsupported_value", "a cached function that returns an object");
+    return result;
+  }
+  const std::string module = module_of(o);
+  if (PyCFunction_Check(o)) {
+    if (std::string(reinterpret_cast<PyCFunctionObject*>(o)->m_ml->ml_name) == "__new__" &&
+        !a.positional.empty())
+      return call_method(a.positional[0], "__new__", a);
+    PyObject* self = PyCFunction_GET_SELF(o);
+    if (self && !PyModule_Check(self) && !PyType_Check(self))
+      stop("unsupported_builtin", "builtin method " + describe(f));
+    const bool builtin = module == "builtins" || module.empty();
+    stop(builtin || module == "_functools" || module == "itertools" ? "unsupported_builtin" : "foreign_call",
+         (builtin ? "builtin " : "call of " + module + ".") + describe(f));
+  }
+  stop("foreign_call", "call of " + describe(f));
+}
+
+Value* Tracer::call_object(Value* v, Arguments a) {
+  PyTypeObject* type = type_of(v);
+  const TorchNames& torch = torch_names();
+  if (type == torch.partial) {
+    Value *function, *bound, *keywords;
+    if (v->obj) {
+      function = load_attr(v, "func");
+      bound = load_attr(v, "args");
+      keywords = load_attr(v, "keywords");
+    } else {
+      function = v->items[0];
+      bound = v->items[1];
+      keywords = v->items[2];
+    }
+    Arguments all = spread(bound, keywords);
+    all.positional.insert(all.positional.end(), a.positional.begin(), a.positional.end());
+    for (auto& [key, value] : a.keyword) {
+      bool replaced = false;
+      for (auto& [other, old] : all.keyword)
+        if (other == key) {
+          old = value;
+          replaced = true;
+        }
+      if (!replaced) all.keyword.emplace_back(key, value);
+    }
+    return call(function, std::move(all));
+  }
+  if (type == torch.custom_op) {
+    guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
+    return torch_call("torch.ops.custom", v->obj, a);
+  }
+  PyObject* method = python_method(type, "__call__");
+  if (!method) {
+    if (!type->tp_call) raise(PyExc_TypeError, describe(v) + " is not callable");
+    stop("foreign_call", "call of a " + describe(v));
+  }
+  if (method == torch.module_call && v->obj) return call_module(v, std::move(a));
+  a.positional.insert(a.positional.begin(), v);
+  return call(pinned(method), std::move(a));
+}
+
+namespace {
+
+// "encoder.layer.0" from the path of members that leads to a module.
+std::string module_path(const Source* source) {
+  std::string path;
+  for (const Source* s = source; s; s = s->base) {
+    const bool member = s->kind == SourceKind::Item && s->base && s->base->kind == SourceKind::InstanceDict &&
+                        s->base->name == "_modules";
+    if (!member) continue;
+    const std::string name = s->key ? text_of(s->key) : s->name;
+    path = path.empty() ? name : name + "." + path;
+  }
+  return path;
+}
+
+bool has_hooks(PyObject* module) {
+  for (const char* name :
+       {"_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"}) {
+    Owned hooks(PyObject_GetAttrString(module, name));
+    if (!hooks) {
+      PyErr_Clear();
+      return true;
+    }
+    if (PyObject_Size(hooks.get()) != 0) return true;
+  }
+  for (const char* name : {"_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks",
+                           "_global_backward_pre_hooks"}) {
+    PyObject* hooks = find_object(std::string("torch.nn.modules.module.") + name);
+    if (!hooks || PyObject_Size(hooks) != 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Value* Tracer::call_module(Value* v, Arguments a) {
+  Owned compiled(PyObject_GetAttrString(v->obj, "_compiled_call_impl"));
+  PyErr_Clear();
+  if (has_hooks(v->obj) || (compiled && compiled.get() != Py_None)) {
+    a.positional.insert(a.positional.begin(), v);
+    return call_function(pinned(python_method(v->cls, "__call__")), std::move(a));
+  }
+  guard(GuardKind::NoHooks, v->source, nullptr, 0, "", nullptr, "no hooks");
+  const std::string outer = current_->module;
+  if (const std::string path = module_path(v->source); !path.empty()) current_->module = path;
+  Value* result = call(load_attr(v, "forward"), std::move(a));
+  current_->module = outer;
+  return result;
+}
+
+Value* Tracer::call_function(Value* f, Arguments a) {
+  FunctionState state;
+  Value *defaults = nullptr, *kwdefaults = nullptr;
+  if (f->kind == Kind::Function) {
+    FunctionState& made = *f->function;
+    state.code = made.code;
+    state.globals = made.globals;
+    state.globals_owner = made.globals_owner;
+    state.closure = made.closure;
+    defaults = made.defaults;
+    kwdefaults = made.kwdefaults;
+  } else {
+    auto* function = reinterpret_cast<PyFunctionObject*>(f->obj);
+    const Source* base = f->source ? f->source : constant_source(f->obj);
+    state.code = reinterpret_cast<PyCodeObject*>(function->func_code);
+    state.globals = function->func_globals;
+    state.globals_owner = state.globals == root_.globals ? nullptr : base;
+    guard(GuardKind::FunctionCode, base, function->func_code, 0, "", nullptr, "code is unchanged");
+    if (PyObject* cells = function->func_closure)
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(cells); ++i)
+        state.closure.push_back(
+            look(lazy(PyTuple_GET_ITEM(cells, i),
+                      sources_->make(SourceKind::Closure, base, static_cast<int32_t>(i), ""), true)));
+    if (function->func_defaults) {
+      Values items;
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(function->func_defaults); ++i)
+        items.push_back(lazy(PyTuple_GET_ITEM(function->func_defaults, i),
+                             sources_->make(SourceKind::Default, base, static_cast<int32_t>(i), "")));
+      defaults = tuple(std::move(items));
+    }
+    if (function->func_kwdefaults) {
+      kwdefaults = new_dict();
+      PyObject *key, *value;
+      Py_ssize_t at = 0;
+      while (PyDict_Next(function->func_kwdefaults, &at, &key, &value))
+        dict_set(kwdefaults, constant(key),
+                 lazy(value, sources_->make(SourceKind::KwDefault, base, -1, text_of(key))));
+    }
+  }
+  Values bound = bind(state.code, text_of(state.code->co_qualname), defaults, kwdefaults, a);
+  return inline_code(state.code, state.globals, state.globals_owner, std::move(bound),
+                     std::move(state.closure));
+}
+
+Value* Tracer::inline_code(PyCodeObject* code, PyObject* globals, const Source* owner, Values bound,
+                           Values closure, const std::string& module) {
+  if (depth_ >= kMaxDepth) stop("limit", "calls are nested deeper than " + std::to_string(kMaxDepth));
+  if (code->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE))
+    stop("generator", "an async function");
+  auto frame = std::make_shared<VirtualFrame>();
+  frame->code = code;
+  frame->bytecode = bytecode_of(code);
+  frame->globals = globals;
+  PyObject* builtins = PyDict_GetItemString(globals, "__builtins__");
+  frame->builtins = builtins && PyModule_Check(builtins) ? PyModule_GetDict(builtins)
+                    : builtins && PyDict_Check(builtins) ? builtins
+                                                         : PyEval_GetBuiltins();
+  frame->globals_owner = owner;
+  frame->locals = std::move(bound);
+  frame->closure = std::move(closure);
+  frame->module = module.empty() ? current_->module : module;
+  if (code->co_flags & CO_GENERATOR) {
+    Value* generator = make(Kind::Generator);
+    generator->generator = std::move(frame);
+    return generator;
+  }
+  return execute(*frame);
+}
+
+Values Tracer::bind(PyCodeObject* code, const std::string& name, Value* defaults, Value* kwdefaults,
+                    const Arguments& a) {
+  const auto names = code->co_localsplusnames;
+  const int positional = code->co_argcount, keyword_only = code->co_kwonlyargcount;
+  const int named = positional + keyword_only;
+  const bool rest = code->co_flags & CO_VARARGS, keywords = code->co_flags & CO_VARKEYWORDS;
+  Values locals(static_cast<size_t>(PyTuple_GET_SIZE(names)), nullptr);
+  const auto given = static_cast<int>(a.positional.size());
+  for (int i = 0; i < std::min(given, positional); ++i)
+    locals[static_cast<size_t>(i)] = a.positional[static_cast<size_t>(i)];
+  if (given > positional && !rest)
+    raise(PyExc_TypeError, name + "() takes " + std::to_string(positional) + " positional arguments but " +
+                               std::to_string(given) + " were given");
+  int slot = named;
+  if (rest) {
+    Values more;
+    for (int i = positional; i < given; ++i) more.push_back(a.positional[static_cast<size_t>(i)]);
+    locals[static_cast<size_t>(slot++)] = tuple(std::move(more));
+  }
+  Value* extra = keywords ? new_dict() : nullptr;
+  if (extra) locals[static_cast<size_t>(slot)] = extra;
+  for (const auto& [key, value] : a.keyword) {
+    int at = -1;
+    for (int i = code->co_posonlyargcount; i < named && at < 0; ++i)
+      if (text_of(PyTuple_GET_ITEM(names, i)) == key) at = i;
+    if (at >= 0) {
+      if (locals[static_cast<size_t>(at)])
+        raise(PyExc_TypeError, name + "() got multiple values for argument '" + key + "'");
+      locals[static_cast<size_t>(at)] = value;
+    } else if (extra) {
+      dict_set(extra, text(key), value);
+    } else {
+      raise(PyExc_TypeError, name + "() got an unexpected keyword argument '" + key + "'");
+    }
+  }
+  if (defaults && resolve(defaults)->kind != Kind::Tuple && is_none(defaults)) defaults = nullptr;
+  const Values default_items = defaults ? unpack(defaults) : Values{};
+  for (int i = 0; i < named; ++i) {
+    Value*& local = locals[static_cast<size_t>(i)];
+    if (local) continue;
+    const std::string key = text_of(PyTuple_GET_ITEM(names, i));
+    if (i < positional) {
+      const int at = i - (positional - static_cast<int>(default_items.size()));
+      if (at >= 0) local = default_items[static_cast<size_t>(at)];
+    } else if (kwdefaults) {
+      local = dict_get(kwdefaults, key.c_str());
+    }
+    if (!local) raise(PyExc_TypeError, name + "() missing required argument '" + key + "'");
+  }
+  if (extra) extra->mutated = false;
+  return locals;
+}
+
+Arguments Tracer::spread(Value* positional, Value* keyword) {
+  Arguments a;
+  if (positional) a.positional = unpack(positional);
+  if (keyword) {
+    keyword = look(keyword);
+    if (keyword->kind != Kind::Dict) {
+      Value* dict = new_dict();
+      dict_update(dict, keyword);
+      keyword = dict;
+    }
+    for (auto [key, value] : dict_entries(keyword)) {
+      PyObject* name = const_object(key);
+      if (!name || !PyUnicode_Check(name)) raise(PyExc_TypeError, "keywords must be strings");
+      a.keyword.emplace_back(text_of(name), value);
+    }
+  }
+  return a;
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,93 @@
+// cls(...): objects made in the segment. They live only in the shadow until the segment ends.
+#include "core/capture/trace/torch_names.h"
+#include "core/capture/trace/tracer.h"
+
+namespace vitrine::capture {
+namespace {
+
+PyObject* lookup(PyTypeObject* type, const char* name) {
+  Owned key(PyUnicode_InternFromString(name));
+  return _PyType_Lookup(type, key.get());
+}
+
+// Instances of this class hold nothing but attributes, and a list, dict or tuple if they derive from one.
+bool is_plain_class(PyTypeObject* type) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
+    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
+    if (base->tp_flags & Py_TPFLAGS_HEAPTYPE) {
+      if (lookup(base, "__del__")) return false;
+      continue;
+    }
+    if (base == &PyBaseObject_Type || base == &PyDict_Type || base == &PyList_Type || base == &PyTuple_Type ||
+        base == torch_names().ordered_dict || base == torch_names().default_dict ||
+        PyType_IsSubtype(base, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)))
+      continue;
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Value* Tracer::construct(PyTypeObject* cls, Arguments a) {
+  const TorchNames& torch = torch_names();
+  PyObject* object = reinterpret_cast<PyObject*>(cls);
+  pin_type(cls);
+  if (cls == torch.partial) {
+    if (a.positional.empty()) raise(PyExc_TypeError, "partial() needs a function");
+    Value* v = make(Kind::Object);
+    v->cls = cls;
+    Values rest(a.positional.begin() + 1, a.positional.end());
+    Value* keywords = new_dict();
+    for (auto& [key, value] : a.keyword) dict_set(keywords, text(key), value);
+    v->items = {a.positional[0], tuple(std::move(rest)), keywords};
+    return v;
+  }
+  if (PyType_IsSubtype(cls, torch.enum_base)) {
+    Owned key(a.positional.size() == 1 && a.keyword.empty() ? constant_tree(a.positional[0]) : nullptr);
+    if (!key) stop("unsupported_value", "an enumeration made from a value that is no constant");
+    return fold(PyObject_CallOneArg(object, key.get()));
+  }
+  PyObject* meta_call = lookup(Py_TYPE(cls), "__call__");
+  if (meta_call && PyFunction_Check(meta_call)) {
+    Arguments all = a;
+    all.positional.insert(all.positional.begin(), pinned(object));
+    return call(pinned(meta_call), std::move(all));
+  }
+  if (!is_plain_class(cls)) {
+    const bool foreign = std::string(cls->tp_name).find("torch") == std::string::npos;
+    stop(foreign ? "foreign_call" : "unsupported_value",
+         std::string("an object of class ") + cls->tp_name + " is made");
+  }
+  PyObject* maker = lookup(cls, "__new__");
+  Value* v = nullptr;
+  if (maker && Py_TYPE(maker) == &PyStaticMethod_Type) {
+    Owned inner(PyObject_GetAttrString(maker, "__func__"));
+    if (inner && PyFunction_Check(inner.get())) {
+      Arguments all = a;
+      all.positional.insert(all.positional.begin(), pinned(object));
+      v = look(call(pinned(inner.get()), std::move(all)));
+      const bool mine = v->cls && v->kind != Kind::Constant && PyType_IsSubtype(v->cls, cls);
+      if (!mine) return v;
+    }
+  }
+  if (!v)
+    v = look(call_method(pinned(object), "__new__",
+                         {[&] {
+                            Values p = {pinned(object)};
+                            p.insert(p.end(), a.positional.begin(), a.positional.end());
+                            return p;
+                          }(),
+                          {}}));
+  PyObject* init = lookup(cls, "__init__");
+  if (init && PyFunction_Check(init)) {
+    Arguments all = a;
+    all.positional.insert(all.positional.begin(), v);
+    if (!is_none(call(pinned(init), std::move(all)))) raise(PyExc_TypeError, "__init__() should return None");
+    return v;
+  }
+  call_method(v, "__init__", a);
+  return v;
+}
+
+}  // namespace vitrine::capture

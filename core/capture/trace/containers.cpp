@@ -1,0 +1,197 @@
+// Dicts and lengths: shadow contents, loaded from the real object on demand.
+#include "core/capture/trace/torch_names.h"
+#include "core/capture/trace/tracer.h"
+
+namespace vitrine::capture {
+
+Value* Tracer::new_dict(PyTypeObject* cls) {
+  Value* v = make(Kind::Dict);
+  v->cls = cls ? cls : &PyDict_Type;
+  v->typed = v->sized = true;
+  v->dict = std::make_unique<DictState>();
+  v->dict->index = Owned(PyDict_New());
+  return v;
+}
+
+PyObject* Tracer::key_object(Value* key) {
+  key = look(key);
+  switch (key->kind) {
+    case Kind::Constant:
+      return key->obj;
+    case Kind::Tuple: {
+      PyObject* tree = constant_tree(key);
+      if (!tree) stop("unsupported_value", "a dict key that is not a constant");
+      return keep(tree);
+    }
+    case Kind::Object: {
+      // Hashed by identity: the real object stands for itself.
+      if (key->obj && key->cls->tp_hash == PyBaseObject_Type.tp_hash) return key->obj;
+      stop("unsupported_value", std::string("a ") + key->cls->tp_name + " as a dict key");
+    }
+    default:
+      stop("unsupported_value", "a " + describe(key) + " as a dict key");
+  }
+}
+
+namespace {
+
+// Position of a key in the entries; -1 = absent.
+Py_ssize_t position(DictState& dict, PyObject* key) {
+  PyObject* at = PyDict_GetItemWithError(dict.index.get(), key);
+  if (!at) return -1;
+  return PyLong_AsSsize_t(at);
+}
+
+void put_entry(DictState& dict, PyObject* key, Value* k, Value* value) {
+  Owned at(PyLong_FromSize_t(dict.entries.size()));
+  PyDict_SetItem(dict.index.get(), key, at.get());
+  dict.entries.emplace_back(k, value);
+}
+
+}  // namespace
+
+Value* Tracer::dict_get(Value* v, Value* key) {
+  v = look(v);
+  PyObject* k = key_object(key);
+  DictState& dict = *v->dict;
+  const Py_ssize_t at = position(dict, k);
+  if (PyErr_Occurred()) raise_python();
+  if (at >= 0) return dict.entries[static_cast<size_t>(at)].second;
+  if (dict.complete) return nullptr;
+  PyObject* found = PyDict_GetItemWithError(v->obj, k);
+  if (PyErr_Occurred()) raise_python();
+  if (!found) {
+    guard(GuardKind::DictContains, v->source, k, 0, "", nullptr, "has no " + repr_of(k, 40));
+    return nullptr;
+  }
+  guard(GuardKind::DictContains, v->source, k, 1, "", nullptr, "has " + repr_of(k, 40));
+  Value* value = lazy(found, sources_->make(SourceKind::Item, v->source, -1, repr_of(k, 60), k));
+  put_entry(dict, k, constant(k), value);
+  return value;
+}
+
+void Tracer::dict_complete(Value* v) {
+  DictState& dict = *v->dict;
+  if (dict.complete) return;
+  DictState full;
+  full.index = Owned(PyDict_New());
+  PyObject *key, *value;
+  Py_ssize_t at = 0;
+  Owned keys(PyTuple_New(PyDict_GET_SIZE(v->obj)));
+  // OrderedDict keeps an order of its own.
+  Owned ordered(PySequence_List(v->obj));
+  if (!ordered) raise_python();
+  (void)at;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(ordered.get()); ++i) {
+    key = PyList_GET_ITEM(ordered.get(), i);
+    Py_INCREF(key);
+    PyTuple_SET_ITEM(keys.get(), i, key);
+    const Py_ssize_t known = position(dict, key);
+    value = PyDict_GetItemWithError(v->obj, key);
+    if (!value) stop("unsupported_value", "a dict that cannot be read");
+    Value* k = constant(key);
+    Value* entry = known >= 0
+                       ? dict.entries[static_cast<size_t>(known)].second
+                       : lazy(value, sources_->make(SourceKind::Item, v->source, -1, repr_of(key, 60), key));
+    put_entry(full, key, k, entry);
+  }
+  guard(GuardKind::DictKeys, v->source, keys.get(), 0, "", nullptr, "keys " + repr_of(keys.get()));
+  *v->dict = std::move(full);
+}
+
+std::vector<std::pair<Value*, Value*>> Tracer::dict_entries(Value* v) {
+  v = look(v);
+  dict_complete(v);
+  std::vector<std::pair<Value*, Value*>> live;
+  for (const auto& entry : v->dict->entries)
+    if (entry.first) live.push_back(entry);
+  return live;
+}
+
+void Tracer::touch(Value* v) {
+  ++v->version;
+  if (v->mutated) return;
+  v->mutated = true;
+  if (v->kind == Kind::Dict) dict_complete(v);
+  if (v->kind == Kind::List || v->kind == Kind::Set) guard_length(v);
+  if (v->source) mutated_.push_back(v);
+}
+
+void Tracer::dict_set(Value* v, Value* key, Value* value) {
+  v = look(v);
+  PyObject* k = key_object(key);
+  touch(v);
+  if (v->owner) generic_set(v->owner, text_of(k), value);
+  DictState& dict = *v->dict;
+  const Py_ssize_t at = position(dict, k);
+  if (PyErr_Occurred()) raise_python();
+  if (at >= 0)
+    dict.entries[static_cast<size_t>(at)].second = value;
+  else
+    put_entry(dict, k, look(key), value);
+}
+
+bool Tracer::dict_remove(Value* v, Value* key) {
+  v = look(v);
+  if (!dict_get(v, key)) return false;
+  if (v->owner) stop("custom_setter", "an entry of a __dict__ is removed");
+  touch(v);
+  PyObject* k = key_object(key);
+  DictState& dict = *v->dict;
+  dict.entries[static_cast<size_t>(position(dict, k))].first = nullptr;
+  PyDict_DelItem(dict.index.get(), k);
+  return true;
+}
+
+void Tracer::dict_clear(Value* v) {
+  touch(v);
+  v->dict->entries.clear();
+  PyDict_Clear(v->dict->index.get());
+}
+
+void Tracer::dict_update(Value* v, Value* other) {
+  other = look(other);
+  if (other->kind == Kind::Dict) {
+    for (auto [key, value] : dict_entries(other)) dict_set(v, key, value);
+    return;
+  }
+  if (other->kind == Kind::Object) {  // any mapping: what keys() gives, item by item
+    if (Value* keys = get_attr(other, "keys")) {
+      for (Value* key : unpack(call(keys, {}))) dict_set(v, key, get_item(other, key));
+      return;
+    }
+  }
+  for (Value* pair : unpack(other)) {
+    Values two = unpack(pair);
+    if (two.size() != 2) raise(PyExc_ValueError, "dictionary update sequence element has a wrong length");
+    dict_set(v, two[0], two[1]);
+  }
+}
+
+int64_t Tracer::length(Value* v) {
+  v = look(v);
+  switch (v->kind) {
+    case Kind::Tuple:
+    case Kind::List:
+    case Kind::Set:
+      guard_length(v);
+      return static_cast<int64_t>(v->items.size());
+    case Kind::Dict:
+      return static_cast<int64_t>(dict_entries(v).size());
+    case Kind::Tensor:
+      return int_of(tensor_method(v, "__len__", nullptr, {}), "len()");
+    case Kind::Constant: {
+      const Py_ssize_t n = PyObject_Size(v->obj);
+      if (n < 0) raise_python();
+      return n;
+    }
+    case Kind::Object:
+      if (PyObject* function = python_method(v->cls, "__len__"))
+        return int_of(call_special(v, function, {}), "len()");
+      stop("unsupported_value", "len() of a " + describe(v));
+    default:
+      stop("unsupported_value", "len() of a " + describe(v));
+  }
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,234 @@
+// The end of a trace: recipes for locals, stack and result, effects on what existed before, the graphs.
+#include "core/capture/trace/recipes.h"
+#include "core/capture/trace/torch_names.h"
+#include "core/capture/trace/tracer.h"
+#include "core/torch_bridge/bridge.h"
+
+namespace vitrine::capture {
+namespace {
+
+// The attribute holds again what it held when the segment began.
+bool is_original(Tracer& t, Value* owner, const std::string& name, Value* value) {
+  value = t.resolve(value);
+  const Source* s = value->source;
+  return s && s->base == owner->source && s->name == name &&
+         (s->kind == SourceKind::InstanceDict || s->kind == SourceKind::Attr);
+}
+
+bool has_generic_setter(PyTypeObject* type) {
+  return type->tp_setattro == PyObject_GenericSetAttr;
+}
+
+void attribute_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& out) {
+  Owned own(PyObject_GenericGetDict(v->obj, nullptr));
+  PyErr_Clear();
+  static PyObject* set =
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__setattr__");
+  static PyObject* del =
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__delattr__");
+  for (const auto& [name, value] : v->attrs) {
+    if (value && is_original(t, v, name, value)) continue;
+    if (!value && !(own && PyDict_GetItemString(own.get(), name.c_str()))) continue;
+    Effect e;
+    Owned key(PyUnicode_FromString(name.c_str()));
+    if (has_generic_setter(v->cls)) {
+      e.kind = value ? Effect::Kind::SetAttr : Effect::Kind::DelAttr;
+      e.name = name;
+      e.target = make.make(v);
+      if (value) e.value = make.make(value);
+    } else {
+      e.kind = Effect::Kind::Call;
+      e.value = make.call(value ? set : del, {});
+      e.value.children.push_back(make.make(v));
+      e.value.children.push_back(make.constant(key.get()));
+      if (value) e.value.children.push_back(make.make(value));
+    }
+    out.push_back(std::move(e));
+  }
+}
+
+Recipe contents(RecipeMaker& make, Recipe::Kind kind, const Values& items) {
+  Recipe r;
+  r.kind = kind;
+  for (Value* item : items) r.children.push_back(make.make(item));
+  return r;
+}
+
+void value_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& out) {
+  Effect e;
+  e.target = make.make(v);
+  switch (v->kind) {
+    case Kind::List:
+      e.kind = Effect::Kind::ListReplace;
+      e.value = contents(make, Recipe::Kind::List, v->items);
+      break;
+    case Kind::Set:
+      e.kind = Effect::Kind::SetReplace;
+      e.value = contents(make, Recipe::Kind::Set, v->items);
+      break;
+    case Kind::Dict: {
+      if (v->cls != &PyDict_Type && v->cls != torch_names().ordered_dict &&
+          v->cls != torch_names().default_dict)
+        stop("custom_setter", "a " + t.describe(v) + " is changed");
+      e.kind = Effect::Kind::DictReplace;
+      e.value.kind = Recipe::Kind::Dict;
+      for (auto [key, value] : t.dict_entries(v)) {
+        e.value.children.push_back(make.make(key));
+        e.value.children.push_back(make.make(value));
+      }
+      break;
+    }
+    case Kind::Cell:
+      e.kind = Effect::Kind::SetCell;
+      e.value = make.make(v->items[0]);
+      break;
+    case Kind::Iterator:
+      e.kind = Effect::Kind::AdvanceIterator;
+      e.value.index = static_cast<int32_t>(v->iterator->taken);
+      break;
+    default:
+      return;
+  }
+  out.push_back(std::move(e));
+}
+
+}  // namespace
+
+// Containers that were changed must not be, in another call, the same as others that this trace told apart.
+void Tracer::guard_aliases() {
+  for (Value* changed : mutated_) {
+    if (changed->pinned || changed->kind == Kind::Iterator) continue;
+    for (const auto& [object, other] : by_object_) {
+      if (resolve(other) != other || other == changed || other->pinned || !other->source) continue;
+      if (other->kind != changed->kind || other->cls != changed->cls) continue;
+      guard(GuardKind::NotAliased, changed->source, nullptr, 0, "identity", other->source,
+            "is not " + other->source->text());
+    }
+  }
+}
+
+// A write to one input's storage is seen through another that shares it. Parameters and buffers are told
+// apart only from the call's own tensors: between themselves they are as they were when the module was made.
+void Tracer::guard_storages() {
+  std::vector<const Source*> own, members;
+  for (const Source* s : inputs_) {
+    bool member = s->kind == SourceKind::Constant;
+    for (const Source* at = s; at; at = at->base)
+      member = member || (at->kind == SourceKind::InstanceDict &&
+                          (at->name == "_parameters" || at->name == "_buffers"));
+    (member ? members : own).push_back(s);
+  }
+  for (size_t i = 0; i < own.size(); ++i) {
+    for (size_t j = i + 1; j < own.size(); ++j)
+      guard(GuardKind::NotAliased, own[i], nullptr, 0, "storage", own[j],
+            "other storage than " + own[j]->text());
+    for (const Source* s : members)
+      guard(GuardKind::NotAliased, own[i], nullptr, 0, "storage", s, "other storage than " + s->text());
+  }
+}
+
+std::unique_ptr<Trace> Tracer::finish(bool returned) {
+  auto trace = std::make_unique<Trace>();
+  RecipeMaker make(*this);
+  current_ = &root_;
+  if (returned) {
+    trace->end = Trace::End::Return;
+    trace->result = make.make(result_);
+  } else {
+    trace->end = Trace::End::Break;
+    trace->end_pc = root_.bytecode->instructions()[static_cast<size_t>(root_.position)].pc;
+    for (size_t i = 0; i < root_.locals.size(); ++i)
+      if (root_.locals[i] != initial_locals_[i])
+        trace->locals.emplace_back(static_cast<int32_t>(i), make.make(root_.locals[i]));
+    for (Value* v : root_.stack) trace->stack.push_back(make.make(v));
+  }
+  std::vector<Effect> effects;
+  for (size_t i = 0; i < mutated_.size(); ++i) {
+    Value* v = mutated_[i];
+    const bool attributes_only = v->kind == Kind::Object;
+    if (!attributes_only) value_effects(*this, make, v, effects);
+    if (!v->attrs.empty() && v->obj) attribute_effects(*this, make, v, effects);
+  }
+  for (const GlobalWrite& write : global_writes_) {
+    Effect e;
+    e.kind = Effect::Kind::SetGlobal;
+    e.name = write.name;
+    if (write.owner) {
+      Value holder;
+      holder.source = write.owner;
+      e.target = make.make(&holder);
+    }
+    e.value = make.make(globals_[write.key]);
+    effects.push_back(std::move(e));
+  }
+  if (grad_now_ != grad_at_start_) {
+    Effect e;
+    e.kind = Effect::Kind::Call;
+    e.value = make.call(find_object("torch._C._set_grad_enabled"), {});
+    e.value.children.push_back(make.constant(grad_now_ ? Py_True : Py_False));
+    effects.push_back(std::move(e));
+  }
+  // Objects made here are filled before anything that existed before points to them.
+  trace->effects = make.take_effects();
+  for (Effect& e : effects) trace->effects.push_back(std::move(e));
+
+  guard_aliases();
+  trace->graph_effects = lowering_->effects();
+  if (trace->graph_effects.writes_inputs) guard_storages();
+  trace->graphs = lowering_->finish(make.results());
+  bool needs_grad = false;
+  for (const auto& [traced, value] : by_tensor_)
+    if (value->real && torch_bridge::requires_grad(value->real)) needs_grad = true;
+  trace->needs_grad = needs_grad && (grad_at_start_ || grad_now_);
+  trace->sources = sources_;
+  trace->inputs = inputs_;
+  trace->guards = std::move(guards_);
+  guards_.clear();
+  trace->steps = std::move(steps_);
+  trace->codes = std::move(codes_);
+  codes_.clear();
+  return trace;
+}
+
+namespace {
+
+std::unique_ptr<Trace> nothing(BreakInfo info) {
+  auto trace = std::make_unique<Trace>();
+  trace->end = Trace::End::Nothing;
+  trace->broke = std::move(info);
+  trace->sources = std::make_shared<SourcePool>();
+  return trace;
+}
+
+}  // namespace
+
+// The program is interpreted until it ends or something must run for real. In the latter case it is
+// interpreted once more, up to the last instruction of the outermost frame before that: nothing was executed,
+// so nothing is undone.
+std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& options) {
+  BytecodeCache bytecodes;
+  std::optional<BreakInfo> broke;
+  int64_t stop_at = -1;
+  for (int attempt = 0; attempt < 40; ++attempt) {
+    Tracer tracer(frame, options, stop_at, bytecodes);
+    if (!tracer.run()) {
+      if (!broke) broke = tracer.broke();
+      stop_at = tracer.executed();
+      if (stop_at == 0) break;
+      continue;
+    }
+    try {
+      auto trace = tracer.finish(tracer.returned());
+      if (!tracer.returned()) trace->broke = broke;
+      return trace;
+    } catch (const BreakSignal& signal) {
+      // A value that cannot be rebuilt lives here: the segment ends where it does not live yet.
+      if (!broke) broke = signal.info;
+      stop_at = tracer.executed() - (attempt < 20 ? 1 : 8);
+      if (stop_at <= 0) break;
+    }
+  }
+  return nothing(broke.value_or(BreakInfo{}));
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,253 @@
+// The instruction loop of one frame, and how an exception finds its handler.
+#include <memory>
+
+#include "core/capture/trace/instructions.h"
+#include "core/capture/trace/torch_names.h"
+#include "core/capture/trace/tracer.h"
+
+namespace vitrine::capture {
+namespace {
+
+// Thrown when the outermost frame has run as many instructions as asked for.
+struct Reached {};
+
+std::string torch_folder() {
+  Owned path(PyObject_GetAttrString(torch_names().torch, "__file__"));
+  if (!path) PyErr_Clear();
+  const std::string file = text_of(path.get());
+  return file.substr(0, file.rfind('/') + 1);
+}
+
+}  // namespace
+
+Tracer::Tracer(Frame& live, const TraceOptions& options, int64_t stop_at, BytecodeCache& bytecodes)
+    : live_(live), options_(options), stop_at_(stop_at), bytecodes_(bytecodes) {
+  sources_ = std::make_shared<SourcePool>();
+  lowering_ = std::make_unique<torch_bridge::Lowering>();
+  Owned grad(PyObject_CallNoArgs(find_object("torch.is_grad_enabled")));
+  grad_at_start_ = grad_now_ = grad.get() == Py_True;
+  root_.code = reinterpret_cast<PyCodeObject*>(live.code());
+  root_.bytecode = bytecode_of(root_.code);
+  root_.globals = live.globals();
+  root_.builtins = live.builtins();
+  root_.position = root_.bytecode->index_of(live.pc());
+  for (int i = 0; i < live.local_count(); ++i) {
+    PyObject* o = live.local(i);
+    root_.locals.push_back(o ? lazy(o, sources_->local(i, text_of(root_.bytecode->local_name(i)))) : nullptr);
+  }
+  for (int i = 0; i < live.depth(); ++i) {
+    PyObject* o = live.stack(i);
+    root_.stack.push_back(o ? lazy(o, sources_->make(SourceKind::Stack, nullptr, i, "")) : nullptr);
+  }
+  initial_locals_ = root_.locals;
+  initial_stack_ = root_.stack;
+  guard(GuardKind::GlobalState, nullptr);
+}
+
+Tracer::~Tracer() {
+  if (grad_now_ != grad_at_start_) set_grad_mode(grad_at_start_);
+  for (Guard& g : guards_) Py_XDECREF(g.object);
+  lowering_.reset();
+  values_.clear();
+  for (PyObject* o : alive_) Py_DECREF(o);
+  for (PyObject* o : codes_) Py_DECREF(o);
+}
+
+void Tracer::set_grad_mode(bool on) {
+  Owned done(PyObject_CallFunctionObjArgs(find_object("torch._C._set_grad_enabled"), on ? Py_True : Py_False,
+                                          nullptr));
+  if (!done) PyErr_Clear();
+  grad_now_ = on;
+}
+
+const Bytecode* Tracer::bytecode_of(PyCodeObject* code) {
+  auto& entry = bytecodes_[code];
+  if (!entry) entry = std::make_unique<Bytecode>(reinterpret_cast<PyObject*>(code));
+  if (seen_codes_.insert(code).second) {
+    Py_INCREF(code);
+    codes_.push_back(reinterpret_cast<PyObject*>(code));
+  }
+  return entry.get();
+}
+
+bool Tracer::run() {
+  try {
+    if (root_.position < 0) stop("unsupported_instruction", "the frame stands inside an instruction");
+    result_ = execute(root_);
+    return true;
+  } catch (const Reached&) {
+    return true;
+  } catch (const BreakSignal& signal) {
+    break_at(signal.info);
+  } catch (const RaiseSignal& signal) {
+    BreakInfo info;
+    info.kind = "exception";
+    info.reason = signal.text;
+    break_at(info);
+  }
+  return false;
+}
+
+void Tracer::break_at(const BreakInfo& info) {
+  broke_ = info;
+  if (broke_.hint.empty())
+    for (const BreakKind& row : kBreakKinds)
+      if (row.kind == broke_.kind) broke_.hint = row.hint;
+  for (const VirtualFrame* f = current_; f; f = f->caller) {
+    int line = 0;
+    broke_.stack.emplace_back(place(*f, &line), line);
+    if (f == &root_) break;
+  }
+}
+
+std::string Tracer::place(const VirtualFrame& f, int* line) {
+  const auto& instructions = f.bytecode->instructions();
+  if (f.position >= 0 && f.position < static_cast<int>(instructions.size()))
+    *line = f.bytecode->position(instructions[static_cast<size_t>(f.position)]).line;
+  return text_of(f.code->co_filename) + ":" + std::to_string(*line) + " " + text_of(f.code->co_qualname);
+}
+
+ir::Origin Tracer::origin() {
+  static const std::string torch = torch_folder();
+  const VirtualFrame* at = current_;
+  for (const VirtualFrame* f = current_; f; f = f->caller) {
+    if (text_of(f->code->co_filename).rfind(torch, 0) != 0) {
+      at = f;
+      break;
+    }
+  }
+  ir::Origin o;
+  o.file = text_of(at->code->co_filename);
+  o.module = current_->module;
+  const Position p = at->bytecode->position(at->bytecode->instructions()[static_cast<size_t>(at->position)]);
+  o.line = p.line;
+  o.col = p.column;
+  o.end_line = p.end_line;
+  o.end_col = p.end_column;
+  o.step = static_cast<int32_t>(steps_.size()) - 1;
+  return o;
+}
+
+Value* Tracer::execute(VirtualFrame& f, bool* yielded) {
+  const bool outermost = &f == &root_;
+  f.caller = current_;
+  current_ = &f;
+  ++depth_;
+  const auto& instructions = f.bytecode->instructions();
+  while (true) {
+    if (outermost && executed_ == stop_at_) throw Reached{};
+    if (++instructions_ > options_.max_instructions) stop("limit", "too many instructions in one segment");
+    const Instruction& in = instructions[static_cast<size_t>(f.position)];
+    if (options_.record_steps) record_step(f, in);
+    Flow flow = Flow::Next;
+    try {
+      flow = run_instruction(*this, f, in);
+    } catch (const RaiseSignal& signal) {
+      if (!dispatch_raise(f, in, signal)) {
+        // Kept as it is for the outermost frame: the place of the break is read from it.
+        if (!outermost) {
+          current_ = f.caller;
+          --depth_;
+        }
+        throw;
+      }
+      flow = Flow::Jumped;
+    }
+    if (flow == Flow::Next) ++f.position;
+    if (flow == Flow::Return || flow == Flow::Yield) {
+      if (yielded) *yielded = flow == Flow::Yield;
+      if (flow == Flow::Yield) ++f.position;
+      Value* value = f.stack.back();
+      f.stack.pop_back();
+      current_ = f.caller;
+      --depth_;
+      return value;
+    }
+    if (outermost) ++executed_;
+  }
+}
+
+bool Tracer::dispatch_raise(VirtualFrame& f, const Instruction& in, const RaiseSignal& signal) {
+  if (in.handler < 0 || !signal.exception) return false;
+  f.stack.resize(static_cast<size_t>(in.handler_depth));
+  if (in.handler_lasti) f.stack.push_back(integer(in.at / 2));
+  f.stack.push_back(signal.exception);
+  f.position = f.bytecode->index_of(in.handler);
+  return true;
+}
+
+void Tracer::raise(PyObject* type, const std::string& message) {
+  RaiseSignal signal;
+  signal.text = std::string(reinterpret_cast<PyTypeObject*>(type)->tp_name) + ": " + message;
+  signal.exception = make(Kind::Object);
+  signal.exception->cls = reinterpret_cast<PyTypeObject*>(type);
+  signal.exception->items = {text(message)};
+  throw signal;
+}
+
+void Tracer::raise_python() {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  if (!type) stop("unsupported_builtin", "a builtin failed without an exception");
+  Owned hold_type(type), hold_value(value), hold_traceback(traceback);
+  Owned message(value ? PyObject_Str(value) : nullptr);
+  PyErr_Clear();
+  Py_INCREF(type);
+  keep(type);
+  raise(type, text_of(message.get()));
+}
+
+Value* Tracer::load_global(VirtualFrame& f, const std::string& name) {
+  const std::string key = std::to_string(reinterpret_cast<uintptr_t>(f.globals)) + ":" + name;
+  if (auto found = globals_.find(key); found != globals_.end()) return found->second;
+  Value* v = nullptr;
+  if (PyObject* o = PyDict_GetItemString(f.globals, name.c_str())) {
+    v = lazy(o, f.globals_owner ? sources_->make(SourceKind::GlobalOf, f.globals_owner, -1, name)
+                                : sources_->make(SourceKind::Global, nullptr, -1, name));
+  } else if (PyObject* builtin = PyDict_GetItemString(f.builtins, name.c_str())) {
+    guard(GuardKind::NotInGlobals, f.globals_owner, nullptr, 0, name, nullptr, name + " is the builtin");
+    v = lazy(builtin, sources_->make(SourceKind::Builtin, nullptr, -1, name));
+  } else {
+    raise(PyExc_NameError, "name '" + name + "' is not defined");
+  }
+  globals_[key] = v;
+  return v;
+}
+
+void Tracer::store_global(VirtualFrame& f, const std::string& name, Value* value) {
+  const std::string key = std::to_string(reinterpret_cast<uintptr_t>(f.globals)) + ":" + name;
+  if (!PyDict_GetItemString(f.globals, name.c_str()))
+    guard(GuardKind::NotInGlobals, f.globals_owner, nullptr, 0, name, nullptr, name + " is not set");
+  globals_[key] = value;
+  for (const GlobalWrite& write : global_writes_)
+    if (write.key == key) return;
+  global_writes_.push_back({key, f.globals_owner, name});
+}
+
+void Tracer::record_step(VirtualFrame& f, const Instruction& in) {
+  StepRecord step;
+  step.code = reinterpret_cast<PyObject*>(f.code);
+  step.pc = in.pc;
+  step.depth = depth_ - 1;
+  step.event = "instruction";
+  step.text = std::string(op_name(in.op));
+  const std::string top = f.stack.empty() || !f.stack.back() ? "" : describe(f.stack.back());
+  step.effect_json = "{\"stack\": " + std::to_string(f.stack.size()) + ", \"top\": " + json_text(top) + "}";
+  steps_.push_back(std::move(step));
+}
+
+std::string json_text(const std::string& s) {
+  std::string out = "\"";
+  for (const char c : s) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (static_cast<unsigned char>(c) < 0x20) {
+      constexpr char kHex[] = "0123456789abcdef";
+      out += std::string("\\u00") + kHex[c >> 4] + kHex[c & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,253 @@
+// Iterators: made here, or found on the frame's stack; all are walked symbolically.
+#include "core/capture/trace/torch_names.h"
+#include "core/capture/trace/tracer.h"
+
+namespace vitrine::capture {
+
+Value* Tracer::new_iterator(IteratorKind kind, Values children) {
+  Value* v = make(Kind::Iterator);
+  v->iterator = std::make_unique<IteratorState>();
+  v->iterator->kind = kind;
+  v->iterator->children = std::move(children);
+  return v;
+}
+
+Value* Tracer::iter(Value* v) {
+  v = look(v);
+  switch (v->kind) {
+    case Kind::Iterator:
+      return v;
+    case Kind::Generator:
+      return new_iterator(IteratorKind::Generator, {v});
+    case Kind::Tensor: {
+      if (int_of(tensor_method(v, "dim", nullptr, {}), "dim") == 0)
+        raise(PyExc_TypeError, "iteration over a 0-d tensor");
+      return iter(tensor_method(v, "unbind", nullptr, {{integer(0)}, {}}));
+    }
+    default:
+      break;
+  }
+  if (v->cls && v->kind != Kind::Constant && v->kind != Kind::Slice)
+    if (PyObject* method = python_method(type_of(v), "__iter__")) return iter(call_special(v, method, {}));
+  switch (v->kind) {
+    case Kind::Tuple:
+    case Kind::List:
+      guard_length(v);
+      return new_iterator(IteratorKind::Sequence, {v});
+    case Kind::Dict:
+      dict_entries(v);
+      return new_iterator(IteratorKind::Keys, {v});
+    case Kind::Set:
+      // The order of a set depends on its history, not only on its contents.
+      if (v->items.size() > 1) stop("unsupported_value", "iteration over a set: its order is not fixed");
+      return new_iterator(IteratorKind::Sequence, {v});
+    case Kind::Constant: {
+      if (PyRange_Check(v->obj) || PyUnicode_Check(v->obj) || PyBytes_Check(v->obj) || PyTuple_Check(v->obj))
+        return new_iterator(IteratorKind::Range, {v});
+      if (PyType_Check(v->obj) &&
+          PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(v->obj), torch_names().enum_base)) {
+        pin_type(reinterpret_cast<PyTypeObject*>(v->obj));
+        Owned members(PySequence_List(v->obj));
+        if (!members) raise_python();
+        return iter(fold(members.release()));
+      }
+      if (!Py_TYPE(v->obj)->tp_iter)
+        raise(PyExc_TypeError, "'" + std::string(Py_TYPE(v->obj)->tp_name) + "' object is not iterable");
+      stop("unsupported_value", "iteration over " + describe(v));
+    }
+    case Kind::Object: {
+      if (PyObject* item = python_method(v->cls, "__getitem__")) {
+        (void)item;
+        stop("unsupported_value", "iteration through __getitem__ of " + describe(v));
+      }
+      if (!v->cls->tp_iter) raise(PyExc_TypeError, describe(v) + " is not iterable");
+      [[fallthrough]];
+    }
+    default:
+      stop("unsupported_value", "iteration over " + describe(v));
+  }
+}
+
+namespace {
+
+// The next entry of a dict at or after `index`; -1 = none.
+int64_t next_entry(Value* dict, int64_t index) {
+  const auto& entries = dict->dict->entries;
+  for (auto i = static_cast<size_t>(index); i < entries.size(); ++i)
+    if (entries[i].first) return static_cast<int64_t>(i);
+  return -1;
+}
+
+}  // namespace
+
+Value* Tracer::next(Value* v) {
+  v = look(v);
+  if (v->kind == Kind::Object) {
+    PyObject* method = python_method(type_of(v), "__next__");
+    if (!method) raise(PyExc_TypeError, describe(v) + " is not an iterator");
+    try {
+      return call_special(v, method, {});
+    } catch (const RaiseSignal& signal) {
+      if (signal.exception && signal.exception->cls == reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))
+        return nullptr;
+      throw;
+    }
+  }
+  if (v->kind == Kind::Generator) return resume(v, none());
+  if (v->kind != Kind::Iterator) raise(PyExc_TypeError, describe(v) + " is not an iterator");
+  IteratorState& s = *v->iterator;
+  if (s.done) return nullptr;
+  Value* first = s.children.empty() ? nullptr : resolve(s.children[0]);
+  const auto finish = [&]() -> Value* {
+    s.done = true;
+    return nullptr;
+  };
+  switch (s.kind) {
+    case IteratorKind::Sequence: {
+      if (s.index >= static_cast<int64_t>(first->items.size())) {
+        if (v->source) guard(GuardKind::Length, first->source, nullptr, s.index, "", nullptr, "nothing left");
+        return finish();
+      }
+      Value* item = first->items[static_cast<size_t>(s.index++)];
+      if (v->source) {
+        if (s.taken++ == 0) mutated_.push_back(v);
+        v->mutated = true;
+        guard(GuardKind::LengthAtLeast, first->source, nullptr, s.index, "", nullptr,
+              "at least " + std::to_string(s.index) + " left");
+      }
+      return item;
+    }
+    case IteratorKind::Keys:
+    case IteratorKind::DictValues:
+    case IteratorKind::Entries: {
+      const int64_t at = next_entry(first, s.index);
+      if (at < 0) return finish();
+      s.index = at + 1;
+      const auto& entry = first->dict->entries[static_cast<size_t>(at)];
+      if (s.kind == IteratorKind::Keys) return entry.first;
+      return s.kind == IteratorKind::DictValues ? entry.second : tuple({entry.first, entry.second});
+    }
+    case IteratorKind::Range: {
+      if (s.index >= PyObject_Size(first->obj)) return finish();
+      Owned at(PyLong_FromLongLong(s.index++));
+      return fold(PyObject_GetItem(first->obj, at.get()));
+    }
+    case IteratorKind::Reversed: {
+      if (s.index <= 0 || s.index > static_cast<int64_t>(first->items.size())) return finish();
+      return first->items[static_cast<size_t>(--s.index)];
+    }
+    case IteratorKind::Enumerate: {
+      Value* item = next(first);
+      if (!item) return finish();
+      return tuple({integer(s.index++), item});
+    }
+    case IteratorKind::Zip: {
+      Values items;
+      for (size_t i = 0; i < s.children.size(); ++i) {
+        Value* item = next(s.children[i]);
+        if (!item) {
+          if (s.strict && i > 0) raise(PyExc_ValueError, "zip() argument is shorter than the others");
+          if (s.strict)
+            for (size_t j = 1; j < s.children.size(); ++j)
+              if (next(s.children[j])) raise(PyExc_ValueError, "zip() argument is longer than the others");
+          return finish();
+        }
+        items.push_back(item);
+      }
+      if (s.children.empty()) return finish();
+      return tuple(std::move(items));
+    }
+    case IteratorKind::Map: {
+      Values items;
+      for (Value* child : s.children) {
+        Value* item = next(child);
+        if (!item) return finish();
+        items.push_back(item);
+      }
+      return call(s.function, {std::move(items), {}});
+    }
+    case IteratorKind::Filter:
+      while (Value* item = next(first)) {
+        const bool keep_it = is_none(s.function) ? truth(item) : truth(call(s.function, {{item}, {}}));
+        if (keep_it) return item;
+      }
+      return finish();
+    case IteratorKind::Chain:
+      while (true) {
+        if (!s.inner) {
+          if (s.index >= static_cast<int64_t>(s.children.size())) return finish();
+          s.inner = iter(s.children[static_cast<size_t>(s.index++)]);
+        }
+        if (Value* item = next(s.inner)) return item;
+        s.inner = nullptr;
+      }
+    case IteratorKind::Count: {
+      Value* now = s.children[0];
+      s.children[0] = binary("add", now, s.children[1]);
+      return now;
+    }
+    case IteratorKind::Repeat:
+      if (s.index == 0) return finish();
+      if (s.index > 0) --s.index;
+      return first;
+    case IteratorKind::Islice: {
+      if (s.stop >= 0 && s.index >= s.stop) return finish();
+      while (s.inner == nullptr && s.taken < s.index) {
+        if (!next(first)) return finish();
+        ++s.taken;
+      }
+      Value* item = next(first);
+      if (!item) return finish();
+      ++s.taken;
+      s.index += s.step;
+      return item;
+    }
+    case IteratorKind::Generator:
+      return resume(first, none());
+    case IteratorKind::Callable: {
+      Value* item = call(s.function, {});
+      if (truth(compare(Py_EQ, item, first))) return finish();
+      return item;
+    }
+  }
+  return nullptr;
+}
+
+Values Tracer::unpack(Value* v) {
+  v = look(v);
+  const bool native = v->kind == Kind::Tuple || v->kind == Kind::List;
+  if (native && !python_method(v->cls, "__iter__")) {
+    guard_length(v);
+    return v->items;
+  }
+  Values items;
+  Value* iterator = iter(v);
+  while (Value* item = next(iterator)) {
+    items.push_back(item);
+    if (items.size() > 1'000'000) stop("limit", "an iterator without end");
+  }
+  return items;
+}
+
+Value* Tracer::resume(Value* v, Value* sent) {
+  VirtualFrame& frame = *v->generator;
+  if (frame.running) raise(PyExc_ValueError, "generator already executing");
+  if (frame.position < 0) return nullptr;
+  frame.running = true;
+  if (frame.position > 0) frame.stack.push_back(sent);
+  bool yielded = false;
+  Value* value = nullptr;
+  try {
+    value = execute(frame, &yielded);
+  } catch (const RaiseSignal&) {
+    frame.running = false;
+    frame.position = -1;
+    throw;
+  }
+  frame.running = false;
+  if (yielded) return value;
+  frame.position = -1;
+  return nullptr;
+}
+
+}  // namespace vitrine::capture

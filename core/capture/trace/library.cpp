@@ -1,0 +1,167 @@
+// Functions of the standard library: operator, itertools, functools, collections, copy, dataclasses.
+#include "core/capture/trace/builtins.h"
+#include "core/capture/trace/torch_names.h"
+
+namespace vitrine::capture {
+namespace {
+
+using T = Tracer;
+using A = Arguments;
+
+template <class F>
+Value* two(T& t, const A& a, F f) {
+  return f(need(t, a, 0), need(t, a, 1));
+}
+
+#define VITRINE_BINARY(X)                                                                                \
+  X(add)                                                                                                 \
+  X(sub) X(mul) X(truediv) X(floordiv) X(mod) X(pow) X(matmul) X(lshift) X(rshift) X(and_) X(or_) X(xor) \
+      X(iadd) X(isub) X(imul) X(itruediv) X(ifloordiv) X(imod) X(ipow) X(imatmul)
+#define VITRINE_COMPARE(X) X(lt, Py_LT) X(le, Py_LE) X(eq, Py_EQ) X(ne, Py_NE) X(gt, Py_GT) X(ge, Py_GE)
+
+Value* chain(T& t, const A& a) {
+  return t.new_iterator(IteratorKind::Chain, a.positional);
+}
+
+Value* chain_from_iterable(T& t, const A& a) {
+  return t.new_iterator(IteratorKind::Chain, t.unpack(need(t, a, 0)));
+}
+
+Value* islice(T& t, const A& a) {
+  Value* v = t.new_iterator(IteratorKind::Islice, {t.iter(need(t, a, 0))});
+  const auto number = [&](Value* x, int64_t otherwise) {
+    return t.is_none(x) ? otherwise : t.int_of(x, "a bound");
+  };
+  if (a.positional.size() == 2) {
+    v->iterator->stop = number(a.positional[1], -1);
+  } else {
+    v->iterator->index = number(need(t, a, 1), 0);
+    v->iterator->stop = number(need(t, a, 2), -1);
+    if (a.positional.size() > 3) v->iterator->step = number(a.positional[3], 1);
+  }
+  return v;
+}
+
+Value* repeat(T& t, const A& a) {
+  Value* v = t.new_iterator(IteratorKind::Repeat, {need(t, a, 0)});
+  Value* times = need(t, a, 1, "times", t.none());
+  v->iterator->index = t.is_none(times) ? -1 : std::max<int64_t>(0, t.int_of(times, "a count"));
+  return v;
+}
+
+Value* product(T& t, const A& a) {
+  std::vector<Values> pools;
+  for (Value* v : a.positional) pools.push_back(t.unpack(v));
+  const int64_t times = t.int_of(need(t, a, a.positional.size(), "repeat", t.integer(1)), "a count");
+  std::vector<Values> all;
+  for (int64_t i = 0; i < times; ++i) all.insert(all.end(), pools.begin(), pools.end());
+  std::vector<Values> rows = {{}};
+  for (const Values& pool : all) {
+    std::vector<Values> longer;
+    for (const Values& row : rows)
+      for (Value* item : pool) {
+        longer.push_back(row);
+        longer.back().push_back(item);
+      }
+    rows = std::move(longer);
+  }
+  Values out;
+  for (Values& row : rows) out.push_back(t.tuple(std::move(row)));
+  return t.iter(t.tuple(std::move(out)));
+}
+
+Value* reduce(T& t, const A& a) {
+  Values items = t.unpack(need(t, a, 1));
+  size_t i = 0;
+  Value* value = a.positional.size() > 2 ? a.positional[2] : nullptr;
+  if (!value) {
+    if (items.empty()) t.raise(PyExc_TypeError, "reduce() of empty iterable with no initial value");
+    value = items[i++];
+  }
+  for (; i < items.size(); ++i) value = t.call(a.positional[0], {{value, items[i]}, {}});
+  return value;
+}
+
+Value* shallow_copy(T& t, const A& a) {
+  Value* v = t.look(need(t, a, 0));
+  if (v->kind == Kind::Constant) return v;
+  if (v->kind == Kind::List && v->cls == &PyList_Type) return t.list(t.unpack(v));
+  if (v->kind == Kind::Dict && v->cls == &PyDict_Type) return t.call_method(v, "copy", {});
+  if (v->kind == Kind::Tuple && v->cls == &PyTuple_Type) return v;
+  stop("unsupported_builtin", "copy.copy() of " + t.describe(v));
+}
+
+Value* itemgetter_refused(T&, const A&) {
+  stop("unsupported_builtin", "operator.itemgetter");
+}
+
+Value* cast(T& t, const A& a) {
+  return need(t, a, 1);
+}
+
+// Answers by class alone; the class does not change (it is watched).
+Value* on_class(T& t, const A& a, const char* function) {
+  Value* v = t.look(need(t, a, 0));
+  PyObject* cls =
+      v->kind == Kind::Constant && PyType_Check(v->obj) ? v->obj : reinterpret_cast<PyObject*>(t.type_of(v));
+  t.pin_type(reinterpret_cast<PyTypeObject*>(cls));
+  Owned result(PyObject_CallOneArg(find_object(function), cls));
+  if (!result) t.raise_python();
+  if (result.get() == Py_True || result.get() == Py_False) return t.boolean(result.get() == Py_True);
+  Values items;
+  Owned list(PySequence_List(result.get()));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i)
+    items.push_back(t.pinned(PyList_GET_ITEM(list.get(), i)));
+  return t.tuple(std::move(items));
+}
+
+constexpr BuiltinRow kRows[] = {
+#define X(name) \
+  {"operator." #name, [](T& t, const A& a) { return t.binary(#name, need(t, a, 0), need(t, a, 1)); }},
+    VITRINE_BINARY(X)
+#undef X
+#define X(name, op) \
+  {"operator." #name, [](T& t, const A& a) { return t.compare(op, need(t, a, 0), need(t, a, 1)); }},
+        VITRINE_COMPARE(X)
+#undef X
+            {"operator.neg", [](T& t, const A& a) { return t.unary("neg", need(t, a, 0)); }},
+    {"operator.pos", [](T& t, const A& a) { return t.unary("pos", need(t, a, 0)); }},
+    {"operator.invert", [](T& t, const A& a) { return t.unary("invert", need(t, a, 0)); }},
+    {"operator.not_", [](T& t, const A& a) { return t.boolean(!t.truth(need(t, a, 0))); }},
+    {"operator.truth", [](T& t, const A& a) { return t.boolean(t.truth(need(t, a, 0))); }},
+    {"operator.getitem", [](T& t, const A& a) { return t.get_item(need(t, a, 0), need(t, a, 1)); }},
+    {"operator.setitem",
+     [](T& t, const A& a) {
+       t.set_item(need(t, a, 0), need(t, a, 1), need(t, a, 2));
+       return t.none();
+     }},
+    {"operator.contains",
+     [](T& t, const A& a) { return t.boolean(t.contains(need(t, a, 0), need(t, a, 1))); }},
+    {"operator.is_", [](T& t, const A& a) { return t.boolean(t.same(need(t, a, 0), need(t, a, 1))); }},
+    {"operator.is_not", [](T& t, const A& a) { return t.boolean(!t.same(need(t, a, 0), need(t, a, 1))); }},
+    {"operator.index", [](T& t, const A& a) { return t.integer(t.int_of(need(t, a, 0), "an index")); }},
+    {"operator.itemgetter", itemgetter_refused},
+    {"itertools.chain", chain},
+    {"itertools.chain.from_iterable", chain_from_iterable},
+    {"itertools.islice", islice},
+    {"itertools.repeat", repeat},
+    {"itertools.product", product},
+    {"itertools.count",
+     [](T& t, const A& a) {
+       return t.new_iterator(IteratorKind::Count,
+                             {need(t, a, 0, "start", t.integer(0)), need(t, a, 1, "step", t.integer(1))});
+     }},
+    {"functools.reduce", reduce},
+    {"copy.copy", shallow_copy},
+    {"typing.cast", cast},
+    {"dataclasses.is_dataclass", [](T& t, const A& a) { return on_class(t, a, "dataclasses.is_dataclass"); }},
+    {"dataclasses.fields", [](T& t, const A& a) { return on_class(t, a, "dataclasses.fields"); }},
+};
+
+}  // namespace
+
+std::span<const BuiltinRow> library_builtins() {
+  return kRows;
+}
+
+}  // namespace vitrine::capture

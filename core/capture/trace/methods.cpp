@@ -1,0 +1,441 @@
+// Methods of builtin types, done on the shadow. One table a kind; what is not there is folded on constants or
+// ends the segment.
+#include <functional>
+#include <unordered_map>
+
+#include "core/capture/trace/torch_names.h"
+#include "core/capture/trace/tracer.h"
+
+namespace vitrine::capture {
+namespace {
+
+using Method = Value* (*)(Tracer& t, Value* self, const Arguments& a);
+using Table = std::unordered_map<std::string, Method>;
+
+Value* argument(Tracer& t, const Arguments& a, size_t i, const char* name = "", Value* otherwise = nullptr) {
+  if (i < a.positional.size()) return a.positional[i];
+  if (Value* v = *name ? a.find(name) : nullptr) return v;
+  if (!otherwise) t.raise(PyExc_TypeError, "a method misses an argument");
+  return otherwise;
+}
+
+Value* view(Tracer& t, Value* dict, PyTypeObject* cls) {
+  Values items;
+  for (auto [key, value] : t.dict_entries(dict))
+    items.push_back(cls == &PyDictKeys_Type     ? key
+                    : cls == &PyDictValues_Type ? value
+                                                : t.tuple({key, value}));
+  Value* v = t.sequence(Kind::Tuple, std::move(items), cls);
+  v->owner = dict;
+  v->version = dict->version;
+  return v;
+}
+
+Value* dict_pop(Tracer& t, Value* self, const Arguments& a) {
+  Value* key = argument(t, a, 0);
+  Value* found = t.dict_get(self, key);
+  if (!found) {
+    if (a.positional.size() > 1) return a.positional[1];
+    t.raise(PyExc_KeyError, t.describe(key));
+  }
+  t.dict_remove(self, key);
+  return found;
+}
+
+Value* dict_update_method(Tracer& t, Value* self, const Arguments& a) {
+  if (!a.positional.empty()) t.dict_update(self, a.positional[0]);
+  for (auto& [key, value] : a.keyword) t.dict_set(self, t.text(key), value);
+  return t.none();
+}
+
+Value* dict_copy(Tracer& t, Value* self, const Arguments&) {
+  Value* copy =
+      t.new_dict(PyType_IsSubtype(self->cls, torch_names().ordered_dict) ? self->cls : &PyDict_Type);
+  for (auto [key, value] : t.dict_entries(self)) t.dict_set(copy, key, value);
+  return copy;
+}
+
+Value* dict_move_to_end(Tracer& t, Value* self, const Arguments& a) {
+  Value* key = argument(t, a, 0);
+  Value* value = t.dict_get(self, key);
+  if (!value) t.raise(PyExc_KeyError, t.describe(key));
+  if (!t.truth(argument(t, a, 1, "last", t.boolean(true))))
+    stop("unsupported_builtin", "move_to_end(last=False)");
+  t.dict_remove(self, key);
+  t.dict_set(self, key, value);
+  return t.none();
+}
+
+Value* dict_popitem(Tracer& t, Value* self, const Arguments& a) {
+  auto entries = t.dict_entries(self);
+  if (entries.empty()) t.raise(PyExc_KeyError, "dictionary is empty");
+  if (!a.positional.empty() || !a.keyword.empty()) stop("unsupported_builtin", "popitem(last=...)");
+  auto [key, value] = entries.back();
+  t.dict_remove(self, key);
+  return t.tuple({key, value});
+}
+
+Value* dict_setdefault(Tracer& t, Value* self, const Arguments& a) {
+  Value* key = argument(t, a, 0);
+  if (Value* found = t.dict_get(self, key)) return found;
+  Value* value = argument(t, a, 1, "default", t.none());
+  t.dict_set(self, key, value);
+  return value;
+}
+
+const Table& dict_methods() {
+  static const Table table = {
+      {"get",
+       [](Tracer& t, Value* s, const Arguments& a) -> Value* {
+         Value* found = t.dict_get(s, argument(t, a, 0));
+         return found ? found : argument(t, a, 1, "default", t.none());
+       }},
+      {"keys", [](Tracer& t, Value* s, const Arguments&) { return view(t, s, &PyDictKeys_Type); }},
+      {"values", [](Tracer& t, Value* s, const Arguments&) { return view(t, s, &PyDictValues_Type); }},
+      {"items", [](Tracer& t, Value* s, const Arguments&) { return view(t, s, &PyDictItems_Type); }},
+      {"pop", dict_pop},
+      {"popitem", dict_popitem},
+      {"setdefault", dict_setdefault},
+      {"update", dict_update_method},
+      {"copy", dict_copy},
+      {"move_to_end", dict_move_to_end},
+      {"clear",
+       [](Tracer& t, Value* s, const Arguments&) -> Value* {
+         t.dict_entries(s);
+         t.dict_clear(s);
+         return t.none();
+       }},
+      {"__init__", dict_update_method},
+      {"__getitem__",
+       [](Tracer& t, Value* s, const Arguments& a) -> Value* {
+         Value* found = t.dict_get(s, argument(t, a, 0));
+         if (!found) t.raise(PyExc_KeyError, t.describe(argument(t, a, 0)));
+         return found;
+       }},
+      {"__setitem__",
+       [](Tracer& t, Value* s, const Arguments& a) -> Value* {
+         t.dict_set(s, argument(t, a, 0), argument(t, a, 1));
+         return t.none();
+       }},
+      {"__delitem__",
+       [](Tracer& t, Value* s, const Arguments& a) -> Value* {
+         if (!t.dict_remove(s, argument(t, a, 0))) t.raise(PyExc_KeyError, t.describe(argument(t, a, 0)));
+         return t.none();
+       }},
+      {"__contains__",
+       [](Tracer& t, Value* s, const Arguments& a) {
+         return t.boolean(t.dict_get(s, argument(t, a, 0)) != nullptr);
+       }},
+      {"__len__", [](Tracer& t, Value* s, const Arguments&) { return t.integer(t.length(s)); }},
+      {"__iter__",
+       [](Tracer& t, Value* s, const Arguments&) {
+         t.dict_entries(s);
+         return t.new_iterator(IteratorKind::Keys, {s});
+       }},
+  };
+  return table;
+}
+
+size_t place_of(Tracer& t, Value* self, Value* item) {
+  t.guard_length(self);
+  for (size_t i = 0; i < self->items.size(); ++i)
+    if (t.resolve(self->items[i]) == t.resolve(item) || t.truth(t.compare(Py_EQ, self->items[i], item)))
+      return i;
+  return self->items.size();
+}
+
+Value* list_pop(Tracer& t, Value* self, const Arguments& a) {
+  t.guard_length(self);
+  const auto n = static_cast<int64_t>(self->items.size());
+  int64_t i = a.positional.empty() ? n - 1 : t.int_of(a.positional[0], "a list index");
+  if (i < 0) i += n;
+  if (i < 0 || i >= n) t.raise(PyExc_IndexError, "pop index out of range");
+  t.touch(self);
+  Value* item = self->items[static_cast<size_t>(i)];
+  self->items.erase(self->items.begin() + i);
+  return item;
+}
+
+Value* list_insert(Tracer& t, Value* self, const Arguments& a) {
+  t.guard_length(self);
+  const auto n = static_cast<int64_t>(self->items.size());
+  int64_t i = t.int_of(argument(t, a, 0), "a list index");
+  if (i < 0) i = std::max<int64_t>(0, i + n);
+  i = std::min(i, n);
+  t.touch(self);
+  self->items.insert(self->items.begin() + i, argument(t, a, 1));
+  return t.none();
+}
+
+Value* list_extend(Tracer& t, Value* self, const Arguments& a) {
+  Values more = a.positional.empty() ? Values{} : t.unpack(a.positional[0]);
+  t.guard_length(self);
+  t.touch(self);
+  self->items.insert(self->items.end(), more.begin(), more.end());
+  return t.none();
+}
+
+Value* list_remove(Tracer& t, Value* self, const Arguments& a) {
+  const size_t i = place_of(t, self, argument(t, a, 0));
+  if (i == self->items.size()) t.raise(PyExc_ValueError, "list.remove(x): x not in list");
+  t.touch(self);
+  self->items.erase(self->items.begin() + static_cast<long>(i));
+  return t.none();
+}
+
+Value* index_method(Tracer& t, Value* self, const Arguments& a) {
+  if (a.positional.size() != 1) stop("unsupported_builtin", "index() with bounds");
+  const size_t i = place_of(t, self, a.positional[0]);
+  if (i == self->items.size()) t.raise(PyExc_ValueError, t.describe(a.positional[0]) + " is not in list");
+  return t.integer(static_cast<int64_t>(i));
+}
+
+Value* count_method(Tracer& t, Value* self, const Arguments& a) {
+  int64_t n = 0;
+  t.guard_length(self);
+  for (Value* item : self->items) n += t.truth(t.compare(Py_EQ, item, argument(t, a, 0)));
+  return t.integer(n);
+}
+
+Value* list_sort(Tracer& t, Value* self, const Arguments& a) {
+  if (!a.positional.empty()) t.raise(PyExc_TypeError, "sort() takes no positional arguments");
+  Arguments all = a;
+  all.positional = {self};
+  bool known = false;
+  Value* sorted = t.call_builtin(find_object("builtins.sorted"), all, &known);
+  t.touch(self);
+  self->items = sorted->items;
+  return t.none();
+}
+
+Value* get_item_method(Tracer& t, Value* self, const Arguments& a) {
+  return t.get_item(self, argument(t, a, 0));
+}
+
+const Table& list_methods() {
+  static const Table table = {
+      {"append",
+       [](Tracer& t, Value* s, const Arguments& a) -> Value* {
+         t.guard_length(s);
+         t.touch(s);
+         s->items.push_back(argument(t, a, 0));
+         return t.none();
+       }},
+      {"extend", list_extend},
+      {"insert", list_insert},
+      {"pop", list_pop},
+      {"remove", list_remove},
+      {"sort", list_sort},
+      {"index", index_method},
+      {"count", count_method},
+      {"copy",
+       [](Tracer& t, Value* s, const Arguments&) {
+         t.guard_length(s);
+         return t.list(s->items);
+       }},
+      {"clear",
+       [](Tracer& t, Value* s, const Arguments&) -> Value* {
+         t.touch(s);
+         s->items.clear();
+         return t.none();
+       }},
+      {"reverse",
+       [](Tracer& t, Value* s, const Arguments&) -> Value* {
+         t.touch(s);
+         s->items = Values(s->items.rbegin(), s->items.rend());
+         return t.none();
+       }},
+      {"__init__",
+       [](Tracer& t, Value* s, const Arguments& a) -> Value* {
+         s->items.clear();
+         return list_extend(t, s, a);
+       }},
+      {"__len__", [](Tracer& t, Value* s, const Arguments&) { return t.integer(t.length(s)); }},
+      {"__iter__",
+       [](Tracer& t, Value* s, const Arguments&) {
+         t.guard_length(s);
+         return t.new_iterator(IteratorKind::Sequence, {s});
+       }},
+  };
+  return table;
+}
+
+const Table& tuple_methods() {
+  static const Table table = {
+      {"index", index_method},
+      {"count", count_method},
+      {"__init__", [](Tracer& t, Value*, const Arguments&) { return t.none(); }},
+      {"__len__", [](Tracer& t, Value* s, const Arguments&) { return t.integer(t.length(s)); }},
+      {"__iter__",
+       [](Tracer& t, Value* s, const Arguments&) {
+         t.guard_length(s);
+         return t.new_iterator(IteratorKind::Sequence, {s});
+       }},
+      {"numel",
+       [](Tracer& t, Value* s, const Arguments&) -> Value* {
+         Owned size(t.constant_tree(s));
+         return t.fold(PyObject_CallMethod(size.get(), "numel", nullptr));
+       }},
+  };
+  return table;
+}
+
+Value* set_add(Tracer& t, Value* self, const Arguments& a) {
+  Value* item = argument(t, a, 0);
+  t.key_object(item);
+  if (!t.contains(self, item)) {
+    t.touch(self);
+    self->items.push_back(t.look(item));
+  }
+  return t.none();
+}
+
+Value* set_update(Tracer& t, Value* self, const Arguments& a) {
+  for (Value* more : a.positional) {
+    more = t.look(more);
+    const Values items = more->kind == Kind::Set ? more->items : t.unpack(more);
+    for (Value* item : items) set_add(t, self, {{item}, {}});
+  }
+  return t.none();
+}
+
+Value* set_discard(Tracer& t, Value* self, const Arguments& a) {
+  PyObject* key = t.key_object(argument(t, a, 0));
+  for (size_t i = 0; i < self->items.size(); ++i)
+    if (PyObject_RichCompareBool(self->items[i]->obj, key, Py_EQ) == 1) {
+      t.touch(self);
+      self->items.erase(self->items.begin() + static_cast<long>(i));
+      break;
+    }
+  return t.none();
+}
+
+const Table& set_methods() {
+  static const Table table = {
+      {"add", set_add},
+      {"update", set_update},
+      {"discard", set_discard},
+      {"__contains__",
+       [](Tracer& t, Value* s, const Arguments& a) { return t.boolean(t.contains(s, argument(t, a, 0))); }},
+      {"__len__", [](Tracer& t, Value* s, const Arguments&) { return t.integer(t.length(s)); }},
+  };
+  return table;
+}
+
+// What object itself offers.
+const Table& object_methods() {
+  static const Table table = {
+      {"__init__",
+       [](Tracer& t, Value* s, const Arguments& a) -> Value* {
+         if (s->cls && PyType_IsSubtype(s->cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)))
+           s->items = a.positional;
+         return t.none();
+       }},
+      {"__setattr__",
+       [](Tracer& t, Value* s, const Arguments& a) -> Value* {
+         t.generic_set(s, t.str_of(argument(t, a, 0), false), argument(t, a, 1));
+         return t.none();
+       }},
+      {"__delattr__",
+       [](Tracer& t, Value* s, const Arguments& a) -> Value* {
+         t.del_attr(s, t.str_of(argument(t, a, 0), false));
+         return t.none();
+       }},
+      {"__getattribute__",
+       [](Tracer& t, Value* s, const Arguments& a) -> Value* {
+         const std::string name = t.str_of(argument(t, a, 0), false);
+         Value* found = t.generic_get(s, name, false);
+         if (!found) t.raise(PyExc_AttributeError, t.describe(s) + " has no attribute '" + name + "'");
+         return found;
+       }},
+      {"__init_subclass__", [](Tracer& t, Value*, const Arguments&) { return t.none(); }},
+      {"__eq__",
+       [](Tracer& t, Value* s, const Arguments& a) -> Value* {
+         return t.same(s, argument(t, a, 0)) ? t.boolean(true) : t.constant(Py_NotImplemented);
+       }},
+      {"__getitem__", get_item_method},
+  };
+  return table;
+}
+
+Value* new_object(Tracer& t, const Arguments& a) {
+  PyObject* o = a.positional.empty() ? nullptr : t.const_object(a.positional[0]);
+  if (!o || !PyType_Check(o)) stop("unsupported_value", "__new__ of something that is no class");
+  auto* cls = reinterpret_cast<PyTypeObject*>(o);
+  t.pin_type(cls);
+  if (PyType_IsSubtype(cls, &PyDict_Type)) return t.new_dict(cls);
+  if (PyType_IsSubtype(cls, &PyList_Type)) return t.sequence(Kind::List, {}, cls);
+  if (PyType_IsSubtype(cls, &PyTuple_Type))
+    return t.sequence(Kind::Tuple, a.positional.size() > 1 ? t.unpack(a.positional[1]) : Values{}, cls);
+  if (!(cls->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
+      !PyType_IsSubtype(cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)))
+    stop("unsupported_builtin", std::string("an object of class ") + cls->tp_name + " is made");
+  Value* v = t.make(Kind::Object);
+  v->cls = cls;
+  v->typed = true;
+  return v;
+}
+
+}  // namespace
+
+Value* Tracer::call_method(Value* self, const std::string& name, const Arguments& a) {
+  self = look(self);
+  if (name == "__new__") return new_object(*this, a);
+  const Table* table = self->kind == Kind::Dict    ? &dict_methods()
+                       : self->kind == Kind::List  ? &list_methods()
+                       : self->kind == Kind::Tuple ? &tuple_methods()
+                       : self->kind == Kind::Set   ? &set_methods()
+                                                   : nullptr;
+  if (table)
+    if (auto found = table->find(name); found != table->end()) return found->second(*this, self, a);
+  if (self->kind == Kind::Iterator || self->kind == Kind::Generator) {
+    if (name == "__iter__") return self;
+    if (name == "__next__") {
+      Value* item = next(self);
+      if (!item) raise(PyExc_StopIteration, "");
+      return item;
+    }
+    stop("generator", name + "() of an iterator");
+  }
+  if (self->kind != Kind::Constant || name == "__init__")
+    if (auto found = object_methods().find(name); found != object_methods().end())
+      return found->second(*this, self, a);
+  if (name == "__get__" && self->kind == Kind::Constant && PyFunction_Check(self->obj)) {
+    Value* m = make(Kind::Method);
+    m->items = {self, argument(*this, a, 0)};
+    m->cls = &PyMethod_Type;
+    return m;
+  }
+  // Everything that only reads constants: done for real.
+  Owned target(constant_tree(self));
+  PyErr_Clear();
+  Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
+  bool constant = static_cast<bool>(target) && (self->kind != Kind::Constant || !PyType_Check(self->obj)) &&
+                  (self->kind != Kind::Constant || !PyModule_Check(self->obj));
+  for (size_t i = 0; constant && i < a.positional.size(); ++i) {
+    Value* v = look(a.positional[i]);
+    if (v->kind == Kind::Iterator || v->kind == Kind::Generator) v = list(unpack(v));
+    PyObject* o = constant_tree(v);
+    constant = o != nullptr;
+    if (o) PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), o);
+  }
+  Owned keyword(PyDict_New());
+  for (const auto& [key, value] : a.keyword) {
+    Owned o(constant ? constant_tree(value) : nullptr);
+    constant = constant && o;
+    if (o) PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
+  }
+  PyErr_Clear();
+  const bool changes = self->kind != Kind::Constant && self->kind != Kind::Tuple && self->kind != Kind::Set;
+  const bool pure_set =
+      self->kind == Kind::Set &&
+      (name == "union" || name == "intersection" || name == "difference" || name == "issubset" ||
+       name == "issuperset" || name == "isdisjoint" || name == "copy" || name == "symmetric_difference");
+  if (!constant || changes || (self->kind == Kind::Set && !pure_set))
+    stop("unsupported_builtin", "method " + name + " of " + describe(self));
+  Owned method(PyObject_GetAttrString(target.get(), name.c_str()));
+  if (!method) raise_python();
+  return fold(PyObject_Call(method.get(), positional.get(), keyword.get()));
+}
+
+}  // namespace vitrine::capture

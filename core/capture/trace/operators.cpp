@@ -1,0 +1,345 @@
+// Operators: on tensors they are recorded, on constants folded, on containers done on the shadow, on user
+// objects they are their special methods.
+#include <array>
+
+#include "core/capture/trace/torch_names.h"
+#include "core/capture/trace/tracer.h"
+
+namespace vitrine::capture {
+namespace {
+
+struct OperatorRow {
+  const char *name, *method, *reflected;
+};
+constexpr OperatorRow kOperators[] = {
+    {"add", "__add__", "__radd__"},
+    {"sub", "__sub__", "__rsub__"},
+    {"mul", "__mul__", "__rmul__"},
+    {"truediv", "__truediv__", "__rtruediv__"},
+    {"floordiv", "__floordiv__", "__rfloordiv__"},
+    {"mod", "__mod__", "__rmod__"},
+    {"pow", "__pow__", "__rpow__"},
+    {"matmul", "__matmul__", "__rmatmul__"},
+    {"lshift", "__lshift__", "__rlshift__"},
+    {"rshift", "__rshift__", "__rrshift__"},
+    {"and_", "__and__", "__rand__"},
+    {"or_", "__or__", "__ror__"},
+    {"xor", "__xor__", "__rxor__"},
+};
+constexpr std::array<const char*, 6> kCompare = {"lt", "le", "eq", "ne", "gt", "ge"};
+constexpr std::array<const char*, 6> kCompareMethod = {"__lt__", "__le__", "__eq__",
+                                                       "__ne__", "__gt__", "__ge__"};
+
+// "iadd" -> the row of "add", "and_" -> its own.
+const OperatorRow* row_of(const std::string& op, bool* in_place) {
+  for (const OperatorRow& row : kOperators) {
+    const std::string plain = row.name;
+    std::string augmented = "i" + plain;
+    if (augmented.back() == '_') augmented.pop_back();
+    if (op == plain || op == augmented) {
+      *in_place = op == augmented;
+      return &row;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
+  a = look(a);
+  b = look(b);
+  bool in_place = false;
+  const OperatorRow* row = row_of(op, &in_place);
+  VITRINE_CHECK(row, "unknown operator " + op);
+  const TorchNames& torch = torch_names();
+  if (a->kind == Kind::Tensor || b->kind == Kind::Tensor) {
+    const bool other_is_user = (a->kind == Kind::Object || b->kind == Kind::Object);
+    if (!other_is_user) {
+      // x += y on something that is no tensor makes a new value, as Python does.
+      const std::string name = in_place && a->kind != Kind::Tensor ? row->name : op;
+      return torch_call("operator." + name, torch.operator_function(name), {{a, b}, {}});
+    }
+  }
+  if (a->kind == Kind::Constant && b->kind == Kind::Constant)
+    return fold(PyObject_CallFunctionObjArgs(torch.operator_function(row->name), a->obj, b->obj, nullptr));
+  if (a->kind == Kind::List && op == "iadd" && !python_method(a->cls, "__iadd__")) {
+    Values more = unpack(b);
+    guard_length(a);
+    touch(a);
+    a->items.insert(a->items.end(), more.begin(), more.end());
+    return a;
+  }
+  const bool sequences =
+      (a->kind == Kind::List && b->kind == Kind::List) || (a->kind == Kind::Tuple && b->kind == Kind::Tuple);
+  if (sequences && std::string(row->name) == "add") {
+    guard_length(a);
+    guard_length(b);
+    // torch.Size has its own rule for the type of the sum.
+    if (a->cls == torch.size || b->cls == torch.size) {
+      Owned left(constant_tree(a)), right(constant_tree(b));
+      PyErr_Clear();
+      if (left && right)
+        return fold(
+            PyObject_CallFunctionObjArgs(torch.operator_function("add"), left.get(), right.get(), nullptr));
+    }
+    Values items = a->items;
+    items.insert(items.end(), b->items.begin(), b->items.end());
+    return sequence(a->kind, std::move(items));
+  }
+  if (std::string(row->name) == "mul") {
+    Value* s = a->kind == Kind::List || a->kind == Kind::Tuple ? a : b;
+    Value* n = s == a ? b : a;
+    if ((s->kind == Kind::List || s->kind == Kind::Tuple) && n->kind == Kind::Constant) {
+      guard_length(s);
+      Values items;
+      for (int64_t i = int_of(n, "a repeat count"); i > 0; --i)
+        items.insert(items.end(), s->items.begin(), s->items.end());
+      return sequence(s->kind, std::move(items));
+    }
+  }
+  if (std::string(row->name) == "or_" && a->kind == Kind::Dict && b->kind == Kind::Dict) {
+    Value* target = a;
+    if (!in_place) {
+      target = new_dict(a->cls);
+      dict_update(target, a);
+    }
+    dict_update(target, b);
+    return target;
+  }
+  if (a->kind == Kind::Object && in_place) {
+    std::string name = row->method;
+    if (PyObject* method = python_method(a->cls, ("__i" + name.substr(2)).c_str()))
+      return call_special(a, method, {b});
+  }
+  if (a->cls && (a->kind == Kind::Object || a->kind == Kind::Dict || a->kind == Kind::List))
+    if (PyObject* method = python_method(type_of(a), row->method)) {
+      Value* result = call_special(a, method, {b});
+      if (const_object(result) != Py_NotImplemented) return result;
+    }
+  if (b->cls && b->kind == Kind::Object)
+    if (PyObject* method = python_method(type_of(b), row->reflected)) {
+      Value* result = call_special(b, method, {a});
+      if (const_object(result) != Py_NotImplemented) return result;
+    }
+  Owned left(constant_tree(a)), right(constant_tree(b));
+  PyErr_Clear();
+  if (left && right && !in_place)
+    return fold(
+        PyObject_CallFunctionObjArgs(torch.operator_function(row->name), left.get(), right.get(), nullptr));
+  stop("unsupported_value", std::string(row->name) + " of " + describe(a) + " and " + describe(b));
+}
+
+Value* Tracer::unary(const std::string& op, Value* a) {
+  a = look(a);
+  PyObject* function = torch_names().operator_function(op);
+  if (a->kind == Kind::Tensor) return torch_call("operator." + op, function, {{a}, {}});
+  if (a->kind == Kind::Constant) return fold(PyObject_CallOneArg(function, a->obj));
+  stop("unsupported_value", op + " of " + describe(a));
+}
+
+bool Tracer::same(Value* a, Value* b) {
+  a = resolve(a);
+  b = resolve(b);
+  if (a == b) return true;
+  // `x is None` needs only the type when x is something else.
+  for (auto [one, other] : {std::pair{a, b}, std::pair{b, a}})
+    if (other->kind == Kind::Constant && other->obj == Py_None) return is_none(one);
+  a = look(a);
+  b = look(b);
+  if (a == b) return true;
+  if (a->kind == Kind::Constant && b->kind == Kind::Constant) {
+    if (a->obj == b->obj) return true;
+    // Numbers and text made by folding have no certain identity.
+    const bool fuzzy = Py_TYPE(a->obj) == Py_TYPE(b->obj) &&
+                       (PyLong_Check(a->obj) || PyFloat_Check(a->obj) || PyUnicode_Check(a->obj) ||
+                        PyTuple_Check(a->obj) || PyComplex_Check(a->obj) || PyBytes_Check(a->obj));
+    if (fuzzy && !PyBool_Check(a->obj)) {
+      const int equal = PyObject_RichCompareBool(a->obj, b->obj, Py_EQ);
+      if (equal < 0) raise_python();
+      if (!equal) return false;
+      if (PyLong_Check(a->obj)) return true;
+      stop("unsupported_value", "the identity of equal constants");
+    }
+    return false;
+  }
+  // Two objects that existed before: they are different now, and must be next time.
+  if (a->source && b->source && a->kind == b->kind && !(a->pinned && b->pinned))
+    guard(GuardKind::NotAliased, a->source, nullptr, 0, "identity", b->source, "is not " + b->source->text());
+  return false;
+}
+
+Value* Tracer::compare(int op, Value* a, Value* b) {
+  a = look(a);
+  b = look(b);
+  const auto row = static_cast<size_t>(op);
+  PyObject* function = torch_names().operator_function(kCompare[row]);
+  if (a->kind == Kind::Tensor || b->kind == Kind::Tensor) {
+    Value* other = a->kind == Kind::Tensor ? b : a;
+    const bool number =
+        other->kind == Kind::Tensor ||
+        (other->kind == Kind::Constant && PyNumber_Check(other->obj) && !PyType_Check(other->obj));
+    if (number) return torch_call(std::string("operator.") + kCompare[row], function, {{a, b}, {}});
+    // Tensor.__eq__ gives up on None, text, lists: identity is left.
+    if (other->kind == Kind::Constant && (op == Py_EQ || op == Py_NE)) return boolean(op == Py_NE);
+    stop("unsupported_value", "comparison of a tensor with " + describe(other));
+  }
+  if (a->kind == Kind::Constant && b->kind == Kind::Constant)
+    return fold(PyObject_RichCompare(a->obj, b->obj, op));
+  for (auto [self, other, method] :
+       {std::tuple{a, b, row}, std::tuple{b, a, std::array<size_t, 6>{4, 5, 2, 3, 0, 1}[row]}})
+    if (self->kind == Kind::Object || ((self->kind == Kind::Dict || self->kind == Kind::List) && self->cls))
+      if (PyObject* m = python_method(type_of(self), kCompareMethod[method])) {
+        Value* result = call_special(self, m, {other});
+        if (const_object(result) != Py_NotImplemented) return result;
+      }
+  if (op == Py_EQ || op == Py_NE) return boolean(equal(a, b) == (op == Py_EQ));
+  Owned left(constant_tree(a)), right(constant_tree(b));
+  PyErr_Clear();
+  if (left && right) return fold(PyObject_RichCompare(left.get(), right.get(), op));
+  stop("unsupported_value", "comparison of " + describe(a) + " with " + describe(b));
+}
+
+bool Tracer::equal(Value* a, Value* b) {
+  a = look(a);
+  b = look(b);
+  if (a == b && a->kind != Kind::Tensor) {
+    if (a->kind != Kind::Constant || !PyFloat_Check(a->obj)) return true;
+  }
+  if (a->kind == Kind::Constant && b->kind == Kind::Constant) {
+    Owned result(PyObject_RichCompare(a->obj, b->obj, Py_EQ));
+    if (!result) raise_python();
+    const int yes = PyObject_IsTrue(result.get());
+    if (yes < 0) raise_python();
+    return yes;
+  }
+  const bool sequences =
+      (a->kind == Kind::List && b->kind == Kind::List) || (a->kind == Kind::Tuple && b->kind == Kind::Tuple);
+  if (sequences) {
+    if (length(a) != length(b)) return false;
+    for (size_t i = 0; i < a->items.size(); ++i) {
+      Value *x = look(a->items[i]), *y = look(b->items[i]);
+      if (x == y) continue;  // containers compare identity first
+      if (!truth(compare(Py_EQ, x, y))) return false;
+    }
+    return true;
+  }
+  if (a->kind == Kind::Dict && b->kind == Kind::Dict) {
+    if (length(a) != length(b)) return false;
+    for (auto [key, value] : dict_entries(a)) {
+      Value* other = dict_get(b, key);
+      if (!other) return false;
+      if (resolve(other) != resolve(value) && !truth(compare(Py_EQ, value, other))) return false;
+    }
+    return true;
+  }
+  Owned left(constant_tree(a)), right(constant_tree(b));
+  PyErr_Clear();
+  if (left && right) {
+    const int yes = PyObject_RichCompareBool(left.get(), right.get(), Py_EQ);
+    if (yes < 0) raise_python();
+    return yes;
+  }
+  const auto by_identity = [](Value* v) {
+    return v->kind == Kind::Function || v->kind == Kind::Cell ||
+           (v->kind == Kind::Object && v->cls->tp_richcompare == PyBaseObject_Type.tp_richcompare);
+  };
+  if (by_identity(a) && by_identity(b)) return same(a, b);
+  const auto builtin = [](Value* v) {
+    return v->kind == Kind::List || v->kind == Kind::Tuple || v->kind == Kind::Dict ||
+           v->kind == Kind::Constant || v->kind == Kind::Set;
+  };
+  if ((by_identity(a) && builtin(b)) || (builtin(a) && by_identity(b))) return false;
+  if (builtin(a) && builtin(b) && a->kind != b->kind) return false;
+  stop("unsupported_value", "comparison of " + describe(a) + " with " + describe(b));
+}
+
+bool Tracer::contains(Value* container, Value* item) {
+  container = look(container);
+  if (container->kind == Kind::Tensor) stop("data_dependent_branch", "`in` a tensor reads its elements");
+  if (container->cls && container->kind != Kind::Constant)
+    if (PyObject* method = python_method(type_of(container), "__contains__"))
+      return truth(call_special(container, method, {item}));
+  switch (container->kind) {
+    case Kind::Dict:
+      return dict_get(container, item) != nullptr;
+    case Kind::Tuple:
+    case Kind::List:
+      guard_length(container);
+      for (Value* candidate : container->items) {
+        if (resolve(candidate) == resolve(item)) return true;
+        if (truth(compare(Py_EQ, candidate, item))) return true;
+      }
+      return false;
+    case Kind::Set: {
+      PyObject* key = key_object(item);
+      for (Value* candidate : container->items) {
+        const int yes = PyObject_RichCompareBool(candidate->obj, key, Py_EQ);
+        if (yes < 0) raise_python();
+        if (yes) return true;
+      }
+      return false;
+    }
+    case Kind::Constant: {
+      Owned key(constant_tree(item));
+      PyErr_Clear();
+      if (!key) stop("unsupported_value", "`in` with " + describe(item));
+      const int yes = PySequence_Contains(container->obj, key.get());
+      if (yes < 0) raise_python();
+      return yes;
+    }
+    case Kind::Object:
+    case Kind::Iterator:
+    case Kind::Generator: {
+      Value* iterator = iter(container);
+      while (Value* candidate = next(iterator))
+        if (resolve(candidate) == resolve(item) || truth(compare(Py_EQ, candidate, item))) return true;
+      return false;
+    }
+    default:
+      stop("unsupported_value", "`in` " + describe(container));
+  }
+}
+
+bool Tracer::truth(Value* v, const char* where) {
+  v = resolve(v);
+  // A value whose type has no __bool__ or __len__ is true: the type is enough.
+  v = look(v);
+  switch (v->kind) {
+    case Kind::Tensor:
+      stop(where, std::string(where) == std::string("data_dependent_branch")
+                      ? "the branch depends on the value of a tensor (" + describe(v) + ")"
+                      : "the value of a tensor is read (" + describe(v) + ")");
+    case Kind::Constant: {
+      const int yes = PyObject_IsTrue(v->obj);
+      if (yes < 0) raise_python();
+      return yes;
+    }
+    case Kind::Tuple:
+    case Kind::List:
+    case Kind::Dict:
+    case Kind::Set:
+      if (PyObject* method = python_method(v->cls, "__bool__"))
+        return truth(call_special(v, method, {}), where);
+      if (PyObject* method = python_method(v->cls, "__len__"))
+        return int_of(call_special(v, method, {}), "len()") != 0;
+      return length(v) != 0;
+    case Kind::Object: {
+      PyTypeObject* type = type_of(v);
+      if (PyObject* method = python_method(type, "__bool__"))
+        return truth(call_special(v, method, {}), where);
+      if (PyObject* method = python_method(type, "__len__"))
+        return int_of(call_special(v, method, {}), "len()") != 0;
+      pin_type(type);
+      const bool own = (type->tp_as_number && type->tp_as_number->nb_bool) ||
+                       (type->tp_as_mapping && type->tp_as_mapping->mp_length) ||
+                       (type->tp_as_sequence && type->tp_as_sequence->sq_length);
+      if (own) stop("unsupported_value", "the truth of a " + describe(v));
+      return true;
+    }
+    default:
+      return true;
+  }
+}
+
+}  // namespace vitrine::capture

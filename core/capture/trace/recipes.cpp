@@ -1,0 +1,318 @@
+#include "core/capture/trace/recipes.h"
+
+#include <algorithm>
+
+#include "core/capture/trace/torch_names.h"
+
+namespace vitrine::capture {
+namespace {
+
+PyObject* object_new() {
+  static PyObject* function =
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__new__");
+  return function;
+}
+PyObject* object_setattr() {
+  static PyObject* function =
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__setattr__");
+  return function;
+}
+
+// The builtin class whose layout `cls` has: its methods write past every override.
+PyObject* native_base(PyTypeObject* cls) {
+  const TorchNames& torch = torch_names();
+  for (PyTypeObject* base :
+       {torch.ordered_dict, torch.default_dict, &PyDict_Type, &PyList_Type, &PyTuple_Type})
+    if (PyType_IsSubtype(cls, base)) return reinterpret_cast<PyObject*>(base);
+  return reinterpret_cast<PyObject*>(&PyBaseObject_Type);
+}
+
+}  // namespace
+
+Recipe copy_recipe(const Recipe& r) {
+  Recipe out = r;
+  Py_XINCREF(out.object);
+  for (size_t i = 0; i < out.children.size(); ++i) out.children[i] = copy_recipe(r.children[i]);
+  return out;
+}
+
+Recipe RecipeMaker::constant(PyObject* borrowed) const {
+  Recipe r;
+  r.kind = Recipe::Kind::Constant;
+  Py_INCREF(borrowed);
+  r.object = borrowed;
+  return r;
+}
+
+Recipe RecipeMaker::call(PyObject* callable, std::vector<Recipe> arguments) const {
+  Recipe r;
+  r.kind = Recipe::Kind::Call;
+  r.children.push_back(constant(callable));
+  for (Recipe& a : arguments) r.children.push_back(std::move(a));
+  return r;
+}
+
+Recipe RecipeMaker::source(const Source* s) {
+  if (s->kind == SourceKind::Constant) return constant(s->key);
+  Recipe r;
+  r.kind = Recipe::Kind::Source;
+  r.source = s;
+  return r;
+}
+
+Recipe RecipeMaker::sequence(Recipe::Kind kind, const Values& items) {
+  Recipe r;
+  r.kind = kind;
+  for (Value* item : items) r.children.push_back(make(item));
+  return r;
+}
+
+Recipe RecipeMaker::shared(Value* v, Recipe recipe) {
+  if (v->shared < 0) v->shared = next_shared_++;
+  recipe.shared = v->shared;
+  return recipe;
+}
+
+Recipe RecipeMaker::make(Value* v) {
+  if (!v) return {};
+  v = t_.resolve(v);
+  if (v->source) return source(v->source);
+  if (v->kind == Kind::Constant) return constant(v->obj);
+  if (v->kind == Kind::Tensor) {
+    Recipe r;
+    r.kind = Recipe::Kind::Graph;
+    auto at = std::find(results_.begin(), results_.end(), v->obj);
+    r.index = static_cast<int32_t>(at - results_.begin());
+    if (at == results_.end()) results_.push_back(v->obj);
+    return r;
+  }
+  // Met before: the same object again. Its recipe is spelled out each time, the number makes it one.
+  if (!open_.insert(v).second) stop("unsupported_value", "an object that contains itself leaves the segment");
+  Recipe r;
+  switch (v->kind) {
+    case Kind::Tuple:
+      r = tuple(v);
+      break;
+    case Kind::List:
+      if (v->cls != &PyList_Type)
+        stop("unsupported_value", "a " + t_.describe(v) + " made here leaves the segment");
+      r = sequence(Recipe::Kind::List, v->items);
+      break;
+    case Kind::Set:
+      r = sequence(Recipe::Kind::Set, v->items);
+      break;
+    case Kind::Slice:
+      r = sequence(Recipe::Kind::Slice, v->items);
+      break;
+    case Kind::Dict:
+      r = dict(v);
+      break;
+    case Kind::Cell:
+      r = sequence(Recipe::Kind::Cell, {v->items.empty() ? nullptr : v->items[0]});
+      break;
+    case Kind::Function:
+      r = function(v);
+      break;
+    case Kind::Iterator:
+      r = iterator(v);
+      break;
+    case Kind::Object:
+      r = object(v);
+      break;
+    case Kind::Method: {
+      Value* f = t_.look(v->items[0]);
+      if (f->kind == Kind::Constant && !PyFunction_Check(f->obj)) {
+        Owned name(PyObject_GetAttrString(f->obj, "__name__"));
+        if (!name) t_.raise_python();
+        r = call(find_object("builtins.getattr"), {});
+        r.children.push_back(make(v->items[1]));
+        r.children.push_back(constant(name.get()));
+      } else {
+        r = sequence(Recipe::Kind::BoundMethod, v->items);
+      }
+      break;
+    }
+    default:
+      stop("unsupported_value", "a " + t_.describe(v) + " leaves the segment");
+  }
+  open_.erase(v);
+  return shared(v, std::move(r));
+}
+
+Recipe RecipeMaker::tuple(Value* v) {
+  if (v->owner) {  // a view
+    const char* name = v->cls == &PyDictKeys_Type     ? "keys"
+                       : v->cls == &PyDictValues_Type ? "values"
+                                                      : "items";
+    Owned method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyDict_Type), name));
+    Recipe r = call(method.get(), {});
+    r.children.push_back(make(v->owner));
+    return r;
+  }
+  Recipe plain = sequence(Recipe::Kind::Tuple, v->items);
+  if (v->cls == &PyTuple_Type) return plain;
+  PyObject* cls = reinterpret_cast<PyObject*>(v->cls);
+  std::vector<Recipe> arguments;
+  if (v->cls == torch_names().size || v->real) {  // torch.Size, torch.return_types.*
+    arguments.push_back(std::move(plain));
+    return call(cls, std::move(arguments));
+  }
+  static PyObject* tuple_new = PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyTuple_Type), "__new__");
+  arguments.push_back(constant(cls));
+  arguments.push_back(std::move(plain));
+  Recipe r = call(tuple_new, std::move(arguments));
+  if (!v->attrs.empty()) {
+    r = shared(v, std::move(r));
+    attributes(v, r);
+  }
+  return r;
+}
+
+void RecipeMaker::attributes(Value* v, const Recipe& target) {
+  for (const auto& [name, value] : v->attrs) {
+    if (!value) continue;
+    Owned key(PyUnicode_FromString(name.c_str()));
+    Effect e;
+    e.kind = Effect::Kind::Call;
+    e.value = call(object_setattr(), {});
+    e.value.children.push_back(copy_recipe(target));
+    e.value.children.push_back(constant(key.get()));
+    e.value.children.push_back(make(value));
+    effects_.push_back(std::move(e));
+  }
+}
+
+Recipe RecipeMaker::object(Value* v) {
+  const TorchNames& torch = torch_names();
+  if (v->cls == torch.partial) {
+    Recipe r = call(reinterpret_cast<PyObject*>(v->cls), {});
+    r.children.push_back(make(v->items[0]));
+    for (Value* item : t_.unpack(v->items[1])) r.children.push_back(make(item));
+    if (!t_.dict_entries(v->items[2]).empty())
+      stop("unsupported_value", "a partial() with keywords leaves the segment");
+    return r;
+  }
+  if (PyType_IsSubtype(v->cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)))
+    stop("unsupported_value", "an exception made here leaves the segment");
+  const bool first = v->shared < 0;
+  std::vector<Recipe> arguments;
+  arguments.push_back(constant(reinterpret_cast<PyObject*>(v->cls)));
+  Recipe r = shared(v, call(object_new(), std::move(arguments)));
+  if (first) {
+    open_.erase(v);  // its attributes may lead back to it: they are set afterwards
+    attributes(v, r);
+    open_.insert(v);
+  }
+  return r;
+}
+
+Recipe RecipeMaker::dict(Value* v) {
+  if (v->cls == &PyDict_Type) {
+    Recipe r;
+    r.kind = Recipe::Kind::Dict;
+    for (auto [key, value] : t_.dict_entries(v)) {
+      r.children.push_back(make(key));
+      r.children.push_back(make(value));
+    }
+    return r;
+  }
+  const bool first = v->shared < 0;
+  PyObject* base = native_base(v->cls);
+  Owned maker(PyObject_GetAttrString(base, "__new__")), setter(PyObject_GetAttrString(base, "__setitem__"));
+  std::vector<Recipe> arguments;
+  arguments.push_back(constant(reinterpret_cast<PyObject*>(v->cls)));
+  if (PyType_IsSubtype(v->cls, torch_names().default_dict))
+    stop("unsupported_value", "a defaultdict made here leaves the segment");
+  Recipe r = shared(v, call(maker.get(), std::move(arguments)));
+  if (!first) return r;
+  open_.erase(v);
+  for (auto [key, value] : t_.dict_entries(v)) {
+    Effect e;
+    e.kind = Effect::Kind::Call;
+    e.value = call(setter.get(), {});
+    e.value.children.push_back(copy_recipe(r));
+    e.value.children.push_back(make(key));
+    e.value.children.push_back(make(value));
+    effects_.push_back(std::move(e));
+  }
+  attributes(v, r);
+  open_.insert(v);
+  return r;
+}
+
+Recipe RecipeMaker::function(Value* v) {
+  FunctionState& f = *v->function;
+  Recipe r;
+  r.kind = Recipe::Kind::Function;
+  r.children.push_back(constant(reinterpret_cast<PyObject*>(f.code)));
+  r.children.push_back(constant(f.globals));
+  r.children.push_back(constant(f.code->co_name));
+  r.children.push_back(f.defaults ? make(f.defaults) : constant(Py_None));
+  r.children.push_back(f.kwdefaults ? make(f.kwdefaults) : constant(Py_None));
+  r.children.push_back(f.closure.empty() ? constant(Py_None) : sequence(Recipe::Kind::Tuple, f.closure));
+  r.children.push_back(f.annotations ? make(f.annotations) : constant(Py_None));
+  if (!v->attrs.empty()) {
+    const bool first = v->shared < 0;
+    r = shared(v, std::move(r));
+    if (first) attributes(v, r);
+  }
+  return r;
+}
+
+Recipe RecipeMaker::iterator(Value* v) {
+  IteratorState& s = *v->iterator;
+  Recipe r;
+  const auto builtin = [&](const char* name, const Values& arguments) {
+    Recipe c = call(find_object(std::string("builtins.") + name), {});
+    for (Value* a : arguments) c.children.push_back(make(a));
+    return c;
+  };
+  const auto advanced = [&](Recipe over, int64_t index) {
+    Recipe out;
+    out.kind = Recipe::Kind::Iterator;
+    out.index = static_cast<int32_t>(index);
+    out.children.push_back(std::move(over));
+    return out;
+  };
+  if (s.done) return advanced(sequence(Recipe::Kind::Tuple, {}), 0);
+  switch (s.kind) {
+    case IteratorKind::Sequence:
+    case IteratorKind::Range:
+      return advanced(make(s.children[0]), s.index);
+    case IteratorKind::Reversed: {
+      const auto n = static_cast<int64_t>(t_.resolve(s.children[0])->items.size());
+      return advanced(builtin("reversed", {s.children[0]}), n - s.index);
+    }
+    case IteratorKind::Enumerate:
+      return builtin("enumerate", {s.children[0], t_.integer(s.index)});
+    case IteratorKind::Zip:
+      if (s.strict) break;
+      return builtin("zip", s.children);
+    case IteratorKind::Map:
+    case IteratorKind::Filter: {
+      Values arguments = s.children;
+      arguments.insert(arguments.begin(), s.function);
+      return builtin(s.kind == IteratorKind::Map ? "map" : "filter", arguments);
+    }
+    case IteratorKind::Keys:
+    case IteratorKind::DictValues:
+    case IteratorKind::Entries: {
+      int64_t taken = 0;
+      Value* dict = t_.resolve(s.children[0]);
+      for (int64_t i = 0; i < s.index; ++i)
+        taken += dict->dict->entries[static_cast<size_t>(i)].first != nullptr;
+      Owned method(PyObject_GetAttrString(native_base(dict->cls), s.kind == IteratorKind::Keys ? "keys"
+                                                                  : s.kind == IteratorKind::DictValues
+                                                                      ? "values"
+                                                                      : "items"));
+      Recipe c = call(method.get(), {});
+      c.children.push_back(make(dict));
+      return advanced(std::move(c), taken);
+    }
+    default:
+      break;
+  }
+  stop("unsupported_value", "an iterator leaves the segment");
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,42 @@
+// Values back to recipes: how the segment rebuilds, after the graph has run, what the frame and changed
+// objects hold.
+#pragma once
+
+#include <unordered_set>
+#include <vector>
+
+#include "core/capture/trace/tracer.h"
+
+namespace vitrine::capture {
+
+class RecipeMaker {
+ public:
+  explicit RecipeMaker(Tracer& tracer) : t_(tracer) {}
+  Recipe make(Value* v);
+  Recipe constant(PyObject* borrowed) const;
+  Recipe call(PyObject* callable, std::vector<Recipe> arguments) const;
+  // Contents of objects made in the segment, in the order the objects were met.
+  std::vector<Effect> take_effects() { return std::move(effects_); }
+  const std::vector<PyObject*>& results() const { return results_; }  // stand-ins, by graph result
+
+ private:
+  Recipe sequence(Recipe::Kind kind, const Values& items);
+  Recipe shared(Value* v, Recipe recipe);
+  Recipe object(Value* v);
+  Recipe dict(Value* v);
+  Recipe tuple(Value* v);
+  Recipe function(Value* v);
+  Recipe iterator(Value* v);
+  Recipe source(const Source* s);
+  void attributes(Value* v, const Recipe& target);
+
+  Tracer& t_;
+  int32_t next_shared_ = 0;
+  std::unordered_set<Value*> open_;
+  std::vector<PyObject*> results_;
+  std::vector<Effect> effects_;
+};
+
+Recipe copy_recipe(const Recipe& recipe);
+
+}  // namespace vitrine::capture

@@ -1,0 +1,184 @@
+// Handlers: tuples, lists, dicts, strings, slices, and taking them apart.
+#include "core/capture/trace/instructions.h"
+
+namespace vitrine::capture {
+
+Flow runBuildTuple(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  push(f, t.tuple(pop_many(f, in.arg)));
+  return Flow::Next;
+}
+
+Flow runBuildList(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  push(f, t.list(pop_many(f, in.arg)));
+  return Flow::Next;
+}
+
+static void add_to_set(Tracer& t, Value* set, Value* item) {
+  t.key_object(item);
+  if (t.contains(set, item)) return;
+  t.touch(set);
+  set->items.push_back(t.look(item));
+}
+
+Flow runBuildSet(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* set = t.sequence(Kind::Set, {});
+  for (Value* item : pop_many(f, in.arg)) add_to_set(t, set, item);
+  push(f, set);
+  return Flow::Next;
+}
+
+Flow runBuildMap(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Values items = pop_many(f, in.arg * 2);
+  Value* dict = t.new_dict();
+  for (size_t i = 0; i + 1 < items.size(); i += 2) t.dict_set(dict, items[i], items[i + 1]);
+  push(f, dict);
+  return Flow::Next;
+}
+
+Flow runBuildConstKeyMap(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Values keys = t.unpack(pop(f));
+  Values items = pop_many(f, in.arg);
+  Value* dict = t.new_dict();
+  for (size_t i = 0; i < items.size(); ++i) t.dict_set(dict, keys[i], items[i]);
+  push(f, dict);
+  return Flow::Next;
+}
+
+Flow runBuildString(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  std::string text;
+  for (Value* part : pop_many(f, in.arg)) text += t.str_of(part, false);
+  push(f, t.text(text));
+  return Flow::Next;
+}
+
+Flow runBuildSlice(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Values parts = pop_many(f, in.arg);
+  if (parts.size() == 2) parts.push_back(t.none());
+  push(f, t.sequence(Kind::Slice, std::move(parts)));
+  return Flow::Next;
+}
+
+Flow runListAppend(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* item = pop(f);
+  Value* list = t.look(peek(f, in.arg));
+  t.touch(list);
+  list->items.push_back(item);
+  return Flow::Next;
+}
+
+Flow runSetAdd(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* item = pop(f);
+  add_to_set(t, t.look(peek(f, in.arg)), item);
+  return Flow::Next;
+}
+
+Flow runMapAdd(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* value = pop(f);
+  Value* key = pop(f);
+  t.dict_set(peek(f, in.arg), key, value);
+  return Flow::Next;
+}
+
+Flow runListExtend(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Values items = t.unpack(pop(f));
+  Value* list = t.look(peek(f, in.arg));
+  t.touch(list);
+  list->items.insert(list->items.end(), items.begin(), items.end());
+  return Flow::Next;
+}
+
+Flow runSetUpdate(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* more = t.look(pop(f));
+  Value* set = t.look(peek(f, in.arg));
+  if (PyObject* o = t.const_object(more); o && PyFrozenSet_Check(o)) {
+    Py_INCREF(o);
+    Owned iterator(PyObject_GetIter(o));
+    Py_DECREF(o);
+    while (PyObject* item = PyIter_Next(iterator.get())) add_to_set(t, set, t.fold(item));
+    return Flow::Next;
+  }
+  const Values items = more->kind == Kind::Set ? more->items : t.unpack(more);
+  for (Value* item : items) add_to_set(t, set, item);
+  return Flow::Next;
+}
+
+Flow runDictUpdate(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* more = pop(f);
+  t.dict_update(peek(f, in.arg), more);
+  return Flow::Next;
+}
+
+Flow runDictMerge(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* more = t.look(pop(f));
+  Value* dict = t.look(peek(f, in.arg));
+  Value* extra = more;
+  if (more->kind != Kind::Dict) {
+    extra = t.new_dict();
+    t.dict_update(extra, more);
+  }
+  for (auto [key, value] : t.dict_entries(extra)) {
+    if (t.dict_get(dict, key)) t.raise(PyExc_TypeError, "got multiple values for a keyword argument");
+    t.dict_set(dict, key, value);
+  }
+  return Flow::Next;
+}
+
+Flow runListToTuple(Tracer& t, VirtualFrame& f, const Instruction&) {
+  Value* list = t.look(pop(f));
+  push(f, t.tuple(list->items));
+  return Flow::Next;
+}
+
+Flow runUnpackSequence(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Values items = t.unpack(pop(f));
+  if (items.size() != static_cast<size_t>(in.arg))
+    t.raise(PyExc_ValueError,
+            "expected " + std::to_string(in.arg) + " values to unpack, got " + std::to_string(items.size()));
+  for (size_t i = items.size(); i-- > 0;) push(f, items[i]);
+  return Flow::Next;
+}
+
+Flow runUnpackEx(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Values items = t.unpack(pop(f));
+  const auto before = static_cast<size_t>(in.arg & 0xff), after = static_cast<size_t>(in.arg >> 8);
+  if (items.size() < before + after) t.raise(PyExc_ValueError, "not enough values to unpack");
+  for (size_t i = 0; i < after; ++i) push(f, items[items.size() - 1 - i]);
+  push(f, t.list(Values(items.begin() + static_cast<long>(before), items.end() - static_cast<long>(after))));
+  for (size_t i = before; i-- > 0;) push(f, items[i]);
+  return Flow::Next;
+}
+
+Flow runFormat(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* spec = in.flag ? pop(f) : nullptr;
+  push(f, t.format(pop(f), spec, in.arg));
+  return Flow::Next;
+}
+
+Flow runGetLen(Tracer& t, VirtualFrame& f, const Instruction&) {
+  push(f, t.integer(t.length(peek(f, 1))));
+  return Flow::Next;
+}
+
+Flow runMakeFunction(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  PyObject* code = t.const_object(pop(f));
+  Value* closure = in.arg & 8 ? pop(f) : nullptr;
+  Value* annotations = in.arg & 4 ? pop(f) : nullptr;
+  Value* kwdefaults = in.arg & 2 ? pop(f) : nullptr;
+  Value* defaults = in.arg & 1 ? pop(f) : nullptr;
+  Value* v = t.make(Kind::Function);
+  v->cls = &PyFunction_Type;
+  v->function = std::make_unique<FunctionState>();
+  FunctionState& state = *v->function;
+  state.code = reinterpret_cast<PyCodeObject*>(code);
+  state.globals = f.globals;
+  state.globals_owner = f.globals_owner;
+  if (closure)
+    for (Value* cell : t.unpack(closure)) state.closure.push_back(cell);
+  state.defaults = defaults;
+  state.kwdefaults = kwdefaults;
+  state.annotations = annotations;
+  push(f, v);
+  return Flow::Next;
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,211 @@
+// Handlers: jumps, loops, calls, with, import, exceptions, generators.
+#include "core/capture/trace/instructions.h"
+#include "core/capture/trace/torch_names.h"
+
+namespace vitrine::capture {
+namespace {
+
+Flow jump(VirtualFrame& f, const Instruction& in) {
+  f.position = f.bytecode->index_of(in.target);
+  return Flow::Jumped;
+}
+
+PyObject* special(PyTypeObject* type, const char* name) {
+  Owned key(PyUnicode_InternFromString(name));
+  return _PyType_Lookup(type, key.get());
+}
+
+}  // namespace
+
+Flow runGetIter(Tracer& t, VirtualFrame& f, const Instruction&) {
+  push(f, t.iter(pop(f)));
+  return Flow::Next;
+}
+
+Flow runForIter(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  if (Value* item = t.next(peek(f, 1))) {
+    push(f, item);
+    return Flow::Next;
+  }
+  pop(f);
+  return jump(f, in);
+}
+
+Flow runJump(Tracer&, VirtualFrame& f, const Instruction& in) {
+  return jump(f, in);
+}
+
+Flow runPopJumpIfFalse(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  return t.truth(pop(f)) ? Flow::Next : jump(f, in);
+}
+Flow runPopJumpIfTrue(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  return t.truth(pop(f)) ? jump(f, in) : Flow::Next;
+}
+Flow runPopJumpIfNone(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  return t.is_none(pop(f)) ? jump(f, in) : Flow::Next;
+}
+Flow runPopJumpIfNotNone(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  return t.is_none(pop(f)) ? Flow::Next : jump(f, in);
+}
+Flow runJumpIfFalseOrPop(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  if (!t.truth(peek(f, 1))) return jump(f, in);
+  pop(f);
+  return Flow::Next;
+}
+Flow runJumpIfTrueOrPop(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  if (t.truth(peek(f, 1))) return jump(f, in);
+  pop(f);
+  return Flow::Next;
+}
+
+Flow runCall(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Arguments a;
+  a.positional = pop_many(f, in.arg);
+  Value* second = pop(f);
+  Value* first = pop(f);
+  if (in.aux >= 0) {
+    PyObject* names = f.bytecode->constant(in.aux);
+    const auto count = static_cast<size_t>(PyTuple_GET_SIZE(names));
+    const size_t start = a.positional.size() - count;
+    for (size_t i = 0; i < count; ++i)
+      a.keyword.emplace_back(text_of(PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i))),
+                             a.positional[start + i]);
+    a.positional.resize(start);
+  }
+  if (first) a.positional.insert(a.positional.begin(), second);
+  push(f, t.call(first ? first : second, std::move(a)));
+  return Flow::Next;
+}
+
+Flow runCallEx(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* keyword = in.flag ? pop(f) : nullptr;
+  Value* positional = pop(f);
+  Value* function = pop(f);
+  pop(f);  // NULL
+  push(f, t.call(function, t.spread(positional, keyword)));
+  return Flow::Next;
+}
+
+Flow runReturnValue(Tracer&, VirtualFrame&, const Instruction&) {
+  return Flow::Return;
+}
+
+Flow runReturnGenerator(Tracer& t, VirtualFrame& f, const Instruction&) {
+  push(f, t.none());  // the first resume discards what was sent
+  return Flow::Next;
+}
+
+Flow runYield(Tracer& t, VirtualFrame& f, const Instruction&) {
+  if (&f != &t.frame() || !(f.code->co_flags & CO_GENERATOR)) stop("generator", "a generator's frame");
+  return Flow::Yield;
+}
+
+Flow runLoadAssertionError(Tracer& t, VirtualFrame& f, const Instruction&) {
+  push(f, t.constant(PyExc_AssertionError));
+  return Flow::Next;
+}
+
+Flow runImportName(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* names = t.look(pop(f));
+  const int64_t level = t.int_of(pop(f), "an import level");
+  std::string name = name_of(f, in.arg);
+  if (level > 0) {
+    std::string package = text_of(PyDict_GetItemString(f.globals, "__package__"));
+    for (int64_t i = 1; i < level; ++i) package = package.substr(0, package.rfind('.'));
+    name = name.empty() ? package : package + "." + name;
+  }
+  const bool from = names->kind != Kind::Constant || names->obj != Py_None;
+  const std::string wanted = from || level > 0 ? name : name.substr(0, name.find('.'));
+  Owned full(PyUnicode_FromString(name.c_str())), key(PyUnicode_FromString(wanted.c_str()));
+  Owned imported(PyImport_GetModule(full.get())), module(PyImport_GetModule(key.get()));
+  PyErr_Clear();
+  if (!imported || !module || !PyModule_Check(module.get()))
+    stop("side_effect", "module " + name + " is imported for the first time");
+  push(f, t.pinned(module.get()));
+  return Flow::Next;
+}
+
+Flow runImportFrom(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* module = peek(f, 1);
+  const std::string name = name_of(f, in.arg);
+  Value* found = nullptr;
+  const PyObject* o = t.const_object(module);
+  if (o && PyDict_GetItemString(PyModule_GetDict(const_cast<PyObject*>(o)), name.c_str())) {
+    found = t.get_attr(module, name);
+  } else if (o) {
+    const char* base = PyModule_GetName(const_cast<PyObject*>(o));
+    Owned key(PyUnicode_FromString((std::string(base ? base : "") + "." + name).c_str()));
+    Owned sub(PyImport_GetModule(key.get()));
+    PyErr_Clear();
+    if (sub) found = t.pinned(sub.get());
+  }
+  if (!found) stop("side_effect", "from ... import " + name);
+  push(f, found);
+  return Flow::Next;
+}
+
+Flow runBeforeWith(Tracer& t, VirtualFrame& f, const Instruction&) {
+  Value* manager = t.look(pop(f));
+  if (manager->kind != Kind::Object) stop("context_manager", "with " + t.describe(manager));
+  PyTypeObject* type = t.type_of(manager);
+  PyObject *enter = special(type, "__enter__"), *leave = special(type, "__exit__");
+  if (!enter || !leave || !PyFunction_Check(enter) || !PyFunction_Check(leave))
+    stop("context_manager", "with " + t.describe(manager));
+  t.pin_type(type);
+  Value* exit = t.make(Kind::Method);
+  exit->items = {t.pinned(leave), manager};
+  exit->cls = &PyMethod_Type;
+  push(f, exit);
+  push(f, t.call_special(manager, enter, {}));
+  return Flow::Next;
+}
+
+Flow runRaise(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  if (in.arg == 0) stop("exception", "an exception is raised again");
+  if (in.arg == 2) pop(f);
+  Value* exception = t.look(pop(f));
+  if (exception->kind == Kind::Constant && PyType_Check(exception->obj))
+    exception = t.look(t.construct(reinterpret_cast<PyTypeObject*>(exception->obj), {}));
+  RaiseSignal signal;
+  signal.exception = exception;
+  signal.text = exception->cls ? exception->cls->tp_name : "exception";
+  if (!exception->items.empty())
+    if (PyObject* o = t.const_object(exception->items[0]); o && PyUnicode_Check(o))
+      signal.text += ": " + text_of(o);
+  throw signal;
+}
+
+Flow runReraise(Tracer&, VirtualFrame& f, const Instruction&) {
+  RaiseSignal signal;
+  signal.exception = pop(f);
+  signal.text = signal.exception && signal.exception->cls ? signal.exception->cls->tp_name : "exception";
+  throw signal;
+}
+
+Flow runPushExcInfo(Tracer& t, VirtualFrame& f, const Instruction&) {
+  Value* exception = pop(f);
+  push(f, t.make(Kind::Super));  // the exception handled so far: not a value of the program
+  push(f, exception);
+  return Flow::Next;
+}
+
+Flow runPopExcept(Tracer&, VirtualFrame& f, const Instruction&) {
+  pop(f);
+  return Flow::Next;
+}
+
+Flow runCheckExcMatch(Tracer& t, VirtualFrame& f, const Instruction&) {
+  Value* wanted = t.look(pop(f));
+  Value* exception = t.look(peek(f, 1));
+  bool match = false;
+  for (Value* one : wanted->kind == Kind::Tuple ? wanted->items : Values{wanted}) {
+    PyObject* type = t.const_object(one);
+    if (!type || !PyType_Check(type) || !exception->cls)
+      stop("exception", "an exception is matched with " + t.describe(one));
+    match = match || PyType_IsSubtype(exception->cls, reinterpret_cast<PyTypeObject*>(type));
+  }
+  push(f, t.boolean(match));
+  return Flow::Next;
+}
+
+}  // namespace vitrine::capture

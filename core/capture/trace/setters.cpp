@@ -1,0 +1,109 @@
+// Attribute writes: into the shadow, replayed after the graph.
+#include "core/capture/trace/torch_names.h"
+#include "core/capture/trace/tracer.h"
+
+namespace vitrine::capture {
+namespace {
+
+PyObject* lookup(PyTypeObject* type, const char* name) {
+  Owned key(PyUnicode_InternFromString(name));
+  return _PyType_Lookup(type, key.get());
+}
+
+void write(Value* v, const std::string& name, Value* value) {
+  for (auto& [key, old] : v->attrs)
+    if (key == name) {
+      old = value;
+      return;
+    }
+  v->attrs.emplace_back(name, value);
+}
+
+}  // namespace
+
+void Tracer::set_attr(Value* v, const std::string& name, Value* value) {
+  v = look(v);
+  switch (v->kind) {
+    case Kind::Function:
+      return write(v, name, value);
+    case Kind::Tensor:
+      stop("custom_setter", "attribute " + name + " of a tensor is set");
+    case Kind::Object:
+    case Kind::Dict:
+    case Kind::List:
+    case Kind::Tuple:
+      break;
+    default:
+      stop("custom_setter", "attribute " + name + " of " + describe(v) + " is set");
+  }
+  PyTypeObject* type = type_of(v);
+  PyObject* setter = lookup(type, "__setattr__");
+  if (setter && PyFunction_Check(setter) && setter != torch_names().module_setattr) {
+    pin_type(type);
+    call_special(v, setter, {text(name), value});
+    return;
+  }
+  if (setter == torch_names().module_setattr) {
+    for (const char* group : {"_parameters", "_buffers", "_modules"}) {
+      Value* members = instance_get(v, group);
+      if (!members) continue;
+      if (!dict_get(members, name.c_str())) continue;
+      value = look(value);
+      if (std::string(group) == "_buffers" && (value->kind == Kind::Tensor || is_none(value)))
+        return dict_set(look(members), text(name), value);
+      stop("custom_setter", "assignment to " + name + ", a member of a module");
+    }
+    value = look(value);
+    const bool member =
+        (value->kind == Kind::Tensor && value->real && Py_TYPE(value->real) != torch_names().tensor) ||
+        (value->kind == Kind::Object && torch_names().is_module(value->cls));
+    if (member) stop("custom_setter", "a parameter or module is assigned to " + name);
+  }
+  generic_set(v, name, value);
+}
+
+void Tracer::generic_set(Value* v, const std::string& name, Value* value) {
+  v = look(v);
+  PyTypeObject* type = type_of(v);
+  pin_type(type);
+  if (PyObject* d = lookup(type, name.c_str()); d && Py_TYPE(d)->tp_descr_set) {
+    PyTypeObject* kind = Py_TYPE(d);
+    if (PyType_IsSubtype(kind, &PyProperty_Type)) {
+      Owned setter(PyObject_GetAttrString(d, "fset"));
+      if (!setter || setter.get() == Py_None)
+        raise(PyExc_AttributeError, "property " + name + " has no setter");
+      call(pinned(setter.get()), {{v, value}, {}});
+      return;
+    }
+    if (kind != &PyMemberDescr_Type) {
+      PyObject* setter = python_method(kind, "__set__");
+      if (!setter) stop("custom_setter", "attribute " + name + " of a " + describe(v) + " is set");
+      call_special(pinned(d), setter, {v, value});
+      return;
+    }
+  } else if (!v->obj ? type->tp_dictoffset == 0 && !(type->tp_flags & Py_TPFLAGS_MANAGED_DICT)
+                     : !Owned(PyObject_GenericGetDict(v->obj, nullptr))) {
+    PyErr_Clear();
+    raise(PyExc_AttributeError, describe(v) + " has no attribute '" + name + "'");
+  }
+  touch(v);
+  write(v, name, value);
+}
+
+void Tracer::del_attr(Value* v, const std::string& name) {
+  v = look(v);
+  if (v->kind != Kind::Object) stop("custom_setter", "an attribute of " + describe(v) + " is deleted");
+  PyTypeObject* type = type_of(v);
+  PyObject* deleter = lookup(type, "__delattr__");
+  if (deleter && PyFunction_Check(deleter) && deleter != torch_names().module_delattr) {
+    call_special(v, deleter, {text(name)});
+    return;
+  }
+  PyObject* d = lookup(type, name.c_str());
+  if ((d && Py_TYPE(d)->tp_descr_set) || !instance_get(v, name))
+    stop("custom_setter", "attribute " + name + " of a " + describe(v) + " is deleted");
+  touch(v);
+  write(v, name, nullptr);
+}
+
+}  // namespace vitrine::capture

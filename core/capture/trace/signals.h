@@ -1,0 +1,26 @@
+// How interpretation of an instruction stops early: the segment must end before it, or the program raises.
+#pragma once
+
+#include <string>
+
+#include "core/capture/trace.h"
+
+namespace vitrine::capture {
+
+struct Value;
+
+// The instruction of the outermost frame must run for real.
+struct BreakSignal {
+  BreakInfo info;
+};
+
+// The traced program raises `exception` (an Object made in the segment, or a Constant class).
+struct RaiseSignal {
+  Value* exception = nullptr;
+  std::string text;
+};
+
+// kind: a row of break_kinds.h; the row's hint is used when `hint` is empty.
+[[noreturn]] void stop(const char* kind, const std::string& reason, const std::string& hint = "");
+
+}  // namespace vitrine::capture

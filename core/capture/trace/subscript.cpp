@@ -1,0 +1,195 @@
+// v[key], v[key] = x, del v[key], and f-strings.
+#include "core/capture/trace/torch_names.h"
+#include "core/capture/trace/tracer.h"
+
+namespace vitrine::capture {
+namespace {
+
+struct SliceRange {
+  Py_ssize_t start, stop, step, count;
+};
+
+}  // namespace
+
+static SliceRange slice_range(Tracer& t, Value* key, size_t size) {
+  Owned slice(t.constant_tree(key));
+  if (!slice) {
+    PyErr_Clear();
+    stop("scalar_read", "a slice bound that is not a constant");
+  }
+  SliceRange r{};
+  if (PySlice_Unpack(slice.get(), &r.start, &r.stop, &r.step) < 0) t.raise_python();
+  r.count = PySlice_AdjustIndices(static_cast<Py_ssize_t>(size), &r.start, &r.stop, r.step);
+  return r;
+}
+
+static bool is_slice(Value* key) {
+  return key->kind == Kind::Slice || (key->kind == Kind::Constant && PySlice_Check(key->obj));
+}
+
+Value* Tracer::get_item(Value* v, Value* key) {
+  v = look(v);
+  if (v->kind == Kind::Tensor)
+    return torch_call("operator.getitem", torch_names().operator_function("getitem"), {{v, key}, {}});
+  if (v->kind != Kind::Constant && v->cls)
+    if (PyObject* method = python_method(type_of(v), "__getitem__")) return call_special(v, method, {key});
+  switch (v->kind) {
+    case Kind::Tuple:
+    case Kind::List: {
+      key = look(key);
+      guard_length(v);
+      if (is_slice(key)) {
+        const SliceRange r = slice_range(*this, key, v->items.size());
+        Values items;
+        for (Py_ssize_t i = 0; i < r.count; ++i)
+          items.push_back(v->items[static_cast<size_t>(r.start + i * r.step)]);
+        return sequence(v->kind, std::move(items), v->cls == torch_names().size ? v->cls : nullptr);
+      }
+      if (key->kind == Kind::Constant && !PyIndex_Check(key->obj))
+        raise(PyExc_TypeError, "sequence indices must be integers or slices");
+      int64_t i = int_of(key, "a sequence index");
+      const auto n = static_cast<int64_t>(v->items.size());
+      if (i < 0) i += n;
+      if (i < 0 || i >= n)
+        raise(PyExc_IndexError,
+              v->kind == Kind::List ? "list index out of range" : "tuple index out of range");
+      return v->items[static_cast<size_t>(i)];
+    }
+    case Kind::Dict: {
+      if (Value* found = dict_get(v, key)) return found;
+      if (PyObject* missing = python_method(v->cls, "__missing__")) return call_special(v, missing, {key});
+      if (PyType_IsSubtype(v->cls, torch_names().default_dict)) {
+        Value* factory = get_attr(v, "default_factory");
+        if (factory && !is_none(factory)) {
+          Value* made = call(factory, {});
+          dict_set(v, key, made);
+          return made;
+        }
+      }
+      RaiseSignal signal;
+      signal.exception = construct(reinterpret_cast<PyTypeObject*>(PyExc_KeyError), {{key}, {}});
+      signal.text = "KeyError: " + describe(key);
+      throw signal;
+    }
+    case Kind::Constant: {
+      if (PyType_Check(v->obj)) {  // list[int], Generic[T]
+        Owned k(constant_tree(key));
+        if (!k) stop("unsupported_value", "subscript of a class");
+        return fold(PyObject_GetItem(v->obj, k.get()));
+      }
+      Owned k(constant_tree(key));
+      PyErr_Clear();
+      if (!k) stop("unsupported_value", "subscript of " + describe(v) + " by " + describe(key));
+      return fold(PyObject_GetItem(v->obj, k.get()));
+    }
+    default:
+      stop("unsupported_value", "subscript of " + describe(v));
+  }
+}
+
+void Tracer::set_item(Value* v, Value* key, Value* value) {
+  v = look(v);
+  if (v->kind == Kind::Tensor) {
+    torch_call("operator.setitem", torch_names().operator_function("setitem"), {{v, key, value}, {}});
+    return;
+  }
+  if (v->cls && v->kind != Kind::Constant)
+    if (PyObject* method = python_method(type_of(v), "__setitem__")) {
+      call_special(v, method, {key, value});
+      return;
+    }
+  if (v->kind == Kind::Dict) return dict_set(v, key, value);
+  if (v->kind != Kind::List) {
+    if (v->kind == Kind::Tuple) raise(PyExc_TypeError, "'tuple' object does not support item assignment");
+    stop("custom_setter", "item assignment on " + describe(v));
+  }
+  key = look(key);
+  guard_length(v);
+  if (is_slice(key)) {
+    const SliceRange r = slice_range(*this, key, v->items.size());
+    Values items = unpack(value);
+    if (r.step != 1) stop("unsupported_value", "assignment to a slice with a step");
+    touch(v);
+    v->items.erase(v->items.begin() + r.start, v->items.begin() + r.start + r.count);
+    v->items.insert(v->items.begin() + r.start, items.begin(), items.end());
+    return;
+  }
+  int64_t i = int_of(key, "a list index");
+  const auto n = static_cast<int64_t>(v->items.size());
+  if (i < 0) i += n;
+  if (i < 0 || i >= n) raise(PyExc_IndexError, "list assignment index out of range");
+  touch(v);
+  v->items[static_cast<size_t>(i)] = value;
+}
+
+void Tracer::del_item(Value* v, Value* key) {
+  v = look(v);
+  if (v->cls && v->kind != Kind::Constant)
+    if (PyObject* method = python_method(type_of(v), "__delitem__")) {
+      call_special(v, method, {key});
+      return;
+    }
+  if (v->kind == Kind::Dict) {
+    if (!dict_remove(v, key)) raise(PyExc_KeyError, describe(key));
+    return;
+  }
+  if (v->kind != Kind::List) stop("custom_setter", "item deletion on " + describe(v));
+  key = look(key);
+  guard_length(v);
+  int64_t first = 0, count = 1;
+  if (is_slice(key)) {
+    const SliceRange r = slice_range(*this, key, v->items.size());
+    if (r.step != 1) stop("unsupported_value", "deletion of a slice with a step");
+    first = r.start;
+    count = r.count;
+  } else {
+    first = int_of(key, "a list index");
+    const auto n = static_cast<int64_t>(v->items.size());
+    if (first < 0) first += n;
+    if (first < 0 || first >= n) raise(PyExc_IndexError, "list assignment index out of range");
+  }
+  touch(v);
+  v->items.erase(v->items.begin() + first, v->items.begin() + first + count);
+}
+
+// Text of a value whose str() or repr() reads nothing but constants.
+std::string Tracer::str_of(Value* v, bool repr) {
+  v = look(v);
+  if (v->kind == Kind::Tensor) stop("side_effect", "a tensor is turned into text: its values are read");
+  if (v->kind == Kind::Object && !repr) {
+    if (PyObject* method = python_method(type_of(v), "__str__"))
+      return str_of(call_special(v, method, {}), false);
+  }
+  if (v->kind == Kind::Object)
+    if (PyObject* method = python_method(type_of(v), "__repr__"))
+      return str_of(call_special(v, method, {}), false);
+  Owned tree(constant_tree(v));
+  PyErr_Clear();
+  if (!tree) stop("unsupported_value", "text of a " + describe(v));
+  Owned text(repr ? PyObject_Repr(tree.get()) : PyObject_Str(tree.get()));
+  if (!text) raise_python();
+  return text_of(text.get());
+}
+
+Value* Tracer::format(Value* v, Value* spec, int conversion) {
+  v = look(v);
+  if (conversion == 3) {
+    Owned tree(constant_tree(v));
+    if (!tree) stop("unsupported_value", "ascii() of a " + describe(v));
+    v = fold(PyObject_ASCII(tree.get()));
+  } else if (conversion != 0) {
+    v = text(str_of(v, conversion == 2));
+  }
+  std::string form = spec ? str_of(spec, false) : "";
+  if (form.empty()) {
+    if (v->kind == Kind::Constant && PyUnicode_CheckExact(v->obj)) return v;
+    if (v->kind != Kind::Constant) return text(str_of(v, false));
+  }
+  Owned tree(constant_tree(v));
+  PyErr_Clear();
+  if (!tree) stop("unsupported_value", "format of a " + describe(v));
+  Owned form_object(PyUnicode_FromString(form.c_str()));
+  return fold(PyObject_Format(tree.get(), form_object.get()));
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,169 @@
+// Attributes and methods of tensors: metadata is known at capture, views and arithmetic are recorded, what
+// reads the data or the autograd graph ends the segment.
+#include "core/capture/trace/torch_names.h"
+#include "core/capture/trace/tracer.h"
+#include "core/torch_bridge/bridge.h"
+
+namespace vitrine::capture {
+namespace {
+
+enum class Answer : uint8_t { Known, Node, Reads, Refused };
+struct MemberRow {
+  const char* name;
+  Answer answer;
+  const char* why = "";
+};
+
+constexpr MemberRow kAttributes[] = {
+    {"shape", Answer::Known},
+    {"dtype", Answer::Known},
+    {"device", Answer::Known},
+    {"ndim", Answer::Known},
+    {"layout", Answer::Known},
+    {"requires_grad", Answer::Known},
+    {"is_cuda", Answer::Known},
+    {"is_cpu", Answer::Known},
+    {"is_mps", Answer::Known},
+    {"is_xpu", Answer::Known},
+    {"is_meta", Answer::Known},
+    {"is_sparse", Answer::Known},
+    {"is_sparse_csr", Answer::Known},
+    {"is_mkldnn", Answer::Known},
+    {"is_quantized", Answer::Known},
+    {"is_nested", Answer::Known},
+    {"itemsize", Answer::Known},
+    {"nbytes", Answer::Known},
+    {"T", Answer::Node},
+    {"mT", Answer::Node},
+    {"H", Answer::Node},
+    {"mH", Answer::Node},
+    {"real", Answer::Node},
+    {"imag", Answer::Node},
+    {"data", Answer::Refused, ".data is outside autograd's sight"},
+    {"grad", Answer::Refused, ".grad belongs to the backward pass"},
+    {"grad_fn", Answer::Refused, ".grad_fn is autograd's own graph"},
+    {"is_leaf", Answer::Refused, ".is_leaf is autograd's own graph"},
+    {"_version", Answer::Refused, "._version counts eager writes"},
+    {"_base", Answer::Refused, "._base is eager's own view"},
+};
+
+constexpr MemberRow kMethods[] = {
+    {"size", Answer::Known},
+    {"dim", Answer::Known},
+    {"ndimension", Answer::Known},
+    {"numel", Answer::Known},
+    {"nelement", Answer::Known},
+    {"stride", Answer::Known},
+    {"storage_offset", Answer::Known},
+    {"is_contiguous", Answer::Known},
+    {"is_floating_point", Answer::Known},
+    {"is_complex", Answer::Known},
+    {"is_signed", Answer::Known},
+    {"is_conj", Answer::Known},
+    {"is_neg", Answer::Known},
+    {"is_inference", Answer::Known},
+    {"element_size", Answer::Known},
+    {"get_device", Answer::Known},
+    {"__len__", Answer::Known},
+    {"item", Answer::Reads, ".item()"},
+    {"tolist", Answer::Reads, ".tolist()"},
+    {"numpy", Answer::Reads, ".numpy()"},
+    {"__array__", Answer::Reads, "conversion to NumPy"},
+    {"__int__", Answer::Reads, "int()"},
+    {"__float__", Answer::Reads, "float()"},
+    {"__index__", Answer::Reads, "use as an index"},
+    {"__complex__", Answer::Reads, "complex()"},
+    {"__contains__", Answer::Reads, "`in`"},
+    {"__bool__", Answer::Reads, "bool()"},
+    {"__repr__", Answer::Reads, "repr()"},
+    {"__str__", Answer::Reads, "str()"},
+    {"__format__", Answer::Reads, "format()"},
+    {"data_ptr", Answer::Refused, "its address is known only when it runs"},
+    {"backward", Answer::Refused, "the backward pass runs for real"},
+    {"register_hook", Answer::Refused, "hooks are registered for real"},
+    {"register_post_accumulate_grad_hook", Answer::Refused, "hooks are registered for real"},
+    {"retain_grad", Answer::Refused, "it changes autograd's own graph"},
+    {"requires_grad_", Answer::Refused, "it changes autograd's own graph"},
+    {"set_", Answer::Refused, "it changes the storage"},
+    {"resize_", Answer::Refused, "it changes the storage"},
+    {"storage", Answer::Refused, "it hands out the storage"},
+    {"untyped_storage", Answer::Refused, "it hands out the storage"},
+    {"share_memory_", Answer::Refused, "it changes the storage"},
+    {"__dlpack__", Answer::Refused, "it hands out the storage"},
+    {"__reduce_ex__", Answer::Refused, "pickling"},
+    {"__deepcopy__", Answer::Refused, "copy.deepcopy"},
+};
+
+template <size_t N>
+const MemberRow* find(const MemberRow (&rows)[N], const std::string& name) {
+  for (const MemberRow& row : rows)
+    if (name == row.name) return &row;
+  return nullptr;
+}
+
+}  // namespace
+
+Value* Tracer::tensor_attr(Value* v, const std::string& name) {
+  PyTypeObject* type = v->cls;
+  if (name == "__class__") return pinned(reinterpret_cast<PyObject*>(type));
+  if (const MemberRow* row = find(kAttributes, name)) {
+    switch (row->answer) {
+      case Answer::Known: {
+        return fold(PyObject_GetAttrString(v->obj, name.c_str()));
+      }
+      case Answer::Node: {
+        Owned key(PyUnicode_FromString(name.c_str()));
+        Owned getter(PyObject_GetAttrString(_PyType_Lookup(torch_names().tensor, key.get()), "__get__"));
+        if (!getter) raise_python();
+        return torch_call("Tensor." + name, keep(getter.release()), {{v}, {}});
+      }
+      default:
+        stop("unsupported_operator", "a tensor's " + name + " is read: " + row->why);
+    }
+  }
+  Owned key(PyUnicode_InternFromString(name.c_str()));
+  PyObject* descriptor = _PyType_Lookup(type, key.get());
+  if (descriptor) {
+    if (Py_TYPE(descriptor) == &PyGetSetDescr_Type || Py_TYPE(descriptor) == &PyProperty_Type)
+      stop("unsupported_operator", "attribute " + name + " of a tensor");
+    return bind_descriptor(descriptor, v, type, name);
+  }
+  if (!v->real || !v->source) return nullptr;
+  Owned dict(PyObject_GenericGetDict(v->real, nullptr));
+  PyErr_Clear();
+  PyObject* own = dict ? PyDict_GetItemString(dict.get(), name.c_str()) : nullptr;
+  if (own) return lazy(own, sources_->make(SourceKind::InstanceDict, v->source, -1, name));
+  guard(GuardKind::InstanceHas, v->source, nullptr, 0, name, nullptr, "has no own " + name);
+  return nullptr;
+}
+
+Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* callable, Arguments a) {
+  const MemberRow* row = find(kMethods, name);
+  const bool plain_type = name == "type" && a.positional.empty() && a.keyword.empty();
+  if ((row && row->answer == Answer::Known) || plain_type) {
+    Owned method(PyObject_GetAttrString(self->obj, name.c_str()));
+    Owned arguments(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
+    for (size_t i = 0; i < a.positional.size(); ++i)
+      PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i), to_python(a.positional[i]));
+    Owned keyword(PyDict_New());
+    for (auto& [key, value] : a.keyword) {
+      Owned o(to_python(value));
+      PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
+    }
+    return fold(PyObject_Call(method.get(), arguments.get(), keyword.get()));
+  }
+  if (row && row->answer == Answer::Reads)
+    stop("scalar_read", std::string(row->why) + " reads the value of a tensor (" + describe(self) + ")");
+  if (row) stop("unsupported_operator", "Tensor." + name + ": " + row->why);
+  if (name == "__init__" || name == "__new__" || name == "__getattribute__" || name == "__setattr__")
+    stop("unsupported_operator", "Tensor." + name);
+  if (!callable) {
+    Owned key(PyUnicode_InternFromString(name.c_str()));
+    callable = _PyType_Lookup(torch_names().tensor, key.get());
+    if (!callable) raise(PyExc_AttributeError, "'Tensor' object has no attribute '" + name + "'");
+  }
+  a.positional.insert(a.positional.begin(), self);
+  return torch_call("Tensor." + name, callable, a);
+}
+
+}  // namespace vitrine::capture

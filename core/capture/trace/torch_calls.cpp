@@ -1,0 +1,271 @@
+// Calls that become nodes: torch functions, tensor methods, operators on tensors.
+#include <unordered_map>
+
+#include "core/capture/trace/torch_names.h"
+#include "core/capture/trace/tracer.h"
+#include "core/torch_bridge/bridge.h"
+
+namespace vitrine::capture {
+namespace {
+
+// Modules whose functions are nodes of the captured graph; everything above them is inlined.
+const std::unordered_set<std::string>& leaf_modules() {
+  static const std::unordered_set<std::string> modules = {
+      "torch",
+      "torch._C",
+      "torch._C._nn",
+      "torch._C._special",
+      "torch._C._linalg",
+      "torch._C._fft",
+      "torch._C._sparse",
+      "torch._C._nested",
+      "torch.functional",
+      "torch.nn.functional",
+      "torch.special",
+      "torch.linalg",
+      "torch.fft",
+      "torch._VF",
+      "torch._tensor",
+      "torch._C._VariableFunctions",
+  };
+  return modules;
+}
+
+// Functions of those modules that are ordinary Python, or that answer about the process and not about
+// tensors.
+const std::unordered_set<std::string>& inlined_functions() {
+  static const std::unordered_set<std::string> names = {
+      "torch.typename",
+      "torch.is_tensor",
+      "torch._assert",
+      "torch._check",
+      "torch._check_with",
+      "torch._check_value",
+      "torch._check_index",
+      "torch._check_type",
+      "torch._check_is_size",
+      "torch._check_not_implemented",
+      "torch.get_default_device",
+      "torch.is_storage",
+      "torch.use_deterministic_algorithms",
+      "torch.set_default_dtype",
+      "torch.set_default_device",
+      "torch.compile",
+      "torch.cond",
+      "torch.vmap",
+      "torch.set_default_tensor_type",
+      "torch.set_deterministic_debug_mode",
+      "torch.set_float32_matmul_precision",
+      "torch.are_deterministic_algorithms_enabled",
+      "torch.get_float32_matmul_precision",
+      "torch._check_tensor_all",
+      "torch._check_tensor_all_with",
+      "torch.while_loop",
+      "torch.sym_int",
+  };
+  return names;
+}
+
+std::string attr_text(PyObject* o, const char* name) {
+  Owned value(PyObject_GetAttrString(o, name));
+  if (!value) PyErr_Clear();
+  return text_of(value.get());
+}
+
+bool begins(const std::string& s, const char* prefix) {
+  return s.rfind(prefix, 0) == 0;
+}
+
+// How a builtin of torch is written by people: torch.nn.functional where it is found there, else torch.
+std::string written_name(PyObject* callable, const std::string& module, const std::string& name) {
+  if (begins(module, "torch._C._nn")) {
+    PyObject* alias = find_object("torch.nn.functional." + name);
+    return (alias == callable ? "torch.nn.functional." : "torch._C._nn.") + name;
+  }
+  if (begins(module, "torch._C._linalg"))
+    return "torch.linalg." + name.substr(begins(name, "linalg_") ? 7 : 0);
+  if (begins(module, "torch._C._special"))
+    return "torch.special." + name.substr(begins(name, "special_") ? 8 : 0);
+  if (begins(module, "torch._C._fft")) return "torch.fft." + name.substr(begins(name, "fft_") ? 4 : 0);
+  if (module == "torch.nn.functional" || module == "torch.functional" || begins(module, "torch.special") ||
+      begins(module, "torch.linalg"))
+    return (module == "torch.functional" ? "torch" : module) + "." + name;
+  if (module == "torch._tensor") return "Tensor." + name;
+  return "torch." + name;
+}
+
+}  // namespace
+
+bool Tracer::is_torch_leaf(PyObject* callable, std::string* name) {
+  const TorchNames& torch = torch_names();
+  if (Py_TYPE(callable) == torch.op_overload || Py_TYPE(callable) == torch.op_packet) {
+    Owned text(PyObject_Str(callable));
+    *name = "torch.ops." + text_of(text.get());
+    return true;
+  }
+  if (!PyCFunction_Check(callable) && !PyFunction_Check(callable)) return false;
+  std::string module = attr_text(callable, "__module__");
+  const std::string own = attr_text(callable, "__name__");
+  if (PyCFunction_Check(callable)) {
+    PyObject* self = PyCFunction_GET_SELF(callable);
+    if (module.empty() && self) {
+      const std::string owner =
+          PyType_Check(self) ? reinterpret_cast<PyTypeObject*>(self)->tp_name : Py_TYPE(self)->tp_name;
+      if (owner.find("_VariableFunctions") == std::string::npos) return false;
+      module = "torch._C._VariableFunctions";
+    }
+    // torch._C itself holds many functions about state; only those also offered by torch are tensor
+    // functions.
+    if (module == "torch._C" || module == "torch") {
+      if (!self || PyModule_Check(self)) {
+        const std::string owner = self ? attr_text(self, "__name__") : "";
+        if (owner == "torch._C" || owner == "torch") return false;
+      }
+    }
+  }
+  if (!leaf_modules().count(module)) return false;
+  *name = written_name(callable, module, own);
+  return !inlined_functions().count(*name) && !inlined_functions().count(module + "." + own);
+}
+
+bool Tracer::has_tensor(Value* v) {
+  v = resolve(v);
+  if (v->kind == Kind::Lazy) {
+    if (torch_bridge::is_tensor(v->obj)) return true;
+    if (!PyTuple_Check(v->obj) && !PyList_Check(v->obj)) return false;
+    v = look(v);
+  }
+  if (v->kind == Kind::Tensor) return true;
+  for (Value* item : v->items)
+    if (item && has_tensor(item)) return true;
+  return false;
+}
+
+PyObject* Tracer::to_python(Value* v) {
+  v = look(v);
+  switch (v->kind) {
+    case Kind::Tensor:
+    case Kind::Constant:
+      Py_INCREF(v->obj);
+      return v->obj;
+    case Kind::Tuple:
+    case Kind::List: {
+      guard_length(v);
+      Owned list(PyList_New(0));
+      for (Value* item : v->items) {
+        Owned o(to_python(item));
+        if (PyList_Append(list.get(), o.get()) < 0) raise_python();
+      }
+      if (v->kind == Kind::List) {
+        if (v->cls != &PyList_Type) stop("unsupported_value", "a " + describe(v) + " is given to PyTorch");
+        return list.release();
+      }
+      Owned plain(PyList_AsTuple(list.get()));
+      if (v->cls == &PyTuple_Type) return plain.release();
+      PyObject* cls = reinterpret_cast<PyObject*>(v->cls);
+      PyObject* made = PyObject_HasAttrString(cls, "_fields") ? PyObject_CallObject(cls, plain.get())
+                                                              : PyObject_CallOneArg(cls, plain.get());
+      if (!made) raise_python();
+      return made;
+    }
+    case Kind::Dict: {
+      if (v->cls != &PyDict_Type) stop("unsupported_value", "a " + describe(v) + " is given to PyTorch");
+      Owned dict(PyDict_New());
+      for (auto [key, value] : dict_entries(v)) {
+        Owned k(to_python(key)), o(to_python(value));
+        if (PyDict_SetItem(dict.get(), k.get(), o.get()) < 0) raise_python();
+      }
+      return dict.release();
+    }
+    case Kind::Slice: {
+      Owned a(to_python(v->items[0])), b(to_python(v->items[1])), c(to_python(v->items[2]));
+      for (PyObject* bound : {a.get(), b.get(), c.get()})
+        if (torch_bridge::is_tensor(bound)) stop("scalar_read", "a tensor is used as a slice bound");
+      return PySlice_New(a.get(), b.get(), c.get());
+    }
+    case Kind::Object:
+      if (v->obj && std::string(v->cls->tp_name).find("torch") != std::string::npos && v->source) {
+        guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
+        Py_INCREF(v->obj);
+        return v->obj;
+      }
+      [[fallthrough]];
+    default:
+      stop("unsupported_value", "a " + describe(v) + " is given to PyTorch");
+  }
+}
+
+Value* Tracer::from_python(PyObject* o) {
+  if (torch_bridge::is_tensor(o)) {
+    if (auto found = by_tensor_.find(o); found != by_tensor_.end()) return found->second;
+    if (!lowering_->is_traced(o))
+      stop("unsupported_operator", "the call made a tensor outside the recording");
+    Value* v = make(Kind::Tensor);
+    Py_INCREF(o);
+    v->obj = keep(o);
+    v->cls = Py_TYPE(o);
+    by_tensor_[o] = v;
+    return v;
+  }
+  if (PyTuple_Check(o) || PyList_Check(o)) {
+    if (Py_TYPE(o) == torch_names().size) {
+      Py_INCREF(o);
+      return fold(o);
+    }
+    const bool is_tuple = PyTuple_Check(o);
+    Values items;
+    for (Py_ssize_t i = 0; i < Py_SIZE(o); ++i)
+      items.push_back(from_python(is_tuple ? PyTuple_GET_ITEM(o, i) : PyList_GET_ITEM(o, i)));
+    Value* v = sequence(is_tuple ? Kind::Tuple : Kind::List, std::move(items), Py_TYPE(o));
+    if (Py_TYPE(o) != &PyTuple_Type && Py_TYPE(o) != &PyList_Type) {
+      Py_INCREF(o);
+      v->real = keep(o);  // torch.return_types.*: answers its field names
+    }
+    return v;
+  }
+  Py_INCREF(o);
+  return fold(o);
+}
+
+Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arguments& a) {
+  Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
+  for (size_t i = 0; i < a.positional.size(); ++i)
+    PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), to_python(a.positional[i]));
+  Owned keyword;
+  if (!a.keyword.empty()) keyword = Owned(PyDict_New());
+  for (const auto& [key, value] : a.keyword) {
+    Owned o(to_python(value));
+    PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
+  }
+  auto outcome = lowering_->call(name, callable, positional.get(), keyword.get(), origin());
+  if (outcome.unsupported)
+    stop(outcome.unsupported->kind.c_str(), outcome.unsupported->reason, outcome.unsupported->hint);
+  if (outcome.raised || !outcome.value) raise_python();
+  Owned value(outcome.value);
+  return from_python(value.get());
+}
+
+Value* Tracer::enter_tensor(Value* v) {
+  PyObject* real = v->obj;
+  ir::NodeKind kind = ir::NodeKind::placeholder;
+  for (const Source* s = v->source; s; s = s->base) {
+    if (s->kind != SourceKind::InstanceDict) continue;
+    if (s->name == "_parameters") kind = ir::NodeKind::parameter;
+    if (s->name == "_buffers") kind = ir::NodeKind::buffer;
+    break;
+  }
+  if (grad_unrecorded_ && torch_bridge::requires_grad(real))
+    stop("context_manager", "gradient mode changes inside the segment");
+  auto entered = lowering_->input(real, kind, v->source->text());
+  if (!entered) stop("unsupported_value", entered.error().what, entered.error().hint);
+  v->kind = Kind::Tensor;
+  v->real = real;
+  v->obj = keep(entered.take());
+  v->cls = Py_TYPE(real);
+  by_tensor_[v->obj] = v;
+  inputs_.push_back(v->source);
+  guard(GuardKind::TensorMatch, v->source, real, 0, "", nullptr, torch_bridge::type_of(real).text());
+  return v;
+}
+
+}  // namespace vitrine::capture

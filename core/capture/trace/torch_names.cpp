@@ -1,0 +1,109 @@
+#include "core/capture/trace/torch_names.h"
+
+#include "core/base/result.h"
+
+namespace vitrine::capture {
+namespace {
+
+PyObject* must(const std::string& path) {
+  PyObject* o = find_object(path);
+  VITRINE_CHECK(o, "PyTorch or Python has no " + path);
+  return o;
+}
+
+PyTypeObject* must_type(const std::string& path) {
+  PyObject* o = must(path);
+  VITRINE_CHECK(PyType_Check(o), path + " is not a class");
+  return reinterpret_cast<PyTypeObject*>(o);
+}
+
+PyTypeObject* iterator_type(const char* expression) {
+  Owned globals(PyDict_New());
+  PyDict_SetItemString(globals.get(), "__builtins__", PyEval_GetBuiltins());
+  Owned value(PyRun_String(expression, Py_eval_input, globals.get(), globals.get()));
+  VITRINE_CHECK(value, std::string("cannot make ") + expression);
+  return Py_TYPE(value.get());
+}
+
+TorchNames load() {
+  TorchNames n{};
+  n.torch = must("torch");
+  n.functional = must("torch.nn.functional");
+  n.operator_module = must("operator");
+  n.builtins = must("builtins");
+  n.tensor = must_type("torch.Tensor");
+  n.tensor_base = must_type("torch._C.TensorBase");
+  n.parameter = must_type("torch.nn.Parameter");
+  n.size = must_type("torch.Size");
+  n.dtype = must_type("torch.dtype");
+  n.device = must_type("torch.device");
+  n.layout = must_type("torch.layout");
+  n.memory_format = must_type("torch.memory_format");
+  n.finfo = must_type("torch.finfo");
+  n.iinfo = must_type("torch.iinfo");
+  n.module = must_type("torch.nn.Module");
+  n.op_overload = must_type("torch._ops.OpOverload");
+  n.op_packet = must_type("torch._ops.OpOverloadPacket");
+  n.custom_op = must_type("torch._library.custom_ops.CustomOpDef");
+  n.enum_base = must_type("enum.Enum");
+  n.lru_cache_wrapper = must_type("functools._lru_cache_wrapper");
+  n.generic_alias = must_type("types.GenericAlias");
+  n.union_type = must_type("types.UnionType");
+  n.partial = must_type("functools.partial");
+  n.ordered_dict = must_type("collections.OrderedDict");
+  n.default_dict = must_type("collections.defaultdict");
+  n.module_call = must("torch.nn.Module.__call__");
+  n.module_getattr = must("torch.nn.Module.__getattr__");
+  n.module_setattr = must("torch.nn.Module.__setattr__");
+  n.module_delattr = must("torch.nn.Module.__delattr__");
+  n.module_forward = must("torch.nn.Module.forward");
+  n.dict_of_sys_modules = PyImport_GetModuleDict();
+  for (const char* expression :
+       {"iter([])", "iter(())", "iter(range(0))", "iter({})", "iter({}.values())", "iter({}.items())"})
+    n.iterators.insert(iterator_type(expression));
+  return n;
+}
+
+}  // namespace
+
+PyObject* TorchNames::operator_function(const std::string& name) const {
+  Owned function(PyObject_GetAttrString(operator_module, name.c_str()));
+  VITRINE_CHECK(function, "operator." + name + " is missing");
+  return function.get();  // the module keeps it
+}
+
+PyObject* find_object(const std::string& path) {
+  // The longest prefix that is an imported module, then attributes.
+  size_t end = path.size();
+  PyObject* at = nullptr;
+  while (true) {
+    Owned name(PyUnicode_FromString(path.substr(0, end).c_str()));
+    Owned module(PyImport_GetModule(name.get()));
+    if (!module && end == path.find('.')) module = Owned(PyImport_Import(name.get()));
+    if (!module && path.find('.') == std::string::npos) module = Owned(PyImport_Import(name.get()));
+    PyErr_Clear();
+    if (module) {
+      at = module.get();  // sys.modules keeps it
+      break;
+    }
+    end = path.rfind('.', end - 1);
+    if (end == std::string::npos) return nullptr;
+  }
+  while (at && end < path.size()) {
+    const size_t next = path.find('.', end + 1);
+    const std::string part = path.substr(end + 1, (next == std::string::npos ? path.size() : next) - end - 1);
+    Owned value(PyObject_GetAttrString(at, part.c_str()));
+    PyErr_Clear();
+    if (value && Py_REFCNT(value.get()) == 1) return nullptr;  // made on the spot: nothing keeps it
+    at = value.get();
+    end = next == std::string::npos ? path.size() : next;
+  }
+  return at;
+}
+
+const TorchNames& torch_names() {
+  static const TorchNames names = load();
+  return names;
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,177 @@
+// Questions about PyTorch's state and about tensors, answered at capture. The state itself is guarded
+// (GlobalState).
+#include "core/capture/trace/builtins.h"
+#include "core/capture/trace/torch_names.h"
+#include "core/torch_bridge/bridge.h"
+
+namespace vitrine::capture {
+namespace {
+
+using T = Tracer;
+using A = Arguments;
+
+Value* yes(T& t, const A&) {
+  return t.boolean(true);
+}
+Value* no(T& t, const A&) {
+  return t.boolean(false);
+}
+Value* nothing(T& t, const A&) {
+  return t.none();
+}
+
+Value* is_tensor(T& t, const A& a) {
+  return t.boolean(t.look(need(t, a, 0))->kind == Kind::Tensor);
+}
+
+Value* set_grad(T& t, const A& a) {
+  t.change_grad_mode(t.truth(need(t, a, 0, "mode")));
+  return t.none();
+}
+
+// torch.Size(iterable of numbers)
+Value* size(T& t, const A& a) {
+  return t.sequence(Kind::Tuple, a.positional.empty() ? Values{} : t.unpack(a.positional[0]),
+                    torch_names().size);
+}
+
+// On a tensor: the method; on a number: the function itself.
+template <const char* const& Name>
+Value* metadata(T& t, const A& a) {
+  Value* v = t.look(need(t, a, 0, "input"));
+  if (v->kind == Kind::Tensor) return t.tensor_method(v, Name, nullptr, {});
+  return fold_call(t, find_object(std::string("torch.") + Name), a);
+}
+constexpr const char* kFloating = "is_floating_point";
+constexpr const char* kComplex = "is_complex";
+constexpr const char* kNumel = "numel";
+
+// A tensor written out in the program: its value is fixed, each evaluation gives a new tensor.
+Value* tensor_literal(T& t, const A& a) {
+  return t.literal(find_object("torch.tensor"), a);
+}
+
+Value* promote(T& t, const A& a) {
+  return fold_call(t, find_object("torch.promote_types"), a);
+}
+
+template <const char* const& Path>
+Value* for_real(T& t, const A& a) {
+  return fold_call(t, find_object(Path), a);
+}
+#define VITRINE_ASKED(X)                                         \
+  X(inference, "torch.is_inference_mode_enabled")                \
+  X(autocast, "torch.is_autocast_enabled")                       \
+  X(autocast_cpu, "torch.is_autocast_cpu_enabled")               \
+  X(autocast_any, "torch._C._is_any_autocast_enabled")           \
+  X(autocast_dtype, "torch.get_autocast_dtype")                  \
+  X(autocast_cache, "torch.is_autocast_cache_enabled")           \
+  X(autocast_available, "torch.amp.is_autocast_available")       \
+  X(autocast_available_c, "torch._C._is_autocast_available")     \
+  X(default_dtype, "torch.get_default_dtype")                    \
+  X(deterministic, "torch.are_deterministic_algorithms_enabled") \
+  X(cuda, "torch.cuda.is_available")                             \
+  X(cuda_count, "torch.cuda.device_count")                       \
+  X(distributed, "torch.distributed.is_available")               \
+  X(distributed_on, "torch.distributed.is_initialized")          \
+  X(finfo, "torch.finfo")                                        \
+  X(iinfo, "torch.iinfo")                                        \
+  X(device, "torch.device")                                      \
+  X(threads, "torch.get_num_threads")                            \
+  X(can_cast, "torch.can_cast")                                  \
+  X(broadcast_shapes, "torch.broadcast_shapes")                  \
+  X(anomaly, "torch.is_anomaly_enabled")
+#define X(name, path) constexpr const char* k_##name = path;
+VITRINE_ASKED(X)
+#undef X
+
+constexpr BuiltinRow kRows[] = {
+#define X(name, path) {path, for_real<k_##name>},
+    VITRINE_ASKED(X)
+#undef X
+        {"torch.is_tensor", is_tensor},
+    {"torch.is_grad_enabled", [](T& t, const A&) { return t.boolean(t.grad_mode()); }},
+    {"torch._C._set_grad_enabled", set_grad},
+    {"torch.is_floating_point", metadata<kFloating>},
+    {"torch.is_complex", metadata<kComplex>},
+    {"torch.numel", metadata<kNumel>},
+    {"torch.Size", size},
+    {"torch.tensor", tensor_literal},
+    {"torch.promote_types", promote},
+    // What a compiled program is told about itself.
+    {"torch.compiler.is_compiling", yes},
+    {"torch.compiler.is_dynamo_compiling", yes},
+    {"torch._utils.is_compiling", yes},
+    {"torch._dynamo.external_utils.is_compiling", yes},
+    {"torch.compiler.is_exporting", no},
+    {"torch.jit.is_scripting", no},
+    {"torch._jit_internal.is_scripting", no},
+    {"torch.jit.is_tracing", no},
+    {"torch._C._get_tracing_state", nothing},
+    {"torch._C._is_tracing", no},
+    {"torch.onnx.is_in_onnx_export", no},
+    {"torch.cuda.is_current_stream_capturing", no},
+    {"torch.overrides.has_torch_function", no},
+    {"torch._C._has_torch_function", no},
+    {"torch._C._has_torch_function_unary", no},
+    {"torch._C._has_torch_function_variadic", no},
+    {"torch.overrides.has_torch_function_unary", no},
+    {"torch.overrides.has_torch_function_variadic", no},
+    {"torch._C._log_api_usage_once", nothing},
+    {"warnings.warn", [](T&, const A&) -> Value* { stop("side_effect", "a warning is given"); }},
+};
+
+}  // namespace
+
+std::span<const BuiltinRow> torch_builtins() {
+  return kRows;
+}
+
+bool Tracer::grad_mode() const {
+  return grad_now_;
+}
+
+void Tracer::change_grad_mode(bool on) {
+  if (on == grad_now_) return;
+  // The replayed graph needs the change too: recorded as a node of its own.
+  PyObject* function = find_object("torch._C._set_grad_enabled");
+  Owned arguments(PyTuple_Pack(1, on ? Py_True : Py_False));
+  auto outcome = lowering_->call("torch._C._set_grad_enabled", function, arguments.get(), nullptr, origin());
+  Py_XDECREF(outcome.value);
+  if (outcome.raised) raise_python();
+  if (outcome.unsupported) {
+    for (const auto& [traced, value] : by_tensor_)
+      if (value->real && torch_bridge::requires_grad(value->real))
+        stop("context_manager", "gradient mode changes inside the segment");
+    grad_unrecorded_ = true;
+  }
+  set_grad_mode(on);
+}
+
+// A real tensor made from constants now, and a copy of it for every run.
+Value* Tracer::literal(PyObject* maker, const Arguments& a) {
+  for (Value* v : a.positional)
+    if (has_tensor(v)) return torch_call("torch.tensor", maker, a);
+  Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
+  for (size_t i = 0; i < a.positional.size(); ++i)
+    PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), to_python(a.positional[i]));
+  Owned keyword(PyDict_New());
+  for (const auto& [key, value] : a.keyword) {
+    Owned o(to_python(value));
+    PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
+  }
+  if (PyObject* rg = PyDict_GetItemString(keyword.get(), "requires_grad"); rg && PyObject_IsTrue(rg))
+    stop("unsupported_operator", "a tensor that requires gradients is made");
+  Owned made(PyObject_Call(maker, positional.get(), keyword.get()));
+  if (!made) raise_python();
+  auto traced = lowering_->constant(made.get());
+  if (!traced) stop("unsupported_operator", traced.error().what, traced.error().hint);
+  inputs_.push_back(constant_source(made.get()));
+  Value* v = make(Kind::Tensor);
+  v->obj = keep(traced.take());
+  v->cls = torch_names().tensor;
+  by_tensor_[v->obj] = v;
+  return tensor_method(v, "clone", nullptr, {});
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,250 @@
+// The symbolic interpreter of one segment. Its methods are grouped by file: values, attributes, operators,
+// calls, iteration, torch calls, native methods, builtins, control, and the recipes at the end. A method that
+// cannot go on throws BreakSignal (the segment ends before the outermost frame's current instruction) or
+// RaiseSignal.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/capture/break_kinds.h"
+#include "core/capture/bytecode.h"
+#include "core/capture/frame.h"
+#include "core/capture/trace.h"
+#include "core/capture/trace/signals.h"
+#include "core/capture/trace/value.h"
+#include "core/torch_bridge/lowering.h"
+
+namespace vitrine::capture {
+
+struct Arguments {
+  Values positional;
+  std::vector<std::pair<std::string, Value*>> keyword;
+  Value* find(const std::string& name) const {
+    for (const auto& [key, value] : keyword)
+      if (key == name) return value;
+    return nullptr;
+  }
+};
+
+// One Python frame being interpreted: the live one (outermost) or an inlined call.
+struct VirtualFrame {
+  PyCodeObject* code = nullptr;
+  const Bytecode* bytecode = nullptr;
+  PyObject* globals = nullptr;
+  PyObject* builtins = nullptr;
+  const Source* globals_owner = nullptr;  // nullptr: the outermost frame's function
+  Values locals, stack;
+  int position = 0;           // index of the next instruction
+  Value* keywords = nullptr;  // pending KW_NAMES
+  Values closure;             // copied by COPY_FREE_VARS
+  VirtualFrame* caller = nullptr;
+  bool running = false;  // generators: resumed right now
+  std::string module;    // "encoder.layer.0": the nn.Module whose forward this is
+};
+
+using BytecodeCache = std::unordered_map<PyCodeObject*, std::unique_ptr<Bytecode>>;
+struct GlobalWrite {
+  std::string key;
+  const Source* owner = nullptr;
+  std::string name;
+};
+
+enum class Flow : uint8_t { Next, Jumped, Return, Yield };
+
+class Tracer {
+ public:
+  // stop_at: how many instructions of the outermost frame to interpret; -1 = as many as possible.
+  Tracer(Frame& frame, const TraceOptions& options, int64_t stop_at, BytecodeCache& bytecodes);
+  ~Tracer();
+  // Interprets. true: it reached RETURN (value in result_) or stop_at; false: broke() says why.
+  bool run();
+  const BreakInfo& broke() const { return broke_; }
+  int64_t executed() const { return executed_; }  // instructions of the outermost frame, completed
+  // The trace so far, ending here. Throws BreakSignal when a value cannot be rebuilt.
+  std::unique_ptr<Trace> finish(bool returned);
+  bool returned() const { return result_ != nullptr; }
+
+  // --- values.cpp: making and inspecting values
+  PyObject* keep(PyObject* owned);
+  Value* make(Kind kind);
+  Value* constant(PyObject* borrowed);
+  Value* fold(PyObject* owned);  // result of a C API call; raises what it raised
+  Value* none() { return constant(Py_None); }
+  Value* boolean(bool b) { return constant(b ? Py_True : Py_False); }
+  Value* integer(int64_t n);
+  Value* text(const std::string& s);
+  Value* sequence(Kind kind, Values items, PyTypeObject* cls = nullptr);
+  Value* tuple(Values items) { return sequence(Kind::Tuple, std::move(items)); }
+  Value* list(Values items) { return sequence(Kind::List, std::move(items)); }
+  Value* lazy(PyObject* borrowed, const Source* source, bool pinned = false);
+  Value* pinned(PyObject* borrowed);  // an object whose identity needs no guard
+  Value* look(Value* v);              // inspects: guards, and gives the one value of that object
+  Value* resolve(Value* v);           // follows aliases without inspecting
+  PyTypeObject* type_of(Value* v);    // guards the type only
+  PyObject* const_object(Value* v);   // object of a Constant, nullptr for anything else
+  int64_t int_of(Value* v, const char* what);
+  bool is_none(Value* v);
+  std::string describe(Value* v);  // for people: "f32[8,128]", "3", "list of 4"
+  // A real Python object equal to v, from constants only (deep); nullptr when v holds anything else.
+  PyObject* constant_tree(Value* v);
+  void pin_type(PyTypeObject* type);  // guards that the class does not change
+
+  // --- guards
+  void guard(GuardKind kind, const Source* source, PyObject* object = nullptr, int64_t number = 0,
+             const std::string& name = "", const Source* other = nullptr, const std::string& expected = "");
+  void guard_length(Value* v);
+  void guard_type(Value* v);
+
+  // --- containers.cpp
+  Value* new_dict(PyTypeObject* cls = nullptr);
+  PyObject* key_object(Value* key);          // what a real dict would hash; breaks on values without one
+  Value* dict_get(Value* dict, Value* key);  // nullptr = absent
+  Value* dict_get(Value* dict, const char* key) { return dict_get(dict, text(key)); }
+  void dict_set(Value* dict, Value* key, Value* value);
+  bool dict_remove(Value* dict, Value* key);
+  void dict_clear(Value* dict);
+  void dict_complete(Value* dict);  // loads and guards all entries
+  std::vector<std::pair<Value*, Value*>> dict_entries(Value* dict);
+  void dict_update(Value* dict, Value* other);
+  int64_t length(Value* v);
+  void touch(Value* v);  // it is about to change
+
+  // --- attributes.cpp
+  Value* get_attr(Value* v, const std::string& name);   // nullptr = AttributeError
+  Value* load_attr(Value* v, const std::string& name);  // raises AttributeError
+  void set_attr(Value* v, const std::string& name, Value* value);
+  void del_attr(Value* v, const std::string& name);
+  Value* generic_get(Value* v, const std::string& name,
+                     bool fallback);  // object.__getattribute__ (+ __getattr__)
+  void generic_set(Value* v, const std::string& name, Value* value);  // object.__setattr__
+  Value* instance_get(Value* v, const std::string& name);             // own attribute, nullptr = none
+  Value* instance_dict(Value* v);                                     // v.__dict__ as a dict made now
+  Value* bind_descriptor(PyObject* descriptor, Value* self, PyTypeObject* type, const std::string& name);
+  Value* class_attr(PyTypeObject* type, const std::string& name);  // C.name
+  Value* module_attr(Value* v, const std::string& name);
+  Value* function_attr(Value* v, const std::string& name);
+  Value* super_attr(Value* v, const std::string& name);
+  Value* module_member(Value* v, const std::string& name);  // nn.Module.__getattr__
+  // The function that `type` gives for a special method when it is Python code, else nullptr.
+  PyObject* python_method(PyTypeObject* type, const char* name);
+  Value* call_special(Value* v, PyObject* function, Values arguments);
+
+  // --- operators.cpp
+  Value* binary(const std::string& op, Value* a, Value* b);  // "add", "iadd", ...: names of module operator
+  Value* unary(const std::string& op, Value* a);
+  Value* compare(int op, Value* a, Value* b);  // Py_LT ...
+  bool same(Value* a, Value* b);               // a is b
+  bool equal(Value* a, Value* b);              // a == b where it is a plain bool
+  bool contains(Value* container, Value* item);
+  bool truth(Value* v, const char* where = "data_dependent_branch");
+  Value* get_item(Value* v, Value* key);
+  void set_item(Value* v, Value* key, Value* value);
+  void del_item(Value* v, Value* key);
+  Value* format(Value* v, Value* spec, int conversion);
+  std::string str_of(Value* v, bool repr);
+
+  // --- calls.cpp
+  Value* call(Value* function, Arguments arguments);
+  Value* call_function(Value* function, Arguments arguments);  // a PyFunction constant, or Function
+  Value* inline_code(PyCodeObject* code, PyObject* globals, const Source* globals_owner, Values bound,
+                     Values closure, const std::string& module = "");
+  Values bind(PyCodeObject* code, const std::string& name, Value* defaults, Value* kwdefaults,
+              const Arguments& arguments);
+  Value* construct(PyTypeObject* cls, Arguments arguments);
+  Value* call_object(Value* v, Arguments arguments);
+  Value* call_module(Value* v, Arguments arguments);
+  Arguments spread(Value* positional, Value* keyword);  // f(*a, **k)
+
+  // --- iterate.cpp
+  Value* iter(Value* v);
+  Value* next(Value* iterator);  // nullptr = exhausted
+  Values unpack(Value* v);       // list(v)
+  Value* new_iterator(IteratorKind kind, Values children);
+  Value* resume(Value* generator, Value* sent);  // nullptr = finished
+
+  // --- torch_calls.cpp
+  bool is_tensor(Value* v) { return v->kind == Kind::Tensor; }
+  bool has_tensor(Value* v);  // deep
+  Value* torch_call(const std::string& name, PyObject* callable, const Arguments& arguments);
+  PyObject* to_python(
+      Value* v);  // new reference: stand-ins in place of tensors; breaks on what torch cannot take
+  Value* from_python(PyObject* o);  // result of a torch call
+  Value* tensor_attr(Value* v, const std::string& name);
+  Value* tensor_method(Value* self, const std::string& name, PyObject* callable, Arguments arguments);
+  bool is_torch_leaf(PyObject* callable, std::string* name);
+  Value* literal(PyObject* maker, const Arguments& arguments);  // torch.tensor([1, 2])
+  bool grad_mode() const;
+  void change_grad_mode(bool on);
+  Value* enter_tensor(Value* v);  // a real tensor becomes a graph input
+
+  // --- methods.cpp, builtins.cpp
+  Value* call_method(Value* self, const std::string& name, const Arguments& arguments);  // of a builtin type
+  Value* call_builtin(PyObject* callable, const Arguments& arguments, bool* known);
+
+  // --- interpret.cpp
+  Value* execute(VirtualFrame& frame, bool* yielded = nullptr);  // until it returns or yields
+  const Bytecode* bytecode_of(PyCodeObject* code);
+  void guard_aliases();
+  void guard_storages();
+  void set_grad_mode(bool on);  // PyTorch's own, for the rest of the recording; the destructor undoes it
+  VirtualFrame& frame() { return *current_; }
+  [[noreturn]] void raise(PyObject* type, const std::string& text);
+  [[noreturn]] void raise_python();  // the Python error that is set
+  SourcePool& sources() { return *sources_; }
+  const Source* constant_source(PyObject* object);
+  torch_bridge::Lowering& lowering() { return *lowering_; }
+  ir::Origin origin();
+  std::string place(const VirtualFrame& frame, int* line);
+
+  // Shadows of names, by globals dict.
+  Value* load_global(VirtualFrame& frame, const std::string& name);
+  void store_global(VirtualFrame& frame, const std::string& name, Value* value);
+  Value* cell_get(Value* cell);
+  void cell_set(Value* cell, Value* value);
+
+ private:
+  friend class RecipeMaker;
+  bool dispatch_raise(VirtualFrame& frame, const Instruction& instruction, const RaiseSignal& signal);
+  void realise(Value* v);
+  void realise_container(Value* v);
+  void realise_iterator(Value* v);
+  void realise_cell(Value* v);
+  void record_step(VirtualFrame& frame, const Instruction& instruction);
+  void break_at(const BreakInfo& info);
+
+  Frame& live_;
+  TraceOptions options_;
+  int64_t stop_at_, executed_ = 0, instructions_ = 0;
+  VirtualFrame root_;
+  VirtualFrame* current_ = nullptr;
+  int depth_ = 0;
+  Value* result_ = nullptr;
+  BreakInfo broke_;
+  Values initial_locals_, initial_stack_;
+  std::shared_ptr<SourcePool> sources_;
+  std::unique_ptr<torch_bridge::Lowering> lowering_;
+  std::vector<std::unique_ptr<Value>> values_;
+  std::vector<PyObject*> alive_;
+  std::unordered_map<PyObject*, Value*> by_object_;  // real objects with identity, once inspected
+  std::unordered_map<PyObject*, Value*> by_tensor_;  // stand-ins
+  std::unordered_map<std::string, Value*> globals_;  // "address:name"
+  std::vector<GlobalWrite> global_writes_;
+  std::unordered_set<std::string> guard_keys_;
+  std::unordered_set<PyTypeObject*> pinned_types_;
+  std::vector<Guard> guards_;
+  std::vector<const Source*> inputs_;
+  Values mutated_;  // pre-existing values in order of their first change
+  std::vector<PyObject*> codes_;
+  std::vector<StepRecord> steps_;
+  std::unordered_set<PyCodeObject*> seen_codes_;
+  BytecodeCache& bytecodes_;
+  bool grad_at_start_ = false, grad_now_ = false, grad_unrecorded_ = false;
+};
+
+}  // namespace vitrine::capture

@@ -1,0 +1,112 @@
+// A value of the symbolic interpreter: what it knows about one Python object of the traced program. Objects
+// that existed before the segment carry their source and are looked at only on demand (Lazy): looking emits a
+// guard. Every change to them stays in the Value; the real object is never touched.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/capture/source.h"
+#include "core/capture/trace/python.h"
+
+namespace vitrine::capture {
+
+struct Value;
+struct VirtualFrame;
+using Values = std::vector<Value*>;
+
+enum class Kind : uint8_t {
+  Null,      // an empty stack entry
+  Lazy,      // obj and source; not looked at yet
+  Constant,  // obj: immutable, or an object whose identity is fixed (function, class, module, enum member
+             // ...)
+  Tensor,    // obj: the storage-less stand-in; real: the tensor it stands for, if it is an input
+  Tuple,     // items; cls: tuple, torch.Size, a named tuple, ...
+  List,      // items
+  Dict,      // dict
+  Set,       // items, all constants
+  Slice,     // items: start, stop, step
+  Iterator,  // iterator
+  Function,  // a function made in the segment: function
+  Cell,      // items[0]: contents, nullptr = empty, when loaded
+  Method,    // items: function, self
+  Object,    // any other object: obj (nullptr: made in the segment), cls, attrs
+  Super,     // items: class, object
+  Generator  // generator: a suspended frame
+};
+
+// Contents of a dict. A dict that existed before is loaded entry by entry until something needs them all.
+struct DictState {
+  std::vector<std::pair<Value*, Value*>> entries;  // a removed entry has a null key
+  Owned index;                                     // real dict: key object -> position in entries
+  bool complete = true;                            // false: entries hold only what was looked up
+};
+
+enum class IteratorKind : uint8_t {
+  Sequence,    // children[0]: Tuple or List, index
+  Keys,        // of the Dict children[0], index into its entries
+  Entries,     // (key, value)
+  DictValues,  //
+  Range,       // object: a range or str constant, index
+  Reversed,    // of the Tuple or List children[0], index counts down
+  Enumerate,   // children[0]: iterator, index
+  Zip,         // children: iterators; strict
+  Map,         // function, children: iterators
+  Filter,      // function (None constant: truth), children[0]
+  Chain,       // children: iterables, index: the current one; inner
+  Count,       // children: current, step
+  Repeat,      // children[0]; index: how many are left, -1 = endless
+  Islice,      // children[0]; index: position, limits
+  Generator,   // children[0]: Generator
+  Callable,    // iter(function, sentinel children[0])
+};
+
+struct IteratorState {
+  IteratorKind kind = IteratorKind::Sequence;
+  Values children;
+  Value* function = nullptr;
+  Value* inner = nullptr;
+  int64_t index = 0, stop = 0, step = 1;
+  bool strict = false, done = false;
+  int64_t taken = 0;  // elements handed out since the segment began (a real iterator is advanced by this)
+};
+
+struct FunctionState {
+  PyCodeObject* code = nullptr;
+  PyObject* globals = nullptr;
+  const Source* globals_owner = nullptr;  // a function with these globals; nullptr: the frame's function
+  Values closure;
+  Value* defaults = nullptr;     // Tuple or nullptr
+  Value* kwdefaults = nullptr;   // Dict or nullptr
+  Value* annotations = nullptr;  // or nullptr
+  Value* qualname = nullptr;
+};
+
+struct Value {
+  Kind kind = Kind::Null;
+  bool pinned =
+      false;  // its identity is certain without a guard (it hangs on a guarded class, or was imported)
+  bool mutated = false;      // differs from what the source gives now
+  bool typed = false;        // the type guard was emitted
+  bool identified = false;   // the identity or equality guard was emitted
+  bool sized = false;        // the length guard was emitted
+  PyObject* obj = nullptr;   // borrowed from the tracer's keep-alive list
+  PyObject* real = nullptr;  // Tensor: the real tensor
+  PyTypeObject* cls = nullptr;
+  const Source* source = nullptr;
+  Value* forward = nullptr;  // the value that stands for the same object
+  Values items;
+  std::vector<std::pair<std::string, Value*>> attrs;  // written attributes in order; a null value = deleted
+  std::unique_ptr<DictState> dict;
+  std::unique_ptr<IteratorState> iterator;
+  std::unique_ptr<FunctionState> function;
+  std::shared_ptr<VirtualFrame> generator;
+  Value* owner = nullptr;  // Dict: it is the __dict__ of this object, writes go there
+  int32_t shared = -1;     // number of its recipe once one was made
+  uint64_t version = 0;    // counts changes: iteration over a changed dict raises
+};
+
+}  // namespace vitrine::capture
