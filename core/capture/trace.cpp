@@ -12,6 +12,20 @@ void release(Recipe& recipe) {
 
 }  // namespace
 
+std::string_view guard_kind_name(GuardKind kind) {
+  switch (kind) {
+#define X(name)         \
+  case GuardKind::name: \
+    return #name;
+    X(TensorMatch)
+    X(ConstEquals) X(Identity) X(TypeIs) X(Length) X(LengthAtLeast) X(DictKeys) X(DictContains) X(SetEquals)
+        X(HasAttr) X(InstanceHas) X(TypeVersion) X(NotInGlobals) X(FunctionCode) X(NoHooks) X(IterPosition)
+            X(NotAliased) X(SameObject) X(GlobalState)
+#undef X
+  }
+  return "?";
+}
+
 Trace::~Trace() {
   for (Guard& guard : guards) Py_XDECREF(guard.object);
   release(result);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/capture/source.h"
@@ -56,6 +57,8 @@ struct Guard {
   std::string expected;  // for people: "f32[8,128]", "== 3", "same object"
   int32_t step = -1;     // capture step that needed it
 };
+
+std::string_view guard_kind_name(GuardKind kind);  // "TensorMatch"
 
 // How to make a value after the graph has run. A tree; `shared` gives equal identity to nodes with the same
 // number >= 0.

@@ -11,13 +11,14 @@ using AddPart = void (*)(_object* module);
 void add_frames(_object* module);     // engine_frames.cpp: bytecode and the frame loop, for tests
 void add_bridge(_object* module);     // engine_bridge.cpp: tensors and PyTorch's state, for tests and doctor
 void add_lowering(_object* module);   // engine_lowering.cpp: recording of torch calls, for tests
+void add_trace(_object* module);      // engine_trace.cpp: what the symbolic interpreter makes of a call
 void add_callables(_object* module);  // callable.cpp: what vitrine.compile and vitrine.disable return
 void add_api(_object* module);        // engine_api.cpp: settings, pausing, forgetting
 void add_runtime(_object* module);    // engine_runtime.cpp: plans, for tests
 void add_ops(_object* module);        // engine_ops.cpp: operator table and passes, for tests
 
 inline constexpr AddPart kParts[] = {
-    add_frames, add_bridge, add_lowering, add_callables, add_api, add_runtime, add_ops,
+    add_frames, add_bridge, add_lowering, add_trace, add_callables, add_api, add_runtime, add_ops,
 };
 
 }  // namespace vitrine::python

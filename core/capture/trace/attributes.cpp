@@ -213,7 +213,8 @@ Value* Tracer::generic_get(Value* v, const std::string& name, bool fallback) {
     if (value) return value;
   } else {
     if (Value* own = instance_get(v, name)) return own;
-    if (v->source && v->obj && (descriptor || fallback)) {
+    const bool has_dict = type->tp_dictoffset != 0 || (type->tp_flags & Py_TPFLAGS_MANAGED_DICT);
+    if (v->source && v->obj && has_dict && (descriptor || fallback)) {
       bool written = false;
       find_written(v, name, &written);
       if (!written && !(fallback && !descriptor && torch_names().is_module(type)))

@@ -1,4 +1,6 @@
 // The end of a trace: recipes for locals, stack and result, effects on what existed before, the graphs.
+#include <algorithm>
+
 #include "core/capture/trace/recipes.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
@@ -176,10 +178,10 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   trace->graph_effects = lowering_->effects();
   if (trace->graph_effects.writes_inputs) guard_storages();
   trace->graphs = lowering_->finish(make.results());
-  bool needs_grad = false;
-  for (const auto& [traced, value] : by_tensor_)
-    if (value->real && torch_bridge::requires_grad(value->real)) needs_grad = true;
-  trace->needs_grad = needs_grad && (grad_at_start_ || grad_now_);
+  const auto& nodes = trace->graphs.captured->nodes();
+  if (std::none_of(nodes.begin(), nodes.end(), [](const ir::Node& n) { return n.kind == ir::NodeKind::op; }))
+    trace->graphs = {};
+  trace->needs_grad = trace->graph_effects.needs_grad;
   trace->sources = sources_;
   trace->inputs = inputs_;
   trace->guards = std::move(guards_);

@@ -45,19 +45,11 @@ Tracer::Tracer(Frame& live, const TraceOptions& options, int64_t stop_at, Byteco
 }
 
 Tracer::~Tracer() {
-  if (grad_now_ != grad_at_start_) set_grad_mode(grad_at_start_);
   for (Guard& g : guards_) Py_XDECREF(g.object);
   lowering_.reset();
   values_.clear();
   for (PyObject* o : alive_) Py_DECREF(o);
   for (PyObject* o : codes_) Py_DECREF(o);
-}
-
-void Tracer::set_grad_mode(bool on) {
-  Owned done(PyObject_CallFunctionObjArgs(find_object("torch._C._set_grad_enabled"), on ? Py_True : Py_False,
-                                          nullptr));
-  if (!done) PyErr_Clear();
-  grad_now_ = on;
 }
 
 const Bytecode* Tracer::bytecode_of(PyCodeObject* code) {

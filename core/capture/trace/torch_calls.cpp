@@ -254,8 +254,6 @@ Value* Tracer::enter_tensor(Value* v) {
     if (s->name == "_buffers") kind = ir::NodeKind::buffer;
     break;
   }
-  if (grad_unrecorded_ && torch_bridge::requires_grad(real))
-    stop("context_manager", "gradient mode changes inside the segment");
   auto entered = lowering_->input(real, kind, v->source->text());
   if (!entered) stop("unsupported_value", entered.error().what, entered.error().hint);
   v->kind = Kind::Tensor;

@@ -131,21 +131,15 @@ bool Tracer::grad_mode() const {
   return grad_now_;
 }
 
+// The recording keeps a grad mode of its own, and the node that changes it.
 void Tracer::change_grad_mode(bool on) {
-  if (on == grad_now_) return;
-  // The replayed graph needs the change too: recorded as a node of its own.
   PyObject* function = find_object("torch._C._set_grad_enabled");
   Owned arguments(PyTuple_Pack(1, on ? Py_True : Py_False));
   auto outcome = lowering_->call("torch._C._set_grad_enabled", function, arguments.get(), nullptr, origin());
   Py_XDECREF(outcome.value);
   if (outcome.raised) raise_python();
-  if (outcome.unsupported) {
-    for (const auto& [traced, value] : by_tensor_)
-      if (value->real && torch_bridge::requires_grad(value->real))
-        stop("context_manager", "gradient mode changes inside the segment");
-    grad_unrecorded_ = true;
-  }
-  set_grad_mode(on);
+  if (outcome.unsupported) stop("context_manager", outcome.unsupported->reason, outcome.unsupported->hint);
+  grad_now_ = on;
 }
 
 // A real tensor made from constants now, and a copy of it for every run.
@@ -166,7 +160,6 @@ Value* Tracer::literal(PyObject* maker, const Arguments& a) {
   if (!made) raise_python();
   auto traced = lowering_->constant(made.get());
   if (!traced) stop("unsupported_operator", traced.error().what, traced.error().hint);
-  inputs_.push_back(constant_source(made.get()));
   Value* v = make(Kind::Tensor);
   v->obj = keep(traced.take());
   v->cls = torch_names().tensor;

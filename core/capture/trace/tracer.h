@@ -192,7 +192,6 @@ class Tracer {
   const Bytecode* bytecode_of(PyCodeObject* code);
   void guard_aliases();
   void guard_storages();
-  void set_grad_mode(bool on);  // PyTorch's own, for the rest of the recording; the destructor undoes it
   VirtualFrame& frame() { return *current_; }
   [[noreturn]] void raise(PyObject* type, const std::string& text);
   [[noreturn]] void raise_python();  // the Python error that is set
@@ -244,7 +243,7 @@ class Tracer {
   std::vector<StepRecord> steps_;
   std::unordered_set<PyCodeObject*> seen_codes_;
   BytecodeCache& bytecodes_;
-  bool grad_at_start_ = false, grad_now_ = false, grad_unrecorded_ = false;
+  bool grad_at_start_ = false, grad_now_ = false;
 };
 
 }  // namespace vitrine::capture
