@@ -33,6 +33,7 @@ class OperatorCall {
     if (op_.lift_fresh && bound_[0].tensors.empty()) return Py::borrow(lifted_.get());
     if (op_.lift_fresh) return Py::borrow(bound_[0].object);
     if (op_.view) return view();
+    if (op_.inplace_view) return reshaped_in_place();
     if (!op_.has_tensor_return() && !op_.writes) return question();
     if (op_.random && draws()) recording_.effects.random = true;
     node_.id = recording_.next_id();
@@ -115,7 +116,6 @@ class OperatorCall {
     if (op_.dynamic_shape && !fixed_shape())
       stop("data_dependent_shape", "the shape of " + op_.name + "'s result depends on data",
            "Use a mask of fixed size instead of nonzero, unique or boolean indexing.");
-    if (op_.inplace_view) stop("unsupported_operator", op_.name + " changes a tensor's shape in place");
     if (op_.name == "aten._conj.default" || op_.name == "aten._neg_view.default")
       stop("unsupported_operator",
            op_.name + " makes a tensor that is conjugated or negated when it is read");
@@ -166,6 +166,28 @@ class OperatorCall {
     }
   }
 
+  // t_(), squeeze_(), ...: the tensor object becomes another view of its storage. In the graph that is a view
+  // like any other, for which the object stands from now on.
+  Py reshaped_in_place() {
+    std::string name = op_.name == "aten.transpose_.default" ? "aten.transpose_.int" : op_.name;
+    if (const size_t at = name.find("_."); at != std::string::npos) name.erase(at, 1);
+    const Result<OpCall> functional = find_op(name);
+    const Overload* view = functional ? overload_of(functional.value().overload) : nullptr;
+    PyErr_Clear();
+    if (!view || !view->view || bound_[0].tensors.size() != 1)
+      stop("unsupported_operator", op_.name + " changes a tensor's storage or shape");
+    const int index = bound_[0].tensors[0];
+    if (recording_.storage_of_tensor(index).input)
+      stop("unsupported_operator", op_.name + " changes the shape of an input");
+    Py out = call_pytorch();
+    node_.id = recording_.next_id();
+    recording_.set_type(index, type_of(bound_[0].object));
+    output(index);
+    add_node();
+    recording_.aten_nodes().back().op = name;
+    return out;
+  }
+
   // An operator that answers about sizes or kernels, not about data (a data access raises).
   Py question() {
     if (op_.returns.empty()) stop("unsupported_operator", op_.name + " acts without a result");
@@ -201,7 +223,7 @@ class OperatorCall {
 
   // Null: no rule, or a call that the rule does not cover (eager may reject it).
   Py by_rule() {
-    if (!op_.row || !op_.row->shape) return Py();
+    if (!op_.row || !op_.row->shape || writes_overlap()) return Py();
     ops::ShapeCall call;
     call.default_dtype = ir::dtype_from_scalar_type(api().symbols.default_dtype());
     call.args.reserve(bound_.size());
@@ -212,6 +234,19 @@ class OperatorCall {
     Result<std::vector<ir::TensorType>> types = op_.row->shape(call);
     if (!types) return Py();
     return results(types.value());
+  }
+
+  // An expanded tensor cannot be written: PyTorch says so best.
+  bool writes_overlap() const {
+    for (size_t i = 0; op_.writes && i < bound_.size(); ++i) {
+      if (!op_.params[i].written) continue;
+      for (int t : bound_[i].tensors) {
+        const ir::TensorType& type = recording_.at(t).type;
+        for (size_t d = 0; d < type.sizes.size(); ++d)
+          if (type.strides[d] == 0 && type.sizes[d] > 1) return true;
+      }
+    }
+    return false;
   }
 
   Py results(const std::vector<ir::TensorType>& types) {
@@ -254,10 +289,11 @@ class OperatorCall {
       for (int t : b.tensors) a.tensors.push_back(&recording_.at(t).type);
       args.push_back(std::move(a));
     }
-    bool resized = false;
-    Py result = run_for_types(op_, args, resized);
+    const FallbackResult ran = run_for_types(op_, args);
+    const Py& result = ran.value;
     if (!result) throw Raised{};
-    if (resized) stop("unsupported_operator", op_.name + " changes the size of its output");
+    if (ran.resized) stop("unsupported_operator", op_.name + " changes the size of its output");
+    if (ran.aliased) stop("unsupported_operator", op_.name + " returns memory of its argument");
     if (op_.returns.size() <= 1) return mirrored(result.get(), 0);
     std::vector<Py> made;
     for (size_t i = 0; i < op_.returns.size(); ++i)

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "core/torch_bridge/api.h"
+#include "core/torch_bridge/replay.h"
 #include "core/torch_bridge/stand_in.h"
 
 namespace vitrine::torch_bridge {
@@ -30,11 +31,16 @@ Py replace(PyObject* value, const std::vector<const ir::TensorType*>& types, siz
 
 struct Call {
   Py args, kwargs;
-  std::vector<std::pair<PyObject*, const ir::TensorType*>> written;  // borrowed from args
+  std::vector<Py> tensors;                                           // all that were made
+  std::vector<std::pair<PyObject*, const ir::TensorType*>> written;  // of these
 };
 
-Call build(const Overload& op, const std::vector<FallbackArg>& args, const MakeTensor& make, bool meta) {
-  Call call{Py::steal(PyList_New(0)), Py::steal(PyDict_New()), {}};
+Call build(const Overload& op, const std::vector<FallbackArg>& args, bool meta) {
+  Call call{Py::steal(PyList_New(0)), Py::steal(PyDict_New()), {}, {}};
+  const MakeTensor make = [&](const ir::TensorType& t) {
+    call.tensors.push_back(Py::steal(wrap(meta ? meta_like_type(t) : zeros_like_type(t))));
+    return call.tensors.back();
+  };
   for (size_t i = 0; i < op.params.size(); ++i) {
     const OverloadParam& p = op.params[i];
     size_t next = 0;
@@ -50,50 +56,44 @@ Call build(const Overload& op, const std::vector<FallbackArg>& args, const MakeT
   return call;
 }
 
-Py run(const Overload& op, const Call& call, bool& resized) {
-  Py out = Py::steal(PyObject_Call(op.object, call.args.get(), call.kwargs.get()));
-  for (const auto& [tensor, type] : call.written)
-    if (out && type_of(tensor).sizes != type->sizes) resized = true;
+FallbackResult run(const Overload& op, const Call& call) {
+  FallbackResult out;
+  out.value = Py::steal(PyObject_Call(op.object, call.args.get(), call.kwargs.get()));
+  if (!out.value) return out;
+  for (const auto& [tensor, type] : call.written) out.resized |= type_of(tensor).sizes != type->sizes;
+  if (op.writes) return out;
+  std::vector<int> path;
+  each_leaf(out.value.get(), path, [&](PyObject* result, const std::vector<int>&) {
+    for (const Py& t : call.tensors)
+      out.aliased |= storage_id(handle_of(t.get())) == storage_id(handle_of(result));
+  });
   return out;
 }
 
-Py with_zeros(const Overload& op, const std::vector<FallbackArg>& args, bool& resized) {
-  Call call =
-      build(op, args, [](const ir::TensorType& t) { return Py::steal(wrap(zeros_like_type(t))); }, false);
-  if (!op.random) return run(op, call, resized);
+FallbackResult with_zeros(const Overload& op, const std::vector<FallbackArg>& args) {
+  const Call call = build(op, args, false);
+  if (!op.random) return run(op, call);
   // The user's random numbers stay where they were.
   Py state = Py::steal(PyObject_CallMethod(api().torch, "get_rng_state", nullptr));
-  Py out = run(op, call, resized);
+  FallbackResult out = run(op, call);
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
-  if (state) Py::steal(PyObject_CallMethod(api().torch, "set_rng_state", "O", state.get()));
+  Py restored =
+      Py::steal(state ? PyObject_CallMethod(api().torch, "set_rng_state", "O", state.get()) : nullptr);
   PyErr_Restore(type, value, trace);
   return out;
 }
 
 }  // namespace
 
-Py run_for_types(const Overload& op, const std::vector<FallbackArg>& args, bool& resized) {
+FallbackResult run_for_types(const Overload& op, const std::vector<FallbackArg>& args) {
   int64_t bytes = 0, tensors = 0;
   for (const FallbackArg& a : args)
     for (const ir::TensorType* t : a.tensors) bytes += extent(*t) * ir::dtype_bytes(t->dtype), ++tensors;
-  resized = false;
-  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
-  // Only PyTorch's own kernels: another's may have effects, or shapes that depend on data.
-  if (op.aten && tensors > 0 && bytes <= kZerosLimit) {
-    if (Py out = with_zeros(op, args, resized)) return out;
-    PyErr_Fetch(&type, &value, &trace);  // the user's error, or one that only zeros cause: meta kernels tell
-  }
-  const Call call =
-      build(op, args, [](const ir::TensorType& t) { return Py::steal(wrap(meta_like_type(t))); }, true);
-  Py out = run(op, call, resized);
-  if (!out && type) {
-    PyErr_Clear();
-    PyErr_Restore(type, value, trace);
-  } else {
-    Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
-  }
-  return out;
+  // Only PyTorch's own kernels: another's may have effects, or shapes that depend on data. An error is the
+  // user's (meta kernels accept some calls that eager does not).
+  if (op.aten && tensors > 0 && bytes <= kZerosLimit) return with_zeros(op, args);
+  return run(op, build(op, args, true));
 }
 
 }  // namespace vitrine::torch_bridge

@@ -13,9 +13,11 @@ struct FallbackArg {
   std::vector<const ir::TensorType*> tensors;  // their types, in order
 };
 
-// Runs it on tensors of the same types. New reference to what it returned (real or meta tensors inside), or a
-// null object with a Python error set: the user's error. `resized`: it changed the size of a written
-// argument.
-Py run_for_types(const Overload& op, const std::vector<FallbackArg>& args, bool& resized);
+struct FallbackResult {
+  Py value;  // what it returned, real or meta tensors inside; null: a Python error is set, the user's
+  bool resized = false;  // it changed the size of a written argument
+  bool aliased = false;  // it returned a view of an argument although its schema does not say so
+};
+FallbackResult run_for_types(const Overload& op, const std::vector<FallbackArg>& args);
 
 }  // namespace vitrine::torch_bridge

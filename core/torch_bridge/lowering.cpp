@@ -87,6 +87,20 @@ class GradModeGuard {
   const bool real_;
 };
 
+// Memory that is not a tensor's: its content may change between calls, unseen by any guard.
+void refuse_arrays(PyObject* value) {
+  if (PyTuple_Check(value) || PyList_Check(value)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i)
+      refuse_arrays(PySequence_Fast_GET_ITEM(value, i));
+    return;
+  }
+  const std::string_view type = Py_TYPE(value)->tp_name;
+  if (type == "numpy.ndarray" || type == "array.array" || PyByteArray_Check(value) ||
+      PyMemoryView_Check(value))
+    stop("unsupported_value", "a " + std::string(type) + " is read",
+         "Make it a tensor outside the compiled function.");
+}
+
 std::string why_not_input(PyObject* tensor) {
   if (!is_tensor(tensor)) return "not a tensor";
   if (!is_plain_tensor(tensor)) return std::string("a tensor of class ") + Py_TYPE(tensor)->tp_name;
@@ -308,6 +322,7 @@ Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, Py
     s.recording.begin_call(origin);
     auto known = [&](PyObject* t) { return s.leaf_slot(t); };
     (void)make_template(args, known);
+    refuse_arrays(args);
     if (kwargs) (void)make_template(kwargs, known);
     {
       GradModeGuard grad(s.grad_mode);

@@ -23,6 +23,13 @@ constexpr HiddenWrite kHiddenWrites[] = {
     {"aten.native_batch_norm.default", 5, {3, 4}},
 };
 
+// Views by what they do, though the schema does not say so: they promise that nobody writes to both.
+constexpr std::string_view kHiddenViews[] = {
+    "aten._unsafe_view.default",
+    "aten.unsafe_split.Tensor",
+    "aten.unsafe_split_with_sizes.default",
+};
+
 Py get(PyObject* owner, const char* name) {
   return Py::steal(PyObject_GetAttrString(owner, name));
 }
@@ -145,6 +152,7 @@ class Reader {
   }
 
   void add_hidden() {
+    for (std::string_view name : kHiddenViews) out_.view |= name == out_.name;
     for (const HiddenWrite& hidden : kHiddenWrites) {
       if (hidden.op != out_.name) continue;
       out_.hidden_write_flag = hidden.flag;

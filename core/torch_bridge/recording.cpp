@@ -17,6 +17,13 @@ int look_up(const std::unordered_map<const void*, int>& map, const void* key) {
   auto it = map.find(key);
   return it == map.end() ? -1 : it->second;
 }
+Py int_tuple(const ir::Dims& dims) {
+  Py out = Py::steal(PyTuple_New(static_cast<Py_ssize_t>(dims.size())));
+  for (size_t i = 0; i < dims.size(); ++i)
+    PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(dims[i]));
+  return out;
+}
+
 // "L['self'].fc.weight" -> "fc_weight", "L['x']" -> "x": what a reader of the graph calls the input.
 std::string name_of(const std::string& source, ir::NodeKind kind) {
   std::string out;
@@ -113,8 +120,28 @@ int Recording::fresh(const ir::TensorType& type) {
 }
 
 void Recording::set_aten(int index, ir::Ref ref) {
-  undo_.push_back({index, at(index).aten});
+  undo_.push_back({index, at(index).aten, at(index).type});
   at(index).aten = ref;
+}
+
+void Recording::set_type(int index, ir::TensorType type) {
+  undo_.push_back({index, at(index).aten, at(index).type});
+  at(index).type = std::move(type);
+}
+
+void Recording::undo_last() {
+  const Undo& last = undo_.back();
+  TracedTensor& t = at(last.tensor);
+  t.aten = last.aten;
+  if (t.type == last.type) return;
+  t.type = last.type;
+  Result<OpCall> restride = find_op("aten.as_strided_.default");
+  VITRINE_CHECK(restride.ok(), "PyTorch lacks as_strided_");
+  Py sizes = int_tuple(t.type.sizes), strides = int_tuple(t.type.strides),
+     offset = Py::steal(PyLong_FromLongLong(t.type.offset));
+  Py done = Py::steal(PyObject_CallFunctionObjArgs(restride.value().overload, t.object.get(), sizes.get(),
+                                                   strides.get(), offset.get(), nullptr));
+  if (!done) throw InternalError("restoring a stand-in failed: " + take_python_error());
 }
 
 void Recording::mark_written(int index) {
@@ -242,8 +269,7 @@ Recording::Mark Recording::mark() const {
 
 void Recording::undo(const Mark& mark) {
   while (undo_.size() > mark.undo) {
-    if (static_cast<size_t>(undo_.back().tensor) < mark.tensors)
-      at(undo_.back().tensor).aten = undo_.back().aten;
+    if (static_cast<size_t>(undo_.back().tensor) < mark.tensors) undo_last();
     undo_.pop_back();
   }
   while (written_.size() > mark.written) {
@@ -308,6 +334,7 @@ Lowering::Graphs Recording::finish(const std::vector<PyObject*>& results) {
   ir::Builder captured("captured", ids_), aten("aten", ids_);
   for (const ir::Node& n : inputs_) captured.add(n), aten.add(n);
   for (const ir::Node& n : constants_) captured.add(n), aten.add(n);
+  program_->result_slots.clear();
   program_->constants = constant_tensors_;
   for (size_t i = 0; i < inner_constants_.size(); ++i) {
     if (!used.contains(inner_constants_[i].id)) continue;  // its value was read at capture

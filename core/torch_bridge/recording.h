@@ -50,6 +50,7 @@ class Recording {
   // A traced tensor of a type; wraps a new stand-in. Errors: throws.
   int fresh(const ir::TensorType& type);
   void set_aten(int index, ir::Ref ref);
+  void set_type(int index, ir::TensorType type);  // the object's sizes and strides have changed
   void mark_written(int index);
 
   // Inputs and constants.
@@ -87,6 +88,7 @@ class Recording {
 
  private:
   int find_alias(PyObject* tensor);
+  void undo_last();
   int add_on_storage(PyObject* real, const ir::TensorType& type);
   ir::Ref add_input_node(ir::NodeKind kind, const std::string& source, const ir::TensorType& type,
                          std::vector<ir::Node>& to);
@@ -96,6 +98,7 @@ class Recording {
   struct Undo {
     int tensor;
     ir::Ref aten;
+    ir::TensorType type;
   };
   std::shared_ptr<ir::NodeIds> ids_;
   std::shared_ptr<ReplayProgram> program_;
