@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/result.h"
@@ -78,6 +79,8 @@ class ProgramPlan : public Plan {
   void give_back(std::unique_ptr<CallState> state);
 
   BufferTable table_;
+  std::unordered_map<int64_t, int32_t>
+      slots_;  // (node, output) in one number -> buffer; only while it is built
   codegen::Program program_;
   std::vector<LoadedKernel> kernels_;
   std::vector<Step> steps_;

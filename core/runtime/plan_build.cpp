@@ -15,6 +15,10 @@ bool holds(const std::vector<int32_t>& list, int32_t value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
+int64_t packed(ir::Ref ref) {
+  return (static_cast<int64_t>(ref.node) << 32) | static_cast<uint32_t>(ref.output);
+}
+
 // aten.as_strided(base, sizes, strides, offset): a view that PyTorch itself knows to be one.
 ir::Node as_strided_node(ir::Ref base, const ir::TensorType& type) {
   ir::Node node;
@@ -40,10 +44,10 @@ Result<std::shared_ptr<Plan>> ProgramPlan::make(codegen::Program program, std::v
 }
 
 int32_t ProgramPlan::slot_of(ir::Ref ref) const {
-  for (const auto& [value, buffer] : program_.value_buffer)
-    if (value == ref) return buffer;
-  throw InternalError("no buffer holds output " + std::to_string(ref.output) + " of node " +
-                      std::to_string(ref.node));
+  auto found = slots_.find(packed(ref));
+  VITRINE_CHECK(found != slots_.end(), "no buffer holds output " + std::to_string(ref.output) + " of node " +
+                                           std::to_string(ref.node));
+  return found->second;
 }
 
 int32_t ProgramPlan::root(int32_t b) const {
@@ -64,12 +68,14 @@ Status ProgramPlan::prepare() {
     table_.rows.push_back(std::move(row));
   }
   table_.arena_bytes = program_.arena_bytes;
+  for (const auto& [value, buffer] : program_.value_buffer) slots_.try_emplace(packed(value), buffer);
   for (const codegen::Step& from : program_.steps)
     if (Status failed = prepare_step(from, steps_.emplace_back())) return failed;
   if (Status failed = prepare_results()) return failed;
   find_input_views();
   find_written();
   plan_rollback();
+  slots_.clear();
   return {};
 }
 
