@@ -19,7 +19,8 @@ FLAGS = ["-O3", "-march=native", "-std=c++20", "-shared", "-fPIC", "-ffp-contrac
          "-Wno-unused-variable", "-Wno-unused-const-variable", "-Wno-psabi"]
 DTYPES = {torch.float32: "f32", torch.float64: "f64", torch.float16: "f16", torch.bfloat16: "bf16",
           torch.int64: "i64", torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8",
-          torch.bool: "b1"}
+          torch.bool: "b1",
+          torch.complex64: "c64"}
 KERNEL, LIBRARY, OPAQUE, VIEW = range(4)
 INPUT, CONSTANT, TEMPORARY, OUTPUT, FOREIGN = range(5)
 

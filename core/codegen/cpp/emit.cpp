@@ -233,14 +233,16 @@ class Emitter {
     const Statement& s = *v.statement;
     DType lane = lane_of(v);
     Typed t = expr_text(s.expr, s.compute, lane, [&](int i) { return operand(v, i); });
-    // Narrow integers wrap as they do in memory; an explicit cast to a short float rounds.
-    std::string dtype(ir::dtype_name(s.dtype));
-    if (s.dtype == DType::u8 || s.dtype == DType::i8 || s.dtype == DType::i16)
-      return "wrap_" + dtype + "(" + t.text + ")";
-    bool cast = s.expr->kind == fusion::Expr::Kind::operand && s.reduce == Statement::Reduce::none;
-    if (cast && (s.dtype == DType::f16 || s.dtype == DType::bf16))
-      return "round_" + dtype + "(" + t.text + ")";
-    return t.text;
+    // Every operator's result is what memory would hold: narrow integers wrap, short floats are rounded, as
+    // eager does between operators. Sums inside one operator stay in f32.
+    if (s.reduce != Statement::Reduce::none || s.output < 0) return t.text;
+    return narrowed(t.text, s.dtype);
+  }
+  static std::string narrowed(const std::string& text, DType t) {
+    std::string name(ir::dtype_name(t));
+    if (t == DType::u8 || t == DType::i8 || t == DType::i16) return "wrap_" + name + "(" + text + ")";
+    if (t == DType::f16 || t == DType::bf16) return "round_" + name + "(" + text + ")";
+    return text;
   }
 
   // Values of a row that are known before phase `p`.
@@ -357,7 +359,9 @@ class Emitter {
     std::string fold = sum                                             ? "fold_add"
                        : v.statement->reduce == Statement::Reduce::max ? "fold_max"
                                                                        : "fold_min";
-    line(vector_type(lane_of(v)) + " " + v.name + " = splat(" + fold + "(" + all + "));", v.node);
+    std::string value = "splat(" + fold + "(" + all + "))";
+    if (v.statement->output >= 0) value = narrowed(value, v.statement->dtype);
+    line(vector_type(lane_of(v)) + " " + v.name + " = " + value + ";", v.node);
     store_once(v);
   }
 

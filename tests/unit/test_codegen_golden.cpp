@@ -1,0 +1,110 @@
+// What loops, fusion, memory plan and C++ generation make of small graphs, against files in tests/golden.
+// A file is a graph, a line "----" and the expected text. BLESS=1 rewrites the expectations.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+#include "core/codegen/build_program.h"
+#include "core/fusion/fuse.h"
+#include "core/ir/parse.h"
+
+using namespace vitrine;
+
+namespace {
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+codegen::Program program_of(const ir::GraphPtr& graph) {
+  auto program = codegen::build_program(graph, {16, true}, nullptr);
+  REQUIRE(program.ok());
+  return program.take();
+}
+
+// Steps with the names of their buffers, then the buffers with place and lifetime.
+std::string plan_text(const codegen::Program& p) {
+  static constexpr const char* kSteps[] = {"kernel", "library", "opaque", "view"};
+  static constexpr const char* kBuffers[] = {"input", "constant", "temporary", "output", "foreign"};
+  auto name = [&](int32_t b) { return p.buffers[static_cast<size_t>(b)].name; };
+  std::ostringstream out;
+  for (size_t s = 0; s < p.steps.size(); ++s) {
+    const codegen::Step& step = p.steps[s];
+    out << s << " " << kSteps[static_cast<size_t>(step.kind)] << " " << step.label << ":";
+    for (int32_t b : step.buffers) out << " " << name(b);
+    out << " ->";
+    for (int32_t b : step.outs) out << " " << name(b);
+    if (!step.free_after.empty()) out << "; free";
+    for (int32_t b : step.free_after) out << " " << name(b);
+    out << "\n";
+  }
+  for (const codegen::Buffer& b : p.buffers) {
+    out << b.name << ": " << kBuffers[static_cast<size_t>(b.kind)] << " " << b.type.text();
+    if (b.arena_offset >= 0) out << " at " << b.arena_offset;
+    if (b.view_of >= 0) out << " view of " << name(b.view_of);
+    if (b.reuses >= 0) out << " reuses " << name(b.reuses);
+    out << ", steps " << b.first_step << "-" << b.last_step << "\n";
+  }
+  out << "arena " << p.arena_bytes << "\n";
+  return out.str();
+}
+
+// The kernels' texts without the prelude, which has tests of its own: the numeric ones.
+std::string kernels_text(const codegen::Program& p) {
+  std::string out;
+  for (const codegen::Kernel& k : p.kernels) {
+    out += k.label + " " + k.text.substr(0, k.text.find('\n') + 1);
+    const std::string end = "// end of prelude\n\n";
+    size_t at = k.text.find(end) + end.size();
+    auto first = static_cast<int32_t>(std::count(k.text.begin(), k.text.begin() + static_cast<int64_t>(at), '\n'));
+    out += k.text.substr(at);
+    for (const codegen::LineOrigin& o : k.lines)
+      out += "line " + std::to_string(o.line - first) + ": node " + std::to_string(o.node) + "\n";
+  }
+  return out;
+}
+
+void check_folder(const std::string& folder, const std::function<std::string(const ir::GraphPtr&)>& make) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("tests/golden/" + folder)) {
+    CAPTURE(entry.path().string());
+    std::string text = read(entry.path());
+    size_t cut = text.find("----\n");
+    REQUIRE(cut != std::string::npos);
+    auto graph = ir::parse(text.substr(0, cut));
+    REQUIRE_MESSAGE(graph.ok(), (graph.ok() ? "" : graph.error().what));
+    std::string got = make(graph.value());
+    if (std::getenv("BLESS")) std::ofstream(entry.path()) << text.substr(0, cut) << "----\n" << got;
+    else CHECK(text.substr(cut + 5) == got);
+    ++files;
+  }
+  CHECK(files > 0);
+}
+
+}  // namespace
+
+TEST_CASE("loops") {
+  check_folder("loops", [](const ir::GraphPtr& g) { return fusion::loops_text(fusion::build_loops(g)); });
+}
+
+TEST_CASE("fusion") {
+  check_folder("fuse", [](const ir::GraphPtr& g) {
+    fusion::LoopProgram loops = fusion::build_loops(g);
+    return fusion::fused_text(loops, fusion::fuse(loops));
+  });
+}
+
+TEST_CASE("memory plan") {
+  check_folder("memory_plan", [](const ir::GraphPtr& g) { return plan_text(program_of(g)); });
+}
+
+TEST_CASE("kernels") {
+  check_folder("cpp", [](const ir::GraphPtr& g) { return kernels_text(program_of(g)); });
+}
