@@ -1,8 +1,8 @@
 // What loops, fusion, memory plan and C++ generation make of small graphs, against files in tests/golden.
 // A file is a graph, a line "----" and the expected text. BLESS=1 rewrites the expectations.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
-#include <cstdlib>
 #include <doctest/doctest.h>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -63,7 +63,8 @@ std::string kernels_text(const codegen::Program& p) {
     out += k.label + " " + k.text.substr(0, k.text.find('\n') + 1);
     const std::string end = "// end of prelude\n\n";
     size_t at = k.text.find(end) + end.size();
-    auto first = static_cast<int32_t>(std::count(k.text.begin(), k.text.begin() + static_cast<int64_t>(at), '\n'));
+    auto first =
+        static_cast<int32_t>(std::count(k.text.begin(), k.text.begin() + static_cast<int64_t>(at), '\n'));
     out += k.text.substr(at);
     for (const codegen::LineOrigin& o : k.lines)
       out += "line " + std::to_string(o.line - first) + ": node " + std::to_string(o.node) + "\n";
@@ -81,8 +82,10 @@ void check_folder(const std::string& folder, const std::function<std::string(con
     auto graph = ir::parse(text.substr(0, cut));
     REQUIRE_MESSAGE(graph.ok(), (graph.ok() ? "" : graph.error().what));
     std::string got = make(graph.value());
-    if (std::getenv("BLESS")) std::ofstream(entry.path()) << text.substr(0, cut) << "----\n" << got;
-    else CHECK(text.substr(cut + 5) == got);
+    if (std::getenv("BLESS"))
+      std::ofstream(entry.path()) << text.substr(0, cut) << "----\n" << got;
+    else
+      CHECK(text.substr(cut + 5) == got);
     ++files;
   }
   CHECK(files > 0);
