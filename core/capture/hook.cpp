@@ -79,8 +79,9 @@ bool judge(FrameHandler& handler, CodeEntry& entry, PyObject* code) {
   constexpr int kSuspends = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE;
   const int flags = reinterpret_cast<PyCodeObject*>(code)->co_flags;
   const bool plain = (flags & kFunction) == kFunction && (flags & kSuspends) == 0;
-  entry.wanted = plain && !entry.skip && handler.wants(code);
+  const PauseCapture pause;  // a verdict may need Python code, whose frames would ask for verdicts again
   entry.judged_by = handler.policy;
+  entry.wanted = plain && !entry.skip && handler.wants(code);
   return entry.wanted;
 }
 

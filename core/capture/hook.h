@@ -18,7 +18,8 @@ class FrameHandler {
   // 1 is the engine's own; next_policy() gives out others.
   explicit FrameHandler(uint32_t policy) : policy(policy) {}
   virtual ~FrameHandler() = default;
-  // Of a function's code (no generator, coroutine, class body or module). Asked once a code object.
+  // Of a function's code (no generator, coroutine, class body or module). Asked once a code object, with
+  // capture paused. Leaves no Python error set.
   virtual bool wants(_object* code) = 0;
   // Runs a fresh frame: new reference, or nullptr with a Python error set. Throws nothing.
   virtual _object* run(_ts* thread, _PyInterpreterFrame* frame) noexcept = 0;

@@ -158,12 +158,21 @@ class EmptyStore final : public capture::SegmentStore {
   capture::Outcome at(capture::Frame&) override { return capture::Outcome::eager(); }
 };
 
-// Runs the frames of the code objects in `wanted` (a set; None: every function) through the frame loop.
+// Runs the frames of the code objects in `wanted` (a set, a function of the code, or None: every function)
+// through the frame loop.
 class LoopHandler final : public capture::FrameHandler {
  public:
   LoopHandler(capture::SegmentStore& store, PyObject* wanted, int patience)
       : FrameHandler(capture::next_policy()), store_(store), wanted_(wanted), options_{patience} {}
-  bool wants(PyObject* code) override { return wanted_ == Py_None || PySet_Contains(wanted_, code) == 1; }
+  bool wants(PyObject* code) override {
+    if (wanted_ == Py_None) return true;
+    if (PyAnySet_Check(wanted_)) return PySet_Contains(wanted_, code) == 1;
+    PyObject* verdict = PyObject_CallOneArg(wanted_, code);
+    const bool yes = verdict == Py_True;
+    if (!verdict) PyErr_Clear();
+    Py_XDECREF(verdict);
+    return yes;
+  }
   PyObject* run(PyThreadState* thread, _PyInterpreterFrame* frame) noexcept override {
     return capture::drive(thread, frame, store_, options_);
   }

@@ -206,6 +206,30 @@ def test_captures_functions_only():
     assert set(asked.names) == {"f", "inner", "<listcomp>", "<lambda>"}
 
 
+def test_a_verdict_is_asked_once_and_may_run_python_code():
+    questions = []
+
+    def is_mine(code):
+        return code.co_name == "mine"
+
+    def wanted(code):
+        questions.append(code.co_name)
+        if code.co_name == "other":
+            raise ValueError("no idea")
+        return is_mine(code)
+
+    def mine():
+        return other()
+
+    def other():
+        return 1
+
+    asked = Asked()
+    assert loop(lambda: [mine() for _ in range(3)], asked, wanted) == [1, 1, 1]
+    assert set(asked.names) == {"mine"}
+    assert sorted(questions) == ["<lambda>", "<listcomp>", "mine", "other"]
+
+
 def test_capture_can_be_paused_and_code_skipped():
     def inner():
         return _engine.hook_state()
