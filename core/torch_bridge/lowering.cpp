@@ -12,28 +12,30 @@ namespace vitrine::torch_bridge {
 
 namespace {
 
-// Torch-level functions that stay one ATen operator instead of what PyTorch decomposes them into. They run as
-// usual, for types, checks and autograd; then their ATen nodes are replaced by one.
+// Torch-level functions that stay one ATen operator where PyTorch would decompose them. They run as usual,
+// for types, checks and autograd; then their ATen nodes are replaced by one, unless PyTorch chose `kernel`,
+// its own fused form, which is whole already and needs no choice at run time.
 struct Whole {
-  const char *module, *function, *op;
+  const char *module, *function, *op, *kernel;
 };
 constexpr Whole kWhole[] = {
-    {"torch._C._nn", "scaled_dot_product_attention", "aten.scaled_dot_product_attention.default"},
+    {"torch._C._nn", "scaled_dot_product_attention", "aten.scaled_dot_product_attention.default",
+     "aten._scaled_dot_product_flash_attention_for_cpu.default"},
 };
 
-// The operator that a callable stays, or nullptr.
-const char* whole_op(PyObject* callable) {
+// The row of a callable, or nullptr.
+const Whole* whole_of(PyObject* callable) {
   static const auto kCallables = [] {
-    std::array<std::pair<PyObject*, const char*>, std::size(kWhole)> out{};
+    std::array<PyObject*, std::size(kWhole)> out{};
     for (size_t i = 0; i < out.size(); ++i) {
       Py module = Py::steal(PyImport_ImportModule(kWhole[i].module));
-      out[i] = {module ? PyObject_GetAttrString(module.get(), kWhole[i].function) : nullptr, kWhole[i].op};
+      out[i] = module ? PyObject_GetAttrString(module.get(), kWhole[i].function) : nullptr;
       PyErr_Clear();
     }
     return out;
   }();
-  for (const auto& [object, op] : kCallables)
-    if (object == callable) return op;
+  for (size_t i = 0; i < kCallables.size(); ++i)
+    if (kCallables[i] == callable) return &kWhole[i];
   return nullptr;
 }
 
@@ -136,8 +138,9 @@ struct Lowering::State {
   void add_captured(const std::string& name, PyObject* callable, PyObject* args, PyObject* kwargs,
                     const ir::Origin& origin, PyObject* result, Outcome& outcome, bool state_changed,
                     size_t aten_before);
-  void collapse(const char* op, PyObject* args, PyObject* kwargs, PyObject* result,
+  void collapse(const Whole& whole, PyObject* args, PyObject* kwargs, PyObject* result,
                 const Recording::Mark& mark);
+  void note_grad(PyObject* args);
   void failed(const std::string& name, Outcome& outcome);
 };
 
@@ -240,6 +243,7 @@ void Lowering::State::add_captured(const std::string& name, PyObject* callable, 
     leaves.emplace_back(index, where);
   });
   if (leaves.empty() && !state_changed && recording.aten_nodes().size() == aten_before) return;
+  if (leaves.empty()) note_grad(args);
   for (const auto& [index, where] : leaves) {
     TracedTensor& t = recording.at(index);
     t.captured = {node.id, static_cast<int32_t>(node.outputs.size())};
@@ -254,15 +258,25 @@ void Lowering::State::add_captured(const std::string& name, PyObject* callable, 
   outcome.captured_nodes = 1;
 }
 
+// A call that returns no tensor may have made one of its arguments require grad (x[0] = w).
+void Lowering::State::note_grad(PyObject* args) {
+  std::vector<int> path;
+  each_leaf(args, path, [&](PyObject* t, const std::vector<int>&) {
+    if (grad_mode && requires_grad(t)) recording.effects.needs_grad = true;
+  });
+}
+
 // Replaces the ATen nodes of a call by the operator that the call is.
-void Lowering::State::collapse(const char* name, PyObject* args, PyObject* kwargs, PyObject* result,
+void Lowering::State::collapse(const Whole& whole, PyObject* args, PyObject* kwargs, PyObject* result,
                                const Recording::Mark& mark) {
   if (!is_tensor(result)) return;
-  Result<OpCall> found = find_op(name);
+  for (size_t i = mark.aten; i < recording.aten_nodes().size(); ++i)
+    if (recording.aten_nodes()[i].op == whole.kernel) return;
+  Result<OpCall> found = find_op(whole.op);
   const Overload* op = found ? overload_of(found.value().overload) : nullptr;
   if (!op) return PyErr_Clear();
   ir::Node node;
-  node.op = name;
+  node.op = whole.op;
   node.id = recording.next_id();
   auto ref = [&](PyObject* t) -> std::optional<ir::Arg> {
     return ir::Arg(recording.at(recording.find(t)).aten);
@@ -330,7 +344,7 @@ Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, Py
       if (guard.active()) result = Py::steal(PyObject_Call(callable, args, kwargs));
     }
     if (result && !s.dispatch.stopped) {
-      if (const char* op = whole_op(callable)) s.collapse(op, args, kwargs, result.get(), mark);
+      if (const Whole* whole = whole_of(callable)) s.collapse(*whole, args, kwargs, result.get(), mark);
       s.add_captured(name, callable, args, kwargs, origin, result.get(), outcome, grad_before != s.grad_mode,
                      mark.aten);
       if (outcome.captured_nodes == 0) s.recording.undo_ids(mark);

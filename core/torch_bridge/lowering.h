@@ -1,7 +1,12 @@
 // Records one segment. Every torch call of the traced program runs once, here, on storage-less tensors that
 // carry the logical device's dispatch keys, under one dispatch mode of ours that answers shapes itself
-// (operator table first, PyTorch's meta kernels for what has no row). It yields the torch-level node and its
-// ATen nodes together.
+// (operator table first, PyTorch's own kernel on zeros for what has no row). It yields the torch-level node
+// and its ATen nodes together.
+//
+// An ATen node's args are the schema's positional parameters, all of them, defaults filled in; its kwargs are
+// the keyword-only ones that are not None. A node that writes an argument hands it back as its output, which
+// stands for the tensor from then on. An undefined output has the type f32[0]. Stand-ins raise when their
+// data is touched in any way.
 #pragma once
 
 #include <memory>

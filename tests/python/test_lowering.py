@@ -67,6 +67,8 @@ PROGRAMS = {
         lambda q, m: F.scaled_dot_product_attention(q, q, q, attn_mask=m, scale=0.5),
         (Q, torch.randn(10, 10) > 0),
     ),
+    "attention, decomposed": (lambda q, m: F.scaled_dot_product_attention(q, q, q, m, 0.2) * 2, (Q[0], torch.randn(10, 10))),
+    "attention, grouped": (lambda q: F.scaled_dot_product_attention(q, q[:, :2], q[:, :2], enable_gqa=True), (Q,)),
     "attention of one query head": (lambda q: F.scaled_dot_product_attention(q[:, :1], q, q), (Q,)),
     "views": (views_of_views, (X,)),
     "slices": (lambda x: (x[1:3, ::2], x[..., -1], x[:, None, 1], x[None], x[2, 3]), (X,)),
@@ -161,6 +163,12 @@ def ops(program):
 def test_attention_and_linear_keep_their_shape():
     with torch.no_grad():
         assert ops(Program(lambda q: F.scaled_dot_product_attention(q, q, q), (Q,))) == [
+            "aten._scaled_dot_product_flash_attention_for_cpu.default"
+        ]
+        assert ops(Program(lambda q: F.scaled_dot_product_attention(q, q, q), (Q[0],))) == [
+            "aten.scaled_dot_product_attention.default"
+        ]
+        assert ops(Program(lambda q: F.scaled_dot_product_attention(q, q, q, None, 0.3), (Q,))) == [
             "aten.scaled_dot_product_attention.default"
         ]
         assert ops(Program(lambda x, w: F.linear(x, w), (X, W))) == ["aten.t.default", "aten.mm.default"]
@@ -361,6 +369,12 @@ def test_grad_mode_of_the_program_is_its_own():
     real_y, real_z = lowering.finish([y, z]).replay([X, w])
     assert (real_y.requires_grad, real_z.requires_grad) == (True, False)
     assert torch.is_grad_enabled()
+
+
+def test_a_write_that_needs_grad_is_noticed():
+    w = torch.randn(6, requires_grad=True)
+    assert Program(lambda x, w: x.__setitem__(0, w), (X, w)).effects["needs_grad"]
+    assert not Program(lambda x: x.__setitem__(0, 1.0), (X,)).effects["needs_grad"]
 
 
 def test_gradients_of_a_replay_are_eagers():
