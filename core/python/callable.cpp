@@ -6,6 +6,7 @@
 
 #include <cstddef>
 
+#include "core/capture/segment/store.h"
 #include "core/python/engine_state.h"
 #include "core/python/parts.h"
 
@@ -17,7 +18,7 @@ struct Callable {
   PyObject* settings;  // dict as given; DisabledFunction: nullptr
   PyObject *dict, *weakrefs;
   vectorcallfunc vectorcall;
-  capture::CallSettings* call;  // owned; CompiledFunction only
+  capture::CaptureHandler* handler;  // owned; CompiledFunction only
 };
 
 Callable* as_callable(PyObject* o) {
@@ -25,10 +26,13 @@ Callable* as_callable(PyObject* o) {
 }
 
 PyObject* call_compiled(PyObject* self, PyObject* const* args, size_t n, PyObject* names) {
-  return PyObject_Vectorcall(as_callable(self)->wrapped, args, n, names);
+  Callable* c = as_callable(self);
+  capture::ActiveCapture on(*c->handler);
+  return PyObject_Vectorcall(c->wrapped, args, n, names);
 }
 
 PyObject* call_disabled(PyObject* self, PyObject* const* args, size_t n, PyObject* names) {
+  capture::PauseCapture off;
   return PyObject_Vectorcall(as_callable(self)->wrapped, args, n, names);
 }
 
@@ -41,14 +45,21 @@ PyObject* make(PyTypeObject* type, PyObject* wrapped, vectorcallfunc call) {
   return self;
 }
 
+// The code that a call of `callable` runs first, where that is plain to see; borrowed, or nullptr.
+PyObject* code_of(PyObject* callable) {
+  if (PyMethod_Check(callable)) callable = PyMethod_GET_FUNCTION(callable);
+  return PyFunction_Check(callable) ? PyFunction_GET_CODE(callable) : nullptr;
+}
+
 PyObject* new_compiled(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject *wrapped = nullptr, *settings = nullptr;
   if (!PyArg_ParseTuple(args, "OO!:CompiledFunction", &wrapped, &PyDict_Type, &settings)) return nullptr;
-  auto call = settings_from(settings);
+  capture::Settings call = settings_from(settings);
   PyObject* self = call ? make(type, wrapped, call_compiled) : nullptr;
   if (!self) return nullptr;
   as_callable(self)->settings = Py_NewRef(settings);
-  as_callable(self)->call = call.release();
+  as_callable(self)->handler = new capture::CaptureHandler(engine(), std::move(call));
+  if (PyObject* code = code_of(wrapped)) capture::CaptureHandler::insist(code);
   return self;
 }
 
@@ -76,7 +87,7 @@ void dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
   if (as_callable(self)->weakrefs) PyObject_ClearWeakRefs(self);
   clear(self);
-  delete as_callable(self)->call;
+  delete as_callable(self)->handler;
   Py_TYPE(self)->tp_free(self);
 }
 

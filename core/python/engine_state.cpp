@@ -44,13 +44,13 @@ bool read_passes(PyObject* dict, CallSettings& settings) {
 
 }  // namespace
 
-Engine& engine() {
-  static Engine* the_engine = new Engine;
+capture::Engine& engine() {
+  static capture::Engine* the_engine = new capture::Engine;
   return *the_engine;
 }
 
-std::unique_ptr<CallSettings> settings_from(PyObject* dict) {
-  auto settings = std::make_unique<CallSettings>();
+capture::Settings settings_from(PyObject* dict) {
+  auto settings = std::make_shared<CallSettings>();
   settings->fullgraph = flag(dict, "fullgraph", false);
   settings->fuse = flag(dict, "fuse", true);
   settings->verify = flag(dict, "verify", false);

@@ -3,19 +3,16 @@
 
 #include <memory>
 
-#include "core/capture/segment/settings.h"
+#include "core/capture/segment/engine.h"
 
 struct _object;
 
 namespace vitrine::python {
 
-struct Engine {
-  capture::Config config;
-};
 // Made at the first use; lives as long as the process, because code objects refer to what it compiled.
-Engine& engine();
+capture::Engine& engine();
 
 // The settings in the dict that vitrine/_api.py makes. nullptr: a Python error is set.
-std::unique_ptr<capture::CallSettings> settings_from(_object* dict);
+capture::Settings settings_from(_object* dict);
 
 }  // namespace vitrine::python

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "core/capture/segment/owned.h"
 #include "core/runtime/compile.h"
@@ -26,6 +28,8 @@ struct CallSettings {
            disabled_passes == other.disabled_passes;
   }
 };
+
+using Settings = std::shared_ptr<const CallSettings>;
 
 // vitrine.config.
 struct Config {

@@ -210,14 +210,15 @@ int64_t iterator_position(PyObject* iterator, PyObject** sequence) {
 }
 
 bool advance_iterator(PyObject* iterator, int64_t steps) {
-  PyTypeObject* type = Py_TYPE(iterator);
-  if (type != iterators().list && type != iterators().tuple && type != &PyRangeIter_Type) return false;
+  if (!PyIter_Check(iterator)) {
+    PyErr_SetString(PyExc_SystemError, "an effect on something that is no iterator");
+    return false;
+  }
   for (int64_t i = 0; i < steps; ++i) {
-    Owned item = Owned(type->tp_iternext(iterator));
-    if (!item) {
-      PyErr_Clear();
-      return false;
-    }
+    Owned item(Py_TYPE(iterator)->tp_iternext(iterator));
+    if (item) continue;
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_StopIteration)) PyErr_Clear();
+    return !PyErr_Occurred();
   }
   return true;
 }

@@ -28,7 +28,7 @@ bool same_keys(PyObject* dict, PyObject* keys);
 // Position of a list, tuple or range iterator, -1 for an exhausted one and for any other object. `sequence`
 // receives what it walks (borrowed; nullptr for a range).
 int64_t iterator_position(PyObject* iterator, PyObject** sequence);
-// Moves such an iterator `steps` on. false: it is not one of them, or ends before.
+// Calls next() `steps` times; one that ends before stays at its end. false: a Python error is set.
 bool advance_iterator(PyObject* iterator, int64_t steps);
 
 }  // namespace vitrine::capture

@@ -42,9 +42,11 @@ def _settings(fullgraph, dynamic, backend, mode, options) -> dict:
         raise ValueError(f"vitrine.compile: unknown mode {mode!r}; there are {', '.join(MODES)}")
     if mode is not None and options is not None:
         raise RuntimeError("vitrine.compile: give either mode or options, not both")
-    if not callable(backend) and backend not in BACKENDS:
+    if callable(backend):
+        raise NotImplementedError("vitrine.compile: a backend of your own is not supported yet")
+    if backend not in BACKENDS:
         names = ", ".join(repr(name) for name in BACKENDS)
-        raise ValueError(f"vitrine.compile: unknown backend {backend!r}; there are {names}, or pass a callable")
+        raise ValueError(f"vitrine.compile: unknown backend {backend!r}; there are {names}")
     settings = _check_options(options)
     settings["fullgraph"] = bool(fullgraph)
     settings["mode"] = mode or "default"
@@ -78,8 +80,7 @@ def compile(
         model: a function, a method, any callable, or an ``nn.Module``. Left out, ``compile`` is a decorator.
         fullgraph: raise :class:`GraphBreakError` where capture would have to stop, instead of going on behind it.
         dynamic: ``None`` or ``False``: sizes are fixed, a new size is compiled anew.
-        backend: ``"vitrine"``; ``"eager"`` to run the captured graph through PyTorch; or a callable that gets a
-            ``torch.fx.GraphModule`` and example inputs, and returns what to call instead.
+        backend: ``"vitrine"``, or ``"eager"`` to run the captured graph through PyTorch.
         mode: one of ``torch.compile``'s modes; on a CPU all mean ``"default"``.
         options: ``fuse``, ``verify``, ``disabled_passes``.
         disable: return ``model`` as it is.

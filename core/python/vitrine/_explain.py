@@ -48,6 +48,10 @@ class Explanation:
         ]
 
     @property
+    def graph_breaks(self) -> list[BreakReason]:
+        return self.graph_break_reasons
+
+    @property
     def graph_count(self) -> int:
         return len(self.graphs)
 

@@ -1,0 +1,37 @@
+// The segments of one code object, by the place where they begin. Lives and dies with the code object.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/capture/code_entry.h"
+#include "core/capture/segment/segment.h"
+
+namespace vitrine::capture {
+
+class Engine;
+
+// A position of a frame at which compiled code may begin.
+struct Place {
+  int32_t pc = 0, depth = 0;
+  bool tracing = false;                            // some thread is at it; others run eagerly meanwhile
+  bool eager = false;                              // nothing can be captured here, whatever the values
+  bool eager_rest = false;                         // nor behind it
+  std::vector<std::shared_ptr<Segment>> segments;  // most recently used first
+  int64_t compilations(int32_t settings) const;
+};
+
+class CodeSegments : public CodeData {
+ public:
+  explicit CodeSegments(Engine& engine);
+  ~CodeSegments() override;
+  Place& place(int32_t pc, int32_t depth);
+  void forget(int32_t settings);
+  int64_t compilations = 0;  // of all places
+
+ private:
+  Engine& engine_;
+  std::vector<std::unique_ptr<Place>> places_;  // a Place stays where it is: a thread may be tracing at it
+};
+
+}  // namespace vitrine::capture

@@ -1,0 +1,119 @@
+// From a frame to a new segment: trace, guards, plan, and the record of all of it.
+#include <fstream>
+
+#include "core/capture/segment/observer.h"
+#include "core/capture/segment/store.h"
+#include "core/ir/print.h"
+
+namespace vitrine::capture {
+
+namespace {
+
+// A file with what it takes to see the failure again. Returns its path, "" when there is no place for it.
+std::string write_reproducer(const std::string& cache_dir, const Trace& trace, const Error& error) {
+  if (cache_dir.empty()) return "";
+  Owned os(PyImport_ImportModule("os"));
+  const std::string folder = cache_dir + "/reproducers";
+  Owned made(os ? PyObject_CallMethod(os.get(), "makedirs", "siO", folder.c_str(), 0777, Py_True) : nullptr);
+  PyErr_Clear();
+  const std::string path = folder + "/" + std::to_string(monotonic_ns()) + ".txt";
+  std::ofstream out(path);
+  out << "error: " << error.what << "\n"
+      << error.where << "\n\n"
+      << ir::print(*trace.graphs.captured) << "\n";
+  if (trace.graphs.aten) out << ir::print(*trace.graphs.aten) << "\n";
+  return out.good() ? path : "";
+}
+
+void mark_eager(Place& place, const Trace& trace) {
+  place.eager = true;
+  place.eager_rest = !trace.broke;
+}
+
+}  // namespace
+
+std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_bridge::GlobalState& state,
+                                        CompilationRecord* record) {
+  TraceOptions options;
+  options.record_steps = record != nullptr;
+  options.fullgraph = settings_->fullgraph;
+  Recording* recording = engine_.live_recording();
+  const int64_t start = monotonic_ns();
+  std::unique_ptr<Trace> found;
+  try {
+    found = capture::trace(frame, options);
+  } catch (...) {
+    if (record) recording->finish(*record, nullptr, "failed", "capture failed");
+    throw;
+  }
+  PyErr_Clear();  // what the trace met, eager meets again
+  VITRINE_CHECK(found != nullptr, "a trace must say how it ends");
+  if (record) recording->trace(*record, *found, start);
+  const Trace& trace = *found;
+  if (trace.end == Trace::End::Nothing && trace.broke && settings_->fullgraph) observe(*settings_, trace, "");
+  if (trace.end != Trace::End::Nothing || !trace.guards.empty())
+    return build(std::move(found), frame, place, state, record);
+  mark_eager(place, trace);
+  observe(*settings_, trace, "");
+  if (record)
+    recording->finish(*record, &trace, "eager", trace.broke ? trace.broke->reason : "nothing to compile");
+  return nullptr;
+}
+
+std::shared_ptr<Segment> Store::build(std::unique_ptr<Trace> found, Frame& frame, Place& place,
+                                      const torch_bridge::GlobalState& state, CompilationRecord* record) {
+  Recording* recording = engine_.live_recording();
+  const bool nothing = found->end == Trace::End::Nothing;
+  const bool rest = !found->broke;
+  auto made = Segment::make(std::move(found), frame, state);
+  if (!made) {
+    place.eager = true;
+    place.eager_rest = nothing && rest;
+    if (!nothing)
+      engine_.warn("a captured function could not be guarded and runs eagerly.", "Please report it.",
+                   made.error().what, record ? record->row.id : 0);
+    if (record) recording->finish(*record, nullptr, nothing ? "eager" : "failed", made.error().what);
+    return nullptr;
+  }
+  std::shared_ptr<Segment> segment = made.take();
+  std::string status = nothing ? "eager" : "no_graph", message;
+  if (segment->has_graph()) give_plan(*segment, record, status, message);
+  if (record) {
+    segment->compilation = record->row.id;
+    if (message.empty() && nothing && segment->trace().broke) message = segment->trace().broke->reason;
+    recording->finish(*record, &segment->trace(), status, message);
+  }
+  observe(*settings_, segment->trace(), message);
+  return segment;
+}
+
+void Store::give_plan(Segment& segment, CompilationRecord* record, std::string& status,
+                      std::string& message) {
+  const Trace& trace = segment.trace();
+  status = "ok";
+  if (settings_->replay || trace.needs_grad) {
+    message = settings_->replay ? "backend eager: the captured graph runs through PyTorch"
+                                : "gradients are needed: the captured graph runs through PyTorch's autograd";
+    if (record) engine_.recording->not_compiled(*record, trace, message);
+    return;
+  }
+  ir::Recorder* recorder = record ? record->recorder.get() : nullptr;
+  auto cancelled = [this] { return engine_.cancelled.load(); };
+  Result<std::shared_ptr<runtime::Plan>> plan = Error{};
+  try {
+    plan = runtime::compile(trace.graphs.aten, engine_.compile_options(*settings_), recorder, cancelled);
+  } catch (const std::exception& error) {
+    plan = Error{error.what(), "", ""};
+  }
+  PyErr_Clear();
+  if (plan) return segment.set_plan(plan.take());
+  status = engine_.cancelled ? "cancelled" : "failed";
+  message = plan.error().what;
+  if (engine_.cancelled) return;
+  const std::string reproducer = write_reproducer(engine_.config.cache_dir, trace, plan.error());
+  engine_.warn("a graph could not be compiled and runs through PyTorch: " + message, plan.error().hint,
+               reproducer.empty() ? plan.error().where : "reproducer: " + reproducer,
+               record ? record->row.id : 0);
+}
+
+}  // namespace vitrine::capture

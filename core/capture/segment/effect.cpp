@@ -1,0 +1,108 @@
+// Replaying effects: the changes that a traced piece of program makes to objects that others can see.
+#include "core/capture/frame.h"
+#include "core/capture/segment/recipe.h"
+#include "core/capture/segment/values.h"
+
+namespace vitrine::capture {
+
+namespace {
+
+using Kind = Effect::Kind;
+
+bool error(const char* what) {
+  PyErr_Format(PyExc_SystemError, "an effect on %s", what);
+  return false;
+}
+
+bool replace_list(PyObject* list, PyObject* items) {
+  return PyList_Check(list) ? PyList_SetSlice(list, 0, PyList_GET_SIZE(list), items) == 0
+                            : error("something that is no list");
+}
+
+bool replace_dict(PyObject* dict, PyObject* items) {
+  if (!PyDict_Check(dict)) return error("something that is no dict");
+  Owned copy(PyDict_Copy(items));  // clearing may drop the last reference to what `items` holds
+  if (!copy) return false;
+  if (PyDict_CheckExact(dict)) {
+    PyDict_Clear(dict);
+    return PyDict_Update(dict, copy.get()) == 0;
+  }
+  Owned cleared(PyObject_CallMethod(dict, "clear", nullptr));  // OrderedDict keeps an order of its own
+  Owned updated(cleared ? PyObject_CallMethod(dict, "update", "O", copy.get()) : nullptr);
+  return static_cast<bool>(updated);
+}
+
+bool replace_set(PyObject* set, PyObject* items) {
+  if (!PySet_Check(set)) return error("something that is no set");
+  Owned copy(PySet_New(items));
+  if (!copy || PySet_Clear(set) != 0) return false;
+  Owned iterator(PyObject_GetIter(copy.get()));
+  while (iterator) {
+    Owned item(PyIter_Next(iterator.get()));
+    if (!item) break;
+    if (PySet_Add(set, item.get()) != 0) return false;
+  }
+  return !PyErr_Occurred();
+}
+
+bool set_global(const ReadyEffect& ready, const Frame& frame, PyObject* name) {
+  PyObject* globals = frame.globals();
+  if (PyObject* target = ready.target.get()) {
+    if (PyFunction_Check(target))
+      globals = PyFunction_GET_GLOBALS(target);
+    else if (PyModule_Check(target))
+      globals = PyModule_GetDict(target);
+    else if (PyDict_Check(target))
+      globals = target;
+    else
+      return error("globals of something that has none");
+  }
+  return ready.value ? PyDict_SetItem(globals, name, ready.value.get()) == 0
+                     : PyDict_DelItem(globals, name) == 0;
+}
+
+}  // namespace
+
+bool make_ready(const Effect& effect, Ingredients& from, ReadyEffect& out) {
+  out.effect = &effect;
+  if (!make_value(effect.target, from, out.target) || !make_value(effect.key, from, out.key)) return false;
+  // A call is the effect itself, and an iterator's value is only a count.
+  return effect.kind == Kind::Call || effect.kind == Kind::AdvanceIterator ||
+         make_value(effect.value, from, out.value);
+}
+
+bool apply(const ReadyEffect& ready, const Frame& frame, Ingredients& from) {
+  const Effect& effect = *ready.effect;
+  PyObject *target = ready.target.get(), *key = ready.key.get(), *value = ready.value.get();
+  Owned name(effect.name.empty() ? nullptr : PyUnicode_InternFromString(effect.name.c_str()));
+  if (!target && effect.kind != Kind::SetGlobal && effect.kind != Kind::Call) return error("nothing");
+  switch (effect.kind) {
+    case Kind::SetAttr:
+      return PyObject_SetAttr(target, name.get(), value) == 0;
+    case Kind::DelAttr:
+      return PyObject_DelAttr(target, name.get()) == 0;
+    case Kind::SetItem:
+      return PyObject_SetItem(target, key, value) == 0;
+    case Kind::DelItem:
+      return PyObject_DelItem(target, key) == 0;
+    case Kind::ListReplace:
+      return replace_list(target, value);
+    case Kind::DictReplace:
+      return replace_dict(target, value);
+    case Kind::SetReplace:
+      return replace_set(target, value);
+    case Kind::SetCell:
+      return PyCell_Check(target) ? PyCell_Set(target, value) == 0 : error("something that is no cell");
+    case Kind::SetGlobal:
+      return set_global(ready, frame, name.get());
+    case Kind::AdvanceIterator:
+      return advance_iterator(target, effect.value.index);
+    case Kind::Call: {
+      Owned dropped;
+      return make_value(effect.value, from, dropped);
+    }
+  }
+  return error("an unknown kind");
+}
+
+}  // namespace vitrine::capture

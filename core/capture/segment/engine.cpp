@@ -1,0 +1,57 @@
+#include "core/capture/segment/engine.h"
+
+#include "core/capture/segment/code_segments.h"
+
+namespace vitrine::capture {
+
+bool& Engine::switched_off() {
+  static thread_local bool off = false;
+  return off;
+}
+
+int32_t Engine::number_of(const Settings& settings) {
+  for (size_t i = 0; i < numbered_.size(); ++i)
+    if (numbered_[i] && numbered_[i]->same_code_as(*settings)) return static_cast<int32_t>(i);
+  numbered_.push_back(settings);
+  return static_cast<int32_t>(numbered_.size()) - 1;
+}
+
+void Engine::forget(PyObject* observer) {
+  for (size_t i = 0; i < numbered_.size(); ++i) {
+    if (!numbered_[i] || (observer && numbered_[i]->observer.get() != observer)) continue;
+    for (CodeSegments* code : codes) code->forget(static_cast<int32_t>(i));
+    if (observer) numbered_[i] = nullptr;
+  }
+  if (!observer) warned_.clear();
+}
+
+void Engine::warn(const std::string& text, const std::string& hint, const std::string& detail, Id entity) {
+  if (Recording* r = live_recording()) r->message("warning", text, hint, detail, entity);
+  if (!warned_.insert(text).second) return;
+  ErrorAside aside;
+  Owned errors(PyImport_ImportModule("vitrine._errors"));
+  Owned category(errors ? PyObject_GetAttrString(errors.get(), "VitrineWarning") : nullptr);
+  std::string shown = "vitrine: " + text;
+  if (!hint.empty()) shown += " " + hint;
+  if (!detail.empty()) shown += " (" + detail + ")";
+  PyErr_WarnEx(category ? category.get() : PyExc_UserWarning, shown.c_str(), 1);
+  PyErr_Clear();  // under an "error" filter too: what runs is right, and must not fail for a warning
+}
+
+void Engine::note(const std::string& severity, const std::string& text, const std::string& detail,
+                  Id entity) {
+  if (Recording* r = live_recording()) r->message(severity, text, "", detail, entity);
+}
+
+runtime::CompileOptions Engine::compile_options(const CallSettings& settings) const {
+  runtime::CompileOptions options;
+  options.mode = settings.mode;
+  options.fuse = settings.fuse;
+  options.verify = settings.verify;
+  options.disabled_passes = settings.disabled_passes;
+  options.cache_dir = config.cache_dir;
+  options.threads = static_cast<int>(config.threads);
+  return options;
+}
+
+}  // namespace vitrine::capture

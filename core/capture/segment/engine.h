@@ -1,0 +1,54 @@
+// What all compiled callables of a process share: configuration, the session being recorded, the profile
+// being taken, and the register of code objects that have segments.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/capture/segment/recording.h"
+#include "core/capture/segment/settings.h"
+#include "core/runtime/compile.h"
+
+namespace vitrine::capture {
+
+class CodeSegments;
+
+// One launch of a profiled call.
+struct ProfileEntry {
+  Id compilation = 0;
+  runtime::LaunchTime time;
+};
+
+class Engine {
+ public:
+  Config config;
+  std::unique_ptr<Recording> recording;
+  std::set<CodeSegments*> codes;
+  bool profiling = false;
+  std::vector<ProfileEntry> profile;
+  std::atomic<bool> cancelled = false;
+
+  // Of this thread: inside vitrine.disable() as a context.
+  static bool& switched_off();
+
+  // The recording, where this process may write to it.
+  Recording* live_recording() { return recording && recording->alive() ? recording.get() : nullptr; }
+  // The same number for settings under which the same code is made.
+  int32_t number_of(const Settings& settings);
+  // Drops all segments; those made with this observer only, if one is given.
+  void forget(PyObject* observer);
+  // Records a message, and warns the user the first time that this text appears.
+  void warn(const std::string& text, const std::string& hint, const std::string& detail, Id entity);
+  // Records a message only.
+  void note(const std::string& severity, const std::string& text, const std::string& detail, Id entity);
+  runtime::CompileOptions compile_options(const CallSettings& settings) const;
+
+ private:
+  std::vector<Settings> numbered_;  // nullptr: given back
+  std::set<std::string> warned_;
+};
+
+}  // namespace vitrine::capture

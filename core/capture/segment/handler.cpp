@@ -1,0 +1,61 @@
+// Which frames are offered to a store.
+#include <cstring>
+
+#include "core/capture/driver.h"
+#include "core/capture/segment/store.h"
+
+namespace vitrine::capture {
+
+namespace {
+
+// The folder of an imported module, with a slash at its end.
+std::string folder_of(const char* module) {
+  Owned m(PyImport_ImportModule(module));
+  Owned file(m ? PyObject_GetAttrString(m.get(), "__file__") : nullptr);
+  PyErr_Clear();
+  const std::string path = text_of(file.get());
+  return path.substr(0, path.rfind('/') + 1);
+}
+
+bool starts_with(const std::string& text, const std::string& start) {
+  return !start.empty() && text.compare(0, start.size(), start) == 0;
+}
+
+// Folders whose functions are not worth a capture of their own; they are still inlined where a trace meets
+// them.
+struct Folders {
+  std::string vitrine = folder_of("vitrine"), torch = folder_of("torch"), library = folder_of("os"),
+              numpy = folder_of("numpy");
+};
+
+bool is_library_code(const std::string& path) {
+  static const Folders* folders = new Folders;
+  if (path.empty() || path[0] == '<')
+    return starts_with(path, "<frozen") || starts_with(path, "<__array_function__");
+  if (starts_with(path, folders->vitrine) || starts_with(path, folders->numpy)) return true;
+  if (starts_with(path, folders->torch)) {
+    const std::string modules = folders->torch + "nn/modules/";
+    return !starts_with(path, modules) || path == modules + "module.py";
+  }
+  return starts_with(path, folders->library) && path.find("-packages/") == std::string::npos;
+}
+
+}  // namespace
+
+bool CaptureHandler::wants(PyObject* code) {
+  return !is_library_code(text_of(reinterpret_cast<PyCodeObject*>(code)->co_filename));
+}
+
+void CaptureHandler::insist(PyObject* code) {
+  CodeEntry& entry = entry_of(code);
+  constexpr int kSuspends = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE;
+  if (reinterpret_cast<PyCodeObject*>(code)->co_flags & kSuspends) return;
+  entry.judged_by = kPolicy;
+  entry.wanted = true;
+}
+
+PyObject* CaptureHandler::run(_ts* thread, _PyInterpreterFrame* frame) noexcept {
+  return drive(thread, frame, store_);
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,65 @@
+#include "core/capture/segment/observer.h"
+
+#include "core/ir/print.h"
+
+namespace vitrine::capture {
+
+namespace {
+
+Owned text_object(const std::string& text) {
+  return Owned(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
+}
+
+Owned list_of(const std::vector<std::string>& texts) {
+  Owned list(PyList_New(0));
+  for (const std::string& text : texts) {
+    Owned item = text_object(text);
+    if (!list || !item || PyList_Append(list.get(), item.get()) != 0) break;
+  }
+  return list;
+}
+
+std::vector<std::string> guard_texts(const Trace& trace) {
+  std::vector<std::string> out;
+  for (const Guard& g : trace.guards) out.push_back((g.source ? g.source->text() + " " : "") + g.expected);
+  return out;
+}
+
+std::vector<std::string> ops_of(const Trace& trace) {
+  std::vector<std::string> out;
+  if (!trace.graphs.captured) return out;
+  for (const ir::Node& node : trace.graphs.captured->nodes())
+    if (node.kind == ir::NodeKind::op) out.push_back(node.op);
+  return out;
+}
+
+Owned break_dict(const Trace& trace) {
+  if (!trace.broke) return share(Py_None);
+  const BreakInfo& b = *trace.broke;
+  std::vector<std::string> places;
+  for (const auto& [text, line] : b.stack) places.push_back(text);
+  Owned stack = list_of(places);
+  return Owned(Py_BuildValue("{ss,ss,ss,sO}", "kind", b.kind.c_str(), "reason", b.reason.c_str(), "hint",
+                             b.hint.c_str(), "stack", stack.get()));
+}
+
+}  // namespace
+
+void observe(const CallSettings& settings, const Trace& trace, const std::string& message) {
+  PyObject* list = settings.observer.get();
+  if (!list || !PyList_Check(list)) return;
+  ErrorAside aside;
+  Owned facts(PyDict_New());
+  auto set = [&](const char* name, const Owned& value) {
+    if (facts && value) PyDict_SetItemString(facts.get(), name, value.get());
+  };
+  set("graph", text_object(trace.graphs.captured ? ir::print(*trace.graphs.captured) : ""));
+  set("ops", list_of(ops_of(trace)));
+  set("guards", list_of(guard_texts(trace)));
+  set("break", break_dict(trace));
+  set("message", text_object(message));
+  if (facts) PyList_Append(list, facts.get());
+  PyErr_Clear();
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,342 @@
+#include "core/capture/segment/recording.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include "core/capture/segment/segment.h"
+#include "core/session/stages.h"
+
+namespace vitrine::capture {
+
+namespace {
+
+constexpr int64_t kCallsRecorded = 64;  // rows of `call` a compilation; further calls are only counted
+
+// How a guard kind is named in tables.
+const char* guard_word(GuardKind kind) {
+  switch (kind) {
+    case GuardKind::TensorMatch:
+      return "tensor";
+    case GuardKind::ConstEquals:
+    case GuardKind::IterPosition:
+      return "value";
+    case GuardKind::Identity:
+    case GuardKind::FunctionCode:
+      return "identity";
+    case GuardKind::TypeIs:
+      return "type";
+    case GuardKind::Length:
+    case GuardKind::LengthAtLeast:
+      return "length";
+    case GuardKind::DictKeys:
+    case GuardKind::DictContains:
+    case GuardKind::SetEquals:
+      return "keys";
+    case GuardKind::HasAttr:
+    case GuardKind::InstanceHas:
+    case GuardKind::NotInGlobals:
+      return "attribute";
+    case GuardKind::TypeVersion:
+      return "version";
+    case GuardKind::NoHooks:
+      return "hooks";
+    case GuardKind::NotAliased:
+    case GuardKind::SameObject:
+      return "alias";
+    case GuardKind::GlobalState:
+      return "state";
+  }
+  return "value";
+}
+
+// What to do about a recompilation, by what did not hold.
+const char* recompilation_hint(const GuardFailure& failure) {
+  auto ends = [&](const char* part) { return failure.source.find(part) != std::string::npos; };
+  if (ends(".size(") || ends(".stride("))
+    return "Each size is compiled once: pad to a few fixed sizes, or expect one compilation a size.";
+  if (ends(".requires_grad") || ends("global state"))
+    return "Keep grad mode and requires_grad as at the first call.";
+  if (ends(".dtype")) return "Convert inputs to one dtype before the call.";
+  return "Pass the changing value as a tensor, or keep it constant.";
+}
+
+std::string stack_json(const BreakInfo& broke) {
+  std::string out;
+  for (const auto& [text, line] : broke.stack) {
+    if (!out.empty()) out += ",";
+    out += "{\"file\":" + json_text(text) + ",\"line\":" + std::to_string(line) + ",\"function\":\"\"}";
+  }
+  return "[" + out + "]";
+}
+
+}  // namespace
+
+int64_t monotonic_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
+}
+
+Result<std::unique_ptr<Recording>> Recording::open(const std::string& path) {
+  auto writer = session::Writer::create(path);
+  if (!writer) return writer.error();
+  std::unique_ptr<Recording> r(new Recording);
+  r->writer_ = writer.take();
+  r->codes_ = std::make_unique<CodeRows>(*r->writer_);
+  r->start_ns_ = monotonic_ns();
+  return r;
+}
+
+Recording::~Recording() = default;
+
+bool Recording::alive() const {
+  return getpid() == writer_->process();
+}
+
+int64_t Recording::now() const {
+  return monotonic_ns() - start_ns_;
+}
+
+Id Recording::frame(PyObject* code, const std::string& state, const std::string& reason) {
+  auto [it, added] = frames_.try_emplace({run_, code}, 0);
+  if (!added && state != "captured") return it->second;
+  if (added) it->second = writer_->next(Kind::Frame);
+  if (added || state == "captured")
+    writer_->put(session::FrameRow{it->second, run_, codes_->of(code).id, state, reason});
+  return it->second;
+}
+
+std::unique_ptr<CompilationRecord> Recording::begin(PyObject* code, int32_t pc, int32_t depth) {
+  auto record = std::make_unique<CompilationRecord>();
+  record->frame = frame(code, "captured", "");
+  Place& place = places_[{record->frame, pc, depth}];
+  if (!place.segment) {
+    place.segment = writer_->next(Kind::Segment);
+    place.ordinal = segments_in_frame_[record->frame]++;
+    writer_->put(session::SegmentRow{place.segment, record->frame, place.ordinal, pc, depth,
+                                     codes_->of(code).instruction(pc)});
+    if (auto it = open_breaks_.find({record->frame, pc}); it != open_breaks_.end()) {
+      it->second.next_segment = place.segment;
+      writer_->put(it->second);
+      for (Watched& w : watched_)
+        if (w.broke.id == it->second.id) w.broke.next_segment = place.segment;
+      open_breaks_.erase(it);
+    }
+  }
+  session::CompilationRow& row = record->row;
+  row.id = writer_->next(Kind::Compilation);
+  row.segment = place.segment;
+  row.ordinal = place.compilations++;
+  row.label = std::to_string(place.ordinal) + "/" + std::to_string(row.ordinal);
+  row.status = "running";
+  row.start_ns = now();
+  writer_->put(row);
+  record->recorder = std::make_unique<ir::Recorder>(*writer_, row.id, start_ns_);
+  return record;
+}
+
+Id Recording::instruction_of(const Trace& trace, int32_t step) {
+  if (step < 0 || static_cast<size_t>(step) >= trace.steps.size()) return 0;
+  const StepRecord& s = trace.steps[step];
+  return s.code ? codes_->of(s.code).instruction(s.pc) : 0;
+}
+
+void Recording::write_guards(CompilationRecord& record, const Trace& trace) {
+  for (size_t i = 0; i < trace.guards.size(); ++i) {
+    const Guard& g = trace.guards[i];
+    session::GuardRow row;
+    row.id = writer_->next(Kind::Guard);
+    row.compilation = record.row.id;
+    row.ordinal = static_cast<int64_t>(i);
+    row.source = g.source                           ? g.source->text()
+                 : g.kind == GuardKind::GlobalState ? "torch global state"
+                                                    : "globals";
+    row.root = g.source ? g.source->root()->text() : row.source;
+    row.kind = guard_word(g.kind);
+    row.expected = g.expected;
+    row.instruction = instruction_of(trace, g.step);
+    writer_->put(row);
+    writer_->link(row.instruction, row.id);
+    record.guards.push_back(std::move(row));
+  }
+}
+
+void Recording::write_break(CompilationRecord& record, const Trace& trace) {
+  if (!trace.broke) return;
+  PyObject* code = trace.codes.empty() ? nullptr : trace.codes.front();
+  session::BreakRow& row = record.broke;
+  row.id = writer_->next(Kind::Break);
+  row.compilation = record.row.id;
+  row.kind = trace.broke->kind;
+  row.reason = trace.broke->reason;
+  row.hint = trace.broke->hint;
+  row.stack = stack_json(*trace.broke);
+  if (code) {
+    const Bytecode bytecode(code);
+    row.instruction = codes_->of(code).instruction(trace.end_pc);
+    row.expression = expression_text(bytecode, trace.end_pc);
+    const Instruction* in = bytecode.find(trace.end_pc);
+    if (in && trace.end == Trace::End::Break) open_breaks_[{record.frame, in->next_pc}] = row;
+  }
+  writer_->put(row);
+  writer_->link(row.instruction, row.id);
+}
+
+void Recording::write_captured(CompilationRecord& record, const Trace& trace, const std::vector<Id>& steps,
+                               int64_t start_ns) {
+  ir::Recorder& recorder = *record.recorder;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const StepRecord& s = trace.steps[i];
+    if (s.node < 0 || !s.code) continue;
+    const CodeIds& code = codes_->of(s.code);
+    recorder.step_of.emplace(s.node, steps[i]);
+    recorder.span_of.emplace(s.node, code.span(s.pc));
+    writer_->link(code.instruction(s.pc), steps[i]);
+  }
+  if (trace.graphs.captured)
+    recorder.graph(trace.graphs.captured, "", "", true, start_ns, monotonic_ns() - start_ns);
+}
+
+void Recording::write_steps(CompilationRecord& record, const Trace& trace, const std::vector<Id>& steps) {
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const StepRecord& s = trace.steps[i];
+    session::StepRow row;
+    row.id = steps[i];
+    row.compilation = record.row.id;
+    row.ordinal = static_cast<int64_t>(i);
+    row.instruction = s.code ? codes_->of(s.code).instruction(s.pc) : 0;
+    row.depth = s.depth;
+    row.event = s.event;
+    row.text = s.text;
+    row.effect = s.effect_json;
+    if (s.node >= 0)
+      row.entity = record.recorder->entity(s.node);
+    else if (s.guard >= 0 && static_cast<size_t>(s.guard) < record.guards.size())
+      row.entity = record.guards[s.guard].id;
+    else if (s.event == "break")
+      row.entity = record.broke.id;
+    writer_->put(row);
+  }
+}
+
+void Recording::trace(CompilationRecord& record, const Trace& trace, int64_t start_ns) {
+  int64_t instructions = 0, lines = 0;
+  for (PyObject* code : trace.codes) {
+    const CodeIds& ids = codes_->of(code);
+    instructions += static_cast<int64_t>(ids.instructions.size());
+    lines += static_cast<int64_t>(ids.spans.size());
+  }
+  std::vector<Id> steps(trace.steps.size());
+  for (Id& id : steps) id = writer_->next(Kind::Step);
+  write_guards(record, trace);
+  write_break(record, trace);
+  write_captured(record, trace, steps, start_ns);
+  write_steps(record, trace, steps);
+  ir::Recorder& recorder = *record.recorder;
+  const int64_t duration = monotonic_ns() - start_ns;
+  const int64_t nodes =
+      trace.graphs.captured ? static_cast<int64_t>(trace.graphs.captured->nodes().size()) : 0;
+  recorder.stage("source", "ok", lines, start_ns, 0);
+  recorder.stage("bytecode", "ok", instructions, start_ns, 0);
+  recorder.stage("captured", nodes ? "ok" : "none", nodes, start_ns, duration);
+}
+
+void Recording::not_compiled(CompilationRecord& record, const Trace& trace, const std::string& why) {
+  const int64_t now_ns = monotonic_ns();
+  if (!trace.graphs.aten) return;
+  record.recorder->graph(trace.graphs.aten, "", why, true, now_ns, 0);
+  record.recorder->stage("aten", "ok", static_cast<int64_t>(trace.graphs.aten->nodes().size()), now_ns, 0);
+  bool below = false;
+  for (const session::StageInfo& stage : session::kStages) {
+    if (below && stage.name != "timeline")
+      record.recorder->stage(std::string(stage.name), "none", 0, now_ns, 0, why);
+    below = below || stage.name == "aten";
+  }
+}
+
+void Recording::finish(CompilationRecord& record, const Trace* trace, const std::string& status,
+                       const std::string& message) {
+  session::CompilationRow& row = record.row;
+  row.status = status;
+  row.message = message;
+  row.duration_ns = now() - row.start_ns;
+  if (trace) {
+    row.end = trace->end == Trace::End::Return  ? "return"
+              : trace->end == Trace::End::Break ? "break"
+                                                : "exit";
+    row.end_pc = trace->end_pc;
+    row.autograd = trace->needs_grad;
+  }
+  writer_->put(row);
+  commit();
+}
+
+void Recording::watch(CompilationRecord& record, std::shared_ptr<Segment> segment) {
+  segment->guards().counting = true;
+  segment->compilation = record.row.id;
+  watched_.push_back({std::move(segment), record.row, std::move(record.guards), record.broke});
+}
+
+void Recording::recompilation(const CompilationRecord& record, Id previous, const GuardFailure& failure,
+                              const std::string& call_site) {
+  session::RecompilationRow row;
+  row.id = writer_->next(Kind::Recompilation);
+  row.compilation = record.row.id;
+  row.previous = previous;
+  row.call = calls_;
+  for (const Watched& w : watched_)
+    if (w.row.id == previous && failure.guard >= 0 && static_cast<size_t>(failure.guard) < w.guards.size())
+      row.guard = w.guards[failure.guard].id;
+  row.failed = failure.source + " == " + failure.expected;
+  row.old_value = failure.expected;
+  row.new_value = failure.actual;
+  row.call_site = call_site;
+  row.hint = recompilation_hint(failure);
+  writer_->put(row);
+  writer_->link(row.guard, row.id);
+}
+
+void Recording::call(Id compilation, const char* kind, int64_t start_ns, int64_t duration_ns) {
+  ++calls_;
+  if (++recorded_calls_[compilation] > kCallsRecorded) return;
+  writer_->put(
+      session::CallRow{writer_->next(Kind::Call), run_, calls_, compilation, kind, start_ns, duration_ns});
+}
+
+void Recording::message(const std::string& severity, const std::string& text, const std::string& hint,
+                        const std::string& detail, Id entity) {
+  writer_->put(session::MessageRow{writer_->next(Kind::Message), run_, now(), severity, "vitrine", text, hint,
+                                   detail, entity});
+}
+
+void Recording::eager_code(PyObject* code, const std::string& reason) {
+  frame(code, "eager", reason);
+}
+
+void Recording::write_counts() {
+  for (Watched& w : watched_) {
+    w.row.calls = w.segment->calls;
+    writer_->put(w.row);
+    const std::vector<GuardCount>& counts = w.segment->guards().counts();
+    for (size_t i = 0; i < w.guards.size() && i < counts.size(); ++i) {
+      w.guards[i].checks = counts[i].checks;
+      w.guards[i].fails = counts[i].fails;
+      writer_->put(w.guards[i]);
+    }
+    if (!w.broke.id) continue;
+    w.broke.calls = w.segment->calls;
+    writer_->put(w.broke);
+  }
+}
+
+void Recording::commit() {
+  writer_->commit();
+}
+
+void Recording::close(const std::string& status) {
+  write_counts();
+  for (Watched& w : watched_) w.segment->guards().counting = false;
+  writer_->finish(status);
+}
+
+}  // namespace vitrine::capture

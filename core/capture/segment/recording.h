@@ -1,0 +1,102 @@
+// What capture tells a session: code, frames, segments, compilations with their steps and guards, breaks,
+// recompilations, calls and messages. One object a session; none exists when nothing is recorded.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/capture/segment/code_rows.h"
+#include "core/capture/segment/guard_tree.h"
+#include "core/capture/trace.h"
+#include "core/ir/recorder.h"
+#include "core/session/writer.h"
+
+namespace vitrine::capture {
+
+class Segment;
+
+// One compilation while it is made.
+struct CompilationRecord {
+  session::CompilationRow row;
+  std::unique_ptr<ir::Recorder> recorder;
+  std::vector<session::GuardRow> guards;  // by index in the trace
+  session::BreakRow broke;                // id 0: none
+  Id frame = 0;
+};
+
+class Recording {
+ public:
+  static Result<std::unique_ptr<Recording>> open(const std::string& path);
+  ~Recording();
+
+  // False in a forked child, which must not write.
+  bool alive() const;
+  session::Writer& writer() { return *writer_; }
+  int64_t now() const;  // nanoseconds since the session was opened
+  void set_run(Id run) { run_ = run; }
+  Id run() const { return run_; }
+
+  // A place of a frame is about to be traced. `previous`: the compilation whose guards did not hold, or 0.
+  std::unique_ptr<CompilationRecord> begin(PyObject* code, int32_t pc, int32_t depth);
+  // What the trace found: steps, guards, break, captured graph and the stages before it. start_ns: on
+  // CLOCK_MONOTONIC.
+  void trace(CompilationRecord& record, const Trace& trace, int64_t start_ns);
+  // The graph runs through PyTorch: the ATen graph is the last stage, and why.
+  void not_compiled(CompilationRecord& record, const Trace& trace, const std::string& why);
+  // The end of it. status: ok | no_graph | eager | failed | cancelled.
+  void finish(CompilationRecord& record, const Trace* trace, const std::string& status,
+              const std::string& message);
+  void recompilation(const CompilationRecord& record, Id previous, const GuardFailure& failure,
+                     const std::string& call_site);
+  // Keeps the guards of a segment so that their counts are written from time to time.
+  void watch(CompilationRecord& record, std::shared_ptr<Segment> segment);
+
+  void call(Id compilation, const char* kind, int64_t start_ns, int64_t duration_ns);
+  void message(const std::string& severity, const std::string& text, const std::string& hint,
+               const std::string& detail, Id entity);
+  // A code object that runs eagerly as a whole, and why.
+  void eager_code(PyObject* code, const std::string& reason);
+
+  void commit();
+  void close(const std::string& status);
+
+ private:
+  Recording() = default;
+  struct Place {
+    Id segment = 0;
+    int64_t ordinal = 0, compilations = 0;
+  };
+  struct Watched {
+    std::shared_ptr<Segment> segment;  // alive until the counts are written
+    session::CompilationRow row;
+    std::vector<session::GuardRow> guards;
+    session::BreakRow broke;
+  };
+  Id frame(PyObject* code, const std::string& state, const std::string& reason);
+  void write_guards(CompilationRecord& record, const Trace& trace);
+  void write_break(CompilationRecord& record, const Trace& trace);
+  void write_steps(CompilationRecord& record, const Trace& trace, const std::vector<Id>& steps);
+  void write_counts();
+  void write_captured(CompilationRecord& record, const Trace& trace, const std::vector<Id>& steps,
+                      int64_t start_ns);
+  Id instruction_of(const Trace& trace, int32_t step);
+
+  std::unique_ptr<session::Writer> writer_;
+  std::unique_ptr<CodeRows> codes_;
+  Id run_ = 0;
+  int64_t start_ns_ = 0, calls_ = 0;
+  std::map<std::pair<Id, PyObject*>, Id> frames_;             // by run and code
+  std::map<std::tuple<Id, int32_t, int32_t>, Place> places_;  // by frame, pc and depth
+  std::map<Id, int64_t> segments_in_frame_;
+  std::map<std::tuple<Id, int32_t>, session::BreakRow> open_breaks_;  // by frame and the pc behind the break
+  std::vector<Watched> watched_;
+  std::map<Id, int64_t> recorded_calls_;  // by compilation
+};
+
+int64_t monotonic_ns();
+
+}  // namespace vitrine::capture

@@ -1,0 +1,146 @@
+#include "core/capture/segment/segment.h"
+
+#include <array>
+
+namespace vitrine::capture {
+
+namespace {
+
+constexpr size_t kInline = 32;  // sources kept without an allocation
+
+// References to what the frame held before a segment ran.
+class Sources {
+ public:
+  explicit Sources(size_t n) : n_(n) {
+    if (n > kInline) many_.resize(n);
+  }
+  Owned& operator[](size_t i) { return n_ > kInline ? many_[i] : few_[i]; }
+  std::span<const Owned> all() const { return {n_ > kInline ? many_.data() : few_.data(), n_}; }
+
+ private:
+  size_t n_;
+  std::array<Owned, kInline> few_;
+  std::vector<Owned> many_;
+};
+
+// New references that are dropped at the end of the scope.
+struct Results {
+  std::vector<PyObject*> all;
+  ~Results() {
+    for (PyObject* o : all) Py_XDECREF(o);
+  }
+};
+
+// PyTorch's CPU generator, put back when a replayed graph fails half-way and eager runs it again.
+class RandomState {
+ public:
+  explicit RandomState(bool wanted) {
+    if (!wanted) return;
+    torch_ = Owned(PyImport_ImportModule("torch"));
+    if (torch_) state_ = Owned(PyObject_CallMethod(torch_.get(), "get_rng_state", nullptr));
+    PyErr_Clear();
+  }
+  void restore() {
+    if (!state_) return;
+    ErrorAside aside;
+    Owned done(PyObject_CallMethod(torch_.get(), "set_rng_state", "O", state_.get()));
+  }
+
+ private:
+  Owned torch_, state_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, const Frame& frame,
+                                               const torch_bridge::GlobalState& state) {
+  std::unique_ptr<Segment> s(new Segment);
+  RecipeSources sources;
+  for (const Source* input : trace->inputs) {
+    if (!input) return Error{"An input of the graph has no source", "", ""};
+    s->inputs_.push_back(sources.add(input));
+  }
+  sources.add(trace->result);
+  for (auto& [slot, recipe] : trace->locals) sources.add(recipe);
+  for (Recipe& recipe : trace->stack) sources.add(recipe);
+  for (Effect& effect : trace->effects)
+    for (Recipe* recipe : {&effect.target, &effect.key, &effect.value}) sources.add(*recipe);
+  if (Status error = s->guards_.build(trace->guards, sources.all(), frame, state)) return *error;
+  for (Guard& guard : trace->guards)  // the tensors of the first call must not live on
+    if (guard.kind == GuardKind::TensorMatch) Py_CLEAR(guard.object);
+  for (const Source* source : sources.all()) s->nodes_.push_back(s->guards_.node_of(source));
+  if (trace->graphs.captured) {
+    const size_t constants = trace->graphs.constants.size(), named = s->inputs_.size();
+    const size_t captured = trace->graphs.captured->inputs().size();
+    if (captured < named || captured > named + constants ||
+        trace->graphs.aten->inputs().size() != named + constants)
+      return Error{"The graph has " + std::to_string(captured) + " inputs, the trace names " +
+                       std::to_string(named) + " and " + std::to_string(constants) + " constants",
+                   "", ""};
+    s->replayer_ = std::make_unique<torch_bridge::Replayer>(trace->graphs);
+  }
+  s->trace_ = std::move(trace);
+  return s;
+}
+
+Outcome Segment::run_graph(std::span<const Owned> sources, std::vector<PyObject*>& results,
+                           std::vector<runtime::LaunchTime>* times) {
+  std::vector<PyObject*> inputs;
+  const torch_bridge::Lowering::Graphs& graphs = trace_->graphs;
+  inputs.reserve(inputs_.size() + graphs.constants.size());
+  for (int32_t i : inputs_) inputs.push_back(sources[i].get());
+  inputs.insert(inputs.end(), graphs.constants.begin(), graphs.constants.end());
+  if (plan_) {
+    if (plan_->run(inputs.data(), inputs.size(), results, times)) return Outcome::ran();
+    PyErr_Clear();  // nothing was written: eager raises it again, at the line it belongs to
+    ++failures;
+    return Outcome::none();
+  }
+  inputs.resize(graphs.captured->inputs().size());  // its constants come first among them
+  RandomState random(trace_->graph_effects.random);
+  if (replayer_->run(inputs, results)) return Outcome::ran();
+  if (trace_->graph_effects.writes_inputs) return Outcome::raised();
+  PyErr_Clear();
+  random.restore();
+  ++failures;
+  return Outcome::none();
+}
+
+Outcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* times) {
+  if (trace_->end == Trace::End::Nothing) return trace_->broke ? Outcome::none() : Outcome::eager();
+  Sources sources(nodes_.size());
+  for (size_t i = 0; i < nodes_.size(); ++i) sources[i] = share(guards_.value(nodes_[i]));
+  Results results;
+  if (replayer_) {
+    Outcome outcome = run_graph(sources.all(), results.all, times);
+    if (outcome.kind != Outcome::Kind::Ran) return outcome;
+  }
+  Ingredients from{results.all, sources.all(), {}};
+  return commit(frame, from);
+}
+
+Outcome Segment::commit(Frame& frame, Ingredients& from) {
+  const bool returns = trace_->end == Trace::End::Return;
+  std::vector<ReadyEffect> effects(trace_->effects.size());
+  Owned result;
+  std::vector<Owned> locals(returns ? 0 : trace_->locals.size()), stack(returns ? 0 : trace_->stack.size());
+  bool ok = !returns || make_value(trace_->result, from, result);
+  for (size_t i = 0; ok && i < locals.size(); ++i) ok = make_value(trace_->locals[i].second, from, locals[i]);
+  for (size_t i = 0; ok && i < stack.size(); ++i) ok = make_value(trace_->stack[i], from, stack[i]);
+  for (size_t i = 0; ok && i < effects.size(); ++i) ok = make_ready(trace_->effects[i], from, effects[i]);
+  if (!ok && !trace_->graph_effects.writes_inputs) {  // nothing has changed yet
+    PyErr_Clear();
+    ++failures;
+    return Outcome::none();
+  }
+  for (size_t i = 0; ok && i < effects.size(); ++i) ok = apply(effects[i], frame, from);
+  if (!ok) return Outcome::raised();  // the user's object refused a change
+  if (returns) return Outcome::returned(result.release());
+  for (size_t i = 0; i < locals.size(); ++i) frame.set_local(trace_->locals[i].first, locals[i].release());
+  frame.truncate(0);
+  for (Owned& value : stack) frame.push(value.release());
+  frame.set_pc(trace_->end_pc);
+  return Outcome::ran();
+}
+
+}  // namespace vitrine::capture

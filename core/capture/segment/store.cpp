@@ -1,0 +1,160 @@
+#include "core/capture/segment/store.h"
+
+#include <algorithm>
+
+#include "core/capture/segment/values.h"
+
+namespace vitrine::capture {
+
+namespace {
+
+// Marks a place while it is traced, however that ends.
+class Tracing {
+ public:
+  explicit Tracing(Place& place) : place_(place) { place_.tracing = true; }
+  ~Tracing() { place_.tracing = false; }
+  Tracing(const Tracing&) = delete;
+
+ private:
+  Place& place_;
+};
+
+std::string place_text(Frame& frame) {
+  const auto* code = reinterpret_cast<PyCodeObject*>(frame.code());
+  const int line = PyCode_Addr2Line(const_cast<PyCodeObject*>(code), frame.pc());
+  return text_of(code->co_qualname) + " (" + text_of(code->co_filename) + ":" + std::to_string(line) + ")";
+}
+
+// "file:line" of whoever called the frame that runs now.
+std::string call_site() {
+  PyFrameObject* current = PyEval_GetFrame();
+  Owned back(current ? reinterpret_cast<PyObject*>(PyFrame_GetBack(current)) : nullptr);
+  if (!back) return "";
+  auto* frame = reinterpret_cast<PyFrameObject*>(back.get());
+  Owned code(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+  return text_of(reinterpret_cast<PyCodeObject*>(code.get())->co_filename) + ":" +
+         std::to_string(PyFrame_GetLineNumber(frame));
+}
+
+void raise_graph_break(const BreakInfo& broke) {
+  Owned errors(PyImport_ImportModule("vitrine._errors"));
+  Owned type(errors ? PyObject_GetAttrString(errors.get(), "GraphBreakError") : nullptr);
+  Owned stack(PyList_New(0));
+  if (!type || !stack) return;
+  for (const auto& [text, line] : broke.stack) {
+    Owned row(Py_BuildValue("(si)", text.c_str(), line));
+    if (!row || PyList_Append(stack.get(), row.get()) != 0) return;
+  }
+  Owned error(PyObject_CallFunction(type.get(), "sssO", broke.kind.c_str(), broke.reason.c_str(),
+                                    broke.hint.c_str(), stack.get()));
+  if (error) PyErr_SetObject(type.get(), error.get());
+}
+
+}  // namespace
+
+Store::Store(Engine& engine, Settings settings)
+    : engine_(engine), settings_(std::move(settings)), number_(engine.number_of(settings_)) {}
+
+CodeSegments& Store::segments_of(PyObject* code) {
+  CodeEntry& entry = entry_of(code);
+  if (!entry.data) entry.data = std::make_unique<CodeSegments>(engine_);
+  return static_cast<CodeSegments&>(*entry.data);
+}
+
+Outcome Store::at(Frame& frame) {
+  CodeSegments& code = segments_of(frame.code());
+  Place& place = code.place(frame.pc(), frame.depth());
+  if (place.tracing || Engine::switched_off()) return Outcome::none();
+  if (place.eager && place.segments.empty()) return place.eager_rest ? Outcome::eager() : Outcome::none();
+  try {
+    return look_up(frame, code, place);
+  } catch (const std::exception& error) {
+    PyErr_Clear();
+    place.eager = true;
+    engine_.warn("an error inside Vitrine; " + place_text(frame) + " runs eagerly.", "Please report it.",
+                 error.what(), 0);
+    return Outcome::none();
+  }
+}
+
+Outcome Store::look_up(Frame& frame, CodeSegments& code, Place& place) {
+  const torch_bridge::GlobalState state = torch_bridge::global_state();
+  std::vector<std::shared_ptr<Segment>>& all = place.segments;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i]->settings != number_ || !all[i]->check(frame, state)) continue;
+    if (i > 0) std::rotate(all.begin(), all.begin() + i, all.begin() + i + 1);
+    const std::shared_ptr<Segment> segment = all.front();  // alive, whatever its run does
+    return enter(frame, segment, "hit");
+  }
+  return miss(frame, code, place, state);
+}
+
+bool Store::breaks_full_graph(const Trace& trace) const {
+  return settings_->fullgraph && trace.broke && trace.end != Trace::End::Return;
+}
+
+Outcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segment, const char* how) {
+  if (breaks_full_graph(segment->trace())) {
+    raise_graph_break(*segment->trace().broke);
+    return Outcome::raised();
+  }
+  ++segment->calls;
+  Recording* recording = engine_.live_recording();
+  if (!recording && !engine_.profiling) return segment->run(frame, nullptr);
+  const int64_t start = recording ? recording->now() : 0;
+  std::vector<runtime::LaunchTime> times;
+  const Outcome outcome = segment->run(frame, engine_.profiling ? &times : nullptr);
+  for (const runtime::LaunchTime& time : times) engine_.profile.push_back({segment->compilation, time});
+  if (recording)
+    recording->call(segment->compilation, outcome.kind == Outcome::Kind::None ? "eager" : how, start,
+                    recording->now() - start);
+  return outcome;
+}
+
+bool Store::limited(Frame& frame, const CodeSegments& code, const Place& place) {
+  const bool here = place.compilations(number_) >= engine_.config.recompile_limit;
+  if (!here && code.compilations < engine_.config.accumulated_recompile_limit) return false;
+  const int64_t limit = here ? engine_.config.recompile_limit : engine_.config.accumulated_recompile_limit;
+  engine_.warn(
+      place_text(frame) + " was compiled " + std::to_string(limit) + " times; new cases run eagerly.",
+      "Pass the changing value as a tensor, or raise vitrine.config." +
+          std::string(here ? "recompile_limit." : "accumulated_recompile_limit."),
+      "", 0);
+  return true;
+}
+
+Outcome Store::miss(Frame& frame, CodeSegments& code, Place& place, const torch_bridge::GlobalState& state) {
+  if (place.eager) return place.eager_rest ? Outcome::eager() : Outcome::none();
+  if (std::string why = torch_bridge::unsupported_state(); !why.empty()) return Outcome::eager();
+  if (limited(frame, code, place)) return Outcome::none();
+  const std::shared_ptr<Segment> previous = [&]() -> std::shared_ptr<Segment> {
+    for (const auto& s : place.segments)
+      if (s->settings == number_) return s;
+    return nullptr;
+  }();
+  Recording* recording = engine_.live_recording();
+  const int64_t start = recording ? recording->now() : 0;
+  std::unique_ptr<CompilationRecord> record;
+  if (recording) record = recording->begin(frame.code(), frame.pc(), frame.depth());
+  if (record && previous)
+    recording->recompilation(*record, previous->compilation, previous->guards().explain(frame, state),
+                             call_site());
+  std::shared_ptr<Segment> segment;
+  {
+    Tracing tracing(place);
+    segment = compile(frame, place, state, record.get());
+  }
+  if (!segment)
+    return PyErr_Occurred() ? Outcome::raised() : place.eager_rest ? Outcome::eager() : Outcome::none();
+  ++code.compilations;
+  segment->settings = number_;
+  if (record) recording->watch(*record, segment);
+  place.segments.insert(place.segments.begin(), segment);
+  // Compiling may have let other threads run.
+  if (!segment->check(frame, torch_bridge::global_state())) return Outcome::none();
+  const Outcome outcome = enter(frame, segment, "compile");
+  if (recording) recording->call(segment->compilation, "compile", start, recording->now() - start);
+  return outcome;
+}
+
+}  // namespace vitrine::capture

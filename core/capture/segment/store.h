@@ -1,0 +1,51 @@
+// The segment store of one set of settings: looks a frame's place up, runs the segment whose guards hold, and
+// captures and compiles a new one when none does.
+#pragma once
+
+#include "core/capture/hook.h"
+#include "core/capture/segment/code_segments.h"
+#include "core/capture/segment/engine.h"
+#include "core/capture/segment_store.h"
+
+namespace vitrine::capture {
+
+class Store : public SegmentStore {
+ public:
+  Store(Engine& engine, Settings settings);
+  Outcome at(Frame& frame) override;
+  const CallSettings& settings() const { return *settings_; }
+
+ private:
+  CodeSegments& segments_of(PyObject* code);
+  Outcome look_up(Frame& frame, CodeSegments& code, Place& place);
+  Outcome enter(Frame& frame, const std::shared_ptr<Segment>& segment, const char* how);
+  Outcome miss(Frame& frame, CodeSegments& code, Place& place, const torch_bridge::GlobalState& state);
+  bool limited(Frame& frame, const CodeSegments& code, const Place& place);
+  std::shared_ptr<Segment> compile(Frame& frame, Place& place, const torch_bridge::GlobalState& state,
+                                   CompilationRecord* record);
+  std::shared_ptr<Segment> build(std::unique_ptr<Trace> trace, Frame& frame, Place& place,
+                                 const torch_bridge::GlobalState& state, CompilationRecord* record);
+  void give_plan(Segment& segment, CompilationRecord* record, std::string& status, std::string& message);
+  bool breaks_full_graph(const Trace& trace) const;
+
+  Engine& engine_;
+  Settings settings_;
+  int32_t number_;
+};
+
+// Offers frames of the user's code to a store.
+class CaptureHandler : public FrameHandler {
+ public:
+  CaptureHandler(Engine& engine, Settings settings)
+      : FrameHandler(kPolicy), store_(engine, std::move(settings)) {}
+  bool wants(PyObject* code) override;
+  PyObject* run(_ts* thread, _PyInterpreterFrame* frame) noexcept override;
+  // Captures this code wherever it comes from: it is what the user gave to vitrine.compile.
+  static void insist(PyObject* code);
+
+ private:
+  static constexpr uint32_t kPolicy = 1;
+  Store store_;
+};
+
+}  // namespace vitrine::capture

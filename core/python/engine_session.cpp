@@ -1,0 +1,231 @@
+// The session as the package's Python files write it: runs, timings, checks and timelines beside what the
+// engine records itself; and the profile of compiled calls.
+#include <Python.h>
+
+#include <string>
+
+#include "core/base/result.h"
+#include "core/python/engine_state.h"
+#include "core/python/parts.h"
+#include "core/session/rows.h"
+
+namespace vitrine::python {
+namespace {
+
+using capture::Recording;
+
+Recording* recording_or_error() {
+  Recording* r = engine().live_recording();
+  if (!r) PyErr_SetString(PyExc_RuntimeError, "no session is open in this process");
+  return r;
+}
+
+// dict[name] -> the field of a row; a field without an entry keeps its default. false: a Python error is set.
+bool read_field(PyObject* value, int64_t& field) {
+  const long long number = PyLong_AsLongLong(value);
+  if (number == -1 && PyErr_Occurred()) return false;
+  field = number;
+  return true;
+}
+bool read_field(PyObject* value, double& field) {
+  const double number = PyFloat_AsDouble(value);
+  if (number == -1.0 && PyErr_Occurred()) return false;
+  field = number;
+  return true;
+}
+bool read_field(PyObject* value, std::string& field) {
+  if (!PyUnicode_Check(value)) return PyErr_SetString(PyExc_TypeError, "text is needed"), false;
+  field = capture::text_of(value);
+  return true;
+}
+bool read_field(PyObject* value, session::BlobRef& field) {
+  if (!PyUnicode_Check(value)) return read_field(value, field.row);
+  field = engine().recording->writer().blob(capture::text_of(value));
+  return true;
+}
+bool read_field(PyObject*, session::Bytes&) {
+  PyErr_SetString(PyExc_TypeError, "use session_blob");
+  return false;
+}
+
+template <class Row>
+bool read_row(PyObject* dict, Row& row) {
+  bool ok = true;
+  Py_ssize_t known = 0;
+  Row::each(row, [&](const char* name, auto& field) {
+    PyObject* value = ok ? PyDict_GetItemString(dict, name) : nullptr;
+    if (!value) return;
+    ++known;
+    ok = read_field(value, field);
+  });
+  if (ok && known != PyDict_GET_SIZE(dict)) {
+    PyErr_Format(PyExc_KeyError, "the table %s has no such column: %R", Row::table, dict);
+    ok = false;
+  }
+  return ok;
+}
+
+// The kind of entity whose rows stand in a table, or None.
+Kind kind_of_table(std::string_view table) {
+#define X(name, text, word) \
+  if (table == text) return Kind::name;
+  VITRINE_ENTITY_KINDS(X)
+#undef X
+  return Kind::None;
+}
+
+// The id of the row that was written; a row without an id gets one. -1: a Python error is set.
+template <class Row>
+int64_t put_row(Recording& recording, PyObject* dict) {
+  Row row;
+  if (!read_row(dict, row)) return -1;
+  int64_t id = 0;
+  if constexpr (requires { row.id; }) {
+    if (row.id == 0 && kind_of_table(Row::table) != Kind::None)
+      row.id = recording.writer().next(kind_of_table(Row::table));
+    id = row.id;
+  }
+  recording.writer().put(row);
+  return id;
+}
+
+int64_t put(Recording& recording, std::string_view table, PyObject* dict) {
+#define X(Row) \
+  if (table == session::Row::table) return put_row<session::Row>(recording, dict);
+  VITRINE_TABLES(X)
+#undef X
+  PyErr_Format(PyExc_KeyError, "there is no table %s", std::string(table).c_str());
+  return -1;
+}
+
+// Runs `act`, which returns a new reference; a broken session becomes a RuntimeError.
+template <class F>
+PyObject* guarded(F&& act) {
+  try {
+    return act();
+  } catch (const std::exception& error) {
+    return PyErr_Format(PyExc_RuntimeError, "the session cannot be written: %s", error.what());
+  }
+}
+
+// session_open(path) -> None, or what stood in the way
+PyObject* session_open(PyObject*, PyObject* path) {
+  if (!PyUnicode_Check(path)) return PyErr_Format(PyExc_TypeError, "a path is needed");
+  auto opened = Recording::open(capture::text_of(path));
+  if (!opened) return PyUnicode_FromFormat("%s %s", opened.error().what.c_str(), opened.error().hint.c_str());
+  engine().recording = opened.take();
+  engine().cancelled = false;
+  Py_RETURN_NONE;
+}
+
+PyObject* session_close(PyObject*, PyObject* status) {
+  Recording* recording = engine().live_recording();
+  const std::string text = capture::text_of(status);
+  return guarded([&]() -> PyObject* {
+    if (recording) recording->close(text);
+    if (recording) engine().recording.reset();
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* session_put(PyObject*, PyObject* args) {
+  const char* table = nullptr;
+  PyObject* row = nullptr;
+  if (!PyArg_ParseTuple(args, "sO!:session_put", &table, &PyDict_Type, &row)) return nullptr;
+  Recording* recording = recording_or_error();
+  if (!recording) return nullptr;
+  return guarded([&]() -> PyObject* {
+    const int64_t id = put(*recording, table, row);
+    return id < 0 ? nullptr : PyLong_FromLongLong(id);
+  });
+}
+
+// session_run(row) -> the id of a new run, to which everything recorded from now on belongs
+PyObject* session_run(PyObject*, PyObject* row) {
+  Recording* recording = recording_or_error();
+  if (!recording) return nullptr;
+  if (!PyDict_Check(row)) return PyErr_Format(PyExc_TypeError, "a dict is needed");
+  return guarded([&]() -> PyObject* {
+    const int64_t id = put(*recording, "run", row);
+    if (id < 0) return nullptr;
+    recording->set_run(id);
+    recording->commit();
+    return PyLong_FromLongLong(id);
+  });
+}
+
+PyObject* session_commit(PyObject*, PyObject*) {
+  Recording* recording = recording_or_error();
+  if (!recording) return nullptr;
+  return guarded([&]() -> PyObject* {
+    recording->commit();
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* session_blob(PyObject*, PyObject* args) {
+  Py_buffer bytes;
+  if (!PyArg_ParseTuple(args, "s*:session_blob", &bytes)) return nullptr;
+  Recording* recording = recording_or_error();
+  PyObject* out = !recording ? nullptr : guarded([&] {
+    return PyLong_FromLongLong(
+        recording->writer().blob({static_cast<const char*>(bytes.buf), static_cast<size_t>(bytes.len)}).row);
+  });
+  PyBuffer_Release(&bytes);
+  return out;
+}
+
+PyObject* session_name(PyObject*, PyObject* args) {
+  const char *text = nullptr, *family = nullptr;
+  if (!PyArg_ParseTuple(args, "ss:session_name", &text, &family)) return nullptr;
+  Recording* recording = recording_or_error();
+  if (!recording) return nullptr;
+  return guarded([&] { return PyLong_FromLongLong(recording->writer().name(text, family)); });
+}
+
+PyObject* profile(PyObject*, PyObject* on) {
+  const int wanted = PyObject_IsTrue(on);
+  if (wanted < 0) return nullptr;
+  engine().profiling = wanted == 1;
+  engine().profile.clear();
+  Py_RETURN_NONE;
+}
+
+// profile_take() -> [(compilation, launch ordinal, start, end), ...] on CLOCK_MONOTONIC; empties the profile
+PyObject* profile_take(PyObject*, PyObject*) {
+  std::vector<capture::ProfileEntry> entries = std::move(engine().profile);
+  engine().profile.clear();
+  PyObject* out = PyList_New(static_cast<Py_ssize_t>(entries.size()));
+  for (size_t i = 0; out && i < entries.size(); ++i) {
+    const capture::ProfileEntry& e = entries[i];
+    PyObject* row =
+        Py_BuildValue("(LiLL)", static_cast<long long>(e.compilation), e.time.launch,
+                      static_cast<long long>(e.time.start_ns), static_cast<long long>(e.time.end_ns));
+    if (!row) Py_CLEAR(out);
+    if (row) PyList_SET_ITEM(out, static_cast<Py_ssize_t>(i), row);
+  }
+  return out;
+}
+
+PyMethodDef kMethods[] = {
+    {"session_open", session_open, METH_O,
+     "session_open(path): records into a new session; None, or the error."},
+    {"session_close", session_close, METH_O, "session_close(status): finished | failed | cancelled."},
+    {"session_put", session_put, METH_VARARGS, "session_put(table, row) -> id: writes or replaces a row."},
+    {"session_run", session_run, METH_O, "session_run(row) -> id: begins a run."},
+    {"session_commit", session_commit, METH_NOARGS, "Makes what was written so far visible to readers."},
+    {"session_blob", session_blob, METH_VARARGS, "session_blob(bytes) -> row of the table blob."},
+    {"session_name", session_name, METH_VARARGS, "session_name(text, family) -> row of the table name."},
+    {"profile", profile, METH_O,
+     "profile(on): whether compiled calls note when each launch begins and ends."},
+    {"profile_take", profile_take, METH_NOARGS, "What was noted since the last call."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_session(PyObject* module) {
+  PyModule_AddFunctions(module, kMethods);
+}
+
+}  // namespace vitrine::python

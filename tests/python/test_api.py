@@ -1,0 +1,362 @@
+"""vitrine.compile, disable, reset and explain, and the module that compile returns."""
+
+import copy
+import inspect
+import io
+import pickle
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import vitrine
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    vitrine.reset()
+
+
+class Net(torch.nn.Module):
+    """A small net."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(4, 3)
+        self.drop = torch.nn.Dropout(0.5)
+        self.scale = 2.0
+
+    def forward(self, x, *, shift=0.0):
+        return self.drop(self.fc(x)) * self.scale + shift
+
+    def extra(self):
+        return "extra"
+
+
+def add(x, y=1):
+    """Adds."""
+    return x + y
+
+
+def test_function_method_and_decorators():
+    x = torch.ones(3)
+    assert torch.equal(vitrine.compile(add)(x), x + 1)
+    assert torch.equal(vitrine.compile(add)(x, y=2), x + 2)
+
+    @vitrine.compile
+    def plain(a):
+        return a * 2
+
+    @vitrine.compile(fullgraph=True, mode="max-autotune")
+    def with_arguments(a):
+        return a * 3
+
+    class Holder:
+        factor = 5
+
+        @vitrine.compile
+        def method(self, a):
+            return a * self.factor
+
+        @staticmethod
+        @vitrine.compile
+        def static(a):
+            return a * 7
+
+    assert torch.equal(plain(x), x * 2) and torch.equal(with_arguments(x), x * 3)
+    assert torch.equal(Holder().method(x), x * 5) and torch.equal(Holder.static(x), x * 7)
+    assert torch.equal(vitrine.compile(Holder().method)(x), x * 5)
+
+
+def test_compiled_function_looks_like_the_function():
+    compiled = vitrine.compile(add)
+    assert compiled.__name__ == "add" and compiled.__doc__ == "Adds." and compiled.__module__ == add.__module__
+    assert compiled.__wrapped__ is add
+    assert inspect.signature(compiled) == inspect.signature(add)
+    assert callable(compiled) and "add" in repr(compiled)
+    assert vitrine.compile(compiled).__wrapped__ is add
+    assert pickle.loads(pickle.dumps(compiled)).__wrapped__ is add
+
+
+def test_any_callable_is_taken():
+    class Adder:
+        def __call__(self, x):
+            return x + 4
+
+    x = torch.ones(2)
+    assert torch.equal(vitrine.compile(Adder())(x), x + 4)
+    assert torch.equal(vitrine.compile(torch.sin)(x), torch.sin(x))
+    assert torch.equal(vitrine.compile(lambda t: t - 1)(x), x - 1)
+
+
+def test_torch_compile_parameters():
+    x = torch.ones(2)
+    for mode in (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"):
+        assert torch.equal(vitrine.compile(add, mode=mode)(x), x + 1)
+    assert torch.equal(vitrine.compile(add, dynamic=False)(x), x + 1)
+    assert torch.equal(vitrine.compile(add, options={"fuse": False})(x), x + 1)
+    assert torch.equal(vitrine.compile(add, backend="eager")(x), x + 1)
+    assert vitrine.compile(add, disable=True) is add
+
+
+@pytest.mark.parametrize(
+    "arguments, error, says",
+    [
+        ({"dynamic": True}, NotImplementedError, "dynamic=True is not supported yet"),
+        ({"mode": "fastest"}, ValueError, "unknown mode 'fastest'"),
+        ({"backend": "tvm"}, ValueError, "unknown backend 'tvm'"),
+        ({"options": {"no_such": 1}}, ValueError, "unknown option 'no_such'"),
+        ({"options": {"fuse": "yes"}}, TypeError, "fuse"),
+        ({"options": {"fuse": True}, "mode": "default"}, RuntimeError, "not both"),
+    ],
+)
+def test_what_is_not_supported_says_so(arguments, error, says):
+    with pytest.raises(error, match=says):
+        vitrine.compile(add, **arguments)
+
+
+@pytest.mark.parametrize("thing", [3, "add", Net, torch.ones(1)])
+def test_what_cannot_be_compiled_says_so(thing):
+    with pytest.raises(TypeError, match="vitrine.compile"):
+        vitrine.compile(thing)
+
+
+def test_exceptions_are_the_users_own():
+    def bad(x):
+        y = x + 1
+        raise KeyError("mine")
+        return y
+
+    with pytest.raises(KeyError, match="mine") as caught:
+        vitrine.compile(bad)(torch.ones(2))
+    assert caught.traceback[-1].name == "bad"
+    with pytest.raises(TypeError, match="argument"):
+        vitrine.compile(add)()
+    with pytest.raises(RuntimeError, match="size of tensor"):
+        vitrine.compile(add)(torch.ones(2), torch.ones(3))
+
+
+def test_module_keeps_the_contract():
+    torch.manual_seed(0)
+    net = Net().eval()
+    compiled = vitrine.compile(net)
+    x = torch.ones(2, 4)
+    with torch.no_grad():
+        assert torch.equal(compiled(x), net(x))
+        assert torch.equal(compiled(x, shift=1.0), net(x, shift=1.0))
+    assert isinstance(compiled, torch.nn.Module) and isinstance(compiled, vitrine.OptimizedModule)
+    assert compiled._orig_mod is net
+    assert list(compiled.state_dict()) == ["_orig_mod.fc.weight", "_orig_mod.fc.bias"]
+    assert [n for n, _ in compiled.named_parameters()] == ["_orig_mod.fc.weight", "_orig_mod.fc.bias"]
+    assert {id(p) for p in compiled.parameters()} == {id(p) for p in net.parameters()}
+    assert compiled.scale == 2.0 and compiled.extra() == "extra" and compiled.fc is net.fc
+    assert compiled.__doc__ == "A small net." and "Net" in repr(compiled)
+    compiled.load_state_dict({k: torch.zeros_like(v) for k, v in compiled.state_dict().items()})
+    with torch.no_grad():
+        assert torch.equal(compiled(x), torch.zeros(2, 3)) and not net.fc.weight.any()
+
+
+def test_module_mode_and_attributes_are_the_modules_own():
+    net = Net()
+    compiled = vitrine.compile(net)
+    assert compiled.training
+    assert compiled.eval() is compiled and not net.training and not net.drop.training and not compiled.training
+    compiled.train()
+    assert net.training and net.drop.training
+    net.eval()
+    assert not compiled.training
+    compiled.scale = 5.0
+    assert net.scale == 5.0
+    compiled.fc = torch.nn.Linear(4, 2)
+    assert net.fc.out_features == 2
+    with torch.no_grad():
+        assert compiled(torch.ones(1, 4)).shape == (1, 2)
+    del compiled.scale
+    assert not hasattr(net, "scale")
+    with pytest.raises(AttributeError):
+        compiled.no_such_thing
+    compiled.double()
+    assert net.fc.weight.dtype == torch.float64
+
+
+def test_containers_stay_containers():
+    compiled = vitrine.compile(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU()))
+    assert len(compiled) == 2 and isinstance(compiled[1], torch.nn.ReLU) and len(list(compiled)) == 2 and compiled
+    assert bool(vitrine.compile(Net()))
+
+
+def test_module_hooks_run_once():
+    calls = []
+    net = Net().eval()
+    net.register_forward_hook(lambda m, a, out: calls.append("inner"))
+    compiled = vitrine.compile(net)
+    compiled.register_forward_hook(lambda m, a, out: calls.append("outer"))
+    x = torch.ones(1, 4)
+    with torch.no_grad():
+        for _ in range(3):
+            compiled(x)
+    assert calls.count("inner") == 3
+
+
+def test_module_copies_and_pickles():
+    net = Net().eval()
+    compiled = vitrine.compile(net)
+    x = torch.ones(1, 4)
+    with torch.no_grad():
+        expected = compiled(x)
+        twin = copy.deepcopy(compiled)
+        assert isinstance(twin, vitrine.OptimizedModule) and twin._orig_mod is not net
+        assert torch.equal(twin(x), expected)
+        twin.fc.weight.zero_()
+        assert torch.equal(compiled(x), expected)
+        buffer = io.BytesIO()
+        torch.save(compiled, buffer)
+        buffer.seek(0)
+        loaded = torch.load(buffer, weights_only=False)
+        assert isinstance(loaded, vitrine.OptimizedModule) and torch.equal(loaded(x), expected)
+
+
+def test_training_through_a_compiled_module():
+    torch.manual_seed(0)
+    net = Net().eval()
+    reference = copy.deepcopy(net)
+    compiled = vitrine.compile(net)
+    x = torch.randn(5, 4)
+    for model in (compiled, reference):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+    for a, b in zip(net.parameters(), reference.parameters()):
+        torch.testing.assert_close(a, b)
+        torch.testing.assert_close(a.grad, b.grad)
+
+
+def test_disable_as_decorator_function_and_context():
+    @vitrine.disable
+    def island(x):
+        return x * 3 if x.sum() > 0 else x
+
+    @vitrine.disable()
+    def with_parentheses(x):
+        return x + 10
+
+    def f(x):
+        y = x + 1
+        with vitrine.disable():
+            y = y * 2
+        return with_parentheses(island(y))
+
+    assert island.__name__ == "island"
+    x = torch.ones(3)
+    compiled = vitrine.compile(f)
+    for _ in range(3):
+        assert torch.equal(compiled(x), f(x))
+    assert torch.equal(vitrine.disable(add)(x), x + 1)
+
+
+def test_is_compiling_outside():
+    assert vitrine.is_compiling() is False
+
+
+def test_nested_compiled_functions():
+    inner = vitrine.compile(lambda x: x * 2)
+
+    @vitrine.compile
+    def outer(x):
+        return inner(x + 1) + inner(x)
+
+    x = torch.arange(3.0)
+    for _ in range(3):
+        assert torch.equal(outer(x), (x + 1) * 2 + x * 2)
+
+
+def test_explain_says_what_happens(capsys):
+    def f(x):
+        y = torch.sin(x)
+        print("middle")
+        return torch.cos(y) * 2
+
+    with torch.no_grad():
+        explanation = vitrine.explain(f)(torch.ones(4))
+    assert explanation.graph_count == 2 and explanation.graph_break_count == 1
+    assert explanation.graph_break_reasons[0].kind == "side_effect"
+    assert "print" in explanation.graph_break_reasons[0].reason
+    assert any("sin" in op for op in explanation.ops) and any("cos" in op for op in explanation.ops)
+    assert any("L['x']" in guard for guard in explanation.guards)
+    text = str(explanation)
+    assert "2 graphs, 1 graph break" in text and "hint:" in text
+    assert torch.equal(explanation.result, f(torch.ones(4)))
+
+
+def test_explain_leaves_compiled_code_alone():
+    compiled = vitrine.compile(add)
+    x = torch.ones(2)
+    compiled(x)
+    assert vitrine.explain(compiled)(x).graph_count == 1
+    assert vitrine.explain(compiled)(x).graph_count == 1, "each explanation captures afresh"
+    assert torch.equal(compiled(x), x + 1)
+
+
+def test_fullgraph_raises_on_a_break():
+    @vitrine.compile(fullgraph=True)
+    def f(x):
+        y = x * 2
+        print("no")
+        return y + 1
+
+    with torch.no_grad():
+        for _ in range(2):
+            with pytest.raises(vitrine.GraphBreakError, match="fullgraph") as caught:
+                f(torch.ones(2))
+    assert caught.value.kind == "side_effect" and caught.value.reason and caught.value.hint
+
+
+def test_config():
+    before = vitrine.config.recompile_limit
+    try:
+        vitrine.config.recompile_limit = 3
+        assert vitrine.config.recompile_limit == 3
+        with pytest.raises(TypeError, match="recompile_limit"):
+            vitrine.config.recompile_limit = "many"
+        with pytest.raises(AttributeError, match="no setting"):
+            vitrine.config.recompile_limits = 3
+    finally:
+        vitrine.config.recompile_limit = before
+
+
+@pytest.mark.parametrize(
+    "patch, says",
+    [
+        ("sys.version_info = (3, 9, 1, 'final', 0)", "Vitrine needs CPython 3.11, this is 3.9"),
+        ("import torch; torch.__version__ = '1.13.1'", "Vitrine needs PyTorch 2.11 or newer, this is 1.13.1"),
+        ("import importlib.util as u; u.find_spec = lambda name: None", "PyTorch, which is not installed"),
+    ],
+)
+def test_an_unsupported_environment_is_named_at_import(patch, says):
+    code = f"import sys\n{patch}\nimport vitrine"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert f"ImportError: {says}" in done.stderr or (says in done.stderr and "ImportError" in done.stderr)
+
+
+def test_threads_share_compiled_code():
+    import threading
+
+    compiled = vitrine.compile(lambda x, k: torch.relu(x * k) + k)
+    wrong = []
+
+    def work(seed):
+        x = torch.full((64,), float(seed))
+        for i in range(200):
+            if not torch.equal(compiled(x, i % 3), torch.relu(x * (i % 3)) + i % 3):
+                wrong.append((seed, i))
+
+    threads = [threading.Thread(target=work, args=(s,)) for s in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong

@@ -1,0 +1,599 @@
+"""One thing that a guard depends on changes: the result is still eager's, and the recompilation names guard and values."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import vitrine
+
+sys.path.insert(0, str(Path(__file__).parent))
+from recorded import recorded  # noqa: E402
+from same_as_eager import assert_same  # noqa: E402
+
+SCALE = 2.0
+
+
+def closure_over(value):
+    def inner(x):
+        return x * value
+
+    def change(new):
+        nonlocal value
+        value = new
+
+    return inner, change
+
+
+def with_default(x, k=2):
+    return x * k
+
+
+def with_keyword_default(x, *, k=2):
+    return x * k
+
+
+def double(x):
+    return x * 2
+
+
+def triple(x):
+    return x * 3
+
+
+def calls_global(x):
+    return helper(x) + 1
+
+
+helper = double
+
+
+def scaled(x):
+    return x * SCALE
+
+
+class Config:
+    factor = 2
+
+    def __init__(self):
+        self.offset = 1.0
+
+
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(4, 4)
+        self.drop = torch.nn.Dropout(0.5)
+        self.register_buffer("shift", torch.ones(4))
+        self.gain = 1.5
+
+    def forward(self, x):
+        return self.drop(self.fc(x)) * self.gain + self.shift
+
+
+def block():
+    torch.manual_seed(0)
+    return Block().eval()
+
+
+# Each row: what changes, a function that returns (callable, args before, change) where change() -> args after;
+# and what the recorded recompilation must say: the failing source, old and new value ("" = anything).
+def tensor_size():
+    return double, (torch.ones(2, 3),), lambda: (torch.ones(2, 5),)
+
+
+def tensor_rank():
+    return double, (torch.ones(2, 3),), lambda: (torch.ones(6),)
+
+
+def tensor_dtype():
+    return double, (torch.ones(3),), lambda: (torch.ones(3, dtype=torch.float64),)
+
+
+def tensor_stride():
+    return double, (torch.ones(3, 3),), lambda: (torch.arange(9.0).reshape(3, 3).t(),)
+
+
+def tensor_subclass():
+    return double, (torch.ones(3),), lambda: (torch.nn.Parameter(torch.ones(3), requires_grad=False),)
+
+
+def tensor_conj():
+    x = torch.tensor([1 + 2j, 3 - 1j])
+    return double, (x,), lambda: (x.conj(),)
+
+
+def requires_grad():
+    x = torch.ones(3)
+    return double, (x,), lambda: (x.requires_grad_(),)
+
+
+def int_argument():
+    return with_default, (torch.ones(3), 2), lambda: (torch.ones(3), 3)
+
+
+def float_sign_of_zero():
+    return with_default, (torch.ones(3), 0.0), lambda: (torch.ones(3), -0.0)
+
+
+def int_to_bool():
+    return with_default, (torch.ones(3), 1), lambda: (torch.ones(3), True)
+
+
+def default_argument():
+    def change():
+        with_default.__defaults__ = (5,)
+        return (torch.ones(3),)
+
+    with_default.__defaults__ = (2,)
+    return (lambda x: with_default(x)), (torch.ones(3),), change
+
+
+def keyword_default():
+    def change():
+        with_keyword_default.__kwdefaults__ = {"k": 7}
+        return (torch.ones(3),)
+
+    with_keyword_default.__kwdefaults__ = {"k": 2}
+    return (lambda x: with_keyword_default(x)), (torch.ones(3),), change
+
+
+def closure_cell():
+    inner, change = closure_over(2.0)
+
+    def act():
+        change(4.0)
+        return (torch.ones(3),)
+
+    return inner, (torch.ones(3),), act
+
+
+def global_value():
+    def change():
+        globals()["SCALE"] = 6.0
+        return (torch.ones(3),)
+
+    globals()["SCALE"] = 2.0
+    return scaled, (torch.ones(3),), change
+
+
+def global_function():
+    def change():
+        globals()["helper"] = triple
+        return (torch.ones(3),)
+
+    globals()["helper"] = double
+    return calls_global, (torch.ones(3),), change
+
+
+def function_code():
+    def f(x):
+        return x + 1
+
+    def g(x):
+        return x - 1
+
+    def change():
+        f.__code__ = g.__code__
+        return (torch.ones(3),)
+
+    return (lambda x: f(x)), (torch.ones(3),), change
+
+
+def list_item():
+    def f(x, items):
+        return x * items[0] + items[1]
+
+    return f, (torch.ones(3), [1, 2]), lambda: (torch.ones(3), [1, 5])
+
+
+def list_length():
+    def f(x, items):
+        for i in items:
+            x = x + i
+        return x
+
+    return f, (torch.ones(3), [1, 2]), lambda: (torch.ones(3), [1, 2, 3])
+
+
+def dict_item():
+    def f(x, d):
+        return x * d["k"]
+
+    return f, (torch.ones(3), {"k": 2}), lambda: (torch.ones(3), {"k": 3})
+
+
+def dict_keys():
+    def f(x, d):
+        for key in d:
+            x = x + len(key)
+        return x
+
+    return f, (torch.ones(3), {"a": 1}), lambda: (torch.ones(3), {"a": 1, "bcd": 2})
+
+
+def object_attribute():
+    c = Config()
+
+    def f(x):
+        return x + c.offset
+
+    def change():
+        c.offset = 9.0
+        return (torch.ones(3),)
+
+    return f, (torch.ones(3),), change
+
+
+def class_attribute():
+    class Local:
+        factor = 2
+
+    c = Local()
+
+    def f(x):
+        return x * c.factor
+
+    def change():
+        Local.factor = 5
+        return (torch.ones(3),)
+
+    return f, (torch.ones(3),), change
+
+
+def class_attribute_shadowed():
+    c = Config()
+
+    def f(x):
+        return x * c.factor
+
+    def change():
+        c.factor = 8
+        return (torch.ones(3),)
+
+    return f, (torch.ones(3),), change
+
+
+def same_tensor_twice():
+    def f(x, y):
+        return x.add_(1) + y
+
+    return f, (torch.ones(3), torch.ones(3)), lambda: (lambda t: (t, t))(torch.ones(3))
+
+
+def grad_mode():
+    x = torch.ones(3)
+
+    def f(t):
+        return t * 2 if torch.is_grad_enabled() else t * 3
+
+    def change():
+        torch.set_grad_enabled(not torch.is_grad_enabled())
+        return (x,)
+
+    return f, (x,), change
+
+
+def default_dtype():
+    def f(x):
+        return x + torch.ones(3)
+
+    def change():
+        torch.set_default_dtype(torch.float64)
+        return (torch.ones(3, dtype=torch.float32),)
+
+    return f, (torch.ones(3, dtype=torch.float32),), change
+
+
+def module_half():
+    m = block()
+    x = torch.ones(2, 4)
+
+    def change():
+        m.to(torch.bfloat16)
+        return (x.to(torch.bfloat16),)
+
+    return m, (x,), change
+
+
+def parameter_data():
+    m = block()
+
+    def change():
+        m.fc.weight.data = torch.full((4, 4), 0.5, dtype=torch.float32).t()
+        return (torch.ones(2, 4),)
+
+    return m, (torch.ones(2, 4),), change
+
+
+def parameter_data_of_other_dtype():
+    m = block()
+
+    def change():
+        for p in m.parameters():
+            p.data = p.data.double()
+        m.shift.data = m.shift.data.double()
+        return (torch.ones(2, 4, dtype=torch.float64),)
+
+    return m, (torch.ones(2, 4),), change
+
+
+def buffer_replaced():
+    m = block()
+
+    def change():
+        m.shift = torch.full((4,), 7.0)
+        return (torch.ones(2, 4),)
+
+    return m, (torch.ones(2, 4),), change
+
+
+def buffer_none():
+    class Maybe(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("b", torch.ones(3))
+
+        def forward(self, x):
+            return x if self.b is None else x + self.b
+
+    m = Maybe()
+
+    def change():
+        m.b = None
+        return (torch.ones(3),)
+
+    return m, (torch.ones(3),), change
+
+
+def train_mode():
+    m = block()
+    m.drop.p = 0.0
+
+    def change():
+        m.train()
+        return (torch.ones(2, 4),)
+
+    return m, (torch.ones(2, 4),), change
+
+
+def module_attribute():
+    m = block()
+
+    def change():
+        m.gain = -2.0
+        return (torch.ones(2, 4),)
+
+    return m, (torch.ones(2, 4),), change
+
+
+def module_swapped():
+    m = block()
+
+    def change():
+        m.fc = torch.nn.Linear(4, 4, bias=False)
+        return (torch.ones(2, 4),)
+
+    return m, (torch.ones(2, 4),), change
+
+
+def module_for_function():
+    m = block()
+
+    def change():
+        m.drop = torch.nn.Tanh()
+        return (torch.ones(2, 4),)
+
+    return m, (torch.ones(2, 4),), change
+
+
+def hook_added():
+    m = block()
+
+    def change():
+        m.fc.register_forward_hook(lambda mod, args, out: out * 10)
+        return (torch.ones(2, 4),)
+
+    return m, (torch.ones(2, 4),), change
+
+
+def global_hook_added():
+    m = block()
+
+    def change():
+        handle = torch.nn.modules.module.register_module_forward_hook(
+            lambda mod, args, out: out * 2 if isinstance(mod, torch.nn.Linear) else None
+        )
+        CLEAN_UP.append(handle.remove)
+        return (torch.ones(2, 4),)
+
+    return m, (torch.ones(2, 4),), change
+
+
+def forward_patched():
+    m = block()
+
+    def change():
+        m.fc.forward = lambda x: x + 100
+        return (torch.ones(2, 4),)
+
+    return m, (torch.ones(2, 4),), change
+
+
+def builtin_shadowed():
+    def f(x, items):
+        return x * len(items)
+
+    def change():
+        globals()["len"] = lambda items: 42
+        CLEAN_UP.append(lambda: globals().pop("len", None))
+        return (torch.ones(3), [1, 2])
+
+    return f, (torch.ones(3), [1, 2]), change
+
+
+CLEAN_UP: list = []
+
+# change -> (part of the failing source, old value, new value) that the session must show; None: any.
+CHANGES = {
+    tensor_size: ("L['x'].size(1)", "3", "5"),
+    tensor_rank: ("L['x'].dim()", "2", "1"),
+    tensor_dtype: ("L['x'].dtype", "torch.float32", "torch.float64"),
+    tensor_stride: ("L['x'].stride(0)", "3", "1"),
+    tensor_subclass: ("type(L['x'])", None, None),
+    tensor_conj: ("L['x']", None, None),
+    requires_grad: ("L['x'].requires_grad", "False", "True"),
+    int_argument: ("L['k']", "2", "3"),
+    float_sign_of_zero: ("L['k']", "0.0", "-0.0"),
+    int_to_bool: ("L['k']", None, None),
+    default_argument: None,
+    keyword_default: None,
+    closure_cell: None,
+    global_value: ("G['SCALE']", "2.0", "6.0"),
+    global_function: ("G['helper']", None, None),
+    function_code: None,
+    list_item: ("L['items'][1]", "2", "5"),
+    list_length: ("L['items']", "2", "3"),
+    dict_item: ("L['d']['k']", "2", "3"),
+    dict_keys: ("L['d']", None, None),
+    object_attribute: ("offset", "1.0", "9.0"),
+    class_attribute: None,
+    class_attribute_shadowed: None,
+    same_tensor_twice: None,
+    grad_mode: None,
+    default_dtype: None,
+    module_half: ("dtype", None, None),
+    parameter_data: ("stride", None, None),
+    parameter_data_of_other_dtype: ("dtype", None, None),
+    buffer_replaced: "no recompilation",
+    buffer_none: None,
+    train_mode: ("training", "False", "True"),
+    module_attribute: ("gain", "1.5", "-2.0"),
+    module_swapped: None,
+    module_for_function: None,
+    hook_added: None,
+    global_hook_added: None,
+    forward_patched: None,
+    builtin_shadowed: None,
+}
+
+
+@pytest.fixture(autouse=True)
+def leave_no_trace():
+    grad, dtype = torch.is_grad_enabled(), torch.get_default_dtype()
+    torch.set_grad_enabled(False)
+    vitrine.reset()
+    yield
+    while CLEAN_UP:
+        CLEAN_UP.pop()()
+    torch.set_grad_enabled(grad)
+    torch.set_default_dtype(dtype)
+    globals().update(SCALE=2.0, helper=double)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda c: c.__name__)
+def test_a_change_is_noticed(change, tmp_path):
+    said = CHANGES[change]
+    function, args, act = change()
+    compiled = vitrine.compile(function)
+    with recorded(tmp_path) as session:
+        first = compiled(*args)
+        compiled(*args)
+        after = act()
+        expected = function(*copied(after))
+        got = compiled(*copied(after))
+    assert_same(expected, got)
+    assert session.rows("compilation", status="ok"), "nothing was compiled"
+    assert first is not None
+    recompilations = session.rows("recompilation")
+    if said == "no recompilation":
+        assert not recompilations
+        return
+    assert recompilations, "the change was not seen by a guard"
+    row = recompilations[0]
+    assert row["failed"] and row["old_value"] != row["new_value"]
+    assert row["previous"] and row["compilation"] != row["previous"]
+    if said:
+        source, old, new = said
+        assert source in row["failed"], row
+        assert old is None or row["old_value"] == old, row
+        assert new is None or row["new_value"] == new, row
+
+
+def copied(args):
+    if len(args) == 2 and args[0] is args[1]:
+        both = args[0].clone()
+        return both, both
+    return args
+
+
+def test_the_same_case_is_not_compiled_again(tmp_path):
+    compiled = vitrine.compile(with_default)
+    x = torch.ones(3)
+    with recorded(tmp_path) as session:
+        for k in (2, 3, 2, 3, 2):
+            assert torch.equal(compiled(x, k), x * k)
+    assert len(session.rows("compilation", status="ok")) == 2
+    assert len(session.rows("recompilation")) == 1
+
+
+def test_values_that_are_only_passed_on_are_not_guarded(tmp_path):
+    def f(x, label):
+        return x + 1, label
+
+    compiled = vitrine.compile(f)
+    with recorded(tmp_path) as session:
+        for label in ("a", "b", 3, None):
+            y, kept = compiled(torch.ones(2), label)
+            assert kept is label and torch.equal(y, torch.full((2,), 2.0))
+    assert len(session.rows("compilation")) == 1
+
+
+def test_recompile_limit(tmp_path):
+    compiled = vitrine.compile(with_default)
+    x = torch.ones(3)
+    with recorded(tmp_path) as session, pytest.warns(vitrine.VitrineWarning, match="8 times"):
+        for k in range(20):
+            assert torch.equal(compiled(x, k), x * k)
+    assert len(session.rows("compilation", status="ok")) == 8
+    assert any("recompile_limit" in m["hint"] for m in session.rows("message", severity="warning"))
+
+
+def test_guard_counts_are_recorded(tmp_path):
+    compiled = vitrine.compile(with_default)
+    x = torch.ones(3)
+    with recorded(tmp_path) as session:
+        for k in (2, 2, 2, 5):
+            compiled(x, k)
+    first = session.rows("compilation", ordinal=0)[0]["id"]
+    guards = session.rows("guard", compilation=first)
+    assert sum(g["fails"] for g in guards) == 1
+    assert max(g["checks"] for g in guards) >= 3
+
+
+def test_dead_inputs_are_not_kept_alive():
+    import weakref
+
+    compiled = vitrine.compile(double)
+    x = torch.ones(1000)
+    seen = weakref.ref(x)
+    compiled(x)
+    del x
+    assert seen() is None
+
+
+def test_reset_forgets():
+    seen = []
+
+    def f(x):
+        seen.append(1)
+        return x + 1
+
+    compiled = vitrine.compile(f)
+    x = torch.ones(2)
+    for _ in range(3):
+        assert torch.equal(compiled(x), x + 1)
+    vitrine.reset()
+    assert torch.equal(compiled(x), x + 1)
+    assert len(seen) == 4
