@@ -152,6 +152,10 @@ bool switch_capture_off(bool off) {
   return std::exchange(this_thread.off, off);
 }
 
+bool capture_is_off() {
+  return this_thread.off;
+}
+
 HookState hook_state() {
   return {_PyInterpreterState_GetEvalFrameFunc(interpreter()) == hook, installed.active,
           this_thread.handler && this_thread.paused == 0 && !this_thread.off};

@@ -54,6 +54,7 @@ class PauseCapture {
 // Turns capture off in this thread until it is turned on again, whatever begins or ends in between. Returns
 // what it was.
 bool switch_capture_off(bool off);
+bool capture_is_off();
 
 struct HookState {
   bool installed = false;  // the interpreter calls the hook directly

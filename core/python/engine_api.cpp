@@ -1,8 +1,6 @@
 // What the Python files of the package ask of the engine: settings, pausing, forgetting.
 #include <Python.h>
 
-#include <optional>
-
 #include "core/capture/segment/store.h"
 #include "core/python/engine_state.h"
 #include "core/python/parts.h"
@@ -41,19 +39,6 @@ PyObject* configure(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-// pause(on) -> what it was: whether this thread's frames are kept from being captured
-PyObject* pause(PyObject*, PyObject* on) {
-  static thread_local std::optional<capture::PauseCapture> paused;
-  bool& off = capture::Engine::switched_off();
-  const bool before = off;
-  const int wanted = PyObject_IsTrue(on);
-  if (wanted < 0) return nullptr;
-  off = wanted == 1;
-  if (off && !paused) paused.emplace();
-  if (!off) paused.reset();
-  return PyBool_FromLong(before);
-}
-
 // forget(observer): drops the segments made for it; reset(): all
 PyObject* forget(PyObject*, PyObject* observer) {
   engine().forget(observer);
@@ -77,8 +62,6 @@ PyObject* cancel(PyObject*, PyObject*) {
 }
 
 PyMethodDef kMethods[] = {
-    {"pause", pause, METH_O,
-     "pause(on): keeps this thread's frames from being captured; returns what it was."},
     {"forget", forget, METH_O, "forget(observer): drops what was compiled for an observer."},
     {"reset", reset, METH_NOARGS, "Drops everything that was compiled."},
     {"insist", insist, METH_O, "insist(function): captures it although it is a library's."},

@@ -50,7 +50,7 @@ bool is_user_file(const std::string& path) {
                       [&](const char* part) { return path.find(part) != std::string::npos; });
 }
 
-std::string json_text(const std::string& text) {
+std::string json_quoted(const std::string& text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') {

@@ -42,6 +42,6 @@ std::string argument_text(const Bytecode& bytecode, const Instruction& instructi
 // Whether a file is the user's own: neither of the standard library nor of an installed package.
 bool is_user_file(const std::string& path);
 // "text" with quotes, as JSON.
-std::string json_text(const std::string& text);
+std::string json_quoted(const std::string& text);
 
 }  // namespace vitrine::capture

@@ -4,11 +4,6 @@
 
 namespace vitrine::capture {
 
-bool& Engine::switched_off() {
-  static thread_local bool off = false;
-  return off;
-}
-
 int32_t Engine::number_of(const Settings& settings) {
   for (size_t i = 0; i < numbered_.size(); ++i)
     if (numbered_[i] && numbered_[i]->same_code_as(*settings)) return static_cast<int32_t>(i);

@@ -31,9 +31,6 @@ class Engine {
   std::vector<ProfileEntry> profile;
   std::atomic<bool> cancelled = false;
 
-  // Of this thread: inside vitrine.disable() as a context.
-  static bool& switched_off();
-
   // The recording, where this process may write to it.
   Recording* live_recording() { return recording && recording->alive() ? recording.get() : nullptr; }
   // The same number for settings under which the same code is made.

@@ -64,7 +64,7 @@ std::string stack_json(const BreakInfo& broke) {
   std::string out;
   for (const auto& [text, line] : broke.stack) {
     if (!out.empty()) out += ",";
-    out += "{\"file\":" + json_text(text) + ",\"line\":" + std::to_string(line) + ",\"function\":\"\"}";
+    out += "{\"file\":" + json_quoted(text) + ",\"line\":" + std::to_string(line) + ",\"function\":\"\"}";
   }
   return "[" + out + "]";
 }

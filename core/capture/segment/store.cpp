@@ -64,7 +64,7 @@ CodeSegments& Store::segments_of(PyObject* code) {
 Outcome Store::at(Frame& frame) {
   CodeSegments& code = segments_of(frame.code());
   Place& place = code.place(frame.pc(), frame.depth());
-  if (place.tracing || Engine::switched_off()) return Outcome::none();
+  if (place.tracing || capture_is_off()) return Outcome::none();
   if (place.eager && place.segments.empty()) return place.eager_rest ? Outcome::eager() : Outcome::none();
   try {
     return look_up(frame, code, place);

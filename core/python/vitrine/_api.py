@@ -144,11 +144,11 @@ class disable:
         return disable(function)
 
     def __enter__(self):
-        self._outer = _engine.pause(True)
+        self._outer = _engine.switch_capture_off(True)
         return self
 
     def __exit__(self, *exception):
-        _engine.pause(self._outer)
+        _engine.switch_capture_off(self._outer)
 
 
 def reset() -> None:
@@ -158,7 +158,7 @@ def reset() -> None:
 
 def is_compiling() -> bool:
     """Whether the calling code is being captured right now."""
-    return _engine.is_capturing()
+    return torch.compiler.is_compiling()
 
 
 def explain(function: Callable):

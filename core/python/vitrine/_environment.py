@@ -37,6 +37,9 @@ def check() -> None:
     if problem := _torch_problem(torch.__version__):
         raise ImportError(problem)
     try:
-        import vitrine._engine  # noqa: F401
+        from vitrine import _engine
     except ModuleNotFoundError as error:
         raise ImportError("Vitrine's engine is not built. Run ./vitrine test, or build the target _engine.") from error
+    found = _engine.bridge_init()
+    if not found["ready"]:
+        raise ImportError(f"Vitrine does not fit PyTorch {torch.__version__}: {found['error']} {found['hint']}".rstrip())
