@@ -15,17 +15,12 @@ void add_trace(_object* module);      // engine_trace.cpp: what the symbolic int
 void add_callables(_object* module);  // callable.cpp: what vitrine.compile and vitrine.disable return
 void add_api(_object* module);        // engine_api.cpp: settings, pausing, forgetting
 void add_runtime(_object* module);    // engine_runtime.cpp: plans, for tests
-<<<<<<< HEAD
 void add_ops(_object* module);        // engine_ops.cpp: operator table and passes, for tests
-
-inline constexpr AddPart kParts[] = {
-    add_frames, add_bridge, add_lowering, add_trace, add_callables, add_api, add_runtime, add_ops,
-=======
 void add_session(_object* module);    // engine_session.cpp: what Python writes into the session; profiles
 
 inline constexpr AddPart kParts[] = {
-    add_frames, add_bridge, add_lowering, add_callables, add_api, add_runtime, add_session,
->>>>>>> d9a2f8c (Segments: guards, graph, recipes, effects, recompilation, recording)
+    add_frames, add_bridge,  add_lowering, add_trace,   add_callables,
+    add_api,    add_runtime, add_ops,      add_session,
 };
 
 }  // namespace vitrine::python
