@@ -55,6 +55,8 @@ PyObject* replayed(const capture::Trace& trace) {
     if (guard.kind == capture::GuardKind::TensorMatch) seen[guard.source] = guard.object;
   std::vector<PyObject*> inputs, outputs;
   for (const capture::Source* source : trace.inputs) inputs.push_back(seen.at(source));
+  for (size_t i = 0; inputs.size() < trace.graphs.captured->inputs().size(); ++i)
+    inputs.push_back(trace.graphs.constants.at(i));
   if (!torch_bridge::Replayer(trace.graphs).run(inputs, outputs)) return nullptr;
   PyObject* list = PyList_New(0);
   for (PyObject* output : outputs) {
@@ -78,7 +80,9 @@ PyObject* python_trace(const capture::Trace& trace) {
   put(out, "stack", PyLong_FromSize_t(trace.stack.size()));
   put(out, "needs_grad", PyBool_FromLong(trace.needs_grad));
   put(out, "steps", PyLong_FromSize_t(trace.steps.size()));
-  put(out, "outputs", replayed(trace));
+  PyObject* outputs = replayed(trace);
+  if (!outputs) put(out, "replay_error", text(torch_bridge::take_python_error()));
+  put(out, "outputs", outputs ? outputs : Py_NewRef(Py_None));
   PyObject* inputs = PyList_New(0);
   for (const capture::Source* source : trace.inputs)
     PyList_Append(inputs, Py::steal(text(source->text())).get());

@@ -207,7 +207,9 @@ int Recording::input(PyObject* real, ir::NodeKind kind, const std::string& sourc
   TracedTensor& traced = at(index);
   traced.captured = traced.aten = ref;
   traced.slot = program_->slots++;
-  program_->input_slots.push_back(traced.slot);
+  // Real inputs stand before the constants, whatever came first.
+  const auto constants = static_cast<std::ptrdiff_t>(constant_tensors_.size());
+  program_->input_slots.insert(program_->input_slots.end() - constants, traced.slot);
   storage_of_tensor(index).input = true;
   real_inputs_.emplace(real, index);
   return index;

@@ -160,7 +160,8 @@ Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, con
         guard(GuardKind::HasAttr, self->source, nullptr, 0, name, nullptr, "has no " + name);
         return nullptr;
       }
-      return lazy(value.get(), sources_->attr(self->source, name));
+      const bool fixed = self->pinned && std::string(type->tp_name) == "Signature";
+      return lazy(value.get(), sources_->attr(self->source, name), fixed);
     }
     if (kind == &PyGetSetDescr_Type) {
       if (name == "__dict__") return instance_dict(self);

@@ -245,7 +245,11 @@ Value* Tracer::inline_code(PyCodeObject* code, PyObject* globals, const Source* 
     generator->generator = std::move(frame);
     return generator;
   }
-  return execute(*frame);
+  // A break looks at the frames that it left: they live on in the list.
+  frames_.push_back(frame);
+  Value* result = execute(*frame);
+  frames_.pop_back();
+  return result;
 }
 
 Values Tracer::bind(PyCodeObject* code, const std::string& name, Value* defaults, Value* kwdefaults,

@@ -42,7 +42,8 @@ inline std::string name_of(VirtualFrame& f, int index) {
   X(Nop)                                                                                                     \
   X(MakeCell)                                                                                                \
   X(CopyFreeVars)                                                                                            \
-  X(PopTop) X(PushNull) X(Copy) X(Swap) X(LoadConst) X(LoadFast) X(StoreFast) X(DeleteFast) X(LoadClosure)   \
+  X(PopTop)                                                                                                  \
+  X(PushNull) X(Copy) X(Swap) X(LoadConst) X(LoadFast) X(StoreFast) X(DeleteFast) X(LoadClosure)             \
       X(LoadDeref) X(StoreDeref) X(DeleteDeref) X(LoadGlobal) X(StoreGlobal) X(LoadAttr) X(LoadMethod)       \
           X(StoreAttr) X(DeleteAttr) X(UnaryPositive) X(UnaryNegative) X(UnaryNot) X(UnaryInvert) X(Binary)  \
               X(Compare) X(Is) X(Contains) X(Subscript) X(StoreSubscript) X(DeleteSubscript) X(BuildTuple)   \

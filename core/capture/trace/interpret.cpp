@@ -138,6 +138,7 @@ Value* Tracer::execute(VirtualFrame& f, bool* yielded) {
       if (!dispatch_raise(f, in, signal)) {
         // Kept as it is for the outermost frame: the place of the break is read from it.
         if (!outermost) {
+          if (!frames_.empty() && frames_.back().get() == &f) frames_.pop_back();
           current_ = f.caller;
           --depth_;
         }

@@ -1,4 +1,6 @@
 // Functions of the standard library: operator, itertools, functools, collections, copy, dataclasses.
+#include <unordered_map>
+
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 
@@ -13,12 +15,13 @@ Value* two(T& t, const A& a, F f) {
   return f(need(t, a, 0), need(t, a, 1));
 }
 
-#define VITRINE_BINARY(X)                                                                                  \
-  X(add)                                                                                                   \
-  X(sub)                                                                                                   \
-  X(mul)                                                                                                   \
-  X(truediv) X(floordiv) X(mod) X(pow) X(matmul) X(lshift) X(rshift) X(and_) X(or_) X(xor) X(iadd) X(isub) \
-      X(imul) X(itruediv) X(ifloordiv) X(imod) X(ipow) X(imatmul)
+#define VITRINE_BINARY(X)                                                                               \
+  X(add)                                                                                                \
+  X(sub)                                                                                                \
+  X(mul)                                                                                                \
+  X(truediv)                                                                                            \
+  X(floordiv) X(mod) X(pow) X(matmul) X(lshift) X(rshift) X(and_) X(or_) X(xor) X(iadd) X(isub) X(imul) \
+      X(itruediv) X(ifloordiv) X(imod) X(ipow) X(imatmul)
 #define VITRINE_COMPARE(X) X(lt, Py_LT) X(le, Py_LE) X(eq, Py_EQ) X(ne, Py_NE) X(gt, Py_GT) X(ge, Py_GE)
 
 Value* chain(T& t, const A& a) {
@@ -84,13 +87,78 @@ Value* reduce(T& t, const A& a) {
   return value;
 }
 
+// Instances whose copy is: the same class, the same attributes. `hook`: __copy__ or __deepcopy__.
+bool copies_by_attributes(T& t, Value* v, const char* hook) {
+  if (v->kind != Kind::Object || v->cls == torch_names().partial) return false;
+  PyTypeObject* type = t.type_of(v);
+  for (const char* name : {hook, "__reduce_ex__", "__reduce__", "__getstate__", "__setstate__",
+                           "__getnewargs__", "__getnewargs_ex__", "__new__"})
+    if (t.python_method(type, name)) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
+    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
+    if (base != &PyBaseObject_Type && !(base->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
+    if (PyDict_GetItemString(base->tp_dict, "__slots__")) return false;
+  }
+  return true;
+}
+
+Value* copy_object(T& t, Value* v) {
+  Value* copy = t.make(Kind::Object);
+  copy->cls = v->cls;
+  copy->typed = true;
+  for (auto [key, value] : t.dict_entries(t.instance_dict(v)))
+    copy->attrs.emplace_back(t.str_of(key, false), value);
+  return copy;
+}
+
 Value* shallow_copy(T& t, const A& a) {
   Value* v = t.look(need(t, a, 0));
   if (v->kind == Kind::Constant) return v;
   if (v->kind == Kind::List && v->cls == &PyList_Type) return t.list(t.unpack(v));
   if (v->kind == Kind::Dict && v->cls == &PyDict_Type) return t.call_method(v, "copy", {});
   if (v->kind == Kind::Tuple && v->cls == &PyTuple_Type) return v;
+  if (v->kind == Kind::Object)
+    if (PyObject* own = t.python_method(t.type_of(v), "__copy__")) return t.call_special(v, own, {});
+  if (copies_by_attributes(t, v, "__copy__")) return copy_object(t, v);
   stop("unsupported_builtin", "copy.copy() of " + t.describe(v));
+}
+
+Value* deep(T& t, Value* v, std::unordered_map<Value*, Value*>& memo) {
+  v = t.look(v);
+  if (v->kind == Kind::Constant || v->kind == Kind::Function) return v;
+  if (auto found = memo.find(v); found != memo.end()) return found->second;
+  if (v->kind == Kind::List && v->cls == &PyList_Type) {
+    Value* copy = memo[v] = t.list({});
+    for (Value* item : t.unpack(v)) copy->items.push_back(deep(t, item, memo));
+    return copy;
+  }
+  if (v->kind == Kind::Dict && v->cls == &PyDict_Type) {
+    Value* copy = memo[v] = t.new_dict();
+    for (auto [key, value] : t.dict_entries(v)) t.dict_set(copy, key, deep(t, value, memo));
+    return copy;
+  }
+  if (v->kind == Kind::Tuple && v->cls == &PyTuple_Type) {
+    Values items;
+    bool changed = false;
+    for (Value* item : t.unpack(v)) {
+      items.push_back(deep(t, item, memo));
+      changed = changed || items.back() != t.look(item);
+    }
+    return changed ? t.tuple(std::move(items)) : v;
+  }
+  if (copies_by_attributes(t, v, "__deepcopy__")) {
+    Value* copy = memo[v] = copy_object(t, v);
+    for (auto& [name, value] : copy->attrs) value = deep(t, value, memo);
+    return copy;
+  }
+  stop("unsupported_builtin", "copy.deepcopy() of " + t.describe(v));
+}
+
+Value* deep_copy(T& t, const A& a) {
+  if (a.positional.size() != 1 || !a.keyword.empty())
+    stop("unsupported_builtin", "copy.deepcopy() with a memo");
+  std::unordered_map<Value*, Value*> memo;
+  return deep(t, a.positional[0], memo);
 }
 
 Value* itemgetter_refused(T&, const A&) {
@@ -115,6 +183,38 @@ Value* on_class(T& t, const A& a, const char* function) {
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i)
     items.push_back(t.pinned(PyList_GET_ITEM(list.get(), i)));
   return t.tuple(std::move(items));
+}
+
+// The signature of a function follows from its code and defaults.
+Value* signature(T& t, const A& a) {
+  Value* f = t.look(need(t, a, 0));
+  Value* self = nullptr;
+  if (f->kind == Kind::Method) {
+    self = t.look(f->items[1]);
+    f = t.look(f->items[0]);
+  }
+  PyObject* o = t.const_object(f);
+  if (!o || !PyFunction_Check(o) || a.positional.size() != 1 || !a.keyword.empty())
+    stop("unsupported_builtin", "inspect.signature() of " + t.describe(f));
+  for (Value* at = f; at;) {
+    t.get_attr(at, "__code__");
+    Value* wrapped = t.get_attr(at, "__wrapped__");
+    at = wrapped ? t.look(wrapped) : nullptr;
+    if (at && (!t.const_object(at) || !PyFunction_Check(at->obj)))
+      stop("unsupported_builtin", "inspect.signature() of a wrapper of " + t.describe(at));
+  }
+  Owned bound;
+  if (self) bound = Owned(PyMethod_New(o, Py_None));
+  Owned result(PyObject_CallOneArg(find_object("inspect.signature"), bound ? bound.get() : o));
+  if (!result) t.raise_python();
+  return t.pinned(result.get());
+}
+
+// A read-only view of a dict that nothing else changes.
+Value* mapping_proxy(T& t, const A& a) {
+  Value* dict = t.new_dict(&PyDictProxy_Type);
+  t.dict_update(dict, need(t, a, 0));
+  return dict;
 }
 
 constexpr BuiltinRow kRows[] = {
@@ -153,8 +253,11 @@ constexpr BuiltinRow kRows[] = {
        return t.new_iterator(IteratorKind::Count,
                              {need(t, a, 0, "start", t.integer(0)), need(t, a, 1, "step", t.integer(1))});
      }},
+    {"inspect.signature", signature},
+    {"types.MappingProxyType", mapping_proxy},
     {"functools.reduce", reduce},
     {"copy.copy", shallow_copy},
+    {"copy.deepcopy", deep_copy},
     {"typing.cast", cast},
     {"dataclasses.is_dataclass", [](T& t, const A& a) { return on_class(t, a, "dataclasses.is_dataclass"); }},
     {"dataclasses.fields", [](T& t, const A& a) { return on_class(t, a, "dataclasses.fields"); }},

@@ -216,6 +216,8 @@ Recipe RecipeMaker::dict(Value* v) {
     }
     return r;
   }
+  if (!PyType_IsSubtype(v->cls, &PyDict_Type))
+    stop("unsupported_value", "a " + t_.describe(v) + " leaves the segment");
   const bool first = v->shared < 0;
   PyObject* base = native_base(v->cls);
   Owned maker(PyObject_GetAttrString(base, "__new__")), setter(PyObject_GetAttrString(base, "__setitem__"));

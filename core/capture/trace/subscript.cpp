@@ -98,6 +98,8 @@ void Tracer::set_item(Value* v, Value* key, Value* value) {
       call_special(v, method, {key, value});
       return;
     }
+  if (v->kind == Kind::Dict && v->cls == &PyDictProxy_Type)
+    raise(PyExc_TypeError, "'mappingproxy' object does not support item assignment");
   if (v->kind == Kind::Dict) return dict_set(v, key, value);
   if (v->kind != Kind::List) {
     if (v->kind == Kind::Tuple) raise(PyExc_TypeError, "'tuple' object does not support item assignment");

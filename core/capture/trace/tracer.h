@@ -238,7 +238,8 @@ class Tracer {
   std::unordered_set<PyTypeObject*> pinned_types_;
   std::vector<Guard> guards_;
   std::vector<const Source*> inputs_;
-  Values mutated_;  // pre-existing values in order of their first change
+  std::vector<std::shared_ptr<VirtualFrame>> frames_;  // inlined calls that run
+  Values mutated_;                                     // pre-existing values in order of their first change
   std::vector<PyObject*> codes_;
   std::vector<StepRecord> steps_;
   std::unordered_set<PyCodeObject*> seen_codes_;

@@ -218,6 +218,19 @@ void Tracer::realise(Value* v) {
   } else if (PyTuple_Check(o) || PyList_Check(o) || PyDict_Check(o) || PyAnySet_Check(o) ||
              PySlice_Check(o) || PyRange_Check(o)) {
     realise_container(v);
+  } else if (Py_TYPE(o) == &PyDictProxy_Type && v->pinned) {
+    // It hangs on an object that is as it was (a signature): a dict that is never written.
+    v->kind = Kind::Dict;
+    v->dict = std::make_unique<DictState>();
+    v->dict->index = Owned(PyDict_New());
+    Owned items(PyMapping_Items(o));
+    if (!items) raise_python();
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
+      PyObject* pair = PyList_GET_ITEM(items.get(), i);
+      Owned at(PyLong_FromSsize_t(i));
+      PyDict_SetItem(v->dict->index.get(), PyTuple_GET_ITEM(pair, 0), at.get());
+      v->dict->entries.emplace_back(constant(PyTuple_GET_ITEM(pair, 0)), pinned(PyTuple_GET_ITEM(pair, 1)));
+    }
   } else if (PyMethod_Check(o)) {
     v->kind = Kind::Method;
     guard_type(v);
