@@ -1,7 +1,9 @@
 #include "views/registry.h"
 
 #include "views/graph/graph_view.h"
+#include "views/kernel/kernel_view.h"
 #include "views/skeleton/skeleton_view.h"
+#include "views/source/source_view.h"
 #include "views/tables/tables.h"
 #include "views/timeline/timeline_view.h"
 
@@ -21,6 +23,8 @@ kit::View* make(kit::Jobs* jobs, QWidget* parent) {
 constexpr ViewInfo kViews[] = {
     {"graph", "Graph", "graph", Place::Pane,
      "captured aten joint forward backward decomposed optimised loops fused", make<GraphView>},
+    {"source", "Source", "code", Place::Pane, "source", make<SourceView>},
+    {"kernel", "Kernel", "kernel", Place::Pane, "kernels ir assembly", make<KernelView>},
     {"timeline", "Timeline", "timeline", Place::Bottom, "timeline", make<TimelineView>},
     {"breaks", "Graph breaks", "scissors", Place::Bottom, "", make_table<kBreaksTable>},
     {"guards", "Guards", "guard", Place::Bottom, "", make_table<kGuardsTable>},

@@ -1,0 +1,184 @@
+#include "views/kernel/kernel_view.h"
+
+#include <QPainter>
+
+#include "views/kit/link_letters.h"
+#include "views/kit/numbers.h"
+#include "views/kit/paint.h"
+
+namespace vitrine::views {
+
+using namespace kit;
+using namespace session;
+
+namespace {
+
+// A recorded prelude stands between these comments of the generated text.
+constexpr const char* kPreludeBegin = "// prelude";
+constexpr const char* kPreludeEnd = "// end of prelude";
+
+std::vector<CodeFold> folds_of(const QString& text) {
+  int line = 0, from = -1;
+  std::vector<CodeFold> out;
+  for (const QString& row : text.split('\n')) {
+    const QString trimmed = row.trimmed();
+    if (from < 0 && trimmed.startsWith(QLatin1String(kPreludeBegin))) from = line;
+    if (from >= 0 && trimmed.startsWith(QLatin1String(kPreludeEnd))) {
+      out.push_back({from, line, text.split('\n')[from].trimmed().mid(3)});
+      from = -1;
+    }
+    ++line;
+  }
+  return out;
+}
+
+}  // namespace
+
+KernelView::KernelView(Jobs* jobs, QWidget* parent) : View(jobs, parent), pane_(new CodePane(this)) {
+  connect(pane_, &CodePane::activate, this, &KernelView::activate);
+  connect(pane_, &CodePane::toggle, this, &KernelView::toggle);
+  connect(pane_, &CodePane::hover, this, &KernelView::hover);
+  connect(pane_, &CodePane::open, this, [this](Id id, bool other) { Q_EMIT openIn(id, QString(), other); });
+  pane_->setMarks(&selection());
+  setFocusProxy(pane_);
+}
+
+const char* KernelView::form() const {
+  return stage() == "ir" ? "ir" : stage() == "assembly" ? "assembly" : "source";
+}
+
+QString KernelView::title() const {
+  return stage() == "ir"         ? QStringLiteral("LLVM IR")
+         : stage() == "assembly" ? QStringLiteral("Assembly")
+                                 : QStringLiteral("C++");
+}
+
+QString KernelView::subtitle() const {
+  const KernelRow* k = session() ? session()->kernels.find(kernel_) : nullptr;
+  if (!k) return {};
+  QString text = QString::fromStdString(k->label + " " + k->name);
+  if (!k->isa.empty()) text += QStringLiteral("  ") + QString::fromStdString(k->isa);
+  if (stage() == "assembly" && k->spills > 0) text += QStringLiteral(", %1 spills").arg(k->spills);
+  return text;
+}
+
+void KernelView::zoom(Zoom how) {
+  pane_->zoom(how == Zoom::In ? 1.1 : how == Zoom::Out ? 1 / 1.1 : 0);
+}
+
+void KernelView::sessionChanged() {
+  kernel_ = session() ? kernelInFocus(*session(), selection(), compilation()) : 0;
+  const KernelRow* k = session() ? session()->kernels.find(kernel_) : nullptr;
+  const BlobRef ref = !k                      ? BlobRef{}
+                      : stage() == "ir"       ? k->ir
+                      : stage() == "assembly" ? k->assembly
+                                              : k->source;
+  if (!ref.row) {
+    pane_->setText({});
+    pane_->hide();
+    Q_EMIT headerChanged();
+    return update();
+  }
+  withText(QStringLiteral("kernel"), ref, [this, id = kernel_](Text text) {
+    if (id != kernel_) return;
+    CodeText code;
+    code.text = QString::fromStdString(*text);
+    code.language = stage() == "ir"         ? Language::LlvmIr
+                    : stage() == "assembly" ? Language::Assembly
+                                            : Language::Cpp;
+    code.spans = spans();
+    code.remarks = remarks();
+    if (stage() == "kernels") code.folds = folds_of(code.text);
+    pane_->setText(std::move(code));
+    pane_->show();
+    if (Id shown = canShow(selection().active))
+      pane_->reveal(shown);
+    else if (!pane_->shown().empty())
+      pane_->scrollToLine(pane_->lineOf(pane_->shown().front()));
+    Q_EMIT headerChanged();
+    update();
+  });
+}
+
+std::vector<CodeSpan> KernelView::spans() const {
+  std::vector<CodeSpan> out;
+  const LinkLetters letters = lettersOf(*session(), kernel_);
+  for (const KernelRangeRow& range : session()->ranges.of(kernel_)) {
+    if (range.text != form()) continue;
+    CodeSpan s{range.id, static_cast<int>(range.line) - 1,
+               0,        static_cast<int>(std::max(range.line, range.end_line)) - 1,
+               -1,       -1};
+    if (auto it = letters.by_range.find(range.id); it != letters.by_range.end()) s.letter = it->second;
+    out.push_back(s);
+  }
+  return out;
+}
+
+std::vector<CodeRemark> KernelView::remarks() const {
+  std::vector<CodeRemark> out;
+  if (stage() != "kernels") return out;
+  for (const RemarkRow& r : session()->remarks.of(kernel_)) {
+    const bool passed = r.kind == "passed", missed = r.kind == "missed";
+    out.push_back({static_cast<int>(r.line) - 1,
+                   passed   ? QStringLiteral("check")
+                   : missed ? QStringLiteral("warning")
+                            : QStringLiteral("info"),
+                   passed   ? Tone::Ok
+                   : missed ? Tone::Warn
+                            : Tone::Info,
+                   QString::fromStdString(r.text)});
+  }
+  return out;
+}
+
+void KernelView::selectionChanged(ChangeMask mask) {
+  if (!session()) return;
+  if (mask & (ChangeActive | ChangeRelatives | ChangeFilm)) {
+    if (kernelInFocus(*session(), selection(), compilation()) != kernel_) return sessionChanged();
+    if (Id id = canShow(selection().active)) pane_->reveal(id);
+  }
+  pane_->viewport()->update();
+}
+
+Id KernelView::canShow(Id id) const {
+  if (!id) return 0;
+  if (pane_->lineOf(id) >= 0) return id;
+  if (!selection().relatives || selection().active != id) return 0;
+  for (const auto* list : {&selection().relatives->derived, &selection().relatives->origins})
+    for (Id near : *list)
+      if (pane_->lineOf(near) >= 0) return near;
+  return 0;
+}
+
+void KernelView::reveal(Id id) {
+  if (Id shown = canShow(id)) pane_->reveal(shown);
+}
+
+void KernelView::resizeEvent(QResizeEvent*) {
+  pane_->setGeometry(rect());
+}
+
+QString KernelView::whyEmpty() const {
+  if (!session()) return QStringLiteral("Generated kernels stand here.");
+  const KernelRow* k = session()->kernels.find(kernel_);
+  if (!k)
+    return QStringLiteral("No generated kernel: this compilation runs through PyTorch's own operators.");
+  if (!k->error.empty())
+    return QStringLiteral("%1 was not compiled: %2")
+        .arg(QString::fromStdString(k->label), QString::fromStdString(k->error));
+  if (k->kind != "generated")
+    return QStringLiteral("%1 runs as PyTorch's own kernel; there is no generated code.")
+        .arg(QString::fromStdString(k->label + " " + k->name));
+  return QStringLiteral("This run did not record the %1 of %2.")
+      .arg(title(), QString::fromStdString(k->label));
+}
+
+void KernelView::paintEvent(QPaintEvent*) {
+  const Theme& t = theme();
+  QPainter painter(this);
+  painter.fillRect(rect(), t.bg1);
+  drawText(painter, QRect(t.padding(), t.px(8), width() - 2 * t.padding(), t.row()), whyEmpty(), t.ui(13),
+           t.text2);
+}
+
+}  // namespace vitrine::views

@@ -1,0 +1,44 @@
+// A generated kernel: its C++, LLVM IR or assembly, with linked colours and the kernel compiler's remarks.
+#pragma once
+
+#include "views/kit/code_pane.h"
+#include "views/kit/view.h"
+
+namespace vitrine::views {
+
+class KernelView : public kit::View {
+  Q_OBJECT
+ public:
+  explicit KernelView(kit::Jobs* jobs, QWidget* parent = nullptr);
+
+  QString title() const override;
+  QString subtitle() const override;
+  QString searchPlaceholder() const override { return QStringLiteral("Find in kernel"); }
+  int find(const QString& text) override { return pane_->find(text); }
+  void findNext(bool forward) override { pane_->findNext(forward); }
+  void zoom(kit::Zoom how) override;
+  QString copy(kit::CopyAs) const override { return pane_->selectedText(); }
+  Id canShow(Id id) const override;
+  void reveal(Id id) override;
+  std::vector<Id> shown() const override { return pane_->shown(); }
+  kit::CodePane* pane() { return pane_; }
+  Id kernel() const { return kernel_; }
+
+ protected:
+  void sessionChanged() override;
+  void selectionChanged(kit::ChangeMask mask) override;
+  void themeChanged() override { pane_->zoom(1); }
+  void resizeEvent(QResizeEvent* event) override;
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  const char* form() const;  // source | ir | assembly, by stage
+  std::vector<kit::CodeSpan> spans() const;
+  std::vector<kit::CodeRemark> remarks() const;
+  QString whyEmpty() const;
+
+  kit::CodePane* pane_;
+  Id kernel_ = 0;
+};
+
+}  // namespace vitrine::views

@@ -1,0 +1,35 @@
+// Paints the rows of a CodePane. See code_pane.h.
+#pragma once
+
+#include <QPainter>
+
+#include "views/kit/code_pane.h"
+
+namespace vitrine::kit {
+
+class CodePainter {
+ public:
+  CodePainter(QPainter& painter, const CodePane& pane);
+  void paint();
+
+ private:
+  // A run of lines under one span, as a rectangle: from the least indent to the longest line.
+  QRectF blockOf(const CodeSpan& span) const;
+  QRectF rowRect(int row) const;
+  void fills();
+  void rows();
+  void text(int row, const QRectF& box);
+  void foldBox(int row, const QRectF& box);
+  void gutter(int row, const QRectF& box);
+  void remarks(int row, const QRectF& box);
+  void outlines();
+
+  QPainter& p_;
+  const CodePane& pane_;
+  const Theme& t_;
+  const int first_, last_;  // visible rows
+  const double left_;       // x of column 0 after scrolling
+  QFont font_;
+};
+
+}  // namespace vitrine::kit

@@ -1,0 +1,165 @@
+#include "views/source/source_view.h"
+
+#include <QPainter>
+
+#include "views/kit/link_letters.h"
+#include "views/kit/paint.h"
+
+namespace vitrine::views {
+
+using namespace kit;
+using namespace session;
+
+SourceView::SourceView(Jobs* jobs, QWidget* parent) : View(jobs, parent), pane_(new CodePane(this)) {
+  connect(pane_, &CodePane::activate, this, &SourceView::activate);
+  connect(pane_, &CodePane::toggle, this, &SourceView::toggle);
+  connect(pane_, &CodePane::hover, this, &SourceView::hover);
+  connect(pane_, &CodePane::open, this, [this](Id id, bool other) { Q_EMIT openIn(id, QString(), other); });
+  pane_->setMarks(&selection());
+  setFocusProxy(pane_);
+}
+
+QString SourceView::title() const {
+  return session() && file_ ? session()->fileName(file_) : QStringLiteral("Source");
+}
+
+QString SourceView::subtitle() const {
+  if (!session()) return {};
+  const CompilationRow* c = session()->compilations.find(compilation());
+  const SegmentRow* s = c ? session()->segments.find(c->segment) : nullptr;
+  const FrameRow* f = s ? session()->frames.find(s->frame) : nullptr;
+  const CodeRow* code = f ? session()->codes.find(f->code) : nullptr;
+  return code ? QString::fromStdString(code->qualname) : QString();
+}
+
+void SourceView::zoom(Zoom how) {
+  pane_->zoom(how == Zoom::In ? 1.1 : how == Zoom::Out ? 1 / 1.1 : 0);
+}
+
+// The file of the active thing, else of the frame that is shown, else the user's first.
+Id SourceView::wantedFile() const {
+  if (!session()) return 0;
+  if (const SpanRow* span = session()->spans.find(selection().active)) return span->file;
+  if (selection().relatives && selection().relatives->of == selection().active)
+    for (Id id : selection().relatives->origins)
+      if (const SpanRow* span = session()->spans.find(id))
+        if (const FileRow* file = session()->files.find(span->file); file && file->user) return span->file;
+  const CompilationRow* c = session()->compilations.find(compilation());
+  const SegmentRow* s = c ? session()->segments.find(c->segment) : nullptr;
+  const FrameRow* f = s ? session()->frames.find(s->frame) : nullptr;
+  if (const CodeRow* code = f ? session()->codes.find(f->code) : nullptr) return code->file;
+  for (const FileRow& file : session()->files)
+    if (file.user) return file.id;
+  return 0;
+}
+
+void SourceView::sessionChanged() {
+  const Id wanted = wantedFile();
+  const FileRow* file = session() ? session()->files.find(wanted) : nullptr;
+  if (!file) {
+    file_ = 0;
+    pane_->setText({});
+    pane_->hide();
+    return update();
+  }
+  withText(QStringLiteral("source"), file->text,
+           [this, wanted](Text text) { showFile(wanted, std::move(text)); });
+}
+
+void SourceView::showFile(Id file, Text text) {
+  const bool other = file != file_;
+  file_ = file;
+  CodeText code;
+  code.text = QString::fromStdString(*text);
+  code.language = Language::Python;
+  lines_ = code.text.split('\n');
+  code.spans = spans(lines_);
+  code.marks = breakMarks();
+  pane_->setText(std::move(code));
+  pane_->show();
+  if (other) {
+    const CompilationRow* c = session()->compilations.find(compilation());
+    const SegmentRow* s = c ? session()->segments.find(c->segment) : nullptr;
+    const FrameRow* f = s ? session()->frames.find(s->frame) : nullptr;
+    const CodeRow* row = f ? session()->codes.find(f->code) : nullptr;
+    if (row && row->file == file_) pane_->scrollToLine(static_cast<int>(row->first_line) - 1);
+  }
+  if (Id id = canShow(selection().active)) pane_->reveal(id);
+  Q_EMIT headerChanged();
+  update();
+}
+
+std::vector<CodeSpan> SourceView::spans(const QStringList& lines) const {
+  std::vector<CodeSpan> out;
+  const LinkLetters letters = lettersOf(*session(), kernelInFocus(*session(), selection(), compilation()));
+  for (const SpanRow& span : session()->spans.of(file_)) {
+    // An expression that became nothing cannot be clicked.
+    if (session()->links.derived(span.id).empty() || span.line < 1 || span.line > lines.size()) continue;
+    CodeSpan s;
+    s.id = span.id;
+    s.line = static_cast<int>(span.line) - 1;
+    s.end_line = std::clamp(static_cast<int>(span.end_line) - 1, s.line, static_cast<int>(lines.size()) - 1);
+    s.col = characterColumn(lines[s.line], static_cast<int>(span.col));
+    s.end_col = characterColumn(lines[s.end_line], static_cast<int>(span.end_col));
+    if (auto it = letters.by_span.find(span.id); it != letters.by_span.end()) s.letter = it->second;
+    out.push_back(s);
+  }
+  return out;
+}
+
+std::vector<CodeMark> SourceView::breakMarks() const {
+  std::vector<CodeMark> out;
+  for (const BreakRow& b : session()->breaks) {
+    const InstructionRow* i = session()->instructions.find(b.instruction);
+    const SpanRow* span = i ? session()->spans.find(i->span) : nullptr;
+    if (span && span->file == file_)
+      out.push_back({static_cast<int>(span->line) - 1, QStringLiteral("scissors"), Tone::Warn,
+                     QString::fromStdString(b.reason), b.id});
+  }
+  return out;
+}
+
+void SourceView::selectionChanged(ChangeMask mask) {
+  if (!session()) return;
+  if (mask & (ChangeActive | ChangeRelatives | ChangeFilm)) {
+    if (wantedFile() != file_) return sessionChanged();
+    if (file_) pane_->setSpans(spans(lines_));
+    int running = -1;
+    if (const StepRow* step = session()->steps.find(selection().film.step))
+      if (const InstructionRow* i = session()->instructions.find(step->instruction))
+        if (const SpanRow* span = session()->spans.find(i->span); span && span->file == file_)
+          running = static_cast<int>(span->line) - 1;
+    if (mask & ChangeFilm) pane_->setRunning(running);
+    if (Id id = canShow(selection().active)) pane_->reveal(id);
+  }
+  pane_->viewport()->update();
+}
+
+Id SourceView::canShow(Id id) const {
+  if (!id) return 0;
+  if (pane_->lineOf(id) >= 0) return id;
+  if (!selection().relatives || selection().active != id) return 0;
+  for (Id near : selection().relatives->origins)
+    if (pane_->lineOf(near) >= 0) return near;
+  return 0;
+}
+
+void SourceView::reveal(Id id) {
+  if (Id shown = canShow(id)) pane_->reveal(shown);
+}
+
+void SourceView::resizeEvent(QResizeEvent*) {
+  pane_->setGeometry(rect());
+}
+
+void SourceView::paintEvent(QPaintEvent*) {
+  const Theme& t = theme();
+  QPainter painter(this);
+  painter.fillRect(rect(), t.bg1);
+  drawText(painter, QRect(t.padding(), t.px(8), width() - 2 * t.padding(), t.row()),
+           session() ? QStringLiteral("No source: this run recorded no file of yours.")
+                     : QStringLiteral("Your Python stands here."),
+           t.ui(13), t.text2);
+}
+
+}  // namespace vitrine::views

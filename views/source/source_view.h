@@ -1,0 +1,44 @@
+// The user's Python, to the expression: links to what each became, marks where the graph broke.
+#pragma once
+
+#include "views/kit/code_pane.h"
+#include "views/kit/view.h"
+
+namespace vitrine::views {
+
+class SourceView : public kit::View {
+  Q_OBJECT
+ public:
+  explicit SourceView(kit::Jobs* jobs, QWidget* parent = nullptr);
+
+  QString title() const override;
+  QString subtitle() const override;
+  QString searchPlaceholder() const override { return QStringLiteral("Find in source"); }
+  int find(const QString& text) override { return pane_->find(text); }
+  void findNext(bool forward) override { pane_->findNext(forward); }
+  void zoom(kit::Zoom how) override;
+  QString copy(kit::CopyAs) const override { return pane_->selectedText(); }
+  Id canShow(Id id) const override;
+  void reveal(Id id) override;
+  std::vector<Id> shown() const override { return pane_->shown(); }
+  kit::CodePane* pane() { return pane_; }
+
+ protected:
+  void sessionChanged() override;
+  void selectionChanged(kit::ChangeMask mask) override;
+  void themeChanged() override { pane_->zoom(1); }
+  void resizeEvent(QResizeEvent* event) override;
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  Id wantedFile() const;
+  void showFile(Id file, kit::Text text);
+  std::vector<kit::CodeSpan> spans(const QStringList& lines) const;
+  std::vector<kit::CodeMark> breakMarks() const;
+
+  kit::CodePane* pane_;
+  Id file_ = 0;
+  QStringList lines_;
+};
+
+}  // namespace vitrine::views
