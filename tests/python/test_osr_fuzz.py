@@ -3,10 +3,12 @@
 import gc
 import os
 import random
+import sys
+import threading
 
 import pytest
 import torch
-from tests.fuzz import osr_fuzz, syntax
+from tests.fuzz import library, osr_fuzz, syntax
 
 @pytest.fixture(scope="module")
 def seed(request):
@@ -27,6 +29,31 @@ def one_thread():
     torch.set_num_threads(1)  # the models are tiny
     yield
     torch.set_num_threads(threads)
+
+
+def test_threads_may_be_forced_at_the_same_time(seed):
+    alone = (library.wrapping, library.syntax_trees, library.json_text, library.pickles, syntax.closures, syntax.try_forms)
+    expected = {p: osr_fuzz.plain(p) for p in alone}
+    wrong, forced = [], []
+
+    def work(number):
+        totals = {}
+        for i in range(60):
+            program = alone[(number + i) % len(alone)]
+            got = osr_fuzz.forced(program, seed + 1000 * number + i, osr_fuzz.GAPS[i % len(osr_fuzz.GAPS)], totals)
+            if got != expected[program]:
+                wrong.append((program.__name__, got))
+        forced.append(totals["forced"])
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sys.setswitchinterval(interval)
+    assert not wrong and len(forced) == 4 and min(forced) > 500, (seed, wrong[:1], forced)
 
 
 @pytest.fixture(scope="module")
