@@ -136,6 +136,8 @@ class Builder {
          Kwargs kwargs = {});
   // Inserts a constant-time copy of a node of another graph (same id, same name).
   Ref keep(const Node& node) { return add(node); }
+  // Keeps fresh nodes from taking this name: a node that is kept later has it.
+  void reserve(const std::string& name) { names_.try_emplace(name, 0); }
   const Node& node(NodeId id) const { return graph_->node(id); }
   size_t size() const { return graph_->nodes_.size(); }
   const std::shared_ptr<NodeIds>& ids() const { return ids_; }

@@ -187,10 +187,21 @@ bool writes(const ir::Node& node) {
   return !written(node).empty();
 }
 
-bool may_alias(const ir::Node& node) {
-  if (node.kind != ir::NodeKind::op) return false;
+std::vector<ir::Ref> aliased(const ir::Node& node) {
+  if (node.kind != ir::NodeKind::op) return {};
+  std::vector<ir::Ref> out;
   const OpRow* row = find(node.op);
-  return !row || row->lower == Lower::view || writes(node);
+  if (!row)
+    ir::each_ref(node, [&](ir::Ref r) { out.push_back(r); });
+  else if (row->family != Family::view)
+    return written(node);
+  else if (!node.args.empty())
+    add_refs(node.args[0], out);
+  return out;
+}
+
+bool may_alias(const ir::Node& node) {
+  return !aliased(node).empty();
 }
 
 bool is_random(const ir::Node& node) {

@@ -33,8 +33,10 @@ ir::DType compute_dtype(const OpRow& row, const std::vector<ir::Arg>& args, cons
 std::vector<ir::Ref> written(const ir::Node& node);
 // A barrier for fusion: written() is not empty.
 bool writes(const ir::Node& node);
-// Whether an output may share storage with an argument (views; unknown operators).
-bool may_alias(const ir::Node& node);
+// Arguments with which an output may share storage: a view's base, what the node writes; every tensor
+// argument of an operator that is unknown.
+std::vector<ir::Ref> aliased(const ir::Node& node);
+bool may_alias(const ir::Node& node);  // aliased() is not empty
 // Draws random numbers: neither merged nor dropped nor reordered among its like.
 bool is_random(const ir::Node& node);
 

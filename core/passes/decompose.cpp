@@ -1,0 +1,272 @@
+#include "core/passes/decompose.h"
+
+#include <optional>
+
+#include "core/ops/layout.h"
+#include "core/ops/promote.h"
+#include "core/passes/rewriter.h"
+
+namespace vitrine::passes {
+
+namespace {
+
+using ir::Dims;
+using ir::DType;
+
+// One node being written out: its bound arguments, and operators by short names. A rule returns a value for
+// each output, or nothing if it does not cover the node, which then stays as it is.
+using Values = std::optional<std::vector<Arg>>;
+
+class Writer {
+ public:
+  Writer(Rewriter& out, const Node& node, const std::vector<Arg>& args)
+      : node(node), out_(out), args_(args), low_(is_low(node)) {}
+
+  const Node& node;
+  const Arg& arg(size_t i) const { return args_[i]; }
+  bool none(size_t i) const { return args_[i].is_none(); }
+  Ref value(size_t i) const { return out_.mapped(args_[i]).as<Ref>(); }
+  // An argument in the type in which the rule computes.
+  Ref wide(size_t i) {
+    Ref v = value(i);
+    return low_ && is_low_type(type(v).dtype) ? cast(v, DType::f32) : v;
+  }
+  const TensorType& type(Ref v) const { return out_.type(v); }
+  Dims dims(size_t i) const {
+    Dims list;
+    if (arg(i).is<int64_t>()) return {arg(i).as<int64_t>()};
+    if (!none(i))
+      for (const Arg& a : arg(i).as<std::vector<Arg>>()) list.push_back(a.as<int64_t>());
+    return list;
+  }
+  bool flag(size_t i) const { return arg(i).is<bool>() && arg(i).as<bool>(); }
+  double number(size_t i) const {
+    if (arg(i).is<double>()) return arg(i).as<double>();
+    return arg(i).is<bool>() ? arg(i).as<bool>() : static_cast<double>(arg(i).as<int64_t>());
+  }
+
+  Ref op(const char* name, std::vector<Arg> args, Kwargs kwargs = {}) {
+    return out_.emit(node, name, std::move(args), std::move(kwargs));
+  }
+  Ref add(Ref a, Arg b) { return op("aten.add.Tensor", {a, std::move(b)}); }
+  Ref sub(Ref a, Arg b) { return op("aten.sub.Tensor", {a, std::move(b)}); }
+  Ref mul(Ref a, Arg b) { return op("aten.mul.Tensor", {a, std::move(b)}); }
+  Ref div(Ref a, Arg b) { return op("aten.div.Tensor", {a, std::move(b)}); }
+  Ref unary(const char* name, Ref a) { return op(name, {a}); }
+  Ref cast(Ref a, DType to) { return op("aten._to_copy.default", {a}, {{"dtype", Arg(to)}}); }
+  Ref sum(Ref a, const Dims& dims) { return op("aten.sum.dim_IntList", {a, Arg::ints(dims), Arg(true)}); }
+  Ref mean(Ref a, const Dims& dims) { return div(sum(a, dims), Arg(static_cast<double>(count(a, dims)))); }
+  // Elements that a reduction over these dimensions joins.
+  int64_t count(Ref a, const Dims& dims) const {
+    auto mask = ops::dim_mask(dims, type(a).sizes.size());
+    int64_t n = 1;
+    for (size_t i = 0; i < mask.size(); ++i) n *= mask[i] ? type(a).sizes[i] : 1;
+    return n;
+  }
+  // Without the reduced dimensions, unless they are kept.
+  Ref reduced(Ref a, const Dims& dims, bool keepdim) {
+    if (keepdim || type(a).sizes.empty()) return a;
+    Dims all = dims;
+    if (all.empty())
+      for (size_t i = 0; i < type(a).sizes.size(); ++i) all.push_back(static_cast<int64_t>(i));
+    return op("aten.squeeze.dims", {a, Arg::ints(all)});
+  }
+
+  // The finished value as output `i` of the node: its element type, its layout. nullopt: it cannot be had.
+  std::optional<Arg> output(size_t i, Ref v) {
+    const TensorType& wanted = node.outputs[i];
+    if (type(v).dtype != wanted.dtype) v = cast(v, wanted.dtype);
+    if (type(v).sizes != wanted.sizes) v = op("aten.view.default", {v, Arg::ints(wanted.sizes)});
+    if (type(v) == wanted) return Arg(v);
+    for (const char* format : {"torch.contiguous_format", "torch.channels_last"}) {
+      if (wanted.sizes.size() != 4 && std::string_view(format) == "torch.channels_last") break;
+      if (wanted.offset || ops::format_strides(format, wanted.sizes, nullptr) != wanted.strides) continue;
+      return Arg(op("aten.clone.default", {v}, {{"memory_format", Arg(ir::Word{format})}}));
+    }
+    return std::nullopt;
+  }
+  Values one(Ref v) {
+    auto out = output(0, v);
+    return out ? Values({*out}) : std::nullopt;
+  }
+
+ private:
+  static bool is_low_type(DType t) { return t == DType::f16 || t == DType::bf16; }
+  static bool is_low(const Node& node) { return is_low_type(node.type().dtype); }
+  Rewriter& out_;
+  const std::vector<Arg>& args_;
+  bool low_;
+};
+
+// gelu(x) = x/2 (1 + erf(x / sqrt 2)), or x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+Values gelu(Writer& w) {
+  Ref x = w.wide(0), half = w.mul(x, 0.5);
+  if (w.arg(1).as<std::string>() == "none")
+    return w.one(w.mul(half, w.add(w.unary("aten.erf.default", w.mul(x, 0.7071067811865476)), 1)));
+  Ref cube = w.mul(w.mul(x, x), x);
+  Ref inner = w.mul(w.add(x, w.mul(cube, 0.044715)), 0.7978845608028654);
+  return w.one(w.mul(half, w.add(w.unary("aten.tanh.default", inner), 1)));
+}
+
+// clamp(x, low, high) = min(max(x, low), high)
+Values clamp(Writer& w, const char* low, const char* high) {
+  Ref x = w.value(0);
+  auto bound = [&](size_t i) { return w.arg(i).is<Ref>() ? Arg(w.value(i)) : w.arg(i); };
+  if (!w.none(1)) x = w.op(low, {x, bound(1)});
+  if (!w.none(2)) x = w.op(high, {x, bound(2)});
+  return w.one(x);
+}
+Values clamp_numbers(Writer& w) {
+  return clamp(w, "aten.clamp_min.default", "aten.clamp_max.default");
+}
+Values clamp_tensors(Writer& w) {
+  return clamp(w, "aten.clamp_min.Tensor", "aten.clamp_max.Tensor");
+}
+
+// softmax(x) = e / sum e, where e = exp(x - max x)
+Values softmax(Writer& w) {
+  Ref x = w.wide(0);
+  Dims dims = w.dims(1);
+  if (w.type(x).numel() == 0) return std::nullopt;
+  Ref e = w.unary("aten.exp.default", w.sub(x, w.op("aten.amax.default", {x, Arg::ints(dims), Arg(true)})));
+  return w.one(w.div(e, w.sum(e, dims)));
+}
+
+// log_softmax(x) = y - log sum exp y, where y = x - max x
+Values log_softmax(Writer& w) {
+  Ref x = w.wide(0);
+  Dims dims = w.dims(1);
+  if (w.type(x).numel() == 0) return std::nullopt;
+  Ref y = w.sub(x, w.op("aten.amax.default", {x, Arg::ints(dims), Arg(true)}));
+  Ref total = w.sum(w.unary("aten.exp.default", y), dims);
+  return w.one(w.sub(y, w.unary("aten.log.default", total)));
+}
+
+// mean(x) = sum x / n
+Values mean(Writer& w, const Dims& dims, bool keepdim) {
+  Ref x = w.wide(0);
+  DType out = w.node.type().dtype, compute = ops::opmath(out);
+  if (w.type(x).dtype != compute) x = w.cast(x, compute);
+  return w.one(w.reduced(w.mean(x, dims), dims, keepdim));
+}
+Values mean_all(Writer& w) {
+  return mean(w, {}, false);
+}
+Values mean_dims(Writer& w) {
+  return mean(w, w.dims(1), w.flag(2));
+}
+
+// var(x) = sum (x - mean)^2 / max(0, n - correction)
+struct Spread {
+  Ref variance, mean;
+};
+Spread spread(Writer& w, Ref x, const Dims& dims, double correction) {
+  Ref mean = w.mean(x, dims);
+  Ref centred = w.sub(x, mean);
+  double divisor = static_cast<double>(w.count(x, dims)) - correction;
+  return {w.div(w.sum(w.mul(centred, centred), dims), Arg(divisor > 0 ? divisor : 0.0)), mean};
+}
+Spread variance(Writer& w) {
+  return spread(w, w.wide(0), w.dims(1), w.none(2) ? 1.0 : w.number(2));
+}
+Values var(Writer& w) {
+  return w.one(w.reduced(variance(w).variance, w.dims(1), w.flag(3)));
+}
+Values standard_deviation(Writer& w) {
+  return w.one(w.reduced(w.unary("aten.sqrt.default", variance(w).variance), w.dims(1), w.flag(3)));
+}
+Values var_mean(Writer& w) {
+  Spread s = variance(w);
+  auto v = w.output(0, w.reduced(s.variance, w.dims(1), w.flag(3)));
+  auto m = w.output(1, w.reduced(s.mean, w.dims(1), w.flag(3)));
+  return v && m ? Values({*v, *m}) : std::nullopt;
+}
+
+// layer_norm(x) = (x - mean) / sqrt(var + eps) * weight + bias
+Values layer_norm(Writer& w) {
+  Ref x = w.wide(0);
+  if (w.type(x).numel() == 0) return std::nullopt;
+  Dims dims;
+  for (size_t i = w.dims(1).size(); i > 0; --i) dims.push_back(-static_cast<int64_t>(i));
+  Spread s = spread(w, x, dims, 0);
+  Ref scale = w.unary("aten.rsqrt.default", w.add(s.variance, w.arg(4)));
+  Ref y = w.mul(w.sub(x, s.mean), scale);
+  if (!w.none(2)) y = w.mul(y, w.wide(2));
+  if (!w.none(3)) y = w.add(y, w.wide(3));
+  auto out = w.output(0, y), mean = w.output(1, s.mean), rstd = w.output(2, scale);
+  return out && mean && rstd ? Values({*out, *mean, *rstd}) : std::nullopt;
+}
+
+// Inference: batch_norm(x) = x * a + (bias - mean * a) by channel, where a = weight / sqrt(var + eps)
+Values channel_affine(Writer& w, size_t eps) {
+  Ref x = w.wide(0);
+  Dims shape(w.type(x).sizes.size(), 1);
+  shape[1] = w.type(x).sizes[1];
+  Ref a = w.unary("aten.rsqrt.default", w.add(w.wide(4), w.arg(eps)));
+  if (!w.none(1)) a = w.mul(a, w.wide(1));
+  Ref b = w.mul(w.wide(3), a);
+  b = w.none(2) ? w.unary("aten.neg.default", b) : w.op("aten.sub.Tensor", {w.wide(2), b});
+  auto channels = [&](Ref v) { return w.op("aten.view.default", {v, Arg::ints(shape)}); };
+  auto out = w.output(0, w.add(w.mul(x, channels(a)), channels(b)));
+  if (!out) return std::nullopt;
+  auto empty = [&](size_t i) {
+    return Arg(w.op("aten.empty.memory_format", {Arg::ints({0})}, {{"dtype", Arg(w.node.outputs[i].dtype)}}));
+  };
+  return Values({*out, empty(1), empty(2)});
+}
+Values batch_norm(Writer& w) {
+  return w.flag(5) ? std::nullopt : channel_affine(w, 7);
+}
+Values batch_norm_no_training(Writer& w) {
+  return channel_affine(w, 6);
+}
+
+struct Rule {
+  std::string_view op;
+  Values (*write)(Writer&);
+};
+constexpr Rule kRules[] = {
+    {"aten.gelu.default", gelu},
+    {"aten.clamp.default", clamp_numbers},
+    {"aten.clamp.Tensor", clamp_tensors},
+    {"aten._softmax.default", softmax},
+    {"aten._log_softmax.default", log_softmax},
+    {"aten.mean.default", mean_all},
+    {"aten.mean.dim", mean_dims},
+    {"aten.var.correction", var},
+    {"aten.std.correction", standard_deviation},
+    {"aten.var_mean.correction", var_mean},
+    {"aten.native_layer_norm.default", layer_norm},
+    {"aten.native_batch_norm.default", batch_norm},
+    {"aten._native_batch_norm_legit.default", batch_norm},
+    {"aten._native_batch_norm_legit_no_training.default", batch_norm_no_training},
+};
+
+const Rule* rule_for(const Node& node) {
+  for (const Rule& rule : kRules) {
+    if (node.op == rule.op) return &rule;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+GraphPtr decompose(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
+  Rewriter out(graph, ids, "decompose");
+  for (const Node& node : graph->nodes()) {
+    const Rule* rule = rule_for(node);
+    auto args = rule ? ops::bind(*ops::find(node.op), node) : Error{};
+    Values values;
+    if (args.ok()) {
+      Writer writer(out, node, args.value());
+      values = rule->write(writer);
+    }
+    if (values)
+      out.replace(node, *values);
+    else
+      out.keep(node);
+  }
+  return out.finish();
+}
+
+}  // namespace vitrine::passes

@@ -1,0 +1,38 @@
+#include "core/passes/pipeline.h"
+
+#include "core/passes/canonicalise.h"
+#include "core/passes/cse.h"
+#include "core/passes/dce.h"
+#include "core/passes/decompose.h"
+#include "core/passes/fold_views.h"
+#include "core/passes/functionalise.h"
+#include "core/passes/split_addmm_bias.h"
+
+namespace vitrine::passes {
+
+namespace {
+
+constexpr Pass kPipeline[] = {
+    // One spelling first, so that every later pass looks for one form.
+    {"canonicalise", "aten", canonicalise, "defaults left out, operators without effect removed"},
+    // Below this line memory is written only where somebody else can see it.
+    {"functionalise", "aten", functionalise,
+     "operators that write memory of the graph itself become functional"},
+    {"decompose", "decomposed", decompose, "composite operators written out"},
+    // Writing out repeats work (the mean of a variance, a cast): merge before counting uses.
+    {"cse", "decomposed", cse, "equal computations merged"},
+    {"dce", "decomposed", dce, "unused operators removed"},
+    {"fold_views", "optimised", fold_views, "chains of views shortened"},
+    // Views must be short by now: the pass looks through them for a loop to fuse with.
+    {"split_addmm_bias", "optimised", split_addmm_bias,
+     "the bias moves out of the library call, so that it can fuse"},
+    {"dce", "optimised", dce, "unused operators removed"},
+};
+
+}  // namespace
+
+std::span<const Pass> pipeline() {
+  return kPipeline;
+}
+
+}  // namespace vitrine::passes

@@ -1,0 +1,66 @@
+// How a pass makes its new graph: it walks the old one and keeps, replaces or drops node after node. New
+// nodes get their types from the operator table and their origin from the node that they stand for.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/ir/graph.h"
+#include "core/ops/node.h"
+
+namespace vitrine::passes {
+
+using ir::Arg;
+using ir::GraphPtr;
+using ir::Kwargs;
+using ir::Node;
+using ir::NodeId;
+using ir::Ref;
+using ir::TensorType;
+
+class Rewriter {
+ public:
+  Rewriter(GraphPtr old, std::shared_ptr<ir::NodeIds> ids, std::string rule);
+
+  const ir::Graph& old() const { return *old_; }
+  // The new value of an old argument.
+  Arg mapped(const Arg& arg) const;
+  const TensorType& type(Ref fresh) const;  // of a value of the new graph
+  const Node& fresh(Ref value) const { return builder_.node(value.node); }
+
+  // Keeps the node, with its arguments mapped. Returns its first output.
+  Ref keep(const Node& node);
+  // Keeps the node under another operator or with other arguments (already of the new graph).
+  Ref change(const Node& node, std::string op, std::vector<Arg> args, Kwargs kwargs);
+  // Every output of the old node becomes one of these values of the new graph; None for one that is unused.
+  void replace(const Node& node, std::vector<Arg> values);
+  void drop(const Node& node);  // nobody uses it
+  // From here on the old value reads as this value of the new graph: what a write did to it.
+  void rename(Ref old, Arg value);
+  // Whether the table gives this very type for a call.
+  bool gives(const std::string& op, const std::vector<Arg>& args, const Kwargs& kwargs,
+             const TensorType& type) const;
+
+  // A new node that stands for `from`; values in args are of the new graph.
+  Ref emit(const Node& from, const std::string& op, std::vector<Arg> args, Kwargs kwargs = {});
+
+  bool changed() const { return changed_; }
+  // The old pointer if nothing changed.
+  GraphPtr finish();
+  GraphPtr finish(std::vector<Arg> results);  // results of the new graph
+
+ private:
+  GraphPtr old_;
+  std::string rule_;
+  ir::Builder builder_;
+  std::unordered_map<NodeId, std::vector<Arg>> values_;  // old node -> new value of each output
+  bool changed_ = false;
+};
+
+// Types of a node by the table.
+Result<std::vector<TensorType>> types_of(const ir::Builder& builder, const std::string& op,
+                                         const std::vector<Arg>& args, const Kwargs& kwargs);
+
+}  // namespace vitrine::passes

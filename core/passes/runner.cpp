@@ -1,0 +1,125 @@
+// optimise() of core/passes/pipeline.h: everything around a pass. It times, verifies, records, counts, obeys
+// switches and cancelling, and names the pass in an error.
+#include <algorithm>
+#include <ctime>
+
+#include "core/ir/print.h"
+#include "core/ir/restage.h"
+#include "core/ops/check.h"
+#include "core/passes/pipeline.h"
+
+namespace vitrine::passes {
+
+namespace {
+
+using ir::GraphPtr;
+
+int64_t now_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * int64_t{1'000'000'000} + t.tv_nsec;
+}
+
+std::shared_ptr<ir::NodeIds> ids_above(const ir::Graph& graph) {
+  auto ids = std::make_shared<ir::NodeIds>();
+  for (const ir::Node& n : graph.nodes()) ids->next = std::max(ids->next, n.id + 1);
+  return ids;
+}
+
+// Nodes of `before` that are gone or compute something else in `after`.
+int64_t rewrites(const ir::Graph& before, const ir::Graph& after) {
+  int64_t n = 0;
+  for (const ir::Node& node : before.nodes()) {
+    const ir::Node* same = after.find(node.id);
+    n += !same || same->op != node.op || same->args != node.args || same->kwargs != node.kwargs;
+  }
+  return n;
+}
+
+std::string sentence(const Pass& pass, int64_t count, bool disabled) {
+  if (disabled) return "switched off";
+  if (count == 0) return "nothing to do";
+  return std::to_string(count) + (count == 1 ? " rewrite: " : " rewrites: ") + std::string(pass.sentence);
+}
+
+struct StageClock {
+  std::string name;
+  int64_t start_ns = 0;
+};
+
+class Runner {
+ public:
+  Runner(GraphPtr graph, const PassOptions& options, ir::Recorder* recorder)
+      : graph_(std::move(graph)), options_(options), recorder_(recorder) {
+    ids_ = options.ids ? options.ids : ids_above(*graph_);
+  }
+
+  Result<GraphPtr> run() {
+    begin_stage(graph_->stage);
+    if (recorder_)
+      recorder_->graph(graph_, "", "the operators that PyTorch's dispatcher would run", true, now_ns(), 0);
+    if (auto error = verify("the ATen graph")) return *error;
+    for (const Pass& pass : pipeline()) {
+      if (options_.cancelled && options_.cancelled()) return Error{"the compilation was cancelled", "", ""};
+      if (auto error = step(pass)) return *error;
+      if (options_.stop_after == pass.name) break;
+    }
+    end_stage();
+    return graph_;
+  }
+
+ private:
+  Status step(const Pass& pass) {
+    if (graph_->stage != pass.stage) {
+      end_stage();
+      begin_stage(std::string(pass.stage));
+      graph_ = ir::restage(graph_, std::string(pass.stage));
+    }
+    GraphPtr before = graph_;
+    bool disabled =
+        std::find(options_.disabled.begin(), options_.disabled.end(), pass.name) != options_.disabled.end();
+    int64_t start = now_ns();
+    try {
+      if (!disabled) graph_ = pass.run(before, ids_);
+    } catch (const std::exception& e) {
+      return Error{"pass " + std::string(pass.name) + ": " + e.what(),
+                   "an error of Vitrine's own; the pass can be switched off by its name", ""};
+    }
+    int64_t duration = now_ns() - start;
+    if (recorder_) {
+      int64_t count = graph_ == before ? 0 : std::max<int64_t>(rewrites(*before, *graph_), 1);
+      recorder_->graph(graph_, std::string(pass.name), sentence(pass, count, disabled), graph_ != before,
+                       start, duration);
+    }
+    if (options_.after) options_.after(pass, graph_);
+    return graph_ == before ? Status{} : verify("pass " + std::string(pass.name));
+  }
+
+  Status verify(const std::string& who) {
+    if (!options_.verify) return std::nullopt;
+    auto broken = ops::verify(*graph_);
+    if (broken.empty()) return std::nullopt;
+    return Error{who + " breaks a law of the graph: " + broken[0].text, ir::show_broken(*graph_, broken), ""};
+  }
+
+  void begin_stage(const std::string& name) { stage_ = {name, now_ns()}; }
+  void end_stage() {
+    if (!recorder_) return;
+    recorder_->stage(stage_.name, "ok", static_cast<int64_t>(graph_->nodes().size()), stage_.start_ns,
+                     now_ns() - stage_.start_ns);
+  }
+
+  GraphPtr graph_;
+  const PassOptions& options_;
+  ir::Recorder* recorder_;
+  std::shared_ptr<ir::NodeIds> ids_;
+  StageClock stage_;
+};
+
+}  // namespace
+
+Result<GraphPtr> optimise(GraphPtr aten, const PassOptions& options, ir::Recorder* recorder) {
+  return Runner(std::move(aten), options, recorder).run();
+}
+
+}  // namespace vitrine::passes
