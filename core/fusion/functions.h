@@ -37,6 +37,8 @@ inline constexpr Function kFunctions[] = {
     {"log", 1, false, false, 14, "vlog"},
     {"tanh", 1, false, false, 18, "vtanh"},
     {"erf", 1, false, false, 18, "verf"},
+    {"sin", 1, false, false, 40, "vsin"},
+    {"cos", 1, false, false, 40, "vcos"},
     {"sigmoid", 1, false, false, 20, "vsigmoid"},
     {"expm1", 1, false, false, 40, "vexpm1"},
     {"log1p", 1, false, false, 24, "vlog1p"},

@@ -68,15 +68,15 @@ def test_layer_norm_with_epilogue(folder, columns):
 
 UNARY = ["abs", "neg", "sign", "reciprocal", "square", "sqrt", "rsqrt", "exp", "expm1", "log", "log2", "log10",
          "log1p", "tanh", "erf", "sigmoid", "floor", "ceil", "trunc", "round", "relu", "relu6", "leaky_relu", "elu",
-         "silu", "softplus", "hardtanh", "hardsigmoid", "hardswish", "mish", "isnan", "isinf", "logical_not",
+         "silu", "softplus", "sin", "cos", "hardtanh", "hardsigmoid", "hardswish", "mish", "isnan", "isinf", "logical_not",
          "hardshrink", "softshrink", "frac"]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
 def test_unary(folder, dtype):
-    special = torch.tensor([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1e-8, -1e-8, 88.0, 89.0, -87.0, -88.0, -104.0, 1e30,
+    special = torch.tensor([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1e-8, -1e-8, 88.0, 89.0, -87.0, -88.0, -104.0, 1e30, 3e38, 1e15, 4e4,
                             torch.inf, -torch.inf, torch.nan, 3.5, 2.5, -2.5, 1e-30])
-    x = torch.cat([special, torch.randn(500) * 4, torch.linspace(-100, 100, 401)]).to(dtype)
+    x = torch.cat([special, torch.randn(500) * 4, torch.linspace(-100, 100, 401), torch.randn(300) * 1e5]).to(dtype)
     g = GraphWriter()
     given = g.input(x)
     check(g, [g.op(f"aten.{op}.default", given) for op in UNARY], folder)

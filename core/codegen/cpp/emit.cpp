@@ -233,10 +233,40 @@ class Emitter {
     const Statement& s = *v.statement;
     DType lane = lane_of(v);
     Typed t = expr_text(s.expr, s.compute, lane, [&](int i) { return operand(v, i); });
+    if (const Value* sum = exponential_sum(v))
+      t = {operand(v, s.expr->args[0]->operand).text + " * " + sum->inverse, lane, false};
     // Every operator's result is what memory would hold: narrow integers wrap, short floats are rounded, as
     // eager does between operators. Sums inside one operator stay in f32.
     if (s.reduce != Statement::Reduce::none || s.output < 0) return t.text;
     return narrowed(t.text, s.dtype);
+  }
+  // For exp(x - max) / sum: the sum, which is 1 or more, so that a product with its inverse does not overflow
+  // where the quotient would not. nullptr: any other value.
+  const Value* exponential_sum(const Value& v) const {
+    const fusion::Expr& e = *v.statement->expr;
+    if (e.kind != fusion::Expr::Kind::call || e.name != "/" || v.per_row ||
+        v.statement->compute != DType::f32)
+      return nullptr;
+    auto value = [&](const Value& of, const fusion::ExprPtr& a) -> const Value* {
+      if (a->kind != fusion::Expr::Kind::operand) return nullptr;
+      const Source& s = of.sources[static_cast<size_t>(a->operand)];
+      return s.kind == Source::Kind::value ? &s_.values[static_cast<size_t>(s.index)] : nullptr;
+    };
+    auto calls = [](const Value* of, const char* name) {
+      return of && of->statement->expr->kind == fusion::Expr::Kind::call && of->statement->expr->name == name;
+    };
+    const Value *up = value(v, e.args[0]), *sum = value(v, e.args[1]);
+    if (!up || !sum || sum->statement->reduce != Statement::Reduce::sum || lane_of(*sum) != DType::f32 ||
+        lane_of(*up) != DType::f32)
+      return nullptr;
+    const Value* exp = value(*sum, sum->statement->expr);
+    const Value* difference = calls(exp, "exp") ? value(*exp, exp->statement->expr->args[0]) : nullptr;
+    // a - 1 * max
+    if (!calls(difference, "-")) return nullptr;
+    fusion::ExprPtr right = difference->statement->expr->args[1];
+    if (right->kind == fusion::Expr::Kind::call && right->name == "*") right = right->args[1];
+    const Value* max = value(*difference, right);
+    return max && max->statement->reduce == Statement::Reduce::max ? sum : nullptr;
   }
   static std::string narrowed(const std::string& text, DType t) {
     std::string name(ir::dtype_name(t));
@@ -268,10 +298,24 @@ class Emitter {
   }
   int64_t inner() const { return s_.dims.back(); }
 
+  // "// pass 2 of 3 over the row: sum", where there are several.
+  void comment(int index, const Phase& p, const std::vector<int>& sums) {
+    if (s_.phases.size() < 2) return;
+    std::string what;
+    for (int i : sums) what += (what.empty() ? "" : ", ") + s_.values[static_cast<size_t>(i)].name;
+    for (int i : p.values)
+      if (s_.values[static_cast<size_t>(i)].store >= 0 && !s_.values[static_cast<size_t>(i)].per_row &&
+          first_phase(i) == index)
+        what += (what.empty() ? "" : ", ") + s_.values[static_cast<size_t>(i)].name;
+    line("// pass " + std::to_string(index + 1) + " of " + std::to_string(s_.phases.size()) +
+         " over the row: " + what);
+  }
+
   void phase(int index) {
     const Phase& p = s_.phases[static_cast<size_t>(index)];
     if (p.values.empty()) return;
     std::vector<int> sums = reductions(p);
+    comment(index, p, sums);
     int64_t vectors = inner() / lanes_;
     int ways = sums.empty() ? 1 : vectors >= 8 ? 4 : vectors >= 2 ? 2 : 1;
     for (int i : sums) accumulators(s_.values[static_cast<size_t>(i)], ways);
@@ -304,7 +348,9 @@ class Emitter {
     for (int i : sums) fold(s_.values[static_cast<size_t>(i)], ways);
   }
   static std::string sum_name(int i) { return "acc" + std::to_string(i); }
-  std::string acc(const Value& v, int way) const { return v.name + "_" + static_cast<char>('a' + way); }
+  std::string acc(const Value& v, int way) const {
+    return "acc_" + v.name + "_" + static_cast<char>('a' + way);
+  }
 
   void accumulators(const Value& v, int ways) {
     DType lane = lane_of(v);
@@ -362,6 +408,9 @@ class Emitter {
     std::string value = "splat(" + fold + "(" + all + "))";
     if (v.statement->output >= 0) value = narrowed(value, v.statement->dtype);
     line(vector_type(lane_of(v)) + " " + v.name + " = " + value + ";", v.node);
+    bool inverted = std::any_of(s_.values.begin(), s_.values.end(),
+                                [&](const Value& w) { return exponential_sum(w) == &v; });
+    if (inverted) line(vector_type(lane_of(v)) + " " + v.inverse + " = 1.0f / " + v.name + ";", v.node);
     store_once(v);
   }
 
@@ -377,6 +426,10 @@ class Emitter {
     return out;
   }
   std::string scratch_at(const Value& v) const {
+    if (v.host >= 0) {
+      const Value& host = s_.values[static_cast<size_t>(v.host)];
+      return "q_" + host.name + column(host.store_strides, true);
+    }
     std::string at = "row_" + v.name;
     int64_t stride = inner();
     std::string out;
@@ -423,7 +476,8 @@ class Emitter {
     }
     line(type + " " + v.name + " = " + value_text(v) + ";", v.node);
     bool first = first_phase(i) == phase_index;
-    if (v.scratch >= 0 && first) line("store(" + scratch_at(v) + ", " + v.name + ", " + part + ");", v.node);
+    if (v.kept() && v.host != i && first)
+      line("store(" + scratch_at(v) + ", " + v.name + ", " + part + ");", v.node);
     if (v.store >= 0 && first) {
       const Argument& a = argument(v.store);
       std::string to = (s_.block > 0 ? pointer(a) : "q_" + v.name) + column(v.store_strides, true);

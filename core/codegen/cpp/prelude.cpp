@@ -171,19 +171,25 @@ template <class V> static inline V vmin(V a, V b) { V m = a < b ? a : b; return 
 )"},
     {"fma", R"(static inline v16 fma(v16 a, v16 b, v16 c) { return __builtin_elementwise_fma(a, b, c); }
 )"},
-    {"vexp", R"(static inline v16 vexp(v16 x) {  // x = n ln 2 + r, |r| <= 0.35: 2^n e^r
-  v16 c = at_most(at_least(x, -87.4f), 88.73f);
-  v16 t = fma(c, 1.44269504f, 12582912.0f);  // n in the low bits
-  v16 n = t - 12582912.0f;
+    {"vexp", R"(static inline v16 times_power(v16 p, v16 n) {  // p * 2^n, down to the smallest numbers
+#if LANES == 16 && defined(__AVX512F__)
+  return __builtin_ia32_scalefps512_mask(p, n, p, (u16)-1, 4);
+#else
+  v16 h = __builtin_elementwise_floor(n * 0.5f);
+  w16 a = __builtin_convertvector(h + 127.0f, w16) << 23, b = __builtin_convertvector(n - h + 127.0f, w16) << 23;
+  return p * __builtin_bit_cast(v16, a) * __builtin_bit_cast(v16, b);
+#endif
+}
+static inline v16 vexp(v16 x) {  // x = n ln 2 + r, |r| <= 0.35: 2^n e^r
+  v16 c = at_most(at_least(x, -104.0f), 88.8f);
+  v16 n = __builtin_elementwise_rint(c * 1.44269504f);
   v16 r = fma(n, 2.12194440e-4f, fma(n, -0.693359375f, c));
   v16 p = fma(r, 1.98756915e-4f, 1.39819995e-3f);
   p = fma(p, r, 8.33345205e-3f);
   p = fma(p, r, 4.16657962e-2f);
   p = fma(p, r, 0.166666657f);
   p = fma(p, r, 0.5f);
-  p = fma(p, r * r, r) + 1.0f;
-  v16 scale = __builtin_bit_cast(v16, (__builtin_bit_cast(w16, t) + 126) << 23);
-  return p * scale * 2.0f;
+  return times_power(fma(p, r * r, r) + 1.0f, n);
 }
 )"},
     {"vlog", R"(static inline v16 vlog(v16 x) {  // x = 2^e m, m in [0.7, 1.4): e ln 2 + log m
@@ -227,6 +233,35 @@ ERFS  return c * p;
   v16 near = fma(p * z, x, x);                    // |x| < 0.625
   v16 far = 1.0f - 2.0f / (vexp(2.0f * x) + 1.0f);
   return vabs(x) < 0.625f ? near : far;
+}
+)"},
+    {"vsin vcos", R"(extern "C" float sinf(float); extern "C" float cosf(float);
+// x = q pi/2 + r, |r| <= pi/4, reduced in double; q odd takes the cosine of r, q & 2 the other sign.
+static inline v16 sine_of(v16 x, long shift) {
+  d16 d = __builtin_convertvector(x, d16);
+  d16 n = __builtin_elementwise_rint(d * 0.63661977236758134);
+  d16 f = __builtin_elementwise_fma(n, (d16)-1.5707963267948966, d);
+  v16 r = __builtin_convertvector(__builtin_elementwise_fma(n, (d16)-6.123233995736766e-17, f), v16);
+  n16 q = __builtin_convertvector(__builtin_convertvector(n, l16) + shift & 3, n16);
+  v16 z = r * r;
+  v16 s = fma(z, -1.9515295891e-4f, 8.3321608736e-3f);
+  s = fma(fma(s, z, -1.6666654611e-1f) * z, r, r);
+  v16 c = fma(z, 2.443315711809948e-5f, -1.388731625493765e-3f);
+  c = fma(fma(c, z, 4.166664568298827e-2f), z * z, fma(z, -0.5f, 1.0f));
+  v16 y = (q & 1) != 0 ? c : s;
+  return (q & 2) != 0 ? -y : y;
+}
+static inline v16 vsin(v16 x) {
+  v16 y = sine_of(x, 0);
+  if (__builtin_reduce_or(vabs(x) > 1e15f))
+    for (int k = 0; k < LANES; ++k) y[k] = sinf(x[k]);
+  return y;
+}
+static inline v16 vcos(v16 x) {
+  v16 y = sine_of(x, 1);
+  if (__builtin_reduce_or(vabs(x) > 1e15f))
+    for (int k = 0; k < LANES; ++k) y[k] = cosf(x[k]);
+  return y;
 }
 )"},
     {"vsigmoid", R"(static inline v16 vsigmoid(v16 x) { return 1.0f / (1.0f + vexp(-x)); }

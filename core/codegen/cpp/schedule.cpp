@@ -15,6 +15,7 @@ using fusion::ExprPtr;
 using fusion::Member;
 using fusion::Statement;
 using ir::Dims;
+using ir::DType;
 using ir::Ref;
 
 int64_t Schedule::row_count() const {
@@ -55,6 +56,11 @@ std::string base_name(const ir::Node& node) {
   for (char c : raw)
     out += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ? c : '_';
   if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out = "t" + out;
+  // Prefixes, and letters with numbers, are the generated text's own.
+  for (const char* prefix : {"p_", "q_", "in_", "out_", "row_", "acc", "inv_", "phase", "st"})
+    if (out.starts_with(prefix)) return "t_" + out;
+  if ((out[0] == 'i' || out[0] == 'c') && out.find_first_not_of("0123456789", 1) == std::string::npos)
+    return "t_" + out;
   return out;
 }
 
@@ -215,6 +221,7 @@ class Scheduler {
                            : s.output > 0  ? name + "_" + std::to_string(s.output)
                            : s.output == 0 ? name
                                            : name + kSuffix[static_cast<size_t>(s.reduce)]);
+    if (s.reduce == Statement::Reduce::sum) v.inverse = "inv_" + v.name;
     int self = static_cast<int>(out_.values.size());
     if (s.output >= 0) {
       const Access& store = m.stores[static_cast<size_t>(s.output)];
@@ -251,6 +258,8 @@ class Scheduler {
       bool full = !v.per_row || v.statement->reduce != Statement::Reduce::none;
       if (full) last = std::max(last, v.phase);
     }
+    last_ = last;
+    hosts_.assign(out_.values.size(), false);
     done_.assign(out_.values.size(), -1);
     for (int p = 0; p <= last; ++p) {
       out_.phases.emplace_back();
@@ -265,9 +274,25 @@ class Scheduler {
     }
   }
   bool cheap(const Value& v) const { return v.cost <= kCheap; }
-  bool fits_scratch(const Value& v) const {
-    int64_t bytes = out_.columns() * ir::dtype_bytes(fusion::lane_dtype(v.statement->dtype));
-    return v.statement->dtype != ir::DType::b1 && bytes * (out_.scratch_rows + 1) <= kScratchBytes;
+  // Keeps a value between phases: in an output's row that is written later anyhow, else in a scratch row.
+  bool keep(int index) {
+    Value& v = out_.values[static_cast<size_t>(index)];
+    if (v.kept()) return true;
+    DType dtype = v.statement->dtype;
+    if (dtype != fusion::lane_dtype(dtype) || dtype == DType::b1) return false;
+    for (int w = 0; v.host < 0 && w < static_cast<int>(out_.values.size()); ++w) {
+      const Value& to = out_.values[static_cast<size_t>(w)];
+      bool free = w == index || (to.phase == last_ && !hosts_[static_cast<size_t>(w)]);
+      if (!free || to.store < 0 || to.per_row || to.statement->dtype != dtype || to.store_strides.back() != 1)
+        continue;
+      if (w != index && v.store >= 0) continue;  // its own output keeps it
+      hosts_[static_cast<size_t>(w)] = true;
+      v.host = w;
+    }
+    if (v.host >= 0) return true;
+    if (out_.columns() * ir::dtype_bytes(dtype) * (out_.scratch_rows + 1) > kScratchBytes) return false;
+    v.scratch = out_.scratch_rows++;
+    return true;
   }
   void need(int index, int p) {
     if (here_value_[static_cast<size_t>(index)]) return;
@@ -276,9 +301,7 @@ class Scheduler {
     bool reduction = v.statement->reduce != Statement::Reduce::none;
     if (v.per_row && !reduction) return;
     Phase& phase = out_.phases[static_cast<size_t>(p)];
-    if (!reduction && done_[static_cast<size_t>(index)] >= 0 && !cheap(v) &&
-        (v.scratch >= 0 || fits_scratch(v))) {
-      if (v.scratch < 0) v.scratch = out_.scratch_rows++;
+    if (!reduction && done_[static_cast<size_t>(index)] >= 0 && !cheap(v) && keep(index)) {
       phase.from_scratch.push_back(index);
       return;
     }
@@ -305,8 +328,13 @@ class Scheduler {
             static_cast<int>(p);
       for (int i : out_.phases[p].values) {
         const Value& v = out_.values[static_cast<size_t>(i)];
-        if (v.store >= 0 && !v.per_row && !stored[static_cast<size_t>(i)])
-          out_.arguments[static_cast<size_t>(v.store)].first_store = static_cast<int>(p);
+        if (stored[static_cast<size_t>(i)]) continue;
+        for (int w : {v.store >= 0 && !v.per_row ? i : -1, v.host}) {
+          if (w < 0) continue;
+          int& first =
+              out_.arguments[static_cast<size_t>(out_.values[static_cast<size_t>(w)].store)].first_store;
+          if (first < 0) first = static_cast<int>(p);
+        }
         stored[static_cast<size_t>(i)] = true;
       }
     }
@@ -318,7 +346,8 @@ class Scheduler {
   std::vector<Member> members_;
   std::map<std::pair<ir::NodeId, int32_t>, int> value_of_;
   std::vector<int> done_;  // by value: first phase that computes it, or -1
-  std::vector<bool> here_value_, here_load_;
+  std::vector<bool> here_value_, here_load_, hosts_;
+  int last_ = 0;  // the last phase
   Names names_, arguments_;
   Schedule out_;
 };
