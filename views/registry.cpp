@@ -2,6 +2,10 @@
 
 #include "views/graph/graph_view.h"
 #include "views/kernel/kernel_view.h"
+#include "views/inspector/inspector_view.h"
+#include "views/log/log_view.h"
+#include "views/problems/problems_view.h"
+#include "views/runs/runs_view.h"
 #include "views/skeleton/skeleton_view.h"
 #include "views/source/source_view.h"
 #include "views/tables/tables.h"
@@ -34,6 +38,10 @@ constexpr ViewInfo kViews[] = {
     {"launches", "Launch plan", "launch", Place::Bottom, "launch", make_table<kLaunchesTable>},
     {"memory", "Memory", "memory", Place::Bottom, "memory", make_table<kMemoryTable>},
     {"became", "What became what", "swap", Place::Bottom, "", make_table<kBecameTable>},
+    {"runs", "Runs", "layers", Place::Left, "", make<RunsView>},
+    {"inspector", "Inspector", "info", Place::Right, "", make<InspectorView>},
+    {"problems", "Problems", "warning", Place::Bottom, "", make<ProblemsView>},
+    {"log", "Log", "log", Place::Bottom, "", make<LogView>},
     {"skeleton", "Skeleton", "info", Place::Pane, "", make<SkeletonView>},
 };
 

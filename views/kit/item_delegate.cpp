@@ -74,6 +74,7 @@ void ItemDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
     drawBar(*painter, box.adjusted(0, 0, -theme().px(46), 0), cell->bar, cell->hollow);
     box.setLeft(box.right() - theme().px(44));
   }
+  if (option.rect.height() > theme().px(36)) box.setHeight(theme().row());  // a row of two lines
   QColor colour = cell->quiet ? theme().text2 : theme().text1;
   if (cell->tone != Tone::None) colour = theme().tone(cell->tone);
   const QRect glyph(box.x(), box.y() + (box.height() - theme().px(14)) / 2, theme().px(14), theme().px(14));
@@ -82,6 +83,9 @@ void ItemDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
   else if (!cell->icon.isEmpty())
     drawIcon(*painter, cell->icon, glyph, cell->tone != Tone::None ? colour : theme().text2);
   if (cell->family != Family::None || !cell->icon.isEmpty()) box.setLeft(glyph.right() + theme().px(7));
+  if (!cell->below.isEmpty()) {
+    drawText(*painter, box.translated(0, theme().px(15)), cell->below, theme().mono(11), theme().text2);
+  }
   const bool heading = index.data(HeadingRole).toBool();
   const bool mono = column->mono || column->number;
   const QFont font = mono ? theme().mono(12, heading ? 600 : 400) : theme().ui(12, heading ? 600 : 400);
@@ -91,7 +95,10 @@ void ItemDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
 
 QSize ItemDelegate::sizeHint(const QStyleOptionViewItem&, const QModelIndex& index) const {
   const QVariant html = index.data(DetailRole);
-  if (!html.isValid()) return {theme().px(40), theme().row()};
+  if (!html.isValid()) {
+    const Cell* cell = index.siblingAtColumn(0).data(CellRole).value<const Cell*>();
+    return {theme().px(40), cell && !cell->below.isEmpty() ? theme().px(42) : theme().row()};
+  }
   QTextDocument document;
   layoutRichText(document, html.toString(), detailWidth());
   return {theme().px(40), static_cast<int>(document.size().height()) + theme().px(14)};

@@ -23,6 +23,7 @@ struct Cell {
   double bar = -1;               // 0 to 1: a bar from the column's origin, left of the number
   bool hollow = false;           // the bar as outline only (what did not happen)
   QString tooltip;               // exact value
+  QString below;                 // a second, quieter line in mono; the row is 40 high
 };
 
 struct Item {

@@ -199,7 +199,7 @@ void ItemView::mousePressEvent(QMouseEvent* event) {
     if (id) Q_EMIT toggle(id);
   } else if (event->button() == Qt::LeftButton && !index.data(DetailRole).isValid()) {
     if (detailed) setExpanded(index.siblingAtColumn(0), !isExpanded(index.siblingAtColumn(0)));
-    Q_EMIT activate(id);
+    if (id || !index.isValid()) Q_EMIT activate(id);
   }
 }
 

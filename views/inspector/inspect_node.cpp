@@ -1,0 +1,156 @@
+#include "views/inspector/inspect_node.h"
+
+#include <algorithm>
+
+#include "views/kit/numbers.h"
+
+namespace vitrine::views {
+
+using kit::SessionData;
+using kit::Tone;
+using namespace session;
+
+namespace {
+
+QString s(const std::string& text) {
+  return QString::fromStdString(text);
+}
+
+constexpr size_t kMostVerdicts = 6;
+
+// Names of the other nodes that run in the kernel: "with add_2, in K2".
+QString company(const SessionData& d, const KernelRow& kernel, Id node) {
+  QStringList others;
+  for (Id origin : d.links.origins(kernel.id))
+    if (kind_of(origin) == Kind::Node && origin != node) others << d.label(origin);
+  const QString in = "in " + s(kernel.label);
+  if (others.isEmpty()) return in;
+  return others.size() > 2 ? QStringLiteral("with %1 others, %2").arg(others.size()).arg(in)
+                           : "with " + others.join(", ") + ", " + in;
+}
+
+InspectorSection costOf(const SessionData& d, const KernelRow& kernel, const QString& note) {
+  double ns = 0;
+  for (const LaunchRow& launch : d.launches.of(kernel.compilation))
+    if (launch.kernel == kernel.id) ns += launch.median_ns;
+  InspectorSection cost{"Cost", {{"compiled", ns > 0 ? kit::timeText(ns) : kit::unknown(), note}}};
+  if (kernel.bytes > 0)
+    cost.rows.push_back({"traffic", kit::bytesText(static_cast<double>(kernel.bytes)),
+                         ns > 0 ? kit::rateText(static_cast<double>(kernel.bytes), ns) : QString()});
+  if (kernel.flops > 0)
+    cost.rows.push_back({"work", QString::number(static_cast<double>(kernel.flops) / 1e6, 'f', 1) + " MFLOP",
+                         ns > 0 ? kit::flopsText(static_cast<double>(kernel.flops), ns) : QString()});
+  return cost;
+}
+
+}  // namespace
+
+void inspectNode(const SessionData& d, const kit::Selection& selection, const NodeRow& row,
+                 InspectorContent& out) {
+  out.family = kit::familyOf(row.family);
+  out.icon = out.family == kit::Family::None ? "graph" : "";
+  out.subtitle = s(row.op);
+  out.kind = out.family == kit::Family::None ? s(row.kind) : kit::familyTitle(out.family);
+  InspectorSection value{"Value", {{"type", s(row.type)}}};
+  if (!row.strides.empty()) value.rows.push_back({"strides", s(row.strides)});
+  if (!row.detail.empty()) value.rows.push_back({"arguments", s(row.detail)});
+  if (!row.module.empty()) value.rows.push_back({"module", s(row.module)});
+  const KernelRow* kernel = nullptr;
+  if (selection.relatives)
+    for (Id id : selection.relatives->derived) {
+      if (const BufferRow* buffer = d.buffers.find(id))
+        value.rows.push_back(
+            {"buffer", s(buffer->name),
+             d.buffers.find(buffer->reuses) ? "in place of " + d.label(buffer->reuses) : QString(), "",
+             Tone::None, id});
+      if (!kernel) kernel = d.kernels.find(id);
+    }
+  if (row.bytes > 0) value.rows.push_back({"size", kit::bytesText(static_cast<double>(row.bytes))});
+  out.sections.push_back(value);
+  if (kernel) out.sections.push_back(costOf(d, *kernel, company(d, *kernel, row.id)));
+}
+
+void inspectKernel(const SessionData& d, const KernelRow& row, InspectorContent& out) {
+  out.family = kit::familyOf(row.family);
+  out.icon = "kernel";
+  out.subtitle = s(row.kind);
+  InspectorSection facts{"Kernel", {}};
+  if (!row.space.empty()) facts.rows.push_back({"space", s(row.space)});
+  if (!row.isa.empty()) facts.rows.push_back({"isa", s(row.isa)});
+  if (row.compile_ns > 0 || row.cached)
+    facts.rows.push_back(
+        {"compiled in", row.cached ? "from the cache" : kit::timeText(static_cast<double>(row.compile_ns))});
+  if (!row.source.row)
+    facts.rows.push_back({"", "A library call: PyTorch's own kernel runs.", "", "info", Tone::Info, 0, true});
+  if (row.spills > 0) facts.rows.push_back({"spills", QString::number(row.spills), "", "", Tone::Warn});
+  if (!facts.rows.empty()) out.sections.push_back(facts);
+  if (!row.error.empty())
+    out.sections.push_back({"Error", {{"", s(row.error), "", "error", Tone::Err, 0, true}}});
+  out.sections.push_back(costOf(d, row, {}));
+}
+
+void inspectLaunch(const SessionData& d, const LaunchRow& row, InspectorContent& out) {
+  out.icon = "launch";
+  out.sections.push_back(
+      {"Launch",
+       {{"position",
+         QStringLiteral("%1 of %2").arg(row.ordinal + 1).arg(d.launches.of(row.compilation).size())},
+        {"kind", s(row.kind)},
+        {"arguments", s(row.args)},
+        {"time", row.median_ns > 0 ? kit::timeText(row.median_ns) : kit::unknown()},
+        {"traffic", row.bytes > 0 ? kit::bytesText(static_cast<double>(row.bytes)) : kit::unknown(),
+         row.median_ns > 0 ? kit::rateText(static_cast<double>(row.bytes), row.median_ns) : QString()}}});
+}
+
+void inspectBuffer(const SessionData& d, const BufferRow& row, InspectorContent& out) {
+  out.icon = "memory";
+  out.sections.push_back(
+      {"Buffer",
+       {{"kind", s(row.kind)},
+        {"size", kit::bytesText(static_cast<double>(row.bytes))},
+        {"live", QStringLiteral("launch %1 to %2").arg(row.first + 1).arg(row.last + 1)},
+        {"reuses", row.reuses ? d.label(row.reuses) : kit::unknown(), "", "", Tone::None, row.reuses}}});
+}
+
+void inspectDecision(const SessionData& d, const DecisionRow& row, InspectorContent& out) {
+  out.icon = "layers";
+  const bool fused = row.verdict == "fused";
+  out.kind = QStringLiteral("pair %1 of %2").arg(row.ordinal).arg(d.decisions.of(row.compilation).size());
+  out.sections.push_back({"Verdict",
+                          {{"", fused ? "Fused" : "Not fused", s(row.kind), fused ? "check" : "bar",
+                            fused ? Tone::Ok : Tone::None},
+                           {"", s(row.reason), "", "", Tone::None, 0, true}}});
+  const double sign = row.est_ns;
+  out.sections.push_back(
+      {fused ? "What it saves" : "If it were fused",
+       {{"traffic", kit::signedText(kit::bytesText(static_cast<double>(row.bytes_saved)), -1)},
+        {"launches", kit::signedText(QString::number(row.launches_saved), -1)},
+        {"time, est.", sign != 0 ? kit::signedText(kit::timeText(std::abs(sign)), sign) : kit::unknown()}}});
+  out.sections.push_back({"Pair",
+                          {{"", d.label(row.a), "first", "segment", Tone::None, row.a},
+                           {"", d.label(row.b), "second", "segment", Tone::None, row.b}}});
+  if (row.kernel)
+    out.sections.back().rows.push_back({"", d.label(row.kernel), "became", "kernel", Tone::None, row.kernel});
+}
+
+void addFusion(const SessionData& d, const kit::Selection& selection, InspectorContent& out) {
+  if (kind_of(selection.active) == Kind::Decision || !selection.relatives) return;
+  InspectorSection fusion{"Fusion", {}};
+  const auto& only = selection.relatives->only;
+  auto mine = [&](Id id) { return id == selection.active || only.contains(id); };
+  for (const DecisionRow& row : d.decisions.of(d.compilationOf(selection.active))) {
+    if (!mine(row.a) && !mine(row.b)) continue;
+    const Id other = mine(row.a) ? row.b : row.a;
+    const bool fused = row.verdict == "fused";
+    QString text = (fused ? "with " : "not with ") + d.label(other) + ": " + s(row.reason);
+    if (fused && row.bytes_saved > 0)
+      text += ", saves " + kit::bytesText(static_cast<double>(row.bytes_saved)) +
+              (row.launches_saved == 1 ? " and 1 launch" : QString());
+    fusion.rows.push_back(
+        {"", text, "", fused ? "check" : "minus", fused ? Tone::Ok : Tone::None, row.id, true});
+    if (fusion.rows.size() == kMostVerdicts) break;
+  }
+  if (!fusion.rows.empty()) out.sections.push_back(fusion);
+}
+
+}  // namespace vitrine::views

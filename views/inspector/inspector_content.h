@@ -1,0 +1,34 @@
+// What the Inspector says of a thing, as values: sections of rows. No widgets, so it can be tested as text.
+#pragma once
+
+#include <QString>
+#include <vector>
+
+#include "views/kit/selection.h"
+#include "views/kit/theme.h"
+
+namespace vitrine::views {
+
+struct InspectorRow {
+  QString key, value, note;  // note: quieter, after the value; right-aligned in a link row
+  QString icon;              // makes a link or prose row: icon, then the value
+  kit::Tone tone = kit::Tone::None;
+  Id id = 0;           // a link to that thing
+  bool prose = false;  // wraps over the whole width
+};
+
+struct InspectorSection {
+  QString title;
+  std::vector<InspectorRow> rows;
+};
+
+struct InspectorContent {
+  kit::Family family = kit::Family::None;
+  QString icon, title, subtitle, kind;
+  std::vector<InspectorSection> sections;
+};
+
+// Of the active thing; an empty title when nothing is active.
+InspectorContent inspect(const kit::SessionData& session, const kit::Selection& selection);
+
+}  // namespace vitrine::views

@@ -1,0 +1,183 @@
+#include "views/inspector/inspector_view.h"
+
+#include <QMouseEvent>
+#include <QPainter>
+#include <QVBoxLayout>
+
+#include "views/kit/icons.h"
+#include "views/kit/paint.h"
+
+namespace vitrine::views {
+
+using kit::theme;
+
+namespace {
+constexpr int kTitle = 44, kSection = 26, kRow = 24, kKey = 84, kPad = 12;
+}
+
+void InspectorSheet::set(InspectorContent content, const kit::Selection* marks) {
+  content_ = std::move(content);
+  marks_ = marks;
+  setMouseTracking(true);
+  update();
+}
+
+int InspectorSheet::heightFor(int width) const {
+  return lay(nullptr, width);
+}
+
+void InspectorSheet::layTitle(QPainter& painter, int width) const {
+  QRect box(theme().px(kPad), 0, width - 2 * theme().px(kPad), theme().px(kTitle));
+  const QRect glyph(box.x(), (box.height() - theme().icon()) / 2, theme().icon(), theme().icon());
+  if (content_.family != kit::Family::None)
+    kit::drawFamily(painter, content_.family, glyph);
+  else
+    kit::drawIcon(painter, content_.icon, glyph, theme().text2);
+  const int kind = kit::textWidth(theme().ui(12), content_.kind);
+  kit::drawText(painter, box, content_.kind, theme().ui(12), theme().text2, Qt::AlignRight);
+  box.adjust(theme().px(26), 0, -kind - theme().px(10), 0);
+  const int used = kit::drawText(painter, box, content_.title, theme().mono(13, 600), theme().text1,
+                                 Qt::AlignLeft, kit::Elide::Middle);
+  box.setLeft(box.left() + used + theme().px(10));
+  if (box.width() > theme().px(30))
+    kit::drawText(painter, box, content_.subtitle, theme().mono(11), theme().text2);
+}
+
+int InspectorSheet::lay(QPainter* painter, int width) const {
+  if (painter) hits_.clear();
+  if (content_.title.isEmpty()) {
+    if (painter)
+      kit::drawText(
+          *painter, QRect(theme().px(kPad), theme().px(8), width - 2 * theme().px(kPad), theme().px(kRow)),
+          "Nothing is active. Click anything to see all of it here.", theme().ui(12), theme().text2);
+    return theme().px(40);
+  }
+  if (painter) layTitle(*painter, width);
+  int y = theme().px(kTitle);
+  for (const InspectorSection& section : content_.sections) {
+    if (painter) {
+      kit::hairline(*painter, QPointF(0, y), QPointF(width, y), theme().line);
+      kit::drawText(*painter, QRect(theme().px(kPad), y + theme().px(6), width, theme().px(kSection - 4)),
+                    section.title, theme().ui(11, 600), theme().text2);
+    }
+    y += theme().px(kSection + 4);
+    for (const InspectorRow& row : section.rows) y += layRow(painter, row, y, width);
+    y += theme().px(8);
+  }
+  return y;
+}
+
+int InspectorSheet::layRow(QPainter* painter, const InspectorRow& row, int y, int width) const {
+  const int pad = theme().px(kPad);
+  QRect box(pad, y, width - 2 * pad, theme().px(kRow));
+  const QColor ink = row.tone == kit::Tone::None ? theme().text1 : theme().tone(row.tone);
+  if (row.prose) {
+    const int left = row.icon.isEmpty() ? 0 : theme().px(24);
+    const QRect room(pad + left, y + theme().px(3), width - 2 * pad - left, 4000);
+    const QRect text = QFontMetrics(theme().ui(12)).boundingRect(room, Qt::TextWordWrap, row.value);
+    const int height = std::max(theme().px(kRow), text.height() + theme().px(8));
+    if (painter) {
+      kit::drawIcon(*painter, row.icon, QRect(pad, y + theme().px(4), theme().px(14), theme().px(14)),
+                    row.tone == kit::Tone::None ? theme().text2 : ink);
+      painter->setFont(theme().ui(12));
+      painter->setPen(theme().text1);
+      painter->drawText(room, Qt::TextWordWrap, row.value);
+      if (row.id) hits_.emplace_back(QRect(0, y, width, height), row.id);
+    }
+    return height;
+  }
+  if (!painter) return box.height();
+  if (row.id) {
+    hits_.emplace_back(QRect(0, y, width, box.height()), row.id);
+    if (marks_ && marks_->hover == row.id) painter->fillRect(QRect(0, y, width, box.height()), theme().hov);
+  }
+  if (!row.icon.isEmpty()) {
+    kit::drawIcon(*painter, row.icon, QRect(pad, y + theme().px(5), theme().px(14), theme().px(14)),
+                  row.tone == kit::Tone::None ? theme().text2 : ink);
+    const int note = kit::textWidth(theme().mono(11), row.note);
+    kit::drawText(*painter, box, row.note, theme().mono(11), theme().text2, Qt::AlignRight);
+    kit::drawText(*painter, box.adjusted(theme().px(24), 0, -note - theme().px(8), 0), row.value,
+                  theme().mono(12), theme().text1, Qt::AlignLeft, kit::Elide::Middle);
+    return box.height();
+  }
+  kit::drawText(*painter, QRect(pad, y, theme().px(kKey - 6), box.height()), row.key, theme().ui(12),
+                theme().text2);
+  box.setLeft(pad + theme().px(kKey));
+  const int used =
+      kit::drawText(*painter, box, row.value, theme().mono(12), ink, Qt::AlignLeft, kit::Elide::Middle);
+  box.setLeft(box.left() + used + theme().px(8));
+  if (box.width() > theme().px(16)) kit::drawText(*painter, box, row.note, theme().mono(11), theme().text2);
+  return box.height();
+}
+
+void InspectorSheet::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.fillRect(rect(), theme().bg1);
+  lay(&painter, width());
+}
+
+Id InspectorSheet::at(QPoint point) const {
+  for (const auto& [box, id] : hits_)
+    if (box.contains(point)) return id;
+  return 0;
+}
+
+void InspectorSheet::mousePressEvent(QMouseEvent* event) {
+  if (const Id id = at(event->position().toPoint())) Q_EMIT activate(id);
+}
+
+void InspectorSheet::mouseMoveEvent(QMouseEvent* event) {
+  const Id id = at(event->position().toPoint());
+  setCursor(id ? Qt::PointingHandCursor : Qt::ArrowCursor);
+  Q_EMIT hover(id);
+}
+
+void InspectorSheet::leaveEvent(QEvent*) {
+  Q_EMIT hover(0);
+}
+
+InspectorView::InspectorView(kit::Jobs* jobs, QWidget* parent)
+    : View(jobs, parent), scroll_(new QScrollArea(this)), sheet_(new InspectorSheet) {
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->addWidget(scroll_);
+  scroll_->setWidget(sheet_);
+  scroll_->setFrameShape(QFrame::NoFrame);
+  scroll_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  connect(sheet_, &InspectorSheet::activate, this, &View::activate);
+  connect(sheet_, &InspectorSheet::hover, this, &View::hover);
+}
+
+void InspectorView::selectionChanged(kit::ChangeMask mask) {
+  if (mask & (kit::ChangeActive | kit::ChangeRelatives)) refresh();
+  if (mask & kit::ChangeHover) sheet_->update();
+}
+
+void InspectorView::refresh() {
+  sheet_->set(session() ? inspect(*session(), selection()) : InspectorContent{}, &selection());
+  fit();
+}
+
+void InspectorView::fit() {
+  const int width = scroll_->viewport()->width();
+  sheet_->resize(width, std::max(sheet_->heightFor(width), scroll_->viewport()->height()));
+}
+
+void InspectorView::resizeEvent(QResizeEvent* event) {
+  View::resizeEvent(event);
+  fit();
+}
+
+QString InspectorView::copy(kit::CopyAs) const {
+  if (!session()) return {};
+  const InspectorContent content = inspect(*session(), selection());
+  QStringList lines{content.title + " " + content.subtitle};
+  for (const InspectorSection& section : content.sections) {
+    lines << section.title;
+    for (const InspectorRow& row : section.rows)
+      lines << QStringList{"  " + row.key, row.value, row.note}.join(' ').trimmed();
+  }
+  return lines.join('\n');
+}
+
+}  // namespace vitrine::views

@@ -1,0 +1,87 @@
+#include "views/log/log_view.h"
+
+#include <QVBoxLayout>
+
+#include "core/session/stages.h"
+#include "views/kit/numbers.h"
+
+namespace vitrine::views {
+
+using kit::Cell;
+using kit::Item;
+using kit::Tone;
+
+namespace {
+
+QString s(const std::string& text) {
+  return QString::fromStdString(text);
+}
+
+struct Line {
+  int64_t time_ns;
+  Item item;
+};
+
+Line line(int64_t time_ns, Id id, const QString& who, const QString& text, const QString& icon, Tone tone) {
+  Item item;
+  item.id = id;
+  Cell what{text, {}, icon};
+  what.tone = tone == Tone::Info ? Tone::None : tone;
+  Cell from{who};
+  from.quiet = true;
+  item.cells = {
+      {kit::fixed(static_cast<double>(time_ns) / 1e6, 1), static_cast<double>(time_ns)}, from, what};
+  return {time_ns, std::move(item)};
+}
+
+}  // namespace
+
+std::vector<Item> logItems(const kit::SessionData& d) {
+  std::vector<Line> lines;
+  for (const auto& row : d.messages) {
+    const Tone tone = row.severity == "error"     ? Tone::Err
+                      : row.severity == "warning" ? Tone::Warn
+                                                  : Tone::Info;
+    lines.push_back(line(row.time_ns, row.id, s(row.origin), s(row.text),
+                         tone == Tone::Err    ? "error"
+                         : tone == Tone::Warn ? "warning"
+                                              : "",
+                         tone));
+    if (!row.detail.empty()) lines.back().item.detail = "<pre>" + s(row.detail).toHtmlEscaped() + "</pre>";
+  }
+  for (const auto& row : d.stages) {
+    if (row.state == "none") continue;
+    QString text = s(row.name) + " " + s(row.state);
+    if (row.duration_ns > 0) text += " in " + kit::timeText(static_cast<double>(row.duration_ns));
+    if (!row.note.empty()) text += ": " + s(row.note);
+    lines.push_back(line(row.start_ns, row.compilation, d.label(row.compilation), text, "",
+                         row.state == "failed" ? Tone::Err : Tone::Info));
+  }
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const Line& a, const Line& b) { return a.time_ns < b.time_ns; });
+  std::vector<Item> out;
+  for (Line& each : lines) out.push_back(std::move(each.item));
+  return out;
+}
+
+LogView::LogView(kit::Jobs* jobs, QWidget* parent) : View(jobs, parent), table_(new kit::ItemView(this)) {
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->addWidget(table_);
+  table_->setColumns({{"ms", 76, true}, {"from", 110}, {"message", 200, false, false, true}});
+  table_->setMarks(&selection());
+  setFocusProxy(table_);
+  connect(table_, &kit::ItemView::activate, this, &View::activate);
+  connect(table_, &kit::ItemView::hover, this, &View::hover);
+}
+
+int LogView::find(const QString& text) {
+  table_->setFilter(text);
+  return static_cast<int>(table_->shown().size());
+}
+
+void LogView::sessionChanged() {
+  table_->setItems(session() ? logItems(*session()) : std::vector<Item>());
+}
+
+}  // namespace vitrine::views

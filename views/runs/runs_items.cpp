@@ -1,0 +1,166 @@
+#include "views/runs/runs_items.h"
+
+#include "views/kit/numbers.h"
+
+namespace vitrine::views {
+
+using kit::Cell;
+using kit::Item;
+using kit::SessionData;
+using kit::Tone;
+using namespace session;
+
+namespace {
+
+QString s(const std::string& text) {
+  return QString::fromStdString(text);
+}
+
+Cell word(const QString& text, const char* icon, bool quiet = false) {
+  Cell cell;
+  cell.text = text;
+  cell.icon = QString::fromLatin1(icon);
+  cell.quiet = quiet;
+  return cell;
+}
+
+Cell number(const QString& text) {
+  Cell cell;
+  cell.text = text;
+  cell.quiet = true;
+  return cell;
+}
+
+QString counted(int64_t n, const char* what) {
+  return QStringLiteral("%1 %2%3").arg(n).arg(QString::fromLatin1(what), n == 1 ? "" : "s");
+}
+
+Item kernelItem(const SessionData& d, const KernelRow& row, const kit::Unit& unit) {
+  double ns = 0;
+  for (const LaunchRow& launch : d.launches.of(row.compilation))
+    if (launch.kernel == row.id) ns += launch.median_ns;
+  Item item;
+  item.id = row.id;
+  Cell name = word(s(row.label + " " + row.name), "kernel");
+  name.family = kit::familyOf(row.family);
+  item.cells = {name, number(ns > 0 ? unit.format(ns) : QString())};
+  return item;
+}
+
+Item compilationItem(const SessionData& d, const CompilationRow& row) {
+  Item item;
+  item.id = row.id;
+  double total = 0;
+  for (const LaunchRow& launch : d.launches.of(row.id)) total += launch.median_ns;
+  const QString value =
+      row.status == "ok" ? (total > 0 ? kit::timeText(total) : counted(row.calls, "call")) : s(row.status);
+  Cell name = word("compile " + s(row.label), "graph", row.status != "ok");
+  if (row.status == "failed") name.tone = Tone::Err;
+  item.cells = {name, number(value)};
+  const kit::Unit unit = kit::timeUnit(total > 0 ? std::max(total / 4, 1.0) : 1);
+  for (const KernelRow& kernel : d.kernels.of(row.id)) item.children.push_back(kernelItem(d, kernel, unit));
+  return item;
+}
+
+Item breakItem(const SessionData& d, const BreakRow& row) {
+  const InstructionRow* ins = d.instructions.find(row.instruction);
+  Cell name = word(s(row.expression.empty() ? row.kind : row.expression), "scissors");
+  name.tone = Tone::Warn;
+  Item item;
+  item.id = row.id;
+  item.cells = {name, number(ins ? d.place(ins->span) : QString())};
+  return item;
+}
+
+Item guardsItem(const SessionData& d, Id compilation) {
+  double cost = 0;
+  for (const GuardRow& guard : d.guards.of(compilation)) cost += guard.cost_ns;
+  const size_t count = d.guards.of(compilation).size();
+  Item item;
+  item.cells = {word("guards", "guard"),
+                number(QString::number(count) + (cost > 0 ? ", " + kit::timeText(cost) : QString()))};
+  for (const GuardRow& guard : d.guards.of(compilation)) {
+    Item each;
+    each.id = guard.id;
+    each.cells = {word(s(guard.source), "guard", true),
+                  number(guard.cost_ns > 0 ? kit::timeText(guard.cost_ns) : QString())};
+    item.children.push_back(each);
+  }
+  return item;
+}
+
+void addCompilations(const SessionData& d, const SegmentRow& segment, Item& up) {
+  const auto rows = d.compilations.of(segment.id);
+  for (const CompilationRow& row : rows) {
+    if (rows.size() == 1 && !d.guards.of(row.id).empty()) up.children.push_back(guardsItem(d, row.id));
+    Item item = compilationItem(d, row);
+    item.open = rows.size() == 1;
+    up.children.push_back(std::move(item));
+  }
+}
+
+Item frameItem(const SessionData& d, const FrameRow& row) {
+  const CodeRow* code = d.codes.find(row.code);
+  Item item;
+  item.id = row.id;
+  item.open = row.state == "captured";
+  int64_t took = 0;
+  for (const SegmentRow& segment : d.segments.of(row.id))
+    for (const CompilationRow& each : d.compilations.of(segment.id)) took += each.duration_ns;
+  item.cells = {
+      word(code ? s(code->qualname) : QString(), "function", row.state != "captured"),
+      number(row.state == "captured" ? (took > 0 ? kit::timeText(static_cast<double>(took)) : QString())
+                                     : s(row.state))};
+  item.cells[0].tooltip = s(row.reason);
+  const auto segments = d.segments.of(row.id);
+  for (const SegmentRow& segment : segments) {
+    if (segments.size() == 1) {
+      addCompilations(d, segment, item);
+      continue;
+    }
+    Item part;
+    part.id = segment.id;
+    part.open = segment.ordinal == 0;
+    part.cells = {word(QStringLiteral("segment %1").arg(segment.ordinal), "segment"),
+                  number(QStringLiteral("pc %1").arg(segment.pc))};
+    addCompilations(d, segment, part);
+    item.children.push_back(part);
+    for (const CompilationRow& each : d.compilations.of(segment.id))
+      for (const BreakRow& gap : d.breaks.of(each.id)) item.children.push_back(breakItem(d, gap));
+  }
+  return item;
+}
+
+Item runItem(const SessionData& d, const RunRow& row) {
+  Item item;
+  item.id = row.id;
+  item.open = true;
+  item.heading = true;
+  int64_t breaks = 0, compilations = 0;
+  for (const FrameRow& frame : d.frames.of(row.id)) {
+    for (const SegmentRow& segment : d.segments.of(frame.id))
+      for (const CompilationRow& each : d.compilations.of(segment.id)) {
+        ++compilations;
+        breaks += static_cast<int64_t>(d.breaks.of(each.id).size());
+      }
+    item.children.push_back(frameItem(d, frame));
+  }
+  Cell name = word(s(row.label), "file");
+  name.below =
+      s(row.device) + ", " +
+      (breaks ? counted(breaks, "break") + ", " + counted(compilations, "compilation") : s(row.inputs));
+  QString value = row.compiled_ns > 0 ? kit::ratioText(row.eager_ns / row.compiled_ns) : QString();
+  if (row.status != "finished") value = s(row.status);
+  item.cells = {name, number(value)};
+  return item;
+}
+
+}  // namespace
+
+std::vector<Item> runItems(const SessionData& session) {
+  std::vector<Item> out;
+  for (const RunRow& row : session.runs) out.push_back(runItem(session, row));
+  return out;
+}
+
+}  // namespace vitrine::views
