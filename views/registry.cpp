@@ -1,8 +1,8 @@
 #include "views/registry.h"
 
 #include "views/graph/graph_view.h"
-#include "views/kernel/kernel_view.h"
 #include "views/inspector/inspector_view.h"
+#include "views/kernel/kernel_view.h"
 #include "views/log/log_view.h"
 #include "views/problems/problems_view.h"
 #include "views/runs/runs_view.h"

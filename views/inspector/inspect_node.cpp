@@ -18,11 +18,25 @@ QString s(const std::string& text) {
 
 constexpr size_t kMostVerdicts = 6;
 
-// Names of the other nodes that run in the kernel: "with add_2, in K2".
-QString company(const SessionData& d, const KernelRow& kernel, Id node) {
+// The nodes of `graph` that a later node came from.
+void ancestorsIn(const SessionData& d, Id from, Id graph, std::vector<Id>& out) {
+  for (Id origin : d.links.origins(from)) {
+    const NodeRow* node = d.nodes.find(origin);
+    if (!node) continue;
+    if (node->graph != graph)
+      ancestorsIn(d, origin, graph, out);
+    else if (std::find(out.begin(), out.end(), origin) == out.end())
+      out.push_back(origin);
+  }
+}
+
+// Nodes of the same graph that run in the same kernel: "with add_2, in K2".
+QString company(const SessionData& d, const KernelRow& kernel, const NodeRow& node) {
+  std::vector<Id> all;
+  ancestorsIn(d, kernel.id, node.graph, all);
   QStringList others;
-  for (Id origin : d.links.origins(kernel.id))
-    if (kind_of(origin) == Kind::Node && origin != node) others << d.label(origin);
+  for (Id id : all)
+    if (id != node.id) others << d.label(id);
   const QString in = "in " + s(kernel.label);
   if (others.isEmpty()) return in;
   return others.size() > 2 ? QStringLiteral("with %1 others, %2").arg(others.size()).arg(in)
@@ -67,7 +81,7 @@ void inspectNode(const SessionData& d, const kit::Selection& selection, const No
     }
   if (row.bytes > 0) value.rows.push_back({"size", kit::bytesText(static_cast<double>(row.bytes))});
   out.sections.push_back(value);
-  if (kernel) out.sections.push_back(costOf(d, *kernel, company(d, *kernel, row.id)));
+  if (kernel) out.sections.push_back(costOf(d, *kernel, company(d, *kernel, row)));
 }
 
 void inspectKernel(const SessionData& d, const KernelRow& row, InspectorContent& out) {

@@ -87,7 +87,7 @@ void ItemDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
     drawText(*painter, box.translated(0, theme().px(15)), cell->below, theme().mono(11), theme().text2);
   }
   const bool heading = index.data(HeadingRole).toBool();
-  const bool mono = column->mono || column->number;
+  const bool mono = column->mono || column->number || cell->mono;
   const QFont font = mono ? theme().mono(12, heading ? 600 : 400) : theme().ui(12, heading ? 600 : 400);
   drawText(*painter, box, cell->text, font, colour, column->number ? Qt::AlignRight : Qt::AlignLeft,
            mono && !column->number ? Elide::Middle : Elide::End);

@@ -45,7 +45,7 @@ ItemView::ItemView(QWidget* parent) : QTreeView(parent) {
   setRootIsDecorated(false);
   setExpandsOnDoubleClick(false);
   setAllColumnsShowFocus(true);
-  setSelectionMode(QAbstractItemView::SingleSelection);
+  setSelectionMode(QAbstractItemView::NoSelection);  // marks come from the selection model
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
   setEditTriggers(QAbstractItemView::NoEditTriggers);

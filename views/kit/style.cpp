@@ -1,6 +1,7 @@
 #include "views/kit/style.h"
 
 #include <QAbstractItemView>
+#include <QMainWindow>
 #include <QPainter>
 #include <QStyleOption>
 #include <QWidget>
@@ -38,6 +39,11 @@ void drawCheck(QPainter* painter, const QStyleOption* option) {
   const QRect box = option->rect.adjusted(1, 1, -1, -1);
   roundedBox(painter, box, on ? theme().accent : theme().bg1, on ? theme().accent : theme().ctl);
   if (on) drawIcon(*painter, "tick", box.adjusted(1, 1, -1, -1), theme().onAccent);
+}
+
+// In a row of two lines the chevron stands beside the first.
+QRect branchRow(const QRect& rect) {
+  return rect.height() > theme().px(36) ? QRect(rect.x(), rect.y(), rect.width(), theme().row()) : rect;
 }
 
 void drawScrollBar(QPainter* painter, const QStyleOptionSlider* option, const QRect& handle) {
@@ -96,7 +102,7 @@ void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, 
     case PE_IndicatorBranch:
       if (option->state & State_Children)
         drawIcon(*painter, option->state & State_Open ? "chevron-down" : "chevron-right",
-                 centred(option->rect, theme().px(14)), theme().text3);
+                 centred(branchRow(option->rect), theme().px(14)), theme().text3);
       return;
     case PE_IndicatorArrowDown:
       drawIcon(*painter, "chevron-down", centred(option->rect, theme().px(12)), theme().text2);
@@ -131,6 +137,12 @@ void Style::drawControl(ControlElement element, const QStyleOption* option, QPai
       }
       return;
     case CE_ShapedFrame:
+      return;
+    case CE_TabBarTab:
+    case CE_TabBarTabShape:
+    case CE_TabBarTabLabel:
+      if (widget && qobject_cast<const QMainWindow*>(widget->parentWidget())) return;
+      QProxyStyle::drawControl(element, option, painter, widget);
       return;
     case CE_HeaderSection:
       painter->fillRect(option->rect, theme().bg1);
@@ -177,6 +189,10 @@ QSize Style::sizeFromContents(ContentsType type, const QStyleOption* option, con
     case CT_MenuBarItem:
       if (const auto* item = qstyleoption_cast<const QStyleOptionMenuItem*>(option))
         out = QSize(textWidth(theme().ui(13), item->text) + theme().px(17), theme().px(36));
+      break;
+    case CT_TabBarTab:
+      // Docks draw the tabs of their group in their own header; QMainWindow's bars take no room.
+      if (widget && qobject_cast<const QMainWindow*>(widget->parentWidget())) return {1, 0};
       break;
     case CT_ItemViewItem:
       out.setHeight(std::max(out.height(), theme().row()));

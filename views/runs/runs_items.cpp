@@ -43,6 +43,7 @@ Item kernelItem(const SessionData& d, const KernelRow& row, const kit::Unit& uni
   item.id = row.id;
   Cell name = word(s(row.label + " " + row.name), "kernel");
   name.family = kit::familyOf(row.family);
+  name.mono = true;
   item.cells = {name, number(ns > 0 ? unit.format(ns) : QString())};
   return item;
 }
