@@ -1,6 +1,9 @@
 #include "core/runtime/compile.h"
 
+#include <chrono>
+
 #include "core/codegen/build_program.h"
+#include "core/passes/pipeline.h"
 #include "core/runtime/kernel_stage.h"
 #include "core/runtime/kernels/host_cpu.h"
 #include "core/runtime/opaque_program.h"
@@ -21,11 +24,7 @@ class Compilation {
       try {
         if (auto plan = fused()) return *plan;
       } catch (const InternalError& e) {
-        Problem problem;
-        problem.text = std::string("the compiler failed: ") + e.what();
-        problem.hint = "The graph runs through PyTorch instead; please report it with the reproducer.";
-        problem.reproducer = write_graph_reproducer(options_.cache_dir, *aten_, problem.text);
-        problems_.push_back(std::move(problem));
+        fail(e.what());
       }
     }
     if (stopped()) return cancelled_error();
@@ -34,11 +33,33 @@ class Compilation {
 
  private:
   bool stopped() const { return cancelled_ && cancelled_(); }
+  void fail(const std::string& why) {
+    Problem problem;
+    problem.text = "the compiler failed: " + why;
+    problem.hint = "The graph runs through PyTorch instead; please report it with the reproducer.";
+    problem.reproducer = write_graph_reproducer(options_.cache_dir, *aten_, problem.text);
+    problems_.push_back(std::move(problem));
+  }
   static Error cancelled_error() { return Error{"the compilation was cancelled"}; }
 
-  // Nothing: a kernel has no code, and problems_ say why.
+  // Nothing: cancelled, or a pass failed and problems_ say so.
+  std::optional<ir::GraphPtr> optimise() {
+    passes::PassOptions how;
+    how.verify = options_.verify;
+    how.disabled = options_.disabled_passes;
+    how.cancelled = cancelled_;
+    aten_recorded_ = true;
+    auto graph = passes::optimise(aten_, how, recorder_);
+    if (graph) return graph.take();
+    if (!stopped()) fail(graph.error().what + (graph.error().hint.empty() ? "" : "\n" + graph.error().hint));
+    return {};
+  }
+
+  // Nothing: a pass failed, or a kernel has no code; problems_ say why.
   std::optional<Result<std::shared_ptr<Plan>>> fused() {
-    ir::GraphPtr graph = aten_;
+    auto optimised = optimise();
+    if (!optimised) return {};
+    const ir::GraphPtr& graph = *optimised;
     codegen::CodegenOptions how;
     how.lanes = host_lanes();
     // Recorded only once every kernel has its code: what the session shows is what runs.
@@ -64,9 +85,18 @@ class Compilation {
     codegen::Program program = opaque_program(*aten_);
     if (recorder_) {
       for (const Problem& problem : problems_) record_problem(*recorder_, problem, 0);
+      if (!aten_recorded_) record_aten();
       record_opaque(program, *recorder_);
     }
     return ProgramPlan::make(std::move(program), {}, std::move(problems_));
+  }
+
+  void record_aten() {
+    int64_t now = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                      std::chrono::steady_clock::now().time_since_epoch())
+                      .count();
+    recorder_->graph(aten_, "", "the operators that PyTorch's dispatcher would run", true, now, 0);
+    recorder_->stage("aten", "ok", static_cast<int64_t>(aten_->nodes().size()), now, 0);
   }
 
   const ir::GraphPtr& aten_;
@@ -74,6 +104,7 @@ class Compilation {
   ir::Recorder* recorder_;
   const std::function<bool()>& cancelled_;
   std::vector<Problem> problems_;
+  bool aten_recorded_ = false;
 };
 
 }  // namespace

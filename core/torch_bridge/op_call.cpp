@@ -95,7 +95,7 @@ void retain(_object* o) {
   Py_XINCREF(o);
 }
 void drop(_object* o) {
-  Py_XDECREF(o);
+  if (o && Py_IsInitialized()) Py_DECREF(o);  // a plan may outlive the interpreter
 }
 
 PendingError::PendingError() {
