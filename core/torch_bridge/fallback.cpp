@@ -1,6 +1,8 @@
 #include "core/torch_bridge/fallback.h"
 
+#include <algorithm>
 #include <functional>
+#include <string_view>
 
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/replay.h"
@@ -12,6 +14,18 @@ namespace {
 
 // Running on zeros costs what the operator costs: above this, meta kernels are asked.
 constexpr int64_t kZerosLimit = int64_t{32} << 20;  // bytes, all arguments
+
+// Operators that reject zeros: meta kernels are asked. For any other such operator the error passes for the
+// user's, the graph ends there, and eager runs it as it should.
+constexpr std::string_view kRejectZeros[] = {
+    "aten.cholesky.default",         "aten.lu_unpack.default",   "aten.linalg_lu_solve.default",
+    "aten.linalg_ldl_solve.default", "aten.multinomial.default", "aten.segment_reduce.default",
+};
+bool takes_zeros(const Overload& op) {
+  // Only PyTorch's own kernels: another's may have effects, or shapes that depend on data.
+  return op.aten &&
+         std::find(std::begin(kRejectZeros), std::end(kRejectZeros), op.name) == std::end(kRejectZeros);
+}
 
 using MakeTensor = std::function<Py(const ir::TensorType&)>;
 
@@ -90,9 +104,9 @@ FallbackResult run_for_types(const Overload& op, const std::vector<FallbackArg>&
   int64_t bytes = 0, tensors = 0;
   for (const FallbackArg& a : args)
     for (const ir::TensorType* t : a.tensors) bytes += extent(*t) * ir::dtype_bytes(t->dtype), ++tensors;
-  // Only PyTorch's own kernels: another's may have effects, or shapes that depend on data. An error is the
-  // user's (meta kernels accept some calls that eager does not).
-  if (op.aten && tensors > 0 && bytes <= kZerosLimit) return with_zeros(op, args);
+  // An error is the user's: meta kernels accept some calls that eager does not, so they are no second
+  // opinion.
+  if (takes_zeros(op) && tensors > 0 && bytes <= kZerosLimit) return with_zeros(op, args);
   return run(op, build(op, args, true));
 }
 

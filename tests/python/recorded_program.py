@@ -107,15 +107,15 @@ def run_aten(graph, inputs):
     return [_value(r, env) for r in graph["results"]]
 
 
-def same(a, b):
-    """Same structure, types, strides and bits."""
+def same(a, b, tolerance=0):
+    """Same structure, types, strides and (without a tolerance) bits."""
     a_leaves, a_spec = pytree.tree_flatten(a)
     b_leaves, b_spec = pytree.tree_flatten(b)
     assert a_spec == b_spec, (a_spec, b_spec)
     for x, y in zip(a_leaves, b_leaves):
         if isinstance(x, torch.Tensor):
             assert kind_of(x) == kind_of(y), (kind_of(x), kind_of(y))
-            torch.testing.assert_close(x, y, rtol=0, atol=0, equal_nan=True)
+            torch.testing.assert_close(x, y, rtol=tolerance, atol=tolerance, equal_nan=True)
         else:
             assert x == y or (x != x and y != y)
 
@@ -140,7 +140,7 @@ def tensors_of(tree):
     return list(dict.fromkeys(leaf for leaf in pytree.tree_leaves(tree) if isinstance(leaf, torch.Tensor)))
 
 
-def check(fn, args=(), kwargs=None, each_call=True):
+def check(fn, args=(), kwargs=None, each_call=True, tolerance=0):
     """Records fn; the stand-ins' types, the replay and the ATen graph must agree with eager."""
     tree = (tuple(args), kwargs or {})
     with torch.no_grad():
@@ -153,6 +153,6 @@ def check(fn, args=(), kwargs=None, each_call=True):
         for run in (program.replay, program.run_aten):
             torch.manual_seed(SEED)
             inputs = tensors_of(copies(tree))
-            same(run(inputs), expected)
-            same(inputs, tensors_of(args_now))
+            same(run(inputs), expected, tolerance)
+            same(inputs, tensors_of(args_now), tolerance)
     return program
