@@ -7,6 +7,7 @@
 #include "core/ir/parse.h"
 #include "core/ir/print.h"
 #include "core/ops/node.h"
+#include "core/passes/pipeline.h"
 #include "core/python/parts.h"
 
 namespace vitrine::python {
@@ -75,9 +76,28 @@ PyObject* op_table(PyObject*, PyObject*) {
   return out;
 }
 
+// run_passes(graph text) -> [(pass, graph text after it)], every law checked after every pass.
+PyObject* run_passes(PyObject*, PyObject* text) {
+  ir::GraphPtr graph = parsed(text);
+  if (!graph) return nullptr;
+  PyObject* out = PyList_New(0);
+  passes::PassOptions options;
+  options.verify = true;
+  options.after = [&](const passes::Pass& pass, const ir::GraphPtr& after) {
+    PyObject* row = Py_BuildValue("(ss)", std::string(pass.name).c_str(), ir::print(*after).c_str());
+    if (!out || !row || PyList_Append(out, row) != 0) PyErr_Clear();
+    Py_XDECREF(row);
+  };
+  auto result = passes::optimise(graph, options, nullptr);
+  if (result.ok()) return out;
+  Py_XDECREF(out);
+  return PyErr_Format(PyExc_RuntimeError, "%s\n%s", result.error().what.c_str(), result.error().hint.c_str());
+}
+
 PyMethodDef kMethods[] = {
     {"op_types", op_types, METH_O, "Types that the operator table derives for a graph's nodes."},
     {"op_table", op_table, METH_NOARGS, "The operator table's rows."},
+    {"run_passes", run_passes, METH_O, "A graph after each pass of the pipeline."},
     {nullptr, nullptr, 0, nullptr},
 };
 

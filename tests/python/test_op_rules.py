@@ -17,7 +17,7 @@ from graph_text import GraphText, NoText, type_text
 from vitrine import _engine
 
 TABLE = {row["name"]: row for row in _engine.op_table()}
-SAMPLES = 4
+SAMPLES = 3
 covered = collections.Counter()
 declined = collections.Counter()
 
@@ -79,7 +79,7 @@ def variants(args, kwargs):
     flat, spec = tree_flatten((args, kwargs))
     yield args, kwargs
     layouts = [other_layouts(v) for v in flat]
-    for i, options in enumerate(layouts[:3]):
+    for i, options in enumerate(layouts[:2]):
         for option in options:
             yield torch.utils._pytree.tree_unflatten(flat[:i] + [option] + flat[i + 1:], spec)
     most = max((len(o) for o in layouts), default=0)
@@ -162,10 +162,78 @@ def test_parameters_are_those_of_the_schema(name):
     assert set(a.name for a in schema.arguments if a.alias_info and a.alias_info.is_write) <= set(written)
 
 
-def test_most_rules_were_met():
-    """Runs last: a rule that no sample met proves nothing."""
-    met = set(covered)
-    with_rule = {n for n, row in TABLE.items() if row["has_rule"]}
-    if len(met) < 20:
-        pytest.skip("only a part of this file ran")
-    assert sorted(with_rule - met) == []
+def calls_without_samples():
+    """Operators that the samples do not reach: in-place forms and numbers in place of tensors."""
+    a = torch.ops.aten
+    x, y, h = torch.randn(3, 4).abs() + 0.1, torch.randn(3, 4), torch.randn(4)
+    i, b = torch.randint(1, 5, (3, 4)), torch.rand(3, 4) > 0.5
+    image = torch.randn(2, 3, 4, 4)
+    w, m, v = torch.randn(3), torch.randn(3), torch.rand(3)
+    index = torch.tensor([[0, 1], [2, 0]])
+    for t in (x, x.t().contiguous().t(), x[:, ::2], x[:0]):
+        for name in ("relu_", "neg_", "abs_", "exp_", "log_", "sqrt_", "rsqrt_", "sigmoid_", "tanh_", "silu_", "sin_",
+                     "cos_", "zero_", "hardtanh_", "leaky_relu_", "square", "relu6", "log_sigmoid"):
+            yield getattr(a, name).default, (t.clone(),), {}
+        for name in ("add_", "sub_", "mul_", "div_", "add", "sub", "mul", "div", "rsub", "eq", "ne", "lt", "le", "gt",
+                     "ge", "fmod", "remainder", "floor_divide", "pow"):
+            packet = getattr(a, name)
+            for overload in ("Scalar", "Tensor", "default", "Tensor_Scalar"):
+                if overload in packet.overloads():
+                    yield getattr(packet, overload), (t.clone(), 2.5), {}
+                    yield getattr(packet, overload), (t.clone(), 2), {}
+        yield a.clamp_.default, (t.clone(), 0), {}
+        for name, bound in (("clamp_min", 0.5), ("clamp_max", 0.5), ("clamp_min_", 0), ("clamp_max_", 0)):
+            yield getattr(a, name).default, (t.clone(), bound), {}
+            yield getattr(a, name).Tensor, (t.clone(), torch.tensor(bound)), {}
+        yield a.masked_fill_.Scalar, (t.clone(), t > 0, 1.0), {}
+        yield a.masked_fill_.Tensor, (t.clone(), t > 0, torch.tensor(1.0)), {}
+        yield a.masked_fill.Tensor, (t.clone(), t > 0, torch.tensor(1.0)), {}
+        yield a.copy_.default, (t.clone(), t * 2), {}
+        yield a.fill_.Scalar, (t.clone(), 3), {}
+        yield a.fill_.Tensor, (t.clone(), torch.tensor(3)), {}
+        yield a._safe_softmax.default, (t, -1), {}
+        yield a.lift_fresh_copy.default, (t,), {}
+        yield a.alias.default, (t,), {}
+        yield a.new_empty.default, (t, [2, 3]), {}
+        yield a.new_empty_strided.default, (t, [2, 3], [1, 2]), {}
+        yield a._reshape_alias.default, (t, list(t.shape), list(t.stride())), {}
+    yield a.add_.Tensor, (x.clone(), h), {"alpha": 2}
+    yield a.add_.Tensor, (i.clone(), x), {}  # refused: the result does not fit integers
+    yield a.add_.Tensor, (h.clone(), x), {}  # refused: the result has other sizes
+    yield a.bitwise_and.Scalar, (i, 3), {}
+    yield a.bitwise_or.Scalar, (i, 3), {}
+    yield a.bitwise_xor.Scalar, (b, True), {}
+    yield a.index_put_.default, (x.clone(), [index, index], torch.tensor(1.0)), {}
+    for t in (image, image.to(memory_format=torch.channels_last)):
+        yield a._native_batch_norm_legit_no_training.default, (t, w, None, m, v, 0.1, 1e-5), {}
+        yield a._native_batch_norm_legit.default, (t, w, w, m.clone(), v.clone(), True, 0.1, 1e-5), {}
+        yield a.native_batch_norm.default, (t, w, w, m.clone(), v.clone(), True, 0.1, 1e-5), {}
+        yield a._adaptive_avg_pool2d.default, (t, [2, 2]), {}
+    yield a.full.default, ([2, 3], 1.5), {}
+    yield a.full.default, ([2, 3], True), {}
+    yield a.full.default, ([], 2), {"dtype": torch.float64}
+    yield a.scalar_tensor.default, (3,), {}
+    yield a.empty.memory_format, ([2, 3, 4, 5],), {"memory_format": torch.channels_last}
+    yield a.empty_strided.default, ([2, 3], [1, 2]), {}
+    for end in (5, 2.5, 0):
+        yield a.arange.default, (end,), {}
+        yield a.arange.start, (-1, end), {}
+        yield a.arange.start_step, (-1, end, 2), {}
+        yield a.arange.start_step, (end, -1, -0.5), {}
+    yield a.eye.m, (2, 3), {}
+
+
+def test_calls_without_samples():
+    mode, refused = Compare(), 0
+    with torch.no_grad(), mode:
+        for func, args, kwargs in calls_without_samples():
+            try:
+                func(*args, **kwargs)
+            except RuntimeError as error:
+                if "Expected a value of type" in str(error):
+                    continue  # a number where this operator's binding wants a tensor: no program gets there
+                refused += 1
+                answer = ask(func, args, kwargs)
+                assert answer is None or answer[1], f"{func} is refused by eager, not by the table"
+    assert not mode.wrong, "\n".join(mode.wrong[:6])
+    assert 2 <= refused < 40
