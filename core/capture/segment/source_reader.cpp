@@ -12,7 +12,6 @@ PyObject* intern(const char* text) {
 
 // Names that are looked up again and again; made once, never freed.
 struct Names {
-  PyObject* getattribute = intern("__getattribute__");
   PyObject* getattr = intern("__getattr__");
   PyObject* func = intern("__func__");
   PyObject* containers[3] = {intern("_parameters"), intern("_buffers"), intern("_modules")};
@@ -62,11 +61,10 @@ bool is_plain_classmethod(PyObject* d) {
   return func && PyFunction_Check(func.get());
 }
 
-// type(base) looks attributes up in the standard way (a __getattr__ for what is missing is allowed).
+// The plain rules give what the type's own lookup gives, or a part of what a class written in Python makes of
+// it: capture interprets such a class's __getattribute__ and __getattr__, and asks by the plain rules itself.
 bool looks_up_plainly(PyTypeObject* type, PyTypeObject* standard) {
-  if (type->tp_getattro == standard->tp_getattro) return true;
-  return _PyType_Lookup(type, names().getattribute) == _PyType_Lookup(standard, names().getattribute) &&
-         (type->tp_flags & Py_TPFLAGS_HEAPTYPE);
+  return type->tp_getattro == standard->tp_getattro || PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE);
 }
 
 // The __getattr__ of torch.nn.Module, by which parameters, buffers and submodules are found.
