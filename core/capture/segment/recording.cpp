@@ -60,11 +60,16 @@ const char* recompilation_hint(const GuardFailure& failure) {
   return "Pass the changing value as a tensor, or keep it constant.";
 }
 
+// "file:line function" -> {"file", "line", "function"}
 std::string stack_json(const BreakInfo& broke) {
   std::string out;
   for (const auto& [text, line] : broke.stack) {
+    const size_t end = text.find(":" + std::to_string(line) + " ");
+    const size_t function = end == std::string::npos ? end : text.find(' ', end);
     if (!out.empty()) out += ",";
-    out += "{\"file\":" + json_quoted(text) + ",\"line\":" + std::to_string(line) + ",\"function\":\"\"}";
+    out += "{\"file\":" + json_quoted(text.substr(0, end)) + ",\"line\":" + std::to_string(line) +
+           ",\"function\":" + json_quoted(function == std::string::npos ? "" : text.substr(function + 1)) +
+           "}";
   }
   return "[" + out + "]";
 }

@@ -128,29 +128,17 @@ PyObject* object_attribute(PyObject* base, PyObject* name, Temporaries& keep) {
   return dict && finds_module_members(type) ? module_member(dict, name, hash) : nullptr;
 }
 
-// A container whose subscript is the one of the builtin it derives from.
-bool subscripts_as(PyObject* o, PyTypeObject* builtin) {
-  PyMappingMethods* m = Py_TYPE(o)->tp_as_mapping;
-  return m && m->mp_subscript == builtin->tp_as_mapping->mp_subscript;
-}
-
-bool is_c_tuple(
-    PyObject* o) {  // torch.Size brings a subscript of its own, in C, that only differs for slices
-  return PyTuple_Check(o) &&
-         (subscripts_as(o, &PyTuple_Type) || !PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE));
-}
-
+// Of the container itself: capture interprets a __getitem__ that a class defines over it.
 PyObject* item(const SourceStep& step, PyObject* base, Temporaries& keep) {
-  if (PyDict_Check(base))
-    return subscripts_as(base, &PyDict_Type) ? lookup(base, step.key.get(), step.hash) : nullptr;
+  if (PyDict_Check(base)) return lookup(base, step.key.get(), step.hash);
   if (!step.integer_key) return nullptr;
   Py_ssize_t i = step.index;
-  if (PyList_Check(base) && subscripts_as(base, &PyList_Type)) {
+  if (PyList_Check(base)) {
     Py_ssize_t n = PyList_GET_SIZE(base);
     if (i < 0) i += n;
     return i >= 0 && i < n ? PyList_GET_ITEM(base, i) : nullptr;
   }
-  if (is_c_tuple(base)) {
+  if (PyTuple_Check(base)) {
     Py_ssize_t n = PyTuple_GET_SIZE(base);
     if (i < 0) i += n;
     return i >= 0 && i < n ? PyTuple_GET_ITEM(base, i) : nullptr;

@@ -160,17 +160,12 @@ std::string describe(PyObject* o) {
 }
 
 int64_t builtin_length(PyObject* o) {
-  PyTypeObject* type = Py_TYPE(o);
-  lenfunc length = type->tp_as_sequence ? type->tp_as_sequence->sq_length : nullptr;
-  if (!length && type->tp_as_mapping) length = type->tp_as_mapping->mp_length;
-  if (!length) return -1;
-  bool builtin = !PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !torch_bridge::is_tensor(o);
-  bool derived = (PyTuple_Check(o) && length == PyTuple_Type.tp_as_sequence->sq_length) ||
-                 (PyList_Check(o) && length == PyList_Type.tp_as_sequence->sq_length) ||
-                 (PyDict_Check(o) && length == PyDict_Type.tp_as_sequence->sq_length) ||
-                 (PyDict_Check(o) && length == PyDict_Type.tp_as_mapping->mp_length);
-  if (!builtin && !derived) return -1;
-  Py_ssize_t n = length(o);
+  if (PyList_Check(o)) return PyList_GET_SIZE(o);
+  if (PyTuple_Check(o)) return PyTuple_GET_SIZE(o);
+  if (PyDict_Check(o)) return PyDict_GET_SIZE(o);
+  if (PyAnySet_Check(o)) return PySet_GET_SIZE(o);
+  if (PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE) || torch_bridge::is_tensor(o)) return -1;
+  const Py_ssize_t n = PyObject_Size(o);
   if (n < 0) PyErr_Clear();
   return n;
 }

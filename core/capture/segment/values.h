@@ -16,7 +16,7 @@ bool same_constant(PyObject* a, PyObject* b);
 // A short text for people: "3", "'sum'", "f32[8,128]", "<Config object>". Never runs a user's __repr__.
 std::string describe(PyObject* o);
 
-// len() of a builtin container (or one derived from it without its own __len__), -1 for anything else.
+// How much a builtin container, or one derived from it, holds; -1 for anything else.
 int64_t builtin_length(PyObject* o);
 
 // Two sets (the second exactly a set or frozenset) have equal members, each as same_constant().
