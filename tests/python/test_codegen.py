@@ -323,3 +323,19 @@ def test_random_graphs(folder, seed):
     graph = RandomGraph(seed)
     results = graph.grow(14)
     check(graph.g, results, folder, lanes=graph.r.choice([8, 16]), rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_after_the_passes(folder, dtype):
+    """The library's own operators, decomposed by the passes: one kernel each, equal to PyTorch's kernels."""
+    g = GraphWriter()
+    x = g.input(torch.randn(6, 5, 40).to(dtype))
+    w, b = g.input(torch.randn(40).to(dtype)), g.input(torch.randn(40).to(dtype))
+    y = g.op("aten._softmax.default", x, -1, False)
+    z, mean, rstd = g.op("aten.native_layer_norm.default", x, [40], w, b, 1e-5)
+    results = [y, z, g.op("aten.gelu.default", x), g.op("aten.gelu.default", x, approximate="tanh"),
+               g.op("aten._log_softmax.default", x, 2, False), g.op("aten.silu.default", x),
+               g.op("aten.mean.dim", x, [-1], True), g.op("aten.clamp.default", x, -0.5, 0.25),
+               g.op("aten.var_mean.correction", x, [2], correction=1)[0]]
+    p = check(g, results, folder, passes=True)
+    assert not steps(p, 2)

@@ -1,5 +1,6 @@
 // A graph as text on standard input, what code generation makes of it on standard output: the harness of
-// tests/python/test_codegen.py. codegen_tool loops|fused|program|json [lanes]
+// tests/python/test_codegen.py. codegen_tool graph|loops|fused|program|json
+// [lanes [passes]]; with a third argument the passes run first.
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include "core/fusion/fuse.h"
 #include "core/ir/parse.h"
 #include "core/ir/print.h"
+#include "core/passes/pipeline.h"
 
 using namespace vitrine;
 using nlohmann::json;
@@ -70,13 +72,23 @@ json program_json(const codegen::Program& p) {
   return out;
 }
 
-int run(const std::string& what, int lanes) {
+int run(const std::string& what, int lanes, bool passes) {
   std::string text{std::istreambuf_iterator<char>(std::cin), {}};
   auto graph = ir::parse(text);
   if (!graph.ok()) {
     std::cerr << graph.error().what << "\n";
     return 1;
   }
+  if (passes) {
+    passes::PassOptions options;
+    options.verify = true;
+    graph = passes::optimise(graph.value(), options, nullptr);
+    if (!graph.ok()) {
+      std::cerr << graph.error().what << "\n";
+      return 1;
+    }
+  }
+  if (what == "graph") std::cout << ir::print(*graph.value());
   fusion::LoopProgram loops = fusion::build_loops(graph.value());
   if (what == "loops") std::cout << fusion::loops_text(loops);
   if (what == "fused") std::cout << fusion::fused_text(loops, fusion::fuse(loops));
@@ -93,7 +105,7 @@ int run(const std::string& what, int lanes) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc > 1 ? argv[1] : "program", argc > 2 ? std::atoi(argv[2]) : 16);
+    return run(argc > 1 ? argv[1] : "program", argc > 2 ? std::atoi(argv[2]) : 16, argc > 3);
   } catch (const std::exception& e) {
     std::cerr << e.what() << "\n";
     return 1;
