@@ -42,9 +42,7 @@ class Explanation:
         self.guards = [guard for c in self.compilations for guard in c["guards"]]
         self.messages = [c["message"] for c in self.compilations if c["message"]]
         self.graph_break_reasons = [
-            BreakReason(b["kind"], b["reason"], b["hint"], tuple(b["stack"]))
-            for c in self.compilations
-            if (b := c["break"])
+            BreakReason(b["kind"], b["reason"], b["hint"], tuple(b["stack"])) for b in _breaks(self.compilations)
         ]
 
     @property
@@ -80,6 +78,15 @@ class Explanation:
         if self.messages:
             out += ["", "messages:", *(f"  {message}" for message in self.messages)]
         return "\n".join(out)
+
+
+def _breaks(compilations: list[dict]):
+    """The breaks, those without a graph between them as one: `print(f"{t}")` stops at the text, then at print."""
+    open_break = False
+    for c in compilations:
+        if c["break"] and (c["graph"] or not open_break):
+            yield c["break"]
+        open_break = bool(c["break"])
 
 
 def _indent(text: str) -> str:
