@@ -15,6 +15,9 @@ Types clone(const Call& c) {
 Types preserved(const Call& c) {
   return copy_as(c.tensor(0), c.tensor(0).dtype, "");
 }
+Types contiguous(const Call& c) {
+  return {TensorType::contiguous(c.tensor(0).dtype, c.tensor(0).sizes)};
+}
 Types to_copy(const Call& c) {
   std::string layout = c.word(2);
   need(layout.empty() || layout == "torch.strided", "layout");
@@ -116,7 +119,7 @@ constexpr Lower kOpaque = Lower::opaque;
 const std::vector<OpRow> kCopy = {
     {"aten.clone.default", "self, *, memory_format=None", kFamily, kLoop, covered<clone>, "a", kLater,
      "a copy"},
-    {"aten.lift_fresh_copy.default", "self", kFamily, kLoop, covered<preserved>, "a", kLater,
+    {"aten.lift_fresh_copy.default", "self", kFamily, kLoop, covered<contiguous>, "a", kLater,
      "a copy of a constant"},
     {"aten._to_copy.default",
      "self, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None",
