@@ -227,6 +227,7 @@ PyObject* read_attribute(PyObject* base, PyObject* name, Temporaries& keep) {
     if (PyObject* found = lookup(PyModule_GetDict(base), name, hash_of(name))) return found;
     return nullptr;
   }
+  if (PyUnicode_CompareWithASCIIString(name, "__dict__") == 0) return instance_dict(base);
   return object_attribute(base, name, keep);
 }
 

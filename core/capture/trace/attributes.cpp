@@ -149,6 +149,19 @@ Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, con
       if (!getter || getter.get() == Py_None) raise(PyExc_AttributeError, "unreadable attribute " + name);
       return call(pinned(getter.get()), {{self}, {}});
     }
+    if (std::string(kind->tp_name) == "_collections._tuplegetter" && self->kind == Kind::Tuple) {
+      Owned reduced(PyObject_CallMethod(d, "__reduce__", nullptr));
+      if (!reduced) raise_python();
+      const auto i = PyLong_AsSize_t(PyTuple_GET_ITEM(PyTuple_GET_ITEM(reduced.get(), 1), 0));
+      guard_length(self);
+      if (i >= self->items.size()) raise(PyExc_IndexError, "tuple index out of range");
+      return self->items[i];
+    }
+    if (kind == &PyMemberDescr_Type && self->kind == Kind::Tuple && self->real) {
+      Owned field(PyObject_GetAttrString(self->real, name.c_str()));  // torch.return_types.*
+      if (!field) raise_python();
+      return from_python(field.get());
+    }
     if (kind == &PyMemberDescr_Type) {
       bool found = false;
       Value* written = find_written(self, name, &found);

@@ -53,7 +53,13 @@ Value* Tracer::call(Value* f, Arguments a) {
   bool known = false;
   if (Value* result = call_builtin(o, a, &known); known) return result;
   std::string name;
-  if (is_torch_leaf(o, &name)) return torch_call(name, o, a);
+  if (is_torch_leaf(o, &name)) {
+    const bool method = name.rfind("Tensor.", 0) == 0 && !a.positional.empty();
+    if (!method || look(a.positional[0])->kind != Kind::Tensor) return torch_call(name, o, a);
+    Value* self = look(a.positional[0]);
+    a.positional.erase(a.positional.begin());
+    return tensor_method(self, name.substr(7), o, std::move(a));
+  }
   if (PyFunction_Check(o)) {
     if (is_disabled(o)) stop("disabled", "function " + describe(f) + " is marked to run as it is");
     return call_function(f, std::move(a));

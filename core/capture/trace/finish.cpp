@@ -181,7 +181,11 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   const auto& nodes = trace->graphs.captured->nodes();
   if (std::none_of(nodes.begin(), nodes.end(), [](const ir::Node& n) { return n.kind == ir::NodeKind::op; }))
     trace->graphs = {};
-  trace->needs_grad = trace->graph_effects.needs_grad;
+  // Also when nothing that was made requires grad: detach() of an input that does is autograd's business.
+  bool input_requires_grad = false;
+  for (const auto& [traced, value] : by_tensor_)
+    input_requires_grad = input_requires_grad || (value->real && torch_bridge::requires_grad(value->real));
+  trace->needs_grad = trace->graph_effects.needs_grad || (grad_at_start_ && input_requires_grad);
   trace->sources = sources_;
   trace->inputs = inputs_;
   trace->guards = std::move(guards_);

@@ -20,8 +20,9 @@ Value* two(T& t, const A& a, F f) {
   X(sub)                                                                                                \
   X(mul)                                                                                                \
   X(truediv)                                                                                            \
-  X(floordiv) X(mod) X(pow) X(matmul) X(lshift) X(rshift) X(and_) X(or_) X(xor) X(iadd) X(isub) X(imul) \
-      X(itruediv) X(ifloordiv) X(imod) X(ipow) X(imatmul)
+  X(floordiv)                                                                                           \
+  X(mod) X(pow) X(matmul) X(lshift) X(rshift) X(and_) X(or_) X(xor) X(iadd) X(isub) X(imul) X(itruediv) \
+      X(ifloordiv) X(imod) X(ipow) X(imatmul)
 #define VITRINE_COMPARE(X) X(lt, Py_LT) X(le, Py_LE) X(eq, Py_EQ) X(ne, Py_NE) X(gt, Py_GT) X(ge, Py_GE)
 
 Value* chain(T& t, const A& a) {

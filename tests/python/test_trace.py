@@ -1,0 +1,636 @@
+"""The symbolic interpreter: what it captures, where it stops, and that the program behaves as eager does."""
+
+import copy
+import functools
+import itertools
+import math
+import operator
+from collections import OrderedDict, namedtuple
+from dataclasses import dataclass
+
+import pytest
+import torch
+import torch.nn.functional as F
+import vitrine
+from torch import nn
+from vitrine import _engine
+
+
+def traced(function, *args, **kwargs):
+    """The description of the trace at the start of function(*args, **kwargs), gradients off."""
+    with torch.no_grad():
+        description, _ = _engine.trace_call(function, args, kwargs)
+    assert description["end"] != "error", description
+    return description
+
+
+def whole(function, *args, **kwargs):
+    """Traces without a break; returns the operators of the captured graph."""
+    d = traced(function, *args, **kwargs)
+    assert d["end"] == "return", d["broke"]
+    return operators(d)
+
+
+def operators(description):
+    lines = [line.strip() for line in description["captured"].splitlines()]
+    calls = [line.split(" = ", 1)[1].split("(", 1)[0] for line in lines if " = " in line]
+    return [c for c in calls if c not in ("placeholder", "parameter", "buffer", "constant")]
+
+
+def guards(description, kind):
+    return [(source, name) for k, source, name, _ in description["guards"] if k == kind]
+
+
+def same(a, b):
+    assert type(a) is type(b), (type(a), type(b))
+    if isinstance(a, torch.Tensor):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+    elif isinstance(a, (list, tuple)):
+        assert len(a) == len(b)
+        for x, y in zip(a, b):
+            same(x, y)
+    elif isinstance(a, dict):
+        assert list(a) == list(b)
+        for key in a:
+            same(a[key], b[key])
+    elif hasattr(a, "__dict__") and not callable(a):
+        same(vars(a), vars(b))
+    elif not callable(a):
+        assert a == b
+
+
+def agrees(function, *calls):
+    """Every call, in order, gives what eager gives and leaves its arguments as eager does; one compilation of all."""
+    vitrine.reset()
+    compiled = vitrine.compile(function)
+    with torch.no_grad():
+        for args in calls:
+            for _ in range(2):
+                expected_args, actual_args = copy.deepcopy(args), copy.deepcopy(args)
+                try:
+                    expected = function(*expected_args)
+                except Exception as error:
+                    with pytest.raises(type(error)):
+                        compiled(*actual_args)
+                else:
+                    same(expected, compiled(*actual_args))
+                same(expected_args, actual_args)
+
+
+X = torch.arange(12.0).reshape(3, 4)
+Y = torch.linspace(-1, 1, 4)
+
+
+def test_arithmetic_and_constants():
+    def f(x, y, n=2):
+        return torch.relu(x * n + y) / 3
+
+    assert whole(f, X, Y) == ["operator.mul", "operator.add", "torch.relu", "operator.truediv"]
+    agrees(f, (X, Y), (X, Y, 3), (X, Y, 2.5), (X[:2], Y))
+
+
+def test_metadata_is_constant():
+    def f(x):
+        batch, width = x.shape
+        if x.dtype == torch.float32 and x.dim() == 2 and len(x) == batch and not x.is_cuda:
+            return x.reshape(width, -1) * x.size(-1) + x.numel()
+        return x
+
+    assert whole(f, X) == ["Tensor.reshape", "operator.mul", "operator.add"]
+    agrees(f, (X,), (X[:1],), (X.double(),))
+
+
+def test_unused_arguments_are_not_guarded():
+    def f(x, n, flag):
+        return x + 1, n
+
+    d = traced(f, X, 5, True)
+    assert all("'n'" not in source and "'flag'" not in source for _, source, _, _ in d["guards"])
+    agrees(f, (X, 5, True), (X, 6, None), (X, "text", []))
+
+
+def test_none_check_keeps_the_number_open():
+    def f(x, n):
+        return x if n is None else x + 1
+
+    assert guards(traced(f, X, 5), "ConstEquals") == []
+    agrees(f, (X, 5), (X, 6), (X, None))
+
+
+def test_closures_and_defaults():
+    scale = 3.0
+
+    def outer(x, shift=1.0):
+        def inner(y, *, power=2):
+            return y**power * scale
+
+        return inner(x) + inner(x, power=3) + shift
+
+    assert len(whole(outer, X)) == 7 - 1
+    agrees(outer, (X,), (X, 2.0))
+
+
+def test_nonlocal_and_generated_functions():
+    def f(x):
+        count = 0
+
+        def bump(v):
+            nonlocal count
+            count += 1
+            return v + count
+
+        return bump(bump(x)), count, (lambda a: a * 2)(x)
+
+    whole(f, X)
+    agrees(f, (X,))
+
+
+def test_returned_closure_works():
+    def f(x):
+        y = x + 1
+
+        def later(z):
+            return y + z
+
+        return later
+
+    vitrine.reset()
+    with torch.no_grad():
+        torch.testing.assert_close(vitrine.compile(f)(X)(Y), X + 1 + Y)
+
+
+def test_arguments_of_every_kind():
+    def g(a, /, b, *rest, c=1, **more):
+        return a * b + sum(rest) + c + more.get("d", 0)
+
+    def f(x):
+        pack = (1, 2, 3)
+        return g(x, 2, *pack, **{"c": 4, "d": 5}) + g(x, b=3)
+
+    whole(f, X)
+    agrees(f, (X,))
+
+
+def test_containers():
+    def f(x):
+        items = [x, x + 1]
+        items.append(x * 2)
+        items.insert(0, x - 1)
+        first, *middle, last = items
+        table = {"a": first, **{"b": last}}
+        table.setdefault("c", middle[0])
+        table.update(d=1)
+        total = sum(table[k] for k in ("a", "b", "c"))
+        return total, [v for v in items[1:]], {k: v for k, v in table.items()}, items.pop(), tuple(reversed(middle))
+
+    whole(f, X)
+    agrees(f, (X,))
+
+
+def test_iterators():
+    def f(x):
+        out = []
+        for i, (a, b) in enumerate(zip([x, x + 1], (2, 3)), start=1):
+            out.append(a * b * i)
+        for t in map(torch.sin, out):
+            out = out + [t]
+            if len(out) > 4:
+                break
+        out.extend(itertools.chain([x], filter(None, [0, 1])))
+        while len(out) > 5:
+            out.pop()
+        return out, any(n > 1 for n in range(3)), max(2, 5, 3), min([4, 1], key=lambda v: -v), sorted([3, 1, 2])
+
+    whole(f, X)
+    agrees(f, (X,))
+
+
+def test_generators():
+    def pairs(x):
+        for i in range(3):
+            y = yield x * i
+            assert y is None
+
+    def f(x):
+        return list(pairs(x)), sum(v for v in pairs(x))
+
+    whole(f, X)
+    agrees(f, (X,))
+
+
+def test_text():
+    def f(x, n):
+        name = f"{n:03d}|{'a'!r}|{x.shape[0]}" + "-".join(["p", str(n)]).upper()
+        return x + len(name), name, "%s/%d" % (name, 3), name.startswith("0")
+
+    whole(f, X, 7)
+    agrees(f, (X, 7), (X, 8))
+
+
+def test_numbers():
+    def f(x):
+        a = math.sqrt(x.shape[1]) + int(3.7) ** 2 // 4 - round(2.5) + abs(-3) + divmod(7, 2)[1]
+        return x * a * operator.mul(2, 3) + functools.reduce(lambda p, q: p + q, [1, 2, 3])
+
+    whole(f, X)
+    agrees(f, (X,))
+
+
+def test_exceptions_inside_are_followed():
+    def f(x, key):
+        table = {"a": 1}
+        try:
+            n = table[key]
+        except KeyError:
+            n = 10
+        finally:
+            x = x + 1
+        return x * n
+
+    whole(f, X, "b")
+    agrees(f, (X, "a"), (X, "b"))
+
+
+def test_raise_ends_the_segment():
+    def f(x, n):
+        y = x + 1
+        if n > 2:
+            raise ValueError("too large")
+        return y
+
+    assert traced(f, X, 3)["broke"]["kind"] == "exception"
+    agrees(f, (X, 1), (X, 3))
+
+
+def test_shape_error_is_eagers():
+    def f(x, y):
+        return x @ y
+
+    assert traced(f, X, torch.ones(5, 2))["broke"]["kind"] == "exception"
+    agrees(f, (X, torch.ones(5, 2)), (X, torch.ones(4, 2)))
+
+
+@pytest.mark.parametrize(
+    "kind, function",
+    [
+        ("data_dependent_branch", lambda x: x + 1 if x.sum() > 0 else x - 1),
+        ("data_dependent_branch", lambda x: not x.any()),
+        ("scalar_read", lambda x: x * x.sum().item()),
+        ("scalar_read", lambda x: x * int(x[0, 1])),
+        ("scalar_read", lambda x: (x * 2).tolist()),
+        ("scalar_read", lambda x: math.floor(x.sum())),
+        ("side_effect", lambda x: print(end="") or x + 1),
+    ],
+)
+def test_breaks(kind, function):
+    assert traced(function, X)["broke"]["kind"] == kind
+    agrees(function, (X,), (-X,))
+
+
+def test_break_inside_a_call_stops_before_it():
+    def inner(x, out):
+        out.append(1)
+        return x * x.sum().item()
+
+    def f(x):
+        out = []
+        y = x + 1
+        z = inner(y, out)
+        return z + 1, out
+
+    d = traced(f, X)
+    assert d["broke"]["kind"] == "scalar_read" and operators(d) == ["operator.add"]
+    assert [place.split()[-1].split(".")[-1] for place in d["broke"]["stack"]] == ["inner", "f"]
+    agrees(f, (X,), (X + 1,))
+
+
+def test_break_in_loops():
+    def f(x, n):
+        for i in range(n):
+            x = x + i
+            print(end="")
+            x = torch.sin(x)
+        return x
+
+    def g(x):
+        total = 0
+        for i, w in enumerate([x, x + 1, x * 2]):
+            total = total + w
+            print(end="")
+            total = total * i
+        return total
+
+    agrees(f, (X, 3), (X, 5), (X, 0))
+    agrees(g, (X,))
+
+
+def test_effects_on_what_existed_before():
+    def f(x, items, table):
+        items.append(x + 1)
+        items[0] = len(items)
+        table["n"] = table.get("n", 0) + 1
+        del table["old"]
+        table["x"] = x * 2
+        return items[-1] + table["n"]
+
+    whole(f, X, [0], {"old": 1})
+    agrees(f, (X, [0], {"old": 1}), (X, [0, 1], {"old": 1, "n": 3}))
+
+
+def test_effect_then_break():
+    def f(x, items):
+        items.append(x + 1)
+        print(end="")
+        items.append(x + 2)
+        return len(items)
+
+    agrees(f, (X, []), (X, [1]))
+
+
+def test_one_list_under_two_names():
+    def f(x, a, b):
+        a.append(x)
+        return x + len(b)
+
+    shared = []
+    vitrine.reset()
+    compiled = vitrine.compile(f)
+    with torch.no_grad():
+        for a, b in (([], []), (shared, shared), ([], [])):
+            expected = X + (len(b) + 1 if a is b else len(b))
+            torch.testing.assert_close(compiled(X, a, b), expected)
+
+
+class Counter:
+    def __init__(self, start):
+        self.n = start
+        self.seen = []
+
+    @property
+    def double(self):
+        return self.n * 2
+
+    def step(self, x):
+        self.n += 1
+        self.seen.append(self.n)
+        return x * self.double
+
+    @classmethod
+    def make(cls, n):
+        return cls(n)
+
+    @staticmethod
+    def helper(x):
+        return x + 1
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        return self.n + i
+
+    def __call__(self, x):
+        return x + self.n
+
+
+def test_user_objects():
+    def f(x, c):
+        y = c.step(c.helper(x)) + c[2] + len(c)
+        return c(y) if c else y
+
+    whole(f, X, Counter(1))
+    agrees(f, (X, Counter(1)), (X, Counter(0)))
+
+
+def test_objects_made_inside():
+    def f(x):
+        c = Counter.make(3)
+        y = c.step(x)
+        return y, c
+
+    whole(f, X)
+    agrees(f, (X,))
+
+
+Point = namedtuple("Point", "a b")
+
+
+@dataclass
+class Pair:
+    left: object
+    right: object = 2
+
+    def total(self):
+        return self.left + self.right
+
+
+def test_named_tuples_and_dataclasses():
+    def f(x, p):
+        q = Point(x, b=p.a + 1)
+        d = Pair(x + 1)
+        d.right = 5
+        return q, q.a + q[1], d.total(), d, isinstance(q, tuple)
+
+    whole(f, X, Point(1, 2))
+    agrees(f, (X, Point(1, 2)), (X, Point(3, 4)))
+
+
+def test_fields_of_a_result():
+    def f(x):
+        best = x.max(dim=1)
+        values, indices = torch.topk(x, 2)
+        return best.values + values.sum(1), best.indices, indices
+
+    whole(f, X)
+    agrees(f, (X,))
+
+
+def test_backward_runs_for_real():
+    model = nn.Linear(4, 1)
+
+    def f(x):
+        loss = model(x).sum()
+        loss.backward()
+        return loss.detach() + 1
+
+    description, _ = _engine.trace_call(f, (X,), {})
+    assert description["broke"]["kind"] == "unsupported_operator"
+    vitrine.reset()
+    out = vitrine.compile(f)(X)
+    assert not out.requires_grad and model.weight.grad is not None
+
+
+def test_ordered_dict():
+    def f(x):
+        d = OrderedDict(a=x, b=x + 1)
+        d.move_to_end("a")
+        return d, list(d.keys())
+
+    agrees(f, (X,))
+
+
+class Custom:
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value + 1)
+
+
+def test_custom_setter_is_followed():
+    def f(x, c):
+        c.n = 3
+        return x + c.n
+
+    agrees(f, (X, Custom()))
+
+
+counter = 0
+
+
+def test_globals_written():
+    def f(x):
+        global counter
+        counter += 1
+        return x + counter
+
+    global counter
+    vitrine.reset()
+    compiled = vitrine.compile(f)
+    counter = 0
+    with torch.no_grad():
+        for n in range(1, 4):
+            torch.testing.assert_close(compiled(X), X + n)
+    assert counter == 3
+
+
+def test_patched_class_is_seen():
+    class Thing:
+        def size(self):
+            return 1
+
+    thing = Thing()
+
+    def f(x):
+        return x + thing.size()
+
+    vitrine.reset()
+    compiled = vitrine.compile(f)
+    with torch.no_grad():
+        assert torch.equal(compiled(X), X + 1)
+        Thing.size = lambda self: 2
+        assert torch.equal(compiled(X), X + 2)
+        thing.size = lambda: 3
+        assert torch.equal(compiled(X), X + 3)
+
+
+def test_gradient_mode_inside():
+    weight = torch.ones(4, requires_grad=True)
+
+    def f(x):
+        with torch.no_grad():
+            y = x * weight
+        return y, torch.is_grad_enabled()
+
+    @torch.no_grad()
+    def g(x):
+        return x * weight
+
+    vitrine.reset()
+    for function in (f, g):
+        expected, actual = function(X), vitrine.compile(function)(X)
+        same(expected, actual)
+    assert not vitrine.compile(f)(X)[0].requires_grad
+    assert torch.is_grad_enabled()
+
+
+class Block(nn.Module):
+    def __init__(self, width, bias=True):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.fc = nn.Linear(width, width, bias=bias)
+        self.drop = nn.Dropout(0.5)
+        self.gain = 2.0
+        self.register_buffer("offset", torch.ones(width))
+
+    def forward(self, x):
+        return x + self.drop(F.gelu(self.fc(self.norm(x)))) * self.gain + self.offset
+
+
+def test_modules():
+    model = nn.Sequential(Block(4), Block(4, bias=False), nn.ModuleList([nn.ReLU()])[0]).eval()
+    assert whole(model.forward, X).count("torch.nn.functional.linear") == 2
+    vitrine.reset()
+    compiled = vitrine.compile(model)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(X), model(X))
+        model[0].gain = 3.0
+        torch.testing.assert_close(compiled(X), model(X))
+        model[1].fc = nn.Linear(4, 4)
+        torch.testing.assert_close(compiled(X), model(X))
+        model[0].fc.weight.data = torch.zeros(4, 4)
+        torch.testing.assert_close(compiled(X), model(X))
+        model[2].register_forward_hook(lambda module, args, out: out + 1)
+        torch.testing.assert_close(compiled(X), model(X))
+
+
+def test_one_code_for_many_layers():
+    """A layer's own frame is compiled for its class, not for the object."""
+    layers = [Block(4).eval() for _ in range(3)]
+
+    def f(x):
+        for layer in layers:
+            print(end="")
+            x = layer(x)
+        return x
+
+    agrees(f, (X,))
+
+
+@pytest.mark.parametrize("name", ["bert", "bert_mask", "vit", "resnet", "llama", "gpt2", "t5"])
+def test_transformers_are_one_graph(name):
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    ids = torch.randint(0, 99, (2, 7))
+    image = torch.randn(2, 3, 32, 32)
+    small = {"vocab_size": 100, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    bert = lambda: transformers.BertModel(transformers.BertConfig(**small, max_position_embeddings=64))
+    models = {
+        "bert": (bert, {"input_ids": ids}),
+        "bert_mask": (bert, {"input_ids": ids, "attention_mask": torch.ones(2, 7, dtype=torch.long)}),
+        "vit": (
+            lambda: transformers.ViTModel(
+                transformers.ViTConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, image_size=32, patch_size=8)
+            ),
+            {"pixel_values": image},
+        ),
+        "resnet": (
+            lambda: transformers.ResNetModel(transformers.ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 2])),
+            {"pixel_values": image},
+        ),
+        "llama": (
+            lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**small, num_key_value_heads=1, max_position_embeddings=64)),
+            {"input_ids": ids},
+        ),
+        "gpt2": (
+            lambda: transformers.GPT2LMHeadModel(
+                transformers.GPT2Config(vocab_size=100, n_embd=32, n_layer=2, n_head=2, n_positions=64, bos_token_id=1, eos_token_id=2)
+            ),
+            {"input_ids": ids},
+        ),
+        "t5": (
+            lambda: transformers.T5ForConditionalGeneration(
+                transformers.T5Config(vocab_size=100, d_model=32, d_kv=16, d_ff=64, num_layers=2, num_heads=2)
+            ),
+            {"input_ids": ids, "decoder_input_ids": ids},
+        ),
+    }
+    make, inputs = models[name]
+    model = make().eval()
+    whole(model.forward, **inputs)
+    vitrine.reset()
+    compiled = vitrine.compile(model)
+    with torch.no_grad():
+        for _ in range(2):
+            expected, actual = model(**inputs), compiled(**inputs)
+            assert type(actual) is type(expected) and list(actual) == list(expected)
+            for key in expected:
+                if isinstance(expected[key], torch.Tensor):
+                    torch.testing.assert_close(actual[key], expected[key], rtol=1e-4, atol=1e-5)
