@@ -7,9 +7,40 @@
 
 namespace vitrine::app {
 
-Centre::Centre(Document* document, QWidget* parent) : QWidget(parent), document_(document) {
+Centre::Centre(Document* document, QWidget* parent)
+    : QWidget(parent), document_(document), tabs_(new LayoutSwitch({}, this)) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(tabs_);
+  tabs_->setVisible(false);
+  tabs_->setToolTip({});
+  tabs_->setAccessibleName("Panes");
+  connect(tabs_, &LayoutSwitch::chosen, this, [this](const QString& name) {
+    column_ = name.section(' ', 0, 0).toInt() - 1;
+    refreshTabs();
+  });
+  connect(this, &Centre::shownChanged, this, &Centre::refreshTabs);
+}
+
+void Centre::setNarrow(bool narrow) {
+  if (narrow == narrow_) return;
+  narrow_ = narrow;
+  refreshTabs();
+}
+
+void Centre::refreshTabs() {
+  const int columns = row_ ? row_->count() : 0;
+  column_ = std::clamp(column_, 0, std::max(0, columns - 1));
+  QStringList names;
+  for (int i = 0; i < columns; ++i) {
+    row_->widget(i)->setVisible(!narrow_ || i == column_);
+    const auto* pane = row_->widget(i)->findChild<Pane*>();
+    names << QStringLiteral("%1 %2").arg(i + 1).arg(pane ? pane->header()->accessibleName() : QString());
+  }
+  tabs_->setNames(names);
+  tabs_->setCurrent(names.value(column_));
+  tabs_->setVisible(narrow_ && columns > 1);
 }
 
 void Centre::arrange(const std::vector<ColumnSpec>& columns) {
@@ -92,10 +123,13 @@ void Centre::swap() {
 }
 
 void Centre::showStage(const std::string& stage, bool other) {
-  if (Pane* pane = this->pane(other ? 'B' : 'A'))
+  if (Pane* pane = this->pane(other ? 'B' : 'A')) {
+    for (int i = 0; narrow_ && i < row_->count(); ++i)
+      if (row_->widget(i)->isAncestorOf(pane)) column_ = i;
     pane->show(stage);
-  else if (!panes_.empty())
+  } else if (!panes_.empty()) {
     panes_.front()->show(stage);
+  }
 }
 
 }  // namespace vitrine::app

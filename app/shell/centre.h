@@ -4,6 +4,7 @@
 #include <QSplitter>
 #include <vector>
 
+#include "app/shell/menu_row.h"
 #include "app/shell/pane.h"
 
 namespace vitrine::app {
@@ -21,8 +22,9 @@ class Centre : public QWidget {
   Pane* pane(char letter) const;  // nullptr: no such pane in this layout
   Pane* current() const;          // the one focused last, else A
   const std::vector<Pane*>& panes() const { return panes_; }
-  void split();  // the current pane, once downwards; again: undoes it
-  void swap();   // what A and B show
+  void split();                 // the current pane, once downwards; again: undoes it
+  void swap();                  // what A and B show
+  void setNarrow(bool narrow);  // one column at a time, the others behind tabs
   // Shows the stage where it can be seen: in the pane with the letter.
   void showStage(const std::string& stage, bool other);
 
@@ -33,8 +35,12 @@ class Centre : public QWidget {
 
  private:
   Pane* add(QSplitter* column, const PaneSpec& spec);
+  void refreshTabs();
   Document* document_;
+  LayoutSwitch* tabs_;
   QSplitter* row_ = nullptr;
+  bool narrow_ = false;
+  int column_ = 0;  // the one shown when narrow
   std::vector<Pane*> panes_;
   Pane* current_ = nullptr;
 };

@@ -50,7 +50,10 @@ class Search {
   }
   void addSpan(const session::SpanRow& row) {
     if (!text_.startsWith(d_.place(row.id)) && text_ != s(std::to_string(row.line))) return;
-    add(row.id, d_.fileName(row.file), "file", row.col == 0 ? 0 : 8);
+    // Of those that begin at a place, the widest is the one a person points at.
+    const int64_t width = row.end_line > row.line ? 40 : row.end_col - row.col;
+    add(row.id, d_.fileName(row.file), "file",
+        row.col == 0 ? 0 : static_cast<int>(std::min<int64_t>(9, width / 5)));
   }
   void add(Id id, const QString& context, const QString& icon, int bonus) {
     const QString label = d_.label(id);

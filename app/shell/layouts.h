@@ -12,6 +12,7 @@ struct LayoutInfo {
   const char* name;
   const char* about;
   std::vector<ColumnSpec> columns;
+  FilmUnit unit;      // what one step is here
   QStringList docks;  // shown, by view id; the first of each area is raised
 };
 

@@ -227,6 +227,7 @@ void MainWindow::resizeEvent(QResizeEvent* event) {
   QMainWindow::resizeEvent(event);
   row_->layouts->setNarrow(width() < theme().px(1280));
   docks_->setNarrow(width() < theme().px(1280));
+  centre_->setNarrow(width() < theme().px(1120));
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {

@@ -30,6 +30,12 @@ LayoutSwitch::LayoutSwitch(const QStringList& names, QWidget* parent) : QWidget(
   setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
 }
 
+void LayoutSwitch::setNames(const QStringList& names) {
+  names_ = names;
+  updateGeometry();
+  update();
+}
+
 void LayoutSwitch::setCurrent(const QString& name) {
   current_ = name;
   update();

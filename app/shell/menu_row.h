@@ -14,6 +14,7 @@ class LayoutSwitch : public QWidget {
   Q_OBJECT
  public:
   LayoutSwitch(const QStringList& names, QWidget* parent = nullptr);
+  void setNames(const QStringList& names);
   void setCurrent(const QString& name);
   void setNarrow(bool narrow);
   QSize sizeHint() const override;

@@ -52,6 +52,7 @@ bool MainWindow::chooseLayout(const QString& name) {
   if (const QByteArray state = Settings::state(layout_); !state.isEmpty()) restoreState(state);
   docks_->setNarrow(width() < kit::theme().px(1280));
   row_->layouts->setCurrent(layout_);
+  document_->setUnit(layout->unit);
   return true;
 }
 

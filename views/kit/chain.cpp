@@ -17,6 +17,7 @@ struct LinkRowInfo {
   const char *stage, *icon;
   Kind kind;
   const char* node_stage;  // for nodes: the graph stage
+  bool quiet = false;      // left out when it names the same as the link before
 };
 constexpr LinkRowInfo kLinkRows[] = {
     {"source", "file", Kind::Span, ""},
@@ -26,10 +27,10 @@ constexpr LinkRowInfo kLinkRows[] = {
     {"joint", "graph", Kind::Node, "joint"},
     {"forward", "graph", Kind::Node, "forward"},
     {"backward", "graph", Kind::Node, "backward"},
-    {"decomposed", "graph", Kind::Node, "decomposed"},
+    {"decomposed", "graph", Kind::Node, "decomposed", true},
     {"optimised", "graph", Kind::Node, "optimised"},
     {"loop", "segment", Kind::Node, "loops"},
-    {"fused", "layers", Kind::Node, "fused"},
+    {"fused", "layers", Kind::Node, "fused", true},
     {"pair", "layers", Kind::Decision, ""},
     {"guard", "guard", Kind::Guard, ""},
     {"break", "scissors", Kind::Break, ""},
@@ -56,7 +57,10 @@ class Chain {
     std::vector<ChainLink> out;
     for (const LinkRowInfo& row : kLinkRows) {
       ChainLink link = row.kind == Kind::None ? timeline() : this->link(row);
-      if (!link.text.isEmpty()) out.push_back(std::move(link));
+      if (link.text.isEmpty()) continue;
+      // A stage that kept the name says nothing new, unless it is the one that was clicked.
+      const bool repeats = row.quiet && !link.ring && !out.empty() && out.back().text == link.text;
+      if (!repeats) out.push_back(std::move(link));
     }
     return out;
   }

@@ -13,6 +13,15 @@ bool carriesOn(Id id) {
   return kind_of(id) != Kind::Decision;
 }
 
+// Whether `id`, which came from an origin, says that the origin belongs to others too. What leads nowhere
+// does not: a guard, a verdict, an instruction that only prepares a call.
+bool claims(const LinkIndex& links, Id id) {
+  const Kind kind = kind_of(id);
+  if (kind == Kind::Decision || kind == Kind::Guard) return false;
+  return kind != Kind::Instruction || std::any_of(links.derived(id).begin(), links.derived(id).end(),
+                                                  [](Id next) { return kind_of(next) != Kind::Guard; });
+}
+
 std::vector<Id> closure(const LinkIndex& links, const std::vector<Id>& roots, Step step) {
   std::vector<Id> order;
   std::unordered_set<Id> seen(roots.begin(), roots.end());
@@ -41,7 +50,7 @@ void judge(const LinkIndex& links, const std::vector<Id>& order, Step back, std:
       if (only.contains(id)) continue;
       const auto parents = (links.*back)(id);
       if (std::all_of(parents.begin(), parents.end(),
-                      [&](Id p) { return only.contains(p) || !carriesOn(p); }))
+                      [&](Id p) { return only.contains(p) || !claims(links, p); }))
         changed |= only.insert(id).second;
     }
   }

@@ -1,0 +1,171 @@
+// The kit's values and models: numbers, relatives, chain, labels, items, merged selection changes.
+#include <QAbstractItemModelTester>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "app/jobs/job_runner.h"
+#include "tests/gui/fixture_session.h"
+#include "views/kit/chain.h"
+#include "views/kit/item_view.h"
+#include "views/kit/numbers.h"
+#include "views/kit/selection.h"
+#include "views/problems/problems_items.h"
+#include "views/runs/runs_items.h"
+
+using namespace vitrine;
+
+class TestKit : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    const std::string path = folder_.filePath("a.vitrine").toStdString();
+    ids_ = fixture::writeSession(path);
+    auto loaded = kit::SessionData::load(path);
+    QVERIFY(loaded.ok());
+    session_ = loaded.take();
+  }
+
+  void numbersAreShortAndHonest() {
+    const QString thin(QChar(0x202F));
+    QCOMPARE(kit::timeText(13'190'000), "13.2" + thin + "ms");
+    QCOMPARE(kit::timeText(350), "350" + thin + "ns");
+    QCOMPARE(kit::timeText(999'700), "1.00" + thin + "ms");
+    QCOMPARE(kit::bytesText(12'582'912), "12.6" + thin + "MB");
+    QCOMPARE(kit::rateText(25'165'824, 410'000), "61.4" + thin + "GB/s");
+    QCOMPARE(kit::rateText(1, 0), kit::unknown());
+    QCOMPARE(kit::ratioText(14.62 / 13.19), QStringLiteral("1.11×"));
+    QCOMPARE(kit::percentText(0.005), "0.5" + thin + "%");
+    QCOMPARE(kit::fixed(-0.001, 2), QStringLiteral("0.00"));
+    QCOMPARE(kit::fixed(-1.43, 2), QChar(0x2212) + QStringLiteral("1.43"));
+    const kit::Unit unit = kit::timeUnit(3'740'000);
+    QCOMPARE(unit.name, QStringLiteral("ms"));
+    QCOMPARE(unit.format(410'000), QStringLiteral("0.41"));
+  }
+
+  void relativesReachFromPythonToLaunch() {
+    const kit::Relatives r = kit::relativesOf(*session_, ids_.optimised_gelu);
+    for (Id alone : {ids_.gelu_span, ids_.gelu_instruction, ids_.gelu_step, ids_.captured_gelu,
+                     ids_.aten_gelu, ids_.loop_gelu, ids_.fused_gelu, ids_.k2_gelu_lines})
+      QVERIFY2(r.only.contains(alone), qPrintable(session_->label(alone)));
+    for (Id both : {ids_.k2, ids_.launch_k2})
+      QVERIFY2(r.shared.contains(both), qPrintable(session_->label(both)));
+    QVERIFY(!r.contains(ids_.optimised_add_2));
+    QVERIFY(!r.contains(ids_.k2_add_lines));
+  }
+
+  void relativesReachFromKernelLineToPython() {
+    const kit::Relatives r = kit::relativesOf(*session_, ids_.k2_gelu_lines);
+    QVERIFY(r.contains(ids_.gelu_span));
+    QVERIFY(r.contains(ids_.captured_gelu));
+  }
+
+  void decisionStandsForItsPair() {
+    const kit::Relatives r = kit::relativesOf(*session_, ids_.fused_pair);
+    const auto* pair = session_->decisions.find(ids_.fused_pair);
+    QVERIFY(r.only.contains(pair->a) && r.only.contains(pair->b));
+    QVERIFY(r.only.contains(ids_.k2));  // both of its loops are in the pair
+  }
+
+  void chainNamesEveryStage() {
+    kit::Selection selection;
+    selection.active = ids_.optimised_gelu;
+    selection.relatives =
+        std::make_shared<const kit::Relatives>(kit::relativesOf(*session_, selection.active));
+    QStringList text;
+    int rings = 0;
+    for (const kit::ChainLink& link : kit::chainOf(*session_, selection)) {
+      text << link.stage + " " + link.text;
+      rings += link.ring;
+    }
+    QCOMPARE(rings, 1);
+    QCOMPARE(text,
+             (QStringList{"source 32:12 F.gelu(…)", "bytecode 196 CALL", "captured gelu", "ATen gelu",
+                          "optimised gelu", "loop l7", "kernel " + session_->label(ids_.k2_gelu_lines),
+                          "assembly 11 instr", "launch 7", "timeline 410" + QString(QChar(0x202F)) + "µs"}));
+  }
+
+  void runsTreeIsTheSession() {
+    kit::ItemModel model;
+    QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+    model.setColumns({{"name"}, {"value"}});
+    model.setItems(views::runItems(*session_));
+    const QStringList lines = model.lines();
+    QCOMPARE(lines[0], QStringLiteral("transformer_block.py | 1.11×"));
+    QVERIFY(lines.contains("      K2 add_gelu | 0.41"));
+    QVERIFY(lines.filter("item()").size() == 1);
+    QCOMPARE(model.idAt(model.indexOf(ids_.k2)), ids_.k2);
+    model.setItems({});
+    QCOMPARE(model.rowCount(), 0);
+  }
+
+  void problemsPutTheDearestFirst() {
+    const auto items = views::problemItems(*session_);
+    QVERIFY(items.size() >= 3);
+    QCOMPARE(items[0].id, ids_.break_item);  // 0.34 ms a call
+    QCOMPARE(items[1].id, ids_.break_branch);
+    QVERIFY(items[1].detail.contains("clamp always"));
+  }
+
+  void itemViewFiltersAndSorts() {
+    kit::ItemView view;
+    view.setColumns({{"name", 80, false, false, true}, {"n", 40, true}});
+    QAbstractItemModelTester tester(view.model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+    std::vector<kit::Item> items;
+    for (int i : {3, 1, 2}) {
+      kit::Item item;
+      item.id = i;
+      item.cells = {{"row " + QString::number(i)}, {QString::number(i), i}};
+      item.detail = "why";
+      items.push_back(item);
+    }
+    view.setItems(items);
+    view.setSortingEnabled(true);
+    view.sortBy(1, Qt::DescendingOrder);
+    QCOMPARE(view.shown(), (std::vector<Id>{3, 2, 1}));
+    view.setFilter("row 2");
+    QCOMPARE(view.shown(), (std::vector<Id>{2}));
+    view.setFilter("/row [13]/");
+    QCOMPARE(view.shown(), (std::vector<Id>{3, 1}));
+    QCOMPARE(view.text(true), QStringLiteral("name,n\nrow 3,3\nrow 1,1"));
+  }
+
+  void selectionChangesAreMerged() {
+    app::JobRunner jobs;
+    kit::SelectionModel model(&jobs);
+    model.setSession(session_);
+    jobs.settle();
+    unsigned mask = 0;
+    int told = 0;
+    connect(&model, &kit::SelectionModel::changed, this, [&](const kit::Selection&, unsigned m) {
+      mask = m;
+      ++told;
+    });
+    model.setActive(ids_.captured_gelu);
+    model.toggle(ids_.k2);
+    model.setRange({1, 2});
+    QCOMPARE(told, 0);
+    QTRY_VERIFY(told >= 1);
+    QCOMPARE(mask & (kit::ChangeActive | kit::ChangeSelected | kit::ChangeRange),
+             unsigned(kit::ChangeActive | kit::ChangeSelected | kit::ChangeRange));
+    QVERIFY(jobs.settle());
+    QVERIFY(model.selection().relatives);
+    QCOMPARE(model.selection().mark(ids_.gelu_span), kit::Mark::Ring);
+    QCOMPARE(model.selection().mark(ids_.k2), kit::Mark::Outline);
+    QCOMPARE(model.selection().mark(ids_.k2_add_lines), kit::Mark::None);
+  }
+
+  void placesCountLinesFromOneAndColumnsFromZero() {
+    QCOMPARE(session_->place(ids_.gelu_span), QStringLiteral("32:12"));
+    QCOMPARE(session_->label(ids_.gelu_span), QStringLiteral("32:12 F.gelu(…)"));
+    QCOMPARE(session_->label(ids_.rejected_pair), QStringLiteral("mm_2 → l6"));
+  }
+
+ private:
+  QTemporaryDir folder_;
+  fixture::Ids ids_;
+  kit::SessionPtr session_;
+};
+
+QTEST_MAIN(TestKit)
+#include "tst_kit.moc"

@@ -1,0 +1,281 @@
+// The whole window on the fixture: opening, strip, film, chain, layouts, palette, bad files, a free UI
+// thread.
+#include <QApplication>
+#include <QElapsedTimer>
+#include <QFile>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QTimer>
+
+#include "app/shell/main_window.h"
+#include "app/shell/settings.h"
+#include "app/shell/shot.h"
+#include "core/session/stages.h"
+#include "tests/gui/fixture_session.h"
+#include "views/kit/keys.h"
+#include "views/kit/numbers.h"
+#include "views/registry.h"
+
+using namespace vitrine;
+using app::MainWindow;
+
+class TestWindow : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    app::Settings::ignoreStored();
+    kit::applyTheme(*qApp, kit::Theme::make(true));
+    path_ = folder_.filePath("a.vitrine");
+    ids_ = fixture::writeSession(path_.toStdString());
+  }
+
+  void welcomeStandsUntilSomethingIsOpen() {
+    MainWindow window;
+    show(window);
+    QVERIFY(window.chain()->links().empty());
+    QVERIFY(window.docks()->visible().isEmpty());
+    QVERIFY(!(*window.actions())["file.close"]->isEnabled());
+  }
+
+  void stripCountsAndSteps() {
+    MainWindow window;
+    openIn(window);
+    QCOMPARE(window.strip()->count("captured"), QStringLiteral("17"));
+    QCOMPARE(window.strip()->count("joint"), kit::unknown());
+    QCOMPARE(window.strip()->count("timeline"), QStringLiteral("1.11×"));
+    QCOMPARE(window.strip()->next("aten", 1), std::string("decomposed"));  // over what is not in this run
+    QCOMPARE(window.centre()->pane('A')->stage(), std::string("optimised"));
+    trigger(window, "step.next-stage");
+    QCOMPARE(window.centre()->pane('A')->stage(), std::string("loops"));
+    trigger(window, "window.swap");
+    QCOMPARE(window.centre()->pane('B')->stage(), std::string("loops"));
+  }
+
+  void everyStageOpensInAPane() {
+    MainWindow window;
+    openIn(window);
+    for (const session::StageInfo& info : session::kStages) {
+      window.centre()->showStage(std::string(info.name), false);
+      window.settle();
+      QCOMPARE(window.centre()->pane('A')->stage(), std::string(info.name));
+      QVERIFY(!window.grab().isNull());
+    }
+  }
+
+  void filmStepsThroughPassesAndInstructions() {
+    MainWindow window;
+    openIn(window);
+    app::Document& d = *window.document();
+    QCOMPARE(d.position(), static_cast<int>(d.frames().size()) - 1);
+    trigger(window, "step.first");
+    QCOMPARE(d.position(), 0);
+    QCOMPARE(d.selection().film.graph, d.session()->graphs.of(ids_.compilation)[0].id);
+    QCOMPARE(window.centre()->pane('A')->stage(), std::string("captured"));  // follows the pass
+    trigger(window, "step.next");
+    QCOMPARE(d.position(), 1);
+    d.setUnit(app::FilmUnit::Instruction);
+    for (size_t i = 0; i < d.frames().size(); ++i)
+      if (d.frames()[i].entity == ids_.gelu_step) d.stepTo(static_cast<int>(i));
+    QCOMPARE(d.selection().active, ids_.captured_gelu);
+    trigger(window, "step.previous-change");
+    QVERIFY(d.selection().film.step != ids_.gelu_step);
+    d.setUnit(app::FilmUnit::Decision);
+    d.stepTo(1);
+    QCOMPARE(d.selection().active, ids_.rejected_pair);
+  }
+
+  void chainWalksBothWays() {
+    MainWindow window;
+    openIn(window);
+    QVERIFY(window.activateText("gelu"));
+    QCOMPARE(window.document()->selection().active, ids_.optimised_gelu);
+    QVERIFY(window.chain()->links().size() >= 10);
+    trigger(window, "go.chain-forward");
+    QCOMPARE(window.document()->selection().active, ids_.loop_gelu);
+    window.settle();
+    for (int i = 0; i < 12; ++i) {
+      trigger(window, "go.chain-back");
+      window.settle();
+    }
+    QCOMPARE(window.document()->selection().active, ids_.gelu_span);
+    trigger(window, "go.back");
+    QVERIFY(window.document()->selection().active != ids_.gelu_span);
+    trigger(window, "go.forward");
+    QCOMPARE(window.document()->selection().active, ids_.gelu_span);
+  }
+
+  void aThingOfAnotherCompilationMovesTheFilmThere() {
+    MainWindow window;
+    openIn(window);
+    window.document()->activate(ids_.break_branch);
+    window.settle();
+    QCOMPARE(window.document()->compilation(), ids_.gated_compilation);
+    QCOMPARE(window.strip()->count("aten"), kit::unknown());
+  }
+
+  void layoutsCanBeUndone() {
+    MainWindow window;
+    openIn(window);
+    QVERIFY(window.chooseLayout("Fusion"));
+    QCOMPARE(window.centre()->pane('B')->stage(), std::string("fused"));
+    QVERIFY(!window.chooseLayout("No such layout"));
+    trigger(window, "edit.undo");
+    QCOMPARE(window.layoutName(), QStringLiteral("Explore"));
+    trigger(window, "edit.redo");
+    QCOMPARE(window.layoutName(), QStringLiteral("Fusion"));
+    for (const app::LayoutInfo& layout : app::layouts())
+      QVERIFY(window.chooseLayout(QLatin1String(layout.name)));
+  }
+
+  void paletteFindsNamesAndCommands() {
+    MainWindow window;
+    openIn(window);
+    const auto* session = window.document()->session().get();
+    auto rows = app::paletteRows(session, window.actions(), "gelu", "optimised", 12);
+    QVERIFY(!rows.empty());
+    QCOMPARE(rows[0].id, ids_.optimised_gelu);
+    rows = app::paletteRows(session, window.actions(), ">swap", "", 12);
+    QCOMPARE(rows[0].command, QStringLiteral("window.swap"));
+    rows = app::paletteRows(session, window.actions(), "#item", "", 12);
+    QCOMPARE(rows[0].id, ids_.break_item);
+    rows = app::paletteRows(session, window.actions(), ":32:12", "", 12);
+    QCOMPARE(rows[0].id, ids_.gelu_span);
+    for (const auto& row : app::paletteRows(session, window.actions(), ">", "", 100))
+      QVERIFY(row.enabled || row.context == "not available now");
+  }
+
+  void everyKeyIsFree() {
+    QMap<QString, QString> used;
+    for (const kit::CommandInfo& info : kit::commands())
+      for (const QString& key : QString::fromLatin1(info.keys).split(' ', Qt::SkipEmptyParts)) {
+        const QString name = QKeySequence(key).toString();
+        QVERIFY2(!name.isEmpty(), info.id);
+        QVERIFY2(!used.contains(name), info.id);
+        used[name] = info.id;
+      }
+  }
+
+  void badFilesAreABannerNotACrash() {
+    const QByteArray good = read(path_);
+    struct Bad {
+      const char* name;
+      QByteArray content;
+    };
+    QByteArray torn = good;
+    for (qsizetype i = 8192 * 3; i < 8192 * 6 && i < torn.size(); ++i) torn[i] = static_cast<char>(i * 37);
+    for (const Bad& bad : {Bad{"truncated", good.left(good.size() / 2)},
+                           Bad{"foreign", "not a database at all"}, Bad{"empty", ""}, Bad{"torn", torn}}) {
+      const QString path = folder_.filePath(QString::fromLatin1(bad.name) + ".vitrine");
+      QFile file(path);
+      QVERIFY(file.open(QIODevice::WriteOnly));
+      file.write(bad.content);
+      file.close();
+      MainWindow window;
+      show(window);
+      window.openFile(path);
+      QTRY_VERIFY2(!window.banner()->text().isEmpty(), bad.name);
+      QVERIFY(window.isVisible());
+      window.openFile(path_);  // still usable
+      QTRY_VERIFY(window.document()->session());
+      QVERIFY(window.banner()->text().isEmpty());
+    }
+    MainWindow window;
+    show(window);
+    window.openFile(folder_.filePath("nowhere.vitrine"));
+    QVERIFY(window.banner()->text().contains("There is no file"));
+  }
+
+  void aRunInProgressIsFollowed() {
+    MainWindow window;
+    show(window);
+    const QString path = folder_.filePath("live.vitrine");
+    window.document()->follow(path);
+    QTest::qWait(100);
+    QVERIFY(!window.document()->session());
+    fixture::writeSession(path.toStdString());
+    QTRY_VERIFY(window.document()->session());
+    const auto* before = window.document()->session().get();
+    fixture::writeSession(path.toStdString(), 2);
+    QTRY_VERIFY(window.document()->session().get() != before);
+    window.document()->stopFollowing();
+  }
+
+  void theUiThreadStaysFree() {
+    const QString path = folder_.filePath("large.vitrine");
+    fixture::writeSession(path.toStdString(), 40);  // some 8,000 nodes
+    MainWindow window;
+    show(window);
+    window.settle();
+    QElapsedTimer last, whole;
+    qint64 longest = 0;
+    QTimer beat;
+    beat.setInterval(5);
+    connect(&beat, &QTimer::timeout, this, [&] { longest = std::max(longest, last.restart()); });
+    last.start();
+    beat.start();
+    whole.start();
+    window.openFile(path);
+    QTRY_VERIFY_WITH_TIMEOUT(window.document()->session(), 10'000);
+    QTest::qWait(300);
+    qInfo("opened in %lld ms, longest wait of the UI thread %lld ms",
+          static_cast<long long>(whole.elapsed() - 300), static_cast<long long>(longest));
+    // Loading itself takes several times this; generous, for machines under load.
+    QVERIFY2(longest < 600, qPrintable(QString::number(longest)));
+  }
+
+  void shotsRefuseWhatTheyDoNotKnow() {
+    QVERIFY(!app::parseShot({"a.vitrine", "graph"}).ok());
+    QVERIFY(!app::parseShot({"a.vitrine", "graph", "o.png", "--theme", "pink"}).ok());
+    QVERIFY(!app::parseShot({"a.vitrine", "graph", "o.png", "--size"}).ok());
+    auto options =
+        app::parseShot({path_, "graph", "o.png", "--theme", "dark", "--size", "640x480", "--scale", "2"});
+    QVERIFY(options.ok());
+    QCOMPARE(options.value().size, QSize(640, 480));
+    options.value().view = "nonsense";
+    const Status bad = app::takeShot(options.value());
+    QVERIFY(bad && bad->what.find("nonsense") != std::string::npos);
+  }
+
+  void everyViewIsShotTheSameTwice() {
+    for (const kit::ViewInfo& info : views::registry()) {
+      QByteArray pictures[2];
+      for (QByteArray& picture : pictures) {
+        app::ShotOptions o;
+        o.session = path_;
+        o.view = QString::fromLatin1(info.id);
+        o.out = folder_.filePath("shot.png");
+        o.size = QSize(700, 420);
+        o.select = "gelu";
+        const Status bad = app::takeShot(o);
+        QVERIFY2(!bad, bad ? bad->what.c_str() : "");
+        picture = read(o.out);
+      }
+      QVERIFY2(pictures[0] == pictures[1], info.id);
+    }
+  }
+
+ private:
+  static void show(MainWindow& window) {
+    window.setAttribute(Qt::WA_DontShowOnScreen);
+    window.resize(1440, 900);
+    window.show();
+  }
+  void openIn(MainWindow& window) {
+    show(window);
+    QVERIFY(!window.openSync(path_));
+  }
+  static void trigger(MainWindow& window, const char* id) {
+    (*window.actions())[id]->trigger();
+    window.settle();
+  }
+  static QByteArray read(const QString& path) {
+    QFile file(path);
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+  }
+  QTemporaryDir folder_;
+  QString path_;
+  fixture::Ids ids_;
+};
+
+QTEST_MAIN(TestWindow)
+#include "tst_window.moc"
