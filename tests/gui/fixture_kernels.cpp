@@ -9,65 +9,55 @@ using namespace session;
 
 namespace {
 
-const char* const kPrelude = R"cpp(typedef float v16 __attribute__((vector_size(64)));
-                                   typedef long long i64;
-                                   typedef float f32;
-                                   struct Args {
-                                     float* p[16];
-                                   };
-                                   static inline v16 load(const f32* p) {
-                                     v16 r;
-                                     __builtin_memcpy(&r, p, 64);
-                                     return r;
-                                   }
-                                   static inline void store(f32* p, v16 v) {
-                                     __builtin_memcpy(p, &v, 64);
-                                   }
-                                   static inline v16 splat(f32 x) {
-                                     return v16{} + x;
-                                   }
-                                   static inline v16 fma(v16 a, v16 b, v16 c) {
-                                     return a * b + c;
-                                   }
-)cpp";
+const char* const kPrelude = R"src(typedef float v16 __attribute__((vector_size(64)));
+typedef long long i64;
+typedef float f32;
+struct Args { float* p[16]; };
+static inline v16 load(const f32* p) { v16 r; __builtin_memcpy(&r, p, 64); return r; }
+static inline void store(f32* p, v16 v) { __builtin_memcpy(p, &v, 64); }
+static inline v16 splat(f32 x) { return v16{} + x; }
+static inline v16 fma(v16 a, v16 b, v16 c) { return a * b + c; }
+)src";
 
-const char* const kGeluSource = R"cpp(// K2 add_gelu   1024 x 3072 f32, in place on buf6
-                                      // add_2 = mm_2 + fc.bias;  gelu = gelu_tanh(add_2)
-                                      @ extern "C" void add_gelu(const Args* a, i64 r0, i64 r1) {
-                                        f32* __restrict buf6 = a->p[0];
-                                        const f32* __restrict bias = a->p[1];
-                                        for (i64 r = r0; r < r1; ++r) {
-                                          f32* row = buf6 + r * 3072;
-                                          for (i64 c = 0; c < 3072; c += 16) {
-                                            v16 x = load(row + c);
-                                            v16 b = load(bias + c);
-                                            v16 h = x + b;
-                                            v16 k = fma(h * h, splat(-0.0713548f), splat(-1.5957691f));
-                                            v16 e = vexp(h * k);
-                                            v16 g = h / (splat(1.0f) + e);
-                                            store(row + c, g);
-                                          }
-                                        }
-                                      }
-)cpp";
+const char* const kGeluSource = R"src(// K2 add_gelu   1024 x 3072 f32, in place on buf6
+// add_2 = mm_2 + fc.bias;  gelu = gelu_tanh(add_2)
+@extern "C" void add_gelu(const Args* a, i64 r0, i64 r1) {
+  f32* __restrict buf6 = a->p[0];
+  const f32* __restrict bias = a->p[1];
+  for (i64 r = r0; r < r1; ++r) {
+    f32* row = buf6 + r * 3072;
+    for (i64 c = 0; c < 3072; c += 16) {
+      v16 x = load(row + c);
+      v16 b = load(bias + c);
+      v16 h = x + b;
+      v16 k = fma(h * h, splat(-0.0713548f),
+                  splat(-1.5957691f));
+      v16 e = vexp(h * k);
+      v16 g = h / (splat(1.0f) + e);
+      store(row + c, g);
+    }
+  }
+}
+)src";
 
-const char* const kNormSource = R"cpp(// 1024 x 768 f32
-                                      @ extern "C" void NAME(const Args* a, i64 r0, i64 r1) {
-                                        const f32* __restrict x = a->p[0];
-                                        f32* __restrict out = a->p[1];
-                                        for (i64 r = r0; r < r1; ++r) {
-                                          const f32* row = x + r * 768;
-                                          v16 sum{}, square{};
-                                          for (i64 c = 0; c < 768; c += 16) {
-                                            v16 v = load(row + c);
-                                            sum += v;
-                                            square = fma(v, v, square);
-                                          }
-                                          f32 mean = total(sum) / 768, rstd = rsqrt(total(square) / 768 - mean * mean + 1e-5f);
-                                          for (i64 c = 0; c < 768; c += 16) store(out + r * 768 + c, (load(row + c) - splat(mean)) * splat(rstd));
-                                        }
-                                      }
-)cpp";
+const char* const kNormSource = R"src(// 1024 x 768 f32
+@extern "C" void NAME(const Args* a, i64 r0, i64 r1) {
+  const f32* __restrict x = a->p[0];
+  f32* __restrict out = a->p[1];
+  for (i64 r = r0; r < r1; ++r) {
+    const f32* row = x + r * 768;
+    v16 sum{}, square{};
+    for (i64 c = 0; c < 768; c += 16) {
+      v16 v = load(row + c);
+      sum += v;
+      square = fma(v, v, square);
+    }
+    f32 mean = total(sum) / 768, rstd = rsqrt(total(square) / 768 - mean * mean + 1e-5f);
+    for (i64 c = 0; c < 768; c += 16)
+      store(out + r * 768 + c, (load(row + c) - splat(mean)) * splat(rstd));
+  }
+}
+)src";
 
 const char* const kGeluIr = R"ir(define void @add_gelu(ptr nocapture readonly %a, i64 %r0, i64 %r1) {
 entry:

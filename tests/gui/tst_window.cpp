@@ -110,6 +110,7 @@ class TestWindow : public QObject {
     window.document()->activate(ids_.break_branch);
     window.settle();
     QCOMPARE(window.document()->compilation(), ids_.gated_compilation);
+    QCOMPARE(window.document()->selection().film.run, ids_.gated_run);
     QCOMPARE(window.strip()->count("aten"), kit::unknown());
   }
 

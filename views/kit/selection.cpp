@@ -109,8 +109,10 @@ void SelectionModel::setHover(Id id) {
 }
 
 void SelectionModel::setFilm(const Film& film) {
-  if (film == now_.film) return;
-  now_.film = film;
+  Film next = film;
+  if (session_ && next.compilation) next.run = session_->runOf(next.compilation);  // the two never disagree
+  if (next == now_.film) return;
+  now_.film = next;
   mark(ChangeFilm);
 }
 
