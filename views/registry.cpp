@@ -1,5 +1,7 @@
 #include "views/registry.h"
 
+#include "views/capture/bytecode_view.h"
+#include "views/capture/stack_view.h"
 #include "views/graph/graph_view.h"
 #include "views/inspector/inspector_view.h"
 #include "views/kernel/kernel_view.h"
@@ -28,6 +30,8 @@ constexpr ViewInfo kViews[] = {
     {"graph", "Graph", "graph", Place::Pane,
      "captured aten joint forward backward decomposed optimised loops fused", make<GraphView>},
     {"source", "Source", "code", Place::Pane, "source", make<SourceView>},
+    {"bytecode", "Bytecode", "bytecode", Place::Pane, "bytecode", make<BytecodeView>},
+    {"stack", "Symbolic stack", "stack", Place::Pane, "", make<StackView>},
     {"kernel", "Kernel", "kernel", Place::Pane, "kernels ir assembly", make<KernelView>},
     {"timeline", "Timeline", "timeline", Place::Bottom, "timeline", make<TimelineView>},
     {"breaks", "Graph breaks", "scissors", Place::Bottom, "", make_table<kBreaksTable>},

@@ -69,6 +69,8 @@ class Painter {
     p_.restore();
   }
 
+  int painted = 0;  // items that were in view
+
  private:
   bool dimmed(Id id) const {
     return state_.selection->onlyRelatives && !state_.selection->isRelative(id) &&
@@ -140,8 +142,11 @@ class Painter {
     bounds = bounds.normalized().adjusted(-2, -2, 2, 2);
     for (const kit::Point& q : route.points) bounds = bounds.united(QRectF(q.x - 1, q.y - 1, 2, 2));
     if (!bounds.intersects(visible_)) return;
-    QPen pen(own ? t_.accent : t_.edge, edge_width(e.bytes));
-    if (e.inside_kernel) {
+    const bool coming = ghost({e.dst});
+    QPen pen(own ? t_.accent : coming ? t_.ctl : t_.edge, coming ? 1 : edge_width(e.bytes));
+    if (coming) {
+      pen.setDashPattern({3, 3});
+    } else if (e.inside_kernel) {
       pen.setDashPattern({2 / pen.widthF(), 3 / pen.widthF()});
     }
     p_.setPen(pen);
@@ -177,10 +182,14 @@ class Painter {
     const SceneItem& it = picture_.scene.items[index];
     QRectF box = to_rect(picture_.layout.nodes[index]);
     if (!box.adjusted(-220, 0, 0, 0).intersects(visible_)) return;
+    ++painted;
     p_.setOpacity(dimmed(it.id) && it.kind != SceneItem::Kind::Module ? 0.35 : 1);
     Mark m = mark(it.members);
     bool hover = hovered(it.members);
-    if (it.kind == SceneItem::Kind::Input || it.kind == SceneItem::Kind::Output) {
+    const bool coming = ghost(it.members);
+    if (coming) {
+      ghost_box(it, box);
+    } else if (it.kind == SceneItem::Kind::Input || it.kind == SceneItem::Kind::Output) {
       terminal(it, box, m);
     } else if (detail_ == Detail::Far) {
       p_.fillRect(box, it.kind == SceneItem::Kind::Module ? t_.bg3 : t_.family(it.family));
@@ -189,11 +198,32 @@ class Painter {
       node(it, box, m);
     }
     kit::drawMark(p_, box, m, hover, it.kind == SceneItem::Kind::Input ? box.height() / 2 : t_.radius());
-    if (detail_ != Detail::Far) {
+    if (detail_ != Detail::Far && !coming) {
       pills(index);
       badge(it, box);
     }
     p_.setOpacity(1);
+  }
+
+  // All of it is still to come.
+  bool ghost(const std::vector<Id>& ids) const {
+    return state_.ghosts && !state_.ghosts->step_of.empty() &&
+           std::all_of(ids.begin(), ids.end(), [&](Id id) { return state_.ghosts->step_of.contains(id); });
+  }
+
+  void ghost_box(const SceneItem& it, const QRectF& box) {
+    const bool pill = it.kind == SceneItem::Kind::Output;
+    kit::dashedBox(p_, box, t_.ctl, pill ? box.height() / 2 : t_.radius());
+    if (detail_ == Detail::Far) return;
+    const bool one_line = detail_ == Detail::Middle || pill;
+    QRect upper = box.adjusted(pill ? 10 : 34, one_line ? 0 : 3, -8, one_line ? 0 : -19).toRect();
+    kit::drawText(p_, upper, it.name, t_.mono(12), t_.text3, pill ? Qt::AlignHCenter : Qt::AlignLeft,
+                  kit::Elide::Middle);
+    if (one_line) return;
+    int first = state_.ghosts->step_of.at(it.members.front());
+    for (Id id : it.members) first = std::min(first, state_.ghosts->step_of.at(id));
+    kit::drawText(p_, box.adjusted(34, 20, -8, -3).toRect(), QStringLiteral("step %1").arg(first),
+                  t_.mono(11), t_.text3);
   }
 
   void terminal(const SceneItem& it, const QRectF& box, Mark m) {
@@ -266,13 +296,15 @@ class Painter {
   }
 
   void badge(const SceneItem& it, const QRectF& box) {
-    if (it.badge == Badge::None) return;
+    const bool newest = state_.ghosts && state_.ghosts->newest == it.id;
+    if (it.badge == Badge::None && !newest) return;
+    const bool added = newest || it.badge == Badge::Added;
     QRectF disc(box.right() - 8, box.top() - 7, 15, 15);
     p_.setPen(Qt::NoPen);
-    p_.setBrush(it.badge == Badge::Added ? t_.ok : t_.warn);
+    p_.setBrush(added ? t_.ok : t_.warn);
     p_.drawEllipse(disc);
-    kit::drawText(p_, disc.toRect(), it.badge == Badge::Added ? QStringLiteral("+") : QStringLiteral("~"),
-                  t_.mono(11, 600), t_.onAccent, Qt::AlignHCenter);
+    kit::drawText(p_, disc.toRect(), added ? QStringLiteral("+") : QStringLiteral("~"), t_.mono(11, 600),
+                  t_.onAccent, Qt::AlignHCenter);
   }
 
   void decision(size_t index) {
@@ -325,9 +357,12 @@ QRectF pill_rect(const GraphPicture& picture, int item, int pill) {
   return {box.left() - kPillGap - width, top, width, kPillHeight};
 }
 
-void paint_graph(QPainter& painter, const QRectF& view, const GraphPicture& picture, const Camera& camera,
-                 const PaintState& state) {
-  if (!picture.empty()) Painter(painter, view, picture, camera, state).paint();
+int paint_graph(QPainter& painter, const QRectF& view, const GraphPicture& picture, const Camera& camera,
+                const PaintState& state) {
+  if (picture.empty()) return 0;
+  Painter work(painter, view, picture, camera, state);
+  work.paint();
+  return work.painted;
 }
 
 Hit hit_test(const GraphPicture& picture, QPointF at) {

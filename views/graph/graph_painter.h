@@ -33,14 +33,26 @@ struct Hit {
   bool chevron = false;
 };
 
+// Nodes that capture has not made yet where the film stands, each with the step that makes it; and the one
+// just made.
+struct Ghosts {
+  std::unordered_map<Id, int> step_of;
+  Id newest = 0;
+  bool operator==(const Ghosts&) const = default;
+};
+// Empty when the film does not step through this graph's capture.
+Ghosts ghosts_of(const kit::SessionData& data, const kit::Film& film, const session::GraphRow& graph);
+
 struct PaintState {
   const kit::Selection* selection = nullptr;
   std::vector<Id> matches;  // of the search
+  const Ghosts* ghosts = nullptr;
   bool motion = false;
 };
 
-void paint_graph(QPainter& painter, const QRectF& view, const GraphPicture& picture, const Camera& camera,
-                 const PaintState& state);
+// Returns how many items were in view and painted.
+int paint_graph(QPainter& painter, const QRectF& view, const GraphPicture& picture, const Camera& camera,
+                const PaintState& state);
 // Lower right corner; empty rectangle when everything is in view.
 QRectF minimap_rect(const QRectF& view, const GraphPicture& picture, const Camera& camera);
 void paint_minimap(QPainter& painter, const QRectF& view, const GraphPicture& picture, const Camera& camera);

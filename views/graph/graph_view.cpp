@@ -33,8 +33,12 @@ QString GraphView::title() const {
 QString GraphView::subtitle() const {
   const session::GraphRow* g = graph();
   if (!g) return {};
-  size_t ops = 0;
-  for (const session::NodeRow& node : session()->nodes.of(g->id)) ops += node.kind == "op";
+  size_t ops = 0, coming = 0;
+  for (const session::NodeRow& node : session()->nodes.of(g->id)) {
+    ops += node.kind == "op";
+    coming += node.kind == "op" && ghosts_.step_of.contains(node.id);
+  }
+  if (coming) return QStringLiteral("%1 of %2 nodes").arg(ops - coming).arg(ops);
   return QStringLiteral("%1 nodes").arg(ops);
 }
 
@@ -70,6 +74,12 @@ void GraphView::stageChanged() {
 void GraphView::selectionChanged(ChangeMask mask) {
   const session::GraphRow* g = graph();
   if ((mask & ChangeFilm) && (g ? g->id : 0) != shown_graph_) rebuild();
+  if (mask & ChangeFilm) {
+    Ghosts ghosts = g ? ghosts_of(*session(), selection().film, *g) : Ghosts();
+    const bool other = ghosts != ghosts_;
+    ghosts_ = std::move(ghosts);
+    if (other) Q_EMIT headerChanged();
+  }
   if (mask & (ChangeActive | ChangeRelatives)) keep_in_sight();
   update();
 }
@@ -77,6 +87,7 @@ void GraphView::selectionChanged(ChangeMask mask) {
 void GraphView::rebuild() {
   const session::GraphRow* g = graph();
   shown_graph_ = g ? g->id : 0;
+  ghosts_ = g ? ghosts_of(*session(), selection().film, *g) : Ghosts();
   if (!g) {
     picture_ = {};
     update();
@@ -260,9 +271,9 @@ void GraphView::paintEvent(QPaintEvent*) {
              t.text2);
     return;
   }
-  PaintState state{&selection(), matches_, t.motion};
+  PaintState state{&selection(), matches_, &ghosts_, t.motion};
   painter.setClipRect(canvas());
-  paint_graph(painter, canvas(), picture_, camera_, state);
+  painted_ = paint_graph(painter, canvas(), picture_, camera_, state);
   paint_minimap(painter, canvas(), picture_, camera_);
   painter.setClipping(false);
   legend_ = paint_legend(painter, legend(), picture_, camera_.zoom);

@@ -31,6 +31,8 @@ class GraphView : public kit::View {
 
   const GraphPicture& picture() const { return picture_; }
   const Camera& camera() const { return camera_; }
+  const Ghosts& ghosts() const { return ghosts_; }
+  int painted() const { return painted_; }  // items of the last paint
 
  protected:
   void sessionChanged() override;
@@ -67,6 +69,8 @@ class GraphView : public kit::View {
 
   GraphPicture picture_;
   Camera camera_;
+  Ghosts ghosts_;
+  int painted_ = 0;
   Id shown_graph_ = 0;
   std::set<std::string> opened_, closed_;
   bool all_open_ = false, fitted_ = false;
