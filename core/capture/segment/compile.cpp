@@ -1,6 +1,7 @@
 // From a frame to a new segment: trace, guards, plan, and the record of all of it.
 #include <fstream>
 
+#include "core/capture/segment/fx_graph.h"
 #include "core/capture/segment/observer.h"
 #include "core/capture/segment/store.h"
 #include "core/ir/print.h"
@@ -77,7 +78,12 @@ std::shared_ptr<Segment> Store::build(std::unique_ptr<Trace> found, Frame& frame
   }
   std::shared_ptr<Segment> segment = made.take();
   std::string status = nothing ? "eager" : "no_graph", message;
-  if (segment->has_graph()) give_plan(*segment, record, status, message);
+  if (segment->has_graph() && settings_->backend) {
+    if (!give_backend(*segment, frame, state, record, message)) return nullptr;
+    status = "ok";
+  } else if (segment->has_graph()) {
+    give_plan(*segment, record, status, message);
+  }
   if (record) {
     segment->compilation = record->row.id;
     if (message.empty() && nothing && segment->trace().broke) message = segment->trace().broke->reason;
@@ -85,6 +91,26 @@ std::shared_ptr<Segment> Store::build(std::unique_ptr<Trace> found, Frame& frame
   }
   observe(*settings_, segment->trace(), message);
   return segment;
+}
+
+// false: a Python error is set; it is the user's.
+bool Store::give_backend(Segment& segment, const Frame& frame, const torch_bridge::GlobalState& state,
+                         CompilationRecord* record, std::string& message) {
+  const Trace& trace = segment.trace();
+  const std::vector<Owned> examples = segment.read_inputs(frame, state);
+  VITRINE_CHECK(examples.size() == trace.inputs.size(), "a segment's inputs cannot be read again");
+  Owned compiled = compile_by_backend(settings_->backend.get(), trace.graphs, examples);
+  message = "a backend of the user's own runs the captured graph";
+  if (record) engine_.recording->not_compiled(*record, trace, message);
+  if (compiled) {
+    segment.set_backend(std::move(compiled));
+    return true;
+  }
+  if (record) {
+    ErrorAside aside;
+    engine_.recording->finish(*record, &trace, "failed", "the backend raised");
+  }
+  return false;
 }
 
 void Store::give_plan(Segment& segment, CompilationRecord* record, std::string& status,

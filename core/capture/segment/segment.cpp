@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "core/capture/segment/fx_graph.h"
+
 namespace vitrine::capture {
 
 namespace {
@@ -83,6 +85,21 @@ Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, con
   return s;
 }
 
+std::vector<Owned> Segment::read_inputs(const Frame& frame, const torch_bridge::GlobalState& state) {
+  if (!guards_.check(frame, state)) return {};
+  std::vector<Owned> out;
+  for (int32_t i : inputs_) out.push_back(share(guards_.value(nodes_[i])));
+  return out;
+}
+
+// What the user's own code raises is the user's.
+Outcome Segment::run_backend(std::span<const Owned> sources, std::vector<PyObject*>& results) {
+  std::vector<PyObject*> inputs;
+  for (int32_t i : inputs_) inputs.push_back(sources[i].get());
+  const size_t expected = trace_->graphs.captured->results().size();
+  return run_by_backend(backend_.get(), inputs, expected, results) ? Outcome::ran() : Outcome::raised();
+}
+
 Outcome Segment::run_graph(std::span<const Owned> sources, std::vector<PyObject*>& results,
                            std::vector<runtime::LaunchTime>* times) {
   std::vector<PyObject*> inputs;
@@ -112,7 +129,8 @@ Outcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* times) {
   for (size_t i = 0; i < nodes_.size(); ++i) sources[i] = share(guards_.value(nodes_[i]));
   Results results;
   if (replayer_) {
-    Outcome outcome = run_graph(sources.all(), results.all, times);
+    Outcome outcome =
+        backend_ ? run_backend(sources.all(), results.all) : run_graph(sources.all(), results.all, times);
     if (outcome.kind != Outcome::Kind::Ran) return outcome;
   }
   Ingredients from{results.all, sources.all(), {}};

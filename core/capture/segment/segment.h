@@ -23,8 +23,12 @@ class Segment {
   static Result<std::unique_ptr<Segment>> make(std::unique_ptr<Trace> trace, const Frame& frame,
                                                const torch_bridge::GlobalState& state);
 
-  // Its graph runs by `plan`, or without one node by node through PyTorch.
+  // Its graph runs by `plan`, by what a backend of the user's own made of it, or else node by node through
+  // PyTorch.
   void set_plan(std::shared_ptr<runtime::Plan> plan) { plan_ = std::move(plan); }
+  void set_backend(Owned compiled) { backend_ = std::move(compiled); }
+  // The graph's inputs as the frame holds them now, constants left out. Empty: they cannot be read.
+  std::vector<Owned> read_inputs(const Frame& frame, const torch_bridge::GlobalState& state);
 
   bool check(const Frame& frame, const torch_bridge::GlobalState& state) {
     return guards_.check(frame, state);
@@ -47,11 +51,13 @@ class Segment {
   Segment() = default;
   Outcome run_graph(std::span<const Owned> sources, std::vector<PyObject*>& results,
                     std::vector<runtime::LaunchTime>* times);
+  Outcome run_backend(std::span<const Owned> sources, std::vector<PyObject*>& results);
   Outcome commit(Frame& frame, Ingredients& from);
 
   std::unique_ptr<Trace> trace_;
   GuardTree guards_;
   std::shared_ptr<runtime::Plan> plan_;
+  Owned backend_;  // callable(*inputs) -> results
   std::unique_ptr<torch_bridge::Replayer> replayer_;
   std::vector<int32_t> nodes_;   // guard tree node of each source, by ordinal
   std::vector<int32_t> inputs_;  // ordinal of each graph input's source

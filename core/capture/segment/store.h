@@ -25,6 +25,8 @@ class Store : public SegmentStore {
                                    CompilationRecord* record);
   std::shared_ptr<Segment> build(std::unique_ptr<Trace> trace, Frame& frame, Place& place,
                                  const torch_bridge::GlobalState& state, CompilationRecord* record);
+  bool give_backend(Segment& segment, const Frame& frame, const torch_bridge::GlobalState& state,
+                    CompilationRecord* record, std::string& message);
   void give_plan(Segment& segment, CompilationRecord* record, std::string& status, std::string& message);
   bool breaks_full_graph(const Trace& trace) const;
 

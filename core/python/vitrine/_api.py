@@ -42,9 +42,7 @@ def _settings(fullgraph, dynamic, backend, mode, options) -> dict:
         raise ValueError(f"vitrine.compile: unknown mode {mode!r}; there are {', '.join(MODES)}")
     if mode is not None and options is not None:
         raise RuntimeError("vitrine.compile: give either mode or options, not both")
-    if callable(backend):
-        raise NotImplementedError("vitrine.compile: a backend of your own is not supported yet")
-    if backend not in BACKENDS:
+    if not callable(backend) and backend not in BACKENDS:
         names = ", ".join(repr(name) for name in BACKENDS)
         raise ValueError(f"vitrine.compile: unknown backend {backend!r}; there are {names}")
     settings = _check_options(options)
@@ -80,7 +78,9 @@ def compile(
         model: a function, a method, any callable, or an ``nn.Module``. Left out, ``compile`` is a decorator.
         fullgraph: raise :class:`GraphBreakError` where capture would have to stop, instead of going on behind it.
         dynamic: ``None`` or ``False``: sizes are fixed, a new size is compiled anew.
-        backend: ``"vitrine"``, or ``"eager"`` to run the captured graph through PyTorch.
+        backend: ``"vitrine"``, ``"eager"`` to run the captured graph through PyTorch, or a callable. It receives a
+            ``torch.fx.GraphModule`` and the list of example inputs, and returns a callable that takes the graph's
+            inputs and returns the tuple of its outputs.
         mode: one of ``torch.compile``'s modes; on a CPU all mean ``"default"``.
         options: ``fuse``, ``verify``, ``disabled_passes``.
         disable: return ``model`` as it is.
