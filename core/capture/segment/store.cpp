@@ -114,6 +114,9 @@ Outcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segment, cons
 bool Store::limited(Frame& frame, const CodeSegments& code, const Place& place) {
   const bool here = place.compilations(number_) >= engine_.config.recompile_limit;
   if (!here && code.compilations < engine_.config.accumulated_recompile_limit) return false;
+  const bool captured =
+      std::any_of(place.segments.begin(), place.segments.end(), [](const auto& s) { return s->has_graph(); });
+  if (!captured) return true;  // nothing was ever compiled here: there is nothing to tell
   const int64_t limit = here ? engine_.config.recompile_limit : engine_.config.accumulated_recompile_limit;
   engine_.warn(
       place_text(frame) + " was compiled " + std::to_string(limit) + " times; new cases run eagerly.",

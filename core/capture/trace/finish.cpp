@@ -196,17 +196,18 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   return trace;
 }
 
-namespace {
-
-std::unique_ptr<Trace> nothing(BreakInfo info) {
+std::unique_ptr<Trace> Tracer::give_up(BreakInfo why) {
   auto trace = std::make_unique<Trace>();
   trace->end = Trace::End::Nothing;
-  trace->broke = std::move(info);
-  trace->sources = std::make_shared<SourcePool>();
+  trace->broke = std::move(why);
+  trace->sources = sources_;
+  trace->guards = std::move(guards_);
+  guards_.clear();
+  trace->steps = std::move(steps_);
+  trace->codes = std::move(codes_);
+  codes_.clear();
   return trace;
 }
-
-}  // namespace
 
 // The program is interpreted until it ends or something must run for real. In the latter case it is
 // interpreted once more, up to the last instruction of the outermost frame before that: nothing was executed,
@@ -220,7 +221,7 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& options) {
     if (!tracer.run()) {
       if (!broke) broke = tracer.broke();
       stop_at = tracer.executed();
-      if (stop_at == 0) break;
+      if (stop_at == 0) return tracer.give_up(*broke);
       continue;
     }
     try {
@@ -231,10 +232,10 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& options) {
       // A value that cannot be rebuilt lives here: the segment ends where it does not live yet.
       if (!broke) broke = signal.info;
       stop_at = tracer.executed() - (attempt < 20 ? 1 : 8);
-      if (stop_at <= 0) break;
+      if (stop_at <= 0) return tracer.give_up(*broke);
     }
   }
-  return nothing(broke.value_or(BreakInfo{}));
+  return Tracer(frame, options, 0, bytecodes).give_up(broke.value_or(BreakInfo{}));
 }
 
 }  // namespace vitrine::capture

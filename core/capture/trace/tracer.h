@@ -68,6 +68,8 @@ class Tracer {
   int64_t executed() const { return executed_; }  // instructions of the outermost frame, completed
   // The trace so far, ending here. Throws BreakSignal when a value cannot be rebuilt.
   std::unique_ptr<Trace> finish(bool returned);
+  // No progress: the trace says only why, and under which guards that holds.
+  std::unique_ptr<Trace> give_up(BreakInfo why);
   bool returned() const { return result_ != nullptr; }
 
   // --- values.cpp: making and inspecting values
