@@ -17,10 +17,11 @@ std::string_view guard_kind_name(GuardKind kind) {
 #define X(name)         \
   case GuardKind::name: \
     return #name;
-    X(TensorMatch)
-    X(ConstEquals) X(Identity) X(TypeIs) X(Length) X(LengthAtLeast) X(DictKeys) X(DictContains) X(SetEquals)
-        X(HasAttr) X(InstanceHas) X(TypeVersion) X(NotInGlobals) X(FunctionCode) X(NoHooks) X(IterPosition)
-            X(NotAliased) X(SameObject) X(GlobalState)
+    // clang-format off
+    X(TensorMatch) X(ConstEquals) X(Identity) X(TypeIs) X(Length) X(LengthAtLeast) X(DictKeys)
+    X(DictContains) X(SetEquals) X(HasAttr) X(InstanceHas) X(TypeVersion) X(NotInGlobals)
+    X(FunctionCode) X(NoHooks) X(IterPosition) X(NotAliased) X(SameObject) X(GlobalState)
+// clang-format on
 #undef X
   }
   return "?";

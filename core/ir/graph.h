@@ -77,6 +77,7 @@ struct Origin {
   std::vector<NodeId> from;  // nodes of the previous graph (empty for a captured node)
   std::string file, module;  // the user's file; "encoder.layer.0.attention" or ""
   int32_t line = 0, col = 0, end_line = 0, end_col = 0;
+  std::string op;     // the operator it is a part of, when it was written out: "aten.gelu.default"; else ""
   std::string rule;   // the pass or rewrite that made it; "" = capture
   int32_t step = -1;  // capture step ordinal, or -1
   bool operator==(const Origin&) const = default;

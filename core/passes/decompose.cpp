@@ -252,7 +252,7 @@ const Rule* rule_for(const Node& node) {
 }  // namespace
 
 GraphPtr decompose(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
-  Rewriter out(graph, ids, "decompose");
+  Rewriter out(graph, ids, "decompose", true);
   for (const Node& node : graph->nodes()) {
     const Rule* rule = rule_for(node);
     auto args = rule ? ops::bind(*ops::find(node.op), node) : Error{};

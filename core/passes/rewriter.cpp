@@ -15,8 +15,11 @@ Result<std::vector<TensorType>> types_of(const ir::Builder& builder, const std::
   });
 }
 
-Rewriter::Rewriter(GraphPtr old, std::shared_ptr<ir::NodeIds> ids, std::string rule)
-    : old_(std::move(old)), rule_(std::move(rule)), builder_(old_->stage, std::move(ids)) {
+Rewriter::Rewriter(GraphPtr old, std::shared_ptr<ir::NodeIds> ids, std::string rule, bool decomposes)
+    : old_(std::move(old)),
+      rule_(std::move(rule)),
+      decomposes_(decomposes),
+      builder_(old_->stage, std::move(ids)) {
   for (const Node& node : old_->nodes()) builder_.reserve(node.name);
 }
 
@@ -80,6 +83,7 @@ Ref Rewriter::emit(const Node& from, const std::string& op, std::vector<Arg> arg
   ir::Origin origin = from.origin;
   origin.from = {from.id};
   origin.rule = rule_;
+  if (decomposes_ && origin.op.empty()) origin.op = from.op;
   auto types = types_of(builder_, op, args, kwargs);
   VITRINE_CHECK(types.ok(), "%" + from.name + ": " + (types.ok() ? "" : op + ": " + types.error().what));
   return builder_.op(op, std::move(args), types.take(), std::move(origin), std::move(kwargs));

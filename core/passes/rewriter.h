@@ -22,7 +22,8 @@ using ir::TensorType;
 
 class Rewriter {
  public:
-  Rewriter(GraphPtr old, std::shared_ptr<ir::NodeIds> ids, std::string rule);
+  // decomposes: nodes it emits remember the operator that they are a part of.
+  Rewriter(GraphPtr old, std::shared_ptr<ir::NodeIds> ids, std::string rule, bool decomposes = false);
 
   const ir::Graph& old() const { return *old_; }
   // The new value of an old argument.
@@ -54,6 +55,7 @@ class Rewriter {
  private:
   GraphPtr old_;
   std::string rule_;
+  bool decomposes_;
   ir::Builder builder_;
   std::unordered_map<NodeId, std::vector<Arg>> values_;  // old node -> new value of each output
   bool changed_ = false;

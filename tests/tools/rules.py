@@ -21,7 +21,7 @@ ALLOWED = {
         "core/fusion",
         "core/codegen",
         "core/torch_bridge",
-        "core/kernel_compiler/protocol.h",
+        "core/kernel_compiler/protocol",
     ],
     "core/capture": ["core/base", "core/session", "core/ir", "core/ops", "core/torch_bridge", "core/runtime"],
     "core/python": ["core"],

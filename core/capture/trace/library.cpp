@@ -15,14 +15,11 @@ Value* two(T& t, const A& a, F f) {
   return f(need(t, a, 0), need(t, a, 1));
 }
 
-#define VITRINE_BINARY(X)                                                                               \
-  X(add)                                                                                                \
-  X(sub)                                                                                                \
-  X(mul)                                                                                                \
-  X(truediv)                                                                                            \
-  X(floordiv)                                                                                           \
-  X(mod) X(pow) X(matmul) X(lshift) X(rshift) X(and_) X(or_) X(xor) X(iadd) X(isub) X(imul) X(itruediv) \
-      X(ifloordiv) X(imod) X(ipow) X(imatmul)
+// clang-format off
+#define VITRINE_BINARY(X) \
+  X(add) X(sub) X(mul) X(truediv) X(floordiv) X(mod) X(pow) X(matmul) X(lshift) X(rshift) X(and_) \
+  X(or_) X(xor) X(iadd) X(isub) X(imul) X(itruediv) X(ifloordiv) X(imod) X(ipow) X(imatmul)
+// clang-format on
 #define VITRINE_COMPARE(X) X(lt, Py_LT) X(le, Py_LE) X(eq, Py_EQ) X(ne, Py_NE) X(gt, Py_GT) X(ge, Py_GE)
 
 Value* chain(T& t, const A& a) {

@@ -16,6 +16,8 @@ using ir::NodeId;
 
 namespace {
 
+constexpr size_t kNamedOperators = 3;  // in a kernel's name
+
 std::string memory_type(DType t) {
   return t == DType::b1 ? "bool" : std::string(ir::dtype_name(t));
 }
@@ -40,13 +42,18 @@ class Emitter {
  private:
   // ---- names and facts -------------------------------------------------------------------------------
   std::string kernel_name() const {
-    std::string out;
+    std::string out, last;
     size_t n = 0;
     for (size_t l : unit_.loops) {
-      if (++n > 4) continue;
-      out += (out.empty() ? "" : "_") + ir::short_op(program_.graph->node(program_.loops[l].node).op);
+      const ir::Node& node = program_.graph->node(program_.loops[l].node);
+      const std::string& whole = node.origin.op;
+      std::string name = ir::short_op(whole.empty() ? node.op : whole);
+      // The parts of one written-out operator count once.
+      if (!whole.empty() && name == last) continue;
+      last = name;
+      if (++n <= kNamedOperators) out += (out.empty() ? "" : "_") + name;
     }
-    return n > 4 ? out + "_etc" : out;
+    return n > kNamedOperators ? out + "_etc" : out;
   }
   std::string space() const {
     const fusion::Group& g = unit_.group;
