@@ -10,7 +10,7 @@ int processorCount() {
   return QThread::idealThreadCount();
 }
 
-JobRunner::JobRunner(QObject* parent) : QObject(parent) {
+JobRunner::JobRunner(QObject* parent, Mode mode) : QObject(parent), mode_(mode) {
   pool_.setMaxThreadCount(std::max(2, processorCount() / 2));
 }
 
@@ -26,7 +26,7 @@ void JobRunner::start(QObject* owner, const QString& tag, std::function<void(con
   now.cancel.request();  // the one before: does not start, or its result is stale
   now = Current{++last_, kit::Cancel()};
   ++pending_;
-  pool_.start([this, key, number = now.number, cancel = now.cancel, guard = QPointer<QObject>(owner),
+  auto work = [this, key, number = now.number, cancel = now.cancel, guard = QPointer<QObject>(owner),
                job = std::move(job), done = std::move(done)]() mutable {
     QString error;
     if (!cancel.requested()) {
@@ -39,7 +39,11 @@ void JobRunner::start(QObject* owner, const QString& tag, std::function<void(con
     job = nullptr;
     QMetaObject::invokeMethod(
         this, [=, this] { deliver(key, number, guard, done, error); }, Qt::QueuedConnection);
-  });
+  };
+  if (mode_ == Mode::Inline)
+    work();
+  else
+    pool_.start(std::move(work));
 }
 
 void JobRunner::deliver(const Key& key, quint64 number, const QPointer<QObject>& owner,

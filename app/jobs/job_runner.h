@@ -16,7 +16,9 @@ int processorCount();  // logical processors of this computer
 class JobRunner : public QObject, public kit::Jobs {
   Q_OBJECT
  public:
-  explicit JobRunner(QObject* parent = nullptr);
+  // Inline: a job runs at once, its result is still delivered by the event loop. For shots: the same order always.
+  enum class Mode { Threads, Inline };
+  explicit JobRunner(QObject* parent = nullptr, Mode mode = Mode::Threads);
   ~JobRunner() override;
 
   void cancel(const QString& tag, QObject* owner = nullptr) override;
@@ -42,6 +44,7 @@ class JobRunner : public QObject, public kit::Jobs {
   void deliver(const Key& key, quint64 number, const QPointer<QObject>& owner,
                const std::function<void()>& done, const QString& error);
 
+  Mode mode_;
   QThreadPool pool_;
   std::map<Key, Current> current_;
   quint64 last_ = 0;

@@ -25,9 +25,9 @@ QStringList layoutNames() {
 
 }  // namespace
 
-MainWindow::MainWindow(QWidget* parent)
+MainWindow::MainWindow(QWidget* parent, JobRunner::Mode jobs)
     : QMainWindow(parent),
-      jobs_(new JobRunner(this)),
+      jobs_(new JobRunner(this, jobs)),
       document_(new Document(jobs_, this)),
       actions_(new Actions(this)) {
   setWindowTitle("Vitrine");

@@ -24,7 +24,7 @@ namespace vitrine::app {
 class MainWindow : public QMainWindow {
   Q_OBJECT
  public:
-  explicit MainWindow(QWidget* parent = nullptr);
+  explicit MainWindow(QWidget* parent = nullptr, JobRunner::Mode jobs = JobRunner::Mode::Threads);
   ~MainWindow() override;
 
   void openFile(const QString& path);  // a session is opened, a Python file is run

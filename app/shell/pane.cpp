@@ -121,7 +121,7 @@ void Pane::chooseStage() {
     action->setCheckable(true);
     action->setChecked(info.name == what_);
     action->setEnabled(document_->session() &&
-                       document_->session()->stage(document_->compilation(), info.name));
+                       document_->session()->countOf(document_->compilation(), info.name) >= 0);
     connect(action, &QAction::triggered, this, [this, name = std::string(info.name)] { show(name); });
   }
   menu.exec(header_->mapToGlobal(QPoint(theme().px(4), header_->height())));

@@ -68,7 +68,7 @@ Status shootView(const ShotOptions& o, const kit::ViewInfo& info, const std::str
   auto loaded = kit::SessionData::load(o.session.toStdString());
   if (!loaded) return loaded.error();
   const kit::SessionPtr session = loaded.take();
-  JobRunner jobs;
+  JobRunner jobs(nullptr, JobRunner::Mode::Inline);
   kit::SelectionModel model(&jobs);
   std::unique_ptr<kit::View> view(info.factory(&jobs, nullptr));
   QObject::connect(&model, &kit::SelectionModel::changed, view.get(), &kit::View::setSelection);
@@ -97,7 +97,7 @@ Status shootView(const ShotOptions& o, const kit::ViewInfo& info, const std::str
 }
 
 Status shootWindow(const ShotOptions& o) {
-  MainWindow window;
+  MainWindow window(nullptr, JobRunner::Mode::Inline);
   window.setAttribute(Qt::WA_DontShowOnScreen);
   window.resize(o.size.isEmpty() ? QSize(1440, 900) : o.size);
   window.show();

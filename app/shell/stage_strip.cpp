@@ -18,19 +18,20 @@ using kit::theme;
 namespace {
 
 constexpr int kCountsFrom = 1500;  // narrower windows drop the counts
+constexpr int kGroupsUnder = 1120;
+const char* const kGroups[] = {"Capture", "ATen", "Compile", "Kernels", "Run"};
 
 QString s(std::string_view text) {
   return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
-QString countText(const kit::SessionData& d, const session::StageRow& row) {
-  if (row.state == "failed") return QStringLiteral("failed");
-  if (row.name == "memory") return kit::bytesText(static_cast<double>(row.count));
-  if (row.name == "timeline") {
-    const auto* run = d.runs.find(d.runOf(row.compilation));
+QString countText(const kit::SessionData& d, Id compilation, std::string_view stage, int64_t count) {
+  if (stage == "memory") return kit::bytesText(static_cast<double>(count));
+  if (stage == "timeline") {
+    const auto* run = d.runs.find(d.runOf(compilation));
     return run && run->compiled_ns > 0 ? kit::ratioText(run->eager_ns / run->compiled_ns) : QString();
   }
-  return QString::number(row.count);
+  return QString::number(count);
 }
 
 }  // namespace
@@ -51,8 +52,11 @@ void StageStrip::setSession(const kit::SessionPtr& session, Id compilation) {
       const session::StageRow* row = nullptr;
       for (const auto& each : session->stages.of(compilation))
         if (each.name == info.name) row = &each;
-      cell.there = row && row->state != "none" && row->state != "cancelled";
-      cell.count = cell.there ? countText(*session, *row) : kit::unknown();
+      const int64_t count = session->countOf(compilation, info.name);
+      cell.there = count >= 0;
+      cell.count = !cell.there                     ? kit::unknown()
+                   : row && row->state == "failed" ? QStringLiteral("failed")
+                                                   : countText(*session, compilation, info.name, count);
       if (!cell.there)
         cell.note +=
             QStringLiteral("\nnot in this run") + (row && !row->note.empty() ? ": " + s(row->note) : "");
@@ -96,6 +100,8 @@ QSize StageStrip::sizeHint() const {
 }
 
 int StageStrip::cellWidth(const Cell& cell, bool counts) const {
+  if (!cell.stands) return 0;
+  if (cell.closed) return kit::textWidth(theme().ui(12), QLatin1String(kGroups[cell.group])) + theme().px(36);
   int width = kit::textWidth(theme().ui(12, cell.stage == a_ ? 600 : 400), cell.title) + theme().px(20);
   if (counts && !cell.count.isEmpty()) width += kit::textWidth(theme().mono(11), cell.count) + theme().px(6);
   if (cell.stage == a_ || cell.stage == b_) width += theme().px(20);
@@ -103,8 +109,23 @@ int StageStrip::cellWidth(const Cell& cell, bool counts) const {
   return width;
 }
 
+// When it is very narrow a group stands as its name, but for the one that pane A shows.
+void StageStrip::closeGroups() {
+  int open = 0;
+  for (const Cell& cell : cells_)
+    if (cell.stage == a_) open = cell.group;
+  const bool narrow = has_session_ && width() > 0 && width() < theme().px(kGroupsUnder);
+  int last = -1;
+  for (Cell& cell : cells_) {
+    cell.closed = narrow && cell.group != open;
+    cell.stands = !cell.closed || cell.group != last;
+    last = cell.group;
+  }
+}
+
 // Counts go first when it is too narrow; then the cells share what there is.
 void StageStrip::place() {
+  closeGroups();
   const bool counts = window()->width() >= theme().px(kCountsFrom) || width() >= theme().px(kCountsFrom);
   int total = theme().px(8);
   for (size_t i = 0; i < cells_.size(); ++i)
@@ -122,6 +143,16 @@ void StageStrip::place() {
 }
 
 void StageStrip::paintCell(QPainter& painter, const Cell& cell, bool counts) const {
+  if (cell.closed) {
+    const QRect box = cell.box.adjusted(theme().px(10), 0, 0, 0);
+    const int used =
+        kit::drawText(painter, box, QLatin1String(kGroups[cell.group]), theme().ui(12), theme().text2);
+    kit::drawIcon(painter, "chevron-right",
+                  QRect(box.x() + used + theme().px(4), (height() - theme().px(12)) / 2, theme().px(12),
+                        theme().px(12)),
+                  theme().text3);
+    return;
+  }
   const bool in_a = cell.stage == a_, in_b = cell.stage == b_ && !in_a;
   const bool live = cell.there || !has_session_;
   QRect box = cell.box.adjusted(theme().px(10), 0, -theme().px(6), 0);
@@ -163,19 +194,24 @@ void StageStrip::paintEvent(QPaintEvent*) {
       const int x = (cells_[i - 1].box.right() + cells_[i].box.left()) / 2;
       kit::hairline(painter, QPointF(x, theme().px(11)), QPointF(x, height() - theme().px(11)), theme().line);
     }
-    paintCell(painter, cells_[i], counts);
+    if (cells_[i].stands) paintCell(painter, cells_[i], counts);
   }
   kit::hairline(painter, QPointF(0, height() - 1), QPointF(width(), height() - 1), theme().line);
 }
 
 const StageStrip::Cell* StageStrip::at(QPoint point) const {
   for (const Cell& cell : cells_)
-    if (cell.box.contains(point)) return &cell;
+    if (cell.stands && cell.box.contains(point)) return &cell;
   return nullptr;
 }
 
 void StageStrip::mousePressEvent(QMouseEvent* event) {
   const Cell* cell = at(event->position().toPoint());
+  if (cell && cell->closed) {  // opens the group at its first stage that is in this run
+    for (const Cell& each : cells_)
+      if (each.group == cell->group && each.there) return Q_EMIT chosen(std::string(each.stage), false);
+    return;
+  }
   if (!cell || !cell->there) return;
   const bool other = event->button() == Qt::MiddleButton || event->modifiers() & Qt::ControlModifier;
   Q_EMIT chosen(std::string(cell->stage), other);

@@ -36,11 +36,12 @@ class StageStrip : public QWidget {
   struct Cell {
     std::string stage;
     QString title, count, note;
-    bool there = false;
+    bool there = false, closed = false, stands = true;  // closed: its group stands as one name
     int breaks = 0;
     QRect box;
     int group = 0;
   };
+  void closeGroups();
   void place();
   int cellWidth(const Cell& cell, bool counts) const;
   void paintCell(QPainter& painter, const Cell& cell, bool counts) const;

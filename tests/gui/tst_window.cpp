@@ -43,6 +43,7 @@ class TestWindow : public QObject {
     QCOMPARE(window.strip()->count("captured"), QStringLiteral("17"));
     QCOMPARE(window.strip()->count("joint"), kit::unknown());
     QCOMPARE(window.strip()->count("timeline"), QStringLiteral("1.11×"));
+    QCOMPARE(window.strip()->count("bytecode"), QStringLiteral("103"));
     QCOMPARE(window.strip()->next("aten", 1), std::string("decomposed"));  // over what is not in this run
     QCOMPARE(window.centre()->pane('A')->stage(), std::string("optimised"));
     trigger(window, "step.next-stage");

@@ -2,6 +2,7 @@
 
 #include <QDateTime>
 #include <QFileInfo>
+#include <algorithm>
 
 #include "views/kit/labels.h"
 
@@ -206,6 +207,31 @@ const StageRow* SessionData::stage(Id compilation, std::string_view name) const 
   for (const StageRow& row : stages.of(compilation))
     if (row.name == name && row.state != "none") return &row;
   return nullptr;
+}
+
+int64_t SessionData::countOf(Id compilation, std::string_view name) const {
+  for (const StageRow& row : stages.of(compilation))
+    if (row.name == name) return row.state == "none" || row.state == "cancelled" ? -1 : row.count;
+  auto some = [](size_t n) { return n ? static_cast<int64_t>(n) : -1; };
+  const CompilationRow* own = compilations.find(compilation);
+  const SegmentRow* segment = own ? segments.find(own->segment) : nullptr;
+  const FrameRow* frame = segment ? frames.find(segment->frame) : nullptr;
+  const CodeRow* code = frame ? codes.find(frame->code) : nullptr;
+  if (name == "source") return code ? code->last_line - code->first_line + 1 : -1;
+  if (name == "bytecode") return code ? some(instructions.of(code->id).size()) : -1;
+  if (name == "launch") return some(launches.of(compilation).size());
+  if (name == "kernels" || name == "ir" || name == "assembly")
+    return some(
+        static_cast<size_t>(std::count_if(kernels.of(compilation).begin(), kernels.of(compilation).end(),
+                                          [](const KernelRow& k) { return k.source.row != 0; })));
+  if (name == "timeline") return frame ? some(lanes.of(frame->run).size()) : -1;
+  if (name == "memory") {
+    int64_t bytes = 0;
+    for (const BufferRow& row : buffers.of(compilation)) bytes = std::max(bytes, row.offset + row.bytes);
+    return bytes ? bytes : -1;
+  }
+  const GraphRow* graph = lastGraph(compilation, name);
+  return graph ? static_cast<int64_t>(nodes.of(graph->id).size()) : -1;
 }
 
 std::vector<const GraphRow*> SessionData::snapshots(Id compilation, std::string_view stage) const {

@@ -89,6 +89,8 @@ struct SessionData {
   Id compilationOf(Id id) const;
   Id runOf(Id id) const;
   const session::StageRow* stage(Id compilation, std::string_view name) const;  // nullptr: not in this run
+  // What the stage counted, from its row or else from the rows it left; -1: it is not in this run.
+  int64_t countOf(Id compilation, std::string_view stage) const;
   // Snapshots of one stage, in order; the last is what the stage hands on. Empty when there is none.
   std::vector<const session::GraphRow*> snapshots(Id compilation, std::string_view stage) const;
   const session::GraphRow* lastGraph(Id compilation, std::string_view stage) const;
