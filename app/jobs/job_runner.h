@@ -16,7 +16,8 @@ int processorCount();  // logical processors of this computer
 class JobRunner : public QObject, public kit::Jobs {
   Q_OBJECT
  public:
-  // Inline: a job runs at once, its result is still delivered by the event loop. For shots: the same order always.
+  // Inline: a job runs at once, its result is still delivered by the event loop. For shots: the same order
+  // always.
   enum class Mode { Threads, Inline };
   explicit JobRunner(QObject* parent = nullptr, Mode mode = Mode::Threads);
   ~JobRunner() override;
