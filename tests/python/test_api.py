@@ -360,3 +360,14 @@ def test_threads_share_compiled_code():
     for t in threads:
         t.join()
     assert not wrong
+
+
+def test_compiling_imports_no_other_compiler():
+    code = (
+        "import sys, torch, vitrine\n"
+        "f = vitrine.compile(lambda x: torch.nn.functional.gelu(x) + 1)\n"
+        "f(torch.ones(3))\n"
+        "print([m for m in ('torch._dynamo', 'torch._inductor', 'sympy') if m in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr

@@ -92,7 +92,9 @@ PyObject* find_object(const std::string& path) {
   while (at && end < path.size()) {
     const size_t next = path.find('.', end + 1);
     const std::string part = path.substr(end + 1, (next == std::string::npos ? path.size() : next) - end - 1);
-    Owned value(PyObject_GetAttrString(at, part.c_str()));
+    // Not the module's own __getattr__: torch's imports torch._dynamo and all that comes with it.
+    Owned value(PyModule_Check(at) ? Py_XNewRef(PyDict_GetItemString(PyModule_GetDict(at), part.c_str()))
+                                   : PyObject_GetAttrString(at, part.c_str()));
     PyErr_Clear();
     if (value && Py_REFCNT(value.get()) == 1) return nullptr;  // made on the spot: nothing keeps it
     at = value.get();
