@@ -47,7 +47,11 @@ void StageStrip::setSession(const kit::SessionPtr& session, Id compilation) {
   hovered_ = nullptr;
   has_session_ = session != nullptr;
   for (const session::StageInfo& info : session::kStages) {
-    Cell cell{std::string(info.name), s(info.title), "", s(info.about), false, 0, {}, info.group};
+    Cell cell;
+    cell.stage = std::string(info.name);
+    cell.title = s(info.title);
+    cell.note = s(info.about);
+    cell.group = info.group;
     if (session) {
       const session::StageRow* row = nullptr;
       for (const auto& each : session->stages.of(compilation))
@@ -83,6 +87,17 @@ QString StageStrip::count(const std::string& stage) const {
   for (const Cell& cell : cells_)
     if (cell.stage == stage) return cell.count;
   return {};
+}
+
+QStringList StageStrip::words() const {
+  QStringList out;
+  for (const Cell& cell : cells_) {
+    if (!cell.stands) continue;
+    QString word = cell.closed ? QLatin1String(kGroups[cell.group]) : cell.title;
+    if (cell.breaks && !cell.closed) word += QStringLiteral(" breaks %1").arg(cell.breaks);
+    out << word;
+  }
+  return out;
 }
 
 std::string StageStrip::next(const std::string& stage, int by) const {

@@ -18,6 +18,7 @@ class StageStrip : public QWidget {
   void setProgress(const std::string& stage, double part);    // part < 0: none
   // What the cell says, "–" when the stage is not in this run. For tests and tooltips.
   QString count(const std::string& stage) const;
+  QStringList words() const;                                 // what stands in the strip now, for tests
   std::string next(const std::string& stage, int by) const;  // the next stage that is in this run
   QSize sizeHint() const override;
 

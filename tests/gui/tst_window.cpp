@@ -52,6 +52,20 @@ class TestWindow : public QObject {
     QCOMPARE(window.centre()->pane('B')->stage(), std::string("loops"));
   }
 
+  void narrowStripClosesGroups() {
+    MainWindow window;
+    openIn(window);
+    QCOMPARE(window.strip()->words().size(), static_cast<qsizetype>(session::kStages.size()));
+    window.document()->activate(ids_.break_branch);
+    window.settle();
+    QVERIFY(window.strip()->words().contains("Captured breaks 1"));
+    QCOMPARE(window.strip()->words().filter("breaks").size(), 1);
+    window.resize(1024, 640);
+    window.settle();
+    QCOMPARE(window.strip()->words(), (QStringList{"Capture", "ATen", "Decomposed", "Optimised", "Loops",
+                                                   "Fused", "Memory", "Kernels", "Run"}));
+  }
+
   void everyStageOpensInAPane() {
     MainWindow window;
     openIn(window);
