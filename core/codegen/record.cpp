@@ -182,6 +182,7 @@ class ProgramRecorder {
       row.kernel = step_entity_[s];
       rec_.writer.put(row);
       rec_.writer.link(row.kernel, row.id);
+      if (!row.kernel) rec_.writer.link(rec_.entity(step.node.id), row.id);  // a view needs no kernel
     }
     rec_.stage("launch", "ok", static_cast<int64_t>(program_.steps.size()), t.program, 0);
   }

@@ -56,6 +56,8 @@ capture::Settings settings_from(PyObject* dict) {
   settings->verify = flag(dict, "verify", false);
   settings->observer = capture::share(PyDict_GetItemString(dict, "observer"));
   if (PyObject* mode = PyDict_GetItemString(dict, "mode")) settings->mode = capture::text_of(mode);
+  if (PyObject* limit = PyDict_GetItemString(dict, "recompile_limit"))
+    settings->recompile_limit = PyLong_AsLongLong(limit);
   if (!read_backend(dict, *settings) || !read_passes(dict, *settings)) return nullptr;
   return settings;
 }

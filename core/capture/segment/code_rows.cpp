@@ -44,7 +44,17 @@ Id CodeIds::span(int32_t pc) const {
   return find_in(spans, pc);
 }
 
+std::string folder_of(const char* module) {
+  Owned m(PyImport_ImportModule(module));
+  Owned file(m ? PyObject_GetAttrString(m.get(), "__file__") : nullptr);
+  PyErr_Clear();
+  const std::string path = text_of(file.get());
+  return path.substr(0, path.rfind('/') + 1);
+}
+
 bool is_user_file(const std::string& path) {
+  static const std::string vitrine = folder_of("vitrine");
+  if (!vitrine.empty() && path.starts_with(vitrine)) return false;
   static constexpr const char* kOthers[] = {"/site-packages/", "/dist-packages/", "/lib/python3", "<frozen "};
   return std::none_of(std::begin(kOthers), std::end(kOthers),
                       [&](const char* part) { return path.find(part) != std::string::npos; });
@@ -172,6 +182,7 @@ const CodeIds& CodeRows::of(PyObject* code) {
   const Bytecode bytecode(code);
   ids.id = writer_.next(Kind::Code);
   ids.file = file(text_of(c->co_filename));
+  ids.user = is_user_file(text_of(c->co_filename));
   session::CodeRow row{ids.id, ids.file, text_of(c->co_qualname), c->co_firstlineno, c->co_firstlineno};
   for (const Instruction& in : bytecode.instructions())
     row.last_line = std::max<int64_t>(row.last_line, bytecode.position(in).end_line);

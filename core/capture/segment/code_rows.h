@@ -14,6 +14,7 @@ namespace vitrine::capture {
 struct CodeIds {
   Owned code;  // alive, so that its address stays its own
   Id id = 0, file = 0;
+  bool user = false;                                    // of a file of the user's own
   std::unordered_map<int32_t, Id> instructions, spans;  // by pc of the instruction
   Id instruction(int32_t pc) const;
   Id span(int32_t pc) const;
@@ -24,6 +25,7 @@ class CodeRows {
   explicit CodeRows(session::Writer& writer) : writer_(writer) {}
   // Writes what is not written yet.
   const CodeIds& of(PyObject* code);
+  bool is_user(PyObject* code) { return of(code).user; }
 
  private:
   Id file(const std::string& path);
@@ -39,7 +41,9 @@ class CodeRows {
 std::string expression_text(const Bytecode& bytecode, int32_t pc);
 // What `dis` would show beside the argument: a name, a constant, an operator, a jump's goal.
 std::string argument_text(const Bytecode& bytecode, const Instruction& instruction);
-// Whether a file is the user's own: neither of the standard library nor of an installed package.
+// The folder of an imported module, with a slash at its end; "" for none.
+std::string folder_of(const char* module);
+// Whether a file is the user's own: neither of the standard library, of an installed package nor of Vitrine.
 bool is_user_file(const std::string& path);
 // "text" with quotes, as JSON.
 std::string json_quoted(const std::string& text);

@@ -26,6 +26,8 @@ class CodeSegments : public CodeData {
   explicit CodeSegments(Engine& engine);
   ~CodeSegments() override;
   Place& place(int32_t pc, int32_t depth);
+  // The place that was asked for first: where a call begins.
+  bool begins_at(const Place& place) const { return places_.front().get() == &place; }
   void forget(int32_t settings);
   int64_t compilations = 0;  // of all places
 

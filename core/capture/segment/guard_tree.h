@@ -41,6 +41,10 @@ class GuardTree {
   PyObject* value(int32_t node) const { return values_[node]; }
   int32_t node_of(const Source* source) const;
 
+  // What each guard costs, in ns, by index in the trace's guards: reading its source and comparing. All must
+  // hold; empty otherwise.
+  std::vector<double> measure(const Frame& frame, const torch_bridge::GlobalState& state);
+
   // The guard that made the last check() fail, evaluated again.
   GuardFailure explain(const Frame& frame, const torch_bridge::GlobalState& state);
 

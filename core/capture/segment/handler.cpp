@@ -2,20 +2,12 @@
 #include <cstring>
 
 #include "core/capture/driver.h"
+#include "core/capture/segment/code_rows.h"
 #include "core/capture/segment/store.h"
 
 namespace vitrine::capture {
 
 namespace {
-
-// The folder of an imported module, with a slash at its end.
-std::string folder_of(const char* module) {
-  Owned m(PyImport_ImportModule(module));
-  Owned file(m ? PyObject_GetAttrString(m.get(), "__file__") : nullptr);
-  PyErr_Clear();
-  const std::string path = text_of(file.get());
-  return path.substr(0, path.rfind('/') + 1);
-}
 
 bool starts_with(const std::string& text, const std::string& start) {
   return !start.empty() && text.compare(0, start.size(), start) == 0;

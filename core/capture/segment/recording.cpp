@@ -181,28 +181,36 @@ void Recording::write_break(CompilationRecord& record, const Trace& trace) {
     row.instruction = codes_->of(code).instruction(trace.end_pc);
     row.expression = expression_text(bytecode, trace.end_pc);
     const Instruction* in = bytecode.find(trace.end_pc);
-    if (in && trace.end == Trace::End::Break) open_breaks_[{record.frame, in->next_pc}] = row;
+    if (in && trace.end != Trace::End::Return) open_breaks_[{record.frame, in->next_pc}] = row;
   }
   writer_->put(row);
   writer_->link(row.instruction, row.id);
 }
 
+// expression -> instruction -> step -> node; the user's own expression -> node besides, where that of the
+// step is a library's.
 void Recording::write_captured(CompilationRecord& record, const Trace& trace, const std::vector<Id>& steps,
-                               int64_t start_ns) {
+                               const StepOrigins& origins, int64_t start_ns) {
   ir::Recorder& recorder = *record.recorder;
   for (size_t i = 0; i < steps.size(); ++i) {
     const StepRecord& s = trace.steps[i];
-    if (s.node < 0 || !s.code) continue;
+    if (origins.nodes(i).empty() || !s.code) continue;
     const CodeIds& code = codes_->of(s.code);
-    recorder.step_of.emplace(s.node, steps[i]);
-    recorder.span_of.emplace(s.node, code.span(s.pc));
+    const UserPlace user = origins.user_place(i);
     writer_->link(code.instruction(s.pc), steps[i]);
+    if (user.instruction && user.instruction != code.instruction(s.pc))
+      writer_->link(user.instruction, steps[i]);
+    for (const ir::NodeId node : origins.nodes(i)) {
+      recorder.step_of.emplace(node, steps[i]);
+      recorder.span_of.emplace(node, user.span ? user.span : code.span(s.pc));
+    }
   }
   if (trace.graphs.captured)
     recorder.graph(trace.graphs.captured, "", "", true, start_ns, monotonic_ns() - start_ns);
 }
 
-void Recording::write_steps(CompilationRecord& record, const Trace& trace, const std::vector<Id>& steps) {
+void Recording::write_steps(CompilationRecord& record, const Trace& trace, const std::vector<Id>& steps,
+                            const StepOrigins& origins) {
   for (size_t i = 0; i < steps.size(); ++i) {
     const StepRecord& s = trace.steps[i];
     session::StepRow row;
@@ -211,15 +219,16 @@ void Recording::write_steps(CompilationRecord& record, const Trace& trace, const
     row.ordinal = static_cast<int64_t>(i);
     row.instruction = s.code ? codes_->of(s.code).instruction(s.pc) : 0;
     row.depth = s.depth;
-    row.event = s.event;
+    row.event = origins.event(i);
     row.text = s.text;
     row.effect = s.effect_json;
-    if (s.node >= 0)
-      row.entity = record.recorder->entity(s.node);
-    else if (s.guard >= 0 && static_cast<size_t>(s.guard) < record.guards.size())
-      row.entity = record.guards[s.guard].id;
-    else if (s.event == "break")
+    const int32_t guard = origins.first_guard(i);
+    if (!origins.nodes(i).empty())
+      row.entity = record.recorder->entity(origins.nodes(i).front());
+    else if (row.event == "break")
       row.entity = record.broke.id;
+    else if (guard >= 0)
+      row.entity = record.guards[guard].id;
     writer_->put(row);
   }
 }
@@ -235,8 +244,9 @@ void Recording::trace(CompilationRecord& record, const Trace& trace, int64_t sta
   for (Id& id : steps) id = writer_->next(Kind::Step);
   write_guards(record, trace);
   write_break(record, trace);
-  write_captured(record, trace, steps, start_ns);
-  write_steps(record, trace, steps);
+  const StepOrigins origins(trace, *codes_);
+  write_captured(record, trace, steps, origins, start_ns);
+  write_steps(record, trace, steps, origins);
   ir::Recorder& recorder = *record.recorder;
   const int64_t duration = monotonic_ns() - start_ns;
   const int64_t nodes =
@@ -276,7 +286,12 @@ void Recording::finish(CompilationRecord& record, const Trace* trace, const std:
   commit();
 }
 
-void Recording::watch(CompilationRecord& record, std::shared_ptr<Segment> segment) {
+void Recording::watch(CompilationRecord& record, std::shared_ptr<Segment> segment,
+                      const std::vector<double>& costs) {
+  for (size_t i = 0; i < record.guards.size() && i < costs.size(); ++i) {
+    record.guards[i].cost_ns = costs[i];
+    writer_->put(record.guards[i]);
+  }
   segment->guards().counting = true;
   segment->compilation = record.row.id;
   watched_.push_back({std::move(segment), record.row, std::move(record.guards), record.broke});
@@ -308,6 +323,19 @@ void Recording::call(Id compilation, const char* kind, int64_t start_ns, int64_t
       session::CallRow{writer_->next(Kind::Call), run_, calls_, compilation, kind, start_ns, duration_ns});
 }
 
+void Recording::break_begins(const Frame& frame, std::shared_ptr<Segment> segment) {
+  running_breaks_[frame.raw()] = {std::move(segment), frame.code(), monotonic_ns()};
+}
+
+void Recording::frame_asks(const Frame& frame, bool at_start) {
+  auto it = running_breaks_.find(frame.raw());
+  if (it == running_breaks_.end()) return;
+  // A new frame may lie where another was.
+  if (!at_start && it->second.code == frame.code())
+    it->second.segment->add_break_ns(monotonic_ns() - it->second.start_ns);
+  running_breaks_.erase(it);
+}
+
 void Recording::message(const std::string& severity, const std::string& text, const std::string& hint,
                         const std::string& detail, Id entity) {
   writer_->put(session::MessageRow{writer_->next(Kind::Message), run_, now(), severity, "vitrine", text, hint,
@@ -330,6 +358,7 @@ void Recording::write_counts() {
     }
     if (!w.broke.id) continue;
     w.broke.calls = w.segment->calls;
+    w.broke.ns_per_call = w.segment->median_break_ns();
     writer_->put(w.broke);
   }
 }

@@ -11,6 +11,7 @@
 #include "core/base/result.h"
 #include "core/capture/segment/code_rows.h"
 #include "core/capture/segment/guard_tree.h"
+#include "core/capture/segment/step_origins.h"
 #include "core/capture/trace.h"
 #include "core/ir/recorder.h"
 #include "core/session/writer.h"
@@ -52,9 +53,13 @@ class Recording {
               const std::string& message);
   void recompilation(const CompilationRecord& record, Id previous, const GuardFailure& failure,
                      const std::string& call_site);
-  // Keeps the guards of a segment so that their counts are written from time to time.
-  void watch(CompilationRecord& record, std::shared_ptr<Segment> segment);
+  // Keeps the guards of a segment so that their counts are written at the end; `costs` by guard, in ns.
+  void watch(CompilationRecord& record, std::shared_ptr<Segment> segment, const std::vector<double>& costs);
 
+  // A segment of the frame has ended at a break; the frame asks for compiled code again (`at_start`: where a
+  // call of its function begins). The time between is what the break costs.
+  void break_begins(const Frame& frame, std::shared_ptr<Segment> segment);
+  void frame_asks(const Frame& frame, bool at_start);
   void call(Id compilation, const char* kind, int64_t start_ns, int64_t duration_ns);
   void message(const std::string& severity, const std::string& text, const std::string& hint,
                const std::string& detail, Id entity);
@@ -76,13 +81,19 @@ class Recording {
     std::vector<session::GuardRow> guards;
     session::BreakRow broke;
   };
+  struct RunningBreak {
+    std::shared_ptr<Segment> segment;
+    PyObject* code = nullptr;  // borrowed, only compared
+    int64_t start_ns = 0;
+  };
   Id frame(PyObject* code, const std::string& state, const std::string& reason);
   void write_guards(CompilationRecord& record, const Trace& trace);
   void write_break(CompilationRecord& record, const Trace& trace);
-  void write_steps(CompilationRecord& record, const Trace& trace, const std::vector<Id>& steps);
+  void write_steps(CompilationRecord& record, const Trace& trace, const std::vector<Id>& steps,
+                   const StepOrigins& origins);
   void write_counts();
   void write_captured(CompilationRecord& record, const Trace& trace, const std::vector<Id>& steps,
-                      int64_t start_ns);
+                      const StepOrigins& origins, int64_t start_ns);
   Id instruction_of(const Trace& trace, int32_t step);
 
   std::unique_ptr<session::Writer> writer_;
@@ -94,7 +105,8 @@ class Recording {
   std::map<Id, int64_t> segments_in_frame_;
   std::map<std::tuple<Id, int32_t>, session::BreakRow> open_breaks_;  // by frame and the pc behind the break
   std::vector<Watched> watched_;
-  std::map<Id, int64_t> recorded_calls_;  // by compilation
+  std::map<const void*, RunningBreak> running_breaks_;  // by frame
+  std::map<Id, int64_t> recorded_calls_;                // by compilation
 };
 
 int64_t monotonic_ns();

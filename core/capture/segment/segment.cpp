@@ -1,5 +1,6 @@
 #include "core/capture/segment/segment.h"
 
+#include <algorithm>
 #include <array>
 
 #include "core/capture/segment/fx_graph.h"
@@ -90,6 +91,20 @@ std::vector<Owned> Segment::read_inputs(const Frame& frame, const torch_bridge::
   std::vector<Owned> out;
   for (int32_t i : inputs_) out.push_back(share(guards_.value(nodes_[i])));
   return out;
+}
+
+void Segment::add_break_ns(int64_t ns) {
+  if (break_ns_.size() < kBreaksKept)
+    break_ns_.push_back(ns);
+  else
+    break_ns_[next_break_++ % kBreaksKept] = ns;
+}
+
+double Segment::median_break_ns() const {
+  std::vector<int64_t> sorted = break_ns_;
+  if (sorted.empty()) return 0;
+  std::sort(sorted.begin(), sorted.end());
+  return static_cast<double>(sorted[sorted.size() / 2]);
 }
 
 // What the user's own code raises is the user's.

@@ -46,8 +46,12 @@ class Segment {
   int32_t settings = 0;  // number of the settings it was made under
   Id compilation = 0;
   int64_t ordinal = 0, calls = 0, failures = 0;
+  // How long the instruction behind the segment took: the newest kBreaksKept times, in ns.
+  void add_break_ns(int64_t ns);
+  double median_break_ns() const;  // 0: never measured
 
  private:
+  static constexpr size_t kBreaksKept = 64;
   Segment() = default;
   Outcome run_graph(std::span<const Owned> sources, std::vector<PyObject*>& results,
                     std::vector<runtime::LaunchTime>* times);
@@ -59,7 +63,9 @@ class Segment {
   std::shared_ptr<runtime::Plan> plan_;
   Owned backend_;  // callable(*inputs) -> results
   std::unique_ptr<torch_bridge::Replayer> replayer_;
-  std::vector<int32_t> nodes_;   // guard tree node of each source, by ordinal
+  std::vector<int32_t> nodes_;  // guard tree node of each source, by ordinal
+  std::vector<int64_t> break_ns_;
+  size_t next_break_ = 0;
   std::vector<int32_t> inputs_;  // ordinal of each graph input's source
 };
 

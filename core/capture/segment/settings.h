@@ -21,6 +21,7 @@ struct CallSettings {
   std::string mode = "default";
   bool fuse = true, verify = false;
   std::vector<std::string> disabled_passes;
+  int64_t recompile_limit = 0;  // of one place; 0 = the process's
 
   bool same_code_as(const CallSettings& other) const {
     return replay == other.replay && backend.get() == other.backend.get() &&

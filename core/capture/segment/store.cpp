@@ -64,6 +64,7 @@ CodeSegments& Store::segments_of(PyObject* code) {
 Outcome Store::at(Frame& frame) {
   CodeSegments& code = segments_of(frame.code());
   Place& place = code.place(frame.pc(), frame.depth());
+  if (Recording* recording = engine_.live_recording()) recording->frame_asks(frame, code.begins_at(place));
   if (place.tracing || capture_is_off()) return Outcome::none();
   if (place.eager && place.segments.empty()) return place.eager_rest ? Outcome::eager() : Outcome::none();
   try {
@@ -93,7 +94,8 @@ bool Store::breaks_full_graph(const Trace& trace) const {
   return settings_->fullgraph && trace.broke && trace.end != Trace::End::Return;
 }
 
-Outcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segment, const char* how) {
+Outcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segment, const char* how,
+                     int64_t compile_start) {
   if (breaks_full_graph(segment->trace())) {
     raise_graph_break(*segment->trace().broke);
     return Outcome::raised();
@@ -101,23 +103,27 @@ Outcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segment, cons
   ++segment->calls;
   Recording* recording = engine_.live_recording();
   if (!recording && !engine_.profiling) return segment->run(frame, nullptr);
-  const int64_t start = recording ? recording->now() : 0;
+  const int64_t start = !recording ? 0 : compile_start >= 0 ? compile_start : recording->now();
   std::vector<runtime::LaunchTime> times;
   const Outcome outcome = segment->run(frame, engine_.profiling ? &times : nullptr);
   for (const runtime::LaunchTime& time : times) engine_.profile.push_back({segment->compilation, time});
-  if (recording)
-    recording->call(segment->compilation, outcome.kind == Outcome::Kind::None ? "eager" : how, start,
-                    recording->now() - start);
+  if (!recording) return outcome;
+  const bool eager = outcome.kind == Outcome::Kind::None;
+  recording->call(segment->compilation, eager ? "eager" : how, start, recording->now() - start);
+  if (segment->trace().broke && (eager || outcome.kind == Outcome::Kind::Ran))
+    recording->break_begins(frame, segment);
   return outcome;
 }
 
 bool Store::limited(Frame& frame, const CodeSegments& code, const Place& place) {
-  const bool here = place.compilations(number_) >= engine_.config.recompile_limit;
+  const int64_t of_place =
+      settings_->recompile_limit ? settings_->recompile_limit : engine_.config.recompile_limit;
+  const bool here = place.compilations(number_) >= of_place;
   if (!here && code.compilations < engine_.config.accumulated_recompile_limit) return false;
   const bool captured =
       std::any_of(place.segments.begin(), place.segments.end(), [](const auto& s) { return s->has_graph(); });
   if (!captured) return true;  // nothing was ever compiled here: there is nothing to tell
-  const int64_t limit = here ? engine_.config.recompile_limit : engine_.config.accumulated_recompile_limit;
+  const int64_t limit = here ? of_place : engine_.config.accumulated_recompile_limit;
   engine_.warn(
       place_text(frame) + " was compiled " + std::to_string(limit) + " times; new cases run eagerly.",
       "Pass the changing value as a tensor, or raise vitrine.config." +
@@ -151,13 +157,12 @@ Outcome Store::miss(Frame& frame, CodeSegments& code, Place& place, const torch_
     return PyErr_Occurred() ? Outcome::raised() : place.eager_rest ? Outcome::eager() : Outcome::none();
   ++code.compilations;
   segment->settings = number_;
-  if (record) recording->watch(*record, segment);
+  if (record)
+    recording->watch(*record, segment, segment->guards().measure(frame, torch_bridge::global_state()));
   place.segments.insert(place.segments.begin(), segment);
   // Compiling may have let other threads run.
   if (!segment->check(frame, torch_bridge::global_state())) return Outcome::none();
-  const Outcome outcome = enter(frame, segment, "compile");
-  if (recording) recording->call(segment->compilation, "compile", start, recording->now() - start);
-  return outcome;
+  return enter(frame, segment, "compile", start);
 }
 
 }  // namespace vitrine::capture

@@ -18,7 +18,9 @@ class Store : public SegmentStore {
  private:
   CodeSegments& segments_of(PyObject* code);
   Outcome look_up(Frame& frame, CodeSegments& code, Place& place);
-  Outcome enter(Frame& frame, const std::shared_ptr<Segment>& segment, const char* how);
+  // compile_start: when this entry began, if it compiled first; else -1.
+  Outcome enter(Frame& frame, const std::shared_ptr<Segment>& segment, const char* how,
+                int64_t compile_start = -1);
   Outcome miss(Frame& frame, CodeSegments& code, Place& place, const torch_bridge::GlobalState& state);
   bool limited(Frame& frame, const CodeSegments& code, const Place& place);
   std::shared_ptr<Segment> compile(Frame& frame, Place& place, const torch_bridge::GlobalState& state,

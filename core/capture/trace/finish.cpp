@@ -199,6 +199,7 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
 std::unique_ptr<Trace> Tracer::give_up(BreakInfo why) {
   auto trace = std::make_unique<Trace>();
   trace->end = Trace::End::Nothing;
+  trace->end_pc = live_.pc();
   trace->broke = std::move(why);
   trace->sources = sources_;
   trace->guards = std::move(guards_);

@@ -33,7 +33,8 @@ def _check_options(options) -> dict:
     return dict(options)
 
 
-def _settings(fullgraph, dynamic, backend, mode, options) -> dict:
+def _settings(fullgraph, dynamic, backend, mode, options, recompile_limit) -> dict:
+    backend = "vitrine" if backend is None else backend
     if dynamic:
         raise NotImplementedError(
             "vitrine.compile: dynamic=True is not supported yet; leave it out, and each new size is compiled once"
@@ -48,6 +49,10 @@ def _settings(fullgraph, dynamic, backend, mode, options) -> dict:
     settings = _check_options(options)
     settings["fullgraph"] = bool(fullgraph)
     settings["mode"] = mode or "default"
+    if recompile_limit is not None:
+        if not isinstance(recompile_limit, int) or isinstance(recompile_limit, bool) or recompile_limit < 1:
+            raise TypeError(f"vitrine.compile: recompile_limit takes a positive int, not {recompile_limit!r}")
+        settings["recompile_limit"] = recompile_limit
     if backend not in ("vitrine", "inductor"):
         settings["backend"] = backend
     return settings
@@ -67,10 +72,12 @@ def compile(
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
-    backend: str | Callable = "vitrine",
+    backend: str | Callable | None = None,
     mode: str | None = None,
     options: dict[str, Any] | None = None,
+    name: str | None = None,
     disable: bool = False,
+    recompile_limit: int | None = None,
 ):
     """Compiles a function or a module; takes what ``torch.compile`` takes.
 
@@ -78,18 +85,21 @@ def compile(
         model: a function, a method, any callable, or an ``nn.Module``. Left out, ``compile`` is a decorator.
         fullgraph: raise :class:`GraphBreakError` where capture would have to stop, instead of going on behind it.
         dynamic: ``None`` or ``False``: sizes are fixed, a new size is compiled anew.
-        backend: ``"vitrine"``, ``"eager"`` to run the captured graph through PyTorch, or a callable. It receives a
+        backend: ``None`` or ``"vitrine"``, ``"eager"`` to run the captured graph through PyTorch, or a callable. It receives a
             ``torch.fx.GraphModule`` and the list of example inputs, and returns a callable that takes the graph's
             inputs and returns the tuple of its outputs.
         mode: one of ``torch.compile``'s modes; on a CPU all mean ``"default"``.
         options: ``fuse``, ``verify``, ``disabled_passes``.
+        name: accepted as ``torch.compile`` does; nothing is called by it.
         disable: return ``model`` as it is.
+        recompile_limit: how often one place of the function is compiled before it runs eagerly; left out,
+            ``vitrine.config.recompile_limit``.
 
     Returns:
         For a module an :class:`OptimizedModule`, which shares its parameters; for anything else a callable with
         the same name, signature and documentation.
     """
-    settings = _settings(fullgraph, dynamic, backend, mode, options)
+    settings = _settings(fullgraph, dynamic, backend, mode, options, recompile_limit)
     if model is None:
         return functools.partial(_compile, settings=settings, disable=disable)
     return _compile(model, settings, disable)

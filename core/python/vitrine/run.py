@@ -5,6 +5,7 @@ With --events each event is one line on stdout: a record separator (0x1e), then 
 """
 
 import argparse
+import contextlib
 import json
 import runpy
 import sys
@@ -48,24 +49,23 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--mode", default="default")
     parser.add_argument("--fullgraph", action="store_true")
     parser.add_argument("--events", action="store_true", help="report progress as JSON lines on stdout")
-    parser.add_argument("script_args", nargs="*", help="after --: the script's own arguments")
-    return parser.parse_args(argv)
+    parser.epilog = "What stands after -- are the script's own arguments."
+    own = argv.index("--") if "--" in argv else len(argv)
+    options = parser.parse_args(argv[:own])
+    options.script_args = argv[own + 1 :]
+    return options
 
 
 def run_script(options, recording) -> int:
     """Runs the file as __main__; what it compiles is recorded. Returns the exit status."""
-    import torch
-
-    import vitrine
+    from vitrine.take_over import torch_compile_taken_over
 
     run = recording.start_run(Path(options.file).name, "script", "", options.mode)
     sys.argv = [options.file, *options.script_args]
     sys.path.insert(0, str(Path(options.file).resolve().parent))
-    original = torch.compile
-    if options.take_over:
-        torch.compile = vitrine.compile
     try:
-        runpy.run_path(options.file, run_name="__main__")
+        with torch_compile_taken_over() if options.take_over else contextlib.nullcontext():
+            runpy.run_path(options.file, run_name="__main__")
     except SystemExit as stop:
         code = stop.code
         recording.end_run(run, "finished" if code in (None, 0) else "failed")
@@ -75,8 +75,6 @@ def run_script(options, recording) -> int:
 
         recording.end_run(run, "failed")
         raise LoadError(f"Your code raised {type(error).__name__}: {error}", "Mend the error below; eager raises it too.", user_traceback(error)) from error
-    finally:
-        torch.compile = original
     recording.end_run(run, "finished")
     return 0
 
@@ -102,7 +100,8 @@ def main(argv: list[str] | None = None) -> int:
         return 1
     status = "failed"
     try:
-        entry = load(options.file, options.entry, options.input)
+        as_script = options.take_over and not options.entry  # its own calls are what is asked for
+        entry = None if as_script else load(options.file, options.entry, options.input)
         if entry is None:
             code = run_script(options, recording)
         else:

@@ -1,0 +1,57 @@
+"""Meanwhile ``torch.compile`` is ``vitrine.compile``: scripts written for it run unchanged and are compiled by Vitrine."""
+
+import contextlib
+import functools
+import warnings
+
+import torch
+
+from vitrine import _api
+from vitrine._errors import VitrineWarning
+
+
+def _left_out(what: str) -> None:
+    warnings.warn(f"vitrine: torch.compile(..., {what}) is taken over without it.", VitrineWarning, stacklevel=4)
+
+
+def _backend(backend):
+    if backend is None or callable(backend) or backend in _api.BACKENDS:
+        return "vitrine" if backend is None else backend
+    _left_out(f"backend={backend!r}")
+    return "vitrine"
+
+
+def _mode(mode):
+    if mode is None or mode in _api.MODES:
+        return mode
+    _left_out(f"mode={mode!r}")
+    return None
+
+
+def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, disable=False, **others):
+    """``torch.compile`` as :func:`vitrine.compile` serves it. What Vitrine has no counterpart for is left out with a
+    warning; none of it changes a result."""
+    if dynamic:
+        _left_out("dynamic=True")
+    for name, value in (options or {}).items():  # they tune another compiler
+        _left_out(f"options={{{name!r}: {value!r}}}")
+    limit = others.pop("recompile_limit", None)
+    others.pop("name", None)
+    for name, value in others.items():
+        if value:
+            _left_out(f"{name}={value!r}")
+    settings = {"fullgraph": fullgraph, "backend": _backend(backend), "mode": _mode(mode), "disable": disable, "recompile_limit": limit}
+    if model is None:
+        return functools.partial(_api.compile, **settings)
+    return _api.compile(model, **settings)
+
+
+@contextlib.contextmanager
+def torch_compile_taken_over():
+    """Within it, and in everything that looks ``torch.compile`` up meanwhile (``nn.Module.compile`` does)."""
+    original = torch.compile
+    torch.compile = compile
+    try:
+        yield
+    finally:
+        torch.compile = original

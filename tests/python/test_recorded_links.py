@@ -1,0 +1,138 @@
+"""What a session says of its origins and costs: the user's lines behind kernels, what guards and breaks cost, calls."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import vitrine
+
+sys.path.insert(0, str(Path(__file__).parent))
+from recorded import recorded  # noqa: E402
+
+HERE = Path(__file__).read_text().splitlines()
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    vitrine.reset()
+
+
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(8)
+        self.fc = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        h = self.norm(x)
+        return x + torch.relu(self.fc(h))
+
+
+def line_of(text):
+    (line,) = [i for i, row in enumerate(HERE, 1) if row.strip() == text]
+    return line
+
+
+def origins_and_derived(session):
+    links = {}
+    for link in session.rows("link"):
+        links.setdefault(link["origin"], set()).add(link["derived"])
+    return links
+
+
+def reached(links, start):
+    seen, todo = set(), [start]
+    while todo:
+        for derived in links.get(todo.pop(), ()):
+            if derived not in seen:
+                seen.add(derived)
+                todo.append(derived)
+    return seen
+
+
+def user_lines(session, wanted):
+    """The lines of this file from whose expressions an entity of `wanted` descends."""
+    links = origins_and_derived(session)
+    (file,) = [f["id"] for f in session.rows("file") if f["path"] == __file__]
+    return {s["line"] for s in session.rows("span", file=file) if reached(links, s["id"]) & wanted}
+
+
+def test_every_node_leads_to_a_line_of_the_user(tmp_path):
+    with recorded(tmp_path) as session, torch.no_grad():
+        vitrine.compile(Block().eval())(torch.randn(2, 8))
+    (captured,) = session.rows("graph", stage="captured")
+    nodes = session.rows("node", graph=captured["id"], kind="op")
+    assert len(nodes) >= 4
+    norm, out = line_of("h = self.norm(x)"), line_of("return x + torch.relu(self.fc(h))")
+    for node in nodes:
+        expected = {norm} if "norm" in node["op"] else {out}
+        assert user_lines(session, {node["id"]}) == expected, node["op"]
+        (span,) = session.rows("span", id=node["span"])
+        assert span["line"] in expected
+    launches = {row["id"] for row in session.rows("launch")}
+    assert launches and user_lines(session, launches) >= {norm, out}
+    for launch in launches:
+        assert user_lines(session, {launch}), "a launch without a line of the user's"
+
+
+def test_chain_of_a_node(tmp_path):
+    """expression -> instruction -> step -> node, and the step says so itself."""
+    with recorded(tmp_path) as session, torch.no_grad():
+        vitrine.compile(lambda x: torch.sin(x))(torch.randn(3))
+    (graph,) = session.rows("graph", stage="captured")
+    (node,) = session.rows("node", graph=graph["id"], kind="op")
+    links = origins_and_derived(session)
+    (step,) = session.rows("step", event="node")
+    assert step["entity"] == node["id"] and node["id"] in links[step["id"]]
+    assert step["id"] in links[step["instruction"]]
+    (instruction,) = session.rows("instruction", id=step["instruction"])
+    assert instruction["id"] in links[instruction["span"]]
+
+
+def test_a_librarys_module_leads_to_the_call(tmp_path):
+    """Nothing inside a library's module is the user's: the line is the one that calls it."""
+    net = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU()).eval()
+    compiled = vitrine.compile(net)
+    with recorded(tmp_path) as session, torch.no_grad():
+        compiled(torch.randn(2, 8))  # the line of the call
+    files = {f["path"]: f["user"] for f in session.rows("file")}
+    assert files[__file__] == 1
+    assert [user for path, user in files.items() if "/torch/" in path] and not any(user for path, user in files.items() if path != __file__)
+    launches = {row["id"] for row in session.rows("launch")}
+    assert user_lines(session, launches) == {line_of("compiled(torch.randn(2, 8))  # the line of the call")}
+
+
+def test_what_guards_cost(tmp_path):
+    compiled = vitrine.compile(Block().eval())
+    x = torch.randn(2, 8)
+    with recorded(tmp_path) as session, torch.no_grad():
+        for _ in range(5):
+            compiled(x)
+    guards = session.rows("guard")
+    assert all(g["cost_ns"] > 0 for g in guards), [g for g in guards if not g["cost_ns"]]
+    assert sum(g["cost_ns"] for g in guards) < 1e6  # a check of this module takes microseconds
+    assert all(g["checks"] >= 4 for g in guards) and not any(g["fails"] for g in guards)
+
+
+def test_what_a_break_costs_and_calls(tmp_path, capsys):
+    import time
+
+    def f(x):
+        y = x + 1
+        time.sleep(0.002)
+        return y * 2
+
+    compiled = vitrine.compile(f)
+    with recorded(tmp_path) as session:
+        for _ in range(5):
+            compiled(torch.ones(2))
+    row = session.one("graph_break")
+    assert row["calls"] == 5 and 2e6 <= row["ns_per_call"] < 4e7
+    assert row["next_segment"] and "sleep" in row["expression"]
+    calls = session.rows("call")
+    assert [c["kind"] for c in calls] == ["compile"] * 2 + ["hit"] * 8
+    assert [c["ordinal"] for c in calls] == list(range(1, 11))
+    first, second = calls[0], calls[2]
+    assert first["duration_ns"] > second["duration_ns"] > 0

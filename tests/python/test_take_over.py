@@ -1,0 +1,143 @@
+"""`vitrine run --take-over`: a script written for torch.compile, unchanged, is compiled and recorded by Vitrine."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import warnings
+
+import pytest
+import torch
+
+import vitrine
+from vitrine.take_over import torch_compile_taken_over
+
+SCRIPT = """
+import sys
+import torch
+from torch import nn
+
+
+@torch.compile
+def plain(x):
+    return torch.relu(x) + 1
+
+
+@torch.compile(backend="inductor", dynamic=None, fullgraph=True)
+def with_arguments(x):
+    return x * 3
+
+
+@torch.compile(mode="max-autotune", dynamic=True)
+def any_size(x):
+    return x - 2
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.fc(x).tanh()
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    x = torch.randn(2, 4)
+    net = Net().eval()
+    with torch.no_grad():
+        for _ in range(2):
+            print(torch.equal(plain(x), torch.relu(x) + 1), torch.equal(with_arguments(x), x * 3), torch.equal(any_size(x), x - 2))
+        compiled = torch.compile(net, options={"max_autotune": True})
+        torch.testing.assert_close(compiled(x), net(x))
+        expected = net(x)
+        net.compile()
+        torch.testing.assert_close(net(x), expected)
+    print(type(compiled).__module__, sys.argv[1:], "torch._dynamo" in sys.modules)
+"""
+
+
+def test_a_script_is_compiled_as_it_stands(tmp_path):
+    script, session = tmp_path / "program.py", tmp_path / "s.vitrine"
+    script.write_text(SCRIPT)
+    command = [sys.executable, "-m", "vitrine.run", script, "-o", session, "--take-over", "--", "its", "arguments"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ)
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[:2] == ["True True True"] * 2
+    assert lines[2].startswith("vitrine._module ['its', 'arguments']")
+    for left_out in ("dynamic=True", "max_autotune"):
+        assert result.stderr.count(left_out) == 1, result.stderr
+    db = sqlite3.connect(session)
+    captured = {name for (name,) in db.execute("SELECT code.qualname FROM frame JOIN code ON frame.code = code.id WHERE frame.state = 'captured'")}
+    assert {"plain", "with_arguments", "any_size"} <= captured
+    assert captured & {"Net.forward", "Module._call_impl"}
+    assert {status for (status,) in db.execute("SELECT status FROM compilation")} <= {"ok", "no_graph"}
+    assert db.execute("SELECT count(*) FROM compilation WHERE status = 'ok'").fetchone()[0] >= 5
+    assert db.execute("SELECT status FROM run").fetchall() == [("finished",)]
+
+
+def test_without_the_option_torch_compile_is_torchs(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text("import torch\nprint(torch.compile.__module__)\n")
+    command = [sys.executable, "-m", "vitrine.run", script, "-o", tmp_path / "s.vitrine"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0 and result.stdout == "torch\n", result.stderr
+
+
+def add(x):
+    return x + 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"backend": None},
+        {"backend": "inductor"},
+        {"backend": "eager"},
+        {"dynamic": None},
+        {"dynamic": False},
+        {"fullgraph": True},
+        {"mode": "reduce-overhead"},
+        {"name": "add", "recompile_limit": 3},
+        {"isolate_recompiles": False, "shapes_spec": None, "options": None},
+    ],
+)
+def test_every_parameter_of_torch_compile(arguments):
+    vitrine.reset()
+    with torch_compile_taken_over(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        direct, decorated = torch.compile(add, **arguments), torch.compile(**arguments)(add)
+    assert torch.compile is not vitrine.compile and torch.compile.__module__ == "torch"
+    x = torch.ones(2)
+    assert torch.equal(direct(x), x + 1) and torch.equal(decorated(x), x + 1)
+    assert direct.__wrapped__ is add
+    with torch_compile_taken_over():
+        assert torch.compile(add, disable=True) is add
+
+
+@pytest.mark.parametrize("arguments", [{"dynamic": True}, {"backend": "aot_eager"}, {"options": {"max_autotune": True}}, {"isolate_recompiles": True}])
+def test_what_is_left_out_is_said(arguments):
+    with torch_compile_taken_over(), pytest.warns(vitrine.VitrineWarning, match="taken over without"):
+        compiled = torch.compile(add, **arguments)
+    assert torch.equal(compiled(torch.ones(2)), torch.full((2,), 2.0))
+
+
+def test_a_backend_of_ones_own():
+    vitrine.reset()
+    seen = []
+    with torch_compile_taken_over():
+        compiled = torch.compile(add, backend=lambda gm, inputs: seen.append(gm) or gm.forward)
+    assert torch.equal(compiled(torch.ones(2)), torch.full((2,), 2.0)) and isinstance(seen[0], torch.fx.GraphModule)
+
+
+def test_recompile_limit_of_a_callable():
+    vitrine.reset()
+    compiled = vitrine.compile(lambda x: x + 1, recompile_limit=2)
+    with pytest.warns(vitrine.VitrineWarning, match="was compiled 2 times"):
+        for size in (1, 2, 3):
+            assert torch.equal(compiled(torch.ones(size)), torch.full((size,), 2.0))
+    with pytest.raises(TypeError, match="recompile_limit"):
+        vitrine.compile(add, recompile_limit=0)
