@@ -48,6 +48,8 @@ std::string Source::text() const {
       return "list(" + b + ")[" + std::to_string(index) + "]";
     case SourceKind::IterRest:
       return "rest(" + b + ")";
+    case SourceKind::IterState:
+      return index == 1 ? "parts(" + b + ")" : "state(" + b + ")";
     case SourceKind::Constant:
       return name;
   }

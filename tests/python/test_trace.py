@@ -634,3 +634,79 @@ def test_transformers_are_one_graph(name):
             for key in expected:
                 if isinstance(expected[key], torch.Tensor):
                     torch.testing.assert_close(actual[key], expected[key], rtol=1e-4, atol=1e-5)
+
+
+class Loud:
+    @vitrine.disable
+    def scale(self, x):
+        return x * 3
+
+    def run(self, x):
+        return self.scale(x + 1) + 1
+
+
+@vitrine.disable
+def left_alone(x):
+    return x * 2
+
+
+@vitrine.compile
+def compiled_already(x):
+    return x * 2
+
+
+def test_disabled_functions_break_by_name():
+    for function in (lambda x: left_alone(x + 1) + 1, Loud().run):
+        broke = traced(function, torch.ones(3))["broke"]
+        assert broke["kind"] == "disabled"
+        assert ("left_alone" in broke["reason"]) or ("Loud.scale" in broke["reason"])
+    broke = traced(lambda x: Loud.scale(None, x), torch.ones(3))["broke"]
+    assert broke["kind"] == "disabled"
+
+
+def test_compiled_function_inside_is_inlined():
+    assert whole(lambda x: compiled_already(x + 1), torch.ones(3)) == ["operator.add", "operator.mul"]
+
+
+def broken_loop_rest(loop):
+    """The breaks of a loop whose body prints once a step."""
+    vitrine.reset()
+    with torch.no_grad():
+        return vitrine.explain(loop)(torch.ones(3))
+
+
+def test_loop_over_enumerate_goes_on_after_a_break():
+    def f(x):
+        for i, a in enumerate(zip([1.0, 2.0, 3.0, 4.0], "abcd")):
+            x = torch.relu(x * a[0])
+            if i == 1:
+                print("here")
+        return x * 2
+
+    explanation = broken_loop_rest(f)
+    assert [b.kind for b in explanation.graph_breaks] == ["side_effect"]
+    assert len(explanation.graphs) == 2
+
+
+def test_iterator_that_cannot_be_read_says_so():
+    def f(x):
+        for a in enumerate(map(abs, [1.0, 2.0])):
+            print("here")
+            x = x * a[1]
+        return x
+
+    breaks = broken_loop_rest(f).graph_breaks
+    assert {b.kind for b in breaks} == {"side_effect", "unsupported_value"}
+    assert any("enumerate() of a" in b.reason for b in breaks)
+
+
+def test_scalars_between_breaks_do_not_recompile(recwarn):
+    def f(x):
+        print(f"mean {x.mean().item():.4f}")
+        return x * 2
+
+    vitrine.reset()
+    compiled = vitrine.compile(f)
+    for i in range(20):
+        assert compiled(torch.full((3,), float(i)))[0] == 2 * i
+    assert not [w for w in recwarn if "compiled 8 times" in str(w.message)]

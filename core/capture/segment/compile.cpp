@@ -26,6 +26,16 @@ std::string write_reproducer(const std::string& cache_dir, const Trace& trace, c
   return out.good() ? path : "";
 }
 
+constexpr int kEmptySegments = 3;
+
+// Whether enough segments without a graph were made here: another one would not help either, and what they
+// look at (a number read from a tensor) may be another one each time.
+bool is_barren(const Place& place) {
+  int empty = 0;
+  for (const auto& s : place.segments) empty += !s->has_graph() && s->trace().end != Trace::End::Return;
+  return empty + 1 >= kEmptySegments;
+}
+
 void mark_eager(Place& place, const Trace& trace) {
   place.eager = true;
   place.eager_rest = !trace.broke;
@@ -90,6 +100,8 @@ std::shared_ptr<Segment> Store::build(std::unique_ptr<Trace> found, Frame& frame
     recording->finish(*record, &segment->trace(), status, message);
   }
   observe(*settings_, segment->trace(), message);
+  if (!segment->has_graph() && segment->trace().end != Trace::End::Return && is_barren(place))
+    place.eager = true;
   return segment;
 }
 

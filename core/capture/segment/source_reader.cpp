@@ -1,6 +1,6 @@
 #include "core/capture/segment/source_reader.h"
 
-#include <cstring>
+#include "core/capture/iterator_state.h"
 
 namespace vitrine::capture {
 
@@ -179,23 +179,6 @@ PyObject* tuple_item(PyObject* tuple, int32_t index) {
              : nullptr;
 }
 
-// list(iterator) without moving it: its __reduce__ is (iter, (sequence,)) or (iter, (sequence,), position).
-PyObject* rest_of(PyObject* iterator, Temporaries& keep) {
-  static constexpr const char* kTypes[] = {"list_iterator",    "tuple_iterator",     "range_iterator",
-                                           "dict_keyiterator", "dict_valueiterator", "dict_itemiterator"};
-  bool known = false;
-  for (const char* name : kTypes) known |= std::strcmp(Py_TYPE(iterator)->tp_name, name) == 0;
-  if (!known || PyType_HasFeature(Py_TYPE(iterator), Py_TPFLAGS_HEAPTYPE)) return nullptr;
-  Owned state(PyObject_CallMethod(iterator, "__reduce__", nullptr));
-  PyObject* arguments = state ? tuple_item(state.get(), 1) : nullptr;
-  PyObject* sequence = arguments ? tuple_item(arguments, 0) : nullptr;
-  PyObject* position = sequence ? tuple_item(state.get(), 2) : nullptr;
-  Py_ssize_t at = position && PyLong_Check(position) ? PyLong_AsSsize_t(position) : 0;
-  Owned all(sequence ? PySequence_List(sequence) : nullptr);
-  if (!all) PyErr_Clear();
-  return all ? keep_new(PyList_GetSlice(all.get(), at, PyList_GET_SIZE(all.get())), keep) : nullptr;
-}
-
 PyObject* globals_of(PyObject* base) {
   if (PyFunction_Check(base)) return PyFunction_GET_GLOBALS(base);
   if (PyMethod_Check(base)) return globals_of(PyMethod_GET_FUNCTION(base));
@@ -308,7 +291,9 @@ PyObject* read_step(const SourceStep& step, PyObject* base, const Frame& frame, 
     case SourceKind::DictKey:
       return nth_key(base, step.index, keep);
     case SourceKind::IterRest:
-      return rest_of(base, keep);
+      return keep_new(iterator_rest(base), keep);
+    case SourceKind::IterState:
+      return keep_new(iterator_state(base, step.index), keep);
     default:
       return nullptr;
   }

@@ -20,6 +20,11 @@ bool is_native_method(PyObject* o) {
   return type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type;
 }
 
+// What Vitrine's own wrappers make of a function stays a function of its class.
+bool binds_as_method(PyTypeObject* type) {
+  return type == torch_names().disabled_function || type == torch_names().compiled_function;
+}
+
 Value* find_written(Value* v, const std::string& name, bool* found) {
   for (const auto& [key, value] : v->attrs)
     if (key == name) {
@@ -124,7 +129,8 @@ Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, con
   const auto method = [&](PyObject* function, Value* bound) {
     Value* m = make(Kind::Method);
     m->items = {pinned(function), bound};
-    m->cls = PyFunction_Check(function) ? &PyMethod_Type : &PyCFunction_Type;
+    m->cls =
+        PyFunction_Check(function) || binds_as_method(Py_TYPE(function)) ? &PyMethod_Type : &PyCFunction_Type;
     return m;
   };
   PyTypeObject* kind = Py_TYPE(d);
@@ -139,11 +145,12 @@ Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, con
     return pinned(bound.get());
   }
   if (!self) {
-    if (PyFunction_Check(d) || is_native_method(d) || kind == &PyProperty_Type || !kind->tp_descr_get)
+    if (PyFunction_Check(d) || is_native_method(d) || kind == &PyProperty_Type || !kind->tp_descr_get ||
+        binds_as_method(kind))
       return pinned(d);
     if (kind == &PyMemberDescr_Type || kind == &PyGetSetDescr_Type) return pinned(d);
   } else {
-    if (PyFunction_Check(d) || is_native_method(d)) return method(d, self);
+    if (PyFunction_Check(d) || is_native_method(d) || binds_as_method(kind)) return method(d, self);
     if (kind == &PyProperty_Type || PyType_IsSubtype(kind, &PyProperty_Type)) {
       Owned getter(PyObject_GetAttrString(d, "fget"));
       if (!getter || getter.get() == Py_None) raise(PyExc_AttributeError, "unreadable attribute " + name);

@@ -17,6 +17,12 @@ bool is_disabled(PyObject* function) {
          (torch_mark && PyObject_IsTrue(torch_mark) == 1);
 }
 
+std::string name_of_callable(PyObject* o) {
+  Owned name(PyObject_GetAttrString(o, "__qualname__"));
+  if (!name) PyErr_Clear();
+  return name ? text_of(name.get()) : std::string(Py_TYPE(o)->tp_name) + " object";
+}
+
 std::string module_of(PyObject* o) {
   Owned name(PyObject_GetAttrString(o, "__module__"));
   if (!name) PyErr_Clear();
@@ -120,6 +126,14 @@ Value* Tracer::call_object(Value* v, Arguments a) {
       if (!replaced) all.keyword.emplace_back(key, value);
     }
     return call(function, std::move(all));
+  }
+  if (type == torch.disabled_function || type == torch.compiled_function) {
+    guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
+    Owned wrapped(PyObject_GetAttrString(v->obj, "__wrapped__"));
+    if (!wrapped) raise_python();
+    if (type == torch.disabled_function)
+      stop("disabled", "function " + name_of_callable(wrapped.get()) + " is marked vitrine.disable");
+    return call(pinned(wrapped.get()), std::move(a));  // it never changes what it wraps
   }
   if (type == torch.custom_op) {
     guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));

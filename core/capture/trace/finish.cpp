@@ -86,7 +86,8 @@ void value_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& 
       break;
     case Kind::Iterator:
       e.kind = Effect::Kind::AdvanceIterator;
-      e.value.index = static_cast<int32_t>(v->iterator->taken);
+      e.value.index = static_cast<int32_t>(v->iterator->taken - v->iterator->covered);
+      if (e.value.index == 0) return;
       break;
     default:
       return;

@@ -61,6 +61,7 @@ Value* Tracer::iter(Value* v) {
         stop("unsupported_value", "iteration through __getitem__ of " + describe(v));
       }
       if (!v->cls->tp_iter) raise(PyExc_TypeError, describe(v) + " is not iterable");
+      if (v->obj && v->cls->tp_iter == PyObject_SelfIter) return v;
       [[fallthrough]];
     }
     default:
@@ -82,8 +83,17 @@ int64_t next_entry(Value* dict, int64_t index) {
 
 Value* Tracer::next(Value* v) {
   v = look(v);
+  const bool repeatable = v->kind == Kind::Iterator && v->iterator->kind != IteratorKind::Map &&
+                          v->iterator->kind != IteratorKind::Filter;
+  if (covered_ > 0 && !repeatable)
+    stop("unsupported_value",
+         "iteration over an enumerate() of a " + describe(v) + " from before this point");
   if (v->kind == Kind::Object) {
     PyObject* method = python_method(type_of(v), "__next__");
+    if (!method && v->obj && PyGen_CheckExact(v->obj))
+      stop("generator", "iteration over a generator from before this point");
+    if (!method && v->cls->tp_iternext)
+      stop("unsupported_value", "iteration over a " + describe(v) + " from before this point");
     if (!method) raise(PyExc_TypeError, describe(v) + " is not an iterator");
     try {
       return call_special(v, method, {});
@@ -105,13 +115,15 @@ Value* Tracer::next(Value* v) {
   switch (s.kind) {
     case IteratorKind::Sequence: {
       if (s.index >= static_cast<int64_t>(first->items.size())) {
-        if (v->source) guard(GuardKind::Length, first->source, nullptr, s.index, "", nullptr, "nothing left");
+        if (v->source) {
+          count_step(v);
+          guard(GuardKind::Length, first->source, nullptr, s.index, "", nullptr, "nothing left");
+        }
         return finish();
       }
       Value* item = first->items[static_cast<size_t>(s.index++)];
       if (v->source) {
-        if (s.taken++ == 0) mutated_.push_back(v);
-        v->mutated = true;
+        count_step(v);
         guard(GuardKind::LengthAtLeast, first->source, nullptr, s.index, "", nullptr,
               "at least " + std::to_string(s.index) + " left");
       }
@@ -137,6 +149,14 @@ Value* Tracer::next(Value* v) {
       return first->items[static_cast<size_t>(--s.index)];
     }
     case IteratorKind::Enumerate: {
+      struct Covered {
+        int& depth;
+        bool on;
+        Covered(int& d, bool o) : depth(d), on(o) { depth += on; }
+        ~Covered() { depth -= on; }
+      };
+      if (v->source) count_step(v);
+      const Covered covered(covered_, v->source != nullptr);
       Value* item = next(first);
       if (!item) return finish();
       return tuple({integer(s.index++), item});

@@ -52,6 +52,8 @@ TorchNames load() {
   n.partial = must_type("functools.partial");
   n.ordered_dict = must_type("collections.OrderedDict");
   n.default_dict = must_type("collections.defaultdict");
+  n.disabled_function = reinterpret_cast<PyTypeObject*>(find_object("vitrine._engine.DisabledFunction"));
+  n.compiled_function = reinterpret_cast<PyTypeObject*>(find_object("vitrine._engine.CompiledFunction"));
   n.module_call = must("torch.nn.Module.__call__");
   n.module_getattr = must("torch.nn.Module.__getattr__");
   n.module_setattr = must("torch.nn.Module.__setattr__");
@@ -59,7 +61,9 @@ TorchNames load() {
   n.module_forward = must("torch.nn.Module.forward");
   n.dict_of_sys_modules = PyImport_GetModuleDict();
   for (const char* expression :
-       {"iter([])", "iter(())", "iter(range(0))", "iter({})", "iter({}.values())", "iter({}.items())"})
+       {"iter([])", "iter(())", "iter(range(0))", "iter({})", "iter({}.values())", "iter({}.items())",
+        "iter('')", "iter('\u00e9')", "iter(b'')", "iter(set())", "reversed([])", "reversed(())",
+        "enumerate(())", "zip()", "map(id, ())", "filter(None, ())"})
     n.iterators.insert(iterator_type(expression));
   return n;
 }

@@ -15,6 +15,7 @@ struct TorchNames {
   PyTypeObject *module, *op_overload, *op_packet, *custom_op, *enum_base, *lru_cache_wrapper, *generic_alias,
       *union_type;
   PyTypeObject *partial, *ordered_dict, *default_dict;
+  PyTypeObject *disabled_function, *compiled_function;  // nullptr: the engine is used without its module
   PyObject *module_call, *module_getattr, *module_setattr, *module_delattr, *module_forward;
   PyObject* dict_of_sys_modules;
   PyObject *torch, *functional, *operator_module, *builtins;

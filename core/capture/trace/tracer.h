@@ -215,6 +215,9 @@ class Tracer {
   void realise(Value* v);
   void realise_container(Value* v);
   void realise_iterator(Value* v);
+  void realise_wrapper(Value* v);
+  void realise_rest(Value* v);
+  void count_step(Value* v);
   void realise_cell(Value* v);
   void record_step(VirtualFrame& frame, const Instruction& instruction);
   void break_at(const BreakInfo& info);
@@ -246,6 +249,7 @@ class Tracer {
   std::vector<StepRecord> steps_;
   std::unordered_set<PyCodeObject*> seen_codes_;
   BytecodeCache& bytecodes_;
+  int covered_ = 0;  // > 0: what is asked now is asked again when a real enumerate() is advanced
   bool grad_at_start_ = false, grad_now_ = false;
 };
 

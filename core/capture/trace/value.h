@@ -71,7 +71,10 @@ struct IteratorState {
   Value* inner = nullptr;
   int64_t index = 0, stop = 0, step = 1;
   bool strict = false, done = false;
-  int64_t taken = 0;  // elements handed out since the segment began (a real iterator is advanced by this)
+  // Of an iterator that existed before: how often it was asked since the segment began, and how many of these
+  // a real enumerate() around it repeats by itself when it is advanced.
+  int64_t taken = 0, covered = 0;
+  PyObject* over = nullptr;  // the container that it walks; must not change meanwhile
 };
 
 struct FunctionState {

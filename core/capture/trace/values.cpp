@@ -305,37 +305,6 @@ void Tracer::realise_container(Value* v) {
   }
 }
 
-void Tracer::realise_iterator(Value* v) {
-  guard_type(v);
-  Owned reduced(PyObject_CallMethod(v->obj, "__reduce__", nullptr));
-  if (!reduced || !PyTuple_Check(reduced.get()) || PyTuple_GET_SIZE(reduced.get()) < 2) {
-    PyErr_Clear();
-    stop("unsupported_value", std::string("iteration over a ") + Py_TYPE(v->obj)->tp_name);
-  }
-  PyObject* arguments = PyTuple_GET_ITEM(reduced.get(), 1);
-  PyObject* base = PyTuple_GET_ITEM(arguments, 0);
-  if (by_object_.count(base) && resolve(by_object_[base])->mutated)
-    stop("unsupported_value", "iteration over a container that was changed");
-  int64_t start =
-      PyTuple_GET_SIZE(reduced.get()) > 2 ? PyLong_AsLongLong(PyTuple_GET_ITEM(reduced.get(), 2)) : 0;
-  Owned all(PySequence_List(base));
-  if (!all) raise_python();
-  const Source* rest = sources_->make(SourceKind::IterRest, v->source, -1, "");
-  v->kind = Kind::Iterator;
-  v->iterator = std::make_unique<IteratorState>();
-  Value* items = make(Kind::Tuple);
-  items->cls = &PyTuple_Type;
-  items->source = rest;
-  items->typed = true;
-  for (Py_ssize_t i = start; i < PyList_GET_SIZE(all.get()); ++i) {
-    Owned key(PyLong_FromSsize_t(i - start));
-    items->items.push_back(
-        lazy(PyList_GET_ITEM(all.get(), i),
-             sources_->make(SourceKind::Item, rest, -1, std::to_string(i - start), key.get())));
-  }
-  v->iterator->children = {items};
-}
-
 void Tracer::realise_cell(Value* v) {
   if (!v->items.empty()) return;
   PyObject* contents = PyCell_GET(v->obj);
