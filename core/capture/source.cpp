@@ -11,6 +11,22 @@ std::string indexed(const std::string& base, const std::string& field, int32_t i
 
 }  // namespace
 
+// The dicts in which nn.Module keeps its members say nothing to a person: ".__dict__['_modules']['fc']" ->
+// ".fc".
+std::string Source::path() const {
+  std::string out = text();
+  for (const char* dict : {"_modules", "_parameters", "_buffers"}) {
+    const std::string hidden = std::string(".__dict__['") + dict + "']['";
+    for (size_t at = out.find(hidden); at != std::string::npos; at = out.find(hidden, at)) {
+      size_t end = out.find("']", at + hidden.size());
+      if (end == std::string::npos) break;
+      std::string name = out.substr(at + hidden.size(), end - at - hidden.size());
+      out.replace(at, end + 2 - at, "." + name);
+    }
+  }
+  return out;
+}
+
 std::string Source::text() const {
   const std::string b = base ? base->text() : "";
   switch (kind) {

@@ -43,6 +43,7 @@ struct Source {
   int32_t index = -1;
   std::string name;            // attribute, global, ... or the repr of `key`
   _object* key = nullptr;      // Item: the key object; Constant: the object (owned by the pool)
+  std::string path() const;    // as a person writes it: members of modules by name, "L['self'].fc.weight"
   std::string text() const;    // "L['self'].fc.weight"
   const Source* root() const;  // the Local, Stack, Global ... it starts from
 };

@@ -62,6 +62,33 @@ int64_t flops(const Graph& graph, const Node& node) {
   return 0;
 }
 
+// Torch-level calls that lower to several operators: the family of the one that does the work.
+struct CallFamily {
+  std::string_view name;
+  ops::Family family;
+};
+constexpr CallFamily kCallFamilies[] = {
+    {"linear", ops::Family::matmul},        {"matmul", ops::Family::matmul},
+    {"einsum", ops::Family::matmul},        {"conv1d", ops::Family::matmul},
+    {"conv2d", ops::Family::matmul},        {"conv3d", ops::Family::matmul},
+    {"dropout", ops::Family::random},       {"group_norm", ops::Family::reduction},
+    {"batch_norm", ops::Family::pointwise}, {"rms_norm", ops::Family::reduction},
+    {"getitem", ops::Family::view},         {"chunk", ops::Family::view},
+    {"reshape", ops::Family::view},         {"flatten", ops::Family::view},
+    {"contiguous", ops::Family::memory},    {"to", ops::Family::memory},
+    {"iadd", ops::Family::pointwise},       {"truediv", ops::Family::pointwise},
+};
+
+// The family of a torch-level call ("torch.nn.functional.gelu"): that of the operators of the same name.
+ops::Family family_of_call(const std::string& call) {
+  const std::string name = short_op(call);
+  for (const CallFamily& row : kCallFamilies)
+    if (row.name == name) return row.family;
+  for (const ops::OpRow* row : ops::all())
+    if (short_op(std::string(row->name)) == name) return row->family;
+  return ops::Family::opaque;
+}
+
 }  // namespace
 
 Id Recorder::graph(const GraphPtr& graph, const std::string& pass, const std::string& sentence, bool changed,
@@ -96,7 +123,8 @@ Id Recorder::graph(const GraphPtr& graph, const std::string& pass, const std::st
     n.kind = kind_name(node.kind);
     n.op = node.op;
     const ops::OpRow* op = ops::find(node.op);
-    n.family = node.kind != NodeKind::op ? "memory" : ops::family_name(op ? op->family : ops::Family::opaque);
+    n.family =
+        node.kind != NodeKind::op ? "memory" : ops::family_name(op ? op->family : family_of_call(node.op));
     for (const TensorType& t : node.outputs) {
       n.type += (n.type.empty() ? "" : ", ") + t.text();
       n.bytes += t.bytes();

@@ -254,7 +254,7 @@ Value* Tracer::enter_tensor(Value* v) {
     if (s->name == "_buffers") kind = ir::NodeKind::buffer;
     break;
   }
-  auto entered = lowering_->input(real, kind, v->source->text());
+  auto entered = lowering_->input(real, kind, v->source->path());
   if (!entered) stop("unsupported_value", entered.error().what, entered.error().hint);
   v->kind = Kind::Tensor;
   v->real = real;
