@@ -219,7 +219,7 @@ void Recording::write_steps(CompilationRecord& record, const Trace& trace, const
     row.ordinal = static_cast<int64_t>(i);
     row.instruction = s.code ? codes_->of(s.code).instruction(s.pc) : 0;
     row.depth = s.depth;
-    row.event = origins.event(i);
+    row.event = s.event.empty() ? origins.event(i) : s.event;
     row.text = s.text;
     row.effect = s.effect_json;
     const int32_t guard = origins.first_guard(i);

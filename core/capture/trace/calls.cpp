@@ -265,6 +265,7 @@ Value* Tracer::inline_code(PyCodeObject* code, PyObject* globals, const Source* 
     generator->generator = std::move(frame);
     return generator;
   }
+  film_inlined(code);
   // A break looks at the frames that it left: they live on in the list.
   frames_.push_back(frame);
   Value* result = execute(*frame);

@@ -191,7 +191,7 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   trace->inputs = inputs_;
   trace->guards = std::move(guards_);
   guards_.clear();
-  trace->steps = std::move(steps_);
+  trace->steps = film(trace->graphs.captured.get(), trace->guards);
   trace->codes = std::move(codes_);
   codes_.clear();
   return trace;
@@ -205,11 +205,27 @@ std::unique_ptr<Trace> Tracer::give_up(BreakInfo why) {
   trace->sources = sources_;
   trace->guards = std::move(guards_);
   guards_.clear();
-  trace->steps = std::move(steps_);
+  trace->steps = film(nullptr, trace->guards);
+  if (!trace->steps.empty())
+    trace->steps.back().event = "break", trace->steps.back().text = trace->broke->reason;
   trace->codes = std::move(codes_);
   codes_.clear();
   return trace;
 }
+
+namespace {
+
+// The instruction that must run for real is the film's last.
+void film_break(Trace& trace) {
+  StepRecord step;
+  step.code = trace.codes.front();
+  step.pc = trace.end_pc;
+  step.event = "break";
+  step.text = trace.broke ? trace.broke->reason : "";
+  trace.steps.push_back(std::move(step));
+}
+
+}  // namespace
 
 // The program is interpreted until it ends or something must run for real. In the latter case it is
 // interpreted once more, up to the last instruction of the outermost frame before that: nothing was executed,
@@ -229,6 +245,7 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& options) {
     try {
       auto trace = tracer.finish(tracer.returned());
       if (!tracer.returned()) trace->broke = broke;
+      if (!tracer.returned() && options.record_steps && !trace->codes.empty()) film_break(*trace);
       return trace;
     } catch (const BreakSignal& signal) {
       // A value that cannot be rebuilt lives here: the segment ends where it does not live yet.

@@ -116,7 +116,7 @@ ir::Origin Tracer::origin() {
   o.col = p.column;
   o.end_line = p.end_line;
   o.end_col = p.end_column;
-  o.step = static_cast<int32_t>(steps_.size()) - 1;
+  o.step = current_->step;
   return o;
 }
 
@@ -126,11 +126,14 @@ Value* Tracer::execute(VirtualFrame& f, bool* yielded) {
   current_ = &f;
   ++depth_;
   const auto& instructions = f.bytecode->instructions();
+  Before before;
+  bool entered = true;
   while (true) {
     if (outermost && executed_ == stop_at_) throw Reached{};
     if (++instructions_ > options_.max_instructions) stop("limit", "too many instructions in one segment");
     const Instruction& in = instructions[static_cast<size_t>(f.position)];
-    if (options_.record_steps) record_step(f, in);
+    if (options_.record_steps) before = begin_step(f, in, entered);
+    entered = false;
     Flow flow = Flow::Next;
     try {
       flow = run_instruction(*this, f, in);
@@ -146,12 +149,17 @@ Value* Tracer::execute(VirtualFrame& f, bool* yielded) {
       }
       flow = Flow::Jumped;
     }
+    if (options_.record_steps && flow != Flow::Return && flow != Flow::Yield) end_step(f, in, before);
     if (flow == Flow::Next) ++f.position;
     if (flow == Flow::Return || flow == Flow::Yield) {
       if (yielded) *yielded = flow == Flow::Yield;
       if (flow == Flow::Yield) ++f.position;
       Value* value = f.stack.back();
       f.stack.pop_back();
+      if (options_.record_steps) {
+        end_step(f, in, before);
+        if (flow == Flow::Return) film_returned(f, value);
+      }
       current_ = f.caller;
       --depth_;
       return value;
@@ -215,18 +223,6 @@ void Tracer::store_global(VirtualFrame& f, const std::string& name, Value* value
   for (const GlobalWrite& write : global_writes_)
     if (write.key == key) return;
   global_writes_.push_back({key, f.globals_owner, name});
-}
-
-void Tracer::record_step(VirtualFrame& f, const Instruction& in) {
-  StepRecord step;
-  step.code = reinterpret_cast<PyObject*>(f.code);
-  step.pc = in.pc;
-  step.depth = depth_ - 1;
-  step.event = "instruction";
-  step.text = std::string(op_name(in.op));
-  const std::string top = f.stack.empty() || !f.stack.back() ? "" : describe(f.stack.back());
-  step.effect_json = "{\"stack\": " + std::to_string(f.stack.size()) + ", \"top\": " + json_text(top) + "}";
-  steps_.push_back(std::move(step));
 }
 
 std::string json_text(const std::string& s) {

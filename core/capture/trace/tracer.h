@@ -45,6 +45,7 @@ struct VirtualFrame {
   Values closure;             // copied by COPY_FREE_VARS
   VirtualFrame* caller = nullptr;
   bool running = false;  // generators: resumed right now
+  int32_t step = -1;     // number of the instruction that runs now, when steps are recorded
   std::string module;    // "encoder.layer.0": the nn.Module whose forward this is
 };
 
@@ -219,7 +220,26 @@ class Tracer {
   void realise_rest(Value* v);
   void count_step(Value* v);
   void realise_cell(Value* v);
-  void record_step(VirtualFrame& frame, const Instruction& instruction);
+
+  // --- film.cpp
+  struct Before {
+    Values stack, locals;
+  };
+  struct Change {
+    int pop = 0;
+    Values push;
+    std::vector<std::pair<std::string, Value*>> store;
+    Value* result = nullptr;
+  };
+  using NodeNames = std::unordered_map<ir::NodeId, std::string>;
+  Before begin_step(VirtualFrame& frame, const Instruction& instruction, bool entered);
+  void end_step(VirtualFrame& frame, const Instruction& instruction, const Before& before);
+  void film_inlined(PyCodeObject* code);
+  void film_returned(VirtualFrame& frame, Value* value);
+  std::string film_text(Value* v, const NodeNames& names);
+  std::string film_value(Value* v, const NodeNames& names);
+  std::vector<StepRecord> film(const ir::Graph* captured, const std::vector<Guard>& guards);
+
   void break_at(const BreakInfo& info);
 
   Frame& live_;
@@ -247,6 +267,7 @@ class Tracer {
   Values mutated_;                                     // pre-existing values in order of their first change
   std::vector<PyObject*> codes_;
   std::vector<StepRecord> steps_;
+  std::vector<Change> changes_;  // of the stack, by step
   std::unordered_set<PyCodeObject*> seen_codes_;
   BytecodeCache& bytecodes_;
   int covered_ = 0;  // > 0: what is asked now is asked again when a real enumerate() is advanced

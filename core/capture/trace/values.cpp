@@ -501,7 +501,7 @@ void Tracer::guard(GuardKind kind, const Source* source, PyObject* object, int64
   g.number = number;
   g.name = name;
   g.expected = expected;
-  g.step = static_cast<int32_t>(steps_.size()) - 1;
+  g.step = current_ ? current_->step : -1;
   if (object) {
     Py_INCREF(object);
     g.object = object;
