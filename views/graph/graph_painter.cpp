@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "views/graph/traffic.h"
 #include "views/kit/icons.h"
 #include "views/kit/paint.h"
 
@@ -66,6 +67,7 @@ class Painter {
     for (size_t e = 0; e < picture_.scene.edges.size(); ++e) edge(e, true);
     for (size_t i = 0; i < picture_.scene.items.size(); ++i) item(i);
     for (size_t e = 0; e < picture_.scene.edges.size(); ++e) decision(e);
+    if (detail_ != Detail::Far) paint_beside(p_, picture_);
     p_.restore();
   }
 
@@ -247,25 +249,27 @@ class Painter {
     p_.setPen(outline);
     p_.setBrush(m != Mark::None ? t_.sel : module ? t_.bg3 : t_.node);
     p_.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), t_.radius(), t_.radius());
-    bool one_line = detail_ == Detail::Middle;
-    QRect text = box.adjusted(34, one_line ? 0 : 2, -8, 0).toRect();
+    const bool one_line = detail_ == Detail::Middle || picture_.compact;
+    // Between near and far the words keep their size on the screen, and the box has room for one line.
+    const double k = detail_ == Detail::Middle ? 1 / camera_.zoom : 1;
+    const int inset = static_cast<int>(34 * k), side = static_cast<int>(16 * k);
+    QRect text = box.adjusted(inset, one_line ? 0 : 2, -8, 0).toRect();
+    const QRect glyph(
+        text.left() - static_cast<int>(22 * k),
+        one_line ? static_cast<int>(box.center().y()) - side / 2 : static_cast<int>(box.top()) + 4, side,
+        side);
     if (module) {
-      kit::drawIcon(p_, "chevron-right", QRect(text.left() - 24, text.top() + text.height() / 2 - 8, 16, 16),
-                    t_.text2);
+      kit::drawIcon(p_, "chevron-right",
+                    QRect(glyph.left() - 2, text.top() + (text.height() - side) / 2, side, side), t_.text2);
     } else {
       p_.setPen(Qt::NoPen);
       p_.setBrush(t_.family(it.family));
       p_.drawRoundedRect(QRectF(box.left(), box.top(), 5, box.height()), 2, 2);
-      kit::drawFamily(
-          p_, it.family,
-          QRect(text.left() - 22, static_cast<int>(box.top()) + (one_line ? (int(box.height()) - 16) / 2 : 4),
-                16, 16));
+      kit::drawFamily(p_, it.family, glyph);
     }
-    QFont name = module ? t_.ui(12, 600) : t_.mono(12, m == Mark::Ring ? 600 : 400);
-    if (one_line) {
-      kit::drawText(p_, text, it.name, name, t_.text1, Qt::AlignLeft, kit::Elide::Middle);
-      return;
-    }
+    const int size = detail_ == Detail::Middle ? static_cast<int>(std::lround(11 * k)) : 12;
+    QFont name = module ? t_.ui(size, 600) : t_.mono(size, m == Mark::Ring ? 600 : 400);
+    if (one_line) return one_line_text(it, text, name, k);
     QRect upper(text.left(), text.top() + 1, text.width(), 18),
         lower(text.left(), text.top() + 18, text.width(), 17);
     kit::drawText(p_, upper, it.name, name, t_.text1, Qt::AlignLeft, kit::Elide::Middle);
@@ -273,6 +277,20 @@ class Painter {
         it.right.isEmpty() ? 0 : kit::drawText(p_, lower, it.right, t_.mono(11), t_.text2, Qt::AlignRight);
     lower.setRight(lower.right() - (right ? right + 8 : 0));
     kit::drawText(p_, lower, it.line, t_.mono(11), t_.text3, Qt::AlignLeft, kit::Elide::Middle);
+  }
+
+  // Name, and in compact rows the operation and its space at the right.
+  void one_line_text(const SceneItem& it, QRect text, const QFont& font, double k) {
+    const int small = static_cast<int>(std::lround(11 * k)), gap = static_cast<int>(8 * k);
+    const bool facts = picture_.compact || it.kind == SceneItem::Kind::Module;
+    if (facts && !it.right.isEmpty() && kit::textWidth(t_.mono(small), it.right) < text.width() / 2) {
+      const int right = kit::drawText(p_, text, it.right, t_.mono(small), t_.text2, Qt::AlignRight);
+      text.setRight(text.right() - right - gap);
+    }
+    const int used = kit::drawText(p_, text, it.name, font, t_.text1, Qt::AlignLeft, kit::Elide::Middle);
+    text.setLeft(text.left() + used + gap);
+    if (facts && text.width() > 24 * k)
+      kit::drawText(p_, text, it.line, t_.ui(small), t_.text2, Qt::AlignLeft, kit::Elide::End);
   }
 
   void pills(size_t index) {

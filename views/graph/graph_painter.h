@@ -16,6 +16,7 @@ Detail detail_at(double zoom);
 struct GraphPicture {
   Scene scene;
   kit::Layout layout;
+  bool compact = false;
   bool empty() const { return layout.nodes.empty(); }
 };
 

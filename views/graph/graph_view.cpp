@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/session/stages.h"
+#include "views/graph/traffic.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
 
@@ -16,6 +17,8 @@ using namespace kit;
 namespace {
 constexpr double kReadable = 0.62;  // the first picture does not zoom out further
 constexpr double kLargestFit = 1.0;
+constexpr double kCompactReadable = 0.8;
+constexpr double kCompactGap = 16;  // between rows of one line
 }  // namespace
 
 GraphView::GraphView(Jobs* jobs, QWidget* parent) : View(jobs, parent) {
@@ -93,7 +96,8 @@ void GraphView::rebuild() {
     update();
     return;
   }
-  SceneOptions options{grouping(), opened_, closed_, stage() == "loops" || stage() == "fused", 0};
+  const bool loops = stage() == "loops" || stage() == "fused";
+  SceneOptions options{grouping(), opened_, closed_, loops, loops, 0};
   if (all_open_)
     for (const session::NodeRow& node : session()->nodes.of(g->id)) options.opened.insert(node.module);
   if (selection().film.graph == g->id && !g->pass.empty()) {
@@ -102,11 +106,14 @@ void GraphView::rebuild() {
   }
   options.opened.erase("");
   Scene scene = build_scene(*session(), g->id, options);
+  add_beside(scene, *session(), *g);
   jobs()->run<GraphPicture>(
       this, QStringLiteral("layout"),
-      [scene = std::move(scene)](const Cancel& cancel) {
-        GraphPicture out{scene, layout_graph(scene.layout, {}, [&] { return cancel.requested(); })};
-        return out;
+      [scene = std::move(scene), loops](const Cancel& cancel) {
+        LayoutMetrics metrics;
+        if (loops) metrics.row_gap = kCompactGap;
+        return GraphPicture{scene, layout_graph(scene.layout, metrics, [&] { return cancel.requested(); }),
+                            loops};
       },
       [this](GraphPicture picture) { show_picture(std::move(picture)); });
 }
@@ -130,15 +137,23 @@ QRectF GraphView::canvas() const {
   return QRectF(0, 0, width(), height() - theme().header());
 }
 
+// The graph with what stands beside it.
+QRectF GraphView::extent() const {
+  const Beside& beside = picture_.scene.beside;
+  return {-beside.left_room, 0, picture_.layout.width + beside.left_room + beside.right_room,
+          picture_.layout.height};
+}
+
 void GraphView::fit() {
   if (picture_.empty()) return;
-  QRectF area = canvas();
-  double zoom = std::min(area.width() / picture_.layout.width, area.height() / picture_.layout.height);
-  camera_.zoom = std::clamp(zoom, kReadable, kLargestFit);
-  double free = area.width() / camera_.zoom - picture_.layout.width;
-  camera_.origin = {-free / 2, 0};
-  if (free < 0) camera_.origin.setX(0);
-  double below = area.height() / camera_.zoom - picture_.layout.height;
+  const QRectF area = canvas(), whole = extent();
+  const double zoom = std::min(area.width() / whole.width(), area.height() / whole.height());
+  camera_.zoom = std::clamp(zoom, picture_.compact ? kCompactReadable : kReadable, kLargestFit);
+  const double free = area.width() / camera_.zoom - whole.width();
+  camera_.origin = {whole.left() - std::max(0.0, free / 2), 0};
+  // Without room for all, what stands beside goes first.
+  if (free < 0) camera_.origin.setX(std::min(0.0, whole.left() - free));
+  const double below = area.height() / camera_.zoom - whole.height();
   if (below > 0) camera_.origin.setY(-std::min(below / 2, 24.0));
 }
 
@@ -162,7 +177,7 @@ void GraphView::zoom(Zoom how) {
   if (how == Zoom::In) zoom_at(middle, 1.25);
   if (how == Zoom::Out) zoom_at(middle, 0.8);
   if (how == Zoom::Reset) zoom_at(middle, 1 / camera_.zoom);
-  if (how == Zoom::Fit && !picture_.empty()) frame({0, 0, picture_.layout.width, picture_.layout.height});
+  if (how == Zoom::Fit && !picture_.empty()) frame(extent());
   if (how == Zoom::FitSelection) {
     QRectF box;
     for (size_t i = 0; i < picture_.scene.items.size(); ++i) {

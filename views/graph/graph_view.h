@@ -64,6 +64,7 @@ class GraphView : public kit::View {
   void step_along(Qt::Key key);
   QString tooltip(const Hit& hit) const;
   Grouping grouping() const;
+  QRectF extent() const;
   QRectF canvas() const;
   QRectF legend() const;
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kNodeHeight = 40, kCardHeight = 44, kPillHeight = 24;
 constexpr double kLeastWidth = 120, kMostWidth = 240;
+constexpr double kCompactHeight = 24, kCompactLeast = 214, kCompactMost = 320;
 
 struct KernelFacts {
   const KernelRow* row = nullptr;
@@ -110,7 +111,8 @@ class SceneBuilder {
       out_.groups[static_cast<size_t>(g)].members.push_back(node.id);
     out_.item_of[node.id] = static_cast<int>(out_.items.size());
     out_.items.push_back(item(node));
-    out_.layout.nodes.push_back({0, node.kind == "op" ? kNodeHeight : kPillHeight, 0, group});
+    const double height = options_.compact ? kCompactHeight : kNodeHeight;
+    out_.layout.nodes.push_back({0, node.kind == "op" ? height : kPillHeight, 0, group});
   }
 
   SceneItem item(const NodeRow& node) {
@@ -121,7 +123,11 @@ class SceneBuilder {
     it.name = QString::fromStdString(node.name);
     it.line = QString::fromStdString(node.type);
     it.family = node.kind == "op" ? kit::familyOf(node.family) : kit::Family::None;
-    if (!node.group_label.empty() && node.group_label[0] != 'K')
+    if (options_.compact) {
+      it.line = QString::fromStdString(node.op.starts_with("aten.") ? node.op.substr(5) : node.op);
+      if (it.line == it.name) it.line.clear();
+      it.right = kit::spaceText(node.shape);
+    } else if (!node.group_label.empty() && node.group_label[0] != 'K')
       it.right = time_text(kernels_[node.group_label].ns);
     if (options_.before) {
       auto old = before_.find(node.stable);
@@ -246,15 +252,19 @@ class SceneBuilder {
   void size_boxes() {
     const kit::Theme& t = kit::theme();
     QFontMetricsF mono(t.mono(12)), small(t.mono(11));
-    double widest = t.px(kLeastWidth);
+    QFontMetricsF ui(t.ui(11));
+    double widest = t.px(options_.compact ? kCompactLeast : kLeastWidth);
     for (const SceneItem& it : out_.items) {
       if (it.kind == SceneItem::Kind::Input || it.kind == SceneItem::Kind::Output) continue;
       double top = t.px(34) + mono.horizontalAdvance(it.name),
              second = t.px(34) + small.horizontalAdvance(it.line);
       if (!it.right.isEmpty()) second += t.px(14) + small.horizontalAdvance(it.right);
+      if (options_.compact)
+        top += t.px(8) + ui.horizontalAdvance(it.line) + t.px(18) + small.horizontalAdvance(it.right),
+            second = 0;
       widest = std::max({widest, top + t.px(10), second + t.px(8)});
     }
-    widest = std::min(widest, static_cast<double>(t.px(kMostWidth)));
+    widest = std::min(widest, static_cast<double>(t.px(options_.compact ? kCompactMost : kMostWidth)));
     for (size_t i = 0; i < out_.items.size(); ++i) {
       const SceneItem& it = out_.items[i];
       kit::LayoutNode& box = out_.layout.nodes[i];

@@ -52,6 +52,26 @@ struct SceneEdge {
   bool fused = false;
 };
 
+// Loops that become one kernel, or the label of a single node.
+struct Bracket {
+  QString title;
+  std::vector<int> items;
+  bool line = true;
+};
+// Bytes that an item or a group moves through memory; before: what its parts moved before fusion, 0 = not
+// asked.
+struct TrafficBar {
+  int item = -1, group = -1;
+  double bytes = 0, before = 0;
+};
+struct Beside {
+  std::vector<Bracket> brackets;
+  std::vector<TrafficBar> bars;
+  double largest = 0;  // the longest bar, of both panes
+  double total = 0, total_before = 0;
+  double left_room = 0, right_room = 0;  // kept free at both sides of the graph
+};
+
 struct Scene {
   std::vector<SceneItem> items;
   std::vector<SceneGroup> groups;
@@ -59,13 +79,15 @@ struct Scene {
   kit::LayoutGraph layout;
   std::unordered_map<Id, int> item_of;  // node -> item
   std::set<std::string> open;           // modules shown open
-  std::vector<kit::Family> families;    // present, in the legend's order
+  Beside beside;
+  std::vector<kit::Family> families;  // present, in the legend's order
 };
 
 struct SceneOptions {
   Grouping grouping = Grouping::Modules;
   std::set<std::string> opened, closed;  // by the user; the rest opens until the picture tells something
   bool decisions = false;                // mark considered pairs
+  bool compact = false;                  // rows of one line: name, operation, space
   Id before = 0;                         // snapshot to compare with, 0 = no badges
 };
 

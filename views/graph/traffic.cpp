@@ -1,0 +1,198 @@
+#include "views/graph/traffic.h"
+
+#include <algorithm>
+#include <map>
+
+#include "views/kit/numbers.h"
+#include "views/kit/paint.h"
+
+namespace vitrine::views {
+
+using namespace session;
+using kit::theme;
+
+namespace {
+
+constexpr double kLeftRoom = 96, kRightRoom = 216, kBarsFrom = 24, kLongestBar = 104;
+
+// Bytes a node reads and writes when it runs by itself: each of its inputs once, and its result.
+std::map<Id, double> own_traffic(const kit::SessionData& data, Id graph) {
+  std::map<Id, double> out;
+  std::map<std::pair<Id, Id>, bool> seen;
+  for (const NodeRow& node : data.nodes.of(graph)) out[node.id] = static_cast<double>(node.bytes);
+  for (const EdgeRow& edge : data.edges.of(graph)) {
+    const NodeRow* from = data.nodes.find(edge.src);
+    if (from && !std::exchange(seen[{edge.src, edge.dst}], true))
+      out[edge.dst] += static_cast<double>(edge.bytes ? edge.bytes : from->bytes);
+  }
+  return out;
+}
+
+// Bytes that cross the border of each kernel: what it reads from outside, each value once, and what others
+// read of it.
+std::map<std::string, double> kernel_traffic(const kit::SessionData& data, Id graph) {
+  std::map<std::string, double> out;
+  std::map<std::pair<Id, std::string>, bool> read;
+  std::map<Id, bool> written;
+  for (const EdgeRow& edge : data.edges.of(graph)) {
+    const NodeRow *from = data.nodes.find(edge.src), *to = data.nodes.find(edge.dst);
+    if (!from || !to || (from->group_label == to->group_label && !from->group_label.empty())) continue;
+    const double bytes = static_cast<double>(edge.bytes ? edge.bytes : from->bytes);
+    if (!std::exchange(read[{edge.src, to->group_label}], true)) out[to->group_label] += bytes;
+    if (!std::exchange(written[edge.src], true)) out[from->group_label] += bytes;
+  }
+  return out;
+}
+
+bool generated(const std::string& label) {
+  return label.starts_with("K");
+}
+
+class Adder {
+ public:
+  Adder(Scene& scene, const kit::SessionData& data, const GraphRow& graph)
+      : scene_(scene), data_(data), graph_(graph), fused_(data.lastGraph(graph.compilation, "fused")) {
+    const GraphRow* loops = data.lastGraph(graph.compilation, "loops");
+    if (!fused_ || !loops) return;
+    const std::map<Id, double> alone = own_traffic(data, loops->id);
+    for (const NodeRow& node : data.nodes.of(loops->id)) {
+      const std::string label = label_of(node);
+      if (node.kind != "op" || !generated(label)) continue;
+      before_[label] += alone.at(node.id);
+      alone_[node.stable] = alone.at(node.id);
+    }
+    for (const auto& [label, bytes] : before_) scene_.beside.largest = std::max(scene_.beside.largest, bytes);
+  }
+
+  void add() {
+    if (before_.empty()) return;
+    scene_.beside.left_room = kLeftRoom;
+    scene_.beside.right_room = kRightRoom;
+    graph_.stage == "loops" ? add_loops() : add_kernels();
+  }
+
+ private:
+  std::string label_of(const NodeRow& node) const {
+    if (!node.group_label.empty()) return node.group_label;
+    const NodeRow* later = data_.nodeByStable(fused_->id, node.stable);
+    return later ? later->group_label : std::string();
+  }
+
+  void add_loops() {
+    std::map<std::string, std::vector<int>> items;
+    for (const NodeRow& node : data_.nodes.of(graph_.id)) {
+      auto it = scene_.item_of.find(node.id);
+      if (node.kind != "op" || it == scene_.item_of.end()) continue;
+      const std::string label = label_of(node);
+      if (!generated(label)) continue;
+      items[label].push_back(it->second);
+      const double bytes = alone_[node.stable];
+      scene_.beside.bars.push_back({it->second, -1, bytes, 0});
+      scene_.beside.total += bytes;
+    }
+    for (auto& [label, of] : items)
+      scene_.beside.brackets.push_back({QStringLiteral("to be ") + QString::fromStdString(label), of, true});
+  }
+
+  void add_kernels() {
+    std::map<std::string, double> crossing = kernel_traffic(data_, graph_.id);
+    std::map<Id, double> ns;
+    for (const LaunchRow& l : data_.launches.of(graph_.compilation)) ns[l.kernel] += l.median_ns;
+    for (const KernelRow& kernel : data_.kernels.of(graph_.compilation)) {
+      if (generated(kernel.label)) {
+        const double bytes = kernel.bytes ? static_cast<double>(kernel.bytes) : crossing[kernel.label];
+        for (size_t g = 0; g < scene_.groups.size(); ++g)
+          if (scene_.groups[g].id == kernel.id)
+            scene_.beside.bars.push_back({-1, static_cast<int>(g), bytes, before_[kernel.label]});
+        scene_.beside.total += bytes;
+        scene_.beside.total_before += before_[kernel.label];
+        continue;
+      }
+      const QString title =
+          QString::fromStdString(kernel.label) +
+          (ns[kernel.id] > 0 ? QStringLiteral(" ") + kit::timeText(ns[kernel.id]) : QString());
+      for (const NodeRow& node : data_.nodes.of(graph_.id))
+        if (auto it = scene_.item_of.find(node.id);
+            node.group_label == kernel.label && it != scene_.item_of.end())
+          scene_.beside.brackets.push_back({title, {it->second}, false});
+    }
+  }
+
+  Scene& scene_;
+  const kit::SessionData& data_;
+  const GraphRow& graph_;
+  const GraphRow* fused_;
+  std::map<std::string, double> before_;  // by kernel: its loops, each by itself
+  std::map<int64_t, double> alone_;       // by stable number
+};
+
+QString megabytes(double bytes) {
+  return kit::fixed(bytes / 1e6, 1);
+}
+
+void paint_brackets(QPainter& p, const GraphPicture& picture) {
+  const kit::Theme& t = theme();
+  std::vector<double> track_ends;  // brackets that overlap in height stand beside each other
+  for (const Bracket& bracket : picture.scene.beside.brackets) {
+    double left = 1e9, top = 1e9, bottom = -1e9;
+    for (int item : bracket.items) {
+      const kit::Box& box = picture.layout.nodes[size_t(item)];
+      left = std::min(left, box.x - picture.scene.layout.nodes[size_t(item)].left_extra);
+      top = std::min(top, box.y);
+      bottom = std::max(bottom, box.bottom());
+    }
+    size_t track = 0;
+    while (track < track_ends.size() && track_ends[track] > top) ++track;
+    if (track == track_ends.size()) track_ends.push_back(0);
+    track_ends[track] = bottom;
+    double x = left - 14 - 8 * static_cast<double>(track);
+    if (bracket.line) {
+      kit::hairline(p, {x, top}, {x, bottom}, t.ctl);
+      kit::hairline(p, {x, top}, {x + 5, top}, t.ctl);
+      kit::hairline(p, {x, bottom}, {x + 5, bottom}, t.ctl);
+    } else {
+      x = left - 4;
+    }
+    kit::drawText(p, QRectF(x - 92, (top + bottom) / 2 - 10, 86, 20).toRect(), bracket.title, t.mono(11),
+                  t.text2, Qt::AlignRight);
+  }
+}
+
+}  // namespace
+
+void add_beside(Scene& scene, const kit::SessionData& data, const GraphRow& graph) {
+  if (graph.stage == "loops" || graph.stage == "fused") Adder(scene, data, graph).add();
+}
+
+void paint_beside(QPainter& p, const GraphPicture& picture) {
+  const kit::Theme& t = theme();
+  const Beside& beside = picture.scene.beside;
+  paint_brackets(p, picture);
+  if (beside.bars.empty() || beside.largest <= 0) return;
+  const double from = picture.layout.width + kBarsFrom, to = picture.layout.width + kRightRoom - 16;
+  double lowest = 0;
+  auto line = [&](double middle) { return QRectF(from, middle - 9, to - from, 18).toRect(); };
+  for (const TrafficBar& bar : beside.bars) {
+    const kit::Box& box =
+        bar.item >= 0 ? picture.layout.nodes[size_t(bar.item)] : picture.layout.groups[size_t(bar.group)];
+    const double middle = box.y + box.h / 2, unit = kLongestBar / beside.largest;
+    if (bar.before > bar.bytes)
+      kit::hairlineBox(p, QRectF(from, middle - 5, std::max(2.0, bar.before * unit), 10), t.ctl);
+    p.fillRect(QRectF(from, middle - 5, std::max(1.0, bar.bytes * unit), 10), t.edge);
+    kit::drawText(p, line(middle), megabytes(bar.bytes), t.mono(12), t.text1, Qt::AlignRight);
+    lowest = std::max(lowest, middle);
+  }
+  const QRect head = line(picture.layout.nodes.empty() ? 12 : picture.layout.nodes[0].y + 12);
+  kit::drawText(p, head, QStringLiteral("MB"), t.ui(11), t.text2, Qt::AlignRight);
+  kit::drawText(p, head.adjusted(0, 0, -24, 0), QStringLiteral("traffic of generated code"), t.ui(11),
+                t.text2);
+  kit::hairline(p, {from, lowest + 20}, {to, lowest + 20}, t.line);
+  const QRect sum = line(lowest + 34);
+  kit::drawText(p, sum, megabytes(beside.total), t.mono(12, 500), t.text1, Qt::AlignRight);
+  const double saved = beside.total - beside.total_before;
+  if (beside.total_before > 0)
+    kit::drawText(p, sum, kit::signedText(megabytes(std::abs(saved)), saved) + QStringLiteral(" MB"),
+                  t.mono(12), saved < 0 ? t.ok : t.text2);
+}
+
+}  // namespace vitrine::views

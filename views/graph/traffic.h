@@ -1,0 +1,15 @@
+// What stands beside the rows of loops and kernels: brackets of the kernels that loops will become, and bars
+// of the memory traffic of generated code, before and after fusion on one scale.
+#pragma once
+
+#include "views/graph/graph_painter.h"
+
+namespace vitrine::views {
+
+// Fills scene.beside for a snapshot of stage "loops" or "fused"; nothing for other stages.
+void add_beside(Scene& scene, const kit::SessionData& data, const session::GraphRow& graph);
+
+// At the left of `picture` and behind its lanes, in scene coordinates.
+void paint_beside(QPainter& painter, const GraphPicture& picture);
+
+}  // namespace vitrine::views
