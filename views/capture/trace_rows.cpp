@@ -64,7 +64,9 @@ class Builder {
   QString function_of(Id instruction) const {
     const InstructionRow* ins = data_.instructions.find(instruction);
     const CodeRow* code = ins ? data_.codes.find(ins->code) : nullptr;
-    return code ? QString::fromStdString(code->qualname) : QString();
+    if (!code) return {};
+    const QString name = QString::fromStdString(code->qualname);  // a module is called by its class
+    return name.endsWith(QStringLiteral(".forward")) ? name.chopped(8) : name;
   }
 
   void take(TraceRow& row, const StepRow& step) {

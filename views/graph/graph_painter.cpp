@@ -111,6 +111,7 @@ class Painter {
     p_.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 7, 7);
     if (g.id) kit::drawMark(p_, box, state_.selection->mark(g.id), state_.selection->isHovered(g.id), 7);
     if (detail_ == Detail::Far && !kernel) return title_far(box, g.title);
+    if (kernel && picture_.compact) return title_beside(box, g);
     QRect line = QRectF(box.left() + 10, box.top() + 2, box.width() - 20, kernel ? 24 : 20).toRect();
     int right =
         g.right.isEmpty() ? 0 : kit::drawText(p_, line, g.right, t_.mono(11), t_.text2, Qt::AlignRight);
@@ -121,6 +122,15 @@ class Painter {
     }
     kit::drawText(p_, line, g.title, t_.mono(kernel ? 12 : 11, kernel ? 500 : 400),
                   kernel ? t_.text1 : t_.text3, Qt::AlignLeft, kit::Elide::Middle);
+  }
+
+  // Rows of one line have no room for a title: it stands left of the hull, "K2" over its time.
+  void title_beside(const QRectF& box, const SceneGroup& g) {
+    const QRect upper(static_cast<int>(box.left()) - 100, static_cast<int>(box.center().y()) - 18, 90, 18);
+    const bool timed = !g.right.isEmpty();
+    kit::drawText(p_, timed ? upper : upper.translated(0, 9), g.title.section(' ', 0, 0), t_.mono(12, 600),
+                  t_.text1, Qt::AlignRight);
+    if (timed) kit::drawText(p_, upper.translated(0, 18), g.right, t_.mono(11), t_.text2, Qt::AlignRight);
   }
 
   void title_far(const QRectF& box, const QString& title) {
@@ -400,7 +410,10 @@ Hit hit_test(const GraphPicture& picture, QPointF at) {
   }
   for (size_t g = picture.scene.groups.size(); g-- > 0;) {
     QRectF box = to_rect(picture.layout.groups[g]);
-    box.setHeight(26);
+    if (picture.compact)
+      box.setLeft(box.left() - 100);
+    else
+      box.setHeight(26);
     if (box.contains(at))
       return {picture.scene.groups[g].id, -1, static_cast<int>(g),
               picture.scene.groups[g].kind == SceneGroup::Kind::Module};

@@ -36,6 +36,7 @@ QString GraphView::title() const {
 QString GraphView::subtitle() const {
   const session::GraphRow* g = graph();
   if (!g) return {};
+  if (stage() == "fused" || stage() == "loops") return kernelCounts(*g);
   size_t ops = 0, coming = 0;
   for (const session::NodeRow& node : session()->nodes.of(g->id)) {
     ops += node.kind == "op";
@@ -43,6 +44,19 @@ QString GraphView::subtitle() const {
   }
   if (coming) return QStringLiteral("%1 of %2 nodes").arg(ops - coming).arg(ops);
   return QStringLiteral("%1 nodes").arg(ops);
+}
+
+// "10 loops, 5 library calls" before fusion, "4 kernels, 5 library calls, 9 launches" after it.
+QString GraphView::kernelCounts(const session::GraphRow& g) const {
+  size_t kernels = 0, calls = 0, ops = 0;
+  for (const session::KernelRow& kernel : session()->kernels.of(g.compilation))
+    ++(kernel.kind == "generated" ? kernels : calls);
+  for (const session::NodeRow& node : session()->nodes.of(g.id)) ops += node.kind == "op";
+  if (kernels + calls == 0) return QStringLiteral("%1 nodes").arg(ops);
+  const QString library = calls ? QStringLiteral(", %1 library calls").arg(calls) : QString();
+  if (g.stage == "loops") return QStringLiteral("%1 loops").arg(ops - std::min(ops, calls)) + library;
+  const size_t launches = session()->launches.of(g.compilation).size();
+  return QStringLiteral("%1 kernels").arg(kernels) + library + QStringLiteral(", %1 launches").arg(launches);
 }
 
 QList<QAction*> GraphView::commands() {

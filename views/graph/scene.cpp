@@ -90,7 +90,7 @@ class SceneBuilder {
       QString title = QString::fromStdString(label + (facts.row ? " " + facts.row->name : ""));
       out_.groups.push_back(
           {SceneGroup::Kind::Kernel, facts.row ? facts.row->id : 0, "", title, time_text(facts.ns), {}});
-      out_.layout.groups.push_back({-1, 28, 8});
+      out_.layout.groups.push_back({-1, options_.compact ? 8.0 : 28.0, 8});
     }
     return it->second;
   }

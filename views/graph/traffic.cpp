@@ -130,6 +130,19 @@ QString megabytes(double bytes) {
   return kit::fixed(bytes / 1e6, 1);
 }
 
+// One device pixel wide at any zoom.
+void line(QPainter& p, const QPolygonF& points) {
+  p.save();
+  p.setRenderHint(QPainter::Antialiasing, false);
+  p.setPen(QPen(theme().ctl, 0));
+  p.setBrush(Qt::NoBrush);
+  p.drawPolyline(points);
+  p.restore();
+}
+void outline(QPainter& p, const QRectF& box) {
+  line(p, {box.topLeft(), box.topRight(), box.bottomRight(), box.bottomLeft(), box.topLeft()});
+}
+
 void paint_brackets(QPainter& p, const GraphPicture& picture) {
   const kit::Theme& t = theme();
   std::vector<double> track_ends;  // brackets that overlap in height stand beside each other
@@ -147,9 +160,7 @@ void paint_brackets(QPainter& p, const GraphPicture& picture) {
     track_ends[track] = bottom;
     double x = left - 14 - 8 * static_cast<double>(track);
     if (bracket.line) {
-      kit::hairline(p, {x, top}, {x, bottom}, t.ctl);
-      kit::hairline(p, {x, top}, {x + 5, top}, t.ctl);
-      kit::hairline(p, {x, bottom}, {x + 5, bottom}, t.ctl);
+      line(p, {{x + 5, top}, {x, top}, {x, bottom}, {x + 5, bottom}});
     } else {
       x = left - 4;
     }
@@ -171,23 +182,22 @@ void paint_beside(QPainter& p, const GraphPicture& picture) {
   if (beside.bars.empty() || beside.largest <= 0) return;
   const double from = picture.layout.width + kBarsFrom, to = picture.layout.width + kRightRoom - 16;
   double lowest = 0;
-  auto line = [&](double middle) { return QRectF(from, middle - 9, to - from, 18).toRect(); };
+  auto row = [&](double middle) { return QRectF(from, middle - 9, to - from, 18).toRect(); };
   for (const TrafficBar& bar : beside.bars) {
     const kit::Box& box =
         bar.item >= 0 ? picture.layout.nodes[size_t(bar.item)] : picture.layout.groups[size_t(bar.group)];
     const double middle = box.y + box.h / 2, unit = kLongestBar / beside.largest;
-    if (bar.before > bar.bytes)
-      kit::hairlineBox(p, QRectF(from, middle - 5, std::max(2.0, bar.before * unit), 10), t.ctl);
+    if (bar.before > bar.bytes) outline(p, QRectF(from, middle - 5, std::max(2.0, bar.before * unit), 10));
     p.fillRect(QRectF(from, middle - 5, std::max(1.0, bar.bytes * unit), 10), t.edge);
-    kit::drawText(p, line(middle), megabytes(bar.bytes), t.mono(12), t.text1, Qt::AlignRight);
+    kit::drawText(p, row(middle), megabytes(bar.bytes), t.mono(12), t.text1, Qt::AlignRight);
     lowest = std::max(lowest, middle);
   }
-  const QRect head = line(picture.layout.nodes.empty() ? 12 : picture.layout.nodes[0].y + 12);
+  const QRect head = row(picture.layout.nodes.empty() ? 12 : picture.layout.nodes[0].y + 12);
   kit::drawText(p, head, QStringLiteral("MB"), t.ui(11), t.text2, Qt::AlignRight);
   kit::drawText(p, head.adjusted(0, 0, -24, 0), QStringLiteral("traffic of generated code"), t.ui(11),
                 t.text2);
-  kit::hairline(p, {from, lowest + 20}, {to, lowest + 20}, t.line);
-  const QRect sum = line(lowest + 34);
+  line(p, {{from, lowest + 20}, {to, lowest + 20}});
+  const QRect sum = row(lowest + 34);
   kit::drawText(p, sum, megabytes(beside.total), t.mono(12, 500), t.text1, Qt::AlignRight);
   const double saved = beside.total - beside.total_before;
   if (beside.total_before > 0)

@@ -5,6 +5,11 @@
 namespace vitrine::kit {
 
 void ItemModel::setColumns(std::vector<Column> columns) {
+  if (columns.size() == columns_.size()) {  // other titles: what is open stays open
+    columns_ = std::move(columns);
+    if (!columns_.empty()) Q_EMIT headerDataChanged(Qt::Horizontal, 0, static_cast<int>(columns_.size()) - 1);
+    return;
+  }
   beginResetModel();
   columns_ = std::move(columns);
   endResetModel();

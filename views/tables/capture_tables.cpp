@@ -117,7 +117,7 @@ QString break_subtitle(const TableScope& scope) {
 
 std::vector<Column> guard_columns(const TableScope&) {
   return {{"guard", 240, false, true, true},
-          {"expected", 200, false, true},
+          {"expected", 200, false, true, true},
           {"line", 72, false, true},
           {"cost, ns", 80, true},
           {"checks", 72, true},
@@ -235,6 +235,7 @@ const TableSpec kRecompilationsTable{"recompilations",
                                      recompilation_subtitle,
                                      "No recompilations: every call found a compilation that fits.",
                                      1,
-                                     Qt::AscendingOrder};
+                                     Qt::AscendingOrder,
+                                     true};
 
 }  // namespace vitrine::views

@@ -17,6 +17,18 @@ TableView::TableView(const TableSpec& spec, Jobs* jobs, QWidget* parent)
   connect(items_, &ItemView::hover, this, &TableView::hover);
   connect(items_, &ItemView::open, this, [this](Id id, bool other) { Q_EMIT openIn(id, QString(), other); });
   items_->setMarks(&selection());
+  if (spec_.calls) {
+    calls_ = new CallStrip(this);
+    calls_->setMarks(&selection());
+    connect(calls_, &CallStrip::hover, this, &TableView::hover);
+    connect(calls_, &CallStrip::activate, this, [this](Id id) {
+      Film film = selection().film;
+      film.compilation = id;
+      film.graph = film.step = film.decision = film.launch = 0;
+      Q_EMIT filmWanted(film);
+      Q_EMIT activate(id);
+    });
+  }
   setFocusProxy(items_);
 }
 
@@ -61,7 +73,13 @@ void TableView::fill() {
     items_->setItems(std::move(rows));
     items_->setSortingEnabled(spec_.sort >= 0);
     if (spec_.sort >= 0) items_->sortBy(spec_.sort, spec_.order);
+    if (spec_.calls)  // why the compilation that is shown was made
+      for (const auto& row : session()->recompilations.of(scope().compilation))
+        items_->openDetail(row.id, true);
   }
+  if (calls_)
+    calls_->setScope(session().get(), session() ? scope().run : 0, session() ? scope().compilation : 0);
+  place();
   items_->setVisible(any_);
   Q_EMIT headerChanged();
   update();
@@ -69,8 +87,12 @@ void TableView::fill() {
 
 void TableView::selectionChanged(ChangeMask mask) {
   if (mask & ChangeFilm) fill();
-  if (mask & ChangeActive) items_->reveal(canShow(selection().active));
+  if (mask & ChangeActive) {
+    items_->reveal(canShow(selection().active));
+    items_->openDetail(selection().active, true);
+  }
   items_->viewport()->update();
+  if (calls_) calls_->update();
 }
 
 // The row of the thing itself, else of its nearest relative.
@@ -84,8 +106,14 @@ Id TableView::canShow(Id id) const {
   return 0;
 }
 
+void TableView::place() {
+  const int above = calls_ && calls_->calls() ? calls_->sizeHint().height() : 0;
+  if (calls_) calls_->setGeometry(0, 0, width(), above);
+  items_->setGeometry(rect().adjusted(0, above, 0, 0));
+}
+
 void TableView::resizeEvent(QResizeEvent*) {
-  items_->setGeometry(rect());
+  place();
 }
 
 void TableView::paintEvent(QPaintEvent*) {
@@ -93,7 +121,8 @@ void TableView::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.fillRect(rect(), t.bg1);
   if (any_) return;
-  QRect line(t.padding(), t.px(8), width() - 2 * t.padding(), t.row());
+  const int above = calls_ && calls_->calls() ? calls_->height() : 0;
+  QRect line(t.padding(), above + t.px(8), width() - 2 * t.padding(), t.row());
   drawText(painter, line, QString::fromUtf8(session() ? spec_.empty : "Open a session to see this."),
            t.ui(13), t.text2);
 }

@@ -3,6 +3,7 @@
 
 #include "views/kit/item_view.h"
 #include "views/kit/view.h"
+#include "views/tables/call_strip.h"
 
 class QLineEdit;
 
@@ -23,6 +24,7 @@ struct TableSpec {
   const char* empty;  // the sentence when there are no rows
   int sort = -1;      // column of the first order, -1 = as given
   Qt::SortOrder order = Qt::DescendingOrder;
+  bool calls = false;  // the strip of calls stands above the rows
 };
 
 class TableView : public kit::View {
@@ -40,6 +42,7 @@ class TableView : public kit::View {
   void reveal(Id id) override { items_->reveal(id); }
   std::vector<Id> shown() const override { return items_->shown(); }
   kit::ItemView* items() { return items_; }
+  CallStrip* calls() { return calls_; }  // nullptr when the table has none
 
  protected:
   void sessionChanged() override;
@@ -50,8 +53,10 @@ class TableView : public kit::View {
  private:
   TableScope scope() const;
   void fill();
+  void place();
   const TableSpec& spec_;
   kit::ItemView* items_;
+  CallStrip* calls_ = nullptr;
   QLineEdit* filter_ = nullptr;
   bool any_ = false;
   std::pair<Id, Id> filled_;  // run and compilation that the rows are of

@@ -1,0 +1,226 @@
+// The graph view: modules, search, keys, marks, ghosts of the capture, brackets and traffic, large graphs.
+
+#include "tests/gui/view_rig.h"
+#include "views/graph/graph_view.h"
+#include "views/kit/theme.h"
+
+using namespace vitrine;
+using fixture::Rig;
+using views::GraphView;
+using views::SceneItem;
+
+class TestGraph : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    kit::Theme theme = kit::Theme::make(true);
+    theme.motion = false;
+    kit::applyTheme(*qApp, theme);
+    loaded_ = std::make_unique<fixture::Loaded>();
+  }
+
+  void aSmallGraphStandsWithItsModulesOpen() {
+    Rig<GraphView> rig(session(), "captured", {700, 900});
+    QVERIFY(named(rig.view, "gelu") >= 0);
+    QVERIFY(named(rig.view, "scaled_dot_product_attention") >= 0);
+    QVERIFY(std::any_of(rig.view.picture().scene.groups.begin(), rig.view.picture().scene.groups.end(),
+                        [](const auto& g) { return g.path == "attn"; }));
+  }
+
+  void aModuleClosesToACardAndOpensAgain() {
+    Rig<GraphView> rig(session(), "captured", {700, 900});
+    const size_t open = rig.view.picture().scene.items.size();
+    rig.activate(node("captured", "view"));
+    QTest::keyClick(&rig.view, Qt::Key_O);
+    rig.settle();
+    const auto& items = rig.view.picture().scene.items;
+    QVERIFY(items.size() < open);
+    auto card = std::find_if(items.begin(), items.end(),
+                             [](const SceneItem& it) { return it.kind == SceneItem::Kind::Module; });
+    QVERIFY(card != items.end());
+    QCOMPARE(card->name, QStringLiteral("attn"));
+    QVERIFY(card->line.contains("nodes"));
+    // A node inside is still found: its card shows it.
+    QCOMPARE(rig.view.canShow(node("captured", "view")), node("captured", "view"));
+    QTest::mouseDClick(&rig.view, Qt::LeftButton, {},
+                       middle(rig.view, static_cast<int>(card - items.begin())));
+    rig.settle();
+    QCOMPARE(rig.view.picture().scene.items.size(), open);
+  }
+
+  void aClickMakesTheNodeActiveAndGroundNone() {
+    Rig<GraphView> rig(session(), "optimised", {700, 1400});
+    QTest::mouseClick(&rig.view, Qt::LeftButton, {}, middle(rig.view, named(rig.view, "gelu")));
+    QCOMPARE(rig.model.selection().active, ids().optimised_gelu);
+    const auto& items = rig.view.picture().scene.items;
+    int other = 0;
+    while (items[size_t(other)].kind != SceneItem::Kind::Node ||
+           items[size_t(other)].id == ids().optimised_gelu)
+      ++other;
+    QTest::mouseClick(&rig.view, Qt::LeftButton, Qt::ControlModifier, middle(rig.view, other));
+    QVERIFY(rig.model.selection().isSelected(items[size_t(other)].id));
+    QCOMPARE(rig.model.selection().active, ids().optimised_gelu);
+    QTest::mouseClick(&rig.view, Qt::LeftButton, {}, QPoint(4, 4));
+    QCOMPARE(rig.model.selection().active, Id(0));
+  }
+
+  void relativesWearTheRing() {
+    Rig<GraphView> rig(session(), "captured", {700, 900});
+    rig.activate(ids().optimised_gelu);
+    QCOMPARE(rig.model.selection().mark(ids().captured_gelu), kit::Mark::Ring);
+    QCOMPARE(rig.view.canShow(ids().optimised_gelu), ids().captured_gelu);
+    QVERIFY(ringPixels(rig.view) > 100);
+    rig.activate(0);
+    QCOMPARE(ringPixels(rig.view), 0);
+  }
+
+  void arrowsWalkAlongEdges() {
+    Rig<GraphView> rig(session(), "captured", {700, 900});
+    rig.activate(ids().captured_gelu);
+    QTest::keyClick(&rig.view, Qt::Key_Up);
+    rig.settle();
+    QCOMPARE(rig.model.selection().active, node("captured", "linear_2"));
+    QTest::keyClick(&rig.view, Qt::Key_Down);
+    rig.settle();
+    QCOMPARE(rig.model.selection().active, ids().captured_gelu);
+    QTest::keyClick(&rig.view, Qt::Key_Down);
+    QCOMPARE(rig.model.selection().active, node("captured", "linear_3"));
+  }
+
+  void searchFindsNamesShapesAndPatterns() {
+    Rig<GraphView> rig(session(), "captured", {700, 300});
+    QCOMPARE(rig.view.find("linear"), 4);
+    QCOMPARE(rig.view.find("/^linear_[12]$/"), 0);  // patterns see all words of a node
+    QCOMPARE(rig.view.find("8,128,3072"), 2);
+    QCOMPARE(rig.view.find("nothing of the kind"), 0);
+    rig.view.find("gelu");
+    rig.view.findNext(true);
+    QCOMPARE(rig.model.selection().active, ids().captured_gelu);
+    QCOMPARE(rig.view.find(""), 0);
+  }
+
+  void whatCaptureHasYetToMakeIsAGhost() {
+    Rig<GraphView> rig(session(), "captured", {700, 900});
+    QVERIFY(rig.view.ghosts().step_of.empty());
+    kit::Film film;
+    film.compilation = ids().compilation;
+    film.step = ids().gelu_step;
+    rig.film(film);
+    QVERIFY(!rig.view.ghosts().step_of.contains(ids().captured_gelu));
+    QVERIFY(rig.view.ghosts().step_of.contains(node("captured", "linear_3")));
+    QVERIFY(rig.view.ghosts().step_of.contains(node("captured", "add_1")));
+    QVERIFY(!rig.view.ghosts().step_of.contains(node("captured", "linear_2")));
+    QCOMPARE(rig.view.ghosts().newest, ids().captured_gelu);
+    QCOMPARE(rig.view.subtitle(), QStringLiteral("13 of 15 nodes"));
+    // Other stages know nothing of it.
+    rig.view.setStage("optimised");
+    rig.settle();
+    QVERIFY(rig.view.ghosts().step_of.empty());
+  }
+
+  void loopsSayWhichKernelTheyBecome() {
+    Rig<GraphView> loops(session(), "loops", {700, 900});
+    const views::Beside& before = loops.view.picture().scene.beside;
+    QCOMPARE(before.brackets.size(), size_t(4));
+    QCOMPARE(before.brackets[2].title, QStringLiteral("to be K2"));
+    QCOMPARE(before.brackets[2].items.size(), size_t(2));
+    QCOMPARE(before.bars.size(), size_t(10));  // not of library calls
+    Rig<GraphView> fused(session(), "fused", {700, 900});
+    const views::Beside& after = fused.view.picture().scene.beside;
+    QCOMPARE(after.bars.size(), size_t(4));
+    QCOMPARE(after.largest, before.largest);  // both panes on one scale
+    QCOMPARE(after.total_before, before.total);
+    QVERIFY(after.total < before.total);
+    QCOMPARE(fused.view.subtitle(), QStringLiteral("4 kernels, 5 library calls, 9 launches"));
+  }
+
+  void aDecisionsDiscOpensThePair() {
+    Rig<GraphView> rig(session(), "loops", {700, 1200});
+    const auto& scene = rig.view.picture().scene;
+    for (size_t e = 0; e < scene.edges.size(); ++e) {
+      if (scene.edges[e].decision != ids().fused_pair) continue;
+      const auto& points = rig.view.picture().layout.edges[e].points;
+      const QPointF disc(points.back().x, (points[points.size() - 2].y + points.back().y) / 2);
+      QTest::mouseClick(&rig.view, Qt::LeftButton, {}, rig.view.camera().to_view(disc).toPoint());
+      QCOMPARE(rig.model.selection().active, ids().fused_pair);
+      return;
+    }
+    QFAIL("no edge carries the pair");
+  }
+
+  void aPassMarksWhatItChanged() {
+    Rig<GraphView> rig(session(), "optimised", {700, 1400});
+    int added = 0, changed = 0;
+    for (const auto& graph : session()->graphs.of(ids().compilation)) {
+      if (graph.stage != "optimised" || graph.pass.empty()) continue;
+      kit::Film film;
+      film.compilation = ids().compilation;
+      film.graph = graph.id;
+      rig.film(film);
+      int here = 0;
+      for (const SceneItem& it : rig.view.picture().scene.items) {
+        here += it.badge != views::Badge::None;
+        added += it.badge == views::Badge::Added;
+        changed += it.badge == views::Badge::Changed;
+        if (it.badge == views::Badge::Changed) QVERIFY(!it.old.isEmpty());
+      }
+      if (!graph.changed) QCOMPARE(here, 0);
+    }
+    QVERIFY(added + changed > 0);
+  }
+
+  // Only what is in view is painted, whatever the size of the graph.
+  void tenThousandNodesCostWhatIsInView() {
+    fixture::Loaded large(700);
+    const auto* graph = large.session->lastGraph(large.ids.compilation, "captured");
+    QVERIFY(large.session->nodes.of(graph->id).size() > 10'000);
+    Rig<GraphView> rig(large.session, "captured", {1200, 800});
+    QVERIFY(!rig.view.picture().empty());
+    QTest::keyClick(&rig.view, Qt::Key_O, Qt::ShiftModifier);  // every module open
+    rig.settle();
+    QVERIFY(rig.view.picture().scene.items.size() > 8'000);
+    QVERIFY(rig.view.painted() > 0);
+    QVERIFY2(rig.view.painted() < 300, qPrintable(QString::number(rig.view.painted())));
+    rig.activate(large.ids.captured_gelu);  // comes into view
+    QVERIFY(rig.view.painted() < 300);
+    QVERIFY(ringPixels(rig.view) > 50);
+  }
+
+  void withoutAGraphItSaysSo() {
+    Rig<GraphView> rig(session(), "joint", {500, 300});
+    QVERIFY(rig.view.picture().empty());
+    Rig<GraphView> none(nullptr, "captured", {500, 300});
+    QVERIFY(none.view.picture().empty());
+  }
+
+ private:
+  const kit::SessionPtr& session() const { return loaded_->session; }
+  const fixture::Ids& ids() const { return loaded_->ids; }
+  Id node(const char* stage, const char* name) const {
+    for (const auto& row : session()->nodes.of(session()->lastGraph(ids().compilation, stage)->id))
+      if (row.name == name) return row.id;
+    return 0;
+  }
+  static int named(const GraphView& view, const char* name) {
+    const auto& items = view.picture().scene.items;
+    for (size_t i = 0; i < items.size(); ++i)
+      if (items[i].name == QLatin1String(name)) return static_cast<int>(i);
+    return -1;
+  }
+  static QPoint middle(const GraphView& view, int item) {
+    const kit::Box& box = view.picture().layout.nodes[static_cast<size_t>(item)];
+    return view.camera().to_view({box.x + box.w / 2, box.y + box.h / 2}).toPoint();
+  }
+  // Pixels in exactly the ring's colour: nothing else in a dark graph is white.
+  static int ringPixels(GraphView& view) {
+    const QImage image = view.grab().toImage();
+    int n = 0;
+    for (int y = 0; y < image.height(); ++y)
+      for (int x = 0; x < image.width(); ++x) n += image.pixelColor(x, y) == kit::theme().ring;
+    return n;
+  }
+  std::unique_ptr<fixture::Loaded> loaded_;
+};
+
+QTEST_MAIN(TestGraph)
+#include "tst_graph.moc"

@@ -1,0 +1,187 @@
+// Every table on the fixture: its rows as lines, the model's contract, sorting, filter, details, the strip of
+// calls.
+#include <QAbstractItemModelTester>
+
+#include "tests/gui/view_rig.h"
+#include "views/kit/theme.h"
+#include "views/tables/tables.h"
+
+using namespace vitrine;
+using fixture::Rig;
+using views::TableSpec;
+using views::TableView;
+
+class TestTables : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    kit::applyTheme(*qApp, kit::Theme::make(true));
+    loaded_ = std::make_unique<fixture::Loaded>();
+  }
+
+  void rows_data() {
+    QTest::addColumn<const void*>("spec");
+    QTest::addColumn<bool>("gated");
+    QTest::addColumn<int>("rows");
+    QTest::addColumn<QString>("line");
+    auto row = [](const TableSpec& spec, bool gated, int rows, const char* line) {
+      QTest::newRow(spec.id) << static_cast<const void*>(&spec) << gated << rows << QString::fromUtf8(line);
+    };
+    row(views::kBreaksTable, true, 2, "13:53 | h.mean().item() | scalar read from a tensor | 40 | 340 µs");
+    row(views::kGuardsTable, false, 15, "  .size() | 8, 128, 768 | 31:26 | 40 | 50 | 0");
+    row(views::kRecompilationsTable, true, 1, "0/1 | 13 | L['x'].size(1) == 128 | 128 | 96 | 61.0 ms");
+    row(views::kDecisionsTable, false, 13,
+        "2 | l6 → l7 | vertical | fused | same iteration space, one reader | K2 | 25.2 | 1");
+    row(views::kKernelsTable, false, 9, "");
+    row(views::kLaunchesTable, false, 9, "");
+    row(views::kMemoryTable, false, -1, "");
+    row(views::kBecameTable, false, 9, "");
+  }
+  void rows() {
+    QFETCH(const void*, spec);
+    QFETCH(bool, gated);
+    QFETCH(int, rows);
+    QFETCH(QString, line);
+    Rig<TableView> rig(session(), "", {900, 400}, *static_cast<const TableSpec*>(spec));
+    if (gated) rig.film(gatedFilm(ids().recompiled));
+    QAbstractItemModelTester contract(rig.view.items()->items(),
+                                      QAbstractItemModelTester::FailureReportingMode::QtTest);
+    QAbstractItemModelTester filtered(rig.view.items()->model(),
+                                      QAbstractItemModelTester::FailureReportingMode::QtTest);
+    QStringList lines = rig.view.items()->items()->lines();
+    lines.replaceInStrings(QRegularExpression("[\u00a0\u2009\u202f]"), " ");  // numbers keep their unit
+    if (rows >= 0) QVERIFY2(lines.size() == rows, qPrintable(lines.join('\n')));
+    QVERIFY(!lines.isEmpty());
+    if (!line.isEmpty()) QVERIFY2(lines.contains(line), qPrintable(lines.join('\n')));
+    // Every cell has a column, every row an id or a heading.
+    const auto columns = rig.view.items()->items()->columns().size();
+    for (const QString& text : lines) QVERIFY(text.split(" | ").size() <= static_cast<int>(columns));
+    rig.view.items()->setFilter("no row says this");
+    QVERIFY(rig.view.items()->shown().empty());
+    rig.view.items()->setFilter("");
+    for (int column = 0; column < static_cast<int>(columns); ++column)
+      rig.view.items()->sortBy(column, Qt::AscendingOrder);
+  }
+
+  void theFirstOrderIsByPrice() {
+    Rig<TableView> rig(session(), "", {900, 400}, views::kKernelsTable);
+    const auto shown = rig.view.items()->shown();
+    double last = 1e18;
+    for (Id id : shown) {
+      double ns = 0;
+      for (const auto& launch : session()->launches.of(ids().compilation))
+        if (launch.kernel == id) ns += launch.median_ns;
+      QVERIFY(ns <= last);
+      last = ns;
+    }
+  }
+
+  void aClickedBreakOpensInPlace() {
+    Rig<TableView> rig(session(), "", {900, 400}, views::kBreaksTable);
+    rig.film(gatedFilm(ids().gated_compilation));
+    auto* view = rig.view.items();
+    const QModelIndex first = view->model()->index(0, 0);
+    QVERIFY(!view->isExpanded(first));
+    const int before = view->visualRect(view->model()->index(1, 0)).top();
+    QTest::mouseClick(view->viewport(), Qt::LeftButton, {}, view->visualRect(first).center());
+    rig.settle();
+    QVERIFY(view->isExpanded(first));
+    QCOMPARE(rig.model.selection().active, ids().break_item);
+    QVERIFY(view->visualRect(view->model()->index(1, 0)).top() > before + 40);  // prose, stack and advice
+    const QString prose = view->model()->index(0, 0, first).data(kit::DetailRole).toString();
+    QVERIFY(prose.contains("item() hands Python a number"));
+    QVERIFY(prose.contains("train.py:22"));
+    QVERIFY(prose.contains("keep the mean as a tensor"));
+  }
+
+  void whatIsActiveElsewhereOpensAndIsMarked() {
+    Rig<TableView> rig(session(), "", {900, 400}, views::kBreaksTable);
+    rig.film(gatedFilm(ids().gated_compilation));
+    rig.activate(ids().break_branch);
+    auto* view = rig.view.items();
+    QVERIFY(view->isExpanded(view->model()->index(1, 0)));
+    QCOMPARE(rig.view.canShow(ids().break_branch), ids().break_branch);
+  }
+
+  void theRowOfARelativeIsFound() {
+    Rig<TableView> rig(session(), "", {900, 400}, views::kKernelsTable);
+    rig.activate(ids().optimised_gelu);
+    QCOMPARE(rig.view.canShow(ids().optimised_gelu), ids().k2);
+  }
+
+  void callsAreColouredByTheirCompilation() {
+    Rig<TableView> rig(session(), "", {700, 400}, views::kRecompilationsTable);
+    rig.film(gatedFilm(ids().recompiled));
+    views::CallStrip* strip = rig.view.calls();
+    QVERIFY(strip && strip->isVisible());
+    QCOMPARE(strip->calls(), size_t(40));
+    QCOMPARE(strip->blocks().size(), size_t(2));
+    QCOMPARE(strip->blocks()[0].words(), QStringLiteral("calls 1–12"));
+    QCOMPARE(strip->blocks()[1].label, QStringLiteral("0/1"));
+    QCOMPARE(strip->blocks()[1].words(), QStringLiteral("calls 13–40"));
+    QVERIFY(strip->cellOf(12).height() > strip->cellOf(13).height());  // the call that compiled
+    QCOMPARE(colourAt(*strip, strip->cellOf(12)), kit::theme().accent);
+    QVERIFY(colourAt(*strip, strip->cellOf(0)) != kit::theme().accent);
+    QTest::mouseClick(strip, Qt::LeftButton, {}, strip->cellOf(3).center().toPoint());
+    rig.settle();
+    QCOMPARE(rig.model.selection().film.compilation, ids().gated_compilation);
+    QCOMPARE(rig.model.selection().active, ids().gated_compilation);
+    QCOMPARE(colourAt(*strip, strip->cellOf(0)), kit::theme().accent);
+    QVERIFY(!rig.view.items()->geometry().intersects(strip->geometry()));
+  }
+
+  void whyTheShownCompilationWasMadeIsOpen() {
+    Rig<TableView> rig(session(), "", {700, 400}, views::kRecompilationsTable);
+    rig.film(gatedFilm(ids().recompiled));
+    QVERIFY(rig.view.items()->isExpanded(rig.view.items()->model()->index(0, 0)));
+  }
+
+  void anEmptyTableSaysWhy() {
+    Rig<TableView> rig(session(), "", {600, 200}, views::kBreaksTable);  // the block has no break
+    QVERIFY(!rig.view.items()->isVisible());
+    Rig<TableView> none(nullptr, "", {600, 200}, views::kBreaksTable);
+    QVERIFY(!none.view.items()->isVisible());
+  }
+
+  void copiesAsTextAndCsv() {
+    Rig<TableView> rig(session(), "", {900, 400}, views::kDecisionsTable);
+    const QString text = rig.view.copy(kit::CopyAs::Text), csv = rig.view.copy(kit::CopyAs::Csv);
+    QCOMPARE(text.count('\n'), 13);
+    QVERIFY(text.contains("l6 → l7\tvertical\tfused"));
+    QVERIFY(csv.contains("\"same iteration space, one reader\""));
+  }
+
+  void tenThousandRowsScroll() {
+    kit::ItemView view;
+    view.setColumns({{"n", 80, true}, {"name", 200, false, true, true}});
+    std::vector<kit::Item> rows;
+    for (int i = 0; i < 10'000; ++i)
+      rows.push_back(
+          {make_id(Kind::Node, i + 1), {{QString::number(i), i}, {QStringLiteral("node_%1").arg(i)}}});
+    view.setItems(std::move(rows));
+    view.resize(500, 300);
+    view.show();
+    view.sortBy(0, Qt::DescendingOrder);
+    QCOMPARE(view.shown().front(), make_id(Kind::Node, 10'000));
+    QVERIFY(QTest::qWaitForWindowExposed(&view));
+    view.reveal(make_id(Kind::Node, 1));
+    QVERIFY(view.viewport()->rect().contains(view.visualRect(view.currentIndex()).center()));
+  }
+
+ private:
+  const kit::SessionPtr& session() const { return loaded_->session; }
+  const fixture::Ids& ids() const { return loaded_->ids; }
+  kit::Film gatedFilm(Id compilation) const {
+    kit::Film film;
+    film.run = ids().gated_run;
+    film.compilation = compilation;
+    return film;
+  }
+  static QColor colourAt(QWidget& widget, const QRectF& box) {
+    return widget.grab().toImage().pixelColor(box.center().toPoint());
+  }
+  std::unique_ptr<fixture::Loaded> loaded_;
+};
+
+QTEST_MAIN(TestTables)
+#include "tst_tables.moc"
