@@ -1,5 +1,6 @@
 #include "core/runtime/call_state.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <new>
 
@@ -9,6 +10,21 @@
 namespace vitrine::runtime {
 
 namespace bridge = torch_bridge;
+
+namespace {
+
+// Less comes back from malloc without the system's help.
+constexpr int64_t kWorthKeeping = 64 << 10;
+constexpr int64_t kKeepAtMost = 256 << 20;  // bytes a state
+
+int64_t bytes_of(const ir::TensorType& type) {
+  int64_t n = ir::dtype_bytes(type.dtype);
+  for (int64_t size : type.sizes) n *= size;
+  return n;
+}
+
+}  // namespace
+
 using Kind = codegen::Buffer::Kind;
 
 CallState::CallState(const BufferTable& table) : table_(table), entries_(table.rows.size()) {
@@ -31,6 +47,7 @@ CallState::CallState(const BufferTable& table) : table_(table), entries_(table.r
 
 CallState::~CallState() {
   clear();
+  for (Kept& kept : kept_) bridge::release(kept.tensor);
   for (Entry& e : entries_)
     if (e.handle && e.owns_handle) bridge::release(e.handle);
   std::free(arena_);
@@ -124,10 +141,38 @@ _object* CallState::make_object(int32_t b) {
 }
 
 bool CallState::allocate(int32_t b) {
-  bridge::Handle fresh = bridge::empty_strided(table_.rows[static_cast<size_t>(b)].type);
-  if (!fresh) return false;
+  const BufferTable::Row& row = table_.rows[static_cast<size_t>(b)];
+  const bool large = row.kind == Kind::output && bytes_of(row.type) >= kWorthKeeping;
+  bridge::Handle fresh = large ? reuse(b) : nullptr;
+  if (!fresh) {
+    fresh = bridge::empty_strided(row.type);
+    if (!fresh) return false;
+    if (large) keep(b, fresh);
+  }
   take_handle(b, fresh);
   return true;
+}
+
+bridge::Handle CallState::reuse(int32_t b) {
+  auto kept = std::find_if(kept_.begin(), kept_.end(), [b](const Kept& k) { return k.buffer == b; });
+  if (kept == kept_.end()) return nullptr;
+  const ir::TensorType& type = table_.rows[static_cast<size_t>(b)].type;
+  // Another address: whoever had the tensor gave its storage other memory.
+  if (bridge::owns_storage_alone(kept->tensor) && bridge::data(kept->tensor) == kept->data)
+    return bridge::as_strided(kept->tensor, type);
+  bridge::release(kept->tensor);
+  kept_.erase(kept);
+  kept_bytes_ -= bytes_of(type);
+  return nullptr;
+}
+
+void CallState::keep(int32_t b, bridge::Handle fresh) {
+  const ir::TensorType& type = table_.rows[static_cast<size_t>(b)].type;
+  if (kept_bytes_ + bytes_of(type) > kKeepAtMost) return;
+  bridge::Handle own = bridge::as_strided(fresh, type);
+  if (!own) return;
+  kept_.push_back({b, own, bridge::data(own)});
+  kept_bytes_ += bytes_of(type);
 }
 
 void CallState::take_object(int32_t b, _object* owned) {

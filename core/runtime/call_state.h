@@ -1,5 +1,7 @@
 // What one running call of a plan owns: the arena, and for each buffer its address, its tensor and its Python
-// object, each made when it is first asked for. A state is used by one call at a time and kept for the next.
+// object, each made when it is first asked for. A state is used by one call at a time and kept for the next,
+// and so is the memory of large outputs: when nobody has the last call's output any more, the next one takes
+// its place, and its pages need not be mapped and cleared again.
 #pragma once
 
 #include <cstdint>
@@ -73,6 +75,13 @@ class CallState {
     bool owns_handle = false, owns_object = false;
     bool lasting = false;  // pointer and handle belong to the arena: they outlive the call
   };
+  struct Kept {  // the memory of an output of an earlier call
+    int32_t buffer;
+    torch_bridge::Handle tensor;  // a tensor of our own on it, owned
+    void* data;
+  };
+  torch_bridge::Handle reuse(int32_t b);  // owned; nullptr: no memory is free for it
+  void keep(int32_t b, torch_bridge::Handle fresh);
   void* find_pointer(int32_t b);
   torch_bridge::Handle make_handle(int32_t b);
   torch_bridge::Handle view_handle(int32_t b);  // owned
@@ -81,6 +90,8 @@ class CallState {
   const BufferTable& table_;
   std::vector<Entry> entries_;
   std::vector<int32_t> touched_;  // not lasting, changed in this call
+  std::vector<Kept> kept_;
+  int64_t kept_bytes_ = 0;
   _object* const* inputs_ = nullptr;
   char* arena_ = nullptr;
 };

@@ -227,6 +227,13 @@ bool bump_version(Handle t) {
   return true;
 }
 
+bool owns_storage_alone(Handle t) {
+  const Layout& layout = api().layout;
+  if (layout.owners_word < 0) return false;
+  auto* counts = static_cast<uint64_t*>(storage_of(t)) + layout.owners_word;
+  return __atomic_load_n(counts, __ATOMIC_ACQUIRE) == layout.sole_owner;
+}
+
 const void* storage_id(Handle t) {
   return storage_of(t);
 }

@@ -49,6 +49,8 @@ bool requires_grad(_object* tensor);
 ir::TensorType type_of(_object* tensor);
 ir::TensorType type_of(Handle t);
 const void* storage_id(Handle t);  // equal for tensors that share storage
+// Whether nothing else knows the tensor's storage: no other tensor, no Python object. false: not known.
+bool owns_storage_alone(Handle t);
 // Tells autograd that the tensor's memory was written without PyTorch's knowledge. false: not possible here.
 bool bump_version(Handle t);
 

@@ -83,6 +83,7 @@ class Prober {
           test("storage", [&] { return find_word(&Layout::storage_word, &Answer::storage, true); });
       test("version counter", [&] { return find_version(); });
       test("requires_grad", [&] { return find_autograd(); });
+      if (storage) test("storage owners", [&] { return find_owners(); });
       report_.ready = storage && test("storage guard", [&] { return find_guard(); });
     } catch (const std::exception& error) {
       note("self-test", error.what());
@@ -208,6 +209,26 @@ class Prober {
       }
     }
     return false;
+  }
+
+  // A word that counts one up with each tensor that shares the storage, and down again.
+  bool find_owners() {
+    const int64_t size = 4, stride = 1;
+    void *one = nullptr, *two = nullptr;
+    if (symbols_.empty_strided(1, &size, &stride, 6, 0, -1, &one)) return false;
+    auto* storage = static_cast<uint64_t*>(word_at(*static_cast<void**>(one), report_.layout.storage_word));
+    const size_t words = std::min<size_t>(words_in(storage), 4);
+    const std::vector<uint64_t> alone(storage, storage + words);
+    const bool shared = !symbols_.reinterpret_tensor(one, 1, &size, &stride, 0, &two);
+    const std::vector<uint64_t> together(storage, storage + words);
+    if (shared) symbols_.delete_tensor(two);
+    for (size_t w = 1; shared && w < words && report_.layout.owners_word < 0; ++w) {
+      if (together[w] != alone[w] + 1 || storage[w] != alone[w]) continue;
+      report_.layout.owners_word = static_cast<int>(w);
+      report_.layout.sole_owner = alone[w];
+    }
+    symbols_.delete_tensor(one);
+    return report_.layout.owners_word >= 0;
   }
 
   const Answer& leaf() const { return plain_[3]; }

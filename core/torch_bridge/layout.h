@@ -22,6 +22,8 @@ struct Layout {
   int requires_offset = -1;    // in AutogradMeta: bytes to the leaf's requires_grad flag
   int grad_fn_word = -1;       // in AutogradMeta: null for a leaf
   int is_view_offset = -1;     // in AutogradMeta: bytes to the flag of a view
+  int owners_word = -1;        // in StorageImpl: its reference counts
+  uint64_t sole_owner = 0;     // what they read when one tensor owns it, and nothing else knows it
   int data_guard_offset = -1;  // in StorageImpl: bytes to the flag that makes every data access raise
 };
 

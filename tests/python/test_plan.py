@@ -230,3 +230,62 @@ def test_nothing_leaks(tmp_path):
     for _ in range(20_000):
         _engine.plan_run(plan, [x, w])
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2000  # KB; one tensor a call is 10 MB
+
+
+LARGE = """graph aten {
+  %x = placeholder() : f32[64,1024]
+  %add = aten.add.Tensor(%x, 1.0) : f32[64,1024]
+  %t = aten.transpose.int(%add, 0, 1) : f32[1024,64]{1,1024}
+  return %add, %t
+}"""
+
+
+def views_that_keep_memory():
+    return [
+        lambda out: out[0],
+        lambda out: out[1][3:],
+        lambda out: out[0].numpy(),
+        lambda out: out[0].untyped_storage(),
+        lambda out: out[0].detach(),
+        lambda out: torch.from_dlpack(out[0]),
+        lambda out: torch._lazy_clone(out[0]),
+        lambda out: memoryview(out[0].numpy()),
+    ]
+
+
+@pytest.mark.parametrize("hold", views_that_keep_memory())
+def test_memory_of_an_output_stays_while_anybody_has_it(hold, tmp_path):
+    plan = _engine.plan_compile(LARGE, True, str(tmp_path))
+    for _ in range(3):
+        held = hold(_engine.plan_run(plan, [torch.ones(64, 1024)]))
+        for other in range(3):
+            _engine.plan_run(plan, [torch.full((64, 1024), float(other + 7))])
+        values = torch.frombuffer(held, dtype=torch.float32) if isinstance(held, memoryview) else torch.as_tensor(held)
+        if isinstance(held, torch.UntypedStorage):
+            values = torch.empty(0).set_(held)
+        assert (values == 2).all()
+
+
+def test_memory_of_an_output_that_is_gone_serves_the_next_call(tmp_path):
+    plan = _engine.plan_compile(LARGE, True, str(tmp_path))
+    x = torch.zeros(64, 1024)
+    places = set()
+    for i in range(4):
+        out = _engine.plan_run(plan, [x + i])
+        fresh = torch.empty(64, 1024)
+        assert (out[0] == i + 1).all() and out[0]._version == 0 and not out[0]._is_view()
+        assert torch._C._dispatch_keys(out[0]) == torch._C._dispatch_keys(fresh)
+        out[0].mul_(3)  # counts on the tensor's own version only
+        places.add(out[0].data_ptr())
+        del out
+    assert len(places) == 1
+
+
+def test_an_output_whose_storage_was_taken_away_is_not_used_again(tmp_path):
+    plan = _engine.plan_compile(LARGE, True, str(tmp_path))
+    x = torch.zeros(64, 1024)
+    for change in (lambda s: s.resize_(0), lambda s: s.resize_(64), lambda s: s.resize_(1 << 20)):
+        out = _engine.plan_run(plan, [x])
+        change(out[0].untyped_storage())
+        del out
+        assert (_engine.plan_run(plan, [x])[0] == 1).all()
