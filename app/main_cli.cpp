@@ -1,8 +1,10 @@
 // The command line: every command is one function below, registered in main(). Recording and measuring happen
 // in Python (the engine); what was recorded is printed from the session file.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <string_view>
 
 #include "app/cli/python_process.h"
 #include "app/cli/show.h"
@@ -31,13 +33,16 @@ std::string default_session(const std::string& file) {
 struct RunArgs {
   std::string file, session;
   bool open = false;
-  std::vector<std::string> rest;  // passed on to the engine as they are
+  std::vector<std::string> rest;    // passed on to the engine as they are
+  std::vector<std::string> script;  // the script's own
 };
 
 int run(const RunArgs& a) {
   std::string session = a.session.empty() ? default_session(a.file) : a.session;
   std::vector<std::string> args{a.file, "-o", session};
   args.insert(args.end(), a.rest.begin(), a.rest.end());
+  args.emplace_back("--");
+  args.insert(args.end(), a.script.begin(), a.script.end());
   auto status = run_module(places(), "vitrine.run", args);
   if (!status) return fail(status.error());
   if (status.value() >= 128) {
@@ -148,6 +153,12 @@ int main(int argc, char** argv) {
   c->allow_extras();
   c->callback([&, c] { status = fail(exec_module(places(), "vitrine.doctor", c->remaining())); });
 
-  CLI11_PARSE(app, argc, argv);
+  // Behind -- everything is the script's, whatever it looks like.
+  char** const last = argv + argc;
+  char** const own = argc > 1 && std::string_view(argv[1]) == "run"
+                         ? std::find_if(argv, last, [](const char* a) { return std::string_view(a) == "--"; })
+                         : last;
+  if (own != last) run_args.script.assign(own + 1, last);
+  CLI11_PARSE(app, static_cast<int>(own - argv), argv);
   return status;
 }

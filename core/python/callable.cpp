@@ -25,8 +25,24 @@ Callable* as_callable(PyObject* o) {
   return reinterpret_cast<Callable*>(o);
 }
 
+// While it lives, a call that is observed runs. The GIL guards the count; a call on another thread meanwhile
+// is told of too.
+class Observing {
+ public:
+  explicit Observing(bool on) : on_(on) { engine().observing += on_; }
+  ~Observing() { engine().observing -= on_; }
+  Observing(const Observing&) = delete;
+
+ private:
+  const bool on_;
+};
+
 PyObject* call_compiled(PyObject* self, PyObject* const* args, size_t n, PyObject* names) {
   Callable* c = as_callable(self);
+  // vitrine.explain is told of all that it runs, whoever had it compiled.
+  if (engine().observing && !c->handler->settings().observer)
+    return PyObject_Vectorcall(c->wrapped, args, n, names);
+  Observing observing(static_cast<bool>(c->handler->settings().observer));
   capture::ActiveCapture on(*c->handler);
   return PyObject_Vectorcall(c->wrapped, args, n, names);
 }
@@ -99,12 +115,11 @@ PyObject* represent(PyObject* self) {
   return PyUnicode_FromFormat("<%s of %R>", Py_TYPE(self)->tp_name, as_callable(self)->wrapped);
 }
 
-// copy and pickle make a new callable of the same function.
 PyObject* reduce(PyObject* self, PyObject*) {
-  Callable* c = as_callable(self);
-  PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(self));
-  return c->settings ? Py_BuildValue("O(OO)", type, c->wrapped, c->settings)
-                     : Py_BuildValue("O(O)", type, c->wrapped);
+  PyObject* api = PyImport_ImportModule("vitrine._api");
+  PyObject* out = api ? PyObject_CallMethod(api, "_reduce", "O", self) : nullptr;
+  Py_XDECREF(api);
+  return out;
 }
 
 // A plain function is copied by deepcopy as itself, and so is what wraps one.
@@ -114,6 +129,7 @@ PyObject* deepcopy(PyObject* self, PyObject*) {
 
 PyMemberDef kMembers[] = {
     {"__wrapped__", T_OBJECT, offsetof(Callable, wrapped), READONLY, "The original callable."},
+    {"settings", T_OBJECT, offsetof(Callable, settings), READONLY, "How it was asked to be compiled."},
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Callable, vectorcall), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };

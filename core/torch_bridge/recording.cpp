@@ -37,7 +37,8 @@ std::string name_of(const std::string& source, ir::NodeKind kind) {
   for (const char* prefix : {"L_", "G_", "self_"})
     if (out.starts_with(prefix)) out.erase(0, std::string_view(prefix).size());
   if (out.empty()) return kind == ir::NodeKind::constant ? "constant" : "input";
-  return std::isdigit(static_cast<unsigned char>(out[0])) ? "input_" + out : out;
+  if (!std::isdigit(static_cast<unsigned char>(out[0]))) return out;
+  return (kind == ir::NodeKind::parameter ? "p_" : kind == ir::NodeKind::buffer ? "b_" : "input_") + out;
 }
 
 Py wrapped(Handle owned) {

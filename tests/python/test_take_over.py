@@ -1,6 +1,7 @@
 """`vitrine run --take-over`: a script written for torch.compile, unchanged, is compiled and recorded by Vitrine."""
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -76,6 +77,17 @@ def test_a_script_is_compiled_as_it_stands(tmp_path):
     assert {status for (status,) in db.execute("SELECT status FROM compilation")} <= {"ok", "no_graph"}
     assert db.execute("SELECT count(*) FROM compilation WHERE status = 'ok'").fetchone()[0] >= 5
     assert db.execute("SELECT status FROM run").fetchall() == [("finished",)]
+
+
+def test_the_scripts_own_arguments_pass_the_command(tmp_path):
+    vitrine_command = shutil.which("vitrine")
+    if not vitrine_command:
+        pytest.skip("the command vitrine is not built")
+    script = tmp_path / "program.py"
+    script.write_text("import sys\nprint(sys.argv[1:])\n")
+    command = [vitrine_command, "run", script, "-o", tmp_path / "s.vitrine", "--take-over", "--", "a", "--repeats", "-b"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0 and "['a', '--repeats', '-b']" in result.stdout, result.stderr
 
 
 def test_without_the_option_torch_compile_is_torchs(tmp_path):

@@ -55,7 +55,8 @@ std::string folder_of(const char* module) {
 bool is_user_file(const std::string& path) {
   static const std::string vitrine = folder_of("vitrine");
   if (!vitrine.empty() && path.starts_with(vitrine)) return false;
-  static constexpr const char* kOthers[] = {"/site-packages/", "/dist-packages/", "/lib/python3", "<frozen "};
+  static constexpr const char* kOthers[] = {"/site-packages/", "/dist-packages/", "/lib/python3",
+                                            "<frozen ",        "<string>",        "<attrs generated"};
   return std::none_of(std::begin(kOthers), std::end(kOthers),
                       [&](const char* part) { return path.find(part) != std::string::npos; });
 }

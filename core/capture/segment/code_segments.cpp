@@ -1,6 +1,7 @@
 #include "core/capture/segment/code_segments.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/capture/segment/engine.h"
 
@@ -28,9 +29,10 @@ Place& CodeSegments::place(int32_t pc, int32_t depth) {
   return *places_.back();
 }
 
-void CodeSegments::forget(int32_t settings) {
+void CodeSegments::forget(int32_t settings, std::vector<std::shared_ptr<Segment>>& dropped) {
   for (const auto& p : places_) {
     const auto mine = [&](const std::shared_ptr<Segment>& s) { return s->settings == settings; };
+    std::copy_if(p->segments.begin(), p->segments.end(), std::back_inserter(dropped), mine);
     compilations -= std::erase_if(p->segments, mine);
     p->eager = p->eager_rest = false;
   }

@@ -28,7 +28,8 @@ class CodeSegments : public CodeData {
   Place& place(int32_t pc, int32_t depth);
   // The place that was asked for first: where a call begins.
   bool begins_at(const Place& place) const { return places_.front().get() == &place; }
-  void forget(int32_t settings);
+  // Hands over what it drops: the end of a segment may end code objects, and with them others of this class.
+  void forget(int32_t settings, std::vector<std::shared_ptr<Segment>>& dropped);
   int64_t compilations = 0;  // of all places
 
  private:

@@ -12,9 +12,10 @@ int32_t Engine::number_of(const Settings& settings) {
 }
 
 void Engine::forget(PyObject* observer) {
+  std::vector<std::shared_ptr<Segment>> dropped;  // alive until nothing iterates over `codes`
   for (size_t i = 0; i < numbered_.size(); ++i) {
     if (!numbered_[i] || (observer && numbered_[i]->observer.get() != observer)) continue;
-    for (CodeSegments* code : codes) code->forget(static_cast<int32_t>(i));
+    for (CodeSegments* code : codes) code->forget(static_cast<int32_t>(i), dropped);
     if (observer) numbered_[i] = nullptr;
   }
   if (!observer) warned_.clear();

@@ -28,6 +28,7 @@ class Engine {
   std::unique_ptr<Recording> recording;
   std::set<CodeSegments*> codes;
   bool profiling = false;
+  int observing = 0;  // calls of vitrine.explain under way
   std::vector<ProfileEntry> profile;
   std::atomic<bool> cancelled = false;
 

@@ -22,6 +22,8 @@ struct Folders {
 
 bool is_library_code(const std::string& path) {
   static const Folders* folders = new Folders;
+  for (const char* part : {"/site-packages/sympy/", "/site-packages/mpmath/"})  // algebra, not tensors
+    if (path.find(part) != std::string::npos) return true;
   if (path.empty() || path[0] == '<')
     return starts_with(path, "<frozen") || starts_with(path, "<__array_function__");
   if (starts_with(path, folders->vitrine) || starts_with(path, folders->numpy)) return true;

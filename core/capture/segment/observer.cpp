@@ -22,10 +22,9 @@ Owned list_of(const std::vector<std::string>& texts) {
 std::vector<std::string> guard_texts(const Trace& trace) {
   std::vector<std::string> out;
   for (const Guard& g : trace.guards)
-    out.push_back((g.source         ? g.source->text()
-                   : g.name.empty() ? "torch global state"
-                                    : "globals") +
-                  " " + g.expected);
+    out.push_back(g.source         ? g.source->path() + " " + g.expected
+                  : g.name.empty() ? "PyTorch's global state (grad mode, autocast, ...) is unchanged"
+                                   : g.expected);
   return out;
 }
 

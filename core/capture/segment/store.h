@@ -44,6 +44,7 @@ class CaptureHandler : public FrameHandler {
       : FrameHandler(kPolicy), store_(engine, std::move(settings)) {}
   bool wants(PyObject* code) override;
   PyObject* run(_ts* thread, _PyInterpreterFrame* frame) noexcept override;
+  const CallSettings& settings() const { return store_.settings(); }
   // Captures this code wherever it comes from: it is what the user gave to vitrine.compile.
   static void insist(PyObject* code);
 

@@ -140,7 +140,8 @@ Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, con
     return kind == &PyStaticMethod_Type ? pinned(inner.get()) : method(inner.get(), cls);
   }
   if (kind == &PyClassMethodDescr_Type) {
-    Owned bound(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), name.c_str()));
+    // The descriptor that was found, not what the class itself answers: super() has passed over that.
+    Owned bound(kind->tp_descr_get(d, nullptr, reinterpret_cast<PyObject*>(type)));
     if (!bound) raise_python();
     return pinned(bound.get());
   }
@@ -200,6 +201,8 @@ Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, con
     self->attrs.emplace_back(name, value);
     return value;
   }
+  if (kind == torch_names().compiled_function || kind == torch_names().disabled_function)
+    return self ? method(d, self) : pinned(d);
   if (PyObject* getter = python_method(kind, "__get__"))
     return call_special(pinned(d), getter, {self ? self : none(), cls});
   stop("unsupported_value", std::string("descriptor ") + kind->tp_name + " for " + name);

@@ -127,13 +127,16 @@ Value* Tracer::call_object(Value* v, Arguments a) {
     }
     return call(function, std::move(all));
   }
+  // What is compiled on its own elsewhere is captured with the rest here. It never changes what it wraps.
+  if (type == torch.compiled_function && v->source && !v->pinned)
+    return call(load_attr(v, "__wrapped__"), std::move(a));
   if (type == torch.disabled_function || type == torch.compiled_function) {
     guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
     Owned wrapped(PyObject_GetAttrString(v->obj, "__wrapped__"));
     if (!wrapped) raise_python();
     if (type == torch.disabled_function)
       stop("disabled", "function " + name_of_callable(wrapped.get()) + " is marked vitrine.disable");
-    return call(pinned(wrapped.get()), std::move(a));  // it never changes what it wraps
+    return call(pinned(wrapped.get()), std::move(a));
   }
   if (type == torch.custom_op) {
     guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));

@@ -2,6 +2,8 @@
 
 import functools
 import inspect
+import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -59,7 +61,9 @@ def _settings(fullgraph, dynamic, backend, mode, options, recompile_limit) -> di
 
 
 def original(callable_or_module):
-    """What was compiled, of something that ``compile`` returned; anything else as it is."""
+    """What was compiled, of something that ``compile`` returned or a method of one; anything else as it is."""
+    if inspect.ismethod(callable_or_module) and isinstance(callable_or_module.__func__, _engine.CompiledFunction):
+        return types.MethodType(callable_or_module.__func__.__wrapped__, callable_or_module.__self__)
     if isinstance(callable_or_module, OptimizedModule):
         return callable_or_module._orig_mod
     if isinstance(callable_or_module, _engine.CompiledFunction):
@@ -120,6 +124,19 @@ def _compile(model, settings, disable):
 
 def _function(function, settings):
     return _like(_engine.CompiledFunction(function, settings), function)
+
+
+def _reduce(wrapper):
+    """What pickle needs of a wrapper: the name by which its module has it, else how to make it again."""
+    found = sys.modules.get(getattr(wrapper, "__module__", None))
+    name = getattr(wrapper, "__qualname__", "")
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is wrapper:
+        return name
+    if isinstance(wrapper, _engine.DisabledFunction):
+        return disable, (wrapper.__wrapped__,)
+    return _function, (wrapper.__wrapped__, wrapper.settings)
 
 
 def _like(wrapper, function):

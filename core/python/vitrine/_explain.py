@@ -21,7 +21,7 @@ class BreakReason:
         return "\n".join(lines)
 
 
-@dataclass
+@dataclass(repr=False)
 class Explanation:
     """Graphs, breaks, operators and guards of one call. ``print`` it."""
 
@@ -78,6 +78,8 @@ class Explanation:
         if self.messages:
             out += ["", "messages:", *(f"  {message}" for message in self.messages)]
         return "\n".join(out)
+
+    __repr__ = __str__
 
 
 def _breaks(compilations: list[dict]):

@@ -1,5 +1,8 @@
 """The module that ``vitrine.compile`` returns."""
 
+import contextlib
+import inspect
+
 import torch
 
 from vitrine import _engine
@@ -14,13 +17,16 @@ class OptimizedModule(torch.nn.Module):
     """
 
     # What lives on the wrapper itself; every other name is the module's.
-    _own_names = frozenset({"_orig_mod", "_settings", "_compiled_call", "__dict__"})
+    _own_names = frozenset({"_orig_mod", "_settings", "_compiled_call", "forward", "__dict__"})
 
     def __init__(self, module: torch.nn.Module, settings: dict):
         object.__setattr__(self, "_settings", settings)
         super().__init__()
         self._modules["_orig_mod"] = module
-        object.__setattr__(self, "_compiled_call", _engine.CompiledFunction(module, settings))
+        call = _engine.CompiledFunction(module, settings)
+        with contextlib.suppress(TypeError, ValueError):  # a forward without a signature
+            call.__signature__ = inspect.signature(module.forward)
+        self.__dict__["_compiled_call"] = self.__dict__["forward"] = call
         if type(module).__doc__ is not None:
             object.__setattr__(self, "__doc__", module.__doc__)
 
@@ -29,9 +35,6 @@ class OptimizedModule(torch.nn.Module):
         if own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]:
             return super().__call__(*args, **kwargs)
         return own["_compiled_call"](*args, **kwargs)
-
-    def forward(self, *args, **kwargs):
-        return self.__dict__["_compiled_call"](*args, **kwargs)
 
     @property
     def training(self) -> bool:
@@ -49,13 +52,13 @@ class OptimizedModule(torch.nn.Module):
         return modules["_orig_mod"] if name == "_orig_mod" else getattr(modules["_orig_mod"], name)
 
     def __setattr__(self, name: str, value) -> None:
-        if name in self._own_names or hasattr(type(self), name) or "_orig_mod" not in self.__dict__.get("_modules", ()):
+        if name in self._own_names or name in self.__dict__ or hasattr(type(self), name) or "_orig_mod" not in self.__dict__.get("_modules", ()):
             super().__setattr__(name, value)
         else:
             setattr(self._orig_mod, name, value)
 
     def __delattr__(self, name: str) -> None:
-        if name in self._own_names or hasattr(type(self), name):
+        if name in self._own_names or name in self.__dict__ or hasattr(type(self), name):
             super().__delattr__(name)
         else:
             delattr(self._orig_mod, name)
