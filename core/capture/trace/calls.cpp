@@ -131,7 +131,7 @@ Value* Tracer::call_object(Value* v, Arguments a) {
   if (type == torch.compiled_function && v->source && !v->pinned)
     return call(load_attr(v, "__wrapped__"), std::move(a));
   if (type == torch.disabled_function || type == torch.compiled_function) {
-    guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
+    if (v->source) guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
     Owned wrapped(PyObject_GetAttrString(v->obj, "__wrapped__"));
     if (!wrapped) raise_python();
     if (type == torch.disabled_function)
