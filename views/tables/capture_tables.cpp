@@ -127,7 +127,7 @@ std::vector<Column> guard_columns(const TableScope&) {
 // "state.size(1)" under "state": the part that its root does not say.
 QString tail_of(const GuardRow& g) {
   if (g.source.size() > g.root.size() && g.source.rfind(g.root, 0) == 0)
-    return q(g.source.substr(g.root.size()));
+    return q(g.source.substr(g.root.size())).trimmed();
   return q(g.kind);
 }
 
@@ -174,8 +174,8 @@ QString guard_subtitle(const TableScope& scope) {
 // --- recompilations ---
 
 std::vector<Column> recompilation_columns(const TableScope&) {
-  return {{"compile", 72, false, true}, {"call", 56, true},        {"failed guard", 240, false, true, true},
-          {"was", 130, false, true},    {"now", 130, false, true}, {"took", 84, true}};
+  return {{"compile", 72, false, true}, {"call", 56, true},       {"failed guard", 240, false, true, true},
+          {"was", 92, false, true},     {"now", 92, false, true}, {"took", 84, true}};
 }
 
 std::vector<Item> recompilation_rows(const TableScope& scope) {

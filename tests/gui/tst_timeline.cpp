@@ -1,0 +1,127 @@
+// The timeline: what is under a point, ribbons, zoom at the pointer, ranges, keys.
+#include <QWheelEvent>
+
+#include "tests/gui/view_rig.h"
+#include "views/kit/theme.h"
+#include "views/timeline/timeline_view.h"
+
+using namespace vitrine;
+using fixture::Rig;
+using views::TimelineView;
+
+class TestTimeline : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    kit::applyTheme(*qApp, kit::Theme::make(true));
+    loaded_ = std::make_unique<fixture::Loaded>();
+  }
+
+  void eagerStandsAboveCompiled() {
+    Rig<TimelineView> rig(session(), "timeline", {1200, 320});
+    const views::Timeline& t = *rig.view.timeline();
+    QCOMPARE(t.lanes.size(), size_t(3));
+    QVERIFY(t.facing_eager >= 0 && t.facing_compiled > t.facing_eager);
+    QCOMPARE(t.ribbons.size() + t.unneeded.size(), t.lanes[size_t(t.facing_eager)].slices.size());
+    QCOMPARE(t.unneeded.size(), size_t(3));  // two views and a copy
+    // The eager gelu is joined to the launch of the kernel that replaced it.
+    bool joined = false;
+    for (const views::Ribbon& r : t.ribbons)
+      joined |= t.lanes[size_t(t.facing_eager)].slices[r.eager].entity == ids().aten_gelu &&
+                t.lanes[size_t(t.facing_compiled)].slices[r.compiled].entity == ids().launch_k2;
+    QVERIFY(joined);
+  }
+
+  void aClickHitsTheSliceUnderIt() {
+    Rig<TimelineView> rig(session(), "timeline", {1200, 320});
+    for (Id id : {ids().launch_k2, ids().aten_gelu}) {
+      QTest::mouseClick(&rig.view, Qt::LeftButton, {}, middle(rig.view, id));
+      rig.settle();
+      QCOMPARE(rig.model.selection().active, id);
+    }
+    QTest::mouseClick(&rig.view, Qt::LeftButton, {}, QPoint(1190, 310));
+    QCOMPARE(rig.model.selection().active, Id(0));
+  }
+
+  void zoomKeepsTheTimeUnderThePointer() {
+    Rig<TimelineView> rig(session(), "timeline", {1200, 320});
+    const QPointF at(700, 150);
+    const int64_t before = rig.view.window_of_time().ns(at.x());
+    const double scale = rig.view.window_of_time().scale;
+    QWheelEvent in(at, rig.view.mapToGlobal(at), {}, {0, 240}, Qt::NoButton, Qt::ControlModifier,
+                   Qt::NoScrollPhase, false);
+    QCoreApplication::sendEvent(&rig.view, &in);
+    QVERIFY(rig.view.window_of_time().scale > scale * 1.2);
+    QVERIFY(std::abs(rig.view.window_of_time().ns(at.x()) - before) < 20'000);
+    rig.view.zoom(kit::Zoom::Fit);
+    QCOMPARE(rig.view.window_of_time().scale, scale);
+  }
+
+  void aDragOnTheRulerIsARange() {
+    Rig<TimelineView> rig(session(), "timeline", {1200, 320});
+    const auto& window = rig.view.window_of_time();
+    QTest::mousePress(&rig.view, Qt::LeftButton, {}, {400, 8});
+    QTest::mouseMove(&rig.view, {600, 8});
+    QMouseEvent move(QEvent::MouseMove, QPointF(600, 8), rig.view.mapToGlobal(QPointF(600, 8)),
+                     Qt::LeftButton, Qt::LeftButton, {});
+    QCoreApplication::sendEvent(&rig.view, &move);
+    QTest::mouseRelease(&rig.view, Qt::LeftButton, {}, {600, 8});
+    rig.settle();
+    const kit::TimeRange range = rig.model.selection().range;
+    QCOMPARE(range.from_ns, window.ns(400));
+    QCOMPARE(range.to_ns, window.ns(600));
+    QVERIFY(rig.model.selection().active == 0);
+  }
+
+  void keysGoAlongALaneAndAcross() {
+    Rig<TimelineView> rig(session(), "timeline", {1200, 320});
+    rig.activate(ids().launch_k2);
+    QTest::keyClick(&rig.view, Qt::Key_Up);
+    rig.settle();
+    QCOMPARE(rig.model.selection().active, ids().aten_gelu);
+    QTest::keyClick(&rig.view, Qt::Key_Down);
+    rig.settle();
+    QCOMPARE(rig.model.selection().active, ids().launch_k2);
+    QTest::keyClick(&rig.view, Qt::Key_Right);
+    rig.settle();
+    QVERIFY(rig.model.selection().active != ids().launch_k2);
+    QTest::keyClick(&rig.view, Qt::Key_R);
+    rig.settle();
+    QVERIFY(rig.model.selection().range.to_ns > rig.model.selection().range.from_ns);
+  }
+
+  void whatIsActiveElsewhereIsFoundHere() {
+    Rig<TimelineView> rig(session(), "timeline", {1200, 320});
+    rig.activate(ids().captured_gelu);
+    const Id here = rig.view.canShow(ids().captured_gelu);
+    QVERIFY(here == ids().launch_k2 || here == ids().aten_gelu);
+    QCOMPARE(rig.view.find("gelu"), 2);
+    QCOMPARE(rig.view.find("nothing"), 0);
+  }
+
+  void withoutATimelineItSaysSo() {
+    Rig<TimelineView> rig(session(), "timeline", {600, 200});
+    kit::Film film;
+    film.run = ids().gated_run;
+    rig.film(film);
+    QVERIFY(rig.view.timeline()->empty());
+  }
+
+ private:
+  const kit::SessionPtr& session() const { return loaded_->session; }
+  const fixture::Ids& ids() const { return loaded_->ids; }
+  static QPoint middle(const TimelineView& view, Id id) {
+    const views::Timeline& t = *view.timeline();
+    const views::TimelinePlaces places = views::place_lanes(t, view.rect());
+    for (const views::LanePlace& place : places.lanes)
+      for (const views::Slice& s : t.lanes[size_t(place.lane)].slices)
+        if (s.entity == id)
+          return QPointF(view.window_of_time().x(s.start + s.duration / 2), place.top + place.height / 2)
+              .toPoint();
+    return {-1, -1};
+  }
+  std::unique_ptr<fixture::Loaded> loaded_;
+};
+
+QTEST_MAIN(TestTimeline)
+#include "tst_timeline.moc"
