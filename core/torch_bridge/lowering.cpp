@@ -207,6 +207,11 @@ ir::Ref Lowering::captured_ref(PyObject* traced) const {
   return state_->recording.at(index).captured;
 }
 
+bool Lowering::is_written(PyObject* traced) const {
+  const int index = state_->recording.find_exact(traced);
+  return index >= 0 && state_->recording.storage_of_tensor(index).written;
+}
+
 int Lowering::State::leaf_slot(PyObject* tensor) {
   const int index = recording.find(tensor);
   if (index < 0) stop("unsupported_value", "a tensor that is not part of the traced program");

@@ -110,23 +110,50 @@ void Tracer::guard_aliases() {
   }
 }
 
-// A write to one input's storage is seen through another that shares it. Parameters and buffers are told
-// apart only from the call's own tensors: between themselves they are as they were when the module was made.
+// A write to one input's storage is seen through every other that shares it: what was told apart at capture
+// must be told apart in each call. A model that writes very many of its own members (running statistics of
+// every layer) is taken to keep them apart from each other.
 void Tracer::guard_storages() {
-  std::vector<const Source*> own, members;
-  for (const Source* s : inputs_) {
-    bool member = s->kind == SourceKind::Constant;
-    for (const Source* at = s; at; at = at->base)
+  constexpr size_t kMostPairs = 4096;
+  struct Input {
+    const Source* source;
+    bool member, written;
+  };
+  std::vector<Input> inputs;
+  size_t written = 0;
+  std::unordered_map<const Source*, PyObject*> stand_ins;
+  for (const auto& [traced, value] : by_tensor_)
+    if (value->real) stand_ins.emplace(value->source, traced);
+  for (const Source* source : inputs_) {
+    bool member = source->kind == SourceKind::Constant;
+    for (const Source* at = source; at; at = at->base)
       member = member || (at->kind == SourceKind::InstanceDict &&
                           (at->name == "_parameters" || at->name == "_buffers"));
-    (member ? members : own).push_back(s);
+    inputs.push_back({source, member, lowering_->is_written(stand_ins.at(source))});
+    written += inputs.back().written;
   }
-  for (size_t i = 0; i < own.size(); ++i) {
-    for (size_t j = i + 1; j < own.size(); ++j)
-      guard(GuardKind::NotAliased, own[i], nullptr, 0, "storage", own[j],
-            "other storage than " + own[j]->text());
-    for (const Source* s : members)
-      guard(GuardKind::NotAliased, own[i], nullptr, 0, "storage", s, "other storage than " + s->text());
+  const bool all = written * inputs.size() <= kMostPairs;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    for (size_t j = i + 1; j < inputs.size(); ++j) {
+      const Input &a = inputs[i], &b = inputs[j];
+      if ((!a.written && !b.written) || (!all && a.member && b.member)) continue;
+      guard(GuardKind::NotAliased, a.source, nullptr, 0, "storage", b.source,
+            "other storage than " + b.source->text());
+    }
+}
+
+// Inputs that share storage while the program writes to it: a graph of it would hold for this one way of
+// sharing only.
+void Tracer::check_storages() {
+  if (!lowering_->effects().writes_inputs) return;
+  std::unordered_map<const void*, const Value*> first;
+  for (const auto& [traced, value] : by_tensor_) {
+    if (!value->real || !value->source || !lowering_->is_written(traced)) continue;
+    const auto [other, added] =
+        first.try_emplace(torch_bridge::storage_id(torch_bridge::handle_of(value->real)), value);
+    if (!added)
+      stop("unsupported_value", value->source->text() + " and " + other->second->source->text() +
+                                    " share memory, and it is written to");
   }
 }
 

@@ -242,6 +242,7 @@ Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arg
     stop(outcome.unsupported->kind.c_str(), outcome.unsupported->reason, outcome.unsupported->hint);
   if (outcome.raised || !outcome.value) raise_python();
   Owned value(outcome.value);
+  check_storages();
   return from_python(value.get());
 }
 
@@ -263,6 +264,7 @@ Value* Tracer::enter_tensor(Value* v) {
   by_tensor_[v->obj] = v;
   inputs_.push_back(v->source);
   guard(GuardKind::TensorMatch, v->source, real, 0, "", nullptr, torch_bridge::type_of(real).text());
+  check_storages();
   return v;
 }
 

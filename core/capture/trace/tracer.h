@@ -195,6 +195,7 @@ class Tracer {
   const Bytecode* bytecode_of(PyCodeObject* code);
   void guard_aliases();
   void guard_storages();
+  void check_storages();
   VirtualFrame& frame() { return *current_; }
   [[noreturn]] void raise(PyObject* type, const std::string& text);
   [[noreturn]] void raise_python();  // the Python error that is set
