@@ -101,7 +101,8 @@ bool BytecodeView::later(size_t index) const {
   const TraceRow& row = *lines_[index].row;
   if (row.first >= 0) return row.first > at_;
   const InstructionRow* ins = session()->instructions.find(row.instruction);
-  const bool prefix = ins && (ins->op == "PRECALL" || ins->op == "KW_NAMES" || ins->op == "EXTENDED_ARG");
+  const bool prefix = ins && (ins->op == "PRECALL" || ins->op == "KW_NAMES" || ins->op == "EXTENDED_ARG" ||
+                              ins->op == "RESUME");
   return !prefix || index + 1 >= lines_.size() || later(index + 1);
 }
 

@@ -126,7 +126,9 @@ class SceneBuilder {
     if (options_.compact) {
       it.line = QString::fromStdString(node.op.starts_with("aten.") ? node.op.substr(5) : node.op);
       if (it.line == it.name) it.line.clear();
-      it.right = kit::spaceText(node.shape);
+      std::string space = node.shape;  // "[2, 4]" or "2,4"
+      std::erase_if(space, [](char c) { return c == ' ' || c == '[' || c == ']'; });
+      it.right = kit::spaceText(space);
     } else if (!node.group_label.empty() && node.group_label[0] != 'K')
       it.right = time_text(kernels_[node.group_label].ns);
     if (options_.before) {

@@ -126,10 +126,6 @@ class Adder {
   std::map<int64_t, double> alone_;       // by stable number
 };
 
-QString megabytes(double bytes) {
-  return kit::fixed(bytes / 1e6, 1);
-}
-
 // One device pixel wide at any zoom.
 void line(QPainter& p, const QPolygonF& points) {
   p.save();
@@ -181,6 +177,7 @@ void paint_beside(QPainter& p, const GraphPicture& picture) {
   paint_brackets(p, picture);
   if (beside.bars.empty() || beside.largest <= 0) return;
   const double from = picture.layout.width + kBarsFrom, to = picture.layout.width + kRightRoom - 16;
+  const kit::Unit bytes = kit::bytesUnit(std::max(beside.largest, beside.total));
   double lowest = 0;
   auto row = [&](double middle) { return QRectF(from, middle - 9, to - from, 18).toRect(); };
   for (const TrafficBar& bar : beside.bars) {
@@ -189,19 +186,19 @@ void paint_beside(QPainter& p, const GraphPicture& picture) {
     const double middle = box.y + box.h / 2, unit = kLongestBar / beside.largest;
     if (bar.before > bar.bytes) outline(p, QRectF(from, middle - 5, std::max(2.0, bar.before * unit), 10));
     p.fillRect(QRectF(from, middle - 5, std::max(1.0, bar.bytes * unit), 10), t.edge);
-    kit::drawText(p, row(middle), megabytes(bar.bytes), t.mono(12), t.text1, Qt::AlignRight);
+    kit::drawText(p, row(middle), bytes.format(bar.bytes), t.mono(12), t.text1, Qt::AlignRight);
     lowest = std::max(lowest, middle);
   }
   const QRect head = row(picture.layout.nodes.empty() ? 12 : picture.layout.nodes[0].y + 12);
-  kit::drawText(p, head, QStringLiteral("MB"), t.ui(11), t.text2, Qt::AlignRight);
+  kit::drawText(p, head, bytes.name, t.ui(11), t.text2, Qt::AlignRight);
   kit::drawText(p, head.adjusted(0, 0, -24, 0), QStringLiteral("traffic of generated code"), t.ui(11),
                 t.text2);
   line(p, {{from, lowest + 20}, {to, lowest + 20}});
   const QRect sum = row(lowest + 34);
-  kit::drawText(p, sum, megabytes(beside.total), t.mono(12, 500), t.text1, Qt::AlignRight);
+  kit::drawText(p, sum, bytes.format(beside.total), t.mono(12, 500), t.text1, Qt::AlignRight);
   const double saved = beside.total - beside.total_before;
   if (beside.total_before > 0)
-    kit::drawText(p, sum, kit::signedText(megabytes(std::abs(saved)), saved) + QStringLiteral(" MB"),
+    kit::drawText(p, sum, kit::signedText(bytes.format(std::abs(saved)), saved) + ' ' + bytes.name,
                   t.mono(12), saved < 0 ? t.ok : t.text2);
 }
 
