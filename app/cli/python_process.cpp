@@ -1,5 +1,6 @@
 #include "app/cli/python_process.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +36,12 @@ void set_python_path(const Places& places) {
   setenv("PYTHONPATH", (places.package + (path.empty() ? "" : ":" + path)).c_str(), 1);
 }
 
+volatile sig_atomic_t running_child = 0;
+
+extern "C" void pass_to_child(int number) {
+  if (running_child > 0) kill(static_cast<pid_t>(running_child), number);
+}
+
 }  // namespace
 
 Places places() {
@@ -63,19 +70,24 @@ Error exec_module(const Places& places, const std::string& module, const std::ve
                "Set VITRINE_PYTHON to a Python 3.11 with PyTorch.", ""};
 }
 
-Result<int> run_module(const Places& places, const std::string& module,
-                       const std::vector<std::string>& args) {
+Result<Ended> run_module(const Places& places, const std::string& module,
+                         const std::vector<std::string>& args) {
   pid_t child = fork();
   if (child < 0) return Error{std::string("No process could be started: ") + std::strerror(errno), "", ""};
   if (child == 0) {
     Error error = exec_module(places, module, args);
     std::fprintf(stderr, "vitrine: %s\n  %s\n", error.what.c_str(), error.hint.c_str());
-    _exit(127);
+    _exit(1);
   }
+  running_child = child;
+  signal(SIGINT, SIG_IGN);
+  signal(SIGTERM, pass_to_child);
+  signal(SIGHUP, pass_to_child);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  for (int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);
+  return WIFEXITED(status) ? Ended{WEXITSTATUS(status), 0} : Ended{0, WTERMSIG(status)};
 }
 
 bool has_display() {

@@ -18,8 +18,15 @@ Places places();
 
 // Replaces this process by `python -m module args...`; returns only on failure.
 Error exec_module(const Places& places, const std::string& module, const std::vector<std::string>& args);
-// Runs it as a child and waits; the child's exit status, 128 + signal when it was killed.
-Result<int> run_module(const Places& places, const std::string& module, const std::vector<std::string>& args);
+// How a child ended: its exit status, or the signal that killed it.
+struct Ended {
+  int status = 0, signal = 0;
+};
+
+// Runs it as a child and waits. An interrupt from the keyboard is the child's to answer; a request to end is
+// passed on to it.
+Result<Ended> run_module(const Places& places, const std::string& module,
+                         const std::vector<std::string>& args);
 Error exec_program(const std::string& path, const std::vector<std::string>& args);
 
 bool has_display();

@@ -63,6 +63,17 @@ std::string show_messages(const Reader& s, const ShowOptions& options, std::stri
   return out.empty() ? nothing("messages", "") : out;
 }
 
+std::string problem_summary(const Reader& s) {
+  std::string out;
+  for (const MessageRow& m : s.all<MessageRow>()) {
+    if (m.severity != "error" && m.severity != "warning") continue;
+    out += m.severity + ": " + m.text + "\n";
+    if (!m.hint.empty()) out += "    " + m.hint + "\n";
+    if (!m.detail.empty()) out += "    " + m.detail + "\n";
+  }
+  return out;
+}
+
 std::string explain(const Reader& s) {
   auto count = [](size_t n, const char* one, const char* many) {
     return std::to_string(n) + " " + (n == 1 ? one : many);

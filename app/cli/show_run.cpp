@@ -53,27 +53,52 @@ std::string show_stages(const Reader& s, const ShowOptions& options, std::string
   return stage_summary(s);
 }
 
+namespace {
+
+// One stage over all compilations.
+struct StageSum {
+  int64_t count = 0, ns = 0;
+  std::map<std::string, size_t> states;
+  std::string note;
+};
+
+std::string state_text(const StageSum& sum) {
+  if (sum.states.size() == 1) return sum.states.begin()->first;
+  std::string out;
+  for (const auto& [state, n] : sum.states)
+    out += (out.empty() ? "" : ", ") + std::to_string(n) + " " + state;
+  return out;
+}
+
+std::string count_text(const StageInfo& stage, int64_t count) {
+  if (stage.unit == "bytes") return count ? bytes(count) : "0 B";
+  std::string unit(stage.unit);
+  if (count == 1) unit.resize(unit.size() - (unit.ends_with("ches") ? 2 : 1));
+  return std::to_string(count) + " " + unit;
+}
+
+}  // namespace
+
 std::string stage_summary(const Reader& s) {
-  struct Sum {
-    int64_t count = 0, ns = 0, compilations = 0;
-    std::string state, note;
-  };
-  std::map<std::string, Sum> sums;
+  std::map<std::string, StageSum> sums;
   for (const StageRow& row : s.all<StageRow>()) {
-    Sum& sum = sums[row.name];
+    StageSum& sum = sums[row.name];
     sum.count += row.count;
     sum.ns += row.duration_ns;
-    ++sum.compilations;
-    if (sum.state.empty() || row.state == "failed") sum.state = row.state;
+    ++sum.states[row.state];
     if (!row.note.empty()) sum.note = row.note;
   }
-  TextTable table({"stage", ">things", ">time", "state", "note"});
+  TextTable table({"stage", ">size", ">time", "state", "note"});
+  std::string last_note;
   for (const StageInfo& stage : kStages) {
     auto it = sums.find(std::string(stage.name));
     if (it == sums.end()) continue;
-    const Sum& sum = it->second;
-    table.row({std::string(stage.title), std::to_string(sum.count), nanoseconds(static_cast<double>(sum.ns)),
-               sum.state, sum.note});
+    const StageSum& sum = it->second;
+    const bool none = sum.states.size() == 1 && sum.states.begin()->first == "none";
+    table.row({std::string(stage.title), none ? "–" : count_text(stage, sum.count),
+               nanoseconds(static_cast<double>(sum.ns)), state_text(sum),
+               none && sum.note == last_note ? "" : sum.note});
+    last_note = none ? sum.note : "";
   }
   return table.empty() ? nothing("stages", "nothing was compiled") : table.text();
 }

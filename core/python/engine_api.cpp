@@ -29,6 +29,8 @@ PyObject* configure(PyObject*, PyObject* args) {
     ok = set_number(value, config.accumulated_recompile_limit);
   } else if (setting == "threads") {
     ok = set_number(value, config.threads);
+  } else if (setting == "check") {
+    config.check = value == Py_True;
   } else if (setting == "cache_dir") {
     config.cache_dir = capture::text_of(value);
   } else {
@@ -37,6 +39,20 @@ PyObject* configure(PyObject*, PyObject* args) {
   }
   if (!ok) return nullptr;
   Py_RETURN_NONE;
+}
+
+// take_differences() -> [(compilation, text, reproducer), ...] that checked calls found; empties the list
+PyObject* take_differences(PyObject*, PyObject*) {
+  std::vector<capture::Difference> found = std::move(engine().differences);
+  engine().differences.clear();
+  PyObject* list = PyList_New(0);
+  for (const capture::Difference& d : found) {
+    PyObject* row =
+        Py_BuildValue("(Lss)", static_cast<long long>(d.compilation), d.text.c_str(), d.reproducer.c_str());
+    if (!list || !row || PyList_Append(list, row) != 0) Py_CLEAR(list);
+    Py_XDECREF(row);
+  }
+  return list;
 }
 
 // forget(observer): drops the segments made for it; reset(): all
@@ -68,6 +84,7 @@ PyMethodDef kMethods[] = {
     {"cancel", cancel, METH_NOARGS,
      "Ends compilation as soon as possible; what is not compiled runs eagerly."},
     {"configure", configure, METH_VARARGS, "configure(name, value): a setting of vitrine.config."},
+    {"take_differences", take_differences, METH_NOARGS, "What checked calls found since the last call."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -1,8 +1,12 @@
 #include "core/session/writer.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
+#include <array>
+#include <cstdio>
+#include <cstring>
 #include <functional>
 
 #include "core/session/sql.h"
@@ -26,7 +30,28 @@ const char* const kIndexes[] = {
 };
 }  // namespace
 
+namespace {
+// What must not be replaced by a session: a folder, or a file that is something else.
+Status foreign(const std::string& path) {
+  struct stat st{};
+  if (stat(path.c_str(), &st) != 0 || (S_ISREG(st.st_mode) && st.st_size == 0)) return std::nullopt;
+  const char* hint = "Name another place with -o.";
+  if (S_ISDIR(st.st_mode))
+    return Error{"The session cannot be written: " + path + " is a folder.", hint, path};
+  std::array<unsigned char, 100> head{};
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  const size_t n = file ? std::fread(head.data(), 1, head.size(), file) : 0;
+  if (file) std::fclose(file);
+  uint32_t id = 0;
+  for (size_t i = 68; i < 72; ++i) id = id << 8 | head[i];  // SQLite keeps the application id here
+  if (n == head.size() && std::memcmp(head.data(), "SQLite format 3", 16) == 0 && id == kApplicationId)
+    return std::nullopt;
+  return Error{path + " exists and is not a Vitrine session; it is left as it is.", hint, path};
+}
+}  // namespace
+
 Result<std::unique_ptr<Writer>> Writer::create(const std::string& path) {
+  if (Status bad = foreign(path)) return *bad;
   for (const char* suffix : {"", "-wal", "-shm"}) unlink((path + suffix).c_str());
   std::unique_ptr<Writer> w(new Writer);
   w->path_ = path;
@@ -38,9 +63,9 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path) {
                  "Name another place with -o, or make the folder writable.", path};
   }
   for (std::string sql :
-       {std::string("PRAGMA page_size=8192"), std::string("PRAGMA journal_mode=WAL"),
-        std::string("PRAGMA synchronous=NORMAL"), "PRAGMA application_id=" + std::to_string(kApplicationId),
-        "PRAGMA user_version=" + std::to_string(kSchemaVersion)}) {
+       {std::string("PRAGMA page_size=8192"), "PRAGMA application_id=" + std::to_string(kApplicationId),
+        "PRAGMA user_version=" + std::to_string(kSchemaVersion), std::string("PRAGMA journal_mode=WAL"),
+        std::string("PRAGMA synchronous=NORMAL")}) {
     if (sqlite3_exec(w->db_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
       return Error{"The session file cannot be written: " + std::string(sqlite3_errmsg(w->db_)),
                    "Name another place with -o.", path};

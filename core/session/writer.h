@@ -20,7 +20,8 @@ namespace vitrine::session {
 
 class Writer {
  public:
-  // Creates the file (an existing one is replaced). Errors: the path cannot be written.
+  // Creates the file; an existing session is replaced, any other file is left alone. Errors: that, or the
+  // path cannot be written.
   static Result<std::unique_ptr<Writer>> create(const std::string& path);
   ~Writer();
   Writer(const Writer&) = delete;

@@ -136,7 +136,11 @@ void Store::give_plan(Segment& segment, CompilationRecord* record, std::string& 
     return;
   }
   ir::Recorder* recorder = record ? record->recorder.get() : nullptr;
-  auto cancelled = [this] { return engine_.cancelled.load(); };
+  bool interrupted = false;  // Ctrl-C while the compilers are at work
+  auto cancelled = [&] {
+    interrupted = interrupted || PyErr_CheckSignals() != 0;
+    return interrupted || engine_.cancelled.load();
+  };
   Result<std::shared_ptr<runtime::Plan>> plan = Error{};
   try {
     plan = runtime::compile(trace.graphs.aten, engine_.compile_options(*settings_), recorder, cancelled);
@@ -144,10 +148,16 @@ void Store::give_plan(Segment& segment, CompilationRecord* record, std::string& 
     plan = Error{error.what(), "", ""};
   }
   PyErr_Clear();
-  if (plan) return segment.set_plan(plan.take());
-  status = engine_.cancelled ? "cancelled" : "failed";
+  if (interrupted) PyErr_SetInterrupt();  // the user's code sees it at its next instruction
+  if (plan) {
+    for (const runtime::Problem& p : plan.value()->problems())
+      engine_.tell(p.text, p.hint, p.reproducer.empty() ? "" : "reproducer: " + p.reproducer);
+    return segment.set_plan(plan.take());
+  }
+  const bool stopped = interrupted || engine_.cancelled;
+  status = stopped ? "cancelled" : "failed";
   message = plan.error().what;
-  if (engine_.cancelled) return;
+  if (stopped) return;
   const std::string reproducer = write_reproducer(engine_.config.cache_dir, trace, plan.error());
   engine_.warn("a graph could not be compiled and runs through PyTorch: " + message, plan.error().hint,
                reproducer.empty() ? plan.error().where : "reproducer: " + reproducer,

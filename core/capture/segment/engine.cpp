@@ -23,6 +23,10 @@ void Engine::forget(PyObject* observer) {
 
 void Engine::warn(const std::string& text, const std::string& hint, const std::string& detail, Id entity) {
   if (Recording* r = live_recording()) r->message("warning", text, hint, detail, entity);
+  tell(text, hint, detail);
+}
+
+void Engine::tell(const std::string& text, const std::string& hint, const std::string& detail) {
   if (!warned_.insert(text).second) return;
   ErrorAside aside;
   Owned errors(PyImport_ImportModule("vitrine._errors"));

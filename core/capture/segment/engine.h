@@ -22,6 +22,12 @@ struct ProfileEntry {
   runtime::LaunchTime time;
 };
 
+// A compiled graph that gave something else than eager.
+struct Difference {
+  Id compilation = 0;
+  std::string text, reproducer;
+};
+
 class Engine {
  public:
   Config config;
@@ -31,6 +37,7 @@ class Engine {
   int observing = 0;  // calls of vitrine.explain under way
   std::vector<ProfileEntry> profile;
   std::atomic<bool> cancelled = false;
+  std::vector<Difference> differences;  // found by checked calls, since they were last taken
 
   // The recording, where this process may write to it.
   Recording* live_recording() { return recording && recording->alive() ? recording.get() : nullptr; }
@@ -40,6 +47,8 @@ class Engine {
   void forget(PyObject* observer);
   // Records a message, and warns the user the first time that this text appears.
   void warn(const std::string& text, const std::string& hint, const std::string& detail, Id entity);
+  // Warns the user the first time that this text appears; what it tells is recorded already.
+  void tell(const std::string& text, const std::string& hint, const std::string& detail);
   // Records a message only.
   void note(const std::string& severity, const std::string& text, const std::string& detail, Id entity);
   runtime::CompileOptions compile_options(const CallSettings& settings) const;

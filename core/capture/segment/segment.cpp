@@ -26,33 +26,6 @@ class Sources {
   std::vector<Owned> many_;
 };
 
-// New references that are dropped at the end of the scope.
-struct Results {
-  std::vector<PyObject*> all;
-  ~Results() {
-    for (PyObject* o : all) Py_XDECREF(o);
-  }
-};
-
-// PyTorch's CPU generator, put back when a replayed graph fails half-way and eager runs it again.
-class RandomState {
- public:
-  explicit RandomState(bool wanted) {
-    if (!wanted) return;
-    torch_ = Owned(PyImport_ImportModule("torch"));
-    if (torch_) state_ = Owned(PyObject_CallMethod(torch_.get(), "get_rng_state", nullptr));
-    PyErr_Clear();
-  }
-  void restore() {
-    if (!state_) return;
-    ErrorAside aside;
-    Owned done(PyObject_CallMethod(torch_.get(), "set_rng_state", "O", state_.get()));
-  }
-
- private:
-  Owned torch_, state_;
-};
-
 }  // namespace
 
 Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, const Frame& frame,
@@ -116,19 +89,39 @@ Outcome Segment::run_backend(std::span<const Owned> sources, std::vector<PyObjec
 }
 
 Outcome Segment::run_graph(std::span<const Owned> sources, std::vector<PyObject*>& results,
-                           std::vector<runtime::LaunchTime>* times) {
+                           std::vector<runtime::LaunchTime>* times, Check* check) {
   std::vector<PyObject*> inputs;
   const torch_bridge::Lowering::Graphs& graphs = trace_->graphs;
   inputs.reserve(inputs_.size() + graphs.constants.size());
   for (int32_t i : inputs_) inputs.push_back(sources[i].get());
   inputs.insert(inputs.end(), graphs.constants.begin(), graphs.constants.end());
+  const size_t captured = graphs.captured->inputs().size();  // its constants come first among them
+  if (plan_ && check) {
+    const CheckedCall call{
+        *plan_, *replayer_, *trace_, inputs, {inputs.begin(), inputs.begin() + static_cast<long>(captured)}};
+    switch (run_checked(call, results, *check)) {
+      case Checked::Ran:
+        return Outcome::ran();
+      case Checked::Raised:
+        return Outcome::raised();
+      case Checked::Failed:
+        ++failures;
+        return Outcome::none();
+      case Checked::Impossible:
+        break;
+    }
+  }
   if (plan_) {
     if (plan_->run(inputs.data(), inputs.size(), results, times)) return Outcome::ran();
     PyErr_Clear();  // nothing was written: eager raises it again, at the line it belongs to
     ++failures;
     return Outcome::none();
   }
-  inputs.resize(graphs.captured->inputs().size());  // its constants come first among them
+  inputs.resize(captured);
+  return replay(inputs, results);
+}
+
+Outcome Segment::replay(const std::vector<PyObject*>& inputs, std::vector<PyObject*>& results) {
   RandomState random(trace_->graph_effects.random);
   if (replayer_->run(inputs, results)) return Outcome::ran();
   if (trace_->graph_effects.writes_inputs) return Outcome::raised();
@@ -138,14 +131,14 @@ Outcome Segment::run_graph(std::span<const Owned> sources, std::vector<PyObject*
   return Outcome::none();
 }
 
-Outcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* times) {
+Outcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* times, Check* check) {
   if (trace_->end == Trace::End::Nothing) return trace_->broke ? Outcome::none() : Outcome::eager();
   Sources sources(nodes_.size());
   for (size_t i = 0; i < nodes_.size(); ++i) sources[i] = share(guards_.value(nodes_[i]));
   Results results;
   if (replayer_) {
-    Outcome outcome =
-        backend_ ? run_backend(sources.all(), results.all) : run_graph(sources.all(), results.all, times);
+    Outcome outcome = backend_ ? run_backend(sources.all(), results.all)
+                               : run_graph(sources.all(), results.all, times, check);
     if (outcome.kind != Outcome::Kind::Ran) return outcome;
   }
   Ingredients from{results.all, sources.all(), {}};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/capture/frame.h"
+#include "core/capture/segment/check.h"
 #include "core/capture/segment/guard_tree.h"
 #include "core/capture/segment/recipe.h"
 #include "core/capture/segment_store.h"
@@ -34,8 +35,9 @@ class Segment {
     return guards_.check(frame, state);
   }
   // Right after a check that passed. Outcome::None: the graph failed with nothing written; eager raises what
-  // there is to raise. `times` (may be null) receives one entry a launch.
-  Outcome run(Frame& frame, std::vector<runtime::LaunchTime>* times);
+  // there is to raise. `times` (may be null) receives one entry a launch. `check` (may be null): the graph is
+  // compared with eager, whose results are used where they differ.
+  Outcome run(Frame& frame, std::vector<runtime::LaunchTime>* times, Check* check = nullptr);
 
   const Trace& trace() const { return *trace_; }
   GuardTree& guards() { return guards_; }
@@ -54,7 +56,8 @@ class Segment {
   static constexpr size_t kBreaksKept = 64;
   Segment() = default;
   Outcome run_graph(std::span<const Owned> sources, std::vector<PyObject*>& results,
-                    std::vector<runtime::LaunchTime>* times);
+                    std::vector<runtime::LaunchTime>* times, Check* check);
+  Outcome replay(const std::vector<PyObject*>& inputs, std::vector<PyObject*>& results);
   Outcome run_backend(std::span<const Owned> sources, std::vector<PyObject*>& results);
   Outcome commit(Frame& frame, Ingredients& from);
 

@@ -102,10 +102,15 @@ Outcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segment, cons
   }
   ++segment->calls;
   Recording* recording = engine_.live_recording();
-  if (!recording && !engine_.profiling) return segment->run(frame, nullptr);
+  const bool checked = engine_.config.check && segment->plan();
+  if (!recording && !engine_.profiling && !checked) return segment->run(frame, nullptr);
   const int64_t start = !recording ? 0 : compile_start >= 0 ? compile_start : recording->now();
   std::vector<runtime::LaunchTime> times;
-  const Outcome outcome = segment->run(frame, engine_.profiling ? &times : nullptr);
+  Check check;
+  if (checked) check.cache_dir = engine_.config.cache_dir;
+  const Outcome outcome =
+      segment->run(frame, engine_.profiling ? &times : nullptr, checked ? &check : nullptr);
+  report(frame, *segment, check);
   for (const runtime::LaunchTime& time : times) engine_.profile.push_back({segment->compilation, time});
   if (!recording) return outcome;
   const bool eager = outcome.kind == Outcome::Kind::None;
@@ -113,6 +118,15 @@ Outcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segment, cons
   if (segment->trace().broke && (eager || outcome.kind == Outcome::Kind::Ran))
     recording->break_begins(frame, segment);
   return outcome;
+}
+
+void Store::report(Frame& frame, Segment& segment, const Check& check) {
+  if (check.text.empty()) return;
+  segment.set_plan(nullptr);  // from now on through PyTorch
+  engine_.differences.push_back({segment.compilation, check.text, check.reproducer});
+  ErrorAside aside;
+  engine_.warn(place_text(frame) + ": " + check.text, "Eager's result is used; please report it.",
+               check.reproducer.empty() ? "" : "reproducer: " + check.reproducer, segment.compilation);
 }
 
 bool Store::limited(Frame& frame, const CodeSegments& code, const Place& place) {

@@ -21,6 +21,9 @@ class Store : public SegmentStore {
   // compile_start: when this entry began, if it compiled first; else -1.
   Outcome enter(Frame& frame, const std::shared_ptr<Segment>& segment, const char* how,
                 int64_t compile_start = -1);
+  // A checked call that found a difference: recorded, told, and the segment runs through PyTorch from then
+  // on.
+  void report(Frame& frame, Segment& segment, const Check& check);
   Outcome miss(Frame& frame, CodeSegments& code, Place& place, const torch_bridge::GlobalState& state);
   bool limited(Frame& frame, const CodeSegments& code, const Place& place);
   std::shared_ptr<Segment> compile(Frame& frame, Place& place, const torch_bridge::GlobalState& state,

@@ -193,7 +193,9 @@ def main() -> int:
     options = parser.parse_args()
     against = [a for a in options.against.split(",") if a]
     if set(against) - {"inductor"}:
-        sys.exit(f"vitrine bench: --against knows inductor, not {options.against}")
+        parser.error(f"--against knows inductor, not {options.against}")
+    if options.seconds <= 0 or options.processes < 1:
+        parser.error("--seconds and --processes take numbers above 0")
     if options.compile:
         rows = compile_times(options.compile, ["vitrine", *against], options.processes)
         for r in rows:

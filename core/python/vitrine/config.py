@@ -4,6 +4,7 @@
 ``accumulated_recompile_limit``  the same for all places of one function together
 ``cache_dir``                    where compiled kernels and reproducers go ("" = nowhere)
 ``threads``                      threads of a kernel, 0 = as PyTorch
+``check``                        compare each compiled graph with eager at every call, and use eager's where they differ
 """
 
 import os
@@ -26,6 +27,7 @@ _SETTINGS = {
     "accumulated_recompile_limit": (int, 256),
     "cache_dir": (str, _default_cache_dir()),
     "threads": (int, 0),
+    "check": (bool, False),
 }
 
 
@@ -35,7 +37,7 @@ class _Config(types.ModuleType):
             kind = _SETTINGS[name][0]
             if kind is str and isinstance(value, os.PathLike):
                 value = os.fspath(value)
-            if not isinstance(value, kind) or isinstance(value, bool) or (kind is int and value < 0):
+            if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)) or (kind is int and value < 0):
                 raise TypeError(f"vitrine.config.{name} takes a {kind.__name__}, not {value!r}")
             from vitrine import _engine
 

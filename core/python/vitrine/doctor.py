@@ -1,6 +1,7 @@
 """What was found here: PyTorch, CPython, CPU features, kernel compiler, CUDA, CUPTI, display; what each missing part
 switches off. `python -m vitrine.doctor [--json]`; exit status 1 when nothing could be compiled."""
 
+import argparse
 import ctypes.util
 import json
 import os
@@ -42,27 +43,31 @@ def engine() -> tuple[str, str, str]:
 
 def self_tests() -> list[tuple[str, str, str, str]]:
     try:
+        import torch  # noqa: F401  (the engine needs its libraries)
         from vitrine import _engine
     except ImportError:
         return []
     out = []
-    for name, outcome in _engine.self_tests():
-        out.append((f"self-test: {name}", OK if outcome == "ok" else PART, outcome, ""))
+    for name, outcome in _engine.bridge_init()["tests"]:
+        good = outcome == "ok"
+        out.append((f"self-test: {name}", OK if good else PART, outcome, "" if good else "what the line above names"))
     return out
 
 
-def kernel_compiler() -> tuple[str, str, str]:
-    from importlib.util import find_spec
+def own_program(name: str) -> str | None:
+    """A program of the build that this package belongs to, else one on the PATH."""
+    own = Path(__file__).parent.parent.parent / "bin" / name
+    return str(own) if own.exists() else shutil.which(name)
 
-    spec = find_spec("vitrine")
-    own = Path(spec.origin).parent.parent.parent / "bin" / "vitrine-cc" if spec and spec.origin else None
-    program = str(own) if own and own.exists() else shutil.which("vitrine-cc")
+
+def kernel_compiler() -> tuple[str, str, str]:
+    program = own_program("vitrine-cc")
     off = "no kernel is generated; every operator runs through PyTorch"
     if not program:
         return MISSING, "vitrine-cc was not found", off
     result = subprocess.run([program, "--self-test"], capture_output=True, text=True, timeout=60)
     text = (result.stdout or result.stderr).strip().splitlines()
-    return (OK if result.returncode == 0 else MISSING), (text[0] if text else program), "" if result.returncode == 0 else off
+    return (OK if result.returncode == 0 else MISSING), (text[0].removeprefix("ok: ") if text else program), "" if result.returncode == 0 else off
 
 
 def library(name: str, off: str):
@@ -79,9 +84,7 @@ def display() -> tuple[str, str, str]:
 
 
 def application() -> tuple[str, str, str]:
-    build = os.environ.get("VITRINE_BUILD_DIR")
-    program = Path(build) / "bin" / "vitrine-app" if build else None
-    found = str(program) if program and program.exists() else shutil.which("vitrine-app")
+    found = own_program("vitrine-app")
     return (OK, found, "") if found else (MISSING, "vitrine-app was not built", "open and shot")
 
 
@@ -113,6 +116,9 @@ CHECKS = [
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(prog="vitrine doctor", description="What was found here, and what each missing part switches off.")
+    parser.add_argument("--json", action="store_true", help="rows as JSON")
+    options = parser.parse_args()
     rows = []
     for name, look in CHECKS:
         try:
@@ -121,7 +127,7 @@ def main() -> int:
             state, found, off = MISSING, f"{type(error).__name__}: {error}", ""
         rows.append((name, state, found, off))
     rows += self_tests()
-    if "--json" in sys.argv:
+    if options.json:
         print(json.dumps([dict(zip(("name", "state", "found", "switches_off"), r)) for r in rows], indent=2))
     else:
         width = max(len(r[0]) for r in rows)

@@ -1,7 +1,9 @@
 """Finds what to run in a Python file: a model with inputs, a named function or class, or the script itself."""
 
 import ast
+import importlib
 import importlib.util
+import inspect
 import os
 import re
 import sys
@@ -29,6 +31,10 @@ class LoadError(Exception):
         self.what, self.hint, self.detail = what, hint, detail
 
 
+class UsageError(LoadError):
+    """The arguments do not fit the file or each other."""
+
+
 @dataclass
 class Entry:
     """Something to call: `calls` are the argument tuples of successive calls, the first of which is measured."""
@@ -44,16 +50,23 @@ class Entry:
         return self.calls[0]
 
 
+def _is_ours(filename: str) -> bool:
+    return filename.startswith((OWN_FOLDER, "<frozen ")) or filename.endswith(("/runpy.py", "/importlib/__init__.py"))
+
+
 def user_traceback(error: BaseException) -> str:
     """The traceback without the frames of Vitrine and of the import system, as the user would see it in eager."""
-    frames = []
-    for frame in traceback.TracebackException.from_exception(error).stack:
-        if frame.filename.startswith((OWN_FOLDER, "<frozen ")) or frame.filename.endswith("/runpy.py"):
+    whole = traceback.TracebackException.from_exception(error)
+    chain, seen = [whole], set()
+    while chain:
+        one = chain.pop()
+        if one is None or id(one) in seen:
             continue
-        frames.append(frame)
-    head = "Traceback (most recent call last):\n" if frames else ""
-    tail = "".join(traceback.format_exception_only(type(error), error))
-    return head + "".join(traceback.format_list(frames)) + tail
+        seen.add(id(one))
+        one.stack = traceback.StackSummary.from_list([f for f in one.stack if not _is_ours(f.filename)])
+        chain += [one.__cause__, one.__context__]
+    text = "".join(whole.format())
+    return text if whole.stack else text.replace("Traceback (most recent call last):\n", "", 1)
 
 
 def module_names(tree: ast.Module) -> set[str]:
@@ -85,6 +98,8 @@ def module_names(tree: ast.Module) -> set[str]:
 def read_source(path: str) -> str:
     if not os.path.exists(path):
         raise LoadError(f"{path} does not exist.", "Check the path.")
+    if os.path.isdir(path):
+        raise LoadError(f"{path} is a folder.", "Name a Python file in it.")
     try:
         return Path(path).read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -98,16 +113,33 @@ def parse(path: str) -> ast.Module:
         raise LoadError(f"{path} is not valid Python.", "Mend the line below.", user_traceback(error)) from error
 
 
+def module_name(path: Path) -> str:
+    """The file's own name; "package.sub.name" where it imports relatively, with the package's parent on sys.path."""
+    relative = any(isinstance(n, ast.ImportFrom) and n.level for n in ast.walk(parse(str(path))))
+    if relative and (path.parent / "__init__.py").exists():
+        names, folder = [path.stem], path.parent
+        while (folder / "__init__.py").exists():
+            names.insert(0, folder.name)
+            folder = folder.parent
+        if str(folder) not in sys.path:
+            sys.path.insert(0, str(folder))
+        return ".".join(names)
+    # Never in the place of a module that others import by this name.
+    return path.stem if path.stem.isidentifier() and path.stem not in sys.modules else "vitrine_entry"
+
+
 def import_file(path: str):
     """Imports the file as a module, with its folder on sys.path, as `python FILE` has it."""
-    folder = str(Path(path).resolve().parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    name = Path(path).stem
-    spec = importlib.util.spec_from_file_location(name if name.isidentifier() else "vitrine_entry", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
+    file = Path(path).resolve()
+    if str(file.parent) not in sys.path:
+        sys.path.insert(0, str(file.parent))
+    name = module_name(file)
     try:
+        if "." in name:
+            return importlib.import_module(name)
+        spec = importlib.util.spec_from_file_location(name, file)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
         spec.loader.exec_module(module)
     except SystemExit as error:
         raise LoadError(f"{path} calls sys.exit() while it is imported.", "Put it behind if __name__ == '__main__'.") from error
@@ -127,13 +159,13 @@ def make_input(spec: str, generator: torch.Generator) -> Any:
         try:
             return ast.literal_eval(spec)
         except (ValueError, SyntaxError) as error:
-            raise LoadError(
+            raise UsageError(
                 f"--input {spec!r} is neither a shape nor a Python literal.",
                 'Write --input "f32[8,128]", --input "i64[2,16]<1000" or --input 3.',
             ) from error
     name, dims, below = match.groups()
     if name not in DTYPES:
-        raise LoadError(f"--input {spec!r}: there is no dtype {name}.", f"Known: {', '.join(DTYPES)}.")
+        raise UsageError(f"--input {spec!r}: there is no dtype {name}.", f"Known: {', '.join(DTYPES)}.")
     dtype = DTYPES[name]
     shape = [int(d) for d in dims.replace(" ", "").split(",") if d]
     if dtype.is_floating_point or dtype.is_complex:
@@ -149,24 +181,40 @@ def guarded(what: str, function: Callable, *args):
     """Runs the user's own code while loading; its error becomes a LoadError with its traceback."""
     try:
         return function(*args)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise LoadError(f"{what} raised {type(error).__name__}: {error}", "Mend the error below.", user_traceback(error)) from error
+
+
+def defined_names(module) -> str:
+    own = [n for n, v in vars(module).items() if callable(v) and getattr(v, "__module__", "") == module.__name__]
+    return f"It defines: {', '.join(own)}." if own else "It defines nothing that can be called."
+
+
+def made(cls: type, name: str):
+    """An object of a class that needs no arguments; a module in eval mode."""
+    target = guarded(f"{name}()", cls)
+    return target.eval() if isinstance(target, torch.nn.Module) else target
 
 
 def named_entry(module, path: str, name: str, specs: list[str]) -> Entry:
     target: Any = module
+    text = []
     for part in name.split("."):
+        if isinstance(target, type) and not isinstance(inspect.getattr_static(target, part, None), (staticmethod, classmethod)):
+            target = made(target, ".".join(text))
+            text[-1] += "()"
         if not hasattr(target, part):
-            known = [n for n, v in vars(module).items() if callable(v) and getattr(v, "__module__", "") == module.__name__]
-            raise LoadError(f"{path} has no {name}.", f"It defines: {', '.join(known) or 'nothing to call'}.")
+            raise LoadError(f"{path} has no {name}.", defined_names(module))
         target = getattr(target, part)
+        text.append(part)
     if isinstance(target, type):
-        target = guarded(f"{name}()", target)
+        target = made(target, name)
+        text[-1] += "()"
     if not callable(target):
         raise LoadError(f"{name} in {path} cannot be called.", "Name a function, a class or a module.")
     generator = torch.Generator().manual_seed(0)
     args = tuple(make_input(s, generator) for s in specs)
-    return Entry(Path(path).name, f"{name}({', '.join(specs)})", target, [args])
+    return Entry(Path(path).name, f"{'.'.join(text)}({', '.join(specs)})", target, [args])
 
 
 def load(path: str, entry: str | None, specs: list[str]) -> Entry | None:
@@ -182,9 +230,11 @@ def load(path: str, entry: str | None, specs: list[str]) -> Entry | None:
         module = import_file(path)
         model, inputs, text = module.model, module.inputs, "model(*inputs)"
     elif specs:
-        raise LoadError("--input needs --entry, the function or class to call.", "Add --entry NAME.")
+        raise UsageError("--input needs --entry, the function or class to call.", "Add --entry NAME.")
     else:
         return None
+    if specs:
+        raise UsageError(f"--input does not go with the inputs that {path} defines.", "Add --entry NAME, or leave --input out.")
     if not callable(model):
         raise LoadError(f"model in {path} is a {type(model).__name__} and cannot be called.", "Set model to a module or function.")
     kwargs = dict(inputs) if isinstance(inputs, dict) else {}

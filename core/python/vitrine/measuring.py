@@ -4,12 +4,14 @@ import contextlib
 import copy
 import gc
 import os
+import statistics
 import sys
 import time
 
 import torch
 
 import vitrine
+from vitrine import _engine
 from vitrine.accuracy import compare
 from vitrine.loading import Entry, LoadError, user_traceback
 
@@ -48,7 +50,7 @@ class Outcome:
         self.value = self.error = None
         try:
             self.value = function(*args, **kwargs)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.error = error
 
 
@@ -65,6 +67,25 @@ def check(recording, run, entry, number, eager: Outcome, compiled: Outcome) -> b
     for row in rows:
         recording.put("accuracy", run=run["id"], **{**row, "output": prefix + row["output"]})
     return all(row["verdict"] != "differs" for row in rows)
+
+
+def record_differences(recording, run) -> bool:
+    """Writes one accuracy row for each compiled graph that a checked call found to differ from eager."""
+    found = _engine.take_differences()
+    for compilation, text, reproducer in found:
+        where = f"graph of compilation {compilation & 0xFFFFFFFF}"
+        recording.put("accuracy", run=run["id"], output=where, type="", verdict="differs", message=text, count=1, mismatched=1)
+    return bool(found)
+
+
+def locate(entry, compiled, rng) -> None:
+    """Calls once more with every graph checked, so that the graph at fault is named and its reproducer written."""
+    vitrine.config.check = True
+    torch.set_rng_state(rng)
+    args, kwargs = copied((entry.args, entry.kwargs))
+    with quiet():
+        Outcome(compiled, args, kwargs)
+    vitrine.config.check = False
 
 
 def interleaved(eager, compiled, args, kwargs, repeats) -> tuple[list[int], list[int]]:
@@ -84,14 +105,15 @@ def interleaved(eager, compiled, args, kwargs, repeats) -> tuple[list[int], list
 
 
 def median(values: list[int]) -> float:
-    return float(sorted(values)[len(values) // 2]) if values else 0.0
+    return float(statistics.median(values)) if values else 0.0
 
 
 def record_entry(entry: Entry, options, recording, report) -> int:
     """Records one entry. Returns 0, or 3 when an output differs from eager. Raises LoadError for an error of the user's code."""
     inputs = ", ".join(describe(a) for a in (*entry.args, *entry.kwargs.values()))
     run = recording.start_run(entry.label, entry.text, inputs, options.mode)
-    is_eval = isinstance(entry.function, torch.nn.Module) and not entry.function.training
+    owner = getattr(entry.function, "__self__", entry.function)  # of a method, its module
+    is_eval = isinstance(owner, torch.nn.Module) and not owner.training
     with torch.no_grad() if is_eval and not options.grad else contextlib.nullcontext():
         return record_in_mode(entry, options, recording, report, run)
 
@@ -122,7 +144,13 @@ def record_in_mode(entry: Entry, options, recording, report, run) -> int:
         recording.end_run(run, "failed")
         raise LoadError(str(outcomes[0].error), "Leave out --fullgraph, or remove the break.")
     agree = all([check(recording, run, entry, i, e, c) for i, (e, c) in enumerate(zip(eager, outcomes))])
-    if not agree:
+    if not agree and not options.check:
+        locate(entry, compiled, rng)
+    vitrine.config.check = False  # what is measured is what runs unchecked
+    if record_differences(recording, run):
+        report.failure("A compiled graph differs from eager; eager's result is used.", "vitrine show SESSION messages names its reproducer.".replace("SESSION", recording.path))
+        agree = False
+    elif not agree:
         recording.message("error", "vitrine", "Compiled outputs differ from eager.", "vitrine show SESSION accuracy lists them.", run=run["id"])
         report.failure("Compiled outputs differ from eager; use eager's.", f"vitrine show {recording.path} accuracy")
     recording.commit()

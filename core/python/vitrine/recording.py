@@ -1,8 +1,11 @@
 """The session of a run, from Python's side: runs, timings, checks and timelines beside what the engine records itself."""
 
+import contextlib
 import os
 import platform
+import sqlite3
 import time
+from urllib.parse import quote
 
 import torch
 
@@ -18,6 +21,7 @@ class Recording:
             raise OSError(error)
         self.path, self.import_ns, self.report = path, import_ns, report
         self.started = time.monotonic_ns()
+        self.runs: list[dict] = []
         for key, value in facts().items():
             _engine.session_put("meta", {"key": key, "value": value})
 
@@ -28,7 +32,14 @@ class Recording:
             "started_unix_ns": time.time_ns(), "import_ns": self.import_ns,
         }  # fmt: skip
         run["id"] = _engine.session_run(run)
+        self.runs.append(run)
         return run
+
+    def compilations(self) -> int:
+        """How many compilations were recorded so far."""
+        self.commit()
+        with contextlib.closing(sqlite3.connect(f"file:{quote(os.path.abspath(self.path))}?mode=ro", uri=True)) as db:
+            return db.execute("SELECT count(*) FROM compilation").fetchone()[0]
 
     def update_run(self, run: dict, **facts) -> None:
         run.update(facts)
@@ -48,6 +59,9 @@ class Recording:
         _engine.session_commit()
 
     def close(self, status: str) -> None:
+        for run in self.runs:
+            if run["status"] == "running":
+                self.end_run(run, status)
         _engine.session_close(status)
 
 

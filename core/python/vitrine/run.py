@@ -1,15 +1,21 @@
 """Records one file: `python -m vitrine.run FILE -o SESSION`. Capture, compile, run, check against eager, measure.
 
-Exit status: 0; 1 the user's file or environment is at fault; 2 wrong arguments; 3 compiled and eager outputs differ.
+Exit status: 0; 1 the user's file or environment is at fault; 2 wrong arguments; 3 compiled and eager outputs differ;
+130 cancelled.
 With --events each event is one line on stdout: a record separator (0x1e), then JSON.
 """
 
 import argparse
 import contextlib
+import faulthandler
 import json
+import os
 import runpy
+import signal
 import sys
 import time
+import traceback
+import warnings
 from pathlib import Path
 
 STARTED = time.perf_counter_ns()
@@ -34,11 +40,13 @@ class Reporter:
     def failure(self, what: str, hint: str = "", detail: str = "") -> None:
         self.event("error", text=what, hint=hint, detail=detail)
         if not self.events:
-            print("".join(f"{line}\n" for line in (f"vitrine: {what}", detail.rstrip(), f"  {hint}" if hint else "") if line), file=sys.stderr, end="")
+            sys.stdout.flush()
+            lines = (f"vitrine: {what}", detail.rstrip(), f"  {hint}" if hint else "")
+            print("\n".join(line for line in lines if line), file=sys.stderr)
 
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="vitrine run", description="Record a model or script.")
+    parser = argparse.ArgumentParser(prog="vitrine run", description="Record a model or script.", epilog="What stands behind -- is the script's own.")
     parser.add_argument("file")
     parser.add_argument("-o", "--output", required=True, help="session file")
     parser.add_argument("--entry", help="function or class to call")
@@ -48,57 +56,102 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--grad", action="store_true", help="keep grad mode on for a model in eval mode")
     parser.add_argument("--mode", default="default")
     parser.add_argument("--fullgraph", action="store_true")
+    parser.add_argument("--check", action="store_true", help="compare every compiled graph with eager")
     parser.add_argument("--events", action="store_true", help="report progress as JSON lines on stdout")
-    parser.epilog = "What stands after -- are the script's own arguments."
-    own = argv.index("--") if "--" in argv else len(argv)
-    options = parser.parse_args(argv[:own])
-    options.script_args = argv[own + 1 :]
+    own = argv[: argv.index("--")] if "--" in argv else argv
+    options = parser.parse_args(own)
+    options.script_args = argv[len(own) + 1 :]  # what stands behind -- belongs to the script
+    if options.repeats < 0:
+        parser.error("argument --repeats: a number from 0 is needed")
     return options
 
 
 def run_script(options, recording) -> int:
     """Runs the file as __main__; what it compiles is recorded. Returns the exit status."""
+    from vitrine.loading import LoadError, user_traceback
+    from vitrine.measuring import record_differences
     from vitrine.take_over import torch_compile_taken_over
 
     run = recording.start_run(Path(options.file).name, "script", "", options.mode)
     sys.argv = [options.file, *options.script_args]
     sys.path.insert(0, str(Path(options.file).resolve().parent))
+    failure = None
     try:
         with torch_compile_taken_over() if options.take_over else contextlib.nullcontext():
             runpy.run_path(options.file, run_name="__main__")
     except SystemExit as stop:
-        code = stop.code
-        recording.end_run(run, "finished" if code in (None, 0) else "failed")
-        return 0 if code is None else code if isinstance(code, int) else 1
+        if stop.code not in (None, 0):
+            code = f"with exit status {stop.code}" if isinstance(stop.code, int) else f"saying: {stop.code}"
+            failure = LoadError(f"Your script ended {code}.", "What it compiled until then is recorded.")
+    except KeyboardInterrupt:
+        recording.end_run(run, "cancelled")
+        raise
     except BaseException as error:
-        from vitrine.loading import LoadError, user_traceback
+        failure = LoadError(f"Your code raised {type(error).__name__}: {error}", "Mend the error below; eager raises it too.", user_traceback(error))
+    recording.end_run(run, "failed" if failure else "finished")
+    if failure:
+        raise failure
+    if not recording.compilations():
+        recording.message("warning", "user", "Nothing was compiled: the script called no function of vitrine.compile.", NOTHING_COMPILED, run=run["id"])
+    return 3 if record_differences(recording, run) else 0
 
-        recording.end_run(run, "failed")
-        raise LoadError(f"Your code raised {type(error).__name__}: {error}", "Mend the error below; eager raises it too.", user_traceback(error)) from error
-    recording.end_run(run, "finished")
-    return 0
+
+NOTHING_COMPILED = (
+    "Define model and inputs, or get_model() and get_inputs(); name a function with --entry; call vitrine.compile in the "
+    "script; or give --take-over where it calls torch.compile."
+)
+
+
+REPORT_IT = "Please report it with the file and the lines above."
+
+
+def cancel(*_) -> None:
+    raise KeyboardInterrupt
+
+
+def output_problem(path: str) -> tuple[str, str] | None:
+    """What keeps a session from being written there, and what to do."""
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        return f"The folder {folder} for the session does not exist.", "Make it, or name another place with -o."
+    if not os.access(folder, os.W_OK):
+        return f"The folder {folder} cannot be written.", "Name another place with -o."
+    return None
 
 
 def main(argv: list[str] | None = None) -> int:
     options = parse_arguments(sys.argv[1:] if argv is None else argv)
     report = Reporter(options.events)
+    faulthandler.enable()
+    if problem := output_problem(options.output):
+        report.failure(*problem)
+        return 1
     try:
         import torch  # noqa: F401
 
         import vitrine
     except ImportError as error:
-        report.failure(f"Vitrine cannot run in this Python: {error}", "./vitrine doctor says what is missing.")
+        report.failure(f"Vitrine cannot run in {sys.executable}: {error}", "vitrine doctor says what is missing; VITRINE_PYTHON names another Python.")
         return 1
+    except KeyboardInterrupt:
+        report.failure("Cancelled.")
+        return 130
     import_ns = time.perf_counter_ns() - STARTED
-    from vitrine.loading import LoadError, load
+    from vitrine.loading import LoadError, UsageError, load
     from vitrine.recording import Recording
 
     try:
         recording = Recording(options.output, import_ns, report)
     except OSError as error:
-        report.failure(str(error), "Name another place with -o.")
+        report.failure(str(error))
         return 1
     status = "failed"
+    # What goes wrong in a compilation is in the session, whose messages are shown at the end; what a taken over
+    # torch.compile leaves out is not.
+    warnings.filterwarnings("ignore", r"vitrine: (?!torch\.compile)", vitrine.VitrineWarning)
+    vitrine.config.check = options.check
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, cancel)
     try:
         as_script = options.take_over and not options.entry  # its own calls are what is asked for
         entry = None if as_script else load(options.file, options.entry, options.input)
@@ -113,11 +166,16 @@ def main(argv: list[str] | None = None) -> int:
     except LoadError as error:
         recording.message("error", "user", error.what, error.hint, error.detail)
         report.failure(error.what, error.hint, error.detail)
-        return 1
+        return 2 if isinstance(error, UsageError) else 1
     except KeyboardInterrupt:
         status = "cancelled"
-        report.failure("Cancelled.", "What was recorded until then is kept.")
+        report.failure("Cancelled.", f"What was recorded until then is in {options.output}.")
         return 130
+    except Exception as error:
+        text = f"Vitrine itself failed: {type(error).__name__}: {error}"
+        recording.message("error", "vitrine", text, REPORT_IT, traceback.format_exc())
+        report.failure(text, REPORT_IT, traceback.format_exc())
+        return 1
     finally:
         recording.close(status)
         report.event("finished", status=status, session=options.output)

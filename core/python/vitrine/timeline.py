@@ -5,7 +5,9 @@ plan. Profiled times are shown, and never used for a speed-up.
 """
 
 import contextlib
+import os
 import sqlite3
+import sys
 import time
 from dataclasses import dataclass
 
@@ -137,12 +139,39 @@ def clock_offset(events, marks: list[tuple[int, int]]) -> int:
     return found[best].start_ns() - (marks[best][0] + marks[best][1]) // 2
 
 
+@contextlib.contextmanager
+def quiet_profile():
+    """PyTorch's profiler without the lines that its library writes to stderr when it starts and stops."""
+    prof = profile(use_kineto=True, use_cpu=True)
+    with stderr_closed():
+        prof.__enter__()
+    try:
+        yield prof
+    finally:
+        with stderr_closed():
+            prof.__exit__(None, None, None)
+
+
+@contextlib.contextmanager
+def stderr_closed():
+    """Nothing reaches the process's stderr, from native code neither."""
+    sys.stderr.flush()
+    kept, sink = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(sink, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(sink)
+
+
 def eager_call(function, args, kwargs) -> tuple[list[Slice], list[Slice], int]:
     """Operators, modules and the duration of the eager call with the median duration of REPETITIONS profiled ones."""
     calls: list[tuple[int, int]] = []
     modules: list[tuple[int, int, str]] = []
     marks: list[tuple[int, int]] = []
-    with profile(use_kineto=True, use_cpu=True) as prof, module_ranges(function, modules):
+    with quiet_profile() as prof, module_ranges(function, modules):
         for _ in range(4):
             begin = time.monotonic_ns()
             with record_function("vitrine.mark"):

@@ -1,0 +1,41 @@
+// `vitrine run` and `vitrine explain FILE.py`: the engine in a process of its own, then what it recorded.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace vitrine::cli {
+
+// Prints an error to stderr; its exit status.
+int fail(const Error& error, int status = 1);
+
+// The engine's options, declared on a command so that its --help lists them and wrong ones are refused.
+class EngineArguments {
+ public:
+  void declare(CLI::App& command);
+  // As the engine takes them: FILE, then what was given, then -- and the script's own arguments.
+  std::vector<std::string> words(const std::string& file) const;
+  std::vector<std::string> script;  // behind --
+
+ private:
+  std::vector<std::vector<std::string>> values_;  // by row of the table
+  std::vector<char> flags_;
+};
+
+struct RunArguments {
+  std::string file, session;
+  bool open = false;
+  EngineArguments engine;
+};
+
+// Records, then prints the stages, the runs and what went wrong. Exit status: 0; 1 the file or the
+// environment; 2 wrong arguments; 3 outputs differ; 130 cancelled; 128 + N when signal N ended the engine.
+int run_command(const RunArguments& arguments);
+
+// Prose about a session, or about a Python file that is recorded for it.
+int explain_command(const RunArguments& arguments);
+
+}  // namespace vitrine::cli

@@ -1,0 +1,74 @@
+"""The comparison behind a checked call of a compiled graph, and the file that shows a difference again."""
+
+import copy
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+import torch
+
+from vitrine.accuracy import compare
+
+REPRODUCER = '''"""{text}
+
+Runs one graph compiled and through PyTorch, operator by operator, and compares: python {name}
+"""
+
+import copy
+from pathlib import Path
+
+import torch
+import vitrine
+from vitrine import _engine
+from vitrine.accuracy import compare
+
+GRAPH = """{graph}"""
+
+inputs = torch.load(Path(__file__).with_suffix(".pt"), weights_only=False)
+outcomes = []
+with torch.no_grad():
+    for fuse in (False, True):
+        torch.manual_seed(0)
+        own = copy.deepcopy(inputs)
+        outcomes.append(list(_engine.plan_run(_engine.plan_compile(GRAPH, fuse, vitrine.config.cache_dir), own)) + own)
+differing = [row for row in compare(*outcomes) if row["verdict"] == "differs"]
+for row in differing:
+    print(row["output"], row["type"], row["message"])
+print("eager and compiled differ" if differing else "eager and compiled agree")
+raise SystemExit(bool(differing))
+'''
+
+
+def detached(values: list) -> list:
+    return [v.detach() if isinstance(v, torch.Tensor) else v for v in values]
+
+
+def copies(tensors: list) -> list:
+    """Copies that share storages as the originals do. Raises where one cannot be copied."""
+    return copy.deepcopy(detached(tensors))
+
+
+def difference(eager: list, compiled: list | None, inputs: list, graph: str, cache_dir: str, failure: str):
+    """None when both agree; else (one sentence, path of the reproducer or "")."""
+    if compiled is None:
+        text = f"a compiled graph failed where eager does not: {failure}"
+    else:
+        rows = [r for r in compare(eager, compiled) if r["verdict"] == "differs"]
+        if not rows:
+            return None
+        text = f"a compiled graph differs from eager: {rows[0]['output']} {rows[0]['type']}: {rows[0]['message']}"
+    return text, write_reproducer(text, inputs, graph, cache_dir)
+
+
+def write_reproducer(text: str, inputs: list, graph: str, cache_dir: str) -> str:
+    """A script and its inputs, named by the graph; "" when they cannot be written."""
+    folder = Path(cache_dir or os.path.join(tempfile.gettempdir(), "vitrine")) / "reproducers"
+    path = folder / f"differs-{hashlib.sha256(graph.encode()).hexdigest()[:12]}.py"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        torch.save(detached(inputs), path.with_suffix(".pt"))
+        path.write_text(REPRODUCER.format(text=text.replace('"""', "'''"), name=path.name, graph=graph))
+    except (OSError, RuntimeError):
+        return ""
+    return str(path)

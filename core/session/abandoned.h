@@ -1,0 +1,15 @@
+// What is left of a session whose engine ended without closing it.
+#pragma once
+
+#include <string>
+
+#include "core/base/result.h"
+
+namespace vitrine::session {
+
+// Marks the session and its unfinished runs as died and folds the log into the one file. A session that was
+// closed stays as it is. Call it when no engine writes any more. true: it was marked. Errors: as
+// Reader::open; the file cannot be written.
+Result<bool> close_abandoned(const std::string& path);
+
+}  // namespace vitrine::session

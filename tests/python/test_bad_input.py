@@ -1,0 +1,291 @@
+"""Bad input and broken surroundings: one clear message, the right exit status, and a session that can be read."""
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from command_line import TINY, said, vitrine, write
+
+F = "import torch\ndef f(x):\n    return (x * 2).relu()\n"
+
+
+def query(session, sql):
+    db = sqlite3.connect(f"file:{session}?mode=ro", uri=True)
+    try:
+        return db.execute(sql).fetchall()
+    finally:
+        db.close()
+
+
+def readable(session):
+    """The session opens and every command that reads it works."""
+    for stage in ("runs", "stages", "messages", "source"):
+        result = vitrine("show", session, stage)
+        assert result.returncode == 0, said(result)
+    json.loads(vitrine("show", session, "messages", "--json").stdout)
+    return True
+
+
+FILES = [
+    ("syntax", "def f(:\n", [], "is not valid Python", "m.py", "def f(:"),
+    ("import", "import nothing_of_this_name\nmodel = inputs = 1\n", [], "does not import: ModuleNotFoundError", "line 1", "nothing_of_this_name"),
+    ("exit", "import sys\nsys.exit(4)\nmodel = inputs = 1\n", [], "sys.exit()", "", ""),
+    ("no entry", F, ["--entry", "g"], "has no g", "It defines: f", ""),
+    ("raises", "def g(x):\n    raise ValueError('too cold')\ndef f(x):\n    return g(x)\n", ["--entry", "f", "--input", "f32[3]"], "raised ValueError in f: too cold", "in g", "line 2"),
+    ("shapes", "import torch\nmodel = torch.nn.Linear(4, 4)\ninputs = torch.ones(2, 3)\n", [], "raised RuntimeError in Linear: mat1 and mat2", "check the inputs", ""),
+    ("script", "def g():\n    return 1 / 0\nprint('before')\ng()\n", [], "raised ZeroDivisionError", "in g", "line 4"),
+    ("script exit", "import sys\nsys.exit(5)\n", [], "exit status 5", "", ""),
+    ("calls exit", "import sys\ndef f(x):\n    sys.exit(2)\n", ["--entry", "f", "--input", "f32[1]"], "raised SystemExit in f", "", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text, words, what, where, line", [f[1:] for f in FILES], ids=[f[0] for f in FILES])
+def test_files_at_fault(tmp_path, text, words, what, where, line):
+    path = write(tmp_path, "m.py", text)
+    result = vitrine("run", path, "-o", tmp_path / "s.vitrine", *words)
+    assert result.returncode == 1
+    assert what in result.stderr and where in result.stderr and line in result.stderr, result.stderr
+    for ours in ("vitrine/run.py", "vitrine/loading.py", "vitrine/measuring.py", "<frozen", "runpy", "Traceback (most recent call last):\n\n"):
+        assert ours not in result.stderr
+    assert result.stderr.count("Traceback") <= 1
+    assert readable(tmp_path / "s.vitrine")
+    assert query(tmp_path / "s.vitrine", "SELECT value FROM meta WHERE key = 'status'") == [("failed",)]
+    assert query(tmp_path / "s.vitrine", "SELECT count(*) FROM run WHERE status = 'running'") == [(0,)]
+    assert what.split(":")[0] in vitrine("show", tmp_path / "s.vitrine", "messages").stdout
+
+
+def test_a_missing_file(tmp_path):
+    result = vitrine("run", "none.py", cwd=tmp_path)
+    assert result.returncode == 1 and "none.py does not exist" in result.stderr
+
+
+def test_wrong_input_words_are_a_usage_error(tmp_path):
+    write(tmp_path, "m.py", F)
+    result = vitrine("run", "m.py", "--entry", "f", "--input", "q3[2]", cwd=tmp_path)
+    assert result.returncode == 2 and "no dtype q3" in result.stderr and "f32" in result.stderr
+
+
+def test_an_older_pytorch(tmp_path):
+    write(tmp_path, "stub/torch/__init__.py", "__version__ = '1.8.0'\n")
+    write(tmp_path, "m.py", TINY)
+    result = vitrine("run", "m.py", cwd=tmp_path, env={"PYTHONPATH": str(tmp_path / "stub")})
+    # The build's package comes first on the path, PyTorch from the stub.
+    assert result.returncode == 1 and "PyTorch" in result.stderr and "1.8.0" in result.stderr and "doctor" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_another_python(tmp_path):
+    fake = write(tmp_path, "python", f"#!/bin/sh\nexec {sys.executable} -c \"import sys; sys.version_info = (3, 9, 1); sys.argv = sys.argv[1:]; import vitrine.run as r; sys.exit(r.main(sys.argv[2:]))\" \"$@\"\n")
+    fake.chmod(0o755)
+    write(tmp_path, "m.py", TINY)
+    result = vitrine("run", "m.py", cwd=tmp_path, env={"VITRINE_PYTHON": str(fake)})
+    assert result.returncode == 1 and "3.9" in result.stderr and "CPython 3.11" in result.stderr
+
+
+def test_no_python_at_all(tmp_path):
+    write(tmp_path, "m.py", TINY)
+    result = vitrine("run", "m.py", cwd=tmp_path, env={"VITRINE_PYTHON": "/no/such/python"})
+    assert result.returncode == 1 and "/no/such/python cannot be started" in result.stderr and "VITRINE_PYTHON" in result.stderr
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("good")
+    path = write(folder, "m.py", F)
+    result = vitrine("run", path, "--entry", "f", "--input", "f32[64]", "-o", folder / "s.vitrine", "--repeats", 0)
+    assert result.returncode == 0, said(result)
+    return folder / "s.vitrine"
+
+
+def database(path, *statements):
+    db = sqlite3.connect(path)
+    for text in statements:
+        db.execute(text)
+    db.commit()
+    db.close()
+
+
+FOREIGN = [
+    ("missing", lambda p, good: None, "does not exist"),
+    ("folder", lambda p, good: p.mkdir(), "folder"),
+    ("empty", lambda p, good: p.write_bytes(b""), "truncated"),
+    ("random", lambda p, good: p.write_bytes(os.urandom(5000)), "another format"),
+    ("text", lambda p, good: p.write_text("hello " * 100), "another format"),
+    ("other database", lambda p, good: database(p, "CREATE TABLE t (a)"), "not a Vitrine session"),
+    ("truncated", lambda p, good: p.write_bytes(good.read_bytes()[: good.stat().st_size // 2]), "damaged or truncated"),
+    ("cut in the header", lambda p, good: p.write_bytes(good.read_bytes()[:60]), "truncated"),
+    ("newer", lambda p, good: (shutil.copy(good, p), database(p, "PRAGMA user_version = 99")), "newer Vitrine"),
+    ("header only", lambda p, good: p.write_bytes(good.read_bytes()[:100] + bytes(8092)), ""),
+]
+
+
+@pytest.mark.parametrize("make, why", [f[1:] for f in FOREIGN], ids=[f[0] for f in FOREIGN])
+def test_foreign_and_broken_sessions_are_refused(tmp_path, good, make, why):
+    path = tmp_path / "x.vitrine"
+    make(path, good)
+    for words in (["show", path, "aten"], ["explain", path]):
+        result = vitrine(*words)
+        assert result.returncode == 1 and why in result.stderr and str(path) in result.stderr, said(result)
+        assert len(result.stderr.splitlines()) <= 2 and not result.stdout
+
+
+def test_overwritten_bytes_never_crash_the_reader(tmp_path, good):
+    import random
+
+    data, rng = good.read_bytes(), random.Random(0)
+    for _ in range(12):
+        broken = bytearray(data)
+        for _ in range(40):
+            broken[rng.randrange(100, len(broken))] = rng.randrange(256)
+        (tmp_path / "x.vitrine").write_bytes(broken)
+        for stage in ("kernels", "aten", "stages"):
+            assert vitrine("show", tmp_path / "x.vitrine", stage, "--json").returncode in (0, 1)
+
+
+DEATHS = [
+    ("exit", "import os\n    os._exit(7)", 1, "exit status 7"),
+    ("killed", "import os, signal\n    os.kill(os.getpid(), signal.SIGKILL)", 137, "signal 9"),
+    ("crash", "import ctypes\n    ctypes.string_at(0)", 139, "signal 11"),
+    ("aborted", "import os\n    os.abort()", 134, "signal 6"),
+]
+
+
+@pytest.mark.parametrize("act, status, what", [d[1:] for d in DEATHS], ids=[d[0] for d in DEATHS])
+def test_code_that_ends_the_process(tmp_path, act, status, what):
+    text = f"import torch, vitrine\n@vitrine.compile\ndef f(x):\n    return x * 2 + 1\ndef end():\n    {act}\nprint(f(torch.ones(4)))\nend()\n"
+    write(tmp_path, "m.py", text)
+    result = vitrine("run", "m.py", cwd=tmp_path)
+    assert result.returncode == status and what in result.stderr and "m.vitrine" in result.stderr, said(result)
+    assert readable(tmp_path / "m.vitrine") and os.listdir(tmp_path).count("m.vitrine-wal") == 0
+    assert query(tmp_path / "m.vitrine", "SELECT value FROM meta WHERE key = 'status'") == [("died",)]
+    assert query(tmp_path / "m.vitrine", "SELECT status FROM run") == [("died",)]
+    assert "mul" in vitrine("show", tmp_path / "m.vitrine", "aten").stdout  # what was recorded before is there
+
+
+def test_a_killed_writers_log_is_read(tmp_path):
+    """A session whose engine was killed beside a live reader keeps its write-ahead log; it opens all the same."""
+    text = "import os, signal, torch, vitrine\nf = vitrine.compile(lambda x: x + 1)\nf(torch.ones(2))\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    write(tmp_path, "m.py", text)
+    end = subprocess.run([sys.executable, "-m", "vitrine.run", "m.py", "-o", "m.vitrine"], cwd=tmp_path)
+    assert end.returncode == -signal.SIGKILL and (tmp_path / "m.vitrine-wal").stat().st_size > 0
+    assert readable(tmp_path / "m.vitrine") and "add" in vitrine("show", tmp_path / "m.vitrine", "aten").stdout
+    write(tmp_path, "n.py", TINY)  # and it may be replaced
+    assert vitrine("run", "n.py", "-o", "m.vitrine", "--repeats", 0, cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_cancelling(tmp_path, number):
+    text = "import time, torch, vitrine\nf = vitrine.compile(lambda x: x + 1)\nf(torch.ones(2))\nopen('ready', 'w').close()\ntime.sleep(60)\n"
+    write(tmp_path, "m.py", text)
+    process = subprocess.Popen(["vitrine", "run", "m.py"], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    end = time.monotonic() + 60
+    while not (tmp_path / "ready").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)  # as a terminal does
+    else:
+        process.send_signal(number)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130 and "Cancelled" in errors and "Traceback" not in errors, errors
+    assert query(tmp_path / "m.vitrine", "SELECT value FROM meta WHERE key = 'status'") == [("cancelled",)]
+    assert query(tmp_path / "m.vitrine", "SELECT status FROM run") == [("cancelled",)]
+
+
+# Broken kernel compilers, as a program in the place of vitrine-cc.
+COMPILERS = {
+    "missing": None,
+    "dies at once": "#!/bin/sh\nexit 1\n",
+    "answers nonsense": "#!/bin/sh\necho nonsense nonsense nonsense nonsense\ncat > /dev/null\n",
+    "killed": "#!/bin/sh\nkill -9 $$\n",
+}
+
+
+def copy_of_the_build(folder: Path, compiler: str | None) -> Path:
+    """The build's programs and package, with another kernel compiler."""
+    build = Path(shutil.which("vitrine")).resolve().parent.parent
+    (folder / "bin").mkdir()
+    shutil.copytree(build / "python", folder / "python", symlinks=False, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(build / "bin/vitrine", folder / "bin/vitrine")
+    if compiler:
+        write(folder, "bin/vitrine-cc", compiler).chmod(0o755)
+    return folder / "bin/vitrine"
+
+
+@pytest.mark.parametrize("which", COMPILERS)
+def test_a_kernel_compiler_that_does_not_work(tmp_path, which):
+    program = copy_of_the_build(tmp_path, COMPILERS[which])
+    write(tmp_path, "m.py", F)
+    env = {**os.environ, "PYTHONPATH": "", "VITRINE_CACHE_DIR": str(tmp_path / "cache"), "PATH": "/usr/bin:/bin"}
+    result = subprocess.run(
+        [program, "run", "m.py", "--entry", "f", "--input", "f32[64]", "--repeats", "0"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120
+    )
+    assert result.returncode == 0 and "equal eager" in result.stdout, said(result)
+    assert "warning: " in result.stdout and "PyTorch instead" in result.stdout, result.stdout
+    assert "vitrine-cc" in result.stdout or "could not be compiled" in result.stdout
+    if COMPILERS[which]:
+        (reproducer,) = (tmp_path / "cache/reproducers").glob("*.cpp")
+        assert str(reproducer) in result.stdout
+        # Replayed with the compiler that works, it compiles.
+        again = subprocess.run(["vitrine-cc", reproducer, "-o", tmp_path / "k.so", "--texts"], capture_output=True, text=True)
+        assert again.returncode == 0, again.stderr
+
+
+def record_kernel(folder, body, cache):
+    """Records f with that body; the cached object of its kernel."""
+    write(folder, "m.py", f"import torch\ndef f(x):\n    return {body}\n")
+    env = {"VITRINE_CACHE_DIR": str(cache)}
+    result = vitrine("run", "m.py", "--entry", "f", "--input", "f32[64]", "--repeats", 0, cwd=folder, env=env)
+    assert result.returncode == 0, said(result)
+    (shared,) = cache.rglob("*.so")
+    return shared
+
+
+@pytest.mark.parametrize("more", [[], ["--check"]])
+def test_a_result_that_differs_from_eager(tmp_path, more):
+    """The object of one kernel is put in the place of another's: a compiler that generates wrong code."""
+    right = record_kernel(tmp_path, "x * 2 + 1", tmp_path / "right")
+    wrong = record_kernel(tmp_path, "x * 2 + 3", tmp_path / "wrong")
+    shutil.copy(wrong, right)
+    write(tmp_path, "m.py", "import torch\ndef f(x):\n    return x * 2 + 1\n")
+    env = {"VITRINE_CACHE_DIR": str(tmp_path / "right")}
+    result = vitrine("run", "m.py", "--entry", "f", "--input", "f32[64]", "--repeats", 1, *more, cwd=tmp_path, env=env)
+    assert result.returncode == 3, said(result)
+    assert "differs from eager" in result.stderr and "eager's result is used" in result.stderr
+    assert "differ" in result.stdout and "64 of 64 outside" in result.stdout
+    (script,) = (tmp_path / "right/reproducers").glob("differs-*.py")
+    assert str(script) in vitrine("show", tmp_path / "m.vitrine", "messages").stdout
+    rows = dict(query(tmp_path / "m.vitrine", "SELECT output, verdict FROM accuracy"))
+    assert rows["output"] == ("close" if more else "differs") or more and rows["output"] == "equal"  # eager's was used
+    assert any("graph" in output and verdict == "differs" for output, verdict in rows.items())
+    assert readable(tmp_path / "m.vitrine")
+    # The reproducer shows it with the broken object, and not with a sound one.
+    for cache, status in (("right", 1), ("sound", 0)):
+        end = subprocess.run([sys.executable, script], env={**os.environ, "VITRINE_CACHE_DIR": str(tmp_path / cache)}, capture_output=True, text=True)
+        assert end.returncode == status and (("64 of 64" in end.stdout) == bool(status)), end.stdout + end.stderr
+
+
+def test_a_checked_call_inside_a_program(tmp_path):
+    """vitrine.config.check in the user's own program: the caller gets eager's numbers and a warning."""
+    right = record_kernel(tmp_path, "x * 2 + 1", tmp_path / "right")
+    shutil.copy(record_kernel(tmp_path, "x * 2 + 3", tmp_path / "wrong"), right)
+    text = """
+import warnings, torch, vitrine
+from m import f
+vitrine.config.check = True
+g = vitrine.compile(f)
+x = torch.randn(64)
+with torch.no_grad(), warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    assert torch.equal(g(x), f(x)) and torch.equal(g(x), f(x))
+assert len(caught) == 1 and "differs from eager" in str(caught[0].message), caught
+"""
+    write(tmp_path, "m.py", "import torch\ndef f(x):\n    return x * 2 + 1\n")
+    end = subprocess.run([sys.executable, write(tmp_path, "p.py", text)], cwd=tmp_path, env={**os.environ, "VITRINE_CACHE_DIR": str(tmp_path / "right")}, capture_output=True, text=True)
+    assert end.returncode == 0, end.stderr

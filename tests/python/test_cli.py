@@ -1,0 +1,178 @@
+"""The command line as a user meets it: every command, its output and its exit status."""
+
+import json
+import os
+import re
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import pytest
+from command_line import TINY, said, vitrine, write
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+STAGES = re.findall(r'^      \{"(\w+)", "', (ROOT / "app/cli/show.cpp").read_text(), re.M)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A recorded run of the transformer block, and what the command said."""
+    folder = tmp_path_factory.mktemp("session")
+    session = folder / "block.vitrine"
+    return session, vitrine("run", ROOT / "samples/transformer_block.py", "-o", session, "--repeats", 2)
+
+
+def query(session, sql):
+    db = sqlite3.connect(f"file:{session}?mode=ro", uri=True)
+    try:
+        return db.execute(sql).fetchall()
+    finally:
+        db.close()
+
+
+def test_run_prints_stages_and_times(recorded):
+    session, result = recorded
+    assert result.returncode == 0, said(result)
+    lines = result.stdout.splitlines()
+    assert any(re.match(r"Memory +[\d.]+ (kB|MB|B) ", line) for line in lines)
+    assert any(re.match(r"ATen +\d+ nodes +[\d.]+ (µs|ms) +ok", line) for line in lines)
+    (run,) = [line for line in lines if line.startswith("transformer_block.py")]
+    assert "finished" in run and "equal eager" in run and re.search(r"\d+\.\d\d×", run)
+    assert f"vitrine open {session}" in result.stdout
+    assert "USDT" not in result.stderr and all(line.startswith("vitrine: ") for line in result.stderr.splitlines())
+
+
+def test_there_are_stages_to_show():
+    assert len(STAGES) >= 28
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_stage_as_text_and_as_json(recorded, stage):
+    text = vitrine("show", recorded[0], stage)
+    assert text.returncode == 0 and text.stdout.strip() and not text.stderr
+    rows = json.loads(vitrine("show", recorded[0], stage, "--json").stdout)
+    empty = {"joint", "forward", "backward", "recompilations", "breaks", "messages"}
+    assert isinstance(rows, list) and (bool(rows) != (stage in empty))
+    if rows:
+        assert isinstance(rows[0], dict)
+    else:
+        assert text.stdout.startswith("No ")
+
+
+def test_show_filters_by_compilation(recorded):
+    assert vitrine("show", recorded[0], "aten", "--compilation", "0/0").stdout == vitrine("show", recorded[0], "aten").stdout
+    wrong = vitrine("show", recorded[0], "aten", "--compilation", "7/7")
+    assert wrong.returncode == 2 and "7/7" in wrong.stderr and "0/0" in wrong.stderr
+
+
+def test_show_all_passes(recorded):
+    one, all = (vitrine("show", recorded[0], "optimised", *more).stdout for more in ((), ("--passes",)))
+    assert len(all) > len(one) and ", after " in all
+
+
+def test_explain_a_session(recorded):
+    result = vitrine("explain", recorded[0])
+    assert result.returncode == 0 and result.stdout.startswith("1 graph, 0 graph breaks, ")
+
+
+def test_explain_a_file_leaves_nothing_behind(tmp_path):
+    write(tmp_path, "m.py", "import torch\ndef f(x):\n    y = x + 1\n    print('here')\n    return y * 2\n")
+    result = vitrine("explain", "m.py", "--entry", "f", "--input", "f32[3]", cwd=tmp_path, env={"TMPDIR": str(tmp_path)})
+    assert result.returncode == 0, said(result)
+    assert "2 graphs, 1 graph break" in result.stdout and "m.py:4" in result.stdout
+    assert not [name for name in os.listdir(tmp_path) if "vitrine" in name]
+
+
+def test_an_entry_with_several_inputs_and_its_session_beside_us(tmp_path):
+    path = write(tmp_path, "in here/my file.py", "def f(x, n, words):\n    return x * n if words else x\n")
+    result = vitrine("run", path, "--entry", "f", "--input", "f32[4]", "--input=-3", "--input", "[1, 2]", "--repeats", 0, cwd=tmp_path)
+    assert result.returncode == 0, said(result)
+    assert query(tmp_path / "my file.vitrine", "SELECT inputs, status, eager_ns FROM run") == [("f32[4], -3, [1, 2]", "finished", 0)]
+    assert 'vitrine open "my file.vitrine"' in result.stdout
+
+
+SCRIPT = """
+import sys, torch
+@torch.compile
+def f(x):
+    return x.sin() + 1
+print("arguments", sys.argv[1:], __name__)
+print(f(torch.zeros(2)).tolist())
+"""
+
+
+def test_a_script_with_its_own_arguments(tmp_path):
+    write(tmp_path, "s.py", SCRIPT)
+    result = vitrine("run", "s.py", "--take-over", "--repeats", 3, "--mode", "max-autotune", "--", "--repeats", "x", "--help", cwd=tmp_path)
+    assert result.returncode == 0, said(result)
+    assert "arguments ['--repeats', 'x', '--help'] __main__" in result.stdout and "[1.0, 1.0]" in result.stdout
+    assert query(tmp_path / "s.vitrine", "SELECT count(*) FROM kernel")[0][0] == 1
+
+
+def test_a_script_that_compiles_nothing_says_what_to_do(tmp_path):
+    write(tmp_path, "s.py", "print('hello')\n")
+    result = vitrine("run", "s.py", cwd=tmp_path)
+    assert result.returncode == 0 and "Nothing was compiled" in result.stdout and "--take-over" in result.stdout
+
+
+def test_a_session_is_replaced_and_nothing_else_is(tmp_path):
+    path = write(tmp_path, "m.py", TINY)
+    for _ in range(2):
+        assert vitrine("run", path, "-o", "s.vitrine", "--repeats", 0, cwd=tmp_path).returncode == 0
+    for target, why in (("m.py", "not a Vitrine session"), (".", "folder"), ("none/s.vitrine", "does not exist"), ("/proc/s.vitrine", "cannot be written")):
+        result = vitrine("run", path, "-o", target, cwd=tmp_path)
+        assert result.returncode == 1 and why in result.stderr and "-o" in result.stderr, said(result)
+    assert path.read_text() == TINY
+
+
+def test_every_graph_is_compared_when_asked(tmp_path):
+    text = "import torch\ndef f(x):\n    x.add_(1)\n    y = torch.rand(3) + x\n    print('t')\n    return y.sin()\n"
+    write(tmp_path, "m.py", text)
+    result = vitrine("run", "m.py", "--entry", "f", "--input", "f32[3]", "--check", "--repeats", 1, cwd=tmp_path)
+    assert result.returncode == 0 and "equal eager" in result.stdout, said(result)
+
+
+@pytest.mark.parametrize("words", [["--help"], *[[c, "--help"] for c in ("run", "show", "explain", "bench", "open", "shot", "doctor")]])
+def test_help(words):
+    if words[0] == "shot" and not (Path(subprocess.getoutput("command -v vitrine")).parent / "vitrine-app").exists():
+        pytest.skip("the application is not built")
+    result = vitrine(*words)
+    assert result.returncode == 0 and len(result.stdout) > 60
+
+
+def test_help_lists_what_there_is():
+    assert all(name in vitrine("show", "--help").stdout for name in STAGES)
+    assert all(o in vitrine("run", "--help").stdout for o in ("--entry", "--input", "--take-over", "--repeats", "--check", "--mode"))
+    assert all(o in vitrine("bench", "--help").stdout for o in ("--against", "--compile", "--json"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[], ["nonsense"], ["run"], ["run", "a.py", "--nonsense"], ["run", "a.py", "b.py"], ["run", "a.py", "--repeats"],
+     ["run", "a.py", "--repeats", "many"], ["run", "a.py", "--repeats", "-1"], ["show"], ["show", "a.vitrine"], ["explain"],
+     ["bench", "--nonsense"], ["bench", "--against", "nobody"], ["doctor", "--nonsense"]],
+)  # fmt: skip
+def test_wrong_arguments(words, tmp_path):
+    result = vitrine(*words, cwd=tmp_path)
+    assert result.returncode == 2 and result.stderr and not os.listdir(tmp_path), said(result)
+
+
+def test_an_unknown_stage_names_the_known_ones(recorded):
+    result = vitrine("show", recorded[0], "attention")
+    assert result.returncode == 2 and '"attention"' in result.stderr and "captured" in result.stderr
+
+
+def test_doctor():
+    result = vitrine("doctor")
+    assert result.returncode == 0
+    for part in ("CPython", "PyTorch", "CPU", "kernel compiler", "CUDA driver", "CUPTI", "display", "self-test"):
+        assert part in result.stdout
+    rows = json.loads(vitrine("doctor", "--json").stdout)
+    assert {r["state"] for r in rows} <= {"ok", "part", "missing"} and all(r["switches_off"] for r in rows if r["state"] == "missing")
+
+
+def test_bench_measures_a_models_first_call(tmp_path):
+    result = vitrine("bench", "--compile", write(tmp_path, "m.py", TINY), "--processes", 1, "--json")
+    assert result.returncode == 0, said(result)
+    cold, warm = json.loads(result.stdout)
+    assert (cold["cache"], warm["cache"]) == ("cold", "warm") and 0 < warm["first"]

@@ -1,0 +1,93 @@
+"""The recorded timelines of a run: eager operators, their modules, compiled launches, and what became of what."""
+
+import array
+import sqlite3
+from pathlib import Path
+
+import pytest
+from command_line import said, vitrine
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def unpack(db, blob, code):
+    raw, encoding, data = db.execute("SELECT raw_bytes, encoding, data FROM blob WHERE id = ?", (blob,)).fetchone() or (0, "raw", b"")
+    if encoding == "zstd":
+        import ctypes
+        import ctypes.util
+
+        zstd = ctypes.CDLL(ctypes.util.find_library("zstd"))
+        out = ctypes.create_string_buffer(raw)
+        zstd.ZSTD_decompress(out, ctypes.c_size_t(raw), data, ctypes.c_size_t(len(data)))
+        data = out.raw
+    return array.array(code, data).tolist()
+
+
+class Lane:
+    def __init__(self, db, row):
+        names = dict((i, (text, family)) for i, text, family in db.execute("SELECT id, text, family FROM name"))
+        self.start, self.duration = unpack(db, row["start"], "q"), unpack(db, row["duration"], "q")
+        self.entity, self.relation = unpack(db, row["entity"], "q"), unpack(db, row["relation"], "q")
+        self.depth = unpack(db, row["depth"], "b")
+        self.names = [names[i] for i in unpack(db, row["name"], "i")]
+        self.count = row["count"]
+
+
+@pytest.fixture(scope="module", params=["transformer_block", "bert", "resnet"])
+def timelines(request, tmp_path_factory):
+    session = tmp_path_factory.mktemp("timeline") / "s.vitrine"
+    result = vitrine("run", ROOT / f"samples/{request.param}.py", "-o", session, "--repeats", 2)
+    assert result.returncode == 0, said(result)
+    db = sqlite3.connect(f"file:{session}?mode=ro", uri=True)
+    db.row_factory = sqlite3.Row
+    return db, {row["kind"]: Lane(db, row) for row in db.execute("SELECT * FROM lane")}
+
+
+def test_slices_are_whole(timelines):
+    for lane in timelines[1].values():
+        assert lane.count == len(lane.start) == len(lane.duration) == len(lane.entity) == len(lane.relation) == len(lane.depth) > 0
+        assert min(lane.start) >= 0 and min(lane.duration) >= 0 and lane.start == sorted(lane.start) and lane.depth[0] == 0
+        assert all(family for _, family in lane.names)
+
+
+def test_eager_operators_know_their_launch(timelines):
+    db, lanes = timelines
+    lane = lanes["thread"]
+    launches = {row["id"] for row in db.execute("SELECT id FROM launch")}
+    assert set(lane.relation) - {0} <= launches
+    nodes = {row["id"]: row["op"] for row in db.execute("SELECT node.id, op FROM node JOIN graph ON graph = graph.id WHERE stage = 'aten' AND kind = 'op'")}
+    found = {e for e in lane.entity if e}
+    assert found == set(nodes), [nodes[n] for n in set(nodes) - found]
+    for entity, (name, _) in zip(lane.entity, lane.names):
+        if entity:
+            assert nodes[entity].split(".")[1] == name
+    related = {e for e, r in zip(lane.entity, lane.relation) if r}
+    views = {"view", "permute", "transpose", "unsqueeze", "expand", "slice", "select", "t", "detach", "alias", "split", "unbind", "reshape", "squeeze", "chunk", "lift_fresh"}
+    unrelated = {nodes[n] for n in found - related}
+    assert {op.split(".")[1] for op in unrelated} <= views, unrelated
+    assert {r for r in lane.relation if r} == {e for e in lanes["launch"].entity}
+
+
+def test_launches_are_the_plan(timelines):
+    db, lanes = timelines
+    plan = [row["id"] for row in db.execute("SELECT id FROM launch ORDER BY compilation, ordinal")]
+    assert lanes["launch"].entity == lanes["launch"].relation == plan
+    assert all(ns > 0 for (ns,) in db.execute("SELECT median_ns FROM launch"))
+
+
+def test_modules_nest_as_their_names_do(timelines):
+    lane = timelines[1]["module"]
+    ends = {}
+    for start, duration, (name, _) in zip(lane.start, lane.duration, lane.names):
+        parent = name.rpartition(".")[0]
+        while parent and parent not in ends:
+            parent = parent.rpartition(".")[0]
+        if parent:
+            assert start + duration <= ends[parent]
+        ends[name] = start + duration
+
+
+def test_the_cost_of_profiling_is_told(timelines):
+    meta = dict(tuple(r) for r in timelines[0].execute("SELECT key, value FROM meta"))
+    for side in ("eager", "compiled"):
+        assert int(meta[f"profiled_{side}_ns"]) > 0 and meta[f"profiling_cost_{side}"].endswith("%")
