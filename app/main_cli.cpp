@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
   });
 
   c = pass_on(app, "doctor", "What was found here, and what each missing part switches off");
-  c->callback([&, c] { status = fail(exec_module(places(), "vitrine.doctor", c->remaining())); });
+  c->callback([&, c] { status = fail(exec_doctor(places(), c->remaining())); });
 
   // What stands behind -- belongs to the script, whatever it looks like.
   char** end =

@@ -24,13 +24,6 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return out;
 }
 
-std::vector<std::string> command(const Places& places, const std::string& module,
-                                 const std::vector<std::string>& args) {
-  std::vector<std::string> words{places.python, "-m", module};
-  words.insert(words.end(), args.begin(), args.end());
-  return words;
-}
-
 void set_python_path(const Places& places) {
   std::string path = environment("PYTHONPATH");
   setenv("PYTHONPATH", (places.package + (path.empty() ? "" : ":" + path)).c_str(), 1);
@@ -62,12 +55,24 @@ Error exec_program(const std::string& path, const std::vector<std::string>& args
                "Run ./vitrine once to build everything.", path};
 }
 
-Error exec_module(const Places& places, const std::string& module, const std::vector<std::string>& args) {
+namespace {
+Error exec_python(const Places& places, std::vector<std::string> words,
+                  const std::vector<std::string>& args) {
   set_python_path(places);
-  auto words = command(places, module, args);
+  words.insert(words.begin(), places.python);
+  words.insert(words.end(), args.begin(), args.end());
   execvp(words[0].c_str(), pointers(words).data());
   return Error{places.python + " cannot be started: " + std::strerror(errno),
                "Set VITRINE_PYTHON to a Python 3.11 with PyTorch.", ""};
+}
+}  // namespace
+
+Error exec_module(const Places& places, const std::string& module, const std::vector<std::string>& args) {
+  return exec_python(places, {"-m", module}, args);
+}
+
+Error exec_doctor(const Places& places, const std::vector<std::string>& args) {
+  return exec_python(places, {places.package + "/vitrine/doctor.py"}, args);
 }
 
 Result<Ended> run_module(const Places& places, const std::string& module,

@@ -18,6 +18,8 @@ Places places();
 
 // Replaces this process by `python -m module args...`; returns only on failure.
 Error exec_module(const Places& places, const std::string& module, const std::vector<std::string>& args);
+// The same for doctor.py by its path: it must run where the package cannot be imported.
+Error exec_doctor(const Places& places, const std::vector<std::string>& args);
 // How a child ended: its exit status, or the signal that killed it.
 struct Ended {
   int status = 0, signal = 0;

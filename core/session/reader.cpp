@@ -37,6 +37,7 @@ Status check_header(const std::string& path) {
   return std::nullopt;
 }
 
+// -1: the file cannot be read.
 int64_t pragma(sqlite3* db, const char* name) {
   sqlite3_stmt* st = nullptr;
   int64_t value = -1;
@@ -67,7 +68,11 @@ Result<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
   sqlite3_db_config(r->db_, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
   sqlite3_busy_timeout(r->db_, 2000);
   sqlite3_exec(r->db_, "PRAGMA query_only=1", nullptr, nullptr, nullptr);
-  if (pragma(r->db_, "application_id") != kApplicationId)
+  const int64_t application = pragma(r->db_, "application_id");
+  if (application < 0)
+    return refused(path, std::string("the file is damaged or truncated (") + sqlite3_errmsg(r->db_) + ")",
+                   "Record it again.");
+  if (application != kApplicationId)
     return refused(path, "it is a database, but not a Vitrine session",
                    "Vitrine opens .vitrine files made by `vitrine run`.");
   int64_t version = pragma(r->db_, "user_version");

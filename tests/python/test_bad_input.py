@@ -82,11 +82,21 @@ def test_an_older_pytorch(tmp_path):
 
 
 def test_another_python(tmp_path):
-    fake = write(tmp_path, "python", f"#!/bin/sh\nexec {sys.executable} -c \"import sys; sys.version_info = (3, 9, 1); sys.argv = sys.argv[1:]; import vitrine.run as r; sys.exit(r.main(sys.argv[2:]))\" \"$@\"\n")
-    fake.chmod(0o755)
+    write(tmp_path, "stub/sitecustomize.py", "import sys\nsys.version_info = (3, 9, 1, 'final', 0)\n")
     write(tmp_path, "m.py", TINY)
-    result = vitrine("run", "m.py", cwd=tmp_path, env={"VITRINE_PYTHON": str(fake)})
-    assert result.returncode == 1 and "3.9" in result.stderr and "CPython 3.11" in result.stderr
+    env = {"PYTHONPATH": str(tmp_path / "stub")}
+    result = vitrine("run", "m.py", cwd=tmp_path, env=env)
+    assert result.returncode == 1 and "this is 3.9" in result.stderr and "CPython 3.11" in result.stderr
+    assert "Traceback" not in result.stderr
+    result = vitrine("bench", env=env)
+    assert result.returncode == 1 and "this is 3.9" in result.stderr and "Traceback" not in result.stderr
+
+
+def test_doctor_without_pytorch(tmp_path):
+    write(tmp_path, "stub/torch/__init__.py", "raise ImportError('libtorch is broken')\n")
+    result = vitrine("doctor", env={"PYTHONPATH": str(tmp_path / "stub")})
+    assert result.returncode == 1 and "libtorch is broken" in result.stdout and "nothing can be compiled" in result.stdout
+    assert "Traceback" not in said(result) and "Graphviz" in result.stdout
 
 
 def test_no_python_at_all(tmp_path):

@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
 from graph_text import GraphText, NoText, type_text
+from sweep import part
 from vitrine import _engine
 
 TABLE = {row["name"]: row for row in _engine.op_table()}
@@ -96,7 +97,7 @@ SKIPPED = ("linalg", "fft", "special", "sparse", "masked.", "to_sparse", "signal
 OPS = [op for op in op_db if not op.name.startswith(SKIPPED)]
 
 
-@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name + ("." + op.variant_test_name if op.variant_test_name else ""))
+@pytest.mark.parametrize("op", part(OPS, every=6), ids=lambda op: op.name + ("." + op.variant_test_name if op.variant_test_name else ""))
 def test_rule_against_eager(op):
     torch.manual_seed(0)
     mode = Compare()
@@ -116,7 +117,7 @@ def test_rule_against_eager(op):
     assert not mode.wrong, "\n".join(mode.wrong[:4])
 
 
-@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name + ("." + op.variant_test_name if op.variant_test_name else ""))
+@pytest.mark.parametrize("op", part(OPS, every=6), ids=lambda op: op.name + ("." + op.variant_test_name if op.variant_test_name else ""))
 def test_a_rule_refuses_what_eager_refuses(op):
     """An unsupported element type must not get an answer: the program would fail later than eager does."""
     answered = []

@@ -6,6 +6,7 @@ import warnings
 import pytest
 import torch
 from recorded_program import Unsupported, check
+from sweep import part
 from torch.testing._internal.common_methods_invocations import op_db
 
 SAMPLES = 3
@@ -53,7 +54,7 @@ def cases():
                 yield pytest.param(op, dtype, id=f"{name}-{str(dtype).removeprefix('torch.')}")
 
 
-@pytest.mark.parametrize("op,dtype", list(cases()))
+@pytest.mark.parametrize("op,dtype", part(cases(), every=8))
 def test_operator(op, dtype):
     # LAPACK's last bits depend on where its memory lies.
     tolerance = 1e-3 if op.name.startswith(("linalg", "norm", "svd", "pca")) else 0

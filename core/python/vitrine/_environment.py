@@ -1,6 +1,9 @@
 """What Vitrine needs to find before anything of it is imported."""
 
+from __future__ import annotations  # an older Python must get as far as the message
+
 import importlib.util
+import json
 import sys
 
 PYTHONS = ((3, 11),)
@@ -27,6 +30,22 @@ def _torch_problem(version: str) -> str | None:
 
 
 def check() -> None:
+    """As :func:`find`; where one of Vitrine's own programs is starting, one message and exit status 1 instead."""
+    try:
+        find()
+    except ImportError as problem:
+        if sys.argv[:1] != ["-m"]:  # so it is while `python -m` imports the package
+            raise
+        text = f"Vitrine cannot run in {sys.executable}: {problem}"
+        hint = "vitrine doctor says what is missing; VITRINE_PYTHON names another Python."
+        if "--events" in sys.orig_argv:
+            print("\x1e" + json.dumps({"event": "error", "text": text, "hint": hint, "detail": ""}), flush=True)
+        else:
+            print(f"vitrine: {text}\n  {hint}", file=sys.stderr)
+        raise SystemExit(1) from None
+
+
+def find() -> None:
     """Raises ImportError with what is needed, when Python, PyTorch or the built engine do not fit."""
     if problem := _python_problem(sys.version_info):
         raise ImportError(problem)

@@ -1,5 +1,7 @@
 """What was found here: PyTorch, CPython, CPU features, kernel compiler, CUDA, CUPTI, display; what each missing part
-switches off. `python -m vitrine.doctor [--json]`; exit status 1 when nothing could be compiled."""
+switches off. `vitrine doctor [--json]`; exit status 1 when nothing could be compiled."""
+
+from __future__ import annotations
 
 import argparse
 import ctypes.util
@@ -138,4 +140,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    # Started by its path, because the package refuses to be imported where something is missing.
+    sys.path[:] = [p for p in sys.path if Path(p or ".").resolve() != Path(__file__).parent.resolve() and p != str(Path(__file__).parent)]
     sys.exit(main())

@@ -17,7 +17,8 @@ from torch.autograd.profiler import profile, record_function
 from vitrine import _engine
 
 REPETITIONS = 5
-LOOK_AHEAD = 40  # how far the matching of eager operators to graph nodes may skip
+MOST_CELLS = 4_000_000  # of the exact alignment of eager operators with graph nodes: about a second
+LOOK_AHEAD = 80  # eager calls that the alignment of a longer program may skip
 KIND_SHIFT = 40
 
 
@@ -91,17 +92,47 @@ class Graph:
         return 0
 
 
+def aligned(names: list[str], ops: list[str]) -> list[tuple[int, int]]:
+    """Pairs (i, j) with names[i] == ops[j], both rising, as many as possible (longest common subsequence)."""
+    if len(names) * len(ops) > MOST_CELLS:
+        return aligned_in_order(names, ops)
+    # best[i][j]: length for names[i:] and ops[j:] = best[i+1][j+1] + 1 if they begin alike,
+    #             else max(best[i+1][j], best[i][j+1])
+    best = [[0] * (len(ops) + 1)]
+    for name in reversed(names):
+        below, row = best[-1], [0] * (len(ops) + 1)
+        for j in range(len(ops) - 1, -1, -1):
+            row[j] = below[j + 1] + 1 if name == ops[j] else max(below[j], row[j + 1])
+        best.append(row)
+    best.reverse()
+    pairs, i, j = [], 0, 0
+    while i < len(names) and j < len(ops):
+        if names[i] == ops[j]:
+            pairs.append((i, j))
+            i, j = i + 1, j + 1
+        elif best[i + 1][j] >= best[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    return pairs
+
+
+def aligned_in_order(names: list[str], ops: list[str]) -> list[tuple[int, int]]:
+    """The same for long programs: each operator takes the next call of its name that is not far away."""
+    pairs, at = [], 0
+    for j, op in enumerate(ops):
+        i = next((i for i in range(at, min(at + LOOK_AHEAD, len(names))) if names[i] == op), -1)
+        if i >= 0:
+            pairs.append((i, j))
+            at = i + 1
+    return pairs
+
+
 def relate(slices: list[Slice], graph: Graph) -> None:
-    """Walks eager operators and graph nodes in parallel: the same operator in the same order is the same node."""
-    at = 0
-    for s in slices:
-        base = s.name
-        for j in range(at, min(at + LOOK_AHEAD, len(graph.nodes))):
-            node, op, family = graph.nodes[j]
-            if op == base:
-                s.entity, s.family, s.relation = node, family, graph.launch_of(node)
-                at = j + 1
-                break
+    """Eager operators and graph nodes run in the same order; eager has calls inside calls besides."""
+    for i, j in aligned([s.name for s in slices], [op for _, op, _ in graph.nodes]):
+        node, _, family = graph.nodes[j]
+        slices[i].entity, slices[i].family, slices[i].relation = node, family, graph.launch_of(node)
 
 
 @contextlib.contextmanager
