@@ -9,6 +9,12 @@ from command_line import said, vitrine
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
+# What needs no launch, because it is only another look at the same memory.
+VIEWS = {
+    "view", "permute", "transpose", "unsqueeze", "expand", "slice", "select", "t", "detach", "alias", "split", "unbind", "reshape", "squeeze",
+    "chunk", "lift_fresh",
+}  # fmt: skip
+
 
 def unpack(db, blob, code):
     raw, encoding, data = db.execute("SELECT raw_bytes, encoding, data FROM blob WHERE id = ?", (blob,)).fetchone() or (0, "raw", b"")
@@ -55,16 +61,16 @@ def test_eager_operators_know_their_launch(timelines):
     lane = lanes["thread"]
     launches = {row["id"] for row in db.execute("SELECT id FROM launch")}
     assert set(lane.relation) - {0} <= launches
-    nodes = {row["id"]: row["op"] for row in db.execute("SELECT node.id, op FROM node JOIN graph ON graph = graph.id WHERE stage = 'aten' AND kind = 'op'")}
+    nodes = {row["id"]: row["op"] for row in db.execute("SELECT node.id, op FROM node JOIN graph ON graph = graph.id WHERE stage = 'aten' AND pass = '' AND kind = 'op'")}
     found = {e for e in lane.entity if e}
-    assert found == set(nodes), [nodes[n] for n in set(nodes) - found]
+    missing = {nodes[n].split('.')[1] for n in set(nodes) - found}
+    assert missing <= VIEWS, missing  # eager may have made a view inside another call, under its name
     for entity, (name, _) in zip(lane.entity, lane.names):
         if entity:
             assert nodes[entity].split(".")[1] == name
     related = {e for e, r in zip(lane.entity, lane.relation) if r}
-    views = {"view", "permute", "transpose", "unsqueeze", "expand", "slice", "select", "t", "detach", "alias", "split", "unbind", "reshape", "squeeze", "chunk", "lift_fresh"}
     unrelated = {nodes[n] for n in found - related}
-    assert {op.split(".")[1] for op in unrelated} <= views, unrelated
+    assert {op.split(".")[1] for op in unrelated} <= VIEWS, unrelated
     assert {r for r in lane.relation if r} == {e for e in lanes["launch"].entity}
 
 
