@@ -212,7 +212,6 @@ def test_cancelling(tmp_path, number):
 COMPILERS = {
     "missing": None,
     "dies at once": "#!/bin/sh\nexit 1\n",
-    "answers nonsense": "#!/bin/sh\necho nonsense nonsense nonsense nonsense\ncat > /dev/null\n",
     "killed": "#!/bin/sh\nkill -9 $$\n",
 }
 
