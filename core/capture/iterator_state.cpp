@@ -45,6 +45,7 @@ PyObject* reversed_rest(PyObject* sequence, Py_ssize_t position) {
 }  // namespace
 
 PyObject* iterator_rest(PyObject* iterator) {
+  if (PyAnySet_CheckExact(iterator)) return PySequence_List(iterator);
   const bool backwards = is_one_of(iterator, {"list_reverseiterator", "reversed"});
   if (!backwards &&
       !is_one_of(iterator, {"list_iterator", "tuple_iterator", "range_iterator", "dict_keyiterator",

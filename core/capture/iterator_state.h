@@ -8,8 +8,8 @@ struct _object;
 
 namespace vitrine::capture {
 
-// list(iterator) of one over a list, tuple, range, dict, set or text, in either direction: a new reference,
-// or nullptr.
+// list(iterator) of one over a list, tuple, range, dict, set or text, in either direction, or list(set): a
+// new reference, or nullptr.
 _object* iterator_rest(_object* iterator);
 // Of enumerate, zip, map, filter: 1: the tuple of what it is made of, 2: its state besides, or None. New
 // reference, or nullptr.

@@ -1167,3 +1167,26 @@ def set_with_break(x):
         print("set")
         x = x * a
     return x
+
+
+SOME_NUMBERS = {3, 1, 2}
+BACKWARDS = nn.ModuleList([nn.Linear(6, 6) for _ in range(3)])
+
+
+@program(vec())
+def sets_in_their_order(x):
+    for a in SOME_NUMBERS:
+        x = x * 2 + a
+    for a in {5, 6, 7}:
+        x = x * 2 + a
+    return x, [a for a in SOME_NUMBERS]
+
+
+@program(vec())
+def reversed_modules(x):
+    for layer in reversed(BACKWARDS):
+        x = layer(x)
+    for i, layer in enumerate(reversed(BACKWARDS)):
+        x = layer(x) + i
+        print(i)
+    return x

@@ -710,3 +710,33 @@ def test_scalars_between_breaks_do_not_recompile(recwarn):
     for i in range(20):
         assert compiled(torch.full((3,), float(i)))[0] == 2 * i
     assert not [w for w in recwarn if "compiled 8 times" in str(w.message)]
+
+
+NAMES = {"a", "b", "ccc"}
+LAYERS = nn.ModuleList([nn.Linear(3, 3) for _ in range(3)])
+
+
+def test_set_of_another_order_is_another_case():
+    def f(x, s):
+        for a in s:
+            x = x * 2 + a
+        return x
+
+    vitrine.reset()
+    compiled = vitrine.compile(f)
+    grown = set(range(0, 1000))  # a large table: small numbers lie in another order than in a small set
+    for a in list(grown):
+        if a not in (8, 16, 1):
+            grown.discard(a)
+    for s in ({8, 16, 1}, {16, 8, 1}, grown, {1, 2}):
+        assert compiled(torch.ones(2), s).tolist() == f(torch.ones(2), s).tolist()
+    assert whole(f, torch.ones(2), {1, 2}) == ["operator.mul", "operator.add"] * 2
+
+
+def test_reversed_modules_are_one_graph():
+    def f(x):
+        for layer in reversed(LAYERS):
+            x = layer(x)
+        return x
+
+    assert len(whole(f, torch.ones(3))) == 3

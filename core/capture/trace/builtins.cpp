@@ -184,6 +184,20 @@ Value* builtin_reversed(Tracer& t, const Arguments& a) {
   if (v->kind == Kind::Object)
     if (PyObject* method = t.python_method(t.type_of(v), "__reversed__"))
       return t.iter(t.call_special(v, method, {}));
+  // A sequence written in Python (nn.ModuleList): its __getitem__ is asked from the end, step by step.
+  if (v->kind == Kind::Object && t.python_method(t.type_of(v), "__len__"))
+    if (PyObject* item = t.python_method(t.type_of(v), "__getitem__")) {
+      const int64_t n = t.length(v);
+      Owned backwards(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyRange_Type), "LLL",
+                                            static_cast<long long>(n - 1), -1LL, -1LL));
+      if (!backwards) t.raise_python();
+      Value* method = t.make(Kind::Method);
+      method->items = {t.pinned(item), v};
+      method->cls = &PyMethod_Type;
+      Value* steps = t.new_iterator(IteratorKind::Map, {t.iter(t.constant(backwards.get()))});
+      steps->iterator->function = method;
+      return steps;
+    }
   if (v->kind == Kind::Constant || v->kind == Kind::Dict) v = t.tuple(t.unpack(v));
   if (v->kind != Kind::Tuple && v->kind != Kind::List)
     stop("unsupported_builtin", "reversed() of " + t.describe(v));

@@ -38,12 +38,20 @@ Value* Tracer::iter(Value* v) {
       dict_entries(v);
       return new_iterator(IteratorKind::Keys, {v});
     case Kind::Set:
-      // The order of a set depends on its history, not only on its contents.
+      // The order of a set depends on its history, not only on its contents: of one that existed before, what
+      // it gives is looked at item by item.
+      if (v->items.size() > 1 && v->source && !v->mutated && PyAnySet_CheckExact(v->obj))
+        return new_iterator(IteratorKind::Sequence, {set_in_order(v)});
       if (v->items.size() > 1) stop("unsupported_value", "iteration over a set: its order is not fixed");
       return new_iterator(IteratorKind::Sequence, {v});
     case Kind::Constant: {
       if (PyRange_Check(v->obj) || PyUnicode_Check(v->obj) || PyBytes_Check(v->obj) || PyTuple_Check(v->obj))
         return new_iterator(IteratorKind::Range, {v});
+      if (PyFrozenSet_CheckExact(v->obj) && !v->source) {  // a constant of the code: this very object
+        Owned items(PySequence_List(v->obj));
+        if (!items) raise_python();
+        return iter(fold(items.release()));
+      }
       if (PyType_Check(v->obj) &&
           PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(v->obj), torch_names().enum_base)) {
         pin_type(reinterpret_cast<PyTypeObject*>(v->obj));

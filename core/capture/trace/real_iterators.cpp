@@ -75,6 +75,20 @@ void Tracer::realise_rest(Value* v) {
   v->iterator->children = {items};
 }
 
+// The elements of a set that existed before, in its own order.
+Value* Tracer::set_in_order(Value* set) {
+  const Source* rest = sources_->make(SourceKind::IterRest, set->source, -1, "");
+  Owned left(iterator_rest(set->obj));
+  if (!left) raise_python();
+  Values items;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(left.get()); ++i) {
+    Owned key(PyLong_FromSsize_t(i));
+    items.push_back(look(lazy(PyList_GET_ITEM(left.get(), i),
+                              sources_->make(SourceKind::Item, rest, -1, std::to_string(i), key.get()))));
+  }
+  return tuple(std::move(items));
+}
+
 // A real iterator is asked for one more.
 void Tracer::count_step(Value* v) {
   IteratorState& s = *v->iterator;

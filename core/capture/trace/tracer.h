@@ -220,6 +220,7 @@ class Tracer {
   void realise_wrapper(Value* v);
   void realise_rest(Value* v);
   void count_step(Value* v);
+  Value* set_in_order(Value* set);
   void realise_cell(Value* v);
 
   // --- film.cpp
