@@ -70,8 +70,10 @@ def test_eager_operators_know_their_launch(timelines):
             assert nodes[entity].split(".")[1] == name
     related = {e for e, r in zip(lane.entity, lane.relation) if r}
     unrelated = {nodes[n] for n in found - related}
-    assert {op.split(".")[1] for op in unrelated} <= VIEWS, unrelated
-    assert {r for r in lane.relation if r} == {e for e in lanes["launch"].entity}
+    assert {op.split(".")[1] for op in unrelated} <= VIEWS | {"empty"}, unrelated  # batch norm's empty reserve is dead
+    # One eager call may become several launches and names the first; all that do work are named by some call.
+    work = {row["id"] for row in db.execute("SELECT id FROM launch WHERE kind <> 'view'")}
+    assert work <= {r for r in lane.relation if r}
 
 
 def test_launches_are_the_plan(timelines):
