@@ -74,22 +74,21 @@ class Graph:
                 "SELECT launch.id, launch.compilation, launch.ordinal, launch.text, kernel.family FROM launch LEFT JOIN kernel ON launch.kernel = kernel.id"
             )
         }
-        self.launch_ids = {launch for launch, _, _ in self.launches.values()}
+        self.launch_bytes = dict(self.db.execute("SELECT id, bytes FROM launch"))
 
     def launch_of(self, node: int) -> int:
-        """The first launch that descends from a node; 0 when it needed none (a folded view, dead code)."""
-        seen, frontier = {node}, [node]
+        """The launch that descends from a node, of several the one that moves most; 0: it needed none (a folded view,
+        dead code)."""
+        seen, frontier, found = {node}, [node], []
         while frontier:
-            following = []
-            for at in frontier:
-                for (derived,) in self.db.execute("SELECT derived FROM link WHERE origin = ?", (at,)):
-                    if derived in self.launch_ids:
-                        return derived
-                    if derived not in seen:
-                        seen.add(derived)
-                        following.append(derived)
-            frontier = following
-        return 0
+            at = frontier.pop()
+            for (derived,) in self.db.execute("SELECT derived FROM link WHERE origin = ?", (at,)):
+                if derived in self.launch_bytes:
+                    found.append(derived)
+                elif derived not in seen:
+                    seen.add(derived)
+                    frontier.append(derived)
+        return max(sorted(found), key=self.launch_bytes.__getitem__, default=0)
 
 
 def aligned(names: list[str], ops: list[str]) -> list[tuple[int, int]]:
