@@ -1190,3 +1190,33 @@ def reversed_modules(x):
         x = layer(x) + i
         print(i)
     return x
+
+
+@program(vec(), lambda: {"a": 2.0, "b": [1.0, 3.0]})
+def match_statements(x, d):
+    out = []
+    for subject in (d, [1.0, 2.0], (x, 3.0), "text", 5, {"a": 7.0}, x, {}):
+        match subject:
+            case {"a": n, "b": [first, *rest], **others}:
+                out.append(x * n + first + sum(rest) + len(others))
+            case {"a": n}:
+                out.append(x * n)
+            case [float() as a, b]:
+                out.append(x * a + b)
+            case [torch.Tensor() as t, b]:
+                out.append(t + b)
+            case str() | int():
+                out.append(x * 4)
+            case {}:
+                out.append(x * 5)
+            case _:
+                out.append(subject + 1)
+    return out
+
+
+@program(vec())
+def matched_shapes(x):
+    match (x.view(2, 3).shape, {"k": x}):
+        case ([rows, 3], {"k": y}):
+            return y * rows
+    return x

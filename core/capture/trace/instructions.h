@@ -47,7 +47,7 @@ inline std::string name_of(VirtualFrame& f, int index) {
   X(StoreSubscript) X(DeleteSubscript) X(BuildTuple) X(BuildList) X(BuildSet) X(BuildMap) \
   X(BuildConstKeyMap) X(BuildString) X(BuildSlice) X(ListAppend) X(SetAdd) X(MapAdd) X(ListExtend) \
   X(SetUpdate) X(DictUpdate) X(DictMerge) X(ListToTuple) X(UnpackSequence) X(UnpackEx) X(Format) \
-  X(GetIter) X(ForIter) X(GetLen) X(Jump) X(PopJumpIfFalse) X(PopJumpIfTrue) X(PopJumpIfNone) \
+  X(GetIter) X(ForIter) X(GetLen) X(MatchMapping) X(MatchSequence) X(MatchKeys) X(Jump) X(PopJumpIfFalse) X(PopJumpIfTrue) X(PopJumpIfNone) \
   X(PopJumpIfNotNone) X(JumpIfFalseOrPop) X(JumpIfTrueOrPop) X(Call) X(CallEx) X(MakeFunction) \
   X(LoadAssertionError) X(ImportName) X(ImportFrom) X(BeforeWith) X(ReturnValue) X(Raise) \
   X(Reraise) X(PushExcInfo) X(PopExcept) X(CheckExcMatch) X(ReturnGenerator) X(Yield)

@@ -159,6 +159,34 @@ Flow runGetLen(Tracer& t, VirtualFrame& f, const Instruction&) {
   return Flow::Next;
 }
 
+Flow runMatchMapping(Tracer& t, VirtualFrame& f, const Instruction&) {
+  push(f, t.boolean(PyType_HasFeature(t.type_of(peek(f, 1)), Py_TPFLAGS_MAPPING)));
+  return Flow::Next;
+}
+
+Flow runMatchSequence(Tracer& t, VirtualFrame& f, const Instruction&) {
+  push(f, t.boolean(PyType_HasFeature(t.type_of(peek(f, 1)), Py_TPFLAGS_SEQUENCE)));
+  return Flow::Next;
+}
+
+// Pushes the values of all the keys, or None when one is missing.
+Flow runMatchKeys(Tracer& t, VirtualFrame& f, const Instruction&) {
+  Value *keys = t.look(peek(f, 1)), *subject = t.look(peek(f, 2));
+  if (subject->kind != Kind::Dict || subject->cls != &PyDict_Type || keys->kind != Kind::Tuple)
+    stop("unsupported_value", "a " + t.describe(subject) + " is matched by its keys");
+  Values found;
+  for (Value* key : keys->items) {
+    Value* value = t.dict_get(subject, key);
+    if (!value) {
+      push(f, t.none());
+      return Flow::Next;
+    }
+    found.push_back(value);
+  }
+  push(f, t.tuple(std::move(found)));
+  return Flow::Next;
+}
+
 Flow runMakeFunction(Tracer& t, VirtualFrame& f, const Instruction& in) {
   PyObject* code = t.const_object(pop(f));
   Value* closure = in.arg & 8 ? pop(f) : nullptr;
