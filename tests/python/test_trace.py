@@ -740,3 +740,42 @@ def test_reversed_modules_are_one_graph():
         return x
 
     assert len(whole(f, torch.ones(3))) == 3
+
+
+class CountsDown:
+    """An iterator that is its own iterable, as most hand-written ones are."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.n == 0:
+            raise StopIteration
+        self.n -= 1
+        return self.n
+
+
+class NoIterator:
+    def __iter__(self):
+        return [1, 2]
+
+
+@pytest.mark.parametrize("over", [lambda: CountsDown(3), lambda: iter(CountsDown(2)), lambda: NoIterator()])
+def test_iterators_written_by_hand(over):
+    def f(x, it):
+        for n in it:
+            x = x * 2 + n
+        return x
+
+    def outcome(function):
+        try:
+            return function(torch.ones(2), over()).tolist()
+        except TypeError as error:
+            return str(error)
+
+    compiled = vitrine.compile(f)
+    for _ in range(3):
+        assert outcome(compiled) == outcome(f)

@@ -183,7 +183,7 @@ Value* builtin_reversed(Tracer& t, const Arguments& a) {
   Value* v = t.look(need(t, a, 0));
   if (v->kind == Kind::Object)
     if (PyObject* method = t.python_method(t.type_of(v), "__reversed__"))
-      return t.iter(t.call_special(v, method, {}));
+      return t.call_special(v, method, {});
   // A sequence written in Python (nn.ModuleList): its __getitem__ is asked from the end, step by step.
   if (v->kind == Kind::Object && t.python_method(t.type_of(v), "__len__"))
     if (PyObject* item = t.python_method(t.type_of(v), "__getitem__")) {

@@ -12,6 +12,16 @@ Value* Tracer::new_iterator(IteratorKind kind, Values children) {
   return v;
 }
 
+// What a class's own __iter__ gives is the iterator itself, very often the object: it is not asked again.
+Value* Tracer::made_iterator(Value* of, PyObject* method) {
+  Value* made = look(call_special(of, method, {}));
+  if (made->kind == Kind::Iterator || made->kind == Kind::Generator) return iter(made);
+  if (made->kind == Kind::Object && (python_method(type_of(made), "__next__") || made->cls->tp_iternext))
+    return made;
+  raise(PyExc_TypeError,
+        "iter() returned non-iterator of type '" + std::string(type_of(made)->tp_name) + "'");
+}
+
 Value* Tracer::iter(Value* v) {
   v = look(v);
   switch (v->kind) {
@@ -28,7 +38,7 @@ Value* Tracer::iter(Value* v) {
       break;
   }
   if (v->cls && v->kind != Kind::Constant && v->kind != Kind::Slice)
-    if (PyObject* method = python_method(type_of(v), "__iter__")) return iter(call_special(v, method, {}));
+    if (PyObject* method = python_method(type_of(v), "__iter__")) return made_iterator(v, method);
   switch (v->kind) {
     case Kind::Tuple:
     case Kind::List:

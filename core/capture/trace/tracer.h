@@ -166,8 +166,9 @@ class Tracer {
 
   // --- iterate.cpp
   Value* iter(Value* v);
-  Value* next(Value* iterator);  // nullptr = exhausted
-  Values unpack(Value* v);       // list(v)
+  Value* made_iterator(Value* of, PyObject* method);  // method: its own __iter__
+  Value* next(Value* iterator);                       // nullptr = exhausted
+  Values unpack(Value* v);                            // list(v)
   Value* new_iterator(IteratorKind kind, Values children);
   Value* resume(Value* generator, Value* sent);  // nullptr = finished
 
