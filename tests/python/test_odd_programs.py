@@ -1,5 +1,6 @@
 """Every odd program gives eager's result when compiled, with and without grad mode."""
 
+import importlib
 import sys
 from pathlib import Path
 
@@ -8,9 +9,14 @@ import torch
 
 import vitrine
 
-sys.path.insert(0, str(Path(__file__).parent))
-from odd_programs import PROGRAMS, reset_world, world  # noqa: E402
-from same_as_eager import check  # noqa: E402
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+from odd import closures  # noqa: E402
+from odd.registry import PROGRAMS, SCENARIOS  # noqa: E402
+from same_as_eager import assert_same, check, run  # noqa: E402
+
+for file in sorted((HERE / "odd").glob("*.py")):
+    importlib.import_module(f"odd.{file.stem}")
 
 
 @pytest.mark.parametrize("grad", [False, True], ids=["no_grad", "grad"])
@@ -26,4 +32,23 @@ def test_same_as_eager(name, grad):
         return tuple(m() if callable(m) and not isinstance(m, type) else m for m in make)
 
     with torch.set_grad_enabled(grad):
-        check(function, compiled, args, world=world, reset_world=reset_world)
+        check(function, compiled, args, world=closures.world, reset_world=closures.reset_world)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_scenario(name):
+    vitrine.reset()
+
+    def outcome(compile):
+        torch.manual_seed(0)
+        with torch.set_grad_enabled(True):
+            return run(SCENARIOS[name], (compile,)), torch.get_rng_state()
+
+    (expected, expected_error, expected_text), expected_rng = outcome(lambda f, **options: f)
+    (got, error, text), rng = outcome(vitrine.compile)
+    if (expected_error is None) != (error is None):
+        raise AssertionError(f"eager raised {expected_error!r}, compiled {error!r}") from (error or expected_error)
+    assert type(expected_error) is type(error) and str(expected_error) == str(error)
+    assert text == expected_text
+    assert_same(expected, got)
+    assert torch.equal(rng, expected_rng), "the random stream differs"

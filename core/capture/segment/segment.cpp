@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/capture/segment/fx_graph.h"
+#include "core/torch_bridge/bridge.h"
 
 namespace vitrine::capture {
 
@@ -88,6 +89,28 @@ Outcome Segment::run_backend(std::span<const Owned> sources, std::vector<PyObjec
   return run_by_backend(backend_.get(), inputs, expected, results) ? Outcome::ran() : Outcome::raised();
 }
 
+namespace {
+
+// Views that change nothing were folded away, so that two results of the program, or a result and an input,
+// may have become one tensor. The program made them distinct objects: each is one again. Outside autograd
+// only, where detach() is a plain alias. false: a Python error is set.
+bool tell_apart(std::span<PyObject* const> inputs, std::vector<PyObject*>& results) {
+  for (size_t i = 0; i < results.size(); ++i) {
+    const auto before = results.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find(results.begin(), before, results[i]) == before &&
+        std::find(inputs.begin(), inputs.end(), results[i]) == inputs.end())
+      continue;
+    if (!torch_bridge::is_tensor(results[i])) continue;
+    PyObject* alias = PyObject_CallMethod(results[i], "detach", nullptr);
+    if (!alias) return false;
+    Py_DECREF(results[i]);
+    results[i] = alias;
+  }
+  return true;
+}
+
+}  // namespace
+
 Outcome Segment::run_graph(std::span<const Owned> sources, std::vector<PyObject*>& results,
                            std::vector<runtime::LaunchTime>* times, Check* check) {
   std::vector<PyObject*> inputs;
@@ -112,7 +135,8 @@ Outcome Segment::run_graph(std::span<const Owned> sources, std::vector<PyObject*
     }
   }
   if (plan_) {
-    if (plan_->run(inputs.data(), inputs.size(), results, times)) return Outcome::ran();
+    if (plan_->run(inputs.data(), inputs.size(), results, times))
+      return tell_apart(inputs, results) ? Outcome::ran() : Outcome::raised();
     PyErr_Clear();  // nothing was written: eager raises it again, at the line it belongs to
     ++failures;
     return Outcome::none();

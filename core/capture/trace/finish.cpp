@@ -269,6 +269,11 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& options) {
       if (stop_at == 0) return tracer.give_up(*broke);
       continue;
     }
+    if (!tracer.returned() && tracer.latest_end() >= 0) {
+      stop_at = tracer.latest_end();
+      if (stop_at == 0) break;
+      continue;
+    }
     try {
       auto trace = tracer.finish(tracer.returned());
       if (!tracer.returned()) trace->broke = broke;

@@ -170,11 +170,24 @@ Value* Tracer::execute(VirtualFrame& f, bool* yielded) {
 
 bool Tracer::dispatch_raise(VirtualFrame& f, const Instruction& in, const RaiseSignal& signal) {
   if (in.handler < 0 || !signal.exception) return false;
+  if (&f == &root_ && handling_since_ < 0) handling_since_ = executed_;
   f.stack.resize(static_cast<size_t>(in.handler_depth));
   if (in.handler_lasti) f.stack.push_back(integer(in.at / 2));
   f.stack.push_back(signal.exception);
   f.position = f.bytecode->index_of(in.handler);
   return true;
+}
+
+void Tracer::enter_handler(VirtualFrame& f) {
+  if (&f == &root_ && handling_since_ >= 0) ++handlers_;
+}
+
+void Tracer::leave_handler(VirtualFrame& f) {
+  if (&f != &root_ || handlers_ == 0 || --handlers_ > 0) return;
+  // Left only to be raised again: the exception still lives on the stack.
+  const auto& instructions = f.bytecode->instructions();
+  const auto next = static_cast<size_t>(f.position) + 1;
+  if (next >= instructions.size() || instructions[next].op != Op::Reraise) handling_since_ = -1;
 }
 
 void Tracer::raise(PyObject* type, const std::string& message) {

@@ -4,11 +4,37 @@
 
 namespace vitrine::capture {
 
+namespace {
+
+int64_t live_entries(Value* dict) {
+  int64_t n = 0;
+  for (const auto& entry : dict->dict->entries) n += entry.first != nullptr;
+  return n;
+}
+
+// The dict behind an iterator over it or over one of its views; nullptr for every other iterator.
+Value* iterated_dict(const IteratorState& s) {
+  if (s.children.empty()) return nullptr;
+  Value* over = s.children[0];
+  while (over->forward) over = over->forward;
+  if (s.kind == IteratorKind::Sequence && over->kind == Kind::Tuple && over->owner) {
+    over = over->owner;
+    while (over->forward) over = over->forward;
+  }
+  return over->kind == Kind::Dict && (s.kind == IteratorKind::Keys || s.kind == IteratorKind::DictValues ||
+                                      s.kind == IteratorKind::Entries || s.kind == IteratorKind::Sequence)
+             ? over
+             : nullptr;
+}
+
+}  // namespace
+
 Value* Tracer::new_iterator(IteratorKind kind, Values children) {
   Value* v = make(Kind::Iterator);
   v->iterator = std::make_unique<IteratorState>();
   v->iterator->kind = kind;
   v->iterator->children = std::move(children);
+  if (Value* dict = iterated_dict(*v->iterator)) v->iterator->stop = live_entries(dict);
   return v;
 }
 
@@ -130,6 +156,11 @@ Value* Tracer::next(Value* v) {
     s.done = true;
     return nullptr;
   };
+  if (Value* dict = v->source ? nullptr : iterated_dict(s); dict && live_entries(dict) != s.stop) {
+    if (dict->cls != &PyDict_Type)
+      stop("unsupported_value", "a " + describe(dict) + " changes under an iterator");
+    raise(PyExc_RuntimeError, "dictionary changed size during iteration");
+  }
   switch (s.kind) {
     case IteratorKind::Sequence: {
       if (s.index >= static_cast<int64_t>(first->items.size())) {

@@ -247,8 +247,11 @@ const Table& list_methods() {
        }},
       {"__init__",
        [](Tracer& t, Value* s, const Arguments& a) -> Value* {
-         s->items.clear();
-         return list_extend(t, s, a);
+         const Values given = a.positional.empty() ? Values{} : t.unpack(a.positional[0]);
+         t.guard_length(s);
+         t.touch(s);
+         s->items = given;
+         return t.none();
        }},
       {"__len__", [](Tracer& t, Value* s, const Arguments&) { return t.integer(t.length(s)); }},
       {"__iter__",
@@ -327,8 +330,10 @@ const Table& object_methods() {
   static const Table table = {
       {"__init__",
        [](Tracer& t, Value* s, const Arguments& a) -> Value* {
-         if (s->cls && PyType_IsSubtype(s->cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)))
+         if (s->cls && PyType_IsSubtype(s->cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException))) {
+           if (s->obj) stop("side_effect", "__init__() of an exception that exists already");
            s->items = a.positional;
+         }
          return t.none();
        }},
       {"__setattr__",

@@ -95,6 +95,11 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
       Values items;
       for (int64_t i = int_of(n, "a repeat count"); i > 0; --i)
         items.insert(items.end(), s->items.begin(), s->items.end());
+      if (in_place && s == a && s->kind == Kind::List) {
+        touch(s);
+        s->items = std::move(items);
+        return s;
+      }
       return sequence(s->kind, std::move(items));
     }
   }
@@ -112,22 +117,33 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
     if (PyObject* method = python_method(a->cls, ("__i" + name.substr(2)).c_str()))
       return call_special(a, method, {b});
   }
-  if (a->cls && (a->kind == Kind::Object || a->kind == Kind::Dict || a->kind == Kind::List))
-    if (PyObject* method = python_method(type_of(a), row->method)) {
-      Value* result = call_special(a, method, {b});
-      if (const_object(result) != Py_NotImplemented) return result;
-    }
-  if (b->cls && b->kind == Kind::Object)
-    if (PyObject* method = python_method(type_of(b), row->reflected)) {
-      Value* result = call_special(b, method, {a});
-      if (const_object(result) != Py_NotImplemented) return result;
-    }
+  if (Value* result = user_binary(row->method, row->reflected, a, b)) return result;
   Owned left(constant_tree(a)), right(constant_tree(b));
   PyErr_Clear();
   if (left && right && !in_place)
     return fold(
         PyObject_CallFunctionObjArgs(torch.operator_function(row->name), left.get(), right.get(), nullptr));
   stop("unsupported_value", std::string(row->name) + " of " + describe(a) + " and " + describe(b));
+}
+
+// a.method(b), then b.reflected(a); the other way round when b's class derives from a's and has its own
+// reflected method, and only the first when both are of one class. nullptr: neither knows.
+Value* Tracer::user_binary(const char* method, const char* reflected, Value* a, Value* b) {
+  const auto is_user = [](Value* v) {
+    return v->cls && (v->kind == Kind::Object || v->kind == Kind::Dict || v->kind == Kind::List);
+  };
+  PyObject* first = is_user(a) ? python_method(type_of(a), method) : nullptr;
+  PyObject* second = is_user(b) ? python_method(type_of(b), reflected) : nullptr;
+  if (is_user(a) && is_user(b) && a->cls == b->cls) second = nullptr;
+  const bool swapped =
+      second && is_user(a) && PyType_IsSubtype(b->cls, a->cls) && python_method(a->cls, reflected) != second;
+  for (const bool right : {swapped, !swapped}) {
+    PyObject* function = right ? second : first;
+    if (!function) continue;
+    Value* result = call_special(right ? b : a, function, {right ? a : b});
+    if (const_object(result) != Py_NotImplemented) return result;
+  }
+  return nullptr;
 }
 
 Value* Tracer::unary(const std::string& op, Value* a) {
@@ -212,6 +228,17 @@ bool Tracer::equal(Value* a, Value* b) {
     const int yes = PyObject_IsTrue(result.get());
     if (yes < 0) raise_python();
     return yes;
+  }
+  // Views of a dict: keys compare as sets do.
+  const auto is_view = [](Value* v) { return v->kind == Kind::Tuple && v->owner; };
+  const auto is_keys = [&](Value* v) { return is_view(v) && v->cls == &PyDictKeys_Type; };
+  if (is_view(a) || is_view(b)) {
+    if (!((is_keys(a) || a->kind == Kind::Set) && (is_keys(b) || b->kind == Kind::Set)))
+      stop("unsupported_value", "comparison of " + describe(a) + " with " + describe(b));
+    if (length(a) != length(b)) return false;
+    for (Value* item : a->items)
+      if (is_keys(b) ? !dict_get(b->owner, item) : !contains(b, item)) return false;
+    return true;
   }
   const bool sequences =
       (a->kind == Kind::List && b->kind == Kind::List) || (a->kind == Kind::Tuple && b->kind == Kind::Tuple);

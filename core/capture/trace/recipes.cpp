@@ -248,7 +248,7 @@ Recipe RecipeMaker::function(Value* v) {
   r.kind = Recipe::Kind::Function;
   r.children.push_back(constant(reinterpret_cast<PyObject*>(f.code)));
   r.children.push_back(constant(f.globals));
-  r.children.push_back(constant(f.code->co_name));
+  r.children.push_back(constant(f.code->co_qualname));
   r.children.push_back(f.defaults ? make(f.defaults) : constant(Py_None));
   r.children.push_back(f.kwdefaults ? make(f.kwdefaults) : constant(Py_None));
   r.children.push_back(f.closure.empty() ? constant(Py_None) : sequence(Recipe::Kind::Tuple, f.closure));

@@ -166,6 +166,7 @@ Flow runRaise(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* exception = t.look(pop(f));
   if (exception->kind == Kind::Constant && PyType_Check(exception->obj))
     exception = t.look(t.construct(reinterpret_cast<PyTypeObject*>(exception->obj), {}));
+  if (exception->obj) stop("exception", "an exception that exists already is raised");
   RaiseSignal signal;
   signal.exception = exception;
   signal.text = exception->cls ? exception->cls->tp_name : "exception";
@@ -184,13 +185,15 @@ Flow runReraise(Tracer&, VirtualFrame& f, const Instruction&) {
 
 Flow runPushExcInfo(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value* exception = pop(f);
+  t.enter_handler(f);
   push(f, t.make(Kind::Super));  // the exception handled so far: not a value of the program
   push(f, exception);
   return Flow::Next;
 }
 
-Flow runPopExcept(Tracer&, VirtualFrame& f, const Instruction&) {
+Flow runPopExcept(Tracer& t, VirtualFrame& f, const Instruction&) {
   pop(f);
+  t.leave_handler(f);
   return Flow::Next;
 }
 

@@ -67,6 +67,9 @@ class Tracer {
   bool run();
   const BreakInfo& broke() const { return broke_; }
   int64_t executed() const { return executed_; }  // instructions of the outermost frame, completed
+  // Where the segment may end at the latest: before the instruction whose exception the outermost frame is
+  // handling now (its traceback and the exception state are CPython's to make), -1 = anywhere.
+  int64_t latest_end() const { return handling_since_; }
   // The trace so far, ending here. Throws BreakSignal when a value cannot be rebuilt.
   std::unique_ptr<Trace> finish(bool returned);
   // No progress: the trace says only why, and under which guards that holds.
@@ -140,6 +143,7 @@ class Tracer {
 
   // --- operators.cpp
   Value* binary(const std::string& op, Value* a, Value* b);  // "add", "iadd", ...: names of module operator
+  Value* user_binary(const char* method, const char* reflected, Value* a, Value* b);
   Value* unary(const std::string& op, Value* a);
   Value* compare(int op, Value* a, Value* b);  // Py_LT ...
   bool same(Value* a, Value* b);               // a is b
@@ -198,6 +202,8 @@ class Tracer {
   void guard_storages();
   void check_storages();
   VirtualFrame& frame() { return *current_; }
+  void enter_handler(VirtualFrame& f);
+  void leave_handler(VirtualFrame& f);
   [[noreturn]] void raise(PyObject* type, const std::string& text);
   [[noreturn]] void raise_python();  // the Python error that is set
   SourcePool& sources() { return *sources_; }
@@ -248,6 +254,8 @@ class Tracer {
   Frame& live_;
   TraceOptions options_;
   int64_t stop_at_, executed_ = 0, instructions_ = 0;
+  int64_t handling_since_ = -1;
+  int handlers_ = 0;  // entered (PUSH_EXC_INFO) and not left (POP_EXCEPT) since then
   VirtualFrame root_;
   VirtualFrame* current_ = nullptr;
   int depth_ = 0;

@@ -1,0 +1,812 @@
+"""Odd programs: generators, exceptions and finally, with, recursion, scoping, unpacking, strings, order of effects."""
+
+import collections
+import contextlib
+import functools
+import io
+import itertools
+import math
+import sys
+import threading
+
+import torch
+from odd.registry import mat, program, scenario, vec
+
+
+@program(vec())
+def generator_protocol(x):
+    log = []
+
+    def g():
+        try:
+            got = yield x
+            log.append(got)
+            while True:
+                got = yield x * got
+        except ValueError as e:
+            log.append(str(e))
+            yield "caught"
+        finally:
+            log.append("closed")
+
+    it = g()
+    a = next(it)
+    b = it.send(3)
+    c = it.throw(ValueError("boom"))
+    it.close()
+    return a, b, c, log
+
+
+@program(vec())
+def generator_return_value(x):
+    def inner():
+        r = yield 1
+        return x + (r or 0)
+
+    def outer():
+        v = yield from inner()
+        yield v * 2
+
+    return [*outer()][1], next(iter(outer()))
+
+
+@program(vec())
+def generator_half_consumed(x):
+    def g():
+        for i in range(5):
+            print("make", i)
+            yield x + i
+
+    it = g()
+    a = next(it)
+    for b in it:
+        break
+    print("between", a.sum().item())
+    return a, b, list(it)
+
+
+@program(vec())
+def generator_escapes(x):
+    def g(n):
+        y = x * n
+        yield y
+        yield y + 1
+
+    it = g(2)
+    first = next(it)
+    return first, it, (k for k in [1, 2])
+
+
+@program(vec())
+def generator_closes_over_changes(x):
+    y = x
+    gen = (y + i for i in range(3))
+    y = x * 100
+    return list(gen)
+
+
+@program(vec(), lambda: (torch.ones(2) * i for i in range(4)))
+def generator_argument(x, it):
+    a = next(it)
+    b = next(it, None)
+    return x.sum() + a.sum() + b.sum(), [t + 1 for t in it], next(it, "done")
+
+
+@program(vec())
+def stop_iteration_leaks(x):
+    def g():
+        yield x
+        next(iter([]))
+
+    return list(g())
+
+
+@program(vec())
+def nested_finally(x):
+    log = []
+
+    def f():
+        for i in range(4):
+            try:
+                try:
+                    if i == 1:
+                        continue
+                    if i == 2:
+                        break
+                    x.sum().item()
+                finally:
+                    log.append(("inner", i))
+            finally:
+                log.append(("outer", i))
+        try:
+            return x + len(log)
+        finally:
+            log.append("return")
+
+    return f(), log
+
+
+@program(vec())
+def return_in_finally(x):
+    try:
+        return x + 1 / 0
+    finally:
+        return x * 2  # noqa: B012
+
+
+@program(vec())
+def exception_chain(x):
+    try:
+        try:
+            x.view(7)
+        except RuntimeError as e:
+            raise KeyError("outer") from e
+    except KeyError as e:
+        return x + 1, type(e.__cause__).__name__, e.__context__ is e.__cause__, e.args, e.__suppress_context__
+
+
+@program(vec())
+def exception_name_is_unbound_afterwards(x):
+    e = 3
+    try:
+        raise ValueError
+    except ValueError as e:
+        x = x + 1
+    return x, e
+
+
+class Custom(Exception):
+    def __init__(self, tensor, code=5):
+        super().__init__("custom", code)
+        self.tensor = tensor
+
+
+@program(vec())
+def custom_exception_carries_tensor(x):
+    try:
+        raise Custom(x * 2)
+    except (KeyError, Custom) as e:
+        return e.tensor + 1, e.args, str(e)
+    else:
+        return 0
+
+
+@program(vec())
+def reraise(x):
+    try:
+        raise Custom(x, 8)
+    except Custom:
+        x.add_(1)
+        raise
+
+
+@program(vec())
+def exception_group(x):
+    try:
+        raise ExceptionGroup("g", [ValueError(1), TypeError(2)])
+    except* ValueError as g:
+        x = x + len(g.exceptions)
+    except* TypeError:
+        x = x * 3
+    return x
+
+
+@program(vec())
+def try_else_in_loop(x):
+    out = []
+    for i in range(3):
+        try:
+            y = x[i * 3]
+        except IndexError as e:
+            out.append(type(e).__name__)
+        else:
+            out.append(y + i)
+    return out
+
+
+@program(vec())
+def error_in_argument_evaluation(x):
+    log = []
+
+    def note(v):
+        log.append(v)
+        return v
+
+    try:
+        torch.add(note(x), note(1 // 0), note(3))
+    except ZeroDivisionError:
+        log.append("z")
+    return log[1:], x
+
+
+class Manager:
+    def __init__(self, log, swallow):
+        self.log, self.swallow = log, swallow
+
+    def __enter__(self):
+        self.log.append("in")
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.log.append(kind.__name__ if kind else None)
+        return self.swallow
+
+
+@program(vec())
+def managers(x):
+    log = []
+    with Manager(log, True), Manager(log, False) as m:
+        x = x + 1
+        x.view(100)
+        log.append("never")
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(m)
+        stack.callback(log.append, "callback")
+        x = x * 2
+    with contextlib.nullcontext(5) as five, contextlib.redirect_stdout(io.StringIO()) as out:
+        print("hidden", five)
+    return x, log, out.getvalue()
+
+
+@program(vec())
+def manager_does_not_swallow(x):
+    log = []
+    with Manager(log, False):
+        x.add_(1)
+        raise Custom(x)
+
+
+@program(vec())
+def decorator_contexts(x):
+    @torch.no_grad()
+    def f(t):
+        return t * 2, torch.is_grad_enabled()
+
+    @torch.inference_mode()
+    def g(t):
+        return (t * 3).is_inference()
+
+    with torch.autocast("cpu", enabled=False):
+        return f(x), g(x), torch.is_autocast_enabled("cpu")
+
+
+@program(vec(), 6)
+def mutual_recursion(x, n):
+    def even(t, n):
+        return t if n == 0 else odd(t + 1, n - 1)
+
+    def odd(t, n):
+        return t * 0 if n == 0 else even(t * 2, n - 1)
+
+    return even(x, n)
+
+
+def ackermann(m, n):
+    return n + 1 if m == 0 else ackermann(m - 1, 1) if n == 0 else ackermann(m - 1, ackermann(m, n - 1))
+
+
+@program(vec())
+def deep_recursion(x):
+    return x * ackermann(2, 3)
+
+
+def endless(n):
+    return endless(n + 1)
+
+
+@program(vec())
+def recursion_limit(x):
+    try:
+        endless(0)
+    except RecursionError as e:
+        return x + 1, type(e).__name__
+    return x
+
+
+def countdown(x, n):
+    return x if n == 0 else countdown(x + 1, n - 1)
+
+
+@program(vec())
+def hundred_deep(x):
+    return countdown(x, 150)
+
+
+@program(vec())
+def comprehension_scopes(x):
+    i = 10
+    a = [i for i in range(3)]
+    b = {i: j for i in range(2) for j in range(i)}
+    c = [(lambda: i)() for i in range(2)]
+    d = [[x[r * 3 + c] for c in range(3)] for r in range(2)]
+    e = {*a, *[5]}
+    total = 0
+    f = [total := total + k for k in a]
+    return x * i, a, b, c, d, sorted(e), f, total
+
+
+@program(vec())
+def star_everything(x):
+    a, *b, c = range(6)
+    [d, (e, *f)], g = [1, (2, 3, 4)], 5
+    *h, = "xyz"
+    i = [*b, *h]
+    j = {**{"p": 1}, "q": x, **{"p": 2}}
+    (k := [1, 2])[0] = 9
+    first, second, *_ = x
+    return x * a + c, b, d, e, f, g, h, i, j, k, first + second
+
+
+@program(vec())
+def too_many_to_unpack(x):
+    a, b = x
+    return a
+
+
+@program(vec())
+def unpack_tensor_rows(x):
+    y = x.view(2, 3)
+    (a, b, c), d = y
+    for i, (p, *q) in enumerate(y):
+        c = c + p * i + len(q)
+    return a, d, c, [r.sum() for r in y], max(y[0]), sum(y), list(zip(*y))[1]
+
+
+@program(vec(), True, 0)
+def short_circuits(x, t, z):
+    log = []
+
+    def f(v, name):
+        log.append(name)
+        return v
+
+    a = f(z, 1) or f(x, 2)
+    b = f(t, 3) and f(0, 4) and f(x, 5)
+    c = not f(z, 6) and (f(None, 7) or f("", 8) or f([], 9))
+    d = f(1, 10) < f(2, 11) < f(0, 12) < f(5, 13)
+    return a, b, c, d, log, x if z else x * 2 if t else None
+
+
+@program(vec())
+def evaluation_order(x):
+    log = []
+
+    def n(v):
+        log.append(v)
+        return v
+
+    d = {n(1): n(2), n(3): n(4)}
+    l = [0, 0]
+    l[n(0)] = n(9)
+    l[n(1)] += n(5)
+    torch.add(n(x.numel()), x, alpha=n(2))
+    (lambda *a, **k: 0)(n(1), *[n(2)], k=n(3), **{"j": n(4)})
+    f"{n(7)}{n(8)!r}"
+    n(1) if n(0) else n(2)
+    return log, d, l
+
+
+@program(vec())
+def string_formats(x):
+    n, f = 42, 3.14159
+    return (
+        f"{n:05d}|{n:x}|{n:,}|{f:8.3f}|{f:e}|{f!r:>10}|{'s':^5}|{n=}|{'a' 'b'}|{{}}", "%5.1f %s %r %%" % (f, n, "q"), "{0}-{1}-{0} {k[0]} {v.real}".format(1, 2, k=[5], v=3),
+        f"{x.sum().item():.2f}", f"{x[0]:.1f}", str(x.shape), repr(x.dtype), f"{x.shape[0]:{n // 10}d}", str(x[:2]), "{:>8}".format(str(x.dim())), f"{torch.float32}", f"{x.sum()}", f"{x.device}",
+        "a,b".split(","), " pad ".strip().upper(), "-".join(map(str, x.shape)), "abc"[::-1], "x" in "xyz", "%s" % (x.shape,), b"ab" + b"c", "é".encode(), ord("a"), chr(98), "abc".replace("b", str(n)),
+    )  # fmt: skip
+
+
+@program(vec())
+def prints_in_order(x):
+    print("a", x.shape, end="")
+    y = x + 1
+    print("b", y.sum(), sep="-")
+    print(*[1, 2], [y[0]], {"k": None})
+    print(f"{y.mean():.3f}", file=sys.stdout, flush=True)
+    sys.stdout.write("raw\n")
+    return y
+
+
+@program(vec())
+def itertools_everything(x):
+    return (
+        list(itertools.chain([1], (2,), {3: 4})), list(itertools.product([1, 2], "ab")), list(itertools.permutations([1, 2, 3], 2)), list(itertools.combinations(range(3), 2)),
+        list(itertools.accumulate([1, 2, 3])), list(itertools.accumulate([x, x], torch.add))[1], list(itertools.islice(itertools.count(3, 2), 2, 5)), list(itertools.repeat(x, 2))[1] is x,
+        [k for k, g in itertools.groupby("aabb")], list(itertools.zip_longest([1], [2, 3], fillvalue=0)), list(itertools.takewhile(lambda v: v < 3, [1, 2, 3, 1])), list(itertools.dropwhile(lambda v: v < 3, [1, 3, 1])),
+        list(itertools.starmap(pow, [(2, 3)])), list(itertools.chain.from_iterable([[1], [2]])), next(itertools.cycle([x])) + 1, list(itertools.compress([1, 2, 3], [1, 0, 1])), list(itertools.pairwise([1, 2, 3])), [a is b for a, b in zip(*itertools.tee([x]))],
+    )  # fmt: skip
+
+
+@program(vec())
+def builtins_everything(x):
+    return (
+        abs(-3), all([]), any([x.sum() > 100]), bin(5), bool([]), callable(len), chr(65), divmod(7, -2), list(enumerate("ab", 1)), list(filter(None, [0, 1, ""])), float("inf"), frozenset([1]), hash(1), hex(255),
+        isinstance(x, (int, torch.Tensor)), issubclass(bool, int), len({1: 2}), list(map(lambda a, b: a + b, [1, 2], [3, 4])), max([x[0], x[1]]), max(1, 2.5), max([3, 1], key=lambda v: -v), min([], default=7), oct(8), pow(2, 5, 3),
+        list(reversed(range(3))), round(2.5), round(2.567, 2), sorted([3, 1, 2], reverse=True), str(1.0), sum([x, x], x), sum([[1], [2]], []), tuple("ab"), type(x).__name__, list(zip([1, 2], "ab", strict=True)), slice(1, 3).indices(5), complex(1, 2),
+        int("ff", 16), int.from_bytes(b"\x01\x02", "big"), (5).bit_length(), (0.5).as_integer_ratio(), float.fromhex("0x1p3"), "a".join(["b", "c"]), math.gcd(12, 18), math.prod([1, 2, 3]), math.isclose(0.1 + 0.2, 0.3), math.comb(5, 2), id(x) == id(x), vars(type("Q", (), {"z": 1}))["z"],
+    )  # fmt: skip
+
+
+@program(vec())
+def zip_strict_mismatch(x):
+    return [a * b for a, b in zip(x, [1, 2], strict=True)]
+
+
+@program(vec())
+def dict_order_and_mutation(x):
+    d = {"b": x, "a": x + 1}
+    d["c"] = d.pop("b")
+    d["a"] = d["a"] * 2
+    e = d | {"z": 0, "a": None}
+    d |= {"q": 1}
+    k, v = d.popitem()
+    del d["c"]
+    return d, e, k, v, list(reversed(e)), list(e.items())[0], dict.fromkeys("ab", 0), {1: "int", True: "bool", 1.0: "float"}, dict(zip("ab", [1, 2])), e.keys() - {"z"}, "a" in d, e == dict(e) if False else 0
+
+
+@program(vec())
+def dict_changed_while_iterating(x):
+    d = {"a": 1, "b": 2}
+    for k in d:
+        d[k + "x"] = x
+    return d
+
+
+@program(vec())
+def list_changed_while_iterating(x):
+    l = [1, 2, 3, 4]
+    for v in l:
+        if v % 2 == 0:
+            l.remove(v)
+        if len(l) < 6:
+            l.append(v + 10)
+    return x * len(l), l
+
+
+@program(vec())
+def tensor_keys(x):
+    d = {x: 1}
+    s = {x, x}
+    y = x + 1
+    return d[x], y in d, len(s), d.get(y, 5), x in s, len({x, y})
+
+
+@program(vec())
+def tensor_in_list_of_tensors(x):
+    y = x + 1
+    return (x[0] in [y[0], x[0]]), [y, x].index(y)
+
+
+@program(vec())
+def ambiguous_truth(x):
+    return x if x > 0 else -x
+
+
+@program(vec())
+def sets_of_everything(x):
+    s = {1, 2} | {3}
+    s.add(x.dim())
+    s ^= {2, 9}
+    s.discard(100)
+    f = frozenset(s)
+    return sorted(s), f & {1}, s - f, s <= f, {1, 2}.isdisjoint({3}), sorted({"a", "b"} & {"b"}), len(s) * x
+
+
+@program(vec())
+def slices_everywhere(x):
+    s = slice(None, None, 2)
+    l = list(range(8))
+    l[1:3] = [9, 9, 9]
+    del l[::3]
+    l[s] = [0] * len(l[s])
+    return x[s], x[slice(1, -1)], l, x[1:][::2][:1], x[[1, 2]][0], x[None, s, None].shape, x.view(2, 3)[..., s], x[6:], x[-2:], x[True].shape, "abcdef"[s], (1, 2, 3)[s], x[...], x[()] is x
+
+
+@program(vec())
+def negative_step(x):
+    return x[::-1]
+
+
+@program(vec())
+def globals_dict_and_locals(x):
+    globals()["MADE_HERE"] = 5
+    y = x + MADE_HERE  # noqa: F821
+    del globals()["MADE_HERE"]
+    return y, "MADE_HERE" in globals(), eval("x + 1"), [k for k in vars() if k in "xy"]
+
+
+@program(vec())
+def exec_inside(x):
+    ns = {"x": x}
+    exec("y = x * 2\nz = [y]", ns)
+    return ns["y"] + 1, len(ns["z"])
+
+
+@program(vec())
+def function_attributes(x):
+    def f(t, k=2, *, j: int = 3):
+        """Doc."""
+        f.calls = getattr(f, "calls", 0) + 1
+        return t * k * f.calls + j
+
+    f(x)
+    f.__defaults__ = (7,)
+    return f(x), f.calls, f.__name__, f.__doc__, f.__kwdefaults__, f.__code__.co_argcount, f.__annotations__["j"].__name__
+
+
+@program(vec())
+def nested_nonlocal(x):
+    a = 1
+
+    def f():
+        nonlocal a
+        b = a + 1
+
+        def g():
+            nonlocal a, b
+            a, b = b, a + x.sum()
+            return lambda: (a, b)
+
+        return g()
+
+    first = f()()
+    a = 5
+    return first, a, f()()
+
+
+@program(vec())
+def deleted_cell(x):
+    y = x + 1
+
+    def f():
+        return y
+
+    z = f()
+    del y
+    try:
+        f()
+    except NameError as e:
+        return z, type(e).__name__, str(e)
+
+
+@program(vec())
+def missing_arguments(x):
+    def f(a, b, *, c):
+        return a
+
+    return f(x)
+
+
+@program(vec())
+def unexpected_keyword(x):
+    return (lambda a: a)(a=x, b=1)
+
+
+@program(vec())
+def wrong_torch_argument(x):
+    return torch.add(x, x, beta=2)
+
+
+@program(vec())
+def wrong_torch_type(x):
+    return torch.sin("x")
+
+
+@program(vec())
+def threads_inside(x):
+    out = [None, None]
+
+    def work(i):
+        out[i] = x * i + torch.is_grad_enabled()
+
+    ts = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+    for t in ts:
+        t.start()
+    for t in ts:
+        t.join()
+    return out
+
+
+@program(vec())
+def sys_and_frames(x):
+    f = sys._getframe()
+    y = x + 1
+    return y, f.f_code.co_name, f.f_locals["x"] is x, sys.exc_info()[0], sys.version_info >= (3, 11)
+
+
+@program(vec(), lambda: collections.OrderedDict(b=torch.ones(6), a=torch.zeros(6)), lambda: collections.defaultdict(int), lambda: collections.deque([1, 2], maxlen=2))
+def containers_as_arguments(x, o, d, q):
+    o.move_to_end("b")
+    d["new"] += 3
+    q.append(5)
+    return x * o["b"] + d["new"] + d["absent"] + q[0], list(o), dict(d), list(q), q.maxlen
+
+
+@program(vec(), lambda: {1, 2}, lambda: frozenset("a"), range(3), b"bytes", slice(1, 3), ..., NotImplemented, lambda: bytearray(b"xy"), 2 + 1j)
+def odd_arguments(x, s, f, r, b, sl, e, n, ba, c):
+    s.add(7)
+    ba.append(1)
+    return x[sl] * len(s) + r[1] + len(b), "a" in f, e is ..., n is NotImplemented, bytes(ba), c.imag, x[e]
+
+
+@scenario
+def iterators_between_calls(compile):
+    @compile
+    def f(it, x):
+        return [x * k for k in it], next(it, "end")
+
+    x = torch.ones(2)
+    partly = iter([1, 2, 3])
+    next(partly)
+    return [f(iter([1, 2]), x), f(partly, x), f(iter(()), x), f(iter(range(3)), x), f(map(abs, [-1, 2]), x), f(zip([1], [2]), x), f(iter({4: 5}), x), f((k for k in (1, 2)), x), f(enumerate([3]), x) if False else 0, f(partly, x)]
+
+
+@scenario
+def threads_share_one_compiled_function(compile):
+    @compile
+    def f(x, k):
+        y = x * k
+        for i in range(3):
+            y = y + i
+        return y.sum() * k
+
+    results = {}
+
+    def work(i):
+        results[i] = [f(torch.arange(float(n + 1)), i % 3) for n in range(6)]
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return [results[i] for i in range(6)]
+
+
+@scenario
+def closures_change_between_calls(compile):
+    k, helper = 2, torch.sin
+
+    def inner(x, d=[1]):  # noqa: B006
+        nonlocal k
+        k += 1
+        d.append(k)
+        return helper(x) * k + len(d)
+
+    f = compile(inner)
+    x = torch.ones(2)
+    out = [f(x), f(x), k]
+    k = 10
+    out.append(f(x))
+    helper = lambda t: t + 1  # noqa: E731
+    out.append(f(x))
+    helper = functools.partial(torch.mul, 3)
+    out.append(f(x))
+    inner.__defaults__ = ([],)
+    out += [f(x), f(x), k]
+    k = torch.ones(2)
+    out += [f(x), k]
+    del helper
+    try:
+        f(x)
+    except NameError as e:
+        out.append(str(e))
+    return out + [k]
+
+
+@scenario
+def argument_kinds_between_calls(compile):
+    @compile
+    def f(*args, k=1, **kw):
+        out = 0
+        for a in args:
+            out = out + a if not isinstance(a, (list, str, dict, type(None))) else out
+        return out * k, len(args), sorted(kw), [v * 2 for v in kw.values()]
+
+    x = torch.ones(2)
+    return [
+        f(x), f(x, 2), f(x, x), f(x, torch.ones(2, 2)), f(x, [1], k=x), f(x, "s", None, z=1, y=x), f(x, y=x, z=1), f(), f(2, 3), f(x, {"a": 1}), f(x, 2.5), f(x, True), f(x, k=0), f(x, z=torch.zeros(0)), f(x.double(), x),
+    ]  # fmt: skip
+
+
+@scenario
+def bound_methods_and_callables(compile):
+    class M:
+        def __init__(self, k):
+            self.k = k
+
+        def go(self, x):
+            self.k += 1
+            return x * self.k
+
+        __call__ = go
+
+        @classmethod
+        def make(cls, x):
+            return cls(3).go(x)
+
+        @staticmethod
+        def stat(x):
+            return x - 1
+
+    a, b = M(1), M(10)
+    x = torch.ones(2)
+    out = []
+    for f in (a.go, b.go, a.go, M.make, M.stat, functools.partial(a.go), lambda t: a(t)):
+        g = compile(f)
+        out += [g(x), g(x)]
+    return out, a.k, b.k
+
+
+@scenario
+def nested_compiled(compile):
+    @compile
+    def inner(x, k):
+        return x * k + 1
+
+    @compile
+    def outer(x, k):
+        y = inner(x, k)
+        print(k)
+        return inner(y, k + 1) - inner(x, 2)
+
+    x = torch.arange(3.0)
+    return [outer(x, k) for k in (1, 2, 1)] + [inner(x, 5), outer(torch.ones(2, 2), 1)]
+
+
+@scenario
+def recursion_into_itself(compile):
+    def f(x, n):
+        if n == 0:
+            return x
+        if n == 2:
+            print("two")
+        return g(x + n, n - 1) * 2
+
+    g = compile(f)
+    return [g(torch.ones(2), n) for n in (0, 1, 3, 2)]
+
+
+@scenario
+def compiled_passed_as_value(compile):
+    f = compile(lambda t: t * 2)
+
+    @compile
+    def apply(h, x):
+        return h(x) + 1
+
+    x = torch.ones(3)
+    return [apply(f, x), apply(torch.sin, x), apply(lambda t: t, x), apply(f, x), list(map(f, [x, x + 1])), sorted([x + 1, x], key=compile(lambda t: t.sum().item()))]
+
+
+@program(mat(2, 3))
+def while_true_with_breaks(x):
+    n = 0
+    while True:
+        n += 1
+        x = x * 1.5
+        if n % 2:
+            continue
+        if x.abs().max() > 5:
+            break
+    else:
+        n = -1
+    return x, n
+
+
+@program(vec(), 1000)
+def long_loop(x, n):
+    for i in range(n):
+        x = x + 1 if i % 2 else x - 1
+    return x
+
+
+@program(vec())
+def loop_variable_survives(x):
+    for i in range(3):
+        for j, y in enumerate(x):
+            if j > i:
+                break
+    while i:
+        i -= 1
+    return i, j, y, x * j
