@@ -242,15 +242,12 @@ Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arg
     stop(outcome.unsupported->kind.c_str(), outcome.unsupported->reason, outcome.unsupported->hint);
   if (outcome.raised || !outcome.value) raise_python();
   Owned value(outcome.value);
-<<<<<<< HEAD
-  check_storages();
-=======
   // A plain bool that is no question about dtype, layout or shape may be one about the elements, which are
   // not there.
   const bool about_type =
       name.find("is_") != std::string::npos && name.find("is_nonzero") == std::string::npos;
   if (PyBool_Check(value.get()) && !about_type) stop("scalar_read", name + " gives a bool");
->>>>>>> 0c2ce17 (Exceptions handled inside a segment, aliased inputs, results folded into one, list *= and dict loops: as eager; odd programs by theme, program fuzzer)
+  check_storages();
   return from_python(value.get());
 }
 
