@@ -272,7 +272,9 @@ void release(Handle owned) {
 }
 
 Result<OpCall> find_op(const std::string& qualified) {
-  static std::unordered_map<std::string, PyObject*> cache;  // overloads live as long as the process
+  // PyTorch's own overloads live as long as the process. One of a library may be defined anew at any time,
+  // which frees what stood under the name: it is looked up each time.
+  static std::unordered_map<std::string, PyObject*> cache;
   if (auto it = cache.find(qualified); it != cache.end()) return OpCall{it->second};
   Py at = Py::borrow(api().ops);
   size_t begin = 0;
@@ -285,7 +287,8 @@ Result<OpCall> find_op(const std::string& qualified) {
     PyErr_Clear();
     return Error{"PyTorch has no operator " + qualified, ""};
   }
-  cache.emplace(qualified, at.get());
+  if (qualified.rfind("aten.", 0) == 0 || qualified.rfind("prims.", 0) == 0)
+    cache.emplace(qualified, at.get());
   return OpCall{at.release()};
 }
 
