@@ -779,3 +779,26 @@ def test_iterators_written_by_hand(over):
     compiled = vitrine.compile(f)
     for _ in range(3):
         assert outcome(compiled) == outcome(f)
+
+
+class Registry:
+    ONE = object()
+    TWO = object()
+
+
+@pytest.mark.parametrize("order", [(0, 1, 0), (1, 0, 2)])
+def test_an_object_that_happens_to_be_a_known_one(order):
+    """`c is Registry.ONE` held once: another c must not get the same answer."""
+
+    def f(x, items, i):
+        c = items[i]
+        print("break")
+        return x + 1, c is Registry.ONE, c is not Registry.TWO
+
+    items = [Registry.ONE, Registry.TWO, object()]
+    compiled = vitrine.compile(f)
+    for i in order:
+        assert compiled(torch.ones(1), items, i)[1:] == f(torch.ones(1), items, i)[1:]
+    direct = vitrine.compile(lambda x, c: (x + 1, c is Registry.ONE))
+    for i in order:
+        assert direct(torch.ones(1), items[i])[1] == (items[i] is Registry.ONE)

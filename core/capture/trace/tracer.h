@@ -222,6 +222,7 @@ class Tracer {
   friend class RecipeMaker;
   bool dispatch_raise(VirtualFrame& frame, const Instruction& instruction, const RaiseSignal& signal);
   void realise(Value* v);
+  void same_object(Value* v, Value* first);
   void realise_container(Value* v);
   void realise_iterator(Value* v);
   void realise_wrapper(Value* v);

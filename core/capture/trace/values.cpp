@@ -198,6 +198,20 @@ Value* Tracer::look(Value* v) {
   return v;
 }
 
+// Two ways led to one object, and the trace relies on it. A way that is not pinned by other guards may lead
+// elsewhere at the next call.
+void Tracer::same_object(Value* v, Value* first) {
+  const bool loose = v->source && !v->pinned, first_loose = first->source && !first->pinned;
+  if (loose && first->source) {
+    if (v->source != first->source)
+      guard(GuardKind::SameObject, v->source, nullptr, 0, "", first->source, "is " + first->source->text());
+  } else if (loose) {
+    guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + repr_of(v->obj));
+  } else if (first_loose) {
+    guard(GuardKind::Identity, first->source, v->obj, 0, "", nullptr, "is " + repr_of(v->obj));
+  }
+}
+
 void Tracer::realise(Value* v) {
   PyObject* o = v->obj;
   if (is_plain_constant(o) || is_frozen_set_of_constants(o) || is_identity_constant(o)) {
@@ -207,8 +221,7 @@ void Tracer::realise(Value* v) {
   // One value an object: changes through one name are seen through the other.
   if (auto found = by_object_.find(o); found != by_object_.end() && found->second != v) {
     Value* first = resolve(found->second);
-    if (v->source && first->source && v->source != first->source && !v->pinned)
-      guard(GuardKind::SameObject, v->source, nullptr, 0, "", first->source, "is " + first->source->text());
+    same_object(v, first);
     v->forward = first;
     return;
   }
