@@ -17,6 +17,11 @@ int complain(const vitrine::Error& error) {
 }
 
 int shoot(int& argc, char** argv) {
+  for (int i = 2; i < argc; ++i) {
+    if (std::string_view(argv[i]) != "--help" && std::string_view(argv[i]) != "-h") continue;
+    std::puts(vitrine::app::shotUsage());
+    return 0;
+  }
   qputenv("QT_QPA_PLATFORM", "offscreen");
   QApplication app(argc, argv);
   auto options = vitrine::app::parseShot(app.arguments().mid(2));

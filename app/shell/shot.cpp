@@ -135,6 +135,10 @@ Result<ShotOptions> parseShot(const QStringList& arguments) {
   return o;
 }
 
+const char* shotUsage() {
+  return kUsage;
+}
+
 Status takeShot(const ShotOptions& o) {
   Settings::ignoreStored();
   kit::Theme theme = kit::Theme::make(o.dark);

@@ -22,5 +22,6 @@ struct ShotOptions {
 // Errors: an unknown option or view, a session that cannot be opened, a picture that cannot be written.
 Result<ShotOptions> parseShot(const QStringList& arguments);
 Status takeShot(const ShotOptions& options);
+const char* shotUsage();
 
 }  // namespace vitrine::app

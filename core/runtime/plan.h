@@ -73,6 +73,7 @@ class ProgramPlan : public Plan {
   bool run_opaque(const Step& step, CallState& state);
   bool run_view(const Step& step, CallState& state);
   bool store_returned(const Step& step, CallState& state, std::vector<_object*>& returned, bool reads_arena);
+  bool starts_as_compiled(CallState& state);  // false: a Python error is set, nothing ran
   bool collect(CallState& state, std::vector<_object*>& outputs);
   _object* make_view(const ResultItem& item, CallState& state);  // new reference
   std::unique_ptr<CallState> take_state();

@@ -92,7 +92,7 @@ bool ProgramPlan::run_in(CallState& state, std::vector<_object*>& outputs, std::
   size_t before = outputs.size();
   bool ok = false;
   try {
-    ok = run_steps(state, times) && collect(state, outputs);
+    ok = starts_as_compiled(state) && run_steps(state, times) && collect(state, outputs);
   } catch (const std::exception& e) {
     bridge::set_python_error(e.what());
   }
@@ -103,6 +103,22 @@ bool ProgramPlan::run_in(CallState& state, std::vector<_object*>& outputs, std::
   for (size_t i = before; i < outputs.size(); ++i) bridge::drop(outputs[i]);
   outputs.resize(before);
   return false;
+}
+
+// A result that is a view of an input names its place from the storage's start, so an input that starts
+// elsewhere than at capture is for eager. Found out before the first step: afterwards an input may have been
+// written.
+bool ProgramPlan::starts_as_compiled(CallState& state) {
+  for (const ResultItem& item : results_) {
+    if (!item.view) continue;
+    const int32_t base = root(item.buffer);
+    const auto& row = table_.rows[static_cast<size_t>(base)];
+    if (row.kind != codegen::Buffer::Kind::input && row.kind != codegen::Buffer::Kind::constant) continue;
+    if (bridge::view(state.handle(base)).storage_offset == row.type.offset) continue;
+    bridge::set_python_error("an input starts elsewhere in its storage than when it was compiled");
+    return false;
+  }
+  return true;
 }
 
 bool ProgramPlan::run_steps(CallState& state, std::vector<LaunchTime>* times) {

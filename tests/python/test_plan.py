@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+
+import vitrine
 from vitrine import _engine
 
 
@@ -289,3 +291,18 @@ def test_an_output_whose_storage_was_taken_away_is_not_used_again(tmp_path):
         change(out[0].untyped_storage())
         del out
         assert (_engine.plan_run(plan, [x])[0] == 1).all()
+
+
+def test_an_input_that_starts_elsewhere_is_not_written_twice():
+    def f(whole, row, other):
+        torch.add(row, 3, out=row)
+        first, second = other.unbind(0)
+        return second
+
+    compiled = vitrine.compile(f)
+    with torch.no_grad():
+        for start in (0, 0, 1):
+            whole, base = torch.zeros(3, 4), torch.arange(12.0).reshape(3, 4)
+            other = base[start : start + 2]
+            assert torch.equal(compiled(whole, whole[2], other), other[1])
+            assert whole[2].tolist() == [3.0] * 4

@@ -802,3 +802,16 @@ def test_an_object_that_happens_to_be_a_known_one(order):
     direct = vitrine.compile(lambda x, c: (x + 1, c is Registry.ONE))
     for i in order:
         assert direct(torch.ones(1), items[i])[1] == (items[i] is Registry.ONE)
+
+
+def test_id_of_a_guarded_object_is_part_of_the_graph():
+    class Holder:
+        pass
+
+    def f(x, holder, known):
+        return x * (2 if id(holder) in known else 3)
+
+    one, two = Holder(), Holder()
+    compiled = vitrine.compile(f, fullgraph=True)
+    for holder in (one, two, one):
+        assert torch.equal(compiled(torch.ones(2), holder, (id(one),)), f(torch.ones(2), holder, (id(one),)))

@@ -272,6 +272,16 @@ Value* builtin_setattr(Tracer& t, const Arguments& a) {
   return t.none();
 }
 
+// The id of an object that is pinned, or becomes so: while it is the same object, its id is the same number.
+Value* builtin_id(Tracer& t, const Arguments& a) {
+  Value* v = t.look(need(t, a, 0));
+  if (!v->obj || v->kind == Kind::Constant || v->kind == Kind::Tensor || (!v->source && !v->pinned))
+    stop("unsupported_builtin", "call of id() on " + t.describe(v));
+  if (!v->pinned) t.guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + repr_of(v->obj));
+  Owned number(PyLong_FromVoidPtr(v->obj));
+  return t.fold(number.release());
+}
+
 Value* builtin_callable(Tracer& t, const Arguments& a) {
   Value* v = t.look(need(t, a, 0));
   switch (v->kind) {
@@ -351,6 +361,7 @@ constexpr BuiltinRow kRows[] = {
     {"builtins.min", [](T& t, const A& a) { return extreme(t, a, Py_LT, "min"); }},
     {"builtins.max", [](T& t, const A& a) { return extreme(t, a, Py_GT, "max"); }},
     {"builtins.abs", builtin_abs},
+    {"builtins.id", builtin_id},
     {"builtins.any", [](T& t, const A& a) { return any_or_all(t, a, false); }},
     {"builtins.all", [](T& t, const A& a) { return any_or_all(t, a, true); }},
     {"builtins.sorted", builtin_sorted},
