@@ -329,7 +329,7 @@ Value* builtin_issubclass(Tracer& t, const Arguments& a) {
   }
 VITRINE_SIDE_EFFECTS(X)
 #undef X
-#define VITRINE_REFUSED(X) X(id) X(locals) X(globals) X(dir) X(memoryview) X(bytearray) X(compile)
+#define VITRINE_REFUSED(X) X(locals) X(globals) X(dir) X(memoryview) X(bytearray) X(compile)
 #define X(name)                                         \
   Value* refuse_##name(Tracer&, const Arguments&) {     \
     stop("unsupported_builtin", "call of " #name "()"); \
