@@ -1,5 +1,8 @@
 """Capture of objects by what they are: iterators written by hand, identity checks, id()."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -79,3 +82,20 @@ def test_id_of_a_guarded_object_is_part_of_the_graph():
     compiled = vitrine.compile(f, fullgraph=True)
     for holder in (one, two, one):
         assert torch.equal(compiled(torch.ones(2), holder, (id(one),)), f(torch.ones(2), holder, (id(one),)))
+
+
+def test_modules_made_in_a_graph_after_dynamo_was_used():
+    """torch._dynamo patches nn.Module.__init__; a slice of a ModuleList makes a module."""
+    script = """
+import torch, vitrine
+torch.compile(lambda x: x + 1, backend="eager")(torch.ones(1))
+layers = torch.nn.ModuleList(torch.nn.Linear(4, 4) for _ in range(3)).requires_grad_(False)
+def f(x):
+    for layer in layers[:2]:
+        x = layer(x)
+    return x
+x = torch.ones(2, 4)
+assert torch.equal(vitrine.compile(f, fullgraph=True)(x), f(x))
+"""
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr

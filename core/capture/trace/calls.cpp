@@ -246,8 +246,16 @@ Value* Tracer::call_function(Value* f, Arguments a) {
                      std::move(state.closure));
 }
 
+// Once torch._dynamo was used in the process, nn.Module.__init__ notes there when each module was made. Only
+// Dynamo's own cache reads that, and a module made inside a segment is not Dynamo's.
+static bool is_note_of_dynamo(PyCodeObject* code) {
+  return text_of(code->co_qualname) == "GenerationTracker.tag" &&
+         text_of(code->co_filename).ends_with("torch/_dynamo/mutation_guard.py");
+}
+
 Value* Tracer::inline_code(PyCodeObject* code, PyObject* globals, const Source* owner, Values bound,
                            Values closure, const std::string& module) {
+  if (is_note_of_dynamo(code)) return none();
   if (depth_ >= kMaxDepth) stop("limit", "calls are nested deeper than " + std::to_string(kMaxDepth));
   if (code->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE))
     stop("generator", "an async function");
