@@ -52,10 +52,6 @@ def one_operator(torch):
     return lambda x: x + 1, (torch.randn(16),)
 
 
-def copy(torch):
-    return lambda x: x.clone(), (torch.randn(ELEMENTS),)
-
-
 CASES = [
     Case("relu(x*2+b)*0.5, 4M", pointwise, 12 * ELEMENTS),
     Case("softmax(x*0.125), 4096x1024", softmax, 8 * ELEMENTS),
@@ -101,17 +97,20 @@ def measure(sides: dict[str, Callable], args, seconds: float) -> dict[str, float
     return {name: median(v) for name, v in times.items()}
 
 
+def copy_ns(torch, moved: int, seconds: float) -> float:
+    """Time of a copy that reads and writes `moved` bytes together, into memory that is there already."""
+    source = torch.randn(moved // 8)
+    target = torch.empty_like(source)
+    return measure({"copy": target.copy_}, (source,), seconds)["copy"]
+
+
 def steady_state(against: list[str], seconds: float) -> list[dict]:
     import torch
 
     import vitrine
 
     rows = []
-    copy_function, copy_args = copy(torch)
     with torch.no_grad():
-        out = torch.empty_like(copy_args[0])
-        copy_ns = measure({"copy": lambda x: out.copy_(x)}, copy_args, seconds)["copy"]
-        copy_rate = 8 * ELEMENTS / copy_ns
         for case in CASES:
             function, args = case.make(torch)
             sides = {"eager": function, "vitrine": vitrine.compile(function)}
@@ -122,7 +121,7 @@ def steady_state(against: list[str], seconds: float) -> list[dict]:
             times = measure(sides, args, seconds)
             row = {"case": case.name, **{f"{name}_ns": ns for name, ns in times.items()}}
             if case.bytes:
-                row["bandwidth_of_copy"] = case.bytes / times["vitrine"] / copy_rate
+                row["bandwidth_of_copy"] = copy_ns(torch, case.bytes, seconds) / times["vitrine"]
             rows.append(row)
     return rows
 
