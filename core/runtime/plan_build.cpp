@@ -179,8 +179,11 @@ void ProgramPlan::plan_rollback() {
   size_t last_failing = 0;  // one past
   for (size_t s = 0; s < steps_.size(); ++s)
     if (program_.steps[s].may_fail) last_failing = s + 1;
+  // Making a result that is a view of an input comes after every step, and may fail too.
+  for (const ResultItem& item : results_)
+    if (item.view) last_failing = steps_.size() + 1;
   bool random = false;
-  for (size_t s = 0; s < last_failing; ++s) {
+  for (size_t s = 0; s < std::min(last_failing, steps_.size()); ++s) {
     Step& step = steps_[s];
     if ((program_.steps[s].random || (step.op && step.op->random())) && !random)
       step.first_random = random = true;

@@ -306,3 +306,20 @@ def test_an_input_that_starts_elsewhere_is_not_written_twice():
             other = base[start : start + 2]
             assert torch.equal(compiled(whole, whole[2], other), other[1])
             assert whole[2].tolist() == [3.0] * 4
+
+
+def test_a_view_that_cannot_be_made_takes_back_the_last_write():
+    def f(row, other):
+        other.fill_(0)
+        torch.add(row, 3, out=row)
+        for last in other:
+            pass
+        return last
+
+    compiled = vitrine.compile(f)
+    with torch.no_grad():
+        for start in (1, 0, 1):
+            row, base = torch.zeros(4), torch.ones(3, 4)
+            other = base[start : start + 2]
+            assert torch.equal(compiled(row, other), torch.zeros(4))
+            assert row.tolist() == [3.0] * 4
