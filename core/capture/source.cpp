@@ -60,6 +60,8 @@ std::string Source::text() const {
       return b + ".__self__";
     case SourceKind::BoundFunc:
       return b + ".__func__";
+    case SourceKind::WeakTarget:
+      return b + "()";
     case SourceKind::DictKey:
       return "list(" + b + ")[" + std::to_string(index) + "]";
     case SourceKind::IterRest:

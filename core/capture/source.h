@@ -29,6 +29,7 @@ enum class SourceKind : uint8_t {
   Type,          // type(base)                                                 type(base)
   BoundSelf,     // base: method; its __self__
   BoundFunc,     // base: method; its __func__
+  WeakTarget,    // base: weakref.ref; what it refers to, or None            base()
   DictKey,       // base: dict; index: key in insertion order                  list(base)[0]
   IterRest,      // base: list, tuple, range or dict iterator, or a set; list of what it has left, from its
                  // __reduce__ (which does not advance it)

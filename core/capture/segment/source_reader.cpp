@@ -288,6 +288,8 @@ PyObject* read_step(const SourceStep& step, PyObject* base, const Frame& frame, 
       return PyCFunction_Check(base) ? PyCFunction_GET_SELF(base) : nullptr;
     case SourceKind::BoundFunc:
       return PyMethod_Check(base) ? PyMethod_GET_FUNCTION(base) : nullptr;
+    case SourceKind::WeakTarget:
+      return PyWeakref_CheckRefExact(base) ? PyWeakref_GetObject(base) : nullptr;
     case SourceKind::DictKey:
       return nth_key(base, step.index, keep);
     case SourceKind::IterRest:

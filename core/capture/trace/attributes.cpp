@@ -351,6 +351,11 @@ Value* Tracer::module_attr(Value* v, const std::string& name) {
     return nullptr;
   }
   if (name == "__dict__") stop("unsupported_value", "the __dict__ of a module");
+  if (Py_TYPE(v->obj) != &PyModule_Type)
+    if (PyObject* method = python_method(Py_TYPE(v->obj), "__getattr__")) {
+      guard(GuardKind::HasAttr, base, nullptr, 0, name, nullptr, "has no " + name);
+      return call(pinned(method), Arguments{{v, text(name)}, {}});
+    }
   if (PyDict_GetItemString(dict, "__getattr__") || Py_TYPE(v->obj) != &PyModule_Type)
     stop("unsupported_value", "a lazy attribute of module " + describe(v));
   guard(GuardKind::HasAttr, base, nullptr, 0, name, nullptr, "has no " + name);

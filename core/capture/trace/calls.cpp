@@ -142,6 +142,11 @@ Value* Tracer::call_object(Value* v, Arguments a) {
     guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
     return torch_call("torch.ops.custom", v->obj, a);
   }
+  if (v->obj && PyWeakref_CheckRefExact(v->obj)) {
+    if (!a.positional.empty() || !a.keyword.empty()) raise(PyExc_TypeError, "a reference takes no arguments");
+    const Source* base = v->source ? v->source : constant_source(v->obj);
+    return lazy(PyWeakref_GetObject(v->obj), sources_->make(SourceKind::WeakTarget, base, -1, ""));
+  }
   PyObject* method = python_method(type, "__call__");
   if (!method) {
     if (!type->tp_call) raise(PyExc_TypeError, describe(v) + " is not callable");
