@@ -92,7 +92,7 @@ def run_script(options, recording) -> int:
     if failure:
         raise failure
     if not recording.compilations():
-        recording.message("warning", "user", "Nothing was compiled: the script called no function of vitrine.compile.", NOTHING_COMPILED, run=run["id"])
+        raise LoadError("Nothing was compiled: the file names no entry, and as a script it called no function of vitrine.compile.", NOTHING_COMPILED)
     return 3 if record_differences(recording, run) else 0
 
 
