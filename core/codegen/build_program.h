@@ -3,13 +3,15 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/codegen/products.h"
 #include "core/codegen/program.h"
 #include "core/ir/recorder.h"
 
 namespace vitrine::codegen {
 
 struct CodegenOptions {
-  int lanes = 16;    // f32 values of a vector: 16 for AVX-512, 8 for AVX2
+  int lanes = 16;  // f32 values of a vector: 16 for AVX-512, 8 for AVX2
+  ProductOptions products;
   bool fuse = true;  // false: every operator through PyTorch
 };
 

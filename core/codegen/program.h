@@ -63,6 +63,10 @@ struct Step {
   std::vector<int32_t> buffers;  // read (kernel: all arguments)
   std::vector<int32_t> outs;     // written
   ir::Node node;  // library, opaque: op, args, kwargs; a Ref's value is found through value_buffer
+  // library: the kernel that would compute the same, and its arguments; -1: none is offered.
+  int32_t instead = -1;
+  std::vector<int32_t> instead_buffers;
+  std::vector<int64_t> numbers;  // kernel (also instead): its last argument, if there are any
   bool may_fail = true, writes_input = false, random = false;
   std::vector<int32_t> free_after;  // foreign buffers released after this step
 };

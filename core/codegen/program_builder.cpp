@@ -159,12 +159,35 @@ void ProgramBuilder::add_call(int u) {
     if (allocates) program_.buffers[static_cast<size_t>(b)].kind = BufferKind::foreign;
     step.outs.push_back(b);
   }
+  if (step.kind == Step::Kind::library) offer_product(unit, step);
   step.random = ops::is_random(n);
   for (Ref r : ops::written(n)) {
     BufferKind kind = program_.buffers[static_cast<size_t>(storage(buffer_for(r)))].kind;
     step.writes_input |= kind == BufferKind::input || kind == BufferKind::constant;
   }
   add_step(std::move(step), u);
+}
+
+// The kernel of our own for a product: beside the library's call while both are measured, in its place where
+// that was faster.
+void ProgramBuilder::offer_product(const fusion::Unit& unit, Step& step) {
+  const ProductOptions& how = options_.products;
+  auto choice = how.choices.find(step.node.id);
+  const bool chosen = choice != how.choices.end() && choice->second.generated;
+  if (!how.offered && !chosen) return;
+  auto call = product_call(*loops_.graph, step.node, options_.lanes, how);
+  if (!call) return;
+  std::vector<int32_t> buffers;
+  for (Ref r : call->reads) buffers.push_back(buffer_for(r));
+  buffers.insert(buffers.begin() + 2, step.outs.at(0));
+  call->kernel.label = unit.label;
+  step.numbers = std::move(call->numbers);
+  (chosen ? step.kernel : step.instead) = static_cast<int32_t>(program_.kernels.size());
+  (chosen ? step.buffers : step.instead_buffers) = std::move(buffers);
+  program_.kernels.push_back(std::move(call->kernel));
+  if (!chosen) return;
+  step.kind = Step::Kind::kernel;
+  step.may_fail = false;
 }
 
 void ProgramBuilder::add_results() {

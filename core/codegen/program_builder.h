@@ -28,6 +28,7 @@ class ProgramBuilder {
   void find_uses();
   void add_kernel(int unit);
   void add_call(int unit);
+  void offer_product(const fusion::Unit& unit, Step& step);
   void add_results();
   void add_step(Step step, int unit);
   void reuse_in_place(int unit, const cpp::Schedule& schedule, const Step& step);

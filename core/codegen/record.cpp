@@ -67,6 +67,7 @@ class ProgramRecorder {
         called(step, row);
       rec_.writer.put(row);
       step_entity_[s] = row.id;
+      choice(step, row);
       unit_entity_[static_cast<size_t>(unit_of_step_[s])] = row.id;
       for (size_t l : fused_.units[static_cast<size_t>(unit_of_step_[s])].loops)
         rec_.writer.link(rec_.entity(loops_.loops[l].node), row.id);
@@ -111,6 +112,25 @@ class ProgramRecorder {
       for (int64_t d : step.node.type().sizes)
         row.space += (row.space.empty() ? "" : " × ") + std::to_string(d);
     }
+  }
+
+  // Who computes a product, and how long each took.
+  void choice(const Step& step, const session::KernelRow& row) {
+    auto found = options_.products.choices.find(step.node.id);
+    if (step.node.op.empty() || found == options_.products.choices.end()) return;
+    const ProductChoice& c = found->second;
+    std::string said = c.generated ? "our kernel" : "PyTorch's";
+    if (c.library_ns > 0)
+      said += ": generated " + milliseconds(c.generated_ns) + ", PyTorch " + milliseconds(c.library_ns) +
+              " on " + std::to_string(c.threads) + (c.threads == 1 ? " thread" : " threads");
+    else
+      said += ", without measuring";
+    rec_.writer.put(session::RemarkRow{row.id, 1, 0, "choice", "analysis", said});
+  }
+  static std::string milliseconds(int64_t ns) {
+    std::string us = std::to_string(ns / 1000);
+    if (us.size() < 4) us.insert(0, 4 - us.size(), '0');
+    return us.insert(us.size() - 3, ".") + " ms";
   }
 
   void decisions() {

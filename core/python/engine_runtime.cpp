@@ -28,12 +28,13 @@ PyObject* capsule(PlanPtr plan) {
   return PyCapsule_New(new PlanPtr(std::move(plan)), kPlanName, [](PyObject* c) { delete plan_of(c); });
 }
 
-// plan_compile(text, fuse, cache_dir, kernel_compiler, session) -> plan. The graph's inputs, in its order,
-// are the plan's. session: path of a session file to record the compilation in; "" = none.
+// plan_compile(text, fuse, cache_dir, kernel_compiler, session, products, lanes) -> plan. The graph's inputs,
+// in its order, are the plan's. session: path of a session file to record the compilation in; "" = none.
 PyObject* plan_compile(PyObject*, PyObject* args) {
-  const char *text = nullptr, *cache_dir = "", *compiler = "", *session = "";
-  int fuse = 1;
-  if (!PyArg_ParseTuple(args, "s|psss", &text, &fuse, &cache_dir, &compiler, &session)) return nullptr;
+  const char *text = nullptr, *cache_dir = "", *compiler = "", *session = "", *products = "measured";
+  int fuse = 1, lanes = 0;
+  if (!PyArg_ParseTuple(args, "s|pssssi", &text, &fuse, &cache_dir, &compiler, &session, &products, &lanes))
+    return nullptr;
   try {
     auto graph = ir::parse(text);
     if (!graph) return raise(graph.error());
@@ -41,6 +42,8 @@ PyObject* plan_compile(PyObject*, PyObject* args) {
     options.fuse = fuse != 0;
     options.cache_dir = cache_dir;
     options.kernel_compiler = compiler;
+    options.products = products;
+    options.lanes = lanes;
     std::unique_ptr<session::Writer> writer;
     std::unique_ptr<ir::Recorder> recorder;
     if (*session) {

@@ -8,6 +8,8 @@
 #include "core/runtime/kernels/host_cpu.h"
 #include "core/runtime/opaque_program.h"
 #include "core/runtime/plan.h"
+#include "core/runtime/product_choice.h"
+#include "core/torch_bridge/bridge.h"
 
 namespace vitrine::runtime {
 
@@ -61,7 +63,10 @@ class Compilation {
     if (!optimised) return {};
     const ir::GraphPtr& graph = *optimised;
     codegen::CodegenOptions how;
-    how.lanes = host_lanes();
+    how.lanes = options_.lanes ? options_.lanes : host_lanes();
+    how.products.threads = options_.threads ? options_.threads : torch_bridge::num_threads();
+    how.products.offered = options_.products != "library";
+    if (options_.products == "generated") how.products.least_flops = 0;
     // Recorded only once every kernel has its code: what the session shows is what runs.
     auto program = codegen::build_program(graph, how, nullptr);
     if (!program) return program.error();
@@ -71,9 +76,15 @@ class Compilation {
       problems_ = std::move(stage.problems);
       return {};
     }
-    if (recorder_) {
+    std::vector<codegen::Kernel> offered = program.value().kernels;
+    how.products.choices = choose_products(program.value(), stage.kernels, options_);
+    how.products.offered = false;
+    if (recorder_ || !how.products.choices.empty()) {
       program = codegen::build_program(graph, how, recorder_);
       if (!program) return program.error();
+      stage.kernels = kernels_of(program.value().kernels, offered, stage.kernels);
+    }
+    if (recorder_) {
       record_kernels(program.value(), stage, isa_name(how.lanes), *recorder_);
     }
     std::vector<LoadedKernel> loaded;

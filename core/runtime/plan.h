@@ -38,6 +38,7 @@ class ProgramPlan : public Plan {
     codegen::Step::Kind kind = codegen::Step::Kind::opaque;
     KernelFunction function = nullptr;
     int64_t work = 1, grain = 1;
+    std::vector<int64_t> numbers;  // its last argument, if there are any
     std::vector<int32_t> buffers, outs;
     std::vector<int32_t> fresh;     // output buffers that are allocated before it
     std::vector<int32_t> written;   // input buffers whose storage our own code writes

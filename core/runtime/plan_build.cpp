@@ -91,7 +91,8 @@ Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
     VITRINE_CHECK(step.function, "kernel " + kernel.label + " was not compiled");
     step.work = kernel.work;
     step.grain = std::max<int64_t>(1, kernel.grain);
-    table_.max_arguments = std::max(table_.max_arguments, step.buffers.size());
+    step.numbers = from.numbers;
+    table_.max_arguments = std::max(table_.max_arguments, step.buffers.size() + 1);
   }
   bool calls = from.kind == StepKind::library || from.kind == StepKind::opaque;
   if (calls) step.library = bridge::LibraryCall::make(from.node, slot);

@@ -170,6 +170,8 @@ bool ProgramPlan::run_step(const Step& step, CallState& state) {
 
 bool ProgramPlan::run_kernel(const Step& step, CallState& state) {
   for (size_t i = 0; i < step.buffers.size(); ++i) state.arguments[i] = state.pointer(step.buffers[i]);
+  // A kernel reads its numbers and never writes them.
+  if (!step.numbers.empty()) state.arguments[step.buffers.size()] = const_cast<int64_t*>(step.numbers.data());
   if (step.work <= step.grain) {
     step.function(state.arguments.data(), 0, step.work);
     return true;
