@@ -54,6 +54,8 @@ capture::Settings settings_from(PyObject* dict) {
   settings->fullgraph = flag(dict, "fullgraph", false);
   settings->fuse = flag(dict, "fuse", true);
   settings->verify = flag(dict, "verify", false);
+  if (PyObject* products = PyDict_GetItemString(dict, "products"))
+    settings->products = capture::text_of(products);
   settings->observer = capture::share(PyDict_GetItemString(dict, "observer"));
   if (PyObject* mode = PyDict_GetItemString(dict, "mode")) settings->mode = capture::text_of(mode);
   if (PyObject* limit = PyDict_GetItemString(dict, "recompile_limit"))

@@ -4,6 +4,7 @@ import sqlite3
 
 import pytest
 import torch
+import vitrine
 from vitrine import _engine
 
 
@@ -150,3 +151,16 @@ def test_a_product_between_other_kernels(objects):
     for _ in range(2):
         (y,) = _engine.plan_run(plan, [x, w])
         torch.testing.assert_close(y, torch.nn.functional.gelu(x.relu() @ w.t()))
+
+
+def test_a_caller_may_dictate_the_choice():
+    layer, x = torch.nn.Linear(300, 500), torch.randn(200, 300)
+    with torch.no_grad():
+        assert torch.equal(vitrine.compile(layer, options={"products": "library"})(x), layer(x))
+        ours = vitrine.compile(layer, options={"products": "generated"})
+        for change in (lambda: None, lambda: layer.weight.data.mul_(2), lambda: layer.weight.add_(1), layer.double, layer.float):
+            change()
+            given = x.to(layer.weight.dtype)
+            torch.testing.assert_close(ours(given), layer(given), atol=1e-3, rtol=1e-4)
+    with pytest.raises(ValueError, match="'products' takes measured, generated, library, not 'fast'"):
+        vitrine.compile(layer, options={"products": "fast"})

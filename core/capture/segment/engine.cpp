@@ -48,6 +48,7 @@ runtime::CompileOptions Engine::compile_options(const CallSettings& settings) co
   options.mode = settings.mode;
   options.fuse = settings.fuse;
   options.verify = settings.verify;
+  options.products = settings.products;
   options.disabled_passes = settings.disabled_passes;
   options.cache_dir = config.cache_dir;
   options.threads = static_cast<int>(config.threads);

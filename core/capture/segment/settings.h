@@ -20,13 +20,14 @@ struct CallSettings {
   Owned observer;       // a list that receives one dict a compilation (vitrine.explain), or nothing
   std::string mode = "default";
   bool fuse = true, verify = false;
+  std::string products = "measured";  // as runtime::CompileOptions
   std::vector<std::string> disabled_passes;
   int64_t recompile_limit = 0;  // of one place; 0 = the process's
 
   bool same_code_as(const CallSettings& other) const {
     return replay == other.replay && backend.get() == other.backend.get() &&
            observer.get() == other.observer.get() && fuse == other.fuse && verify == other.verify &&
-           disabled_passes == other.disabled_passes;
+           products == other.products && disabled_passes == other.disabled_passes;
   }
 };
 

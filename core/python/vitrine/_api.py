@@ -19,7 +19,9 @@ MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagrap
 # through PyTorch, node by node.
 BACKENDS = ("vitrine", "inductor", "eager")
 # Options by name, with the type of their value.
-OPTIONS = {"fuse": bool, "verify": bool, "disabled_passes": (list, tuple)}
+OPTIONS = {"fuse": bool, "verify": bool, "disabled_passes": (list, tuple), "products": str}
+# Who computes matrix products: the faster of PyTorch and a kernel of ours, always the kernel, always PyTorch.
+PRODUCTS = ("measured", "generated", "library")
 
 
 def _check_options(options) -> dict:
@@ -32,6 +34,8 @@ def _check_options(options) -> dict:
             raise ValueError(f"vitrine.compile: unknown option {name!r}; there are {', '.join(OPTIONS)}")
         if not isinstance(value, OPTIONS[name]):
             raise TypeError(f"vitrine.compile: option {name!r} does not take {value!r}")
+        if name == "products" and value not in PRODUCTS:
+            raise ValueError(f"vitrine.compile: option 'products' takes {', '.join(PRODUCTS)}, not {value!r}")
     return dict(options)
 
 
@@ -93,7 +97,9 @@ def compile(
             ``torch.fx.GraphModule`` and the list of example inputs, and returns a callable that takes the graph's
             inputs and returns the tuple of its outputs.
         mode: one of ``torch.compile``'s modes; on a CPU all mean ``"default"``.
-        options: ``fuse``, ``verify``, ``disabled_passes``.
+        options: ``fuse``, ``verify``, ``disabled_passes``, ``products`` (``"measured"``, ``"generated"`` or
+            ``"library"``: matrix products by the faster of PyTorch and a generated kernel, always the kernel, or
+            always PyTorch, as eager does).
         name: accepted as ``torch.compile`` does; nothing is called by it.
         disable: return ``model`` as it is.
         recompile_limit: how often one place of the function is compiled before it runs eagerly; left out,
