@@ -13,6 +13,9 @@ struct CodegenOptions {
   int lanes = 16;  // f32 values of a vector: 16 for AVX-512, 8 for AVX2
   ProductOptions products;
   bool fuse = true;  // false: every operator through PyTorch
+  // A kernel that touches at least so many bytes writes past the cache; 0 = none does. What it writes would
+  // not stay in the cache anyway, and a store of a whole line need not read the line first.
+  int64_t stream_bytes = 0;
 };
 
 // Records (if there is a recorder) the stages loops, fused, memory, kernels and launch: snapshots, decisions,

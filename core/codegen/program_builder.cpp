@@ -128,7 +128,7 @@ void ProgramBuilder::add_kernel(int u) {
       if (last_unit_.contains(key(s.root))) stored.push_back(s.root);
   if (stored.empty()) return;  // nobody wants what it computes
   cpp::Schedule schedule = cpp::make_schedule(loops_, unit.group, stored);
-  Kernel kernel = cpp::emit_kernel(loops_, unit, schedule, {options_.lanes});
+  Kernel kernel = cpp::emit_kernel(loops_, unit, schedule, {options_.lanes, options_.stream_bytes});
   kernel.label = unit.label;
   Step step;
   step.kind = Step::Kind::kernel;

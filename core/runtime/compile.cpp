@@ -67,6 +67,7 @@ class Compilation {
     how.products.threads = options_.threads ? options_.threads : torch_bridge::num_threads();
     how.products.offered = options_.products != "library";
     if (options_.products == "generated") how.products.least_flops = 0;
+    how.stream_bytes = host_cache_bytes();
     // Recorded only once every kernel has its code: what the session shows is what runs.
     auto program = codegen::build_program(graph, how, nullptr);
     if (!program) return program.error();

@@ -87,8 +87,8 @@ class GraphWriter:
             ", ".join("%" + r.name for r in results) + "\n}\n"
 
 
-def tool(what, text, lanes=16, passes=False):
-    done = subprocess.run([str(TOOL), what, str(lanes)] + ["passes"] * passes, input=text, capture_output=True, text=True)
+def tool(what, text, lanes=16, passes=False, stream=False):
+    done = subprocess.run([str(TOOL), what, str(lanes)] + ["passes"] * passes + ["stream"] * stream, input=text, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr + "\n" + text
     return done.stdout
 
@@ -108,9 +108,9 @@ def compile_kernel(text, folder):
 class Program:
     """A program of codegen_tool's, run step by step as the engine does."""
 
-    def __init__(self, text, folder, lanes=16, passes=False):
+    def __init__(self, text, folder, lanes=16, passes=False, stream=False):
         self.text = text
-        self.p = json.loads(tool("json", text, lanes, passes))
+        self.p = json.loads(tool("json", text, lanes, passes, stream))
         self.functions = [compile_kernel(k["text"], folder) for k in self.p["kernels"]]
         self.value_buffer = {(n, o): b for n, o, b in self.p["values"]}
 
@@ -194,9 +194,9 @@ class Program:
                 self.get(b).copy_(t)
 
 
-def check(g, results, folder, lanes=16, passes=False, **tolerance):
+def check(g, results, folder, lanes=16, passes=False, stream=False, **tolerance):
     """The program's results equal eager's. Returns the program."""
-    program = Program(g.text(results), folder, lanes, passes)
+    program = Program(g.text(results), folder, lanes, passes, stream)
     got = program.run(g.inputs)
     for value, t in zip(results, got):
         torch.testing.assert_close(t, value.tensor, equal_nan=True, **tolerance)

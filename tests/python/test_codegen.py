@@ -31,18 +31,20 @@ def layer_norm(g, x, n, weight, bias, eps=1e-5):
 
 @pytest.mark.parametrize("lanes", [16, 8])
 @pytest.mark.parametrize("shape", [(), (1,), (7,), (17,), (1023,), (4096,), (5, 33), (3, 1, 7), (100003,)])
-def test_chain(folder, shape, lanes):
+@pytest.mark.parametrize("stream", [False, True])
+def test_chain(folder, shape, lanes, stream):
     g = GraphWriter()
     x, b = g.input(torch.randn(shape)), g.input(torch.randn(shape))
     y = g.op("aten.mul.Tensor", x, 2)
     y = g.op("aten.relu.default", g.op("aten.add.Tensor", y, b))
     y = g.op("aten.mul.Tensor", y, 0.5)
-    p = check(g, [y], folder, lanes)
+    p = check(g, [y], folder, lanes, stream=stream)
     assert len(p.p["kernels"]) == 1 and len(p.p["steps"]) == 1
 
 
 @pytest.mark.parametrize("columns", [2, 7, 16, 17, 64, 100, 768, 1023, 1024, 20000])
-def test_softmax(folder, columns):
+@pytest.mark.parametrize("stream", [False, True])
+def test_softmax(folder, columns, stream):
     g = GraphWriter()
     x = torch.randn(5, columns)
     x[1, 0] = -torch.inf
@@ -50,19 +52,20 @@ def test_softmax(folder, columns):
     x[3, columns // 2] = torch.nan
     x[4, 1] = torch.inf
     y = softmax(g, g.op("aten.mul.Tensor", g.input(x), 0.125))
-    p = check(g, [y], folder)
+    p = check(g, [y], folder, stream=stream)
     assert len(p.p["steps"]) == 1
 
 
 @pytest.mark.parametrize("columns", [3, 16, 100, 768, 1000])
-def test_layer_norm_with_epilogue(folder, columns):
+@pytest.mark.parametrize("stream", [False, True])
+def test_layer_norm_with_epilogue(folder, columns, stream):
     g = GraphWriter()
     x, r = g.input(torch.randn(4, 6, columns)), g.input(torch.randn(4, 6, columns))
     w, b = g.input(torch.randn(columns)), g.input(torch.randn(columns))
     h = g.op("aten.add.Tensor", x, r)
     y = layer_norm(g, h, columns, w, b)
     z = g.op("aten.add.Tensor", g.op("aten.mul.Tensor", y, 1.5), x)
-    p = check(g, [z, h], folder, rtol=1e-4, atol=1e-4)
+    p = check(g, [z, h], folder, stream=stream, rtol=1e-4, atol=1e-4)
     assert len(p.p["steps"]) == 1
 
 

@@ -1,6 +1,7 @@
 // A graph as text on standard input, what code generation makes of it on standard output: the harness of
 // tests/python/test_codegen.py. codegen_tool graph|loops|fused|program|json
-// [lanes [passes]]; with a third argument the passes run first.
+// [lanes [passes] [stream]]; with `passes` they run first, with `stream` every kernel writes past the cache.
+#include <algorithm>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -72,7 +73,7 @@ json program_json(const codegen::Program& p) {
   return out;
 }
 
-int run(const std::string& what, int lanes, bool passes) {
+int run(const std::string& what, int lanes, bool passes, bool stream) {
   std::string text{std::istreambuf_iterator<char>(std::cin), {}};
   auto graph = ir::parse(text);
   if (!graph.ok()) {
@@ -93,7 +94,10 @@ int run(const std::string& what, int lanes, bool passes) {
   if (what == "loops") std::cout << fusion::loops_text(loops);
   if (what == "fused") std::cout << fusion::fused_text(loops, fusion::fuse(loops));
   if (what != "program" && what != "json") return 0;
-  auto program = codegen::build_program(graph.value(), {lanes, true}, nullptr);
+  codegen::CodegenOptions how;
+  how.lanes = lanes;
+  how.stream_bytes = stream ? 1 : 0;
+  auto program = codegen::build_program(graph.value(), how, nullptr);
   if (!program.ok()) return 1;
   if (what == "json") std::cout << program_json(program.value()).dump();
   if (what == "program")
@@ -105,7 +109,9 @@ int run(const std::string& what, int lanes, bool passes) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc > 1 ? argv[1] : "program", argc > 2 ? std::atoi(argv[2]) : 16, argc > 3);
+    auto has = [&](const std::string& word) { return std::find(argv, argv + argc, word) != argv + argc; };
+    return run(argc > 1 ? argv[1] : "program", argc > 2 ? std::atoi(argv[2]) : 16, has("passes"),
+               has("stream"));
   } catch (const std::exception& e) {
     std::cerr << e.what() << "\n";
     return 1;

@@ -23,8 +23,10 @@ std::string read(const std::filesystem::path& path) {
   return text.str();
 }
 
-codegen::Program program_of(const ir::GraphPtr& graph) {
-  auto program = codegen::build_program(graph, {16, true}, nullptr);
+codegen::Program program_of(const ir::GraphPtr& graph, int64_t stream_bytes = 0) {
+  codegen::CodegenOptions how;
+  how.stream_bytes = stream_bytes;
+  auto program = codegen::build_program(graph, how, nullptr);
   REQUIRE(program.ok());
   return program.take();
 }
@@ -106,6 +108,10 @@ TEST_CASE("fusion") {
 
 TEST_CASE("memory plan") {
   check_folder("memory_plan", [](const ir::GraphPtr& g) { return plan_text(program_of(g)); });
+}
+
+TEST_CASE("kernels that write past the cache") {
+  check_folder("cpp_streamed", [](const ir::GraphPtr& g) { return kernels_text(program_of(g, 1'000)); });
 }
 
 TEST_CASE("kernels") {

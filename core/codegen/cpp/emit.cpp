@@ -26,7 +26,7 @@ class Emitter {
  public:
   Emitter(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
           const Target& target)
-      : program_(program), unit_(unit), s_(s), lanes_(target.lanes) {}
+      : program_(program), unit_(unit), s_(s), lanes_(target.lanes), stream_bytes_(target.stream_bytes) {}
 
   Kernel emit() {
     kernel_.name = kernel_name();
@@ -115,6 +115,7 @@ class Emitter {
       flat();
     else
       rows();
+    if (streams_) line("__builtin_ia32_sfence();  // before another thread is told");
     close();
   }
 
@@ -490,10 +491,23 @@ class Emitter {
       std::string to = (s_.block > 0 ? pointer(a) : "q_" + v.name) + column(v.store_strides, true);
       int64_t stride = v.store_strides.back();
       if (stride == 1 || s_.dims.back() == 1)
-        line("store(" + to + ", " + v.name + ", " + part + ");", v.node);
+        line((streamed(i) ? "stream(" : "store(") + to + ", " + v.name + ", " + part + ");", v.node);
       else
         line("scatter(" + to + ", " + std::to_string(stride) + ", " + v.name + ", " + part + ");", v.node);
     }
+  }
+  // Whole lines of memory that the kernel does not read itself: fresh buffers begin at a line.
+  bool streamed(int value) {
+    const Value& v = s_.values[static_cast<size_t>(value)];
+    const Argument& a = argument(v.store);
+    bool whole_lines = v.store_strides.back() == 1 && (s_.block > 0 || inner() % lanes_ == 0) &&
+                       (a.dtype == DType::f32 || a.dtype == DType::i32);
+    bool hosts =
+        std::any_of(s_.values.begin(), s_.values.end(), [&](const Value& w) { return w.host == value; });
+    bool streams =
+        stream_bytes_ > 0 && kernel_.bytes >= stream_bytes_ && whole_lines && !hosts && a.last_read < 0;
+    streams_ = streams_ || streams;
+    return streams;
   }
   int first_phase(int value) const {
     for (size_t p = 0; p < s_.phases.size(); ++p)
@@ -523,6 +537,8 @@ class Emitter {
   const fusion::Unit& unit_;
   const Schedule& s_;
   int lanes_;
+  int64_t stream_bytes_;
+  bool streams_ = false;  // a store went past the cache
   Kernel kernel_;
   std::string text_;
   int32_t lines_ = 0, indent_ = 0;

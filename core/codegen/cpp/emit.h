@@ -8,7 +8,8 @@
 namespace vitrine::codegen::cpp {
 
 struct Target {
-  int lanes = 16;  // f32 values of a vector: 16 for AVX-512, 8 for AVX2
+  int lanes = 16;            // f32 values of a vector: 16 for AVX-512, 8 for AVX2
+  int64_t stream_bytes = 0;  // codegen::CodegenOptions
 };
 
 // Fills text, lines, name, space, work, grain, bytes, flops of a kernel. Its arguments are

@@ -81,11 +81,14 @@ static inline v16 round_bf16(v16 v) { return from_bits(bf16_bits(v)); }
 template <class N> static inline void store(f16* p, v16 v, N n) { put_bits(p, __builtin_convertvector(v, f16s), n); }
 static inline v16 round_f16(v16 v) { return __builtin_convertvector(__builtin_convertvector(v, f16s), v16); }
 )"},
-    {"store store1 scatter",
+    {"store store1 scatter stream",
      R"(template <class N> static inline void store(f32* p, v16 v, N n) { put_bits(p, v, n); }
 template <class N> static inline void store(f64* p, d16 v, N n) { put_bits(p, v, n); }
 template <class N> static inline void store(i32* p, n16 v, N n) { put_bits(p, v, n); }
 template <class N> static inline void store(i64* p, l16 v, N n) { put_bits(p, v, n); }
+)"},
+    {"stream", R"(template <class T, class V, class N> static inline void stream(T* p, V v, N n) { store(p, v, n); }
+template <class T, class V> static inline void stream(T* p, V v, All) { __builtin_nontemporal_store(v, (V*)p); }  // past the cache
 )"},
     {"gather scatter", R"(template <int N> constexpr int count(First<N>) { return N; }
 constexpr int count(All) { return LANES; }

@@ -5,6 +5,7 @@
 #endif
 
 #include <cstdio>
+#include <fstream>
 
 namespace vitrine::runtime {
 
@@ -58,6 +59,14 @@ int host_lanes() {
 #else
   return 8;
 #endif
+}
+
+// sysconf adds up the caches of all clusters of cores, and more on some virtual machines; this file names the
+// cache of one.
+int64_t host_cache_bytes() {
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
+  int64_t kilobytes = 0;
+  return file >> kilobytes ? kilobytes * 1024 : 0;
 }
 
 const char* isa_name(int lanes) {

@@ -1,6 +1,7 @@
 // What this machine's processor is, as far as machine code depends on it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace vitrine::runtime {
@@ -10,6 +11,8 @@ std::string host_cpu_identity();
 
 // f32 values of the widest vector that pays: 16 (AVX-512) or 8.
 int host_lanes();
+// Bytes of the last cache, which all cores share; 0: unknown.
+int64_t host_cache_bytes();
 const char* isa_name(int lanes);  // "avx512" | "avx2"
 
 }  // namespace vitrine::runtime
