@@ -141,6 +141,7 @@ struct Lowering::State {
   void collapse(const Whole& whole, PyObject* args, PyObject* kwargs, PyObject* result,
                 const Recording::Mark& mark);
   void note_grad(PyObject* args);
+  static bool requires_grad_by_base(PyObject* t);
   void failed(const std::string& name, Outcome& outcome);
 };
 
@@ -255,12 +256,21 @@ void Lowering::State::add_captured(const std::string& name, PyObject* callable, 
     t.slot = recording.program().slots++;
     node.outputs.push_back(t.type);
     call.outputs.emplace_back(where, t.slot);
-    if (requires_grad(t.object.get())) recording.effects.needs_grad = true;
+    if (requires_grad(t.object.get()) && (grad_mode || !requires_grad_by_base(t.object.get())))
+      recording.effects.needs_grad = true;
   }
   call.callable = Py::borrow(callable);
   recording.captured_nodes().push_back(std::move(node));
   recording.program().calls.push_back(std::move(call));
   outcome.captured_nodes = 1;
+}
+
+// A view of a tensor that requires grad says so too, also when gradients are off and nothing is differentiated
+// through it: then it matters only if it leaves (see finish()).
+bool Lowering::State::requires_grad_by_base(PyObject* t) {
+  Py base = Py::steal(PyObject_GetAttrString(t, "_base"));
+  if (!base) PyErr_Clear();
+  return base && base.get() != Py_None && requires_grad(base.get());
 }
 
 // A call that returns no tensor may have made one of its arguments require grad (x[0] = w).
@@ -367,6 +377,8 @@ Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, Py
 }
 
 Lowering::Graphs Lowering::finish(const std::vector<PyObject*>& results) {
+  for (PyObject* t : results)
+    if (requires_grad(t)) state_->recording.effects.needs_grad = true;
   return state_->recording.finish(results);
 }
 

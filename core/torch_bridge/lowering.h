@@ -75,7 +75,8 @@ class Lowering {
   // transaction)
   struct Effects {
     bool writes_inputs = false, random = false;
-    bool needs_grad = false;  // a call returned a tensor that requires grad
+    bool needs_grad =
+        false;  // with gradients on a call returned a tensor that requires grad, or a result does
   };
   Effects effects() const;
 

@@ -371,3 +371,26 @@ def test_compiling_imports_no_other_compiler():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_views_of_parameters_without_gradients_are_compiled():
+    token = torch.nn.Parameter(torch.randn(1, 1, 4))
+
+    def f(x):
+        return torch.cat([token.expand(2, -1, -1), x], 1) * 2
+
+    def leaves(x):
+        return token.expand(2, -1, -1), x + 1
+
+    def marks(x):
+        x.requires_grad_()
+        return x.detach() * 2
+
+    with torch.no_grad():
+        explanation = vitrine.explain(f)(torch.ones(2, 3, 4))
+        assert not any("gradients are needed" in str(m) for m in explanation.messages), explanation.messages
+        view, _ = vitrine.compile(leaves)(torch.ones(2, 3, 4))
+        assert view.requires_grad and view.data_ptr() == token.data_ptr()
+        x = torch.ones(3)
+        vitrine.compile(marks)(x)
+        assert x.requires_grad

@@ -206,6 +206,7 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   trace->graph_effects = lowering_->effects();
   if (trace->graph_effects.writes_inputs) guard_storages();
   trace->graphs = lowering_->finish(make.results());
+  trace->graph_effects = lowering_->effects();
   const auto& nodes = trace->graphs.captured->nodes();
   if (std::none_of(nodes.begin(), nodes.end(), [](const ir::Node& n) { return n.kind == ir::NodeKind::op; }))
     trace->graphs = {};

@@ -87,7 +87,8 @@ template <class N> static inline void store(f64* p, d16 v, N n) { put_bits(p, v,
 template <class N> static inline void store(i32* p, n16 v, N n) { put_bits(p, v, n); }
 template <class N> static inline void store(i64* p, l16 v, N n) { put_bits(p, v, n); }
 )"},
-    {"stream", R"(template <class T, class V, class N> static inline void stream(T* p, V v, N n) { store(p, v, n); }
+    {"stream",
+     R"(template <class T, class V, class N> static inline void stream(T* p, V v, N n) { store(p, v, n); }
 template <class T, class V> static inline void stream(T* p, V v, All) { __builtin_nontemporal_store(v, (V*)p); }  // past the cache
 )"},
     {"gather scatter", R"(template <int N> constexpr int count(First<N>) { return N; }
