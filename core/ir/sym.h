@@ -1,0 +1,235 @@
+// Symbolic integers: a size that is not fixed is a hint (its value in the call being compiled) with an
+// expression over the symbols of one compilation. Expressions are polynomials in normal form over atoms
+// (symbols, floor divisions, remainders, minima, maxima), so (s0*4)//4 is s0 and equal expressions are one
+// object. A question about a Sym is answered by the known ranges where they decide it; otherwise it is
+// answered for the hint and the answer is recorded as a guard. Using a Sym as a plain int64_t specialises it:
+// it records "expression == hint". Code that knows nothing of symbols therefore stays correct, only narrower.
+#pragma once
+
+#include <compare>
+#include <concepts>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace vitrine::ir {
+
+class SymbolTable;
+struct Expr;
+
+class Sym {
+ public:
+  template <std::integral T = int64_t>
+  Sym(T value = 0) : hint_(static_cast<int64_t>(value)) {}
+
+  int64_t hint() const { return hint_; }      // asks nothing, records nothing
+  const Expr* expr() const { return expr_; }  // nullptr: a constant
+  bool symbolic() const { return expr_ != nullptr; }
+  operator int64_t() const { return expr_ ? specialise() : hint_; }
+  bool same(const Sym& other) const { return expr_ == other.expr_ && hint_ == other.hint_; }  // no guard
+
+ private:
+  friend class SymbolTable;
+  Sym(int64_t hint, const Expr* expr) : hint_(hint), expr_(expr) {}
+  int64_t specialise() const;
+
+  int64_t hint_ = 0;
+  const Expr* expr_ = nullptr;
+};
+
+// Throw InternalError where a result leaves 64 bits. There is no operator/: the caller says which rounding.
+Sym add(const Sym& a, const Sym& b);
+Sym mul(const Sym& a, const Sym& b);
+Sym floordiv(const Sym& a, const Sym& b);  // as Python's //; the divisor's hint must not be 0
+Sym mod(const Sym& a, const Sym& b);       // as Python's %; the same
+Sym min(const Sym& a, const Sym& b);
+Sym max(const Sym& a, const Sym& b);
+bool equal(const Sym& a, const Sym& b);
+bool less_equal(const Sym& a, const Sym& b);
+
+template <class T>
+concept SymOrInt = std::same_as<T, Sym> || std::integral<T>;
+template <class A, class B>
+concept SymPair = SymOrInt<A> && SymOrInt<B> && (std::same_as<A, Sym> || std::same_as<B, Sym>);
+
+inline Sym operator-(const Sym& a) {
+  return mul(a, Sym(-1));
+}
+template <class A, class B>
+  requires SymPair<A, B>
+Sym operator+(const A& a, const B& b) {
+  return add(Sym(a), Sym(b));
+}
+template <class A, class B>
+  requires SymPair<A, B>
+Sym operator-(const A& a, const B& b) {
+  return add(Sym(a), mul(Sym(b), Sym(-1)));
+}
+template <class A, class B>
+  requires SymPair<A, B>
+Sym operator*(const A& a, const B& b) {
+  return mul(Sym(a), Sym(b));
+}
+template <class A, class B>
+  requires SymPair<A, B>
+bool operator==(const A& a, const B& b) {
+  return equal(Sym(a), Sym(b));
+}
+template <class A, class B>
+  requires SymPair<A, B>
+bool operator<=(const A& a, const B& b) {
+  return less_equal(Sym(a), Sym(b));
+}
+template <class A, class B>
+  requires SymPair<A, B>
+bool operator>=(const A& a, const B& b) {
+  return less_equal(Sym(b), Sym(a));
+}
+template <class A, class B>
+  requires SymPair<A, B>
+bool operator<(const A& a, const B& b) {
+  return !less_equal(Sym(b), Sym(a));
+}
+template <class A, class B>
+  requires SymPair<A, B>
+bool operator>(const A& a, const B& b) {
+  return !less_equal(Sym(a), Sym(b));
+}
+
+// Both ends included; the ends of int64_t mean "not bounded".
+struct SymRange {
+  int64_t lo = std::numeric_limits<int64_t>::min();
+  int64_t hi = std::numeric_limits<int64_t>::max();
+  bool operator==(const SymRange&) const = default;
+};
+
+struct Symbol {
+  std::string name;    // "s0"
+  std::string source;  // where a call finds its value: "L['x'].size(0)"
+  int64_t hint = 0;
+  SymRange range;              // as declared: binding a value outside of it must be refused
+  std::string specialised_by;  // the place that fixed it to its hint; empty if it is still free
+};
+
+struct SymTerm {
+  std::vector<uint32_t> atoms;  // numbers of the factors, sorted; a power repeats its atom
+  int64_t factor = 1;
+  auto operator<=>(const SymTerm&) const = default;
+};
+
+// The sum of the terms and the constant. Terms are sorted by atoms; no factor is 0.
+struct Polynomial {
+  std::vector<SymTerm> terms;
+  int64_t constant = 0;
+  auto operator<=>(const Polynomial&) const = default;
+};
+
+struct Expr {
+  SymbolTable* table;
+  Polynomial sum;
+};
+
+enum class SymOp : uint8_t { Symbol, FloorDiv, Mod, Min, Max };
+
+struct SymAtom {
+  SymOp op;
+  uint32_t symbol;  // op == Symbol
+  Sym a, b;         // the others' operands
+};
+
+enum class SymRelation : uint8_t { Eq, Ne, Le, Ge };
+
+// terms (relation) bound. The terms have no common divisor and the first factor is positive.
+struct SymGuard {
+  Polynomial terms;
+  SymRelation relation;
+  int64_t bound;
+  std::string place;  // who asked first
+};
+
+// The symbols, expressions and guards of one compilation. It must outlive its Syms and stay where it is.
+class SymbolTable {
+ public:
+  SymbolTable() = default;
+  SymbolTable(const SymbolTable&) = delete;
+  SymbolTable& operator=(const SymbolTable&) = delete;
+
+  // A dimension: 0 and 1 mean something else than other sizes (empty, broadcast), so a hint below 2 gives a
+  // constant and a symbol is never below 2. The hint must lie in the range.
+  Sym size(std::string source, int64_t hint, SymRange range = {});
+  Sym integer(std::string source, int64_t hint, SymRange range = {});
+
+  const std::deque<Symbol>& symbols() const { return symbols_; }
+  const std::vector<SymGuard>& guards() const { return guards_; }
+  std::string text(const Sym& value) const;       // "8*s0+1"
+  std::string text(const SymGuard& guard) const;  // "s0 <= 64"
+  SymRange range(const Sym& value) const;         // follows from the declared ranges and the guards so far
+
+  // The value with values[i] for symbol i; nothing where it leaves 64 bits or divides by 0.
+  std::optional<int64_t> evaluate(const Sym& value, std::span<const int64_t> values) const;
+  // Whether a compilation may be used for these values: declared ranges and all guards.
+  bool holds(std::span<const int64_t> values) const;
+
+  void set_place(std::string place) { place_ = std::move(place); }
+  const std::string& place() const { return place_; }
+
+ private:
+  friend class Sym;
+  friend Sym add(const Sym&, const Sym&);
+  friend Sym mul(const Sym&, const Sym&);
+  friend Sym floordiv(const Sym&, const Sym&);
+  friend Sym mod(const Sym&, const Sym&);
+  friend Sym min(const Sym&, const Sym&);
+  friend Sym max(const Sym&, const Sym&);
+  friend bool equal(const Sym&, const Sym&);
+  friend bool less_equal(const Sym&, const Sym&);
+
+  static SymbolTable* of(const Sym& a, const Sym& b);
+  Sym make(Polynomial sum, int64_t hint);
+  Sym atom(SymOp op, uint32_t symbol, const Sym& a, const Sym& b, int64_t hint);
+  Sym quotient(const Sym& a, const Sym& b);
+  Sym quotient_by_constant(const Sym& a, int64_t b);
+  Sym remainder(const Sym& a, const Sym& b);
+  Sym remainder_by_constant(const Sym& a, int64_t b);
+  Sym extremum(SymOp op, const Sym& a, const Sym& b);
+  void require_nonzero(const Sym& divisor);
+  bool is_zero(const Polynomial& difference, bool answer);
+  bool is_not_positive(const Polynomial& difference, bool answer);
+  void record(Polynomial terms, SymRelation relation, int64_t bound);
+  int64_t hint_of(const Polynomial& sum) const;
+  SymRange range(const Polynomial& sum) const;
+  SymRange range(const SymAtom& atom) const;
+  std::optional<int64_t> evaluate(const Polynomial& sum, std::span<const int64_t> values) const;
+  std::optional<int64_t> evaluate(const SymAtom& atom, std::span<const int64_t> values) const;
+  std::string text(const Polynomial& sum) const;
+  std::string text(const SymAtom& atom) const;
+
+  std::deque<Symbol> symbols_;
+  std::deque<SymAtom> atoms_;
+  std::map<Polynomial, Expr> exprs_;
+  std::vector<SymGuard> guards_;
+  std::map<std::vector<SymTerm>, SymRange> facts_;  // what the guards say of a guard's terms
+  std::string place_;
+};
+
+// Names the operator on whose behalf questions are asked, for as long as it lives.
+class SymPlace {
+ public:
+  SymPlace(SymbolTable& table, std::string place) : table_(table), before_(table.place()) {
+    table_.set_place(std::move(place));
+  }
+  ~SymPlace() { table_.set_place(std::move(before_)); }
+  SymPlace(const SymPlace&) = delete;
+  SymPlace& operator=(const SymPlace&) = delete;
+
+ private:
+  SymbolTable& table_;
+  std::string before_;
+};
+
+}  // namespace vitrine::ir

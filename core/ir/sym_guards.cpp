@@ -1,0 +1,208 @@
+// Questions about symbolic integers: ranges answer them, or the hint does and a guard remembers it. A guard
+// is a bound on the terms of a difference, so that later questions about the same terms find it.
+#include "core/ir/sym_arithmetic.h"
+
+namespace vitrine::ir {
+namespace {
+
+SymRange intersect(SymRange a, SymRange b) {
+  return {std::max(a.lo, b.lo), std::min(a.hi, b.hi)};
+}
+
+SymRange product_range(SymRange a, SymRange b) {
+  int64_t corners[] = {bounded_mul(a.lo, b.lo), bounded_mul(a.lo, b.hi), bounded_mul(a.hi, b.lo),
+                       bounded_mul(a.hi, b.hi)};
+  return {*std::ranges::min_element(corners), *std::ranges::max_element(corners)};
+}
+
+SymRange quotient_range(SymRange a, SymRange b) {
+  if (b.lo <= 0 && b.hi >= 0) return {};
+  auto divide = [](int64_t x, int64_t y) { return x == kLowest && y == -1 ? kHighest : floor_div(x, y); };
+  int64_t corners[] = {divide(a.lo, b.lo), divide(a.lo, b.hi), divide(a.hi, b.lo), divide(a.hi, b.hi)};
+  return {*std::ranges::min_element(corners), *std::ranges::max_element(corners)};
+}
+
+SymRange remainder_range(SymRange a, SymRange b) {
+  if (b.lo > 0) return {0, a.lo >= 0 ? std::min(a.hi, b.hi - 1) : b.hi - 1};
+  if (b.hi < 0) return {b.lo + 1, 0};
+  return {};
+}
+
+// factor*terms + constant, with terms as a guard has them.
+struct Normal {
+  Polynomial terms;
+  int64_t factor, constant;
+};
+
+Normal normal(const Polynomial& sum) {
+  int64_t factor = common_divisor(sum);
+  if (sum.terms[0].factor < 0) factor = -factor;
+  Normal result{{sum.terms, 0}, factor, sum.constant};
+  for (SymTerm& term : result.terms.terms) term.factor /= factor;
+  return result;
+}
+
+bool answers(SymRelation relation, int64_t value, int64_t bound) {
+  switch (relation) {
+    case SymRelation::Eq:
+      return value == bound;
+    case SymRelation::Ne:
+      return value != bound;
+    case SymRelation::Le:
+      return value <= bound;
+    case SymRelation::Ge:
+      return value >= bound;
+  }
+  return false;
+}
+
+}  // namespace
+
+SymRange SymbolTable::range(const SymAtom& atom) const {
+  if (atom.op == SymOp::Symbol) return symbols_[atom.symbol].range;
+  SymRange a = range(atom.a), b = range(atom.b);
+  switch (atom.op) {
+    case SymOp::FloorDiv:
+      return quotient_range(a, b);
+    case SymOp::Mod:
+      return remainder_range(a, b);
+    case SymOp::Min:
+      return {std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
+    default:
+      return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+  }
+}
+
+SymRange SymbolTable::range(const Polynomial& sum) const {
+  SymRange result{sum.constant, sum.constant};
+  for (const SymTerm& term : sum.terms) {
+    SymRange part{term.factor, term.factor};
+    for (uint32_t number : term.atoms) {
+      SymRange one = range(atoms_[number]);
+      if (auto fact = facts_.find({{{number}, 1}}); fact != facts_.end()) one = intersect(one, fact->second);
+      part = product_range(part, one);
+    }
+    result = {bounded_add(result.lo, part.lo), bounded_add(result.hi, part.hi)};
+  }
+  if (sum.terms.empty()) return result;
+  Normal n = normal(sum);
+  auto fact = facts_.find(n.terms.terms);
+  if (fact == facts_.end()) return result;
+  SymRange known = product_range(fact->second, {n.factor, n.factor});
+  return intersect(result, {bounded_add(known.lo, n.constant), bounded_add(known.hi, n.constant)});
+}
+
+SymRange SymbolTable::range(const Sym& value) const {
+  return value.expr() ? range(value.expr()->sum) : SymRange{value.hint(), value.hint()};
+}
+
+void SymbolTable::record(Polynomial terms, SymRelation relation, int64_t bound) {
+  SymRange& fact = facts_.try_emplace(terms.terms, range(terms)).first->second;
+  if (relation == SymRelation::Eq) fact = {bound, bound};
+  if (relation == SymRelation::Le) fact.hi = std::min(fact.hi, bound);
+  if (relation == SymRelation::Ge) fact.lo = std::max(fact.lo, bound);
+  if (relation == SymRelation::Ne && fact.lo == bound) ++fact.lo;
+  if (relation == SymRelation::Ne && fact.hi == bound) --fact.hi;
+  const std::vector<SymTerm>& list = terms.terms;
+  if (fact.lo == fact.hi && list.size() == 1 && list[0].atoms.size() == 1) {
+    const SymAtom& only = atoms_[list[0].atoms[0]];
+    if (only.op == SymOp::Symbol) symbols_[only.symbol].specialised_by = place_.empty() ? "unknown" : place_;
+  }
+  guards_.push_back({std::move(terms), relation, bound, place_});
+}
+
+bool SymbolTable::is_zero(const Polynomial& difference, bool answer) {
+  if (difference.terms.empty()) return difference.constant == 0;
+  Normal n = normal(difference);
+  if (n.constant % n.factor != 0) return false;
+  int64_t bound = whole(try_mul(n.constant / n.factor, -1));
+  SymRange known = range(n.terms);
+  if (bound < known.lo || bound > known.hi) return false;
+  if (known.lo == known.hi) return true;
+  for (const SymGuard& guard : guards_) {
+    if (guard.relation == SymRelation::Ne && guard.bound == bound && guard.terms == n.terms) return false;
+  }
+  record(std::move(n.terms), answer ? SymRelation::Eq : SymRelation::Ne, bound);
+  return answer;
+}
+
+bool SymbolTable::is_not_positive(const Polynomial& difference, bool answer) {
+  if (difference.terms.empty()) return difference.constant <= 0;
+  // f*T + c <= 0 is T <= floor(-c/f) for f > 0 and T >= ceil(c/-f) = -floor(-c/-f) for f < 0.
+  Normal n = normal(difference);
+  bool upper = n.factor > 0;
+  int64_t opposite = whole(try_mul(n.constant, -1));
+  int64_t bound = upper ? floor_div(opposite, n.factor) : -floor_div(opposite, -n.factor);
+  SymRange known = range(n.terms);
+  if (upper ? known.hi <= bound : known.lo >= bound) return true;
+  if (upper ? known.lo > bound : known.hi < bound) return false;
+  if (upper == answer) {
+    record(std::move(n.terms), SymRelation::Le, answer ? bound : bound - 1);
+  } else {
+    record(std::move(n.terms), SymRelation::Ge, answer ? bound : bound + 1);
+  }
+  return answer;
+}
+
+bool equal(const Sym& a, const Sym& b) {
+  SymbolTable* table = SymbolTable::of(a, b);
+  if (!table) return a.hint() == b.hint();
+  return table->is_zero(sum_of(polynomial(a), scaled(polynomial(b), -1)), a.hint() == b.hint());
+}
+
+bool less_equal(const Sym& a, const Sym& b) {
+  SymbolTable* table = SymbolTable::of(a, b);
+  if (!table) return a.hint() <= b.hint();
+  return table->is_not_positive(sum_of(polynomial(a), scaled(polynomial(b), -1)), a.hint() <= b.hint());
+}
+
+int64_t Sym::specialise() const {
+  (void)equal(*this, Sym(hint_));
+  return hint_;
+}
+
+std::optional<int64_t> SymbolTable::evaluate(const SymAtom& atom, std::span<const int64_t> values) const {
+  if (atom.op == SymOp::Symbol) return values[atom.symbol];
+  auto a = evaluate(atom.a, values), b = evaluate(atom.b, values);
+  if (!a || !b) return {};
+  if (atom.op == SymOp::Min) return std::min(*a, *b);
+  if (atom.op == SymOp::Max) return std::max(*a, *b);
+  if (*b == 0 || (*a == kLowest && *b == -1)) return {};
+  return atom.op == SymOp::FloorDiv ? floor_div(*a, *b) : floor_mod(*a, *b);
+}
+
+std::optional<int64_t> SymbolTable::evaluate(const Polynomial& sum, std::span<const int64_t> values) const {
+  std::optional<int64_t> result = sum.constant;
+  for (const SymTerm& term : sum.terms) {
+    std::optional<int64_t> part = term.factor;
+    for (uint32_t number : term.atoms) {
+      auto one = evaluate(atoms_[number], values);
+      part = one && part ? try_mul(*part, *one) : std::nullopt;
+    }
+    result = part && result ? try_add(*result, *part) : std::nullopt;
+  }
+  return result;
+}
+
+std::optional<int64_t> SymbolTable::evaluate(const Sym& value, std::span<const int64_t> values) const {
+  return value.expr() ? evaluate(value.expr()->sum, values) : std::optional(value.hint());
+}
+
+int64_t SymbolTable::hint_of(const Polynomial& sum) const {
+  std::vector<int64_t> hints;
+  for (const Symbol& symbol : symbols_) hints.push_back(symbol.hint);
+  return whole(evaluate(sum, hints));
+}
+
+bool SymbolTable::holds(std::span<const int64_t> values) const {
+  VITRINE_CHECK(values.size() == symbols_.size(), "one value a symbol");
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] < symbols_[i].range.lo || values[i] > symbols_[i].range.hi) return false;
+  }
+  return std::ranges::all_of(guards_, [&](const SymGuard& guard) {
+    auto value = evaluate(guard.terms, values);
+    return value && answers(guard.relation, *value, guard.bound);
+  });
+}
+
+}  // namespace vitrine::ir

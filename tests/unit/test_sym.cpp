@@ -1,0 +1,282 @@
+// Symbolic sizes: normal forms keep the value, and the recorded guards are exactly the calls that may reuse a
+// compilation.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include <array>
+#include <random>
+
+#include "core/base/result.h"
+#include "core/ir/sym.h"
+
+using namespace vitrine;
+using namespace vitrine::ir;
+
+namespace {
+
+std::vector<std::string> guards(const SymbolTable& table) {
+  std::vector<std::string> texts;
+  for (const SymGuard& guard : table.guards()) texts.push_back(table.text(guard));
+  return texts;
+}
+
+// A random program over symbols, run with symbols, and again with plain numbers as the oracle.
+struct Step {
+  int op, a, b;
+};
+constexpr int kOps = 12;
+
+std::vector<Step> random_program(std::mt19937& random, int inputs, int length) {
+  std::vector<Step> steps;
+  for (int i = 0; i < length; ++i) {
+    auto pick = [&] { return static_cast<int>(random() % static_cast<unsigned>(inputs + i)); };
+    steps.push_back({static_cast<int>(random() % kOps), pick(), pick()});
+  }
+  return steps;
+}
+
+int64_t floor_of(int64_t a, int64_t b) {
+  int64_t q = a / b;
+  return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;
+}
+
+// Values and answers of the steps. A step whose divisor is 0 in the compiled call is left out; in another
+// call that is "no answer", which differs from every answer.
+struct Outcome {
+  std::vector<int64_t> values;
+  std::vector<int> answers;
+  bool failed = false;
+};
+
+constexpr int64_t kSmall = 1 << 20;  // values beyond become their remainder, so that nothing overflows
+
+Outcome run_plain(const std::vector<Step>& steps, std::vector<int64_t> values, const std::vector<int>& ops) {
+  Outcome out{std::move(values), {}, false};
+  for (size_t i = 0; i < steps.size(); ++i) {
+    int64_t a = out.values[static_cast<size_t>(steps[i].a)], b = out.values[static_cast<size_t>(steps[i].b)];
+    int64_t result = a;
+    if ((ops[i] == 3 || ops[i] == 4) && b == 0) {
+      out.failed = true;
+      return out;
+    }
+    switch (ops[i]) {
+      case 0:
+        result = a + b;
+        break;
+      case 1:
+        result = a - b;
+        break;
+      case 2:
+        result = a * b;
+        break;
+      case 3:
+        result = floor_of(a, b);
+        break;
+      case 4:
+        result = a - b * floor_of(a, b);
+        break;
+      case 5:
+        result = std::min(a, b);
+        break;
+      case 6:
+        result = std::max(a, b);
+        break;
+      case 7:
+        out.answers.push_back(a == b);
+        break;
+      case 8:
+        out.answers.push_back(a < b);
+        break;
+      case 9:
+        out.answers.push_back(a >= b);
+        break;
+      case 10:
+        result = -a;
+        break;
+      default:
+        break;
+    }
+    out.values.push_back(result);
+  }
+  return out;
+}
+
+// Which operator each step really runs: chosen on the hints, so that sizes stay small and divisors are not 0.
+std::vector<int> settle(const std::vector<Step>& steps, const std::vector<int64_t>& hints) {
+  std::vector<int> ops;
+  for (const Step& step : steps) {
+    ops.push_back(step.op);
+    std::vector<Step> before(steps.begin(), steps.begin() + static_cast<long>(ops.size()));
+    Outcome now = run_plain(before, hints, ops);
+    if (now.failed || std::abs(now.values.back()) > kSmall) ops.back() = 11;
+  }
+  return ops;
+}
+
+struct Symbolic {
+  std::vector<Sym> values;
+  std::vector<int> answers;
+};
+
+Symbolic run_symbolic(const std::vector<Step>& steps, std::vector<Sym> values, const std::vector<int>& ops) {
+  Symbolic out{std::move(values), {}};
+  for (size_t i = 0; i < steps.size(); ++i) {
+    Sym a = out.values[static_cast<size_t>(steps[i].a)], b = out.values[static_cast<size_t>(steps[i].b)];
+    Sym result = a;
+    switch (ops[i]) {
+      case 0:
+        result = a + b;
+        break;
+      case 1:
+        result = a - b;
+        break;
+      case 2:
+        result = a * b;
+        break;
+      case 3:
+        result = floordiv(a, b);
+        break;
+      case 4:
+        result = mod(a, b);
+        break;
+      case 5:
+        result = ir::min(a, b);
+        break;
+      case 6:
+        result = ir::max(a, b);
+        break;
+      case 7:
+        out.answers.push_back(a == b);
+        break;
+      case 8:
+        out.answers.push_back(a < b);
+        break;
+      case 9:
+        out.answers.push_back(a >= b);
+        break;
+      case 10:
+        result = -a;
+        break;
+      default:
+        break;
+    }
+    out.values.push_back(result);
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("equal expressions are one object and print in one way") {
+  SymbolTable table;
+  Sym s = table.size("L['x'].size(0)", 6), t = table.size("L['x'].size(1)", 10);
+  CHECK(floordiv(s * 4, 4).same(s));
+  CHECK(((s + 1) - 1).same(s));
+  CHECK((4 * s).same(s * 4));
+  CHECK((s * t).same(t * s));
+  CHECK(floordiv(s * t, s).same(t));
+  CHECK(mod(s * t, t).same(Sym(0)));
+  CHECK(floordiv(floordiv(s, 2), 3).same(floordiv(s, 6)));
+  CHECK(floordiv(8 * s + 4, 12).same(floordiv(2 * s + 1, 3)));
+  CHECK((s - s).same(Sym(0)));
+  CHECK(ir::max(s, 1).same(s));
+  CHECK(ir::min(s, t).same(ir::min(t, s)));
+  CHECK(table.text(8 * s + 1) == "8*s0+1");
+  CHECK(table.text(s * t - 3) == "s0*s1-3");
+  CHECK(table.guards().empty());
+}
+
+TEST_CASE("ranges answer what they can, the hint answers the rest with a guard") {
+  SymbolTable table;
+  Sym s = table.size("a", 6, {2, 64}), t = table.size("b", 6);
+  CHECK(s != 0);
+  CHECK(s != 1);
+  CHECK(s * 2 > 3);
+  CHECK(s <= 64);
+  CHECK(t + s > s);
+  CHECK_FALSE(2 * s == 2 * t + 1);
+  CHECK(table.guards().empty());
+  {
+    SymPlace place(table, "aten.add");
+    CHECK(s == t);
+  }
+  CHECK(2 * s == 2 * t);
+  CHECK(s < t + 1);
+  REQUIRE(guards(table) == std::vector<std::string>{"s0-s1 == 0"});
+  CHECK(table.guards()[0].place == "aten.add");
+  CHECK(s < 10);
+  CHECK(s < 12);
+  CHECK_FALSE(s >= 10);
+  CHECK(guards(table) == std::vector<std::string>{"s0-s1 == 0", "s0 <= 9"});
+  CHECK(table.holds(std::array<int64_t, 2>{9, 9}));
+  CHECK_FALSE(table.holds(std::array<int64_t, 2>{9, 8}));
+  CHECK_FALSE(table.holds(std::array<int64_t, 2>{10, 10}));
+}
+
+TEST_CASE("a use as a plain number fixes the symbol and says where") {
+  SymbolTable table;
+  Sym s = table.size("a", 6);
+  SymPlace place(table, "aten.foo");
+  int64_t plain = s + 1;
+  CHECK(plain == 7);
+  CHECK(guards(table) == std::vector<std::string>{"s0 == 6"});
+  CHECK(table.symbols()[0].specialised_by == "aten.foo");
+  CHECK((s * 2).same(Sym(12)));
+}
+
+TEST_CASE("sizes 0 and 1 are constants, other integers are not") {
+  SymbolTable table;
+  CHECK_FALSE(table.size("a", 0).symbolic());
+  CHECK_FALSE(table.size("a", 1).symbolic());
+  CHECK(table.symbols().empty());
+  CHECK(table.integer("n", -1).symbolic());
+  CHECK_THROWS_AS((void)table.size("a", 65, {2, 64}), InternalError);
+}
+
+TEST_CASE("what leaves 64 bits or divides by zero is told, never wrapped") {
+  SymbolTable table;
+  Sym s = table.integer("n", int64_t{1} << 40), zero = table.integer("z", 0);
+  CHECK_THROWS_AS((void)(s * s), InternalError);
+  CHECK_THROWS_AS((void)floordiv(s, zero), InternalError);
+  Sym cube = table.integer("m", 3) * 3 * table.integer("k", 3);
+  CHECK_FALSE(table.evaluate(cube, std::array<int64_t, 4>{1, 1, int64_t{1} << 40, int64_t{1} << 40}));
+}
+
+TEST_CASE("normal forms keep the value, and guards hold exactly where every answer stays the same") {
+  int reused = 0, refused = 0;
+  for (unsigned seed = 0; seed < 3000; ++seed) {
+    std::mt19937 random(seed);
+    auto draw = [&](int64_t lo, int64_t hi) {
+      return lo + static_cast<int64_t>(random() % static_cast<uint64_t>(hi - lo + 1));
+    };
+    SymbolTable table;
+    std::vector<int64_t> hints{draw(2, 12), draw(2, 12), draw(-5, 5), 4, -3, 1};
+    std::vector<Sym> inputs{table.size("a", hints[0]),
+                            table.size("b", hints[1], {2, 12}),
+                            table.integer("n", hints[2], {-50, 50}),
+                            4,
+                            -3,
+                            1};
+    std::vector<Step> steps = random_program(random, 6, 8);
+    std::vector<int> ops = settle(steps, hints);
+    Symbolic symbolic = run_symbolic(steps, inputs, ops);
+    Outcome compiled = run_plain(steps, hints, ops);
+    CHECK(symbolic.answers == compiled.answers);
+    for (int trial = 0; trial < 20; ++trial) {
+      std::vector<int64_t> sizes = hints;
+      if (trial > 0) sizes = {draw(2, 14), draw(2, 12), draw(-6, 6), 4, -3, 1};
+      Outcome other = run_plain(steps, sizes, ops);
+      bool holds = table.holds(std::span(sizes).first(3));
+      CAPTURE(seed);
+      CAPTURE(trial);
+      CHECK(holds == (!other.failed && other.answers == compiled.answers));
+      ++(holds ? reused : refused);
+      for (size_t i = 0; holds && i < other.values.size(); ++i) {
+        CAPTURE(table.text(symbolic.values[i]));
+        CHECK(table.evaluate(symbolic.values[i], std::span(sizes).first(3)) == other.values[i]);
+      }
+    }
+  }
+  CHECK(reused > 1000);
+  CHECK(refused > 1000);
+}
