@@ -6,7 +6,7 @@ std::span<const LayoutInfo> layouts() {
   static const std::vector<LayoutInfo> rows = {
       {"Explore",
        "one active thing in graph, source, kernel, assembly and timeline",
-       {{40, {{"optimised", 'A', 1}}}, {50, {{"source", 0, 16}, {"kernels", 'B', 64}, {"assembly", 0, 28}}}},
+       {{40, {{"optimised", 'A', 1}}}, {50, {{"source", 0, 28}, {"kernels", 'B', 46}, {"assembly", 0, 26}}}},
        FilmUnit::Pass,
        {"runs", "inspector", "timeline", "problems", "guards", "log"}},
       {"Fusion",

@@ -186,6 +186,23 @@ class TestGraph : public QObject {
     QVERIFY(ringPixels(rig.view) > 50);
   }
 
+  // Such a snapshot has no nodes of its own: those of the one before it are shown.
+  void aPassThatChangedNothingShowsTheGraph() {
+    const session::GraphRow* unchanged = nullptr;
+    for (const auto& graph : session()->graphs.of(ids().compilation))
+      if (graph.stage == "optimised" && session()->nodes.of(graph.id).empty()) unchanged = &graph;
+    QVERIFY(unchanged);
+    Rig<GraphView> rig(session(), "optimised", {500, 500});
+    kit::Film film;
+    film.compilation = ids().compilation;
+    film.graph = unchanged->id;
+    rig.film(film);
+    QVERIFY(!rig.view.picture().empty());
+    const auto* with_nodes = session()->withNodes(*unchanged);
+    QVERIFY(with_nodes->ordinal < unchanged->ordinal);
+    QCOMPARE(with_nodes->stage, unchanged->stage);
+  }
+
   void withoutAGraphItSaysSo() {
     Rig<GraphView> rig(session(), "joint", {500, 300});
     QVERIFY(rig.view.picture().empty());

@@ -15,7 +15,7 @@ namespace vitrine::views {
 using namespace kit;
 
 namespace {
-constexpr double kReadable = 0.62;  // the first picture does not zoom out further
+constexpr double kReadable = 0.75;  // the first picture does not zoom out further
 constexpr double kLargestFit = 1.0;
 constexpr double kCompactReadable = 0.8;
 constexpr double kCompactGap = 16;  // between rows of one line

@@ -243,7 +243,14 @@ std::vector<const GraphRow*> SessionData::snapshots(Id compilation, std::string_
 
 const GraphRow* SessionData::lastGraph(Id compilation, std::string_view stage) const {
   auto all = snapshots(compilation, stage);
-  return all.empty() ? nullptr : all.back();
+  return all.empty() ? nullptr : withNodes(*all.back());
+}
+
+const GraphRow* SessionData::withNodes(const GraphRow& snapshot) const {
+  const GraphRow* found = &snapshot;
+  for (const GraphRow* row : snapshots(snapshot.compilation, snapshot.stage))
+    if (row->ordinal <= snapshot.ordinal && !nodes.of(row->id).empty()) found = row;
+  return found;
 }
 
 const NodeRow* SessionData::nodeByStable(Id graph, int64_t stable) const {

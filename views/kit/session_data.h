@@ -93,6 +93,8 @@ struct SessionData {
   int64_t countOf(Id compilation, std::string_view stage) const;
   // Snapshots of one stage, in order; the last is what the stage hands on. Empty when there is none.
   std::vector<const session::GraphRow*> snapshots(Id compilation, std::string_view stage) const;
+  // A pass that changed nothing left no nodes: the snapshot of its stage, up to this one, that has them.
+  const session::GraphRow* withNodes(const session::GraphRow& snapshot) const;
   const session::GraphRow* lastGraph(Id compilation, std::string_view stage) const;
   const session::NodeRow* nodeByStable(Id graph, int64_t stable) const;
   const std::string& name(int64_t row) const;  // of a lane's name column

@@ -57,7 +57,7 @@ Id View::compilation() const {
 const session::GraphRow* View::graph() const {
   if (!session_) return nullptr;
   const auto* film = session_->graphs.find(selection_.film.graph);
-  if (film && film->stage == stage_ && film->compilation == compilation()) return film;
+  if (film && film->stage == stage_ && film->compilation == compilation()) return session_->withNodes(*film);
   return session_->lastGraph(compilation(), stage_);
 }
 
