@@ -15,7 +15,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "core/base/result.h"
 
 namespace vitrine::ir {
 
@@ -168,7 +171,9 @@ class SymbolTable {
   const std::vector<SymGuard>& guards() const { return guards_; }
   std::string text(const Sym& value) const;       // "8*s0+1"
   std::string text(const SymGuard& guard) const;  // "s0 <= 64"
-  SymRange range(const Sym& value) const;         // follows from the declared ranges and the guards so far
+  // The inverse of text(value), over the symbols of this table: + - * // % min max and parentheses.
+  Result<Sym> parse(std::string_view text);
+  SymRange range(const Sym& value) const;  // follows from the declared ranges and the guards so far
 
   // The value with values[i] for symbol i; nothing where it leaves 64 bits or divides by 0.
   std::optional<int64_t> evaluate(const Sym& value, std::span<const int64_t> values) const;

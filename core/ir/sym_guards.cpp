@@ -134,7 +134,12 @@ bool SymbolTable::is_not_positive(const Polynomial& difference, bool answer) {
   int64_t opposite = whole(try_mul(n.constant, -1));
   int64_t bound = upper ? floor_div(opposite, n.factor) : -floor_div(opposite, -n.factor);
   SymRange known = range(n.terms);
-  if (upper ? known.hi <= bound : known.lo >= bound) return true;
+  // An end that a sum reached by leaving 64 bits says nothing; an atom's own value always fits.
+  bool fits = n.terms.terms.size() == 1 && n.terms.terms[0].atoms.size() == 1;
+  if (upper ? known.hi <= bound && (fits || known.hi != kHighest)
+            : known.lo >= bound && (fits || known.lo != kLowest)) {
+    return true;
+  }
   if (upper ? known.lo > bound : known.hi < bound) return false;
   if (upper == answer) {
     record(std::move(n.terms), SymRelation::Le, answer ? bound : bound - 1);

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <limits>
 #include <random>
 
 #include "core/base/result.h"
@@ -242,6 +243,37 @@ TEST_CASE("what leaves 64 bits or divides by zero is told, never wrapped") {
   CHECK_FALSE(table.evaluate(cube, std::array<int64_t, 4>{1, 1, int64_t{1} << 40, int64_t{1} << 40}));
 }
 
+TEST_CASE("a difference that may leave 64 bits is not decided by its clipped range") {
+  SymbolTable table;
+  Sym a = table.integer("a", 5), b = table.integer("b", -3);
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  CHECK(a <= kMost);
+  CHECK(table.guards().empty());
+  CHECK(a <= b + kMost);
+  CHECK_FALSE(table.holds(std::array<int64_t, 2>{kMost, -3}));
+  CHECK(table.holds(std::array<int64_t, 2>{6, -3}));
+}
+
+TEST_CASE("the text form is read back") {
+  SymbolTable table;
+  (void)table.size("a", 6);
+  (void)table.size("b", 10);
+  for (const char* text : {"0", "-7", "s0", "-s0+1", "8*s0+3*s0*s1-4", "((s0)//(2))", "((-3)%(s0*s1))",
+                           "min(s0,s1)+max(0,s0-5)"}) {
+    auto value = table.parse(text);
+    REQUIRE_MESSAGE(value.ok(), text);
+    CHECK(table.text(value.value()) == text);
+  }
+  CHECK(table.parse("(4 * s0) // 4").value().same(table.parse("s0").value()));
+  CHECK(table.parse("s1-2*s0//3%4").value().hint() == 10 - 2 * 6 / 3 % 4);
+  for (const char* text : {"", "s2", "s0+", "(s0", "s0)", "s0/2", "s0//0", "min(s0)", "99999999999999999999",
+                           "s0*9223372036854775807", "9223372036854775807//-1*2"}) {
+    CHECK_FALSE(table.parse(text).ok());
+  }
+  CHECK_FALSE(table.parse(std::string(100000, '(')).ok());
+  CHECK_FALSE(table.parse(std::string(100000, '-')).ok());
+}
+
 TEST_CASE("normal forms keep the value, and guards hold exactly where every answer stays the same") {
   int reused = 0, refused = 0;
   for (unsigned seed = 0; seed < 3000; ++seed) {
@@ -274,6 +306,9 @@ TEST_CASE("normal forms keep the value, and guards hold exactly where every answ
       for (size_t i = 0; holds && i < other.values.size(); ++i) {
         CAPTURE(table.text(symbolic.values[i]));
         CHECK(table.evaluate(symbolic.values[i], std::span(sizes).first(3)) == other.values[i]);
+        auto again = table.parse(table.text(symbolic.values[i]));
+        REQUIRE(again.ok());
+        CHECK(table.evaluate(again.value(), std::span(sizes).first(3)) == other.values[i]);
       }
     }
   }
