@@ -328,6 +328,14 @@ def test_random_graphs(folder, seed):
     check(graph.g, results, folder, lanes=graph.r.choice([8, 16]), rtol=2e-4, atol=2e-4)
 
 
+def test_erf_is_exactly_one_far_out(folder):
+    """1 + erf(x) is 0 for a large negative x, so that gelu of it is 0 and not a small part of x."""
+    g = GraphWriter()
+    x = g.input(torch.tensor([-1e30, -1e10, -50.0, -8.0, 8.0, 1e10] * 8))
+    results = [g.op("aten.add.Scalar", g.op("aten.erf.default", x), 1), g.op("aten.gelu.default", x)]
+    check(g, results, folder, passes=True, rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_after_the_passes(folder, dtype):
     """The library's own operators, decomposed by the passes: one kernel each, equal to PyTorch's kernels."""

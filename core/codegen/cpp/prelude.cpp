@@ -225,7 +225,7 @@ static inline v16 vexp(v16 x) {  // x = n ln 2 + r, |r| <= 0.35: 2^n e^r
   v16 c = at_most(at_least(x, -3.85f), 3.85f);
   v16 s = fma(c * c, 0.134930005f, -1.0f);
   v16 p = ERF0;
-ERFS  return c * p;
+ERFS  return at_most(at_least(c * p, -1.0f), 1.0f);  // rounded here: 1 + erf(x) is then 0 far below 0
 }
 )"},
     {"vtanh", R"(static inline v16 vtanh(v16 x) {
