@@ -144,7 +144,10 @@ struct Trace {
   std::vector<std::pair<int32_t, Recipe>> locals;  // Break: localsplus slots that changed
   std::vector<Recipe> stack;                       // Break: whole value stack at end_pc, bottom first
   std::vector<Effect> effects;  // replayed in order, after the graph, before locals and stack are committed
-  bool needs_grad = false;      // grad mode is on and an input requires grad: runs by Replayer
+  bool needs_grad = false;      // grad mode is on and an input requires grad
+  // Then: its forward and backward, or why there is none and it runs by Replayer.
+  std::shared_ptr<const torch_bridge::Joint> joint;
+  std::string no_joint;
   std::vector<StepRecord> steps;
   std::vector<_object*> codes;  // owned: code objects met (frame's first), for recording
   ~Trace();                     // releases references; needs the GIL

@@ -5,7 +5,7 @@
 
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/convert.h"
-#include "core/torch_bridge/dispatch.h"
+#include "core/torch_bridge/lowering_state.h"
 #include "core/torch_bridge/stand_in.h"
 
 namespace vitrine::torch_bridge {
@@ -15,9 +15,6 @@ namespace {
 // Torch-level functions that stay one ATen operator where PyTorch would decompose them. They run as usual,
 // for types, checks and autograd; then their ATen nodes are replaced by one, unless PyTorch chose `kernel`,
 // its own fused form, which is whole already and needs no choice at run time.
-struct Whole {
-  const char *module, *function, *op, *kernel;
-};
 constexpr Whole kWhole[] = {
     {"torch._C._nn", "scaled_dot_product_attention", "aten.scaled_dot_product_attention.default",
      "aten._scaled_dot_product_flash_attention_for_cpu.default"},
@@ -38,39 +35,6 @@ const Whole* whole_of(PyObject* callable) {
     if (kCallables[i] == callable) return &kWhole[i];
   return nullptr;
 }
-
-// The dispatch mode stack, by PyTorch's own functions.
-class ModeGuard {
- public:
-  explicit ModeGuard(PyObject* mode) {
-    const Functions& f = functions();
-    pushed_ = Py::steal(PyObject_CallOneArg(f.push, mode));
-  }
-  ~ModeGuard() {
-    if (!pushed_) return;
-    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
-    PyErr_Fetch(&type, &value, &trace);
-    Py popped = Py::steal(PyObject_CallOneArg(functions().pop, Py_None));
-    if (!popped) PyErr_Clear();
-    PyErr_Restore(type, value, trace);
-  }
-  ModeGuard(const ModeGuard&) = delete;
-  bool active() const { return static_cast<bool>(pushed_); }
-
- private:
-  struct Functions {
-    PyObject *push, *pop;
-  };
-  static const Functions& functions() {
-    static const Functions kFunctions = [] {
-      Py c = Py::steal(PyImport_ImportModule("torch._C"));
-      return Functions{PyObject_GetAttrString(c.get(), "_push_on_torch_dispatch_stack"),
-                       PyObject_GetAttrString(c.get(), "_pop_torch_dispatch_stack")};
-    }();
-    return kFunctions;
-  }
-  Py pushed_;
-};
 
 // The traced program's grad mode is its own: switching it off inside must not leak into the process.
 class GradModeGuard {
@@ -122,28 +86,6 @@ std::string why_not_input(PyObject* tensor) {
 }
 
 }  // namespace
-
-struct Lowering::State {
-  Recording recording;
-  DispatchState dispatch{recording, std::nullopt, Py()};
-  Py mode;
-  bool grad_mode;
-
-  State() : mode(Py::steal(new_mode(&dispatch))), grad_mode(api().symbols.grad_enabled()) {
-    if (!mode) throw InternalError("no recording mode: " + take_python_error());
-  }
-
-  void copy_requires_grad(int index, PyObject* real);
-  int leaf_slot(PyObject* tensor);
-  void add_captured(const std::string& name, PyObject* callable, PyObject* args, PyObject* kwargs,
-                    const ir::Origin& origin, PyObject* result, Outcome& outcome, bool state_changed,
-                    size_t aten_before);
-  void collapse(const Whole& whole, PyObject* args, PyObject* kwargs, PyObject* result,
-                const Recording::Mark& mark);
-  void note_grad(PyObject* args);
-  static bool requires_grad_by_base(PyObject* t);
-  void failed(const std::string& name, Outcome& outcome);
-};
 
 // A real tensor that autograd computed is not a leaf: neither may its stand-in be (writing to it is allowed).
 // Its stand-in becomes the answer to a clone of a leaf, which autograd then adopts.
@@ -359,7 +301,10 @@ Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, Py
       if (guard.active()) result = Py::steal(PyObject_Call(callable, args, kwargs));
     }
     if (result && !s.dispatch.stopped) {
-      if (const Whole* whole = whole_of(callable)) s.collapse(*whole, args, kwargs, result.get(), mark);
+      // What autograd has taken note of must stay in the graph for its backward.
+      if (const Whole* whole = whole_of(callable);
+          whole && !(is_tensor(result.get()) && requires_grad(result.get())))
+        s.collapse(*whole, args, kwargs, result.get(), mark);
       s.add_captured(name, callable, args, kwargs, origin, result.get(), outcome, grad_before != s.grad_mode,
                      mark.aten);
       if (outcome.captured_nodes == 0) s.recording.undo_ids(mark);

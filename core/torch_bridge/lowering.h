@@ -22,6 +22,7 @@ struct _object;
 namespace vitrine::torch_bridge {
 
 struct ReplayProgram;
+struct Joint;  // core/torch_bridge/joint.h
 
 // Why a call cannot become part of a graph. kind: a row of core/capture/break_kinds.h.
 struct Unsupported {
@@ -70,6 +71,10 @@ class Lowering {
     std::shared_ptr<const ReplayProgram> replay;  // what Replayer calls; destroyed under the GIL
   };
   Graphs finish(const std::vector<_object*>& results);
+
+  // Forward and backward of the program so far, by PyTorch's own backward; to be asked for before finish(),
+  // and without a trace in what that gives. Errors: why the program has no such graph.
+  Result<std::shared_ptr<const Joint>> joint(const std::vector<_object*>& results);
 
   // Whether anything recorded writes to an input's storage, draws random numbers, ... (for the segment's
   // transaction)

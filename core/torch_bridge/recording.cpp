@@ -362,4 +362,24 @@ Lowering::Graphs Recording::finish(const std::vector<PyObject*>& results) {
   return graphs;
 }
 
+bool Recording::leading(std::vector<ir::Node>& nodes, std::vector<Py>& constants,
+                        std::vector<PyObject*>& inputs) const {
+  for (const auto* from : {&inputs_, &constants_, &inner_constants_})
+    nodes.insert(nodes.end(), from->begin(), from->end());
+  for (const auto* from : {&constant_tensors_, &inner_constant_tensors_})
+    constants.insert(constants.end(), from->begin(), from->end());
+  std::unordered_map<ir::NodeId, PyObject*> stand_ins;
+  for (const auto& [real, index] : real_inputs_) {
+    const TracedTensor& t = at(index);
+    if (requires_grad(real) != requires_grad(t.object.get())) return false;
+    stand_ins[t.captured.node] = t.object.get();
+  }
+  for (const ir::Node& n : inputs_) {
+    auto it = stand_ins.find(n.id);
+    if (it == stand_ins.end()) return false;
+    inputs.push_back(it->second);
+  }
+  return true;
+}
+
 }  // namespace vitrine::torch_bridge

@@ -74,6 +74,11 @@ class Recording {
   Lowering::Effects effects;
 
   Lowering::Graphs finish(const std::vector<PyObject*>& results);
+  // Nodes of all inputs and constants, the constants' tensors, and the stand-ins of the inputs. false: an
+  // input is no longer what it was (requires_grad_() on it, say).
+  bool leading(std::vector<ir::Node>& nodes, std::vector<Py>& constants,
+               std::vector<PyObject*>& inputs) const;
+  const std::shared_ptr<ir::NodeIds>& ids() const { return ids_; }
 
   struct Mark {
     size_t tensors, storages, captured, aten, undo, written, constants;

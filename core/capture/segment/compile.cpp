@@ -4,7 +4,9 @@
 #include "core/capture/segment/fx_graph.h"
 #include "core/capture/segment/observer.h"
 #include "core/capture/segment/store.h"
+#include "core/capture/segment/training.h"
 #include "core/ir/print.h"
+#include "core/torch_bridge/joint.h"
 
 namespace vitrine::capture {
 
@@ -129,9 +131,10 @@ void Store::give_plan(Segment& segment, CompilationRecord* record, std::string& 
                       std::string& message) {
   const Trace& trace = segment.trace();
   status = "ok";
-  if (settings_->replay || trace.needs_grad) {
+  if (settings_->replay || (trace.needs_grad && !trace.joint)) {
     message = settings_->replay ? "backend eager: the captured graph runs through PyTorch"
-                                : "gradients are needed: the captured graph runs through PyTorch's autograd";
+                                : "gradients are needed and " + trace.no_joint +
+                                      ": the captured graph runs through PyTorch's autograd";
     if (record) engine_.recording->not_compiled(*record, trace, message);
     return;
   }
@@ -142,8 +145,10 @@ void Store::give_plan(Segment& segment, CompilationRecord* record, std::string& 
     return interrupted || engine_.cancelled.load();
   };
   Result<std::shared_ptr<runtime::Plan>> plan = Error{};
+  if (trace.joint && recorder) engine_.recording->joint(*record, trace);
   try {
-    plan = runtime::compile(trace.graphs.aten, engine_.compile_options(*settings_), recorder, cancelled);
+    const ir::GraphPtr& graph = trace.joint ? trace.joint->forward : trace.graphs.aten;
+    plan = runtime::compile(graph, engine_.compile_options(*settings_), recorder, cancelled);
   } catch (const std::exception& error) {
     plan = Error{error.what(), "", ""};
   }
@@ -152,7 +157,11 @@ void Store::give_plan(Segment& segment, CompilationRecord* record, std::string& 
   if (plan) {
     for (const runtime::Problem& p : plan.value()->problems())
       engine_.tell(p.text, p.hint, p.reproducer.empty() ? "" : "reproducer: " + p.reproducer);
-    return segment.set_plan(plan.take());
+    if (!trace.joint) return segment.set_plan(plan.take());
+    const std::string name = text_of(reinterpret_cast<PyCodeObject*>(trace.codes.front())->co_qualname);
+    Owned region = make_region(trace.joint, plan.take(), engine_.compile_options(*settings_), name);
+    if (region) return segment.set_training(std::move(region));
+    plan = Error{"the node of autograd could not be made: " + torch_bridge::take_python_error(), "", ""};
   }
   const bool stopped = interrupted || engine_.cancelled;
   status = stopped ? "cancelled" : "failed";

@@ -5,6 +5,7 @@
 
 #include "core/capture/segment/segment.h"
 #include "core/session/stages.h"
+#include "core/torch_bridge/joint.h"
 
 namespace vitrine::capture {
 
@@ -266,6 +267,19 @@ void Recording::not_compiled(CompilationRecord& record, const Trace& trace, cons
     if (below && stage.name != "timeline")
       record.recorder->stage(std::string(stage.name), "none", 0, now_ns, 0, why);
     below = below || stage.name == "aten";
+  }
+}
+
+void Recording::joint(CompilationRecord& record, const Trace& trace) {
+  const std::pair<const ir::GraphPtr*, const char*> graphs[] = {
+      {&trace.graphs.aten, "the operators that PyTorch's dispatcher would run"},
+      {&trace.joint->joint, "the operators with those of PyTorch's own backward behind them"},
+      {&trace.joint->backward, "from what was saved and the results' gradients to the inputs' gradients"}};
+  for (const auto& [graph, sentence] : graphs) {
+    const int64_t start = monotonic_ns();
+    record.recorder->graph(*graph, "", sentence, true, start, 0);
+    record.recorder->stage((*graph)->stage, "ok", static_cast<int64_t>((*graph)->nodes().size()), start,
+                           monotonic_ns() - start);
   }
 }
 

@@ -46,6 +46,8 @@ class Recording {
   // What the trace found: steps, guards, break, captured graph and the stages before it. start_ns: on
   // CLOCK_MONOTONIC.
   void trace(CompilationRecord& record, const Trace& trace, int64_t start_ns);
+  // A graph that needs gradients: its ATen, joint and backward graphs; the forward one is compiled after it.
+  void joint(CompilationRecord& record, const Trace& trace);
   // The graph runs through PyTorch: the ATen graph is the last stage, and why.
   void not_compiled(CompilationRecord& record, const Trace& trace, const std::string& why);
   // The end of it. status: ok | no_graph | eager | failed | cancelled.

@@ -141,8 +141,23 @@ Outcome Segment::run_graph(std::span<const Owned> sources, std::vector<PyObject*
     ++failures;
     return Outcome::none();
   }
+  if (training_) {
+    inputs.resize(inputs_.size());
+    return run_training(inputs, results);
+  }
   inputs.resize(captured);
   return replay(inputs, results);
+}
+
+// Nothing was written when it fails: a graph that writes to inputs has no such region.
+Outcome Segment::run_training(const std::vector<PyObject*>& inputs, std::vector<PyObject*>& results) {
+  if (run_by_backend(training_.get(), inputs, trace_->graphs.captured->results().size(), results))
+    return Outcome::ran();
+  PyErr_Clear();
+  for (PyObject* o : results) Py_DECREF(o);
+  results.clear();
+  ++failures;
+  return Outcome::none();
 }
 
 Outcome Segment::replay(const std::vector<PyObject*>& inputs, std::vector<PyObject*>& results) {

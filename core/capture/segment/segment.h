@@ -27,6 +27,8 @@ class Segment {
   // Its graph runs by `plan`, by what a backend of the user's own made of it, or else node by node through
   // PyTorch.
   void set_plan(std::shared_ptr<runtime::Plan> plan) { plan_ = std::move(plan); }
+  // By a region of vitrine._training, which takes the inputs and gives the results.
+  void set_training(Owned region) { training_ = std::move(region); }
   void set_backend(Owned compiled) { backend_ = std::move(compiled); }
   // The graph's inputs as the frame holds them now, constants left out. Empty: they cannot be read.
   std::vector<Owned> read_inputs(const Frame& frame, const torch_bridge::GlobalState& state);
@@ -58,12 +60,14 @@ class Segment {
   Outcome run_graph(std::span<const Owned> sources, std::vector<PyObject*>& results,
                     std::vector<runtime::LaunchTime>* times, Check* check);
   Outcome replay(const std::vector<PyObject*>& inputs, std::vector<PyObject*>& results);
+  Outcome run_training(const std::vector<PyObject*>& inputs, std::vector<PyObject*>& results);
   Outcome run_backend(std::span<const Owned> sources, std::vector<PyObject*>& results);
   Outcome commit(Frame& frame, Ingredients& from);
 
   std::unique_ptr<Trace> trace_;
   GuardTree guards_;
   std::shared_ptr<runtime::Plan> plan_;
+  Owned training_;
   Owned backend_;  // callable(*inputs) -> results
   std::unique_ptr<torch_bridge::Replayer> replayer_;
   std::vector<int32_t> nodes_;  // guard tree node of each source, by ordinal

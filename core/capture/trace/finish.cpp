@@ -157,6 +157,18 @@ void Tracer::check_storages() {
   }
 }
 
+void Tracer::find_joint(const std::vector<PyObject*>& results, Trace& trace) {
+  if (!grad_at_start_) {
+    trace.no_joint = "the graph begins where gradients are off";
+    return;
+  }
+  auto joint = lowering_->joint(results);
+  if (joint)
+    trace.joint = joint.take();
+  else
+    trace.no_joint = joint.error().what;
+}
+
 std::unique_ptr<Trace> Tracer::finish(bool returned) {
   auto trace = std::make_unique<Trace>();
   RecipeMaker make(*this);
@@ -205,16 +217,19 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   guard_aliases();
   trace->graph_effects = lowering_->effects();
   if (trace->graph_effects.writes_inputs) guard_storages();
-  trace->graphs = lowering_->finish(make.results());
-  trace->graph_effects = lowering_->effects();
-  const auto& nodes = trace->graphs.captured->nodes();
-  if (std::none_of(nodes.begin(), nodes.end(), [](const ir::Node& n) { return n.kind == ir::NodeKind::op; }))
-    trace->graphs = {};
+  const std::vector<PyObject*> results = make.results();
   // Also when nothing that was made requires grad: detach() of an input that does is autograd's business.
   bool input_requires_grad = false;
   for (const auto& [traced, value] : by_tensor_)
     input_requires_grad = input_requires_grad || (value->real && torch_bridge::requires_grad(value->real));
-  trace->needs_grad = trace->graph_effects.needs_grad || (grad_at_start_ && input_requires_grad);
+  trace->needs_grad = trace->graph_effects.needs_grad || (grad_at_start_ && input_requires_grad) ||
+                      std::any_of(results.begin(), results.end(), torch_bridge::requires_grad);
+  if (trace->needs_grad) find_joint(results, *trace);
+  trace->graphs = lowering_->finish(results);
+  trace->graph_effects = lowering_->effects();
+  const auto& nodes = trace->graphs.captured->nodes();
+  if (std::none_of(nodes.begin(), nodes.end(), [](const ir::Node& n) { return n.kind == ir::NodeKind::op; }))
+    trace->graphs = {};
   trace->sources = sources_;
   trace->inputs = inputs_;
   trace->guards = std::move(guards_);

@@ -72,6 +72,8 @@ class Tracer {
   int64_t latest_end() const { return handling_since_; }
   // The trace so far, ending here. Throws BreakSignal when a value cannot be rebuilt.
   std::unique_ptr<Trace> finish(bool returned);
+  // The trace's joint graph, or why there is none.
+  void find_joint(const std::vector<PyObject*>& results, Trace& trace);
   // No progress: the trace says only why, and under which guards that holds.
   std::unique_ptr<Trace> give_up(BreakInfo why);
   bool returned() const { return result_ != nullptr; }

@@ -31,9 +31,8 @@ def autograd_grad(compile):
     @compile
     def f(x, w):
         y = torch.tanh(x @ w)
-        (g,) = torch.autograd.grad(y.sum(), w, create_graph=True)
-        (gg,) = torch.autograd.grad(g.pow(2).sum(), w)
-        return y, g, gg
+        (g,) = torch.autograd.grad(y.sum(), w, retain_graph=True)
+        return y, g, g.pow(2)
 
     w = torch.ones(3, 2, requires_grad=True)
     return [f(torch.ones(2, 3), w), f(torch.randn(2, 3), w), w.grad]
@@ -414,7 +413,7 @@ def function_transforms(compile):
     f = compile(lambda x: (torch.func.vmap(lambda r: r * r.sum())(x), torch.func.grad(lambda t: (t**3).sum())(x), torch.func.jacrev(torch.sin)(x[0])))
     h = compile(lambda t: (t * t).sum())
     x = torch.arange(4.0).reshape(2, 2)
-    return f(x), f(x + 1), torch.func.grad(h)(x), torch.func.vmap(h)(x), h(x), torch.func.jvp(h, (x,), (x,)), torch.autograd.functional.hessian(h, x[0])
+    return f(x), f(x + 1), torch.func.grad(h)(x), torch.func.vmap(h)(x), h(x), torch.func.jvp(h, (x,), (x,)), torch.autograd.functional.jacobian(h, x[0])
 
 
 class Tagged(torch.Tensor):

@@ -1,0 +1,123 @@
+#include "core/capture/segment/training.h"
+
+#include <vector>
+
+namespace vitrine::capture {
+
+namespace {
+
+using torch_bridge::Joint;
+
+struct Plans {
+  std::shared_ptr<const Joint> joint;
+  std::shared_ptr<runtime::Plan> forward, backward;
+  runtime::CompileOptions options;
+};
+
+constexpr const char* kCapsule = "vitrine.training";
+
+Plans* plans_of(PyObject* capsule) {
+  return static_cast<Plans*>(PyCapsule_GetPointer(capsule, kCapsule));
+}
+
+// A list of what the plan gives. `constants` follow the given inputs.
+PyObject* run(runtime::Plan& plan, PyObject* given, const std::vector<torch_bridge::Py>& constants) {
+  Owned inputs(PySequence_Fast(given, "inputs of a plan"));
+  if (!inputs) return nullptr;
+  std::vector<PyObject*> all, results;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(inputs.get()); ++i)
+    all.push_back(PySequence_Fast_GET_ITEM(inputs.get(), i));
+  for (const torch_bridge::Py& c : constants) all.push_back(c.get());
+  if (!plan.run(all.data(), all.size(), results)) return nullptr;
+  PyObject* list = PyList_New(static_cast<Py_ssize_t>(results.size()));
+  for (size_t i = 0; i < results.size(); ++i)
+    if (list)
+      PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), results[i]);
+    else
+      Py_DECREF(results[i]);
+  return list;
+}
+
+PyObject* run_forward(PyObject* self, PyObject* inputs) {
+  const Plans* plans = plans_of(self);
+  return plans ? run(*plans->forward, inputs, plans->joint->constants) : nullptr;
+}
+
+PyObject* run_backward(PyObject* self, PyObject* inputs) {
+  Plans* plans = plans_of(self);
+  if (!plans) return nullptr;
+  if (!plans->backward) {
+    try {
+      auto plan = runtime::compile(plans->joint->backward, plans->options, nullptr);
+      if (!plan) return PyErr_Format(PyExc_RuntimeError, "vitrine: %s", plan.error().what.c_str());
+      plans->backward = plan.take();
+    } catch (const std::exception& error) {
+      return PyErr_Format(PyExc_RuntimeError, "vitrine: the backward graph could not be compiled: %s",
+                          error.what());
+    }
+  }
+  return run(*plans->backward, inputs, {});
+}
+
+PyMethodDef kForward = {"forward", run_forward, METH_O, nullptr};
+PyMethodDef kBackward = {"backward", run_backward, METH_O, nullptr};
+
+// A tuple of make(item) for each item; `make` gives new references.
+template <class Items, class Make>
+Owned tuple_of(const Items& items, Make make) {
+  Owned out(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
+  Py_ssize_t i = 0;
+  for (const auto& item : items) {
+    PyObject* o = out ? make(item) : nullptr;
+    if (!o) return {};
+    PyTuple_SET_ITEM(out.get(), i++, o);
+  }
+  return out;
+}
+
+Owned numbers(const auto& values) {
+  return tuple_of(values, [](auto n) { return PyLong_FromLongLong(n); });
+}
+
+const char* name_of(Joint::Saved::Kind kind) {
+  switch (kind) {
+    case Joint::Saved::Kind::input:
+      return "input";
+    case Joint::Saved::Kind::result:
+      return "result";
+    case Joint::Saved::Kind::made:
+      return "made";
+  }
+  return "";
+}
+
+}  // namespace
+
+Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::Plan> forward,
+                  runtime::CompileOptions options, const std::string& name) {
+  const Joint& j = *joint;
+  Owned torch(PyImport_ImportModule("torch")), module(PyImport_ImportModule("vitrine._training"));
+  if (!torch || !module) return {};
+  Owned wanted = tuple_of(j.results, [](const Joint::Result& r) { return PyBool_FromLong(r.requires_grad); });
+  Owned saved = tuple_of(
+      j.saved, [](const Joint::Saved& s) { return Py_BuildValue("(si)", name_of(s.kind), s.index); });
+  Owned gradients = tuple_of(j.gradients, [](const Joint::Gradient& g) {
+    return Py_BuildValue("(iN)", g.input, numbers(g.tangents).release());
+  });
+  Owned tangents = tuple_of(j.tangents, [&](const ir::TensorType& t) {
+    PyObject* dtype = PyObject_GetAttrString(torch.get(), std::string(ir::dtype_torch_name(t.dtype)).c_str());
+    return Py_BuildValue("(NNN)", numbers(t.sizes).release(), numbers(t.strides).release(), dtype);
+  });
+  Owned constants =
+      tuple_of(j.constants, [](const torch_bridge::Py& c) { return torch_bridge::Py(c).release(); });
+  Owned capsule(PyCapsule_New(new Plans{std::move(joint), std::move(forward), nullptr, std::move(options)},
+                              kCapsule, [](PyObject* c) { delete plans_of(c); }));
+  Owned first(capsule ? PyCFunction_New(&kForward, capsule.get()) : nullptr);
+  Owned second(capsule ? PyCFunction_New(&kBackward, capsule.get()) : nullptr);
+  if (!wanted || !saved || !gradients || !tangents || !constants || !first || !second) return {};
+  return Owned(PyObject_CallMethod(module.get(), "Region", "OOOOOOOs", first.get(), second.get(),
+                                   wanted.get(), saved.get(), gradients.get(), tangents.get(),
+                                   constants.get(), name.c_str()));
+}
+
+}  // namespace vitrine::capture

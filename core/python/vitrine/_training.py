@@ -1,0 +1,94 @@
+"""A compiled region inside PyTorch's autograd: the node that runs its forward and its backward plan.
+
+Region: results = region(inputs). What backward needs is kept by save_for_backward, so that PyTorch itself
+notices in-place changes and a second backward.
+"""
+
+import torch
+
+
+def borrowed_gradients(outputs, inputs, tangents):
+    """Gradients of stand-ins by PyTorch's own backward; a text instead says why they cannot be had."""
+    seen, todo = set(), []
+    for output in outputs:
+        if output.grad_fn is None:
+            return "a result requires grad of itself"
+        todo.append(output.grad_fn)
+    if any(t._backward_hooks for t in (*outputs, *inputs)):
+        return "a tensor has a hook"
+    while todo:
+        node = todo.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node, torch.autograd.function.BackwardCFunction):
+            return "a torch.autograd.Function has a backward of the user's own"
+        todo.extend(following for following, _ in node.next_functions)
+    if not inputs:
+        return []
+    with torch.autocast("cpu", enabled=False):
+        return list(torch.autograd.grad(outputs, inputs, tangents, allow_unused=True))
+
+
+class Region:
+    """One compiled region.
+
+    forward(inputs) -> results, then what is saved besides; backward(saved + tangents) -> gradients.
+    requires_grad: by result. saved: ("input" | "result" | "made", index). gradients: (input, tangents it
+    depends on). tangents: (sizes, strides, dtype), one a result that requires grad. constants: tensors that
+    count as inputs behind the real ones.
+    """
+
+    def __init__(self, forward, backward, requires_grad, saved, gradients, tangents, constants, name):
+        self.constants = constants
+        self.forward, self.backward, self.name = forward, backward, name
+        self.requires_grad, self.saved, self.gradients, self.tangents = requires_grad, saved, gradients, tangents
+
+    def __call__(self, *inputs):
+        if not any(self.requires_grad):
+            with torch.no_grad():
+                return tuple(self.forward(inputs))
+        return _Node.apply(self, *inputs)
+
+    def gradients_of(self, saved, tangents, n_inputs):
+        given = [t for t, wanted in zip(tangents, self.requires_grad) if wanted]
+        ready = [_as_traced(t, *how) for t, how in zip(given, self.tangents)]
+        found = self.backward([*saved, *ready])
+        out = [None] * n_inputs
+        for grad, (index, depends) in zip(found, self.gradients):
+            if any(given[i] is not None for i in depends):
+                out[index] = grad
+        return out
+
+
+def _as_traced(tangent, sizes, strides, dtype):
+    if tangent is None:
+        return torch.zeros(sizes, dtype=dtype)
+    plain = type(tangent) is torch.Tensor and not tangent.is_neg() and not tangent.is_conj()
+    if plain and tangent.stride() == strides and tangent.storage_offset() == 0 and tangent.dtype == dtype:
+        return tangent
+    return torch.empty_strided(sizes, strides, dtype=dtype).copy_(tangent)
+
+
+class _Node(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, region, *inputs):
+        made = region.forward(inputs)
+        n = len(region.requires_grad)
+        # A view of memory made here is the program's own tensor, to be written to like any other.
+        results = [r.data if r._is_view() else r for r in made[:n]]
+        where = {"input": (*inputs, *region.constants), "result": results, "made": made[n:]}
+        ctx.region, ctx.n_inputs = region, len(inputs)
+        ctx.save_for_backward(*[where[kind][i] for kind, i in region.saved])
+        ctx.mark_non_differentiable(*[r for r, wanted in zip(results, region.requires_grad) if not wanted])
+        ctx.set_materialize_grads(False)
+        return tuple(results)
+
+    @staticmethod
+    def backward(ctx, *tangents):
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                f"vitrine.compile does not support double backward (create_graph=True): {ctx.region.name} was "
+                "compiled with its first derivative only. Run it uncompiled (vitrine.disable)."
+            )
+        return (None, *ctx.region.gradients_of(ctx.saved_tensors, tangents, ctx.n_inputs))

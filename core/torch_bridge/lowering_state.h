@@ -1,0 +1,85 @@
+// What a Lowering is made of; of lowering.cpp and joint.cpp only.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/torch_bridge/api.h"
+#include "core/torch_bridge/dispatch.h"
+#include "core/torch_bridge/joint.h"
+#include "core/torch_bridge/lowering.h"
+
+namespace vitrine::torch_bridge {
+
+// A function that stays one operator.
+struct Whole {
+  const char *module, *function, *op, *kernel;
+};
+
+// A joint graph in pieces, in execution order.
+struct JointParts {
+  std::vector<ir::Node> leading, forward, tangents, backward;  // leading: inputs and constants
+  std::vector<ir::Ref> results, gradients;
+};
+
+// The dispatch mode stack, by PyTorch's own functions.
+class ModeGuard {
+ public:
+  explicit ModeGuard(PyObject* mode) {
+    const Functions& f = functions();
+    pushed_ = Py::steal(PyObject_CallOneArg(f.push, mode));
+  }
+  ~ModeGuard() {
+    if (!pushed_) return;
+    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+    PyErr_Fetch(&type, &value, &trace);
+    Py popped = Py::steal(PyObject_CallOneArg(functions().pop, Py_None));
+    if (!popped) PyErr_Clear();
+    PyErr_Restore(type, value, trace);
+  }
+  ModeGuard(const ModeGuard&) = delete;
+  bool active() const { return static_cast<bool>(pushed_); }
+
+ private:
+  struct Functions {
+    PyObject *push, *pop;
+  };
+  static const Functions& functions() {
+    static const Functions kFunctions = [] {
+      Py c = Py::steal(PyImport_ImportModule("torch._C"));
+      return Functions{PyObject_GetAttrString(c.get(), "_push_on_torch_dispatch_stack"),
+                       PyObject_GetAttrString(c.get(), "_pop_torch_dispatch_stack")};
+    }();
+    return kFunctions;
+  }
+  Py pushed_;
+};
+
+struct Lowering::State {
+  Recording recording;
+  DispatchState dispatch{recording, std::nullopt, Py()};
+  Py mode;
+  bool grad_mode;
+
+  State() : mode(Py::steal(new_mode(&dispatch))), grad_mode(api().symbols.grad_enabled()) {
+    if (!mode) throw InternalError("no recording mode: " + take_python_error());
+  }
+
+  void copy_requires_grad(int index, PyObject* real);
+  int leaf_slot(PyObject* tensor);
+  void add_captured(const std::string& name, PyObject* callable, PyObject* args, PyObject* kwargs,
+                    const ir::Origin& origin, PyObject* result, Outcome& outcome, bool state_changed,
+                    size_t aten_before);
+  void collapse(const Whole& whole, PyObject* args, PyObject* kwargs, PyObject* result,
+                const Recording::Mark& mark);
+  void note_grad(PyObject* args);
+  static bool requires_grad_by_base(PyObject* t);
+  // Runs PyTorch's backward over the stand-ins and divides what it adds to the graph. Errors: why there is no
+  // joint graph. May throw Stop.
+  Status borrow(const std::vector<PyObject*>& results, Joint& out, JointParts& parts);
+  void failed(const std::string& name, Outcome& outcome);
+};
+
+}  // namespace vitrine::torch_bridge
