@@ -2,6 +2,7 @@
 
 #include <QScrollBar>
 #include <algorithm>
+#include <map>
 
 #include "views/kit/icons.h"
 #include "views/kit/paint.h"
@@ -52,6 +53,40 @@ QRectF CodePainter::blockOf(const CodeSpan& span) const {
   return {x - 2, rowRect(from).top(), (longest - least) * w + 4, rowRect(to).bottom() - rowRect(from).top()};
 }
 
+bool CodePainter::fillsLines(const CodeSpan& span) const {
+  if (span.end_line >= static_cast<int>(pane_.lines_.size())) return false;
+  if (span.end_col < 0) return true;
+  const auto text = [&](int line) { return pane_.lines_[static_cast<size_t>(line)].text; };
+  return text(span.line).left(span.col).trimmed().isEmpty() &&
+         text(span.end_line).mid(span.end_col).trimmed().isEmpty();
+}
+
+std::vector<CodeSpan> CodePainter::merged(
+    const std::function<std::optional<int>(const CodeSpan&)>& key) const {
+  std::vector<CodeSpan> spans = pane_.text_.spans, out;
+  std::stable_sort(spans.begin(), spans.end(), [](const CodeSpan& a, const CodeSpan& b) {
+    return a.line != b.line ? a.line < b.line : a.end_line > b.end_line;  // outer spans stay first
+  });
+  std::map<int, size_t> open;  // key -> its run that a next line may join
+  for (const CodeSpan& span : spans) {
+    const std::optional<int> wanted = key(span);
+    if (!wanted) continue;
+    const auto run = open.find(*wanted);
+    const bool whole = fillsLines(span);
+    if (whole && run != open.end() && span.line >= out[run->second].line &&
+        span.line <= out[run->second].end_line + 1) {
+      CodeSpan& block = out[run->second];
+      block.end_line = std::max(block.end_line, span.end_line);
+      block.col = 0;
+      block.end_col = -1;
+      continue;
+    }
+    out.push_back(span);
+    if (whole) open[*wanted] = out.size() - 1;
+  }
+  return out;
+}
+
 void CodePainter::paint() {
   p_.fillRect(pane_.viewport()->rect(), t_.bg1);
   p_.save();
@@ -68,9 +103,11 @@ void CodePainter::paint() {
 // Outer spans first, so that the innermost wins.
 void CodePainter::fills() {
   p_.setPen(Qt::NoPen);
-  for (const CodeSpan& span : pane_.text_.spans) {
+  const auto blocks = merged([&](const CodeSpan& span) -> std::optional<int> {
     bool marked = pane_.selection_ && pane_.selection_->mark(span.id) != Mark::None;
-    if (span.letter < 0 && !marked) continue;
+    return span.letter >= 0 || marked ? std::optional(span.letter) : std::nullopt;
+  });
+  for (const CodeSpan& span : blocks) {
     QRectF box = blockOf(span);
     if (!box.isEmpty()) p_.fillRect(box, span.letter >= 0 ? t_.link(span.letter) : t_.sel);
   }
@@ -186,10 +223,15 @@ void CodePainter::remarks(int row, const QRectF& box) {
 
 void CodePainter::outlines() {
   if (!pane_.selection_) return;
-  for (const CodeSpan& span : pane_.text_.spans) {
+  const auto blocks = merged([&](const CodeSpan& span) -> std::optional<int> {
+    const Mark mark = pane_.selection_->mark(span.id);
+    const bool hovered = pane_.selection_->isHovered(span.id);
+    if (mark == Mark::None && !hovered) return {};
+    return (static_cast<int>(mark) * 2 + hovered) * 1000 + span.letter;
+  });
+  for (const CodeSpan& span : blocks) {
     Mark mark = pane_.selection_->mark(span.id);
     bool hovered = pane_.selection_->isHovered(span.id);
-    if (mark == Mark::None && !hovered) continue;
     QRectF box = blockOf(span);
     if (!box.isEmpty()) drawMark(p_, box, mark, hovered, 2);
   }

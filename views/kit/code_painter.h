@@ -2,6 +2,8 @@
 #pragma once
 
 #include <QPainter>
+#include <functional>
+#include <optional>
 
 #include "views/kit/code_pane.h"
 
@@ -15,6 +17,10 @@ class CodePainter {
  private:
   // A run of lines under one span, as a rectangle: from the least indent to the longest line.
   QRectF blockOf(const CodeSpan& span) const;
+  // The spans in order, those that fill neighbouring lines and have one key as one: a block, not a stripe a
+  // line. Spans without a key are left out.
+  std::vector<CodeSpan> merged(const std::function<std::optional<int>(const CodeSpan&)>& key) const;
+  bool fillsLines(const CodeSpan& span) const;
   QRectF rowRect(int row) const;
   void fills();
   void rows();
