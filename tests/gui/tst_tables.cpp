@@ -76,11 +76,20 @@ class TestTables : public QObject {
     }
   }
 
+  void theDearestBreakIsOpenAtFirst() {
+    Rig<TableView> rig(session(), "", {900, 400}, views::kBreaksTable);
+    rig.film(gatedFilm(ids().gated_compilation));
+    auto* view = rig.view.items();
+    for (int row = 0; row < view->model()->rowCount(); ++row)
+      QCOMPARE(view->isExpanded(view->model()->index(row, 0)), row == 0);
+  }
+
   void aClickedBreakOpensInPlace() {
     Rig<TableView> rig(session(), "", {900, 400}, views::kBreaksTable);
     rig.film(gatedFilm(ids().gated_compilation));
     auto* view = rig.view.items();
     const QModelIndex first = view->model()->index(0, 0);
+    view->openDetail(ids().break_item, false);
     QVERIFY(!view->isExpanded(first));
     const int before = view->visualRect(view->model()->index(1, 0)).top();
     QTest::mouseClick(view->viewport(), Qt::LeftButton, {}, view->visualRect(first).center());

@@ -2,6 +2,7 @@
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <algorithm>
 #include <map>
 
 #include "views/kit/numbers.h"
@@ -77,6 +78,9 @@ std::vector<Column> break_columns(const TableScope&) {
 
 std::vector<Item> break_rows(const TableScope& scope) {
   std::vector<Item> out;
+  double dearest = -1;
+  for (const BreakRow* b : of_run(scope.data, scope.data.breaks, scope.run))
+    dearest = std::max(dearest, b->ns_per_call);
   for (const BreakRow* b : of_run(scope.data, scope.data.breaks, scope.run)) {
     QString kind = q(b->kind);
     kind.replace('_', ' ');
@@ -96,6 +100,8 @@ std::vector<Item> break_rows(const TableScope& scope) {
     item.detail =
         QStringLiteral("<p>%1</p><table>%2%3</table>")
             .arg(html(b->reason), fact("stack", stack_text(b->stack)), fact("instead", html(b->hint)));
+    item.open = b->ns_per_call == dearest;
+    if (item.open) dearest = -1;  // one of equals
     out.push_back(item);
   }
   return out;
@@ -205,6 +211,7 @@ std::vector<Item> recompilation_rows(const TableScope& scope) {
                       before ? QStringLiteral("compile %1, %2 calls").arg(q(before->label)).arg(before->calls)
                              : QString()),
                  fact("instead", html(r->hint)));
+    item.open = out.empty();
     out.push_back(item);
   }
   return out;
