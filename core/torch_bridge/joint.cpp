@@ -288,6 +288,10 @@ Status Lowering::State::borrow(const std::vector<PyObject*>& results, Joint& out
   const auto& all = r.aten_nodes();
   parts.backward.assign(all.begin() + static_cast<std::ptrdiff_t>(parts.forward.size()), all.end());
   Partition(parts, r.ids(), out).run();
+  // Eager does not walk the path of a result that nobody differentiates; zeros on it would not do, since its
+  // derivative may be infinite.
+  for (const Joint::Gradient& g : out.gradients)
+    if (g.tangents.size() > 1) return no_joint("a gradient may come from one of several results alone");
   return {};
 }
 

@@ -96,7 +96,10 @@ def two(x, w):
 
 
 def test_a_graph_that_needs_gradients_is_compiled():
-    assert compiles(two, leaf(3, 4), leaf(4, 5))
+    assert compiles(lambda x, w: (x @ w).relu(), leaf(3, 4), leaf(4, 5))
+    assert compiles(lambda x, w: (x.sin(), w.exp()), leaf(3, 4), leaf(4, 5))
+    # What x gets depends on which of the results is differentiated.
+    assert not compiles(two, leaf(3, 4), leaf(4, 5))
     assert not compiles(lambda x: (x.view(6), x * 2), leaf(2, 3))
 
 
@@ -106,6 +109,13 @@ def test_only_one_result_used():
     compiled(x, w)[1].sum().backward()
     assert w.grad is None
     torch.testing.assert_close(x.grad, x.detach().cos())
+
+
+@pytest.mark.parametrize("steep", [torch.log, torch.sqrt])
+def test_the_infinite_derivative_of_a_result_that_is_not_used(steep):
+    x = torch.tensor([0.0, 1.0, 4.0], requires_grad=True)
+    vitrine.compile(lambda x: (x * 2, steep(x)))(x)[0].sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]
 
 
 def test_gradients_accumulate_into_the_same_object():
