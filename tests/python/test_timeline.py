@@ -71,7 +71,7 @@ def test_eager_operators_know_their_launch(timelines):
     related = {e for e, r in zip(lane.entity, lane.relation) if r}
     unrelated = {nodes[n] for n in found - related}
     assert {op.split(".")[1] for op in unrelated} <= VIEWS | {"empty"}, unrelated  # batch norm's empty reserve is dead
-    # One eager call may become several launches and names the one that moves most.
+    # One eager call may become several launches and names the one that does most of the work.
     size = dict(tuple(row) for row in db.execute("SELECT id, bytes FROM launch WHERE kind <> 'view'"))
     assert sum(size.get(r, 0) for r in {r for r in lane.relation if r}) > 0.9 * sum(size.values()) > 0
 

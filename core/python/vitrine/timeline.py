@@ -74,21 +74,23 @@ class Graph:
                 "SELECT launch.id, launch.compilation, launch.ordinal, launch.text, kernel.family FROM launch LEFT JOIN kernel ON launch.kernel = kernel.id"
             )
         }
-        self.launch_bytes = dict(self.db.execute("SELECT id, bytes FROM launch"))
+        # A library's bytes and operations are not counted, so that a matrix product or convolution comes first by name.
+        rows = "SELECT launch.id, kernel.family = 'matmul', kernel.flops, launch.bytes FROM launch LEFT JOIN kernel ON launch.kernel = kernel.id"
+        self.launch_work = {launch: (bool(matmul), flops or 0, moved or 0) for launch, matmul, flops, moved in self.db.execute(rows)}
 
     def launch_of(self, node: int) -> int:
-        """The launch that descends from a node, of several the one that moves most; 0: it needed none (a folded view,
+        """The launch that descends from a node, of several the one that does most of the work; 0: it needed none (a folded view,
         dead code)."""
         seen, frontier, found = {node}, [node], []
         while frontier:
             at = frontier.pop()
             for (derived,) in self.db.execute("SELECT derived FROM link WHERE origin = ?", (at,)):
-                if derived in self.launch_bytes:
+                if derived in self.launch_work:
                     found.append(derived)
                 elif derived not in seen:
                     seen.add(derived)
                     frontier.append(derived)
-        return max(sorted(found), key=self.launch_bytes.__getitem__, default=0)
+        return max(sorted(found), key=self.launch_work.__getitem__, default=0)
 
 
 def aligned(names: list[str], ops: list[str]) -> list[tuple[int, int]]:
