@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BUILD = Path(os.environ.get("VITRINE_BUILD_DIR", ROOT / "build"))
+BUILD = Path(os.environ.get("VITRINE_BUILD_DIR", ROOT / "build")).resolve()
 
 
 def pytest(folder: str, *extra: str):
