@@ -95,7 +95,8 @@ def test_without_the_option_torch_compile_is_torchs(tmp_path):
     script.write_text("import torch\nprint(torch.compile.__module__)\n")
     command = [sys.executable, "-m", "vitrine.run", script, "-o", tmp_path / "s.vitrine"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert result.returncode == 0 and result.stdout == "torch\n", result.stderr
+    assert result.returncode == 1 and result.stdout == "torch\n", result.stderr
+    assert "--take-over" in result.stderr
 
 
 def add(x):

@@ -92,6 +92,9 @@ def run_script(options, recording) -> int:
     if failure:
         raise failure
     if not recording.compilations():
+        if options.take_over:  # as a script it did what it was asked for
+            recording.message("warning", "user", "Nothing was compiled: the script called neither vitrine.compile nor torch.compile.", run=run["id"])
+            return 0
         raise LoadError("Nothing was compiled: the file names no entry, and as a script it called no function of vitrine.compile.", NOTHING_COMPILED)
     return 3 if record_differences(recording, run) else 0
 
