@@ -1,4 +1,5 @@
 #include "core/torch_bridge/joint.h"
+#include "core/torch_bridge/undefined_tangents.h"
 
 #include <algorithm>
 #include <functional>
@@ -288,10 +289,9 @@ Status Lowering::State::borrow(const std::vector<PyObject*>& results, Joint& out
   const auto& all = r.aten_nodes();
   parts.backward.assign(all.begin() + static_cast<std::ptrdiff_t>(parts.forward.size()), all.end());
   Partition(parts, r.ids(), out).run();
-  // Eager does not walk the path of a result that nobody differentiates; zeros on it would not do, since its
-  // derivative may be infinite.
-  for (const Joint::Gradient& g : out.gradients)
-    if (g.tangents.size() > 1) return no_joint("a gradient may come from one of several results alone");
+  std::vector<ir::NodeId> ends;
+  for (const ir::Node& n : parts.tangents) ends.push_back(n.id);
+  if (std::string why = why_inseparable(*out.backward, ends); !why.empty()) return no_joint(why);
   return {};
 }
 

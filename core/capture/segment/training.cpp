@@ -1,6 +1,10 @@
 #include "core/capture/segment/training.h"
 
+#include <map>
+#include <unordered_set>
 #include <vector>
+
+#include "core/torch_bridge/undefined_tangents.h"
 
 namespace vitrine::capture {
 
@@ -10,7 +14,9 @@ using torch_bridge::Joint;
 
 struct Plans {
   std::shared_ptr<const Joint> joint;
-  std::shared_ptr<runtime::Plan> forward, backward;
+  std::shared_ptr<runtime::Plan> forward;
+  // By the tangents that are defined; each compiled at its first use.
+  std::map<std::vector<bool>, std::shared_ptr<runtime::Plan>> backward;
   runtime::CompileOptions options;
 };
 
@@ -43,24 +49,39 @@ PyObject* run_forward(PyObject* self, PyObject* inputs) {
   return plans ? run(*plans->forward, inputs, plans->joint->constants) : nullptr;
 }
 
-PyObject* run_backward(PyObject* self, PyObject* inputs) {
+// The backward graph for calls where only these tangents are defined.
+ir::GraphPtr backward_of(const Joint& joint, const std::vector<bool>& defined) {
+  const std::vector<const ir::Node*> inputs = joint.backward->inputs();
+  std::unordered_set<ir::NodeId> undefined;
+  for (size_t i = 0; i < defined.size(); ++i)
+    if (!defined[i]) undefined.insert(inputs.at(joint.saved.size() + i)->id);
+  return undefined.empty() ? joint.backward : torch_bridge::without_tangents(joint.backward, undefined);
+}
+
+// arguments: (saved and tangents, which of the tangents are defined). The memory of the others is not read.
+PyObject* run_backward(PyObject* self, PyObject* arguments) {
   Plans* plans = plans_of(self);
-  if (!plans) return nullptr;
-  if (!plans->backward) {
+  PyObject *inputs = nullptr, *flags = nullptr;
+  if (!plans || !PyArg_ParseTuple(arguments, "OO!", &inputs, &PyTuple_Type, &flags)) return nullptr;
+  std::vector<bool> defined;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(flags); ++i)
+    defined.push_back(PyTuple_GET_ITEM(flags, i) == Py_True);
+  std::shared_ptr<runtime::Plan>& backward = plans->backward[defined];
+  if (!backward) {
     try {
-      auto plan = runtime::compile(plans->joint->backward, plans->options, nullptr);
+      auto plan = runtime::compile(backward_of(*plans->joint, defined), plans->options, nullptr);
       if (!plan) return PyErr_Format(PyExc_RuntimeError, "vitrine: %s", plan.error().what.c_str());
-      plans->backward = plan.take();
+      backward = plan.take();
     } catch (const std::exception& error) {
       return PyErr_Format(PyExc_RuntimeError, "vitrine: the backward graph could not be compiled: %s",
                           error.what());
     }
   }
-  return run(*plans->backward, inputs, {});
+  return run(*backward, inputs, {});
 }
 
 PyMethodDef kForward = {"forward", run_forward, METH_O, nullptr};
-PyMethodDef kBackward = {"backward", run_backward, METH_O, nullptr};
+PyMethodDef kBackward = {"backward", run_backward, METH_VARARGS, nullptr};
 
 // A tuple of make(item) for each item; `make` gives new references.
 template <class Items, class Make>
@@ -110,7 +131,7 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
   });
   Owned constants =
       tuple_of(j.constants, [](const torch_bridge::Py& c) { return torch_bridge::Py(c).release(); });
-  Owned capsule(PyCapsule_New(new Plans{std::move(joint), std::move(forward), nullptr, std::move(options)},
+  Owned capsule(PyCapsule_New(new Plans{std::move(joint), std::move(forward), {}, std::move(options)},
                               kCapsule, [](PyObject* c) { delete plans_of(c); }));
   Owned first(capsule ? PyCFunction_New(&kForward, capsule.get()) : nullptr);
   Owned second(capsule ? PyCFunction_New(&kBackward, capsule.get()) : nullptr);

@@ -33,7 +33,8 @@ def borrowed_gradients(outputs, inputs, tangents):
 class Region:
     """One compiled region.
 
-    forward(inputs) -> results, then what is saved besides; backward(saved + tangents) -> gradients.
+    forward(inputs) -> results, then what is saved besides; backward(saved + tangents, which tangents are defined) ->
+    gradients.
     requires_grad: by result. saved: ("input" | "result" | "made", index). gradients: (input, tangents it
     depends on). tangents: (sizes, strides, dtype), one a result that requires grad. constants: tensors that
     count as inputs behind the real ones.
@@ -53,7 +54,7 @@ class Region:
     def gradients_of(self, saved, tangents, n_inputs):
         given = [t for t, wanted in zip(tangents, self.requires_grad) if wanted]
         ready = [_as_traced(t, *how) for t, how in zip(given, self.tangents)]
-        found = self.backward([*saved, *ready])
+        found = self.backward([*saved, *ready], tuple(t is not None for t in given))
         out = [None] * n_inputs
         for grad, (index, depends) in zip(found, self.gradients):
             if any(given[i] is not None for i in depends):
@@ -63,7 +64,7 @@ class Region:
 
 def _as_traced(tangent, sizes, strides, dtype):
     if tangent is None:
-        return torch.zeros(sizes, dtype=dtype)
+        return torch.empty_strided(sizes, strides, dtype=dtype)  # not read
     plain = type(tangent) is torch.Tensor and not tangent.is_neg() and not tangent.is_conj()
     if plain and tangent.stride() == strides and tangent.storage_offset() == 0 and tangent.dtype == dtype:
         return tangent

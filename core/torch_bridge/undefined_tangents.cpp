@@ -1,0 +1,100 @@
+#include "core/torch_bridge/undefined_tangents.h"
+
+#include <set>
+#include <unordered_map>
+
+#include "core/base/result.h"
+
+namespace vitrine::torch_bridge {
+
+namespace {
+
+// a + b of the sum's own size and type, a and b values.
+bool is_sum(const ir::Graph& graph, const ir::Node& node) {
+  if (node.op != "aten.add.Tensor" || node.args.size() < 2) return false;
+  for (const auto& [key, value] : node.kwargs)
+    if (key != "alpha" || value != ir::Arg(1)) return false;
+  for (size_t i : {0, 1}) {
+    if (!node.args[i].is<ir::Ref>()) return false;
+    const ir::Ref r = node.args[i].as<ir::Ref>();
+    const ir::TensorType& type = graph.node(r.node).outputs.at(static_cast<size_t>(r.output));
+    if (type.dtype != node.type().dtype || type.sizes != node.type().sizes) return false;
+  }
+  return node.type().is_contiguous() && node.type().offset == 0;
+}
+
+class Without {
+ public:
+  Without(const ir::GraphPtr& from, const std::unordered_set<ir::NodeId>& undefined)
+      : from_(*from), undefined_(undefined), b_(from->stage, std::make_shared<ir::NodeIds>()) {
+    for (const ir::Node& n : from_.nodes()) b_.ids()->next = std::max(b_.ids()->next, n.id + 1);
+  }
+
+  ir::GraphPtr run() {
+    for (const ir::Node& n : from_.nodes()) visit(n);
+    std::vector<ir::Arg> results;
+    for (const ir::Arg& r : from_.results())
+      results.push_back(r.is<ir::Ref>() && gone(r.as<ir::Ref>()) ? ir::Arg() : ir::map_refs(r, mapped()));
+    return b_.finish(std::move(results));
+  }
+
+ private:
+  bool gone(ir::Ref r) const { return undefined_.count(r.node) != 0; }
+  std::function<ir::Arg(ir::Ref)> mapped() const {
+    return [this](ir::Ref r) {
+      auto it = instead_.find(r.node);
+      return ir::Arg(it == instead_.end() ? r : it->second);
+    };
+  }
+
+  void visit(const ir::Node& n) {
+    bool missing = false;
+    ir::each_ref(n, [&](ir::Ref r) { missing = missing || gone(r); });
+    if (!missing) {
+      ir::Node node = n;
+      for (ir::Arg& a : node.args) a = ir::map_refs(a, mapped());
+      for (auto& [key, a] : node.kwargs) a = ir::map_refs(a, mapped());
+      b_.add(std::move(node));
+      return;
+    }
+    if (is_sum(from_, n))
+      for (size_t i : {0, 1})
+        if (ir::Ref r = n.args[i].as<ir::Ref>(); !gone(r)) {
+          instead_.emplace(n.id, b_.op("aten.clone.default", {mapped()(r)}, {n.type()}, n.origin,
+                                       {{"memory_format", ir::Word{"torch.contiguous_format"}}}));
+          return;
+        }
+    undefined_.insert(n.id);
+  }
+
+  const ir::Graph& from_;
+  std::unordered_set<ir::NodeId> undefined_;
+  std::unordered_map<ir::NodeId, ir::Ref> instead_;  // a sum of which one term is left
+  ir::Builder b_;
+};
+
+}  // namespace
+
+std::string why_inseparable(const ir::Graph& backward, const std::vector<ir::NodeId>& tangents) {
+  std::unordered_map<ir::NodeId, std::set<ir::NodeId>> reach;
+  for (ir::NodeId t : tangents) reach[t] = {t};
+  for (const ir::Node& n : backward.nodes()) {
+    std::set<ir::NodeId> all;
+    bool differ = false;
+    ir::each_ref(n, [&](ir::Ref r) {
+      const auto it = reach.find(r.node);
+      if (it == reach.end()) return;
+      differ = differ || (!all.empty() && all != it->second);
+      all.insert(it->second.begin(), it->second.end());
+    });
+    if (differ && !is_sum(backward, n)) return "gradients of several results meet in " + n.op;
+    if (!all.empty()) reach[n.id] = std::move(all);
+  }
+  return "";
+}
+
+ir::GraphPtr without_tangents(const ir::GraphPtr& backward, const std::unordered_set<ir::NodeId>& undefined) {
+  return Without(backward, undefined).run();
+}
+
+}  // namespace vitrine::torch_bridge

@@ -1,0 +1,21 @@
+// The backward graph of a call after which some results got no gradient. Eager does not walk their paths: a
+// sum of gradients keeps the terms that are there. Zeros would not do, since a derivative may be infinite.
+#pragma once
+
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "core/ir/graph.h"
+
+namespace vitrine::torch_bridge {
+
+// Why the graph cannot be taken apart by its tangents (the inputs named), or "": where gradients of
+// different results meet, they must be added, and the sum must be contiguous.
+std::string why_inseparable(const ir::Graph& backward, const std::vector<ir::NodeId>& tangents);
+
+// The graph without these tangents. It has the same inputs; a gradient that stems from them alone is None.
+// Needs a graph that is separable.
+ir::GraphPtr without_tangents(const ir::GraphPtr& backward, const std::unordered_set<ir::NodeId>& undefined);
+
+}  // namespace vitrine::torch_bridge
