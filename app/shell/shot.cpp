@@ -6,6 +6,7 @@
 
 #include "app/jobs/job_runner.h"
 #include "app/shell/find_entity.h"
+#include "app/shell/layouts.h"
 #include "app/shell/main_window.h"
 #include "app/shell/settings.h"
 #include "core/session/stages.h"
@@ -50,8 +51,9 @@ bool isStage(const std::string& name) {
 Error unknownView(const QString& view) {
   std::string known = "window";
   for (const kit::ViewInfo& info : views::registry()) known += std::string(", ") + info.id;
-  return {
-      "There is no view called " + view.toStdString() + ".", "Views: " + known + "; or a stage's name.", {}};
+  return {"There is no view called " + view.toStdString() + ".",
+          "Views: " + known + ", fusion, capture; or a stage's name.",
+          {}};
 }
 
 Status save(QWidget& widget, const ShotOptions& o) {
@@ -149,6 +151,11 @@ Status takeShot(const ShotOptions& o) {
   const bool stage = isStage(name);
   const kit::ViewInfo* info = views::viewInfo(name);
   if (!info && stage) info = views::viewForStage(name);
+  if (!info && layoutNamed(o.view)) {  // fusion, capture: two panes side by side and what belongs to them
+    ShotOptions window = o;
+    window.layout = o.view;
+    return shootWindow(window);
+  }
   if (!info) return unknownView(o.view);
   const std::string stages = info->stages;
   const std::string first = stages.substr(0, stages.find(' '));

@@ -252,6 +252,18 @@ class TestWindow : public QObject {
     QVERIFY(bad && bad->what.find("nonsense") != std::string::npos);
   }
 
+  void layoutsAreShotByTheirNames() {
+    for (const char* name : {"window", "fusion", "capture"}) {
+      app::ShotOptions o;
+      o.session = path_;
+      o.view = name;
+      o.out = folder_.filePath("layout.png");
+      const Status bad = app::takeShot(o);
+      QVERIFY2(!bad, bad ? bad->what.c_str() : "");
+      QCOMPARE(QImage(o.out).size(), QSize(1440, 900));
+    }
+  }
+
   void everyViewIsShotTheSameTwice() {
     for (const kit::ViewInfo& info : views::registry()) {
       QByteArray pictures[2];
