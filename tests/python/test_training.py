@@ -117,6 +117,26 @@ def test_the_infinite_derivative_of_a_result_that_is_not_used(steep):
     assert x.grad.tolist() == [2, 2, 2]
 
 
+MEET = {
+    "zero size": (lambda x: (x.exp().sum(0), (x * 2).mean(1)), [leaf(0, 3)]),
+    "var_mean": (lambda x: torch.var_mean(x, 0), [leaf(4, 3)]),
+    "dtypes": (lambda x: ((x.double() * 2).float(), x.half().sum()), [leaf(5)]),
+    "written": (lambda x: (lambda z: (z.mul_(x), x.max(0).values))(x * 1), [leaf(3, 3)]),
+}
+
+
+@pytest.mark.parametrize("name", MEET)
+@pytest.mark.parametrize("used", [0, 1])
+def test_one_of_two_results_that_meet(name, used):
+    function, (x,) = MEET[name]
+    found = []
+    for f in (function, vitrine.compile(function)):
+        x = x.detach().clone().requires_grad_()
+        f(x)[used].sum().backward()
+        found.append(x.grad)
+    torch.testing.assert_close(found[1], found[0])
+
+
 def test_gradients_accumulate_into_the_same_object():
     compiled = vitrine.compile(lambda x: x.sin())
     x = leaf(3)
