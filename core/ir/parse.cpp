@@ -215,6 +215,13 @@ TensorType Parser::type() {
   if (take('{')) out.strides = dims('}');
   if (out.strides.size() != out.sizes.size()) throw Wrong{"as many strides as sizes are needed"};
   if (take('@')) out.offset = integer();
+  if (text_.substr(at_).starts_with("cuda")) {
+    std::string device = name();
+    if (take(':')) device += ":" + std::to_string(integer());
+    auto known = device_from_text(device);
+    if (!known) throw Wrong{"no device is called " + device};
+    out.device = *known;
+  }
   return out;
 }
 

@@ -84,6 +84,7 @@ std::string print_type(const TensorType& type) {
   std::string out = std::string(dtype_name(type.dtype)) + "[" + dims_text(type.sizes) + "]";
   if (type.strides != contiguous_strides(type.sizes)) out += "{" + dims_text(type.strides) + "}";
   if (type.offset) out += "@" + std::to_string(type.offset);
+  if (!type.device.is_cpu()) out += type.device.text();
   return out;
 }
 

@@ -1,5 +1,7 @@
 #include "core/ir/types.h"
 
+#include <charconv>
+
 namespace vitrine::ir {
 
 namespace {
@@ -58,6 +60,23 @@ int64_t numel(const Dims& sizes) {
   return n;
 }
 
+std::string Device::text() const {
+  return is_cpu() ? "cpu" : "cuda:" + std::to_string(index);
+}
+
+std::optional<Device> device_from_text(std::string_view text) {
+  if (text == "cpu" || text == "cpu:0") return Device{};
+  if (!text.starts_with("cuda")) return {};
+  text.remove_prefix(4);
+  int index = 0;
+  if (!text.empty()) {
+    auto [end, error] = std::from_chars(text.data() + 1, text.data() + text.size(), index);
+    if (text[0] != ':' || error != std::errc() || end != text.data() + text.size()) return {};
+  }
+  if (index < 0 || index > 127) return {};
+  return Device{Device::Type::cuda, static_cast<int8_t>(index)};
+}
+
 TensorType TensorType::contiguous(DType dtype, Dims sizes) {
   Dims strides = contiguous_strides(sizes);
   return {dtype, std::move(sizes), std::move(strides), 0};
@@ -82,6 +101,7 @@ std::string TensorType::text() const {
   };
   std::string out = std::string(dtype_name(dtype)) + "[" + list(sizes) + "]";
   if (!is_contiguous()) out += "{" + list(strides) + "}";
+  if (!device.is_cpu()) out += device.text();
   return out;
 }
 

@@ -1,8 +1,9 @@
-// Element types and tensor types. Static sizes; f32[8,128]{1,8} is the text form (strides only if not
-// contiguous).
+// Element types, devices and tensor types. Static sizes; f32[8,128]{1,8}cuda:0 is the text form (strides only
+// if not contiguous, the device only if it is not the CPU).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,19 @@ constexpr bool is_integer(DType t) {
   return t <= DType::i64;
 }  // without bool
 
+// Where a tensor's memory is.
+struct Device {
+  enum class Type : uint8_t { cpu, cuda };
+  Type type = Type::cpu;
+  int8_t index = 0;  // which GPU; the CPU is one
+  bool is_cpu() const { return type == Type::cpu; }
+  bool is_cuda() const { return type == Type::cuda; }
+  std::string text() const;  // "cpu", "cuda:0"
+  bool operator==(const Device&) const = default;
+};
+// "cpu", "cuda" (the first), "cuda:1"; nullopt: a device of another kind.
+std::optional<Device> device_from_text(std::string_view text);
+
 using Dims = std::vector<int64_t>;
 Dims contiguous_strides(
     const Dims& sizes);  // as torch.empty(sizes).stride(): size-0 and size-1 dims count as 1
@@ -58,12 +72,13 @@ struct TensorType {
   DType dtype = DType::f32;
   Dims sizes, strides;  // strides in elements
   int64_t offset = 0;   // storage offset in elements
+  Device device;
 
   static TensorType contiguous(DType dtype, Dims sizes);
   bool is_contiguous() const;  // PyTorch's meaning: dims of size 1 do not matter
   int64_t numel() const { return ir::numel(sizes); }
   int64_t bytes() const { return numel() * dtype_bytes(dtype); }
-  std::string text() const;  // "f32[8,128]"
+  std::string text() const;  // "f32[8,128]", "f32[8,128]cuda:0"
   bool operator==(const TensorType&) const = default;
 };
 

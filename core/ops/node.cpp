@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "core/ir/parse.h"
+#include "core/ops/device.h"
 #include "core/ops/promote.h"
 
 namespace vitrine::ops {
@@ -150,7 +151,7 @@ Result<std::vector<TensorType>> infer(const OpRow& row, const std::vector<ir::Ar
   if (!row.shape) return Error{std::string(row.name) + " has no shape rule", "", ""};
   ShapeCall call;
   for (const ir::Arg& a : args) call.args.push_back(shape_arg(a, type_of));
-  return row.shape(call);
+  return types_of(row, call);
 }
 
 DType compute_dtype(const OpRow& row, const std::vector<ir::Arg>& args, const TypeOf& type_of, DType output) {

@@ -18,12 +18,21 @@ constexpr std::pair<std::string_view, std::string_view> kSpellings[] = {
     {"aten.min.default", "aten.amin.default"},
 };
 
-// Keywords that say nothing on the CPU: there is one device, one layout, no pinned memory.
-bool says_nothing(const std::string& key, const Arg& value) {
-  if (key == "device") return value.is<ir::Word>() && value.as<ir::Word>().text == "cpu";
+// Keywords that say what holds anyway: one layout, no pinned memory, and the CPU for a tensor that is made
+// from none on another device.
+bool says_nothing(const std::string& key, const Arg& value, bool from_cpu) {
+  if (key == "device") return value.is<ir::Word>() && value.as<ir::Word>().text == "cpu" && from_cpu;
   if (key == "layout") return value.is<ir::Word>() && value.as<ir::Word>().text == "torch.strided";
   if (key == "pin_memory" || key == "non_blocking") return value.is<bool>() && !value.as<bool>();
   return false;
+}
+
+bool reads_gpu(const ir::Graph& graph, const Node& node) {
+  bool found = false;
+  ir::each_ref(node, [&](Ref r) {
+    found |= !graph.node(r.node).outputs.at(static_cast<size_t>(r.output)).device.is_cpu();
+  });
+  return found;
 }
 
 bool is_result(const ir::Graph& graph, const Node& node) {
@@ -34,16 +43,18 @@ bool is_result(const ir::Graph& graph, const Node& node) {
 
 // Arguments without defaults, required ones first, the rest as PyTorch's schema orders them. A tensor made
 // from nothing but numbers gets its dtype, which else hangs on torch.get_default_dtype().
-bool shortened(const ops::OpRow& row, const Node& node, std::vector<Arg>& args, Kwargs& kwargs) {
+bool shortened(const ir::Graph& graph, const ops::OpRow& row, const Node& node, std::vector<Arg>& args,
+               Kwargs& kwargs) {
   auto bound = ops::bind(row, node);
   if (!bound.ok()) return false;
   const auto& params = ops::params(row);
   std::vector<Arg>& values = bound.value();
+  const bool from_cpu = !reads_gpu(graph, node);
   bool makes = row.family == ops::Family::memory && params[0].name != "self" && node.outputs.size() == 1;
   size_t keep = params.size();
   auto is_default = [&](size_t i) {
     return !params[i].required &&
-           (values[i] == params[i].fallback || says_nothing(params[i].name, values[i]));
+           (values[i] == params[i].fallback || says_nothing(params[i].name, values[i], from_cpu));
   };
   for (size_t i = 0; i < params.size(); ++i) {
     if (params[i].name == "dtype" && makes && values[i].is_none()) values[i] = Arg(node.type().dtype);
@@ -75,7 +86,7 @@ GraphPtr canonicalise(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>&
     std::vector<Arg> args = node.args;
     Kwargs kwargs = node.kwargs;
     Kwargs fresh;
-    bool shorter = row && shortened(*row, node, args, fresh);
+    bool shorter = row && shortened(*graph, *row, node, args, fresh);
     if (shorter) kwargs = fresh;
     if (!shorter && op == node.op) {
       out.keep(node);

@@ -19,7 +19,8 @@ struct Api {
   PyObject* dispatch_keys = nullptr;       // torch._C._dispatch_keys
   PyObject* forward_ad_globals = nullptr;  // vars(torch.autograd.forward_ad)
   PyObject *s_requires_grad = nullptr, *s_current_level = nullptr;
-  uint64_t plain_keys = 0, inference_keys = 0;  // dispatch keys of an ordinary CPU tensor
+  uint64_t plain_keys = 0, inference_keys = 0;      // dispatch keys of an ordinary CPU tensor
+  uint64_t cuda_keys = 0, cuda_inference_keys = 0;  // and of a CUDA tensor; 0: not known
   size_t saved_hooks_begin = 0,
          saved_hooks_end = 0;  // words of the hook stack that are equal when it is empty
 };

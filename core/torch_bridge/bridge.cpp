@@ -86,6 +86,26 @@ bool find_plain_keys(Api& api) {
   return api.plain_keys != 0 && api.inference_keys != 0;
 }
 
+// A CUDA tensor's keys differ from a CPU tensor's by what PyTorch names after the device.
+bool find_cuda_keys(Api& api) {
+  Py scope = Py::steal(PyDict_New());
+  PyDict_SetItemString(scope.get(), "__builtins__", PyEval_GetBuiltins());
+  Py made =
+      Py::steal(PyRun_String("from torch._C import DispatchKey as K, DispatchKeySet as S\n"
+                             "cpu = S(K.CPU).raw_repr() | S(K.AutocastCPU).raw_repr()\n"
+                             "cuda = S(K.CUDA).raw_repr() | S(K.AutocastCUDA).raw_repr()\n",
+                             Py_file_input, scope.get(), scope.get()));
+  if (!made) return false;
+  auto word = [&](const char* key) {
+    return PyLong_AsUnsignedLongLongMask(PyDict_GetItemString(scope.get(), key));
+  };
+  const uint64_t cpu = word("cpu"), cuda = word("cuda");
+  if (!cpu || !cuda || (api.plain_keys & cpu) != cpu) return false;
+  api.cuda_keys = (api.plain_keys & ~cpu) | cuda;
+  api.cuda_inference_keys = (api.inference_keys & ~cpu) | cuda;
+  return true;
+}
+
 void test_parallel(Api& api) {
   struct Sum {
     int64_t parts[64] = {};
@@ -131,7 +151,11 @@ Status init() {
   api.facts.self_tests = std::move(report.tests);
   const bool hooks = find_saved_hooks(api);
   const bool keys = report.ready && find_plain_keys(api);
+  const bool cuda = keys && report.layout.device_offset >= 0 && find_cuda_keys(api);
+  if (!cuda) api.cuda_keys = api.cuda_inference_keys = 0;
   std::string error = take_python_error();
+  api.facts.self_tests.emplace_back("stand-ins for CUDA",
+                                    cuda ? "ok" : "not found: CUDA tensors run eagerly");
   api.facts.self_tests.emplace_back("saved tensor hooks", hooks ? "ok" : "not found " + error);
   test_parallel(api);
   api.facts.ready = report.ready && hooks && keys;
@@ -238,10 +262,15 @@ const void* storage_id(Handle t) {
   return storage_of(t);
 }
 
+ir::Device device_of(const View& v) {
+  if (v.device_type != kCudaDevice) return {};
+  return {ir::Device::Type::cuda, static_cast<int8_t>(std::max(v.device_index, 0))};
+}
+
 ir::TensorType type_of(Handle t) {
   const View v = view(t);
   return {ir::dtype_from_scalar_type(v.scalar_type), dims(v.sizes, v.ndim), dims(v.strides, v.ndim),
-          v.storage_offset};
+          v.storage_offset, device_of(v)};
 }
 
 ir::TensorType type_of(PyObject* tensor) {
@@ -252,7 +281,9 @@ Handle empty_strided(const ir::TensorType& type) {
   VITRINE_CHECK(type.offset == 0, "a new tensor starts at its storage's first element");
   void* out = nullptr;
   check(api().symbols.empty_strided(static_cast<int64_t>(type.sizes.size()), type.sizes.data(),
-                                    type.strides.data(), ir::dtype_to_scalar_type(type.dtype), 0, -1, &out),
+                                    type.strides.data(), ir::dtype_to_scalar_type(type.dtype),
+                                    type.device.is_cuda() ? kCudaDevice : 0,
+                                    type.device.is_cuda() ? type.device.index : -1, &out),
         "allocating a tensor");
   return out;
 }

@@ -42,9 +42,11 @@ struct View {
   int64_t storage_offset = 0;
   int32_t scalar_type = 0, device_type = 0, device_index = 0;
 };
+inline constexpr int32_t kCudaDevice = 1;  // c10::DeviceType::CUDA
 View view(Handle t);
-void* data(Handle t);              // address of element 0, storage offset included
-uint64_t dispatch_keys(Handle t);  // raw key set
+ir::Device device_of(const View& v);  // of a CPU or CUDA tensor; any other device reads as the CPU
+void* data(Handle t);                 // address of element 0, storage offset included
+uint64_t dispatch_keys(Handle t);     // raw key set
 bool requires_grad(_object* tensor);
 ir::TensorType type_of(_object* tensor);
 ir::TensorType type_of(Handle t);
@@ -54,7 +56,7 @@ bool owns_storage_alone(Handle t);
 // Tells autograd that the tensor's memory was written without PyTorch's knowledge. false: not possible here.
 bool bump_version(Handle t);
 
-// New CPU tensor, uninitialised, outside autograd. Owned handle.
+// New tensor on the type's device, uninitialised, outside autograd. Owned handle.
 Handle empty_strided(const ir::TensorType& type);
 // A view of `base`'s storage (as_strided without autograd: no view relation, its own version counter). dtype
 // is base's. Owned handle. The offset is counted from the storage's start.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/ops/device.h"
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/convert.h"
 #include "core/torch_bridge/fallback.h"
@@ -71,9 +72,9 @@ class OperatorCall {
     });
     if (!arg) stop("unsupported_value", "argument " + param.name + " of " + op_.name + " cannot be recorded");
     to.arg = std::move(*arg);
-    if (param.name == "device" && to.arg.is<ir::Word>() && !to.arg.as<ir::Word>().text.starts_with("cpu"))
+    if (param.name == "device" && to.arg.is<ir::Word>() && !ir::device_from_text(to.arg.as<ir::Word>().text))
       stop("unsupported_value", "a tensor on device " + to.arg.as<ir::Word>().text,
-           "Only CPU tensors are compiled.");
+           "Tensors on the CPU and on CUDA GPUs are compiled.");
   }
 
   // -1: the constant that lift_fresh is about to adopt.
@@ -149,10 +150,29 @@ class OperatorCall {
 
   // Kernels of views only look at sizes and strides: PyTorch's own give exactly eager's.
   Py view() {
-    Py out = call_pytorch();
+    Py out = call_as_cpu();
     node_.id = recording_.next_id();
     adopt(out.get());
     add_node();
+    return out;
+  }
+  // A PyTorch without CUDA has no views of CUDA tensors either, so stand-ins are on the CPU meanwhile.
+  Py call_as_cpu() {
+    std::vector<int> moved;
+    for (const BoundArg& b : bound_)
+      for (int t : b.tensors)
+        if (recording_.at(t).type.device.is_cuda()) moved.push_back(t);
+    if (moved.empty()) return call_pytorch();
+    const ir::Device device = recording_.at(moved[0]).type.device;
+    auto place = [&](ir::Device where) {
+      for (int t : moved) place_on(handle_of(recording_.at(t).object.get()), where);
+    };
+    place({});
+    Py out = Py::steal(PyObject_Call(op_.object, args_, kwargs_));
+    place(device);
+    if (!out) throw Raised{};
+    std::vector<int> path;
+    each_leaf(out.get(), path, [&](PyObject* t, const std::vector<int>&) { place_on(handle_of(t), device); });
     return out;
   }
   void adopt(PyObject* value) {
@@ -179,7 +199,7 @@ class OperatorCall {
     const int index = bound_[0].tensors[0];
     if (recording_.storage_of_tensor(index).input)
       stop("unsupported_operator", op_.name + " changes the shape of an input");
-    Py out = call_pytorch();
+    Py out = call_as_cpu();
     node_.id = recording_.next_id();
     recording_.set_type(index, type_of(bound_[0].object));
     output(index);
@@ -231,7 +251,7 @@ class OperatorCall {
       size_t next = 0;
       call.args.push_back(shape_arg(b.arg, b.tensors, next));
     }
-    Result<std::vector<ir::TensorType>> types = op_.row->shape(call);
+    Result<std::vector<ir::TensorType>> types = ops::types_of(*op_.row, call);
     if (!types) return Py();
     return results(types.value());
   }
@@ -292,6 +312,7 @@ class OperatorCall {
     const FallbackResult ran = run_for_types(op_, args);
     const Py& result = ran.value;
     if (!result) throw Raised{};
+    meta_device_ = ran.device;
     if (ran.resized) stop("unsupported_operator", op_.name + " changes the size of its output");
     if (ran.aliased) stop("unsupported_operator", op_.name + " returns memory of its argument");
     if (op_.returns.size() <= 1) return mirrored(result.get(), 0);
@@ -306,6 +327,7 @@ class OperatorCall {
       return written_argument(op_.returns[which].same_as);
     if (is_tensor(value)) {
       ir::TensorType type = type_of(value);
+      if (meta_device_) type.device = *meta_device_;
       return fresh(type);
     }
     if (PyList_Check(value)) {
@@ -350,6 +372,7 @@ class OperatorCall {
   std::vector<std::pair<int, ir::Ref>> outputs_;
   ir::Node node_;
   Py lifted_;
+  std::optional<ir::Device> meta_device_;
 };
 
 struct Mode {

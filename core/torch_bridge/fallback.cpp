@@ -90,18 +90,46 @@ FallbackResult run(const Overload& op, const Call& call) {
   return out;
 }
 
-FallbackResult with_zeros(const Overload& op, const std::vector<FallbackArg>& args) {
+FallbackResult with_zeros(const Overload& op, const std::vector<FallbackArg>& args, ir::Device device) {
   const Call call = build(op, args, false);
   if (!op.random) return run(op, call);
   // The user's random numbers stay where they were.
-  Py state = Py::steal(PyObject_CallMethod(api().torch, "get_rng_state", nullptr));
+  Py generators =
+      device.is_cuda() ? Py::steal(PyObject_GetAttrString(api().torch, "cuda")) : Py::borrow(api().torch);
+  Py state =
+      Py::steal(generators ? PyObject_CallMethod(generators.get(), "get_rng_state", nullptr) : nullptr);
   FallbackResult out = run(op, call);
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
   Py restored =
-      Py::steal(state ? PyObject_CallMethod(api().torch, "set_rng_state", "O", state.get()) : nullptr);
+      Py::steal(state ? PyObject_CallMethod(generators.get(), "set_rng_state", "O", state.get()) : nullptr);
   PyErr_Restore(type, value, trace);
   return out;
+}
+
+// Where the call computes: as its `device` argument says, else with its tensors.
+ir::Device device_of_call(const Overload& op, const std::vector<FallbackArg>& args) {
+  ir::Device out;
+  for (size_t i = 0; i < op.params.size(); ++i) {
+    if (op.params[i].name == "device" && args[i].object != Py_None) {
+      Py text = Py::steal(PyObject_Str(args[i].object));
+      const char* utf8 = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+      return ir::device_from_text(utf8 ? utf8 : "").value_or(ir::Device{});
+    }
+    for (const ir::TensorType* t : args[i].tensors)
+      if (out.is_cpu()) out = t->device;
+  }
+  return out;
+}
+
+bool gpu_is_here() {
+  static const bool here = [] {
+    Py cuda = Py::steal(PyObject_GetAttrString(api().torch, "cuda"));
+    Py yes = Py::steal(cuda ? PyObject_CallMethod(cuda.get(), "is_available", nullptr) : nullptr);
+    PyErr_Clear();
+    return yes.get() == Py_True;
+  }();
+  return here;
 }
 
 }  // namespace
@@ -112,8 +140,12 @@ FallbackResult run_for_types(const Overload& op, const std::vector<FallbackArg>&
     for (const ir::TensorType* t : a.tensors) bytes += extent(*t) * ir::dtype_bytes(t->dtype), ++tensors;
   // An error is the user's: meta kernels accept some calls that eager does not, so they are no second
   // opinion.
-  if (takes_zeros(op) && tensors > 0 && bytes <= kZerosLimit) return with_zeros(op, args);
-  return run(op, build(op, args, true));
+  const ir::Device device = device_of_call(op, args);
+  const bool can_run = device.is_cpu() || gpu_is_here();
+  if (takes_zeros(op) && tensors > 0 && bytes <= kZerosLimit && can_run) return with_zeros(op, args, device);
+  FallbackResult out = run(op, build(op, args, true));
+  out.device = device;
+  return out;
 }
 
 }  // namespace vitrine::torch_bridge

@@ -2,6 +2,7 @@
 // no import of its Python meta kernels), or its meta kernel where that is too large or not possible.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "core/torch_bridge/overload.h"
@@ -15,8 +16,9 @@ struct FallbackArg {
 
 struct FallbackResult {
   Py value;  // what it returned, real or meta tensors inside; null: a Python error is set, the user's
-  bool resized = false;  // it changed the size of a written argument
-  bool aliased = false;  // it returned a view of an argument although its schema does not say so
+  bool resized = false;              // it changed the size of a written argument
+  bool aliased = false;              // it returned a view of an argument although its schema does not say so
+  std::optional<ir::Device> device;  // meta kernels ran: where the results would be
 };
 FallbackResult run_for_types(const Overload& op, const std::vector<FallbackArg>& args);
 

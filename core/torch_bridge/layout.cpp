@@ -40,6 +40,8 @@ def answer(t):
 def guard():
     t = torch.ones(3, device='cpu')
     return t, lambda: torch._C._set_throw_on_mutable_data_ptr(t)
+def place(t):
+    return str(t.device), str(t.untyped_storage().device)
 def raises(f):
     try:
         f()
@@ -84,6 +86,7 @@ class Prober {
       test("version counter", [&] { return find_version(); });
       test("requires_grad", [&] { return find_autograd(); });
       if (storage) test("storage owners", [&] { return find_owners(); });
+      if (storage) test("device", [&] { return find_device(); });
       report_.ready = storage && test("storage guard", [&] { return find_guard(); });
     } catch (const std::exception& error) {
       note("self-test", error.what());
@@ -284,6 +287,49 @@ class Prober {
       }
     }
     return false;
+  }
+
+  // Where every CPU sample has `cpu` and the meta sample `meta`; -1 if that is not one place.
+  int find_bytes(const std::vector<unsigned char>& cpu, const std::vector<unsigned char>& meta,
+                 const std::function<void*(const Answer&)>& object) const {
+    const size_t bytes = std::min<size_t>(malloc_usable_size(object(plain_[0])), 320);
+    int found = -1;
+    for (size_t at = 8; at + cpu.size() <= bytes; ++at) {
+      auto holds = [&](const Answer& a, const std::vector<unsigned char>& what) {
+        return std::memcmp(static_cast<char*>(object(a)) + at, what.data(), what.size()) == 0;
+      };
+      if (!holds(other_[1], meta) || !all([&](const Answer& a) { return holds(a, cpu); }, false)) continue;
+      if (found >= 0) return -1;
+      found = static_cast<int>(at);
+    }
+    return found;
+  }
+
+  // c10::Device is two bytes, kind and index (-1: the only one); TensorImpl keeps it as an optional. Tried by
+  // moving a tensor of our own to a GPU and back, which moves nothing.
+  bool find_device() {
+    constexpr unsigned char kCpu = 0, kCuda = 1, kMeta = 14, kNoIndex = 0xff;
+    auto tensor_of = [&](const Answer& a) { return impl(a); };
+    auto storage = [&](const Answer& a) { return word_at(impl(a), report_.layout.storage_word); };
+    const int in_tensor = find_bytes({kCpu, kNoIndex, 1}, {kMeta, kNoIndex, 1}, tensor_of);
+    const int in_storage = find_bytes({kCpu, kNoIndex}, {kMeta, kNoIndex}, storage);
+    if (in_tensor < 0 || in_storage < 0) return false;
+    auto* tensor_bytes = static_cast<unsigned char*>(tensor_of(plain_[7])) + in_tensor;
+    auto* storage_bytes = static_cast<unsigned char*>(storage(plain_[7])) + in_storage;
+    auto put = [&](unsigned char type, unsigned char index) {
+      tensor_bytes[0] = storage_bytes[0] = type;
+      tensor_bytes[1] = storage_bytes[1] = index;
+    };
+    put(kCuda, 0);
+    Py said = Py::steal(PyObject_CallOneArg(name("place"), plain_[7].tensor.get()));
+    put(kCpu, kNoIndex);
+    for (Py_ssize_t i = 0; i < 2; ++i) {
+      const char* text = said ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(said.get(), i)) : nullptr;
+      if (!text || std::strcmp(text, "cuda:0") != 0) return false;
+    }
+    report_.layout.device_offset = in_tensor;
+    report_.layout.storage_device_offset = in_storage;
+    return true;
   }
 
   // PyTorch sets "mutable access raises" for us; the flag for every access is the byte after it. Tried on a

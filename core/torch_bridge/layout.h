@@ -13,18 +13,20 @@
 namespace vitrine::torch_bridge {
 
 struct Layout {
-  int handle_word = -1;        // in the tensor's Python object: at::Tensor, one pointer to TensorImpl
-  int storage_word = -1;       // in TensorImpl: StorageImpl*
-  int autograd_word = -1;      // in TensorImpl: AutogradMeta*, null if the tensor has never met autograd
-  int version_word = -1;       // in TensorImpl: VersionCounter*
-  int keys_word = -1;          // in TensorImpl: DispatchKeySet
-  int version_offset = -1;     // in VersionCounter: bytes to the 32-bit counter
-  int requires_offset = -1;    // in AutogradMeta: bytes to the leaf's requires_grad flag
-  int grad_fn_word = -1;       // in AutogradMeta: null for a leaf
-  int is_view_offset = -1;     // in AutogradMeta: bytes to the flag of a view
-  int owners_word = -1;        // in StorageImpl: its reference counts
-  uint64_t sole_owner = 0;     // what they read when one tensor owns it, and nothing else knows it
-  int data_guard_offset = -1;  // in StorageImpl: bytes to the flag that makes every data access raise
+  int handle_word = -1;            // in the tensor's Python object: at::Tensor, one pointer to TensorImpl
+  int storage_word = -1;           // in TensorImpl: StorageImpl*
+  int autograd_word = -1;          // in TensorImpl: AutogradMeta*, null if the tensor has never met autograd
+  int version_word = -1;           // in TensorImpl: VersionCounter*
+  int keys_word = -1;              // in TensorImpl: DispatchKeySet
+  int version_offset = -1;         // in VersionCounter: bytes to the 32-bit counter
+  int requires_offset = -1;        // in AutogradMeta: bytes to the leaf's requires_grad flag
+  int grad_fn_word = -1;           // in AutogradMeta: null for a leaf
+  int is_view_offset = -1;         // in AutogradMeta: bytes to the flag of a view
+  int owners_word = -1;            // in StorageImpl: its reference counts
+  uint64_t sole_owner = 0;         // what they read when one tensor owns it, and nothing else knows it
+  int device_offset = -1;          // in TensorImpl: bytes to its device's type, index, and a set flag
+  int storage_device_offset = -1;  // in StorageImpl: bytes to its device's type and index
+  int data_guard_offset = -1;      // in StorageImpl: bytes to the flag that makes every data access raise
 };
 
 struct LayoutReport {

@@ -72,15 +72,18 @@ std::string why_not_input(PyObject* tensor) {
   if (!is_plain_tensor(tensor)) return std::string("a tensor of class ") + Py_TYPE(tensor)->tp_name;
   Handle handle = handle_of(tensor);
   const uint64_t keys = dispatch_keys(handle);
-  if (keys != api().plain_keys && keys != api().inference_keys) {
+  const uint64_t known[] = {api().plain_keys, api().inference_keys, api().cuda_keys,
+                            api().cuda_inference_keys};
+  if (std::find(std::begin(known), std::end(known), keys) == std::end(known)) {
     Py text = Py::steal(PyObject_CallOneArg(api().dispatch_keys, tensor));
     Py shown = Py::steal(text ? PyObject_Str(text.get()) : nullptr);
     const char* utf8 = shown ? PyUnicode_AsUTF8(shown.get()) : nullptr;
     PyErr_Clear();
-    return std::string("a tensor that is not a plain CPU tensor (") + (utf8 ? utf8 : "") + ")";
+    return std::string("a tensor that is not a plain CPU or CUDA tensor (") + (utf8 ? utf8 : "") + ")";
   }
   const View v = view(handle);
-  if (v.device_type != 0) return "a tensor on another device than the CPU";
+  if (v.device_type != 0 && v.device_type != kCudaDevice)
+    return "a tensor on another device than the CPU or a GPU";
   if (ir::dtype_from_scalar_type(v.scalar_type) == ir::DType::other) return "an unsupported element type";
   return "";
 }

@@ -23,7 +23,8 @@ void* reserved_range() {
   return range;
 }
 
-Handle guarded(const ir::Dims& sizes, const ir::Dims& strides, int64_t offset, ir::DType dtype) {
+Handle guarded(const ir::Dims& sizes, const ir::Dims& strides, int64_t offset, ir::DType dtype,
+               ir::Device device) {
   const int scalar_type = ir::dtype_to_scalar_type(dtype);
   VITRINE_CHECK(scalar_type >= 0, "a stand-in of an unknown element type");
   void* out = nullptr;
@@ -34,14 +35,15 @@ Handle guarded(const ir::Dims& sizes, const ir::Dims& strides, int64_t offset, i
   const int guard = api().layout.data_guard_offset;
   storage[guard] = 1;      // every access raises
   storage[guard - 2] = 1;  // writes look at the first flag
+  if (device.is_cuda()) place_on(out, device);
   return out;
 }
 
-Handle allocate(const ir::TensorType& type, int32_t device_type) {
+Handle allocate(const ir::TensorType& type, int32_t device_type, int32_t index = -1) {
   void* out = nullptr;
   if (api().symbols.empty_strided(static_cast<int64_t>(type.sizes.size()), type.sizes.data(),
-                                  type.strides.data(), ir::dtype_to_scalar_type(type.dtype), device_type, -1,
-                                  &out))
+                                  type.strides.data(), ir::dtype_to_scalar_type(type.dtype), device_type,
+                                  index, &out))
     throw InternalError("allocating a tensor failed: " + last_torch_error());
   return out;
 }
@@ -57,19 +59,42 @@ int64_t extent(const ir::TensorType& type) {
   return last + 1;
 }
 
-Handle stand_in(const ir::TensorType& type) {
-  return guarded(type.sizes, type.strides, type.offset, type.dtype);
+void place_on(Handle tensor, ir::Device device) {
+  const Layout& layout = api().layout;
+  VITRINE_CHECK(layout.device_offset >= 0 && layout.keys_word >= 0 && api().cuda_keys,
+                "a stand-in for a GPU tensor");
+  auto* impl = static_cast<unsigned char*>(impl_of(tensor));
+  auto* storage = static_cast<unsigned char*>(storage_of(tensor));
+  for (unsigned char* at : {impl + layout.device_offset, storage + layout.storage_device_offset}) {
+    at[0] = device.is_cuda() ? kCudaDevice : 0;
+    at[1] = device.is_cuda() ? static_cast<unsigned char>(device.index) : 0xff;
+  }
+  const uint64_t keys = dispatch_keys(tensor);
+  const bool inference = keys == api().inference_keys || keys == api().cuda_inference_keys;
+  const uint64_t cpu = inference ? api().inference_keys : api().plain_keys;
+  const uint64_t cuda = inference ? api().cuda_inference_keys : api().cuda_keys;
+  reinterpret_cast<uint64_t*>(impl)[layout.keys_word] = device.is_cuda() ? cuda : cpu;
 }
 
-Handle stand_in_storage(ir::DType dtype, int64_t bytes) {
+Handle stand_in(const ir::TensorType& type) {
+  return guarded(type.sizes, type.strides, type.offset, type.dtype, type.device);
+}
+
+Handle stand_in_storage(ir::DType dtype, int64_t bytes, ir::Device device) {
   const int64_t size = ir::dtype_bytes(dtype);
-  return guarded({(bytes + size - 1) / size}, {1}, 0, dtype);
+  return guarded({(bytes + size - 1) / size}, {1}, 0, dtype, device);
 }
 
 Handle zeros_like_type(const ir::TensorType& type) {
   ir::TensorType flat = ir::TensorType::contiguous(type.dtype, {extent(type)});
-  Handle memory = allocate(flat, 0);
-  if (flat.sizes[0] > 0) std::memset(data(memory), 0, static_cast<size_t>(flat.bytes()));
+  Handle memory = nullptr;
+  if (type.device.is_cuda()) {
+    memory = allocate(flat, kCudaDevice, type.device.index);
+    if (api().symbols.zero && api().symbols.zero(memory)) throw InternalError(last_torch_error());
+  } else {
+    memory = allocate(flat, 0);
+    if (flat.sizes[0] > 0) std::memset(data(memory), 0, static_cast<size_t>(flat.bytes()));
+  }
   ir::TensorType at_start = type;
   at_start.offset = 0;
   Handle out = as_strided(memory, at_start);

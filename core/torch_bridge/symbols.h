@@ -30,6 +30,7 @@ using ParallelFn = void (*)(int64_t, int64_t, void*);
     int (*)(void*, int64_t, const int64_t*, const int64_t*, int64_t, void**))                                \
   X(from_blob, cpu, true, "aoti_torch_create_tensor_from_blob",                                              \
     int (*)(void*, int64_t, const int64_t*, const int64_t*, int64_t, int32_t, int32_t, int32_t, void**))     \
+  X(zero, cpu, false, "aoti_torch_zero_", int (*)(void*))                                                    \
   X(new_handle, cpu, true, "aoti_torch_new_tensor_handle", int (*)(void*, void**))                           \
   X(delete_tensor, cpu, true, "aoti_torch_delete_tensor_object", int (*)(void*))                             \
   X(parallel_for, cpu, false, "torch_parallel_for", int (*)(int64_t, int64_t, int64_t, ParallelFn, void*))   \
