@@ -79,10 +79,14 @@ PyObject* python_graph(const ir::Graph& graph) {
                        "text", ir::print(graph).c_str());
 }
 
-PyObject* lowering_new(PyTypeObject* type, PyObject*, PyObject*) {
+// Lowering(as_if="cuda:0")
+PyObject* lowering_new(PyTypeObject* type, PyObject* args, PyObject*) {
   if (!tb::facts().ready) return fail("bridge_init() has not succeeded");
+  const char* as_if = nullptr;
+  if (!PyArg_ParseTuple(args, "|s", &as_if)) return nullptr;
+  std::optional<ir::Device> device = as_if ? ir::device_from_text(as_if) : std::nullopt;
   auto* self = reinterpret_cast<LoweringObject*>(type->tp_alloc(type, 0));
-  if (self) self->lowering = new tb::Lowering();
+  if (self) self->lowering = new tb::Lowering(device);
   return reinterpret_cast<PyObject*>(self);
 }
 void lowering_free(PyObject* self) {

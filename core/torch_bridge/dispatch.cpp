@@ -72,6 +72,8 @@ class OperatorCall {
     });
     if (!arg) stop("unsupported_value", "argument " + param.name + " of " + op_.name + " cannot be recorded");
     to.arg = std::move(*arg);
+    if (param.name == "device" && to.arg.is<ir::Word>() && recording_.as_if())
+      to.arg = ir::Arg(ir::Word{recording_.as_if()->text()});
     if (param.name == "device" && to.arg.is<ir::Word>() && !ir::device_from_text(to.arg.as<ir::Word>().text))
       stop("unsupported_value", "a tensor on device " + to.arg.as<ir::Word>().text,
            "Tensors on the CPU and on CUDA GPUs are compiled.");

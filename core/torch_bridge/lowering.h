@@ -31,7 +31,9 @@ struct Unsupported {
 
 class Lowering {
  public:
-  Lowering();  // needs the GIL; nothing is installed until call()
+  // Needs the GIL; nothing is installed until call(). as_if: every tensor is taken to be on that device, to
+  // compile for a GPU that is not here.
+  explicit Lowering(std::optional<ir::Device> as_if = {});
   ~Lowering();
   Lowering(const Lowering&) = delete;
 

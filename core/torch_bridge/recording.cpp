@@ -201,8 +201,14 @@ ir::Ref Recording::add_input_node(ir::NodeKind kind, const std::string& source, 
   return {to.back().id, 0};
 }
 
+ir::TensorType Recording::type_here(PyObject* real) const {
+  ir::TensorType type = type_of(real);
+  if (as_if_) type.device = *as_if_;
+  return type;
+}
+
 int Recording::input(PyObject* real, ir::NodeKind kind, const std::string& source) {
-  const ir::TensorType type = type_of(real);
+  const ir::TensorType type = type_here(real);
   const int index = add_on_storage(real, type);
   const ir::Ref ref = add_input_node(kind, source, type, inputs_);
   TracedTensor& traced = at(index);
@@ -217,7 +223,7 @@ int Recording::input(PyObject* real, ir::NodeKind kind, const std::string& sourc
 }
 
 int Recording::constant(PyObject* real) {
-  const ir::TensorType type = type_of(real);
+  const ir::TensorType type = type_here(real);
   const int index = add_on_storage(real, type);
   const ir::Ref ref = add_input_node(ir::NodeKind::constant, "", type, constants_);
   TracedTensor& traced = at(index);
@@ -231,7 +237,7 @@ int Recording::constant(PyObject* real) {
 }
 
 int Recording::constant_made_inside(PyObject* real) {
-  const ir::TensorType type = type_of(real);
+  const ir::TensorType type = type_here(real);
   const ir::Ref made = add_input_node(ir::NodeKind::constant, "", type, inner_constants_);
   inner_constant_tensors_.push_back(Py::borrow(real));
   const int index = fresh(type);

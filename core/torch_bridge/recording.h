@@ -40,6 +40,10 @@ class Recording {
  public:
   Recording() : ids_(std::make_shared<ir::NodeIds>()), program_(std::make_shared<ReplayProgram>()) {}
 
+  // Every tensor is taken to be there, wherever it is.
+  void as_if(std::optional<ir::Device> device) { as_if_ = device; }
+  const std::optional<ir::Device>& as_if() const { return as_if_; }
+
   // Tensors.
   int find(PyObject* tensor);  // by object, else by storage and geometry; -1: not of this recording
   int find_exact(PyObject* tensor) const;   // by object only
@@ -93,6 +97,7 @@ class Recording {
 
  private:
   int find_alias(PyObject* tensor);
+  ir::TensorType type_here(PyObject* real) const;
   void undo_last();
   int add_on_storage(PyObject* real, const ir::TensorType& type);
   ir::Ref add_input_node(ir::NodeKind kind, const std::string& source, const ir::TensorType& type,
@@ -119,6 +124,7 @@ class Recording {
   std::vector<Undo> undo_;
   std::vector<int> written_;  // storages, in the order they were first written
   ir::NodeId call_id_ = -1;
+  std::optional<ir::Device> as_if_;
   ir::Origin aten_origin_;
 };
 
