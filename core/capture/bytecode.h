@@ -100,7 +100,9 @@ namespace vitrine::capture {
   X(Name, "NAME") /* LOAD_NAME and the like: class bodies, modules */ \
   X(ReturnGenerator, "RETURN_GENERATOR") \
   X(Yield, "YIELD_VALUE") \
-  X(Generator, "GENERATOR") /* yield from, await, async for, async with */
+  X(YieldFromIter, "GET_YIELD_FROM_ITER") \
+  X(Send, "SEND") /* target: when the receiver has returned; receiver, value */ \
+  X(Generator, "GENERATOR") /* await, async for, async with */
 // clang-format on
 
 enum class Op : uint8_t {

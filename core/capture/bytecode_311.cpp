@@ -121,15 +121,15 @@ constexpr Row kRows[] = {
     {IMPORT_STAR, Op::Name},
     {RETURN_GENERATOR, Op::ReturnGenerator},
     {YIELD_VALUE, Op::Yield},
-    {SEND, Op::Generator},
-    {GET_YIELD_FROM_ITER, Op::Generator},
+    {SEND, Op::Send, Shape::Forward},
+    {GET_YIELD_FROM_ITER, Op::YieldFromIter},
     {GET_AWAITABLE, Op::Generator},
     {GET_AITER, Op::Generator},
     {GET_ANEXT, Op::Generator},
     {BEFORE_ASYNC_WITH, Op::Generator},
     {END_ASYNC_FOR, Op::Generator},
     {ASYNC_GEN_WRAP, Op::Generator},
-    {JUMP_BACKWARD_NO_INTERRUPT, Op::Generator, Shape::Backward},
+    {JUMP_BACKWARD_NO_INTERRUPT, Op::Jump, Shape::Backward},
 };
 
 constexpr auto kByOpcode = [] {

@@ -1,5 +1,7 @@
 // Attribute reads, with Python's own rules: data descriptors, the instance's dict, the class, __getattr__.
 // Reads see what the segment wrote before.
+#include <algorithm>
+
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 
@@ -81,6 +83,8 @@ Value* Tracer::get_attr(Value* v, const std::string& name) {
       if (name == "start") return v->items[0];
       if (name == "stop") return v->items[1];
       if (name == "step") return v->items[2];
+      if (PyObject* method = lookup(&PySlice_Type, name); method && is_native_method(method))
+        return bind_descriptor(method, v, &PySlice_Type, name);
       return nullptr;
     case Kind::Cell:
       if (name == "cell_contents") return cell_get(v);
@@ -88,8 +92,12 @@ Value* Tracer::get_attr(Value* v, const std::string& name) {
     case Kind::Constant:
       break;
     case Kind::Generator:
-    case Kind::Iterator:
+    case Kind::Iterator: {
+      Value* generator = generator_of(v);
+      PyObject* method = generator ? lookup(&PyGen_Type, name) : nullptr;
+      if (method && is_native_method(method)) return bind_descriptor(method, generator, &PyGen_Type, name);
       stop("generator", "attribute " + name + " of an iterator");
+    }
     case Kind::Null:
     case Kind::Lazy:
       stop("unsupported_value", "attribute of nothing");
@@ -120,7 +128,10 @@ Value* Tracer::get_attr(Value* v, const std::string& name) {
     PyErr_Clear();
     return nullptr;
   }
-  if (v->source) return lazy(value.get(), sources_->attr(v->source, name), true);
+  // A member of an enumeration answers through descriptors of its class; what it answers is as fixed as
+  // itself.
+  if (v->source && !PyObject_TypeCheck(o, torch_names().enum_base))
+    return lazy(value.get(), sources_->attr(v->source, name), true);
   return pinned(value.get());
 }
 
@@ -170,10 +181,17 @@ Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, con
       if (!field) raise_python();
       return from_python(field.get());
     }
+    if (kind == &PyMemberDescr_Type && name == "__dict__") return instance_dict(self);
     if (kind == &PyMemberDescr_Type) {
       bool found = false;
       Value* written = find_written(self, name, &found);
       if (found) return written;
+      auto* stop_iteration = reinterpret_cast<PyTypeObject*>(PyExc_StopIteration);
+      if (self->worded && self->cls == stop_iteration && name == "value")
+        return self->items.empty() ? none() : self->items[0];
+      if (!self->obj && PyType_IsSubtype(self->cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)) &&
+          !(reinterpret_cast<PyDescrObject*>(d)->d_type->tp_flags & Py_TPFLAGS_HEAPTYPE))
+        stop("unsupported_value", "attribute " + name + " of a " + describe(self));
       if (!self->obj) return nullptr;
       Owned value(PyObject_GenericGetAttr(self->obj, reinterpret_cast<PyDescrObject*>(d)->d_name));
       if (!value) {
@@ -187,6 +205,7 @@ Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, con
     if (kind == &PyGetSetDescr_Type) {
       if (name == "__dict__") return instance_dict(self);
       if (name == "__class__") return cls;
+      if (name == "args" && self->worded) return tuple(self->items);
       stop("unsupported_value", "attribute " + name + " of a " + describe(self));
     }
     if (!kind->tp_descr_get) return pinned(d);
@@ -362,6 +381,22 @@ Value* Tracer::module_attr(Value* v, const std::string& name) {
   return nullptr;
 }
 
+// What a function made here was given besides what every function has.
+Value* Tracer::own_attributes(Value* function) {
+  static constexpr const char* kOfTheFunctionItself[] = {"__name__",       "__qualname__", "__module__",
+                                                         "__doc__",        "__defaults__", "__kwdefaults__",
+                                                         "__annotations__"};
+  Value* dict = new_dict();
+  for (const auto& [key, value] : function->attrs) {
+    const bool own = std::none_of(std::begin(kOfTheFunctionItself), std::end(kOfTheFunctionItself),
+                                  [&](const char* n) { return key == n; });
+    if (value && own) dict_set(dict, text(key), value);
+  }
+  dict->mutated = false;
+  dict->owner = function;
+  return dict;
+}
+
 Value* Tracer::function_attr(Value* v, const std::string& name) {
   bool found = false;
   Value* written = find_written(v, name, &found);
@@ -373,8 +408,26 @@ Value* Tracer::function_attr(Value* v, const std::string& name) {
     if (name == "__qualname__") return constant(f.code->co_qualname);
     if (name == "__defaults__") return f.defaults ? f.defaults : none();
     if (name == "__kwdefaults__") return f.kwdefaults ? f.kwdefaults : none();
-    if (name == "__dict__" || name == "__globals__" || name == "__closure__" || name == "__get__" ||
-        name == "__annotations__" || name == "__module__" || name == "__doc__")
+    if (name == "__annotations__") {
+      if (!f.annotations) f.annotations = new_dict();
+      if (look(f.annotations)->kind == Kind::Tuple) {  // name, value, name, value ... until somebody asks
+        const Values pairs = unpack(f.annotations);
+        f.annotations = new_dict();
+        for (size_t i = 0; i + 1 < pairs.size(); i += 2) dict_set(f.annotations, pairs[i], pairs[i + 1]);
+      }
+      return f.annotations;
+    }
+    if (name == "__module__") {
+      PyObject* module = PyDict_GetItemString(f.globals, "__name__");
+      return module ? constant(module) : none();
+    }
+    if (name == "__doc__") {
+      PyObject* first =
+          PyTuple_GET_SIZE(f.code->co_consts) ? PyTuple_GET_ITEM(f.code->co_consts, 0) : Py_None;
+      return constant(PyUnicode_Check(first) ? first : Py_None);
+    }
+    if (name == "__dict__") return own_attributes(v);
+    if (name == "__globals__" || name == "__closure__" || name == "__get__")
       stop("unsupported_value", name + " of a function made here");
     return nullptr;
   }
@@ -402,6 +455,7 @@ Value* Tracer::function_attr(Value* v, const std::string& name) {
 }
 
 Value* Tracer::super_attr(Value* v, const std::string& name) {
+  if (v->items.empty()) stop("exception", "attribute " + name + " of a traceback");
   PyObject* after = const_object(v->items[0]);
   Value* self = look(v->items[1]);
   const bool through_class = self->kind == Kind::Constant && PyType_Check(self->obj);

@@ -95,8 +95,18 @@ Value* builtin_sum(Tracer& t, const Arguments& a) {
   return total;
 }
 
+// The elements of an iterable whose order does not matter to the caller: a set's may be in any.
+Values in_any_order(Tracer& t, const Arguments& a) {
+  Value* v = t.look(need(t, a, 0));
+  return v->kind == Kind::Set && (v->cls == &PySet_Type || v->cls == &PyFrozenSet_Type) ? v->items
+                                                                                        : t.unpack(v);
+}
+
 Value* extreme(Tracer& t, const Arguments& a, int op, const char* name) {
-  Values items = a.positional.size() == 1 ? t.unpack(a.positional[0]) : a.positional;
+  const bool by_key = a.find("key") && !t.is_none(a.find("key"));  // among equals the first is taken
+  Values items = a.positional.size() != 1 ? a.positional
+                 : by_key                 ? t.unpack(a.positional[0])
+                                          : in_any_order(t, a);
   Value* key = a.find("key");
   if (items.empty()) {
     if (Value* otherwise = a.find("default")) return otherwise;
@@ -122,7 +132,7 @@ Value* any_or_all(Tracer& t, const Arguments& a, bool all) {
 }
 
 Value* builtin_sorted(Tracer& t, const Arguments& a) {
-  Values items = t.unpack(need(t, a, 0));
+  Values items = in_any_order(t, a);
   Value *key = a.find("key"), *reverse = a.find("reverse");
   const bool down = reverse && t.truth(reverse);
   std::vector<std::pair<Value*, Value*>> ranked;
@@ -139,6 +149,11 @@ Value* builtin_sorted(Tracer& t, const Arguments& a) {
     }
   Values out;
   for (auto& [rank, item] : ranked) out.push_back(item);
+  // Equal ranks stay in the order in which they came, which a set does not tell.
+  const bool from_set = t.look(need(t, a, 0))->kind == Kind::Set;
+  for (size_t i = 1; from_set && i < ranked.size(); ++i)
+    if (t.truth(t.compare(Py_EQ, ranked[i - 1].first, ranked[i].first)))
+      stop("unsupported_value", "a set is sorted by a key that is not unique");
   return t.list(std::move(out));
 }
 
@@ -150,10 +165,16 @@ Value* builtin_iter(Tracer& t, const Arguments& a) {
 }
 
 Value* builtin_next(Tracer& t, const Arguments& a) {
-  Value* item = t.next(need(t, a, 0));
+  Value* from = t.look(need(t, a, 0));
+  Value* item = nullptr;
+  Value* returned = nullptr;
+  if (Value* generator = t.generator_of(from))
+    item = t.resume(generator, t.none(), &returned);
+  else
+    item = t.next(from);
   if (item) return item;
   if (a.positional.size() > 1) return a.positional[1];
-  t.raise(PyExc_StopIteration, "");
+  t.raise_stop_iteration(returned);
 }
 
 Value* with_function(Tracer& t, const Arguments& a, IteratorKind kind) {

@@ -100,6 +100,19 @@ Value* Tracer::call(Value* f, Arguments a) {
   stop("foreign_call", "call of " + describe(f));
 }
 
+// An itemgetter, attrgetter or methodcaller from before this point, made anew in Python: it never changes and
+// tells what it was made with. nullptr: another object.
+Value* Tracer::getter_in_python(Value* v) {
+  const std::string type = v->obj && v->source ? Py_TYPE(v->obj)->tp_name : "";
+  if (type != "operator.itemgetter" && type != "operator.attrgetter" && type != "operator.methodcaller")
+    return nullptr;
+  guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
+  Owned reduced(PyObject_CallMethod(v->obj, "__reduce__", nullptr));
+  if (!reduced) raise_python();
+  Value* parts = pinned(PyTuple_GET_ITEM(reduced.get(), 1));
+  return call(pinned(PyTuple_GET_ITEM(reduced.get(), 0)), spread(parts, nullptr));
+}
+
 Value* Tracer::call_object(Value* v, Arguments a) {
   PyTypeObject* type = type_of(v);
   const TorchNames& torch = torch_names();
@@ -147,6 +160,7 @@ Value* Tracer::call_object(Value* v, Arguments a) {
     const Source* base = v->source ? v->source : constant_source(v->obj);
     return lazy(PyWeakref_GetObject(v->obj), sources_->make(SourceKind::WeakTarget, base, -1, ""));
   }
+  if (Value* getter = getter_in_python(v)) return call(getter, std::move(a));
   PyObject* method = python_method(type, "__call__");
   if (!method) {
     if (!type->tp_call) raise(PyExc_TypeError, describe(v) + " is not callable");

@@ -43,6 +43,11 @@ Value* Tracer::construct(PyTypeObject* cls, Arguments a) {
     v->items = {a.positional[0], tuple(std::move(rest)), keywords};
     return v;
   }
+  if (cls == torch.deque) {
+    if (a.positional.size() > 1 || !a.keyword.empty())
+      stop("unsupported_builtin", "a deque of limited length is made");
+    return sequence(Kind::List, a.positional.empty() ? Values{} : unpack(a.positional[0]), cls);
+  }
   if (PyType_IsSubtype(cls, torch.enum_base)) {
     Owned key(a.positional.size() == 1 && a.keyword.empty() ? constant_tree(a.positional[0]) : nullptr);
     if (!key) stop("unsupported_value", "an enumeration made from a value that is no constant");

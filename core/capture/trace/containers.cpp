@@ -121,7 +121,10 @@ void Tracer::dict_set(Value* v, Value* key, Value* value) {
   v = look(v);
   PyObject* k = key_object(key);
   touch(v);
-  if (v->owner) generic_set(v->owner, text_of(k), value);
+  if (v->owner && v->owner->kind == Kind::Function)
+    set_attr(v->owner, text_of(k), value);
+  else if (v->owner)
+    generic_set(v->owner, text_of(k), value);
   DictState& dict = *v->dict;
   const Py_ssize_t at = position(dict, k);
   if (PyErr_Occurred()) raise_python();

@@ -7,7 +7,6 @@ namespace {
 
 Flow refuse(Tracer&, VirtualFrame&, const Instruction& in) {
   if (in.op == Op::Generator) stop("generator", "a generator or coroutine");
-  if (in.op == Op::WithExceptStart) stop("context_manager", "a context manager is left by an exception");
   stop("unsupported_instruction", "instruction " + std::string(op_name(in.op)));
 }
 

@@ -50,7 +50,7 @@ inline std::string name_of(VirtualFrame& f, int index) {
   X(GetIter) X(ForIter) X(GetLen) X(MatchMapping) X(MatchSequence) X(MatchKeys) X(Jump) X(PopJumpIfFalse) X(PopJumpIfTrue) X(PopJumpIfNone) \
   X(PopJumpIfNotNone) X(JumpIfFalseOrPop) X(JumpIfTrueOrPop) X(Call) X(CallEx) X(MakeFunction) \
   X(LoadAssertionError) X(ImportName) X(ImportFrom) X(BeforeWith) X(ReturnValue) X(Raise) \
-  X(Reraise) X(PushExcInfo) X(PopExcept) X(CheckExcMatch) X(ReturnGenerator) X(Yield)
+  X(Reraise) X(WithExceptStart) X(YieldFromIter) X(Send) X(MatchClass) X(PushExcInfo) X(PopExcept) X(CheckExcMatch) X(ReturnGenerator) X(Yield)
 // clang-format on
 
 #define X(name) Flow run##name(Tracer& t, VirtualFrame& f, const Instruction& in);

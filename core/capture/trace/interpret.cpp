@@ -190,12 +190,13 @@ void Tracer::leave_handler(VirtualFrame& f) {
   if (next >= instructions.size() || instructions[next].op != Op::Reraise) handling_since_ = -1;
 }
 
-void Tracer::raise(PyObject* type, const std::string& message) {
+void Tracer::raise(PyObject* type, const std::string& message, bool worded) {
   RaiseSignal signal;
   signal.text = std::string(reinterpret_cast<PyTypeObject*>(type)->tp_name) + ": " + message;
   signal.exception = make(Kind::Object);
   signal.exception->cls = reinterpret_cast<PyTypeObject*>(type);
   signal.exception->items = {text(message)};
+  signal.exception->worded = worded;
   throw signal;
 }
 
@@ -203,12 +204,22 @@ void Tracer::raise_python() {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
   if (!type) stop("unsupported_builtin", "a builtin failed without an exception");
+  PyErr_NormalizeException(&type, &value, &traceback);
   Owned hold_type(type), hold_value(value), hold_traceback(traceback);
   Owned message(value ? PyObject_Str(value) : nullptr);
   PyErr_Clear();
   Py_INCREF(type);
   keep(type);
-  raise(type, text_of(message.get()));
+  // An exception of a builtin class made from one text says that text, and has it as its only argument.
+  Owned arguments(value && reinterpret_cast<PyTypeObject*>(type)->tp_init ==
+                               reinterpret_cast<PyTypeObject*>(PyExc_Exception)->tp_init
+                      ? PyObject_GetAttrString(value, "args")
+                      : nullptr);
+  PyErr_Clear();
+  const bool says_its_argument = arguments && PyTuple_GET_SIZE(arguments.get()) == 1 &&
+                                 PyUnicode_CheckExact(PyTuple_GET_ITEM(arguments.get(), 0)) && message &&
+                                 PyUnicode_Compare(PyTuple_GET_ITEM(arguments.get(), 0), message.get()) == 0;
+  raise(type, text_of(message.get()), says_its_argument);
 }
 
 Value* Tracer::load_global(VirtualFrame& f, const std::string& name) {

@@ -298,25 +298,4 @@ Values Tracer::unpack(Value* v) {
   return items;
 }
 
-Value* Tracer::resume(Value* v, Value* sent) {
-  VirtualFrame& frame = *v->generator;
-  if (frame.running) raise(PyExc_ValueError, "generator already executing");
-  if (frame.position < 0) return nullptr;
-  frame.running = true;
-  if (frame.position > 0) frame.stack.push_back(sent);
-  bool yielded = false;
-  Value* value = nullptr;
-  try {
-    value = execute(frame, &yielded);
-  } catch (const RaiseSignal&) {
-    frame.running = false;
-    frame.position = -1;
-    throw;
-  }
-  frame.running = false;
-  if (yielded) return value;
-  frame.position = -1;
-  return nullptr;
-}
-
 }  // namespace vitrine::capture

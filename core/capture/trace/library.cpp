@@ -159,9 +159,20 @@ Value* deep_copy(T& t, const A& a) {
   return deep(t, a.positional[0], memo);
 }
 
-Value* itemgetter_refused(T&, const A&) {
-  stop("unsupported_builtin", "operator.itemgetter");
+// The function of vitrine._library that does the same, in Python.
+Value* in_python(T& t, const A& a, const char* name) {
+  PyObject* function = find_object(std::string("vitrine._library.") + name);
+  if (!function) stop("unsupported_builtin", std::string("call of ") + name);
+  return t.call(t.pinned(function), a);
 }
+
+// clang-format off
+#define VITRINE_IN_PYTHON(X) \
+  X("itertools", accumulate) X("itertools", starmap) X("itertools", pairwise) X("itertools", zip_longest) \
+  X("itertools", takewhile) X("itertools", dropwhile) X("itertools", filterfalse) X("itertools", compress) \
+  X("itertools", cycle) X("itertools", permutations) X("itertools", combinations) \
+  X("itertools", combinations_with_replacement) X("operator", itemgetter) X("operator", attrgetter) X("operator", methodcaller)
+// clang-format on
 
 Value* cast(T& t, const A& a) {
   return need(t, a, 1);
@@ -240,7 +251,10 @@ constexpr BuiltinRow kRows[] = {
     {"operator.is_", [](T& t, const A& a) { return t.boolean(t.same(need(t, a, 0), need(t, a, 1))); }},
     {"operator.is_not", [](T& t, const A& a) { return t.boolean(!t.same(need(t, a, 0), need(t, a, 1))); }},
     {"operator.index", [](T& t, const A& a) { return t.integer(t.int_of(need(t, a, 0), "an index")); }},
-    {"operator.itemgetter", itemgetter_refused},
+#define X(module, name) {module "." #name, [](T& t, const A& a) { return in_python(t, a, #name); }},
+    VITRINE_IN_PYTHON(X)
+#undef X
+        {"collections._count_elements", [](T& t, const A& a) { return in_python(t, a, "count_elements"); }},
     {"itertools.chain", chain},
     {"itertools.chain.from_iterable", chain_from_iterable},
     {"itertools.islice", islice},

@@ -1,5 +1,6 @@
 // Methods of builtin types, done on the shadow. One table a kind; what is not there is folded on constants or
 // ends the segment.
+#include <algorithm>
 #include <functional>
 #include <unordered_map>
 
@@ -46,6 +47,16 @@ Value* dict_update_method(Tracer& t, Value* self, const Arguments& a) {
   if (!a.positional.empty()) t.dict_update(self, a.positional[0]);
   for (auto& [key, value] : a.keyword) t.dict_set(self, t.text(key), value);
   return t.none();
+}
+
+Value* dict_init(Tracer& t, Value* self, const Arguments& a) {
+  if (!PyType_IsSubtype(self->cls, torch_names().default_dict) || a.positional.empty())
+    return dict_update_method(t, self, a);
+  if (self->obj) stop("side_effect", "__init__() of a defaultdict that exists already");
+  self->attrs.emplace_back("default_factory", a.positional[0]);
+  Arguments rest = a;
+  rest.positional.erase(rest.positional.begin());
+  return dict_update_method(t, self, rest);
 }
 
 Value* dict_copy(Tracer& t, Value* self, const Arguments&) {
@@ -105,7 +116,7 @@ const Table& dict_methods() {
          t.dict_clear(s);
          return t.none();
        }},
-      {"__init__", dict_update_method},
+      {"__init__", dict_init},
       {"__getitem__",
        [](Tracer& t, Value* s, const Arguments& a) -> Value* {
          Value* found = t.dict_get(s, argument(t, a, 0));
@@ -263,6 +274,53 @@ const Table& list_methods() {
   return table;
 }
 
+// What a deque has besides; of what a list has, it lacks sort().
+const Table& deque_methods() {
+  static const Table table = {
+      {"appendleft",
+       [](Tracer& t, Value* s, const Arguments& a) -> Value* {
+         t.touch(s);
+         s->items.insert(s->items.begin(), argument(t, a, 0));
+         return t.none();
+       }},
+      {"extendleft",
+       [](Tracer& t, Value* s, const Arguments& a) -> Value* {
+         const Values more = t.unpack(argument(t, a, 0));
+         t.touch(s);
+         s->items.insert(s->items.begin(), more.rbegin(), more.rend());
+         return t.none();
+       }},
+      {"popleft",
+       [](Tracer& t, Value* s, const Arguments&) -> Value* {
+         if (s->items.empty()) t.raise(PyExc_IndexError, "pop from an empty deque", true);
+         t.touch(s);
+         Value* item = s->items.front();
+         s->items.erase(s->items.begin());
+         return item;
+       }},
+      {"pop",
+       [](Tracer& t, Value* s, const Arguments&) -> Value* {
+         if (s->items.empty()) t.raise(PyExc_IndexError, "pop from an empty deque", true);
+         t.touch(s);
+         Value* item = s->items.back();
+         s->items.pop_back();
+         return item;
+       }},
+      {"rotate",
+       [](Tracer& t, Value* s, const Arguments& a) -> Value* {
+         const auto n = static_cast<int64_t>(s->items.size());
+         const int64_t by = t.int_of(argument(t, a, 0, "", t.integer(1)), "how far to rotate");
+         t.touch(s);
+         if (n > 0) std::rotate(s->items.begin(), s->items.end() - ((by % n + n) % n), s->items.end());
+         return t.none();
+       }},
+      {"sort", [](Tracer&, Value*, const Arguments&) -> Value* { stop("exception", "a deque is sorted"); }},
+      {"copy", [](Tracer& t, Value* s,
+                  const Arguments&) { return t.sequence(Kind::List, s->items, torch_names().deque); }},
+  };
+  return table;
+}
+
 const Table& tuple_methods() {
   static const Table table = {
       {"index", index_method},
@@ -333,6 +391,7 @@ const Table& object_methods() {
          if (s->cls && PyType_IsSubtype(s->cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException))) {
            if (s->obj) stop("side_effect", "__init__() of an exception that exists already");
            s->items = a.positional;
+           s->worded = true;
          }
          return t.none();
        }},
@@ -391,8 +450,13 @@ Value* Tracer::call_method(Value* self, const std::string& name, const Arguments
                        : self->kind == Kind::Tuple ? &tuple_methods()
                        : self->kind == Kind::Set   ? &set_methods()
                                                    : nullptr;
+  if (self->kind == Kind::List && self->cls == torch_names().deque)
+    if (auto found = deque_methods().find(name); found != deque_methods().end())
+      return found->second(*this, self, a);
   if (table)
     if (auto found = table->find(name); found != table->end()) return found->second(*this, self, a);
+  if (self->kind == Kind::Generator)
+    if (Value* result = generator_method(self, name, a)) return result;
   if (self->kind == Kind::Iterator || self->kind == Kind::Generator) {
     if (name == "__iter__") return self;
     if (name == "__next__") {
@@ -431,7 +495,8 @@ Value* Tracer::call_method(Value* self, const std::string& name, const Arguments
     if (o) PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
   }
   PyErr_Clear();
-  const bool changes = self->kind != Kind::Constant && self->kind != Kind::Tuple && self->kind != Kind::Set;
+  const bool changes = self->kind != Kind::Constant && self->kind != Kind::Tuple && self->kind != Kind::Set &&
+                       self->kind != Kind::Slice;
   const bool pure_set =
       self->kind == Kind::Set &&
       (name == "union" || name == "intersection" || name == "difference" || name == "issubset" ||

@@ -94,9 +94,9 @@ Recipe RecipeMaker::make(Value* v) {
       r = tuple(v);
       break;
     case Kind::List:
-      if (v->cls != &PyList_Type)
-        stop("unsupported_value", "a " + t_.describe(v) + " made here leaves the segment");
-      r = sequence(Recipe::Kind::List, v->items);
+      r = v->cls == &PyList_Type          ? sequence(Recipe::Kind::List, v->items)
+          : v->cls == torch_names().deque ? deque(v)
+                                          : list_of_class(v);
       break;
     case Kind::Set:
       r = sequence(Recipe::Kind::Set, v->items);
@@ -223,8 +223,6 @@ Recipe RecipeMaker::dict(Value* v) {
   Owned maker(PyObject_GetAttrString(base, "__new__")), setter(PyObject_GetAttrString(base, "__setitem__"));
   std::vector<Recipe> arguments;
   arguments.push_back(constant(reinterpret_cast<PyObject*>(v->cls)));
-  if (PyType_IsSubtype(v->cls, torch_names().default_dict))
-    stop("unsupported_value", "a defaultdict made here leaves the segment");
   Recipe r = shared(v, call(maker.get(), std::move(arguments)));
   if (!first) return r;
   open_.erase(v);
@@ -242,6 +240,35 @@ Recipe RecipeMaker::dict(Value* v) {
   return r;
 }
 
+Recipe RecipeMaker::deque(Value* v) {
+  std::vector<Recipe> items;
+  items.push_back(sequence(Recipe::Kind::List, v->items));
+  return call(reinterpret_cast<PyObject*>(v->cls), std::move(items));
+}
+
+// An object of a class derived from list: made empty, then filled past every override.
+Recipe RecipeMaker::list_of_class(Value* v) {
+  const bool first = v->shared < 0;
+  auto* base = reinterpret_cast<PyObject*>(&PyList_Type);
+  Owned maker(PyObject_GetAttrString(base, "__new__")), adder(PyObject_GetAttrString(base, "append"));
+  std::vector<Recipe> arguments;
+  arguments.push_back(constant(reinterpret_cast<PyObject*>(v->cls)));
+  Recipe r = shared(v, call(maker.get(), std::move(arguments)));
+  if (!first) return r;
+  open_.erase(v);
+  for (Value* item : v->items) {
+    Effect e;
+    e.kind = Effect::Kind::Call;
+    e.value = call(adder.get(), {});
+    e.value.children.push_back(copy_recipe(r));
+    e.value.children.push_back(make(item));
+    effects_.push_back(std::move(e));
+  }
+  attributes(v, r);
+  open_.insert(v);
+  return r;
+}
+
 Recipe RecipeMaker::function(Value* v) {
   FunctionState& f = *v->function;
   Recipe r;
@@ -252,7 +279,7 @@ Recipe RecipeMaker::function(Value* v) {
   r.children.push_back(f.defaults ? make(f.defaults) : constant(Py_None));
   r.children.push_back(f.kwdefaults ? make(f.kwdefaults) : constant(Py_None));
   r.children.push_back(f.closure.empty() ? constant(Py_None) : sequence(Recipe::Kind::Tuple, f.closure));
-  r.children.push_back(f.annotations ? make(f.annotations) : constant(Py_None));
+  r.children.push_back(f.annotations ? make(t_.get_attr(v, "__annotations__")) : constant(Py_None));
   if (!v->attrs.empty()) {
     const bool first = v->shared < 0;
     r = shared(v, std::move(r));
@@ -264,10 +291,13 @@ Recipe RecipeMaker::function(Value* v) {
 Recipe RecipeMaker::iterator(Value* v) {
   IteratorState& s = *v->iterator;
   Recipe r;
-  const auto builtin = [&](const char* name, const Values& arguments) {
-    Recipe c = call(find_object(std::string("builtins.") + name), {});
+  const auto library = [&](const std::string& path, const Values& arguments) {
+    Recipe c = call(find_object(path), {});
     for (Value* a : arguments) c.children.push_back(make(a));
     return c;
+  };
+  const auto builtin = [&](const char* name, const Values& arguments) {
+    return library(std::string("builtins.") + name, arguments);
   };
   const auto advanced = [&](Recipe over, int64_t index) {
     Recipe out;
@@ -295,6 +325,21 @@ Recipe RecipeMaker::iterator(Value* v) {
       Values arguments = s.children;
       arguments.insert(arguments.begin(), s.function);
       return builtin(s.kind == IteratorKind::Map ? "map" : "filter", arguments);
+    }
+    case IteratorKind::Chain: {
+      Values rest(s.children.begin() + s.index, s.children.end());
+      if (s.inner) rest.insert(rest.begin(), s.inner);
+      return library("itertools.chain", rest);
+    }
+    case IteratorKind::Count:
+      return library("itertools.count", s.children);
+    case IteratorKind::Repeat:
+      return s.index < 0 ? library("itertools.repeat", {s.children[0]})
+                         : library("itertools.repeat", {s.children[0], t_.integer(s.index)});
+    case IteratorKind::Islice: {
+      Value* stop = s.stop < 0 ? t_.none() : t_.integer(std::max(s.stop, s.index) - s.taken);
+      return library("itertools.islice",
+                     {s.children[0], t_.integer(s.index - s.taken), stop, t_.integer(s.step)});
     }
     case IteratorKind::Keys:
     case IteratorKind::DictValues:

@@ -24,6 +24,8 @@ class RecipeMaker {
   Recipe shared(Value* v, Recipe recipe);
   Recipe object(Value* v);
   Recipe dict(Value* v);
+  Recipe deque(Value* v);
+  Recipe list_of_class(Value* v);
   Recipe tuple(Value* v);
   Recipe function(Value* v);
   Recipe iterator(Value* v);

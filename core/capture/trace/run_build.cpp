@@ -1,7 +1,14 @@
 // Handlers: tuples, lists, dicts, strings, slices, and taking them apart.
 #include "core/capture/trace/instructions.h"
+#include "core/capture/trace/torch_names.h"
 
 namespace vitrine::capture {
+namespace {
+
+// Py_TPFLAGS_MATCH_SELF: bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple.
+constexpr unsigned long kMatchesItself = 1UL << 22;
+
+}  // namespace
 
 Flow runBuildTuple(Tracer& t, VirtualFrame& f, const Instruction& in) {
   push(f, t.tuple(pop_many(f, in.arg)));
@@ -184,6 +191,46 @@ Flow runMatchKeys(Tracer& t, VirtualFrame& f, const Instruction&) {
     found.push_back(value);
   }
   push(f, t.tuple(std::move(found)));
+  return Flow::Next;
+}
+
+// subject, class, names of keywords -> the attributes that the pattern binds, or None. See PEP 634 for which
+// builtin classes give themselves for one positional pattern.
+Flow runMatchClass(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value *names = t.look(pop(f)), *cls = t.look(pop(f)), *subject = pop(f);
+  PyObject* type = t.const_object(cls);
+  if (!type || !PyType_Check(type) || names->kind != Kind::Tuple)
+    stop("unsupported_value", "a match with " + t.describe(cls));
+  bool known = false;
+  Arguments test{{subject, cls}, {}};
+  if (!t.truth(t.call_builtin(find_object("builtins.isinstance"), test, &known))) {
+    push(f, t.none());
+    return Flow::Next;
+  }
+  Values found;
+  const auto bind = [&](const std::string& name) {
+    Value* value = t.get_attr(subject, name);
+    if (value) found.push_back(value);
+    return value != nullptr;
+  };
+  bool matched = true;
+  if (in.arg > 0) {
+    Value* positional = t.get_attr(cls, "__match_args__");
+    if (positional) {
+      const Values args = t.unpack(positional);
+      if (static_cast<int>(args.size()) < in.arg)
+        stop("exception", "a match with too many positional patterns");
+      for (int i = 0; i < in.arg && matched; ++i)
+        matched = bind(t.str_of(args[static_cast<size_t>(i)], false));
+    } else if (in.arg == 1 && PyType_HasFeature(reinterpret_cast<PyTypeObject*>(type), kMatchesItself)) {
+      found.push_back(subject);
+    } else {
+      stop("exception", "a match with positional patterns of " + t.describe(cls));
+    }
+  }
+  for (Value* name : names->items)
+    if (matched) matched = bind(t.str_of(name, false));
+  push(f, matched ? t.tuple(std::move(found)) : t.none());
   return Flow::Next;
 }
 

@@ -100,6 +100,34 @@ Flow runYield(Tracer& t, VirtualFrame& f, const Instruction&) {
   return Flow::Yield;
 }
 
+Flow runYieldFromIter(Tracer& t, VirtualFrame& f, const Instruction&) {
+  Value* from = t.look(pop(f));
+  push(f, from->kind == Kind::Generator ? from : t.iter(from));
+  return Flow::Next;
+}
+
+// The receiver below is asked for its next value, which the generator yields; when it has none, its own
+// return value is that of `yield from`.
+Flow runSend(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* sent = t.look(pop(f));
+  Value* receiver = t.look(peek(f, 1));
+  Value* returned = nullptr;
+  Value* item = nullptr;
+  if (receiver->kind == Kind::Generator)
+    item = t.resume(receiver, sent, &returned);
+  else if (t.is_none(sent))
+    item = t.next(receiver);
+  else
+    stop("generator", "a value is sent to a " + t.describe(receiver));
+  if (item) {
+    push(f, item);
+    return Flow::Next;
+  }
+  pop(f);
+  push(f, returned ? returned : t.none());
+  return jump(f, in);
+}
+
 Flow runLoadAssertionError(Tracer& t, VirtualFrame& f, const Instruction&) {
   push(f, t.constant(PyExc_AssertionError));
   return Flow::Next;
@@ -160,10 +188,32 @@ Flow runBeforeWith(Tracer& t, VirtualFrame& f, const Instruction&) {
   return Flow::Next;
 }
 
+// s[-1] is the exception, s[-4] the manager's __exit__. Its traceback is no value here: what looks at it
+// breaks.
+Flow runWithExceptStart(Tracer& t, VirtualFrame& f, const Instruction&) {
+  Value* exception = t.look(peek(f, 1));
+  if (exception->kind != Kind::Object || !exception->cls)
+    stop("context_manager", "a context manager is left by an exception");
+  Value* type = t.pinned(reinterpret_cast<PyObject*>(exception->cls));
+  Value* traceback = t.make(Kind::Super);
+  traceback->cls = &PyTraceBack_Type;
+  Arguments a;
+  a.positional = {type, exception, traceback};
+  push(f, t.call(peek(f, 4), std::move(a)));
+  return Flow::Next;
+}
+
+// What the innermost handler of this frame handles; nullptr: it is not in one.
+static Value* handled_now(const VirtualFrame& f) {
+  for (size_t i = f.stack.size(); i-- > 0;)
+    if (f.stack[i] && f.stack[i]->kind == Kind::Super && f.stack[i]->owner) return f.stack[i]->owner;
+  return nullptr;
+}
+
 Flow runRaise(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  if (in.arg == 0) stop("exception", "an exception is raised again");
   if (in.arg == 2) pop(f);
-  Value* exception = t.look(pop(f));
+  Value* exception = in.arg == 0 ? handled_now(f) : t.look(pop(f));
+  if (!exception) stop("exception", "an exception is raised again");
   if (exception->kind == Kind::Constant && PyType_Check(exception->obj))
     exception = t.look(t.construct(reinterpret_cast<PyTypeObject*>(exception->obj), {}));
   if (exception->obj) stop("exception", "an exception that exists already is raised");
@@ -186,7 +236,9 @@ Flow runReraise(Tracer&, VirtualFrame& f, const Instruction&) {
 Flow runPushExcInfo(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value* exception = pop(f);
   t.enter_handler(f);
-  push(f, t.make(Kind::Super));  // the exception handled so far: not a value of the program
+  Value* handled = t.make(Kind::Super);  // the exception handled so far: not a value of the program
+  handled->owner = exception;
+  push(f, handled);
   push(f, exception);
   return Flow::Next;
 }

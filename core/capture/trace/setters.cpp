@@ -24,8 +24,14 @@ void write(Value* v, const std::string& name, Value* value) {
 void Tracer::set_attr(Value* v, const std::string& name, Value* value) {
   v = look(v);
   switch (v->kind) {
-    case Kind::Function:
+    case Kind::Function: {
+      FunctionState& f = *v->function;
+      if (name == "__code__") stop("custom_setter", "__code__ of a function is set");
+      if (name == "__annotations__") return void(f.annotations = value);
+      if (name == "__defaults__") return void(f.defaults = is_none(value) ? nullptr : value);
+      if (name == "__kwdefaults__") return void(f.kwdefaults = is_none(value) ? nullptr : value);
       return write(v, name, value);
+    }
     case Kind::Tensor:
       stop("custom_setter", "attribute " + name + " of a tensor is set");
     case Kind::Object:
@@ -36,6 +42,8 @@ void Tracer::set_attr(Value* v, const std::string& name, Value* value) {
     default:
       stop("custom_setter", "attribute " + name + " of " + describe(v) + " is set");
   }
+  // An exception made here has no traceback that anything could look at.
+  if (v->worded && name == "__traceback__") return;
   PyTypeObject* type = type_of(v);
   PyObject* setter = lookup(type, "__setattr__");
   if (setter && PyFunction_Check(setter) && setter != torch_names().module_setattr) {

@@ -38,6 +38,7 @@ Value* Tracer::get_item(Value* v, Value* key) {
     case Kind::List: {
       key = look(key);
       guard_length(v);
+      if (is_slice(key) && v->cls == torch_names().deque) stop("exception", "a slice of a deque");
       if (is_slice(key)) {
         const SliceRange r = slice_range(*this, key, v->items.size());
         Values items;
@@ -52,7 +53,7 @@ Value* Tracer::get_item(Value* v, Value* key) {
       if (i < 0) i += n;
       if (i < 0 || i >= n)
         raise(PyExc_IndexError,
-              v->kind == Kind::List ? "list index out of range" : "tuple index out of range");
+              v->kind == Kind::List ? "list index out of range" : "tuple index out of range", true);
       return v->items[static_cast<size_t>(i)];
     }
     case Kind::Dict: {
@@ -154,6 +155,18 @@ void Tracer::del_item(Value* v, Value* key) {
   v->items.erase(v->items.begin() + first, v->items.begin() + first + count);
 }
 
+// A real exception like one that was made here, to ask it for its text. nullptr: its arguments are no
+// constants, or its class is the user's and may word it otherwise.
+static PyObject* exception_tree(Tracer& t, Value* v) {
+  auto* base = reinterpret_cast<PyTypeObject*>(PyExc_BaseException);
+  const bool builtin = !(v->cls->tp_flags & Py_TPFLAGS_HEAPTYPE);
+  if (!builtin && (v->cls->tp_str != base->tp_str || v->cls->tp_repr != base->tp_repr)) return nullptr;
+  Owned arguments(t.constant_tree(t.tuple(v->items)));
+  if (!arguments) return nullptr;
+  PyObject* cls = builtin ? reinterpret_cast<PyObject*>(v->cls) : PyExc_Exception;
+  return PyObject_Call(cls, arguments.get(), nullptr);
+}
+
 // Text of a value whose str() or repr() reads nothing but constants.
 std::string Tracer::str_of(Value* v, bool repr) {
   v = look(v);
@@ -165,7 +178,7 @@ std::string Tracer::str_of(Value* v, bool repr) {
   if (v->kind == Kind::Object)
     if (PyObject* method = python_method(type_of(v), "__repr__"))
       return str_of(call_special(v, method, {}), false);
-  Owned tree(constant_tree(v));
+  Owned tree(v->worded ? exception_tree(*this, v) : constant_tree(v));
   PyErr_Clear();
   if (!tree) stop("unsupported_value", "text of a " + describe(v));
   Owned text(repr ? PyObject_Repr(tree.get()) : PyObject_Str(tree.get()));

@@ -50,6 +50,7 @@ TorchNames load() {
   n.generic_alias = must_type("types.GenericAlias");
   n.union_type = must_type("types.UnionType");
   n.partial = must_type("functools.partial");
+  n.deque = must_type("collections.deque");
   n.ordered_dict = must_type("collections.OrderedDict");
   n.default_dict = must_type("collections.defaultdict");
   n.disabled_function = reinterpret_cast<PyTypeObject*>(find_object("vitrine._engine.DisabledFunction"));

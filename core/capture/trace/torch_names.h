@@ -10,8 +10,8 @@
 namespace vitrine::capture {
 
 struct TorchNames {
-  PyTypeObject *tensor, *tensor_base, *parameter, *size, *dtype, *device, *layout, *memory_format, *finfo,
-      *iinfo;
+  PyTypeObject *deque, *tensor, *tensor_base, *parameter, *size, *dtype, *device, *layout, *memory_format,
+      *finfo, *iinfo;
   PyTypeObject *module, *op_overload, *op_packet, *custom_op, *enum_base, *lru_cache_wrapper, *generic_alias,
       *union_type;
   PyTypeObject *partial, *ordered_dict, *default_dict;

@@ -137,6 +137,7 @@ class Tracer {
   Value* class_attr(PyTypeObject* type, const std::string& name);  // C.name
   Value* module_attr(Value* v, const std::string& name);
   Value* function_attr(Value* v, const std::string& name);
+  Value* own_attributes(Value* function);  // __dict__ of a function made here
   Value* super_attr(Value* v, const std::string& name);
   Value* module_member(Value* v, const std::string& name);  // nn.Module.__getattr__
   // The function that `type` gives for a special method when it is Python code, else nullptr.
@@ -167,6 +168,7 @@ class Tracer {
               const Arguments& arguments);
   Value* construct(PyTypeObject* cls, Arguments arguments);
   Value* call_object(Value* v, Arguments arguments);
+  Value* getter_in_python(Value* v);
   Value* call_module(Value* v, Arguments arguments);
   Arguments spread(Value* positional, Value* keyword);  // f(*a, **k)
 
@@ -176,7 +178,12 @@ class Tracer {
   Value* next(Value* iterator);                       // nullptr = exhausted
   Values unpack(Value* v);                            // list(v)
   Value* new_iterator(IteratorKind kind, Values children);
-  Value* resume(Value* generator, Value* sent);  // nullptr = finished
+  Value* generator_method(Value* generator, const std::string& name, const Arguments& a);  // nullptr: other
+  Value* generator_of(Value* v);  // the Generator that v is or walks, or nullptr
+  [[noreturn]] void raise_stop_iteration(Value* returned);
+  Value* throw_into(Value* generator, Value* exception);
+  // nullptr = finished; `returned` (may be null) receives what its return gave.
+  Value* resume(Value* generator, Value* sent, Value** returned = nullptr);
 
   // --- torch_calls.cpp
   bool is_tensor(Value* v) { return v->kind == Kind::Tensor; }
@@ -206,7 +213,8 @@ class Tracer {
   VirtualFrame& frame() { return *current_; }
   void enter_handler(VirtualFrame& f);
   void leave_handler(VirtualFrame& f);
-  [[noreturn]] void raise(PyObject* type, const std::string& text);
+  // worded: CPython's exception says exactly this, and has it as its argument.
+  [[noreturn]] void raise(PyObject* type, const std::string& text, bool worded = false);
   [[noreturn]] void raise_python();  // the Python error that is set
   SourcePool& sources() { return *sources_; }
   const Source* constant_source(PyObject* object);

@@ -1,0 +1,146 @@
+// Generators made in the segment: frames that wait, resumed by a value or by an exception (PEP 342, PEP 380).
+#include "core/capture/trace/torch_names.h"
+#include "core/capture/trace/tracer.h"
+
+namespace vitrine::capture {
+namespace {
+
+auto* const kStopIteration = &PyExc_StopIteration;
+
+bool is_a(const RaiseSignal& signal, PyObject* type) {
+  return signal.exception && signal.exception->cls &&
+         PyType_IsSubtype(signal.exception->cls, reinterpret_cast<PyTypeObject*>(type));
+}
+
+// `yield from` has passed the question on: what is thrown belongs to the generator below.
+bool delegates(const VirtualFrame& frame) {
+  const auto& instructions = frame.bytecode->instructions();
+  const auto at = static_cast<size_t>(frame.position);
+  return at + 1 < instructions.size() && instructions[at].op == Op::Resume && (instructions[at].arg & 3) >= 2;
+}
+
+// Marks a frame as running for as long as it does; one that is left by an exception has finished.
+struct Running {
+  VirtualFrame& frame;
+  explicit Running(VirtualFrame& f) : frame(f) { frame.running = true; }
+  ~Running() { frame.running = false; }
+};
+
+}  // namespace
+
+Value* Tracer::resume(Value* v, Value* sent, Value** returned) {
+  VirtualFrame& frame = *v->generator;
+  if (frame.running) raise(PyExc_ValueError, "generator already executing", true);
+  if (frame.position < 0) return nullptr;
+  if (frame.position > 0) frame.stack.push_back(sent);
+  bool yielded = false;
+  Value* value = nullptr;
+  try {
+    const Running running(frame);
+    value = execute(frame, &yielded);
+  } catch (const RaiseSignal& signal) {
+    frame.position = -1;
+    if (is_a(signal, *kStopIteration)) raise(PyExc_RuntimeError, "generator raised StopIteration", true);
+    throw;
+  }
+  if (yielded) return value;
+  if (returned) *returned = value;
+  frame.position = -1;
+  return nullptr;
+}
+
+// Raises in the generator, at the yield where it waits. nullptr: it has finished.
+Value* Tracer::throw_into(Value* v, Value* exception) {
+  VirtualFrame& frame = *v->generator;
+  RaiseSignal signal;
+  signal.exception = exception;
+  signal.text = exception->cls->tp_name;
+  if (frame.running) raise(PyExc_ValueError, "generator already executing", true);
+  if (frame.position <= 0) {  // not begun, or finished: nothing in it can catch
+    frame.position = -1;
+    throw signal;
+  }
+  if (delegates(frame)) stop("generator", "an exception is thrown into a generator that yields from another");
+  const Instruction& yield = frame.bytecode->instructions()[static_cast<size_t>(frame.position) - 1];
+  if (!dispatch_raise(frame, yield, signal)) {
+    frame.position = -1;
+    throw signal;
+  }
+  bool yielded = false;
+  Value* value = nullptr;
+  try {
+    const Running running(frame);
+    value = execute(frame, &yielded);
+  } catch (const RaiseSignal& inner) {
+    frame.position = -1;
+    if (is_a(inner, *kStopIteration)) raise(PyExc_RuntimeError, "generator raised StopIteration", true);
+    throw;
+  }
+  if (yielded) return value;
+  frame.position = -1;
+  return nullptr;
+}
+
+Value* Tracer::generator_of(Value* v) {
+  v = resolve(v);
+  if (v->kind == Kind::Iterator && v->iterator->kind == IteratorKind::Generator)
+    v = resolve(v->iterator->children[0]);
+  return v->kind == Kind::Generator ? v : nullptr;
+}
+
+void Tracer::raise_stop_iteration(Value* returned) {
+  RaiseSignal signal;
+  Arguments with;
+  if (returned && !is_none(returned)) with.positional = {returned};
+  signal.exception = look(construct(reinterpret_cast<PyTypeObject*>(PyExc_StopIteration), std::move(with)));
+  signal.text = "StopIteration";
+  throw signal;
+}
+
+Value* Tracer::generator_method(Value* v, const std::string& name, const Arguments& a) {
+  if (name == "__next__" && a.positional.empty()) {
+    Value* returned = nullptr;
+    Value* item = resume(v, none(), &returned);
+    if (!item) raise_stop_iteration(returned);
+    return item;
+  }
+  if (name == "send" && a.positional.size() == 1) {
+    if (v->generator->position == 0 && !is_none(a.positional[0]))
+      raise(PyExc_TypeError, "can't send non-None value to a just-started generator", true);
+    Value* returned = nullptr;
+    Value* item = resume(v, a.positional[0], &returned);
+    if (!item) raise_stop_iteration(returned);
+    return item;
+  }
+  if (name == "throw" && !a.positional.empty()) {
+    Value* exception = look(a.positional[0]);
+    if (a.positional.size() > 1 && look(a.positional[1])->kind == Kind::Object) exception = a.positional[1];
+    if (PyObject* type = const_object(exception); type && PyType_Check(type)) {
+      Arguments with;
+      if (a.positional.size() > 1 && !is_none(a.positional[1])) with.positional = {a.positional[1]};
+      exception = construct(reinterpret_cast<PyTypeObject*>(type), std::move(with));
+    }
+    exception = look(exception);
+    if (exception->kind != Kind::Object || exception->obj || !exception->cls)
+      stop("generator", "a " + describe(exception) + " is thrown into a generator");
+    Value* item = throw_into(v, exception);
+    if (!item) raise_stop_iteration(nullptr);
+    return item;
+  }
+  if (name == "close" && a.positional.empty()) {
+    if (v->generator->position <= 0) {
+      v->generator->position = -1;
+      return none();
+    }
+    try {
+      Value* exit = look(construct(reinterpret_cast<PyTypeObject*>(PyExc_GeneratorExit), {}));
+      if (throw_into(v, exit)) raise(PyExc_RuntimeError, "generator ignored GeneratorExit", true);
+    } catch (const RaiseSignal& signal) {
+      if (!is_a(signal, PyExc_GeneratorExit) && !is_a(signal, *kStopIteration)) throw;
+    }
+    return none();
+  }
+  return nullptr;
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,169 @@
+"""Functions of the standard library that CPython has in C, written in Python, so that capture reads them like any
+other code. Each does what its C namesake does: https://docs.python.org/3/library/itertools.html, operator.html."""
+
+_NOTHING = object()
+
+
+def _add(a, b):
+    return a + b
+
+
+def accumulate(iterable, func=None, *, initial=None):
+    """itertools.accumulate."""
+    step = _add if func is None else func
+    source = iter(iterable)
+    total = initial
+    if initial is None:
+        for total in source:
+            break
+        else:
+            return
+    yield total
+    for item in source:
+        total = step(total, item)
+        yield total
+
+
+def starmap(function, iterable):
+    """itertools.starmap."""
+    for arguments in iterable:
+        yield function(*arguments)
+
+
+def pairwise(iterable):
+    """itertools.pairwise."""
+    source = iter(iterable)
+    last = _NOTHING
+    for item in source:
+        if last is not _NOTHING:
+            yield last, item
+        last = item
+
+
+def zip_longest(*iterables, fillvalue=None):
+    """itertools.zip_longest."""
+    sources = [iter(each) for each in iterables]
+    left = len(sources)
+    while left:
+        row = []
+        for i, source in enumerate(sources):
+            item = fillvalue if source is None else next(source, _NOTHING)
+            if item is _NOTHING:
+                left -= 1
+                if not left:
+                    return
+                sources[i] = None
+                item = fillvalue
+            row.append(item)
+        yield tuple(row)
+
+
+def takewhile(predicate, iterable):
+    """itertools.takewhile."""
+    for item in iterable:
+        if not predicate(item):
+            break
+        yield item
+
+
+def dropwhile(predicate, iterable):
+    """itertools.dropwhile."""
+    source = iter(iterable)
+    for item in source:
+        if not predicate(item):
+            yield item
+            break
+    for item in source:
+        yield item
+
+
+def filterfalse(predicate, iterable):
+    """itertools.filterfalse."""
+    for item in iterable:
+        if not (item if predicate is None else predicate(item)):
+            yield item
+
+
+def compress(data, selectors):
+    """itertools.compress."""
+    for item, chosen in zip(data, selectors):
+        if chosen:
+            yield item
+
+
+def cycle(iterable):
+    """itertools.cycle."""
+    seen = []
+    for item in iterable:
+        yield item
+        seen.append(item)
+    while seen:
+        for item in seen:
+            yield item
+
+
+def permutations(iterable, r=None):
+    """itertools.permutations."""
+    pool = tuple(iterable)
+    yield from _arranged(pool, len(pool) if r is None else r, ())
+
+
+def _arranged(pool, r, used):
+    if len(used) == r:
+        yield tuple(pool[i] for i in used)
+        return
+    for i in range(len(pool)):
+        if i not in used:
+            yield from _arranged(pool, r, used + (i,))
+
+
+def combinations(iterable, r):
+    """itertools.combinations."""
+    pool = tuple(iterable)
+    yield from _chosen(pool, r, (), 0, 1)
+
+
+def combinations_with_replacement(iterable, r):
+    """itertools.combinations_with_replacement."""
+    pool = tuple(iterable)
+    yield from _chosen(pool, r, (), 0, 0)
+
+
+def _chosen(pool, r, used, first, step):
+    if len(used) == r:
+        yield tuple(pool[i] for i in used)
+        return
+    for i in range(first, len(pool)):
+        yield from _chosen(pool, r, used + (i,), i + step, step)
+
+
+def itemgetter(item, *items):
+    """operator.itemgetter."""
+    if not items:
+        return lambda of: of[item]
+    return lambda of: tuple([of[each] for each in (item, *items)])
+
+
+def attrgetter(attr, *attrs):
+    """operator.attrgetter."""
+    if not attrs:
+        return lambda of: _attribute(of, attr)
+    return lambda of: tuple([_attribute(of, each) for each in (attr, *attrs)])
+
+
+def _attribute(of, path):
+    for name in path.split("."):
+        of = getattr(of, name)
+    return of
+
+
+def methodcaller(name, /, *args, **kwargs):
+    """operator.methodcaller."""
+    return lambda of: getattr(of, name)(*args, **kwargs)
+
+
+def count_elements(mapping, iterable):
+    """collections._count_elements."""
+    get = mapping.get
+    for item in iterable:
+        mapping[item] = get(item, 0) + 1
