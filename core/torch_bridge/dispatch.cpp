@@ -212,8 +212,24 @@ class OperatorCall {
 
   // An operator that answers about sizes or kernels, not about data (a data access raises).
   Py question() {
+    if (is_check()) {
+      node_.id = recording_.next_id();
+      add_node();
+      return Py::borrow(Py_None);
+    }
     if (op_.returns.empty()) stop("unsupported_operator", op_.name + " acts without a result");
     return call_pytorch();
+  }
+
+  // Operators that do nothing but raise, depending on data: they stay in the graph, and a call that raises
+  // leaves no trace of the segment.
+  bool is_check() const {
+    static constexpr std::string_view kChecks[] = {
+        "aten._linalg_check_errors.default",
+        "aten._assert_async.default",
+        "aten._assert_async.msg",
+    };
+    return std::find(std::begin(kChecks), std::end(kChecks), op_.name) != std::end(kChecks);
   }
 
   // Appends to the node's outputs; the tensor is that output from now on.

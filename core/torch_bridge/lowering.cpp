@@ -53,6 +53,23 @@ class GradModeGuard {
   const bool real_;
 };
 
+// The same for autocast.
+class AutocastGuard {
+ public:
+  explicit AutocastGuard(AutocastState& traced) : traced_(traced), real_(autocast_state()) {
+    if (traced_ != real_) set_autocast_state(traced_);
+  }
+  ~AutocastGuard() {
+    traced_ = autocast_state();
+    if (traced_ != real_) set_autocast_state(real_);
+  }
+  AutocastGuard(const AutocastGuard&) = delete;
+
+ private:
+  AutocastState& traced_;
+  const AutocastState real_;
+};
+
 // Memory that is not a tensor's: its content may change between calls, unseen by any guard.
 void refuse_arrays(PyObject* value) {
   if (PyTuple_Check(value) || PyList_Check(value)) {
@@ -65,6 +82,12 @@ void refuse_arrays(PyObject* value) {
       PyMemoryView_Check(value))
     stop("unsupported_value", "a " + std::string(type) + " is read",
          "Make it a tensor outside the compiled function.");
+}
+
+bool is_leaf(PyObject* tensor) {
+  Py leaf = Py::steal(PyObject_GetAttrString(tensor, "is_leaf"));
+  if (!leaf) PyErr_Clear();
+  return leaf.get() == Py_True;
 }
 
 std::string why_not_input(PyObject* tensor) {
@@ -94,9 +117,8 @@ std::string why_not_input(PyObject* tensor) {
 // Its stand-in becomes the answer to a clone of a leaf, which autograd then adopts.
 void Lowering::State::copy_requires_grad(int index, PyObject* real) {
   if (!requires_grad(real)) return;
-  Py is_leaf = Py::steal(PyObject_GetAttrString(real, "is_leaf"));
   PyObject* tensor = recording.at(index).object.get();
-  if (is_leaf.get() == Py_True) {
+  if (is_leaf(real)) {
     Py done = Py::steal(PyObject_CallMethod(tensor, "requires_grad_", nullptr));
     if (!done) PyErr_Clear();
     return;
@@ -148,7 +170,36 @@ Lowering::Lowering(std::optional<ir::Device> as_if) : state_(std::make_unique<St
   if (as_if) pretend_cuda_is_ready();
   state_->recording.as_if(as_if);
 }
-Lowering::~Lowering() = default;
+Lowering::~Lowering() {
+  if (state_->autocast_changed) clear_autocast_cache();
+}
+
+AutocastState Lowering::autocast() const {
+  return state_->autocast;
+}
+
+PyObject* Lowering::autocast_call(const std::string& name, PyObject* callable, PyObject* args,
+                                  const ir::Origin& origin) {
+  State& s = *state_;
+  const AutocastState before = s.autocast;
+  Py result;
+  {
+    AutocastGuard guard(s.autocast);
+    result = Py::steal(PyObject_CallObject(callable, args));
+  }
+  if (!result) return nullptr;
+  AutocastState changed = before;
+  changed.nesting = s.autocast.nesting;
+  const bool clears = name == "torch.clear_autocast_cache";
+  s.autocast_changed = s.autocast_changed || s.autocast != before;
+  if (changed != s.autocast || clears) {
+    s.recording.begin_call(origin);
+    Outcome outcome;
+    s.add_captured(name, callable, args, nullptr, origin, Py_None, outcome, true,
+                   s.recording.aten_nodes().size());
+  }
+  return result.release();
+}
 
 Result<PyObject*> Lowering::input(PyObject* tensor, ir::NodeKind kind, const std::string& source) {
   Recording& r = state_->recording;
@@ -234,6 +285,9 @@ void Lowering::State::add_captured(const std::string& name, PyObject* callable, 
     t.slot = recording.program().slots++;
     node.outputs.push_back(t.type);
     call.outputs.emplace_back(where, t.slot);
+    if (requires_grad(t.object.get()) && is_leaf(t.object.get()) && !recording.storage_of_tensor(index).input)
+      stop("unsupported_operator", name + " makes a tensor that requires gradients",
+           "Make it outside the compiled function and pass it in.");
     if (requires_grad(t.object.get()) && (grad_mode || !requires_grad_by_base(t.object.get())))
       recording.effects.needs_grad = true;
   }
@@ -333,6 +387,7 @@ Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, Py
     if (kwargs) (void)make_template(kwargs, known);
     {
       GradModeGuard grad(s.grad_mode);
+      AutocastGuard autocast(s.autocast);
       ModeGuard guard(s.mode.get());
       if (guard.active()) result = Py::steal(PyObject_Call(callable, args, kwargs));
     }

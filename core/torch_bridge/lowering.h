@@ -19,6 +19,8 @@
 
 struct _object;
 
+#include "core/torch_bridge/autocast.h"
+
 namespace vitrine::torch_bridge {
 
 struct ReplayProgram;
@@ -44,6 +46,12 @@ class Lowering {
   // A small tensor whose value is known and fixed (torch.tensor(3) inside the function); kept alive by the
   // graph.
   Result<_object*> constant(_object* tensor);
+
+  // callable(*args), a question about autocast or a change of it, asked of the traced program's state, which
+  // is its own. A change becomes a captured node, but for the depth of nesting: entering and leaving are the
+  // caller's to repeat. New reference; nullptr: a Python error is set.
+  _object* autocast_call(const std::string& name, _object* callable, _object* args, const ir::Origin& origin);
+  AutocastState autocast() const;
 
   bool is_traced(_object* o) const;             // a tensor of this recording
   ir::Ref captured_ref(_object* traced) const;  // its value in the captured graph

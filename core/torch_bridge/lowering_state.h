@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/torch_bridge/api.h"
+#include "core/torch_bridge/autocast.h"
 #include "core/torch_bridge/dispatch.h"
 #include "core/torch_bridge/joint.h"
 #include "core/torch_bridge/lowering.h"
@@ -62,6 +63,8 @@ struct Lowering::State {
   DispatchState dispatch{recording, std::nullopt, Py()};
   Py mode;
   bool grad_mode;
+  AutocastState autocast = autocast_state();
+  bool autocast_changed = false;  // at any time: PyTorch's cache of casts may hold stand-ins
 
   State() : mode(Py::steal(new_mode(&dispatch))), grad_mode(api().symbols.grad_enabled()) {
     if (!mode) throw InternalError("no recording mode: " + take_python_error());

@@ -51,6 +51,14 @@ using ParallelFn = void (*)(int64_t, int64_t, void*);
     bool (*)(int8_t))                                                                                        \
   X(autocast_dtype, cpu, true, "_ZN2at8autocast18get_autocast_dtypeEN3c1010DeviceTypeE", int8_t (*)(int8_t)) \
   X(autocast_cache, cpu, true, "_ZN2at8autocast25is_autocast_cache_enabledEv", bool (*)())                   \
+  X(autocast_set, cpu, true, "_ZN2at8autocast20set_autocast_enabledEN3c1010DeviceTypeEb",                    \
+    void (*)(int8_t, bool))                                                                                  \
+  X(autocast_set_dtype, cpu, true,                                                                           \
+    "_ZN2at8autocast18set_autocast_dtypeEN3c1010DeviceTypeENS1_10ScalarTypeE", void (*)(int8_t, int8_t))     \
+  X(autocast_set_cache, cpu, true, "_ZN2at8autocast26set_autocast_cache_enabledEb", void (*)(bool))          \
+  X(autocast_enter, cpu, true, "_ZN2at8autocast17increment_nestingEv", int (*)())                            \
+  X(autocast_leave, cpu, true, "_ZN2at8autocast17decrement_nestingEv", int (*)())                            \
+  X(autocast_clear, cpu, true, "_ZN2at8autocast11clear_cacheEv", void (*)())                                 \
   X(context, cpu, true, "_ZN2at13globalContextEv", void* (*)())                                              \
   X(deterministic, cpu, true, "_ZNK2at7Context23deterministicAlgorithmsEv", bool (*)(void*))                 \
   X(deterministic_warn, cpu, true, "_ZNK2at7Context31deterministicAlgorithmsWarnOnlyEv", bool (*)(void*))    \

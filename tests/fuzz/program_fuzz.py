@@ -172,6 +172,29 @@ class Maker:
         ])()  # fmt: skip
 
 
+class TooLong(Exception):
+    """The program runs (nearly) for ever."""
+
+
+@contextlib.contextmanager
+def at_most(lines):
+    """Ends a program that executes more lines, such as one whose list grows while it is walked."""
+
+    def trace(frame, event, arg):
+        nonlocal lines
+        lines -= event == "line" and frame.f_code.co_filename == "<program>"
+        long = any(isinstance(v, list) and len(v) > 1000 for v in frame.f_locals.values())
+        if lines < 0 or long:
+            raise TooLong
+        return trace
+
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(None)
+
+
 def attempt(program, calls=(0,)):
     """Locals after running the program eagerly; None if it raises."""
     try:
@@ -179,7 +202,8 @@ def attempt(program, calls=(0,)):
             for call in calls:
                 torch.manual_seed(call)
                 scope, _ = program.build("return locals()")
-                values = scope["f"](*scope["make_args"](call))
+                with at_most(lines=3000):
+                    values = scope["f"](*scope["make_args"](call))
     except Exception:
         return None
     if sum(v.numel() for v in values.values() if isinstance(v, torch.Tensor)) > 5000 or any(

@@ -169,6 +169,34 @@ void Tracer::find_joint(const std::vector<PyObject*>& results, Trace& trace) {
     trace.no_joint = joint.error().what;
 }
 
+// The calls that bring the process to where the segment leaves autocast.
+std::vector<Effect> Tracer::autocast_effects(RecipeMaker& make) {
+  std::vector<Effect> out;
+  const torch_bridge::AutocastState from = autocast_at_start_, to = lowering_->autocast();
+  const auto add = [&](const char* path, std::initializer_list<PyObject*> arguments) {
+    Effect e;
+    e.kind = Effect::Kind::Call;
+    e.value = make.call(find_object(path), {});
+    for (PyObject* a : arguments) e.value.children.push_back(make.constant(a));
+    out.push_back(std::move(e));
+  };
+  const auto truth = [](bool b) { return b ? Py_True : Py_False; };
+  const auto dtype = [](int8_t number) {
+    return find_object(std::string("torch.") +
+                       std::string(ir::dtype_torch_name(ir::dtype_from_scalar_type(number))));
+  };
+  Owned cpu(PyUnicode_FromString("cpu")), cuda(PyUnicode_FromString("cuda"));
+  if (from.cpu != to.cpu) add("torch.set_autocast_enabled", {cpu.get(), truth(to.cpu)});
+  if (from.cuda != to.cuda) add("torch.set_autocast_enabled", {cuda.get(), truth(to.cuda)});
+  if (from.cpu_dtype != to.cpu_dtype) add("torch.set_autocast_dtype", {cpu.get(), dtype(to.cpu_dtype)});
+  if (from.cuda_dtype != to.cuda_dtype) add("torch.set_autocast_dtype", {cuda.get(), dtype(to.cuda_dtype)});
+  if (from.cache != to.cache) add("torch.set_autocast_cache_enabled", {truth(to.cache)});
+  for (int n = from.nesting; n < to.nesting; ++n) add("torch.autocast_increment_nesting", {});
+  for (int n = from.nesting; n > to.nesting; --n) add("torch.autocast_decrement_nesting", {});
+  if (from.nesting > 0 && to.nesting == 0) add("torch.clear_autocast_cache", {});
+  return out;
+}
+
 std::unique_ptr<Trace> Tracer::finish(bool returned) {
   auto trace = std::make_unique<Trace>();
   RecipeMaker make(*this);
@@ -210,6 +238,7 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
     e.value.children.push_back(make.constant(grad_now_ ? Py_True : Py_False));
     effects.push_back(std::move(e));
   }
+  for (Effect& e : autocast_effects(make)) effects.push_back(std::move(e));
   // Objects made here are filled before anything that existed before points to them.
   trace->effects = make.take_effects();
   for (Effect& e : effects) trace->effects.push_back(std::move(e));

@@ -61,7 +61,6 @@ constexpr MemberRow kMethods[] = {
     {"is_signed", Answer::Known},
     {"is_conj", Answer::Known},
     {"is_neg", Answer::Known},
-    {"is_inference", Answer::Known},
     {"element_size", Answer::Known},
     {"get_device", Answer::Known},
     {"__len__", Answer::Known},
@@ -139,6 +138,10 @@ Value* Tracer::tensor_attr(Value* v, const std::string& name) {
 
 Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* callable, Arguments a) {
   const MemberRow* row = find(kMethods, name);
+  if (name == "is_inference") {
+    if (!self->real) stop("unsupported_operator", "Tensor.is_inference of a tensor made here");
+    return fold(PyObject_CallMethod(self->real, "is_inference", nullptr));
+  }
   const bool plain_type = name == "type" && a.positional.empty() && a.keyword.empty();
   if ((row && row->answer == Answer::Known) || plain_type) {
     Owned method(PyObject_GetAttrString(self->obj, name.c_str()));

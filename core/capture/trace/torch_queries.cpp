@@ -59,13 +59,30 @@ template <const char* const& Path>
 Value* for_real(T& t, const A& a) {
   return fold_call(t, find_object(Path), a);
 }
+// Autocast as the program has it by now: questions, and what torch.autocast does on entering and leaving.
+template <const char* const& Path>
+Value* autocast(T& t, const A& a) {
+  return t.autocast_call(Path, a);
+}
+#define VITRINE_AUTOCAST(X)                           \
+  X(ac_on, "torch.is_autocast_enabled")               \
+  X(ac_cpu_on, "torch.is_autocast_cpu_enabled")       \
+  X(ac_any_on, "torch._C._is_any_autocast_enabled")   \
+  X(ac_dtype, "torch.get_autocast_dtype")             \
+  X(ac_cache, "torch.is_autocast_cache_enabled")      \
+  X(ac_set, "torch.set_autocast_enabled")             \
+  X(ac_set_dtype, "torch.set_autocast_dtype")         \
+  X(ac_set_cache, "torch.set_autocast_cache_enabled") \
+  X(ac_enter, "torch.autocast_increment_nesting")     \
+  X(ac_leave, "torch.autocast_decrement_nesting")     \
+  X(ac_clear, "torch.clear_autocast_cache")
+#define X(name, path) constexpr const char* k_##name = path;
+VITRINE_AUTOCAST(X)
+#undef X
+
 #define VITRINE_ASKED(X)                                         \
   X(inference, "torch.is_inference_mode_enabled")                \
-  X(autocast, "torch.is_autocast_enabled")                       \
-  X(autocast_cpu, "torch.is_autocast_cpu_enabled")               \
-  X(autocast_any, "torch._C._is_any_autocast_enabled")           \
-  X(autocast_dtype, "torch.get_autocast_dtype")                  \
-  X(autocast_cache, "torch.is_autocast_cache_enabled")           \
+  X(backend_name, "torch._C._get_privateuse1_backend_name")      \
   X(autocast_available, "torch.amp.is_autocast_available")       \
   X(autocast_available_c, "torch._C._is_autocast_available")     \
   X(default_dtype, "torch.get_default_dtype")                    \
@@ -89,7 +106,11 @@ constexpr BuiltinRow kRows[] = {
 #define X(name, path) {path, for_real<k_##name>},
     VITRINE_ASKED(X)
 #undef X
-        {"torch.is_tensor", is_tensor},
+#define X(name, path) {path, autocast<k_##name>},
+        VITRINE_AUTOCAST(X)
+#undef X
+            {"torch._C._is_torch_function_mode_enabled", no},
+    {"torch.is_tensor", is_tensor},
     {"torch.is_grad_enabled", [](T& t, const A&) { return t.boolean(t.grad_mode()); }},
     {"torch._C._set_grad_enabled", set_grad},
     {"torch.is_floating_point", metadata<kFloating>},
@@ -140,6 +161,16 @@ void Tracer::change_grad_mode(bool on) {
   if (outcome.raised) raise_python();
   if (outcome.unsupported) stop("context_manager", outcome.unsupported->reason, outcome.unsupported->hint);
   grad_now_ = on;
+}
+
+Value* Tracer::autocast_call(const char* path, const Arguments& a) {
+  Owned arguments(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
+  for (size_t i = 0; i < a.positional.size(); ++i)
+    PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i), to_python(a.positional[i]));
+  if (!a.keyword.empty()) stop("unsupported_builtin", std::string("keywords of ") + path);
+  PyObject* result = lowering_->autocast_call(path, find_object(path), arguments.get(), origin());
+  if (!result) raise_python();
+  return fold(result);
 }
 
 // A real tensor made from constants now, and a copy of it for every run.

@@ -198,6 +198,8 @@ class Tracer {
   Value* literal(PyObject* maker, const Arguments& arguments);  // torch.tensor([1, 2])
   bool grad_mode() const;
   void change_grad_mode(bool on);
+  Value* autocast_call(const char* path, const Arguments& arguments);
+  std::vector<Effect> autocast_effects(class RecipeMaker& make);
   Value* enter_tensor(Value* v);  // a real tensor becomes a graph input
 
   // --- methods.cpp, builtins.cpp
@@ -294,6 +296,7 @@ class Tracer {
   BytecodeCache& bytecodes_;
   int covered_ = 0;  // > 0: what is asked now is asked again when a real enumerate() is advanced
   bool grad_at_start_ = false, grad_now_ = false;
+  torch_bridge::AutocastState autocast_at_start_;
 };
 
 }  // namespace vitrine::capture
