@@ -249,6 +249,14 @@ Value* make_dict(Tracer& t, const Arguments& a) {
   return dict;
 }
 
+// Of the class dict itself: a class derived from it would be made by its own rules.
+Value* dict_from_keys(Tracer& t, const Arguments& a) {
+  Value* dict = t.new_dict();
+  Value* value = need(t, a, 1, "value", t.none());
+  for (Value* key : t.unpack(need(t, a, 0))) t.dict_set(dict, key, value);
+  return dict;
+}
+
 // int(x), float(x), bool(x), ...: of a tensor they read its value.
 Value* number(Tracer& t, const Arguments& a, const char* type) {
   if (!a.positional.empty()) {
@@ -403,6 +411,7 @@ constexpr BuiltinRow kRows[] = {
     {"builtins.tuple", [](T& t, const A& a) { return make_sequence(t, a, Kind::Tuple); }},
     {"builtins.list", [](T& t, const A& a) { return make_sequence(t, a, Kind::List); }},
     {"builtins.dict", make_dict},
+    {"builtins.dict.fromkeys", dict_from_keys},
     {"builtins.set", make_set},
     {"builtins.frozenset",
      [](T& t, const A& a) {
@@ -448,6 +457,33 @@ const std::unordered_map<PyObject*, BuiltinHandler>& handlers() {
   return table;
 }
 
+// Methods of builtin classes (dict.fromkeys) are a new object each time they are read: known by what they
+// call.
+const std::unordered_map<PyMethodDef*, BuiltinHandler>& class_methods() {
+  static const auto table = [] {
+    std::unordered_map<PyMethodDef*, BuiltinHandler> map;
+    for (auto rows : {python_builtins(), library_builtins()})
+      for (const BuiltinRow& row : rows) {
+        const std::string path = row.path;
+        PyObject* owner = find_object(path.substr(0, path.rfind('.')));
+        if (!owner || !PyType_Check(owner)) continue;
+        Owned method(PyObject_GetAttrString(owner, path.substr(path.rfind('.') + 1).c_str()));
+        PyErr_Clear();
+        if (method && PyCFunction_Check(method.get()))
+          map.emplace(reinterpret_cast<PyCFunctionObject*>(method.get())->m_ml, row.handler);
+      }
+    return map;
+  }();
+  return table;
+}
+
+BuiltinHandler handler_of(PyObject* callable) {
+  if (auto found = handlers().find(callable); found != handlers().end()) return found->second;
+  if (!PyCFunction_Check(callable)) return nullptr;
+  auto found = class_methods().find(reinterpret_cast<PyCFunctionObject*>(callable)->m_ml);
+  return found == class_methods().end() ? nullptr : found->second;
+}
+
 }  // namespace
 
 std::span<const BuiltinRow> python_builtins() {
@@ -480,9 +516,9 @@ Value* fold_call(Tracer& t, PyObject* callable, const Arguments& a) {
 }
 
 Value* Tracer::call_builtin(PyObject* callable, const Arguments& a, bool* known) {
-  const auto found = handlers().find(callable);
-  *known = found != handlers().end();
-  if (*known) return found->second(*this, a);
+  const BuiltinHandler handler = handler_of(callable);
+  *known = handler != nullptr;
+  if (handler) return handler(*this, a);
   // Pure functions of numbers and text.
   if (PyCFunction_Check(callable)) {
     PyObject* self = PyCFunction_GET_SELF(callable);

@@ -2,6 +2,7 @@
 // constructed here.
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
+#include "core/torch_bridge/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -91,6 +92,7 @@ Value* Tracer::call(Value* f, Arguments a) {
         !a.positional.empty())
       return call_method(a.positional[0], "__new__", a);
     PyObject* self = PyCFunction_GET_SELF(o);
+    if (Value* result = apply_forward(o, a)) return result;
     if (self && !PyModule_Check(self) && !PyType_Check(self))
       stop("unsupported_builtin", "builtin method " + describe(f));
     const bool builtin = module == "builtins" || module.empty();
@@ -98,6 +100,24 @@ Value* Tracer::call(Value* f, Arguments a) {
          (builtin ? "builtin " : "call of " + module + ".") + describe(f));
   }
   stop("foreign_call", "call of " + describe(f));
+}
+
+// autograd.Function.apply where nothing is differentiated: its forward. nullptr: another builtin, or its
+// backward would be needed.
+Value* Tracer::apply_forward(PyObject* builtin, const Arguments& a) {
+  PyObject* cls = PyCFunction_GET_SELF(builtin);
+  static PyObject* const function = find_object("torch.autograd.Function");
+  if (!cls || !PyType_Check(cls) || !a.keyword.empty() ||
+      std::string(reinterpret_cast<PyCFunctionObject*>(builtin)->m_ml->ml_name) != "apply" ||
+      !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), reinterpret_cast<PyTypeObject*>(function)))
+    return nullptr;
+  for (Value* v : a.positional) {
+    v = look(v);
+    if (grad_mode() && v->kind == Kind::Tensor && torch_bridge::requires_grad(v->obj)) return nullptr;
+  }
+  Arguments all = a;
+  all.positional.insert(all.positional.begin(), pinned(cls));
+  return call(pinned(find_object("vitrine._library.apply_forward")), std::move(all));
 }
 
 // An itemgetter, attrgetter or methodcaller from before this point, made anew in Python: it never changes and

@@ -226,6 +226,15 @@ Value* mapping_proxy(T& t, const A& a) {
   return dict;
 }
 
+// What is installed does not change while a program runs.
+Value* find_spec(T& t, const A& a) {
+  Owned name(a.positional.size() == 1 && a.keyword.empty() ? t.constant_tree(a.positional[0]) : nullptr);
+  if (!name) stop("unsupported_builtin", "importlib.util.find_spec() of a name that is no constant");
+  Owned spec(PyObject_CallOneArg(find_object("importlib.util.find_spec"), name.get()));
+  if (!spec) t.raise_python();
+  return t.pinned(spec.get());
+}
+
 constexpr BuiltinRow kRows[] = {
 #define X(name) \
   {"operator." #name, [](T& t, const A& a) { return t.binary(#name, need(t, a, 0), need(t, a, 1)); }},
@@ -266,6 +275,9 @@ constexpr BuiltinRow kRows[] = {
                              {need(t, a, 0, "start", t.integer(0)), need(t, a, 1, "step", t.integer(1))});
      }},
     {"inspect.signature", signature},
+    {"importlib.util.find_spec", find_spec},
+    {"importlib.metadata.version",
+     [](T& t, const A& a) { return fold_call(t, find_object("importlib.metadata.version"), a); }},
     {"types.MappingProxyType", mapping_proxy},
     {"functools.reduce", reduce},
     {"copy.copy", shallow_copy},

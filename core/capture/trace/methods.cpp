@@ -475,8 +475,12 @@ Value* Tracer::call_method(Value* self, const std::string& name, const Arguments
     m->cls = &PyMethod_Type;
     return m;
   }
-  // Everything that only reads constants: done for real.
-  Owned target(constant_tree(self));
+  // Everything that only reads constants: done for real. A compiled regular expression is one.
+  const bool pattern =
+      self->kind == Kind::Object && self->obj && std::string(Py_TYPE(self->obj)->tp_name) == "re.Pattern";
+  if (pattern && self->source && !self->pinned)
+    guard(GuardKind::Identity, self->source, self->obj, 0, "", nullptr, "is " + describe(self));
+  Owned target(pattern ? Py_NewRef(self->obj) : constant_tree(self));
   PyErr_Clear();
   Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
   bool constant = static_cast<bool>(target) && (self->kind != Kind::Constant || !PyType_Check(self->obj)) &&
@@ -495,8 +499,8 @@ Value* Tracer::call_method(Value* self, const std::string& name, const Arguments
     if (o) PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
   }
   PyErr_Clear();
-  const bool changes = self->kind != Kind::Constant && self->kind != Kind::Tuple && self->kind != Kind::Set &&
-                       self->kind != Kind::Slice;
+  const bool changes = !pattern && self->kind != Kind::Constant && self->kind != Kind::Tuple &&
+                       self->kind != Kind::Set && self->kind != Kind::Slice;
   const bool pure_set =
       self->kind == Kind::Set &&
       (name == "union" || name == "intersection" || name == "difference" || name == "issubset" ||
@@ -505,7 +509,9 @@ Value* Tracer::call_method(Value* self, const std::string& name, const Arguments
     stop("unsupported_builtin", "method " + name + " of " + describe(self));
   Owned method(PyObject_GetAttrString(target.get(), name.c_str()));
   if (!method) raise_python();
-  return fold(PyObject_Call(method.get(), positional.get(), keyword.get()));
+  Owned result(PyObject_Call(method.get(), positional.get(), keyword.get()));
+  if (result && std::string(Py_TYPE(result.get())->tp_name) == "re.Match") return pinned(result.get());
+  return fold(result.release());
 }
 
 }  // namespace vitrine::capture

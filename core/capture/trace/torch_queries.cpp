@@ -20,6 +20,10 @@ Value* nothing(T& t, const A&) {
   return t.none();
 }
 
+Value* itself(T& t, const A& a) {
+  return need(t, a, 0);
+}
+
 Value* is_tensor(T& t, const A& a) {
   return t.boolean(t.look(need(t, a, 0))->kind == Kind::Tensor);
 }
@@ -132,6 +136,8 @@ constexpr BuiltinRow kRows[] = {
     {"torch._C._is_tracing", no},
     {"torch.onnx.is_in_onnx_export", no},
     {"torch.cuda.is_current_stream_capturing", no},
+    {"torch._C._are_functorch_transforms_active", no},
+    {"torch._C._functorch.unwrap_if_dead", itself},  // no functorch level is alive, and none has died here
     {"torch.overrides.has_torch_function", no},
     {"torch._C._has_torch_function", no},
     {"torch._C._has_torch_function_unary", no},

@@ -169,6 +169,7 @@ class Tracer {
   Value* construct(PyTypeObject* cls, Arguments arguments);
   Value* call_object(Value* v, Arguments arguments);
   Value* getter_in_python(Value* v);
+  Value* apply_forward(PyObject* builtin, const Arguments& arguments);
   Value* call_module(Value* v, Arguments arguments);
   Arguments spread(Value* positional, Value* keyword);  // f(*a, **k)
 

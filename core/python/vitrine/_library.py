@@ -1,7 +1,63 @@
 """Functions of the standard library that CPython has in C, written in Python, so that capture reads them like any
 other code. Each does what its C namesake does: https://docs.python.org/3/library/itertools.html, operator.html."""
 
+import torch
+
 _NOTHING = object()
+_NO_SETUP = torch.autograd.Function.setup_context
+
+
+class _Context:
+    """What forward() of an autograd.Function gets where nothing is differentiated."""
+
+    def __init__(self, count):
+        self.needs_input_grad = (False,) * count
+        self.dirty = ()
+
+    def save_for_backward(self, *tensors):
+        """Nobody will ask for them."""
+
+    def save_for_forward(self, *tensors):
+        """Nobody will ask for them."""
+
+    def mark_dirty(self, *tensors):
+        """These are returned as they are."""
+        self.dirty = tensors
+
+    def mark_non_differentiable(self, *tensors):
+        """Nothing is differentiated."""
+
+    def set_materialize_grads(self, value):
+        """There are no gradients."""
+
+
+def apply_forward(cls, *args):
+    """torch.autograd.Function.apply of arguments none of which requires a gradient."""
+    context = _Context(len(args))
+    before = torch.is_grad_enabled()
+    torch._C._set_grad_enabled(False)
+    try:
+        if cls.setup_context is _NO_SETUP:
+            out = cls.forward(context, *args)
+        else:
+            out = cls.forward(*args)
+            cls.setup_context(context, args, out)
+        if isinstance(out, tuple):
+            return tuple([_fresh(each, args, context.dirty) for each in out])
+        return _fresh(out, args, context.dirty)
+    finally:
+        torch._C._set_grad_enabled(before)
+
+
+def _fresh(out, args, dirty):
+    """An input that is returned untouched comes back as another tensor."""
+    for arg in args:
+        if out is arg and isinstance(out, torch.Tensor):
+            for tensor in dirty:
+                if tensor is out:
+                    return out
+            return out.view_as(out)
+    return out
 
 
 def _add(a, b):
