@@ -106,4 +106,9 @@ std::string short_op(const std::string& op) {
   return name.empty() ? "node" : name;
 }
 
+size_t Graph::operators() const {
+  return static_cast<size_t>(
+      std::count_if(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.kind == NodeKind::op; }));
+}
+
 }  // namespace vitrine::ir

@@ -99,7 +99,8 @@ struct Node {
 
 class Graph {
  public:
-  std::string stage;  // name of its stage (core/session/stages.h)
+  std::string stage;         // name of its stage (core/session/stages.h)
+  size_t operators() const;  // nodes but inputs and constants: what people count
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Arg>& results() const {
     return results_;

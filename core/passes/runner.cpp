@@ -105,7 +105,7 @@ class Runner {
   void begin_stage(const std::string& name) { stage_ = {name, now_ns()}; }
   void end_stage() {
     if (!recorder_) return;
-    recorder_->stage(stage_.name, "ok", static_cast<int64_t>(graph_->nodes().size()), stage_.start_ns,
+    recorder_->stage(stage_.name, "ok", static_cast<int64_t>(graph_->operators()), stage_.start_ns,
                      now_ns() - stage_.start_ns);
   }
 

@@ -108,7 +108,7 @@ class Compilation {
                       std::chrono::steady_clock::now().time_since_epoch())
                       .count();
     recorder_->graph(aten_, "", "the operators that PyTorch's dispatcher would run", true, now, 0);
-    recorder_->stage("aten", "ok", static_cast<int64_t>(aten_->nodes().size()), now, 0);
+    recorder_->stage("aten", "ok", static_cast<int64_t>(aten_->operators()), now, 0);
   }
 
   const ir::GraphPtr& aten_;

@@ -18,6 +18,7 @@ namespace {
 constexpr double kReadable = 0.75;  // the first picture does not zoom out further
 constexpr double kLargestFit = 1.0;
 constexpr double kCompactReadable = 0.8;
+constexpr double kMapRoom = 112;  // at the right, where the map stands when the graph is taller than the view
 constexpr double kCompactGap = 16;  // between rows of one line
 }  // namespace
 
@@ -53,10 +54,16 @@ QString GraphView::kernelCounts(const session::GraphRow& g) const {
     ++(kernel.kind == "generated" ? kernels : calls);
   for (const session::NodeRow& node : session()->nodes.of(g.id)) ops += node.kind == "op";
   if (kernels + calls == 0) return QStringLiteral("%1 nodes").arg(ops);
-  const QString library = calls ? QStringLiteral(", %1 library calls").arg(calls) : QString();
-  if (g.stage == "loops") return QStringLiteral("%1 loops").arg(ops - std::min(ops, calls)) + library;
-  const size_t launches = session()->launches.of(g.compilation).size();
-  return QStringLiteral("%1 kernels").arg(kernels) + library + QStringLiteral(", %1 launches").arg(launches);
+  auto counted = [](size_t n, const char* what) {
+    return QStringLiteral("%1 %2%3").arg(n).arg(QString::fromLatin1(what), n == 1 ? "" : "s");
+  };
+  const QString library = calls ? ", " + counted(calls, "library call") : QString();
+  if (g.stage == "loops") return counted(ops - std::min(ops, calls), "loop") + library;
+  size_t launches = 0;  // a view computes nothing
+  for (const session::LaunchRow& launch : session()->launches.of(g.compilation))
+    launches += launch.kind != "view";
+  return counted(kernels, "kernel") + library +
+         QStringLiteral(", %1 launch%2").arg(launches).arg(launches == 1 ? "" : "es");
 }
 
 QList<QAction*> GraphView::commands() {
@@ -160,15 +167,27 @@ QRectF GraphView::extent() const {
 
 void GraphView::fit() {
   if (picture_.empty()) return;
-  const QRectF area = canvas(), whole = extent();
+  QRectF area = canvas();
+  const QRectF whole = extent();
   const double zoom = std::min(area.width() / whole.width(), area.height() / whole.height());
   camera_.zoom = std::clamp(zoom, picture_.compact ? kCompactReadable : kReadable, kLargestFit);
+  if (whole.height() * camera_.zoom > area.height() && area.width() > 4 * kMapRoom)
+    area.setWidth(area.width() - kMapRoom);
   const double free = area.width() / camera_.zoom - whole.width();
   camera_.origin = {whole.left() - std::max(0.0, free / 2), 0};
-  // Without room for all, what stands beside goes first.
-  if (free < 0) camera_.origin.setX(std::min(0.0, whole.left() - free));
+  if (free < 0) camera_.origin.setX(busiest_left(area.width() / camera_.zoom));
   const double below = area.height() / camera_.zoom - whole.height();
   if (below > 0) camera_.origin.setY(-std::min(below / 2, 24.0));
+}
+
+// Where a window of that width begins that shows most of the nodes, with what stands left of them.
+double GraphView::busiest_left(double width) const {
+  std::vector<double> middles;
+  for (const kit::Box& box : picture_.layout.nodes) middles.push_back(box.x + box.w / 2);
+  const auto middle = middles.begin() + static_cast<std::ptrdiff_t>(middles.size() / 2);
+  std::nth_element(middles.begin(), middle, middles.end());
+  const QRectF whole = extent();
+  return std::clamp(*middle - width / 2, whole.left(), std::max(whole.left(), whole.right() - width));
 }
 
 void GraphView::frame(const QRectF& scene) {

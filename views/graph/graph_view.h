@@ -66,6 +66,7 @@ class GraphView : public kit::View {
   QString kernelCounts(const session::GraphRow& graph) const;
   Grouping grouping() const;
   QRectF extent() const;
+  double busiest_left(double width) const;
   QRectF canvas() const;
   QRectF legend() const;
 

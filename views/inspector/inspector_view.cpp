@@ -46,11 +46,10 @@ void InspectorSheet::layTitle(QPainter& painter, int width) const {
 int InspectorSheet::lay(QPainter* painter, int width) const {
   if (painter) hits_.clear();
   if (content_.title.isEmpty()) {
-    if (painter)
-      kit::drawText(
-          *painter, QRect(theme().px(kPad), theme().px(8), width - 2 * theme().px(kPad), theme().px(kRow)),
-          "Nothing is active. Click anything to see all of it here.", theme().ui(12), theme().text2);
-    return theme().px(40);
+    InspectorRow empty;
+    empty.prose = true;
+    empty.value = QStringLiteral("Nothing is active. Click anything to see all of it here.");
+    return theme().px(6) + layRow(painter, empty, theme().px(6), width);
   }
   if (painter) layTitle(*painter, width);
   int y = theme().px(kTitle);

@@ -70,13 +70,16 @@ void ItemDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
   if (!cell || !column) return;
   QRect box = option.rect.adjusted(index.column() ? theme().px(6) : theme().px(10), 0, -theme().px(6), 0);
   if (view_->rootIsDecorated() && !index.column()) box.setLeft(option.rect.left() + theme().px(2));
-  // A name may use what the number beside it leaves free.
+  // A name may use what the number beside it leaves free, and leaves it what it needs.
   if (const Cell* beside = index.siblingAtColumn(index.column() + 1).data(CellRole).value<const Cell*>();
       column->stretch && beside && beside->bar < 0 &&
       columnOf(view_, index.siblingAtColumn(index.column() + 1))->number) {
     const int room = view_->columnWidth(index.column() + 1) - theme().px(18);
-    box.setRight(box.right() + std::max(0, room - textWidth(theme().mono(12), beside->text)));
+    box.setRight(box.right() + room - textWidth(theme().mono(12), beside->text));
   }
+  // A number is never cut: it takes what it lacks from the name before it.
+  if (column->number && cell->bar < 0)
+    box.setLeft(std::min(box.left(), box.right() - textWidth(theme().mono(12), cell->text)));
   if (cell->bar >= 0) {
     drawBar(*painter, box.adjusted(0, 0, -theme().px(46), 0), cell->bar, cell->hollow);
     box.setLeft(box.right() - theme().px(44));

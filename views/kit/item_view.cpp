@@ -83,7 +83,18 @@ void ItemView::setItems(std::vector<Item> items) {
   bool tree = false;
   for (const Item& item : items) tree = tree || !item.children.empty();
   setRootIsDecorated(tree);
+  longest_.assign(model_.columns().size(), 0);
+  std::function<void(const std::vector<Item>&)> measure = [&](const std::vector<Item>& all) {
+    for (const Item& item : all) {
+      for (size_t c = 0; c < item.cells.size() && c < longest_.size(); ++c)
+        if (item.cells[c].bar < 0)
+          longest_[c] = std::max(longest_[c], static_cast<size_t>(item.cells[c].text.size()));
+      measure(item.children);
+    }
+  };
+  measure(items);
   model_.setItems(std::move(items));
+  fitColumns();
   spanDetails();
   restoreOpen({}, open);
   verticalScrollBar()->setValue(scroll);
@@ -250,16 +261,29 @@ void ItemView::changeEvent(QEvent* event) {
   }
 }
 
+// What a column of numbers needs for its longest; any other column, its own width.
+int ItemView::widthOf(size_t column) const {
+  const Column& of = model_.columns()[column];
+  const int width = theme().px(of.width);
+  const bool beside = column > 0 && model_.columns()[column - 1].stretch;  // takes room from the name
+  if (!of.number || beside) return width;
+  const int digits = textWidth(theme().mono(12), QStringLiteral("0"));
+  const size_t longest = column < longest_.size() ? longest_[column] : 0;
+  return std::max(width, static_cast<int>(longest) * digits + theme().px(18));
+}
+
 // Fixed widths first; the stretching columns share what is left, by their width.
 void ItemView::fitColumns() {
   const auto& columns = model_.columns();
   int fixed = 0, share = 0;
-  for (const Column& column : columns) (column.stretch ? share : fixed) += theme().px(column.width);
+  for (size_t i = 0; i < columns.size(); ++i)
+    (columns[i].stretch ? share : fixed) += columns[i].stretch ? theme().px(columns[i].width) : widthOf(i);
   const int left = std::max(0, viewport()->width() - fixed);
   for (int i = 0; i < static_cast<int>(columns.size()); ++i) {
     const Column& column = columns[static_cast<size_t>(i)];
-    int width = theme().px(column.width);
-    if (column.stretch && share > 0) width = std::max(theme().px(60), left * width / share);
+    int width = widthOf(static_cast<size_t>(i));
+    if (column.stretch && share > 0)
+      width = std::max(theme().px(60), left * theme().px(column.width) / share);
     if (header()->count() > i) header()->resizeSection(i, width);
   }
 }

@@ -59,6 +59,7 @@ class ItemView : public QTreeView {
  private:
   Id idAt(const QModelIndex& index) const { return index.data(IdRole).toLongLong(); }
   void fitColumns();
+  int widthOf(size_t column) const;
   void spanDetails(const QModelIndex& parent = {});
   void restoreOpen(const QModelIndex& parent, const std::vector<Id>& open);
 
@@ -66,6 +67,7 @@ class ItemView : public QTreeView {
   ItemFilter filter_;
   const Selection* marks_ = nullptr;
   bool filled_ = false;
+  std::vector<size_t> longest_;  // by column: characters of its longest text
 };
 
 }  // namespace vitrine::kit

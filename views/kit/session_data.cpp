@@ -3,6 +3,7 @@
 #include <QDateTime>
 #include <QFileInfo>
 #include <algorithm>
+#include <set>
 
 #include "views/kit/labels.h"
 
@@ -231,7 +232,28 @@ int64_t SessionData::countOf(Id compilation, std::string_view name) const {
     return bytes ? bytes : -1;
   }
   const GraphRow* graph = lastGraph(compilation, name);
-  return graph ? static_cast<int64_t>(nodes.of(graph->id).size()) : -1;
+  if (!graph) return -1;
+  const auto all = nodes.of(graph->id);
+  return std::count_if(all.begin(), all.end(), [](const NodeRow& node) { return node.kind == "op"; });
+}
+
+const CodeRow* SessionData::codeInFocus(Id compilation) const {
+  const CompilationRow* own = compilations.find(compilation);
+  const SegmentRow* segment = own ? segments.find(own->segment) : nullptr;
+  const FrameRow* frame = segment ? frames.find(segment->frame) : nullptr;
+  const CodeRow* outermost = frame ? codes.find(frame->code) : nullptr;
+  std::vector<Id> entered;
+  std::set<Id> makes;
+  for (const StepRow& step : steps.of(compilation)) {
+    const InstructionRow* instruction = instructions.find(step.instruction);
+    if (!instruction) continue;
+    if (std::find(entered.begin(), entered.end(), instruction->code) == entered.end())
+      entered.push_back(instruction->code);
+    if (kind_of(step.entity) == Kind::Node) makes.insert(instruction->code);
+  }
+  for (Id code : entered)
+    if (makes.contains(code)) return codes.find(code);
+  return outermost;
 }
 
 std::vector<const GraphRow*> SessionData::snapshots(Id compilation, std::string_view stage) const {

@@ -96,6 +96,9 @@ struct SessionData {
   // A pass that changed nothing left no nodes: the snapshot of its stage, up to this one, that has them.
   const session::GraphRow* withNodes(const session::GraphRow& snapshot) const;
   const session::GraphRow* lastGraph(Id compilation, std::string_view stage) const;
+  // The code that a reader wants to see first: the first that was entered and has an expression of its own
+  // that became a node; wrappers around the model have none. nullptr: nothing is known of the compilation.
+  const session::CodeRow* codeInFocus(Id compilation) const;
   const session::NodeRow* nodeByStable(Id graph, int64_t stable) const;
   const std::string& name(int64_t row) const;  // of a lane's name column
   QString fileName(Id file) const;             // last part of its path

@@ -25,10 +25,7 @@ QString SourceView::title() const {
 
 QString SourceView::subtitle() const {
   if (!session()) return {};
-  const CompilationRow* c = session()->compilations.find(compilation());
-  const SegmentRow* s = c ? session()->segments.find(c->segment) : nullptr;
-  const FrameRow* f = s ? session()->frames.find(s->frame) : nullptr;
-  const CodeRow* code = f ? session()->codes.find(f->code) : nullptr;
+  const CodeRow* code = session()->codeInFocus(compilation());
   return code ? QString::fromStdString(code->qualname) : QString();
 }
 
@@ -36,7 +33,7 @@ void SourceView::zoom(Zoom how) {
   pane_->zoom(how == Zoom::In ? 1.1 : how == Zoom::Out ? 1 / 1.1 : 0);
 }
 
-// The file of the active thing, else of the frame that is shown, else the user's first.
+// The file of the active thing, else of the code in focus, else the user's first.
 Id SourceView::wantedFile() const {
   if (!session()) return 0;
   if (const SpanRow* span = session()->spans.find(selection().active)) return span->file;
@@ -44,10 +41,7 @@ Id SourceView::wantedFile() const {
     for (Id id : selection().relatives->origins)
       if (const SpanRow* span = session()->spans.find(id))
         if (const FileRow* file = session()->files.find(span->file); file && file->user) return span->file;
-  const CompilationRow* c = session()->compilations.find(compilation());
-  const SegmentRow* s = c ? session()->segments.find(c->segment) : nullptr;
-  const FrameRow* f = s ? session()->frames.find(s->frame) : nullptr;
-  if (const CodeRow* code = f ? session()->codes.find(f->code) : nullptr) return code->file;
+  if (const CodeRow* code = session()->codeInFocus(compilation())) return code->file;
   for (const FileRow& file : session()->files)
     if (file.user) return file.id;
   return 0;
@@ -78,10 +72,7 @@ void SourceView::showFile(Id file, Text text) {
   pane_->setText(std::move(code));
   pane_->show();
   if (other) {
-    const CompilationRow* c = session()->compilations.find(compilation());
-    const SegmentRow* s = c ? session()->segments.find(c->segment) : nullptr;
-    const FrameRow* f = s ? session()->frames.find(s->frame) : nullptr;
-    const CodeRow* row = f ? session()->codes.find(f->code) : nullptr;
+    const CodeRow* row = session()->codeInFocus(compilation());
     if (row && row->file == file_) pane_->scrollToLine(static_cast<int>(row->first_line) - 1);
   }
   if (Id id = canShow(selection().active)) pane_->reveal(id);

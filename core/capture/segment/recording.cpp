@@ -251,7 +251,7 @@ void Recording::trace(CompilationRecord& record, const Trace& trace, int64_t sta
   ir::Recorder& recorder = *record.recorder;
   const int64_t duration = monotonic_ns() - start_ns;
   const int64_t nodes =
-      trace.graphs.captured ? static_cast<int64_t>(trace.graphs.captured->nodes().size()) : 0;
+      trace.graphs.captured ? static_cast<int64_t>(trace.graphs.captured->operators()) : 0;
   recorder.stage("source", "ok", lines, start_ns, 0);
   recorder.stage("bytecode", "ok", instructions, start_ns, 0);
   recorder.stage("captured", nodes ? "ok" : "none", nodes, start_ns, duration);
@@ -261,7 +261,7 @@ void Recording::not_compiled(CompilationRecord& record, const Trace& trace, cons
   const int64_t now_ns = monotonic_ns();
   if (!trace.graphs.aten) return;
   record.recorder->graph(trace.graphs.aten, "", why, true, now_ns, 0);
-  record.recorder->stage("aten", "ok", static_cast<int64_t>(trace.graphs.aten->nodes().size()), now_ns, 0);
+  record.recorder->stage("aten", "ok", static_cast<int64_t>(trace.graphs.aten->operators()), now_ns, 0);
   bool below = false;
   for (const session::StageInfo& stage : session::kStages) {
     if (below && stage.name != "timeline")
@@ -278,7 +278,7 @@ void Recording::joint(CompilationRecord& record, const Trace& trace) {
   for (const auto& [graph, sentence] : graphs) {
     const int64_t start = monotonic_ns();
     record.recorder->graph(*graph, "", sentence, true, start, 0);
-    record.recorder->stage((*graph)->stage, "ok", static_cast<int64_t>((*graph)->nodes().size()), start,
+    record.recorder->stage((*graph)->stage, "ok", static_cast<int64_t>((*graph)->operators()), start,
                            monotonic_ns() - start);
   }
 }
