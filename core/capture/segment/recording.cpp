@@ -250,8 +250,7 @@ void Recording::trace(CompilationRecord& record, const Trace& trace, int64_t sta
   write_steps(record, trace, steps, origins);
   ir::Recorder& recorder = *record.recorder;
   const int64_t duration = monotonic_ns() - start_ns;
-  const int64_t nodes =
-      trace.graphs.captured ? static_cast<int64_t>(trace.graphs.captured->operators()) : 0;
+  const int64_t nodes = trace.graphs.captured ? static_cast<int64_t>(trace.graphs.captured->operators()) : 0;
   recorder.stage("source", "ok", lines, start_ns, 0);
   recorder.stage("bytecode", "ok", instructions, start_ns, 0);
   recorder.stage("captured", nodes ? "ok" : "none", nodes, start_ns, duration);
