@@ -76,15 +76,16 @@ class Partition {
   }
 
   // A view of an input is made again; everything else of the forward part is saved.
-  void want(ir::Ref ref) {
+  void want(ir::Ref ref, bool by_view = false) {
     auto node = forward_.find(ref.node);
     if (node == forward_.end()) {
-      if (inputs_.contains(ref.node)) save(ref);
-      return;
+      if (!inputs_.contains(ref.node)) return;
+      if (!by_view) read_.insert(ref.node);
+      return save(ref);
     }
     if (!is_view_of_input(ref)) return save(ref);
     if (!again_.insert(ref.node).second) return;
-    ir::each_ref(*node->second, [&](ir::Ref r) { want(r); });
+    ir::each_ref(*node->second, [&](ir::Ref r) { want(r, true); });
     order_.push_back(node->second);
   }
 
@@ -112,7 +113,8 @@ class Partition {
     for (ir::Ref ref : saved_) {
       auto result = std::find(parts_.results.begin(), parts_.results.end(), ref);
       if (auto input = inputs_.find(ref.node); input != inputs_.end()) {
-        out_.saved.push_back({Joint::Saved::Kind::input, input->second});
+        const bool read = read_.contains(ref.node);
+        out_.saved.push_back({read ? Joint::Saved::Kind::input : Joint::Saved::Kind::viewed, input->second});
       } else if (result != parts_.results.end()) {
         out_.saved.push_back({Joint::Saved::Kind::result, static_cast<int>(result - parts_.results.begin())});
       } else {
@@ -181,7 +183,7 @@ class Partition {
   std::unordered_map<ir::NodeId, int> inputs_;
   std::unordered_map<ir::NodeId, const ir::Node*> forward_;
   std::vector<const ir::Node*> live_, order_;
-  std::unordered_set<ir::NodeId> again_;
+  std::unordered_set<ir::NodeId> again_, read_;  // read_: inputs that are read themselves
   std::vector<ir::Ref> saved_;
 };
 

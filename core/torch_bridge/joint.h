@@ -26,8 +26,11 @@ struct Joint {
   std::vector<Result> results;
   std::vector<ir::TensorType> tangents;  // of the results that require grad, in order
 
+  // viewed: an input of which views only are read. Autograd saves such views, so that a parameter whose
+  // memory is replaced between forward and backward is still read where it was; one that is read itself is
+  // not.
   struct Saved {
-    enum class Kind : uint8_t { input, result, made } kind;
+    enum class Kind : uint8_t { input, viewed, result, made } kind;
     int index;  // of the graph's inputs (constants included), of its results, or among those that are `made`
   };
   std::vector<Saved> saved;

@@ -255,3 +255,41 @@ def test_a_loss_curve_is_eagers(optimizer):
             curve.append(loss.item())
         curves.append(curve)
     torch.testing.assert_close(torch.tensor(curves[1]), torch.tensor(curves[0]), rtol=1e-3, atol=1e-5)
+
+
+def after_replacing(make_other):
+    """Gradient of x, or what is raised, when the weight's memory is another one in backward."""
+
+    def run(compile):
+        product, linear = compile(lambda x, w: (x * w).sum()), compile(lambda x, w: F.linear(x, w).sin().sum())
+        found = []
+        for function in (product, linear):
+            x, w = leaf(3, 3), leaf(3, 3, seed=1)
+            result = function(x, w)
+            w.data = make_other()
+            try:
+                result.backward()
+                found.append(x.grad)
+            except RuntimeError as error:
+                found.append(str(error))
+        return found
+
+    return run
+
+
+@pytest.mark.parametrize("make_other", [lambda: torch.ones(3, 3), lambda: torch.ones(5, 3), lambda: torch.ones(3, 7)])
+def test_a_weight_whose_memory_is_replaced_between_forward_and_backward(make_other):
+    run = after_replacing(make_other)
+    for found, expected in zip(run(vitrine.compile), run(lambda f: f)):
+        if isinstance(expected, str):
+            assert isinstance(found, str) and found.split("\n")[0] == expected.split("\n")[0]
+        else:
+            torch.testing.assert_close(found, expected)
+
+
+def test_a_weight_of_another_dtype_in_backward_is_an_error():
+    w = leaf(3)
+    result = vitrine.compile(lambda x, w: (x * w).sum())(leaf(3), w)
+    w.data = w.data.to(torch.float16)
+    with pytest.raises(RuntimeError, match="f32.*f16"):
+        result.backward()

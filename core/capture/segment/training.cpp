@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/torch_bridge/bridge.h"
 #include "core/torch_bridge/undefined_tangents.h"
 
 namespace vitrine::capture {
@@ -58,6 +59,32 @@ ir::GraphPtr backward_of(const Joint& joint, const std::vector<bool>& defined) {
   return undefined.empty() ? joint.backward : torch_bridge::without_tangents(joint.backward, undefined);
 }
 
+// "" or which saved input has not the layout any more that the graph was made for.
+std::string why_changed(const Joint& joint, PyObject* given) {
+  const std::vector<const ir::Node*> inputs = joint.backward->inputs();
+  for (size_t i = 0; i < joint.saved.size(); ++i) {
+    if (joint.saved[i].kind != Joint::Saved::Kind::input) continue;
+    PyObject* tensor = PySequence_Fast_GET_ITEM(given, static_cast<Py_ssize_t>(i));
+    const ir::TensorType is = torch_bridge::type_of(tensor), &was = inputs[i]->type();
+    if (is.dtype == was.dtype && is.sizes == was.sizes && is.strides == was.strides) continue;
+    return inputs[i]->name + " was " + was.text() + " in forward and is " + is.text() + " in backward";
+  }
+  return "";
+}
+
+// Operator by operator through PyTorch, for its own error; where that raises none, ours.
+PyObject* run_changed(const Plans& plans, const ir::GraphPtr& graph, PyObject* given,
+                      const std::string& why) {
+  runtime::CompileOptions options = plans.options;
+  options.fuse = false;
+  if (auto plan = runtime::compile(graph, options, nullptr)) {
+    Owned results(run(*plan.value(), given, {}));
+    if (!results) return nullptr;
+  }
+  return PyErr_Format(PyExc_RuntimeError, "vitrine: a tensor that backward reads has changed: %s",
+                      why.c_str());
+}
+
 // arguments: (saved and tangents, which of the tangents are defined). The memory of the others is not read.
 PyObject* run_backward(PyObject* self, PyObject* arguments) {
   Plans* plans = plans_of(self);
@@ -66,6 +93,10 @@ PyObject* run_backward(PyObject* self, PyObject* arguments) {
   std::vector<bool> defined;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(flags); ++i)
     defined.push_back(PyTuple_GET_ITEM(flags, i) == Py_True);
+  Owned given(PySequence_Fast(inputs, "inputs of a plan"));
+  if (!given) return nullptr;
+  if (std::string why = why_changed(*plans->joint, given.get()); !why.empty())
+    return run_changed(*plans, backward_of(*plans->joint, defined), given.get(), why);
   std::shared_ptr<runtime::Plan>& backward = plans->backward[defined];
   if (!backward) {
     try {
@@ -104,6 +135,8 @@ const char* name_of(Joint::Saved::Kind kind) {
   switch (kind) {
     case Joint::Saved::Kind::input:
       return "input";
+    case Joint::Saved::Kind::viewed:
+      return "viewed";
     case Joint::Saved::Kind::result:
       return "result";
     case Joint::Saved::Kind::made:

@@ -35,7 +35,7 @@ class Region:
 
     forward(inputs) -> results, then what is saved besides; backward(saved + tangents, which tangents are defined) ->
     gradients.
-    requires_grad: by result. saved: ("input" | "result" | "made", index). gradients: (input, tangents it
+    requires_grad: by result. saved: ("input" | "viewed" | "result" | "made", index). gradients: (input, tangents it
     depends on). tangents: (sizes, strides, dtype), one a result that requires grad. constants: tensors that
     count as inputs behind the real ones.
     """
@@ -78,9 +78,11 @@ class _Node(torch.autograd.Function):
         n = len(region.requires_grad)
         # A view of memory made here is the program's own tensor, to be written to like any other.
         results = [r.data if r._is_view() else r for r in made[:n]]
-        where = {"input": (*inputs, *region.constants), "result": results, "made": made[n:]}
+        given = (*inputs, *region.constants)
+        where = {"input": given, "viewed": given, "result": results, "made": made[n:]}
         ctx.region, ctx.n_inputs = region, len(inputs)
-        ctx.save_for_backward(*[where[kind][i] for kind, i in region.saved])
+        # detach(): the memory of now, with the version counter of the input.
+        ctx.save_for_backward(*[where[k][i].detach() if k == "viewed" else where[k][i] for k, i in region.saved])
         ctx.mark_non_differentiable(*[r for r, wanted in zip(results, region.requires_grad) if not wanted])
         ctx.set_materialize_grads(False)
         return tuple(results)
