@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,11 +20,13 @@ using ir::TensorType;
 
 // Thrown by a rule for a call that it does not cover (or that eager rejects); covered<> turns it into an
 // Error.
-struct Uncovered {
+struct Uncovered : std::exception {
+  explicit Uncovered(std::string reason) : why(std::move(reason)) {}
+  const char* what() const noexcept override { return why.c_str(); }
   std::string why;
 };
 [[noreturn]] inline void uncovered(std::string why) {
-  throw Uncovered{std::move(why)};
+  throw Uncovered(std::move(why));
 }
 inline void need(bool condition, const char* why) {
   if (!condition) uncovered(why);

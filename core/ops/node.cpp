@@ -157,9 +157,9 @@ Result<std::vector<TensorType>> infer(const OpRow& row, const std::vector<ir::Ar
 DType compute_dtype(const OpRow& row, const std::vector<ir::Arg>& args, const TypeOf& type_of, DType output) {
   if (output != DType::b1) return opmath(output);
   Promotion promotion(DType::f32);
+  promotion.number(DType::b1);  // the lowest: what a body without operands (zeros, ones) is left with
   for (const ir::Arg& a : args) {
     if (a.is<ir::Ref>()) promotion.tensor(type_of(a.as<ir::Ref>()));
-    if (a.is<bool>()) promotion.number(DType::b1);
     if (a.is<int64_t>()) promotion.number(DType::i64);
     if (a.is<double>()) promotion.number(DType::f32);
   }
