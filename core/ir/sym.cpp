@@ -68,6 +68,11 @@ Sym SymbolTable::integer(std::string source, int64_t hint, SymRange range) {
   return atom(SymOp::Symbol, number, Sym(), Sym(), hint);
 }
 
+Sym SymbolTable::symbol(int32_t number) {
+  const int64_t hint = symbols_.at(static_cast<size_t>(number)).hint;
+  return atom(SymOp::Symbol, static_cast<uint32_t>(number), Sym(), Sym(), hint);
+}
+
 Sym SymbolTable::make(Polynomial sum, int64_t hint) {
   if (sum.terms.empty()) return Sym(sum.constant);
   SymRange known = range(sum);

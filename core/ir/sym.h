@@ -167,6 +167,7 @@ class SymbolTable {
   Sym size(std::string source, int64_t hint, SymRange range = {});
   Sym integer(std::string source, int64_t hint, SymRange range = {});
 
+  Sym symbol(int32_t number);  // as size() or integer() gave it
   const std::deque<Symbol>& symbols() const { return symbols_; }
   const std::vector<SymGuard>& guards() const { return guards_; }
   std::string text(const Sym& value) const;       // "8*s0+1"
@@ -177,8 +178,15 @@ class SymbolTable {
 
   // The value with values[i] for symbol i; nothing where it leaves 64 bits or divides by 0.
   std::optional<int64_t> evaluate(const Sym& value, std::span<const int64_t> values) const;
+  std::optional<int64_t> evaluate(const SymGuard& guard, std::span<const int64_t> values) const {
+    return evaluate(guard.terms, values);
+  }
   // Whether a compilation may be used for these values: declared ranges and all guards.
   bool holds(std::span<const int64_t> values) const;
+  // Whether it may be, when only the values are known that `known` names: false if these forbid it.
+  bool may_hold(std::span<const int64_t> values, const std::vector<bool>& known) const;
+  // The first guard that forbids it; nullptr: none does.
+  const SymGuard* first_failing(std::span<const int64_t> values, const std::vector<bool>& known) const;
 
   void set_place(std::string place) { place_ = std::move(place); }
   const std::string& place() const { return place_; }
@@ -211,6 +219,7 @@ class SymbolTable {
   SymRange range(const SymAtom& atom) const;
   std::optional<int64_t> evaluate(const Polynomial& sum, std::span<const int64_t> values) const;
   std::optional<int64_t> evaluate(const SymAtom& atom, std::span<const int64_t> values) const;
+  bool uses_only(const Polynomial& sum, const std::vector<bool>& known) const;
   std::string text(const Polynomial& sum) const;
   std::string text(const SymAtom& atom) const;
 

@@ -199,6 +199,35 @@ int64_t SymbolTable::hint_of(const Polynomial& sum) const {
   return whole(evaluate(sum, hints));
 }
 
+bool SymbolTable::uses_only(const Polynomial& sum, const std::vector<bool>& known) const {
+  for (const SymTerm& term : sum.terms)
+    for (uint32_t number : term.atoms) {
+      const SymAtom& atom = atoms_[number];
+      if (atom.op == SymOp::Symbol
+              ? !known[atom.symbol]
+              : !uses_only(polynomial(atom.a), known) || !uses_only(polynomial(atom.b), known))
+        return false;
+    }
+  return true;
+}
+
+bool SymbolTable::may_hold(std::span<const int64_t> values, const std::vector<bool>& known) const {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (known[i] && (values[i] < symbols_[i].range.lo || values[i] > symbols_[i].range.hi)) return false;
+  }
+  return !first_failing(values, known);
+}
+
+const SymGuard* SymbolTable::first_failing(std::span<const int64_t> values,
+                                           const std::vector<bool>& known) const {
+  for (const SymGuard& guard : guards_) {
+    if (!uses_only(guard.terms, known)) continue;
+    auto value = evaluate(guard.terms, values);
+    if (!value || !answers(guard.relation, *value, guard.bound)) return &guard;
+  }
+  return nullptr;
+}
+
 bool SymbolTable::holds(std::span<const int64_t> values) const {
   VITRINE_CHECK(values.size() == symbols_.size(), "one value a symbol");
   for (size_t i = 0; i < values.size(); ++i) {

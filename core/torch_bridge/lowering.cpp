@@ -282,6 +282,7 @@ void Lowering::State::add_captured(const std::string& name, PyObject* callable, 
   for (const auto& [index, where] : leaves) {
     TracedTensor& t = recording.at(index);
     t.captured = {node.id, static_cast<int32_t>(node.outputs.size())};
+    call.known.push_back(t.slot);
     t.slot = recording.program().slots++;
     node.outputs.push_back(t.type);
     call.outputs.emplace_back(where, t.slot);
@@ -410,6 +411,16 @@ Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, Py
   s.recording.undo(mark);
   s.grad_mode = grad_before;
   return outcome;
+}
+
+size_t Lowering::note_question(PyObject* callable, PyObject* args) {
+  ReplayProgram& program = state_->recording.program();
+  ReplayQuestion question;
+  question.before_call = program.calls.size();
+  question.callable = Py::borrow(callable);
+  question.args = make_template(args, [&](PyObject* t) { return state_->leaf_slot(t); });
+  program.questions.push_back(std::move(question));
+  return program.questions.size() - 1;
 }
 
 Lowering::Graphs Lowering::finish(const std::vector<PyObject*>& results) {

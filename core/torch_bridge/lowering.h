@@ -71,6 +71,11 @@ class Lowering {
   Outcome call(const std::string& name, _object* callable, _object* args_tuple, _object* kwargs_or_null,
                const ir::Origin& origin);
 
+  // callable(*args) was asked of traced tensors without being recorded, and the program depends on the
+  // answer: who records the program again for other sizes (relower.h) asks again, at the same place. Returns
+  // the question's position.
+  size_t note_question(_object* callable, _object* args_tuple);
+
   // The program so far. results: traced tensors that the segment needs afterwards. Both graphs have these
   // results, in order. Their inputs() are first the real inputs, in order of input() (same ids in both), then
   // constants: whoever runs the ATen graph appends `constants` to the real inputs. (The captured graph has

@@ -2,6 +2,7 @@
 
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/lowering.h"
+#include "core/torch_bridge/symbolic_int.h"
 
 namespace vitrine::torch_bridge {
 
@@ -24,11 +25,11 @@ Template container(Template::Kind kind, PyObject* value, std::vector<Template> c
   return t;
 }
 
-PyObject* fill_sequence(const Template& t, const std::vector<Py>& slots) {
+PyObject* fill_sequence(const Template& t, const std::vector<Py>& slots, const Integers* integers) {
   const auto n = static_cast<Py_ssize_t>(t.children.size());
   Py out = Py::steal(t.kind == Template::Kind::list ? PyList_New(n) : PyTuple_New(n));
   for (Py_ssize_t i = 0; out && i < n; ++i) {
-    PyObject* item = fill(t.children[static_cast<size_t>(i)], slots);
+    PyObject* item = fill(t.children[static_cast<size_t>(i)], slots, integers);
     if (!item) return nullptr;
     if (t.kind == Template::Kind::list)
       PyList_SET_ITEM(out.get(), i, item);
@@ -41,11 +42,11 @@ PyObject* fill_sequence(const Template& t, const std::vector<Py>& slots) {
   return PyObject_CallOneArg(t.object.get(), out.get());
 }
 
-PyObject* fill_dict(const Template& t, const std::vector<Py>& slots) {
+PyObject* fill_dict(const Template& t, const std::vector<Py>& slots, const Integers* integers) {
   Py out = Py::steal(PyDict_New());
   for (size_t i = 0; out && i + 1 < t.children.size(); i += 2) {
-    Py key = Py::steal(fill(t.children[i], slots));
-    Py value = Py::steal(key ? fill(t.children[i + 1], slots) : nullptr);
+    Py key = Py::steal(fill(t.children[i], slots, integers));
+    Py value = Py::steal(key ? fill(t.children[i + 1], slots, integers) : nullptr);
     if (!value || PyDict_SetItem(out.get(), key.get(), value.get()) != 0) return nullptr;
   }
   return out.release();
@@ -60,6 +61,13 @@ Template make_template(PyObject* value, const std::function<int(PyObject*)>& slo
     Template t;
     t.kind = Template::Kind::slot;
     t.slot = index;
+    return t;
+  }
+  if (const int32_t number = symbolic_number(value); number >= 0) {
+    Template t = constant(value);
+    t.kind = Template::Kind::integer;
+    t.object = Py::steal(PyNumber_Long(value));
+    t.slot = number;
     return t;
   }
   std::vector<Template> children;
@@ -88,24 +96,26 @@ Template make_template(PyObject* value, const std::function<int(PyObject*)>& slo
   return constant(value);
 }
 
-PyObject* fill(const Template& t, const std::vector<Py>& slots) {
+PyObject* fill(const Template& t, const std::vector<Py>& slots, const Integers* integers) {
   switch (t.kind) {
     case Template::Kind::constant:
       return Py(t.object).release();
+    case Template::Kind::integer:
+      return integers ? (*integers)(t.slot) : Py(t.object).release();
     case Template::Kind::slot:
       return Py(slots[static_cast<size_t>(t.slot)]).release();
     case Template::Kind::dict:
-      return fill_dict(t, slots);
+      return fill_dict(t, slots, integers);
     case Template::Kind::slice: {
       Py parts[3];
       for (size_t i = 0; i < 3; ++i) {
-        parts[i] = Py::steal(fill(t.children[i], slots));
+        parts[i] = Py::steal(fill(t.children[i], slots, integers));
         if (!parts[i]) return nullptr;
       }
       return PySlice_New(parts[0].get(), parts[1].get(), parts[2].get());
     }
     default:
-      return fill_sequence(t, slots);
+      return fill_sequence(t, slots, integers);
   }
 }
 
