@@ -5,6 +5,7 @@
 #include "core/base/result.h"
 #include "core/codegen/products.h"
 #include "core/codegen/program.h"
+#include "core/codegen/size_memory.h"
 #include "core/ir/recorder.h"
 
 namespace vitrine::codegen {
@@ -16,6 +17,7 @@ struct CodegenOptions {
   // A kernel that touches at least so many bytes writes past the cache; 0 = none does. What it writes would
   // not stay in the cache anyway, and a store of a whole line need not read the line first.
   int64_t stream_bytes = 0;
+  std::shared_ptr<SizeMemory> sizes;  // null: all sizes are numbers of the kernels' texts
 };
 
 // Records (if there is a recorder) the stages loops, fused, memory, kernels and launch: snapshots, decisions,

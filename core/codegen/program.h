@@ -45,6 +45,7 @@ struct Kernel {
   std::string family;       // pointwise | reduction
   std::vector<LineOrigin> lines;
   std::vector<ir::NodeId> nodes;
+  std::vector<int64_t> numbers;  // its last argument, if there are any: sizes that change
   int64_t work = 1, grain = 1;   // parallel loop length, least chunk
   int64_t bytes = 0, flops = 0;  // per call
   Id entity = 0;                 // its row of the session; 0: nothing is recorded

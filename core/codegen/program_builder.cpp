@@ -128,12 +128,14 @@ void ProgramBuilder::add_kernel(int u) {
       if (last_unit_.contains(key(s.root))) stored.push_back(s.root);
   if (stored.empty()) return;  // nobody wants what it computes
   cpp::Schedule schedule = cpp::make_schedule(loops_, unit.group, stored);
-  Kernel kernel = cpp::emit_kernel(loops_, unit, schedule, {options_.lanes, options_.stream_bytes});
+  Kernel kernel =
+      cpp::emit_kernel(loops_, unit, schedule, {options_.lanes, options_.stream_bytes, options_.sizes.get()});
   kernel.label = unit.label;
   Step step;
   step.kind = Step::Kind::kernel;
   step.label = unit.label;
   step.kernel = static_cast<int32_t>(program_.kernels.size());
+  step.numbers = kernel.numbers;
   step.may_fail = false;
   for (const cpp::Argument& a : schedule.arguments) {
     int32_t b = a.written ? new_buffer(a.root) : buffer_for(a.root);

@@ -68,6 +68,7 @@ class Compilation {
     how.products.offered = options_.products != "library";
     if (options_.products == "generated") how.products.least_flops = 0;
     how.stream_bytes = host_cache_bytes();
+    how.sizes = options_.sizes;
     // Recorded only once every kernel has its code: what the session shows is what runs.
     auto program = codegen::build_program(graph, how, nullptr);
     if (!program) return program.error();
@@ -88,6 +89,7 @@ class Compilation {
     if (recorder_) {
       record_kernels(program.value(), stage, isa_name(how.lanes), *recorder_);
     }
+    if (options_.sizes) options_.sizes->commit();
     std::vector<LoadedKernel> loaded;
     for (CompiledKernel& k : stage.kernels) loaded.push_back(std::move(k.loaded));
     return ProgramPlan::make(program.take(), std::move(loaded), std::move(problems_));
@@ -124,6 +126,10 @@ class Compilation {
 Result<std::shared_ptr<Plan>> compile(const ir::GraphPtr& aten, const CompileOptions& options,
                                       ir::Recorder* recorder, const std::function<bool()>& cancelled) {
   return Compilation(aten, options, recorder, cancelled).run();
+}
+
+std::shared_ptr<codegen::SizeMemory> new_size_memory() {
+  return std::make_shared<codegen::SizeMemory>();
 }
 
 void warm_up(const CompileOptions& options) {

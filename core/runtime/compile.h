@@ -14,6 +14,10 @@
 
 struct _object;
 
+namespace vitrine::codegen {
+class SizeMemory;  // core/codegen/size_memory.h
+}
+
 namespace vitrine::runtime {
 
 // Everything that changes what is generated; part of the cache key and of the session.
@@ -24,9 +28,11 @@ struct CompileOptions {
   std::vector<std::string> disabled_passes;
   // Matrix products: "measured" chooses between PyTorch's and our own, "generated" or "library" dictates.
   std::string products = "measured";
-  int lanes = 0;                // f32 values of a vector: 16, 8; 0 = this machine's
-  std::string cache_dir;        // object cache; "" = none
-  int threads = 0;              // 0 = PyTorch's number
+  int lanes = 0;          // f32 values of a vector: 16, 8; 0 = this machine's
+  std::string cache_dir;  // object cache; "" = none
+  int threads = 0;        // 0 = PyTorch's number
+  // Of programs that are one but for their sizes: their kernels take what differs as arguments. May be null.
+  std::shared_ptr<codegen::SizeMemory> sizes;
   std::string kernel_compiler;  // path of vitrine-cc; "" = found beside this library
 };
 
@@ -55,6 +61,8 @@ class Plan {
 // `cancelled` is polled.
 Result<std::shared_ptr<Plan>> compile(const ir::GraphPtr& aten, const CompileOptions& options,
                                       ir::Recorder* recorder, const std::function<bool()>& cancelled = {});
+
+std::shared_ptr<codegen::SizeMemory> new_size_memory();
 
 // Starts the kernel compilers in the background so that the first kernel does not wait for them.
 void warm_up(const CompileOptions& options);

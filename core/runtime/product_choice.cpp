@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "core/codegen/size_memory.h"
 #include "core/torch_bridge/bridge.h"
 #include "core/torch_bridge/library.h"
 #include "core/torch_bridge/op_call.h"
@@ -133,9 +134,17 @@ codegen::ProductChoices choose_products(const codegen::Program& program,
     const auto kernel = static_cast<size_t>(step.instead);
     std::string product = program.kernels[kernel].name;
     for (int64_t number : step.numbers) product += " " + std::to_string(number);
+    // For other sizes of one program the choice is that of the first.
+    codegen::ProductChoice* before =
+        options.sizes ? &options.sizes->products.try_emplace(step.node.name).first->second : nullptr;
+    if (before && before->generated_ns + before->library_ns > 0) {
+      choices[step.node.id] = *before;
+      continue;
+    }
     auto [at, fresh] = known.try_emplace(product);
     if (fresh) at->second = Trial(program, step).run(kernels.at(kernel).loaded.function);
     choices[step.node.id] = at->second;
+    if (before) *before = at->second;
   }
   return choices;
 }

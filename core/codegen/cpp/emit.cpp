@@ -1,6 +1,7 @@
 #include "core/codegen/cpp/emit.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "core/codegen/cpp/expr_text.h"
@@ -26,7 +27,12 @@ class Emitter {
  public:
   Emitter(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
           const Target& target)
-      : program_(program), unit_(unit), s_(s), lanes_(target.lanes), stream_bytes_(target.stream_bytes) {}
+      : program_(program),
+        unit_(unit),
+        s_(s),
+        lanes_(target.lanes),
+        stream_bytes_(target.stream_bytes),
+        sizes_(target.sizes) {}
 
   Kernel emit() {
     kernel_.name = kernel_name();
@@ -61,6 +67,10 @@ class Emitter {
     if (s_.block > 0) return std::to_string(s_.columns());
     return std::to_string(s_.row_count()) + " × " + std::to_string(s_.columns());
   }
+  std::string space_text() const {
+    if (s_.block > 0) return size(s_.columns());
+    return size(s_.row_count()) + " × " + size(s_.columns());
+  }
   void costs() {
     int64_t elements = s_.row_count() * s_.columns(), per_element = 0;
     for (const Value& v : s_.values)
@@ -86,6 +96,9 @@ class Emitter {
   static DType lane_of(const Value& v) { return fusion::lane_dtype(v.statement->dtype); }
   const Argument& argument(int i) const { return s_.arguments[static_cast<size_t>(i)]; }
 
+  // A number of the text that another size may change.
+  std::string size(int64_t n) const { return sizes_ ? SizeMemory::mark(n) : std::to_string(n); }
+
   // ---- text ------------------------------------------------------------------------------------------
   void line(const std::string& text, NodeId node = -1) {
     text_ += std::string(static_cast<size_t>(indent_) * 2, ' ') + text + "\n";
@@ -105,6 +118,7 @@ class Emitter {
 
   void body() {
     open("extern \"C\" void vitrine_kernel(void* const* args, i64 begin, i64 end) {");
+    if (sizes_) line(std::string(1, SizeMemory::kDeclaration));
     for (size_t i = 0; i < s_.arguments.size(); ++i) {
       const Argument& a = s_.arguments[i];
       std::string type = memory_type(a.dtype);
@@ -130,7 +144,7 @@ class Emitter {
     bool tail = whole != n;
     if (tail) open("auto step = [&](i64 c, auto n) INLINE {");
     std::string from = kernel_.work > 1 ? "begin * " + block : "0";
-    std::string to = std::to_string(whole);
+    std::string to = size(whole);
     if (kernel_.work > 1) {
       if (!tail) line("i64 stop = end * " + block + " < " + to + " ? end * " + block + " : " + to + ";");
       to = "stop";
@@ -147,12 +161,12 @@ class Emitter {
     close("};");
     if (whole > 0) {
       if (kernel_.work > 1)
-        line("i64 stop = end * " + block + " < " + std::to_string(whole) + " ? end * " + block + " : " +
-             std::to_string(whole) + ";");
+        line("i64 stop = end * " + block + " < " + size(whole) + " ? end * " + block + " : " + size(whole) +
+             ";");
       line("for (i64 c = " + from + "; c < " + to + "; c += " + std::to_string(lanes_) + ") step(c, all);");
     }
-    std::string rest = "step(" + std::to_string(whole) + ", first<" + std::to_string(n - whole) + ">);";
-    line(kernel_.work > 1 ? "if (end == " + std::to_string(kernel_.work) + ") " + rest : rest);
+    std::string rest = "step(" + size(whole) + ", first<" + std::to_string(n - whole) + ">);";
+    line(kernel_.work > 1 ? "if (end == " + size(kernel_.work) + ") " + rest : rest);
   }
 
   void rows() {
@@ -171,6 +185,8 @@ class Emitter {
   }
   void scratch() {
     int64_t columns = (s_.columns() + lanes_ - 1) / lanes_ * lanes_ + lanes_;
+    // An array's length is a number; one text serves many sizes.
+    if (sizes_) columns = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(columns)));
     for (const Value& v : s_.values)
       if (v.scratch >= 0)
         line("alignas(64) " + memory_type(lane_of(v)) + " row_" + v.name + "[" + std::to_string(columns) +
@@ -182,7 +198,7 @@ class Emitter {
     if (s_.rows < 2) return;
     std::string rest = "r";
     for (size_t k = s_.rows; k-- > 0;) {
-      std::string n = std::to_string(s_.dims[k]);
+      std::string n = size(s_.dims[k]);
       std::string i = "i" + std::to_string(k);
       if (k == 0) {
         line("i64 i0 = " + rest + ";");
@@ -198,9 +214,9 @@ class Emitter {
     for (size_t k = 0; k < s_.rows; ++k) {
       if (strides[k] == 0) continue;
       std::string i = s_.rows == 1 ? "r" : "i" + std::to_string(k);
-      out += " + " + i + (strides[k] == 1 ? "" : " * " + std::to_string(strides[k]));
+      out += " + " + i + (strides[k] == 1 ? "" : " * " + size(strides[k]));
     }
-    if (offset != 0) out += " + " + std::to_string(offset);
+    if (offset != 0) out += " + " + size(offset);
     return out;
   }
   void pointers() {
@@ -222,7 +238,7 @@ class Emitter {
   void load_once(const Load& l) {
     const Argument& a = argument(l.argument);
     std::string at =
-        s_.block > 0 ? (l.offset ? " + " + std::to_string(l.offset) : "") : row_offset(l.strides, l.offset);
+        s_.block > 0 ? (l.offset ? " + " + size(l.offset) : "") : row_offset(l.strides, l.offset);
     line(vector_type(fusion::lane_dtype(a.dtype)) + " " + l.name + " = load1(" + pointer(a) + at + ");",
          l.node);
   }
@@ -343,10 +359,10 @@ class Emitter {
     int nested = 0;
     for (size_t k = s_.rows; k + 1 < s_.dims.size(); ++k, ++nested) {
       std::string c = "c" + std::to_string(k - s_.rows);
-      open("for (i64 " + c + " = 0; " + c + " < " + std::to_string(s_.dims[k]) + "; ++" + c + ") {");
+      open("for (i64 " + c + " = 0; " + c + " < " + size(s_.dims[k]) + "; ++" + c + ") {");
     }
     if (simple) {
-      open("for (i64 c = 0; c < " + std::to_string(inner()) + "; c += " + std::to_string(lanes_) + ") {");
+      open("for (i64 c = 0; c < " + size(inner()) + "; c += " + std::to_string(lanes_) + ") {");
       phase_body(index, p, "all");
       close();
     } else {
@@ -393,13 +409,13 @@ class Emitter {
       return name + "(" + list + ");";
     };
     if (whole > 0) {
-      open("for (i64 c = 0; c < " + std::to_string(whole) + "; c += " + std::to_string(turn) + ") {");
+      open("for (i64 c = 0; c < " + size(whole) + "; c += " + std::to_string(turn) + ") {");
       for (int w = 0; w < ways; ++w) line(call(w ? "c + " + std::to_string(w * lanes_) : "c", "all", w));
       close();
     }
     int way = 0;
-    for (; whole + lanes_ <= n; whole += lanes_) line(call(std::to_string(whole), "all", way++ % ways));
-    if (whole < n) line(call(std::to_string(whole), "first<" + std::to_string(n - whole) + ">", way % ways));
+    for (; whole + lanes_ <= n; whole += lanes_) line(call(size(whole), "all", way++ % ways));
+    if (whole < n) line(call(size(whole), "first<" + std::to_string(n - whole) + ">", way % ways));
   }
   void fold(const Value& v, int ways) {
     bool sum = v.statement->reduce == Statement::Reduce::sum;
@@ -429,7 +445,7 @@ class Emitter {
       bool last = k + 1 == s_.dims.size();
       if (strides[k] == 0 || (last && !last_too)) continue;
       std::string i = last ? "c" : "c" + std::to_string(k - s_.rows);
-      out += " + " + i + (strides[k] == 1 ? "" : " * " + std::to_string(strides[k]));
+      out += " + " + i + (strides[k] == 1 ? "" : " * " + size(strides[k]));
     }
     return out;
   }
@@ -442,7 +458,7 @@ class Emitter {
     int64_t stride = inner();
     std::string out;
     for (size_t k = s_.dims.size() - 1; k-- > s_.rows;) {
-      out = " + c" + std::to_string(k - s_.rows) + " * " + std::to_string(stride) + out;
+      out = " + c" + std::to_string(k - s_.rows) + " * " + size(stride) + out;
       stride *= s_.dims[k];
     }
     return at + out + " + c";
@@ -452,14 +468,13 @@ class Emitter {
     for (int i : p.loads) {
       const Load& l = s_.loads[static_cast<size_t>(i)];
       const Argument& a = argument(l.argument);
-      std::string from =
-          s_.block > 0 ? pointer(a) + (l.offset ? " + " + std::to_string(l.offset) : "") : "p_" + l.name;
+      std::string from = s_.block > 0 ? pointer(a) + (l.offset ? " + " + size(l.offset) : "") : "p_" + l.name;
       std::string type = vector_type(fusion::lane_dtype(a.dtype));
       int64_t stride = l.strides.back();
       std::string at = from + column(l.strides, true);
       std::string get = stride == 1   ? "load(" + at + ", " + part + ")"
                         : stride == 0 ? "load1(" + at + ")"
-                                      : "gather(" + at + ", " + std::to_string(stride) + ", " + part + ")";
+                                      : "gather(" + at + ", " + size(stride) + ", " + part + ")";
       line(type + " " + l.name + " = " + get + ";", l.node);
     }
     for (int i : p.from_scratch) {
@@ -493,7 +508,7 @@ class Emitter {
       if (stride == 1 || s_.dims.back() == 1)
         line((streamed(i) ? "stream(" : "store(") + to + ", " + v.name + ", " + part + ");", v.node);
       else
-        line("scatter(" + to + ", " + std::to_string(stride) + ", " + v.name + ", " + part + ");", v.node);
+        line("scatter(" + to + ", " + size(stride) + ", " + v.name + ", " + part + ");", v.node);
     }
   }
   // Whole lines of memory that the kernel does not read itself: fresh buffers begin at a line.
@@ -519,7 +534,7 @@ class Emitter {
 
   // Header, prelude, body; lines are then counted from the whole text.
   void assemble() {
-    std::string head = "// " + kernel_.name + ": " + kernel_.space + "\n";
+    std::string head = "// " + kernel_.name + ": " + space_text() + "\n";
     std::string prelude = prelude_text(text_, lanes_);
     auto count = [](const std::string& t) {
       return static_cast<int32_t>(std::count(t.begin(), t.end(), '\n'));
@@ -531,6 +546,22 @@ class Emitter {
       o.end_line += count(head);
     }
     kernel_.text = head + text_;
+    if (!sizes_) return;
+    auto resolved =
+        sizes_->resolve(unit_.label, kernel_.text, "args[" + std::to_string(s_.arguments.size()) + "]");
+    kernel_.text = std::move(resolved.text);
+    kernel_.numbers = std::move(resolved.numbers);
+    measure_lines();
+  }
+
+  // Where the lines of nodes end, now that the text is as it stays.
+  void measure_lines() {
+    std::vector<int32_t> lengths;
+    for (size_t at = 0, end; at < kernel_.text.size(); at = end + 1) {
+      end = std::min(kernel_.text.find('\n', at), kernel_.text.size());
+      lengths.push_back(static_cast<int32_t>(end - at));
+    }
+    for (LineOrigin& o : kernel_.lines) o.end_col = lengths.at(static_cast<size_t>(o.line) - 1);
   }
 
   const fusion::LoopProgram& program_;
@@ -538,6 +569,7 @@ class Emitter {
   const Schedule& s_;
   int lanes_;
   int64_t stream_bytes_;
+  SizeMemory* sizes_;
   bool streams_ = false;  // a store went past the cache
   Kernel kernel_;
   std::string text_;

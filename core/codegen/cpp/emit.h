@@ -4,12 +4,14 @@
 
 #include "core/codegen/cpp/schedule.h"
 #include "core/codegen/program.h"
+#include "core/codegen/size_memory.h"
 
 namespace vitrine::codegen::cpp {
 
 struct Target {
-  int lanes = 16;            // f32 values of a vector: 16 for AVX-512, 8 for AVX2
-  int64_t stream_bytes = 0;  // codegen::CodegenOptions
+  int lanes = 16;               // f32 values of a vector: 16 for AVX-512, 8 for AVX2
+  int64_t stream_bytes = 0;     // codegen::CodegenOptions
+  SizeMemory* sizes = nullptr;  // the same
 };
 
 // Fills text, lines, name, space, work, grain, bytes, flops of a kernel. Its arguments are
