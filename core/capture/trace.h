@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/capture/sizes.h"
 #include "core/capture/source.h"
 #include "core/torch_bridge/lowering.h"
 
@@ -54,8 +55,9 @@ struct Guard {
   _object* object = nullptr;  // owned reference
   int64_t number = 0;
   std::string name;
-  std::string expected;  // for people: "f32[8,128]", "== 3", "same object"
-  int32_t step = -1;     // capture step that needed it
+  std::vector<bool> free_sizes;  // TensorMatch, by dim: may be any size. Then strides may be any, too
+  std::string expected;          // for people: "f32[8,128]", "== 3", "same object"
+  int32_t step = -1;             // capture step that needed it
 };
 
 std::string_view guard_kind_name(GuardKind kind);  // "TensorMatch"
@@ -68,6 +70,7 @@ struct Recipe {
     Graph,     // index: result of the graph
     Source,    // the object that `source` gave before the segment ran
     Constant,  // `object`
+    Integer,   // index: of Trace::symbolic->integers
     Tuple,
     List,
     Set,
@@ -139,8 +142,9 @@ struct Trace {
   std::vector<Guard> guards;
   torch_bridge::Lowering::Graphs graphs;  // graphs.captured is null when no torch call was recorded
   torch_bridge::Lowering::Effects graph_effects;
-  std::vector<const Source*> inputs;  // by order of the graph's inputs; each is guarded by TensorMatch
-  Recipe result;                      // Return
+  std::shared_ptr<Symbolic> symbolic;  // null: sizes are fixed
+  std::vector<const Source*> inputs;   // by order of the graph's inputs; each is guarded by TensorMatch
+  Recipe result;                       // Return
   std::vector<std::pair<int32_t, Recipe>> locals;  // Break: localsplus slots that changed
   std::vector<Recipe> stack;                       // Break: whole value stack at end_pc, bottom first
   std::vector<Effect> effects;  // replayed in order, after the graph, before locals and stack are committed
@@ -159,10 +163,13 @@ class Frame;  // core/capture/frame.h: a live CPython frame
 struct TraceOptions {
   bool record_steps = false;
   bool fullgraph = false;
+  DynamicMode dynamic = DynamicMode::Never;
+  SizeHistory* sizes = nullptr;          // of the place; nullptr: no size is a symbol
   int32_t max_instructions = 2'000'000;  // per trace: a runaway loop becomes a break
 };
 
 // Interprets symbolically from the frame's current instruction, without any side effect on real objects.
+// Throws MarkError.
 std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& options);
 
 }  // namespace vitrine::capture

@@ -103,7 +103,7 @@ def test_torch_compile_parameters():
 @pytest.mark.parametrize(
     "arguments, error, says",
     [
-        ({"dynamic": True}, NotImplementedError, "dynamic=True is not supported yet"),
+        ({"dynamic": "yes"}, TypeError, "dynamic takes True, False or None"),
         ({"mode": "fastest"}, ValueError, "unknown mode 'fastest'"),
         ({"backend": "tvm"}, ValueError, "unknown backend 'tvm'"),
         ({"options": {"no_such": 1}}, ValueError, "unknown option 'no_such'"),

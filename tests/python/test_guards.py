@@ -551,7 +551,7 @@ def test_values_that_are_only_passed_on_are_not_guarded(tmp_path):
 
 
 def test_recompile_limit(tmp_path):
-    compiled = vitrine.compile(with_default)
+    compiled = vitrine.compile(with_default, dynamic=False)
     x = torch.ones(3)
     with recorded(tmp_path) as session, pytest.warns(vitrine.VitrineWarning, match="8 times"):
         for k in range(20):

@@ -68,7 +68,7 @@ def test_a_script_is_compiled_as_it_stands(tmp_path):
     lines = result.stdout.splitlines()
     assert lines[:2] == ["True True True"] * 2
     assert lines[2].startswith("vitrine._module ['its', 'arguments']")
-    for left_out in ("dynamic=True", "max_autotune"):
+    for left_out in ("max_autotune",):
         assert result.stderr.count(left_out) == 1, result.stderr
     db = sqlite3.connect(session)
     captured = {name for (name,) in db.execute("SELECT code.qualname FROM frame JOIN code ON frame.code = code.id WHERE frame.state = 'captured'")}
@@ -131,7 +131,7 @@ def test_every_parameter_of_torch_compile(arguments):
         assert torch.compile(add, disable=True) is add
 
 
-@pytest.mark.parametrize("arguments", [{"dynamic": True}, {"backend": "aot_eager"}, {"options": {"max_autotune": True}}, {"isolate_recompiles": True}])
+@pytest.mark.parametrize("arguments", [{"backend": "aot_eager"}, {"options": {"max_autotune": True}}, {"isolate_recompiles": True}])
 def test_what_is_left_out_is_said(arguments):
     with torch_compile_taken_over(), pytest.warns(vitrine.VitrineWarning, match="taken over without"):
         compiled = torch.compile(add, **arguments)
@@ -148,7 +148,7 @@ def test_a_backend_of_ones_own():
 
 def test_recompile_limit_of_a_callable():
     vitrine.reset()
-    compiled = vitrine.compile(lambda x: x + 1, recompile_limit=2)
+    compiled = vitrine.compile(lambda x: x + 1, dynamic=False, recompile_limit=2)
     with pytest.warns(vitrine.VitrineWarning, match="was compiled 2 times"):
         for size in (1, 2, 3):
             assert torch.equal(compiled(torch.ones(size)), torch.full((size,), 2.0))

@@ -35,6 +35,7 @@ void CodeSegments::forget(int32_t settings, std::vector<std::shared_ptr<Segment>
     std::copy_if(p->segments.begin(), p->segments.end(), std::back_inserter(dropped), mine);
     compilations -= std::erase_if(p->segments, mine);
     p->eager = p->eager_rest = false;
+    p->sizes.erase(settings);
   }
 }
 

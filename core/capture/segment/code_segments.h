@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "core/capture/code_entry.h"
@@ -18,7 +19,19 @@ struct Place {
   bool eager = false;                              // nothing can be captured here, whatever the values
   bool eager_rest = false;                         // nor behind it
   std::vector<std::shared_ptr<Segment>> segments;  // most recently used first
+  std::unordered_map<int32_t, SizeHistory> sizes;  // what its compilations saw, by number of the settings
   int64_t compilations(int32_t settings) const;
+};
+
+// Marks a place while it is traced, however that ends.
+class Tracing {
+ public:
+  explicit Tracing(Place& place) : place_(place) { place_.tracing = true; }
+  ~Tracing() { place_.tracing = false; }
+  Tracing(const Tracing&) = delete;
+
+ private:
+  Place& place_;
 };
 
 class CodeSegments : public CodeData {

@@ -50,11 +50,18 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   TraceOptions options;
   options.record_steps = record != nullptr;
   options.fullgraph = settings_->fullgraph;
+  // A backend of the user's own is given graphs of fixed sizes.
+  options.dynamic = settings_->backend ? DynamicMode::Never : settings_->dynamic;
+  options.sizes = &place.sizes[number_];
   Recording* recording = engine_.live_recording();
   const int64_t start = monotonic_ns();
   std::unique_ptr<Trace> found;
   try {
     found = capture::trace(frame, options);
+  } catch (const MarkError& error) {
+    if (record) recording->finish(*record, nullptr, "failed", error.text);
+    PyErr_SetString(PyExc_ValueError, ("vitrine: " + error.text).c_str());
+    return nullptr;
   } catch (...) {
     if (record) recording->finish(*record, nullptr, "failed", "capture failed");
     throw;
@@ -94,7 +101,7 @@ std::shared_ptr<Segment> Store::build(std::unique_ptr<Trace> found, Frame& frame
     if (!give_backend(*segment, frame, state, record, message)) return nullptr;
     status = "ok";
   } else if (segment->has_graph()) {
-    give_plan(*segment, record, status, message);
+    give_plan(*segment, segment->instance(), record, status, message);
   }
   if (record) {
     segment->compilation = record->row.id;
@@ -127,13 +134,26 @@ bool Store::give_backend(Segment& segment, const Frame& frame, const torch_bridg
   return false;
 }
 
-void Store::give_plan(Segment& segment, CompilationRecord* record, std::string& status,
-                      std::string& message) {
+bool Store::extend(Segment& segment, Place& place) {
+  const Tracing tracing(place);
+  std::shared_ptr<Instance> instance = segment.make_instance();
+  PyErr_Clear();
+  if (!instance) return false;
+  std::string status, message;
+  if (instance->replayer) give_plan(segment, *instance, nullptr, status, message);
+  segment.add_instance(std::move(instance));
+  return true;
+}
+
+void Store::give_plan(const Segment& segment, Instance& instance, CompilationRecord* record,
+                      std::string& status, std::string& message) {
   const Trace& trace = segment.trace();
+  runtime::CompileOptions options = engine_.compile_options(*settings_);
+  options.sizes = segment.sizes();
   status = "ok";
-  if (settings_->replay || (trace.needs_grad && !trace.joint)) {
+  if (settings_->replay || (trace.needs_grad && !instance.joint)) {
     message = settings_->replay ? "backend eager: the captured graph runs through PyTorch"
-                                : "gradients are needed and " + trace.no_joint +
+                                : "gradients are needed and " + instance.no_joint +
                                       ": the captured graph runs through PyTorch's autograd";
     if (record) engine_.recording->not_compiled(*record, trace, message);
     return;
@@ -145,10 +165,10 @@ void Store::give_plan(Segment& segment, CompilationRecord* record, std::string& 
     return interrupted || engine_.cancelled.load();
   };
   Result<std::shared_ptr<runtime::Plan>> plan = Error{};
-  if (trace.joint && recorder) engine_.recording->joint(*record, trace);
+  if (instance.joint && recorder) engine_.recording->joint(*record, trace);
   try {
-    const ir::GraphPtr& graph = trace.joint ? trace.joint->forward : trace.graphs.aten;
-    plan = runtime::compile(graph, engine_.compile_options(*settings_), recorder, cancelled);
+    const ir::GraphPtr& graph = instance.joint ? instance.joint->forward : instance.graphs.aten;
+    plan = runtime::compile(graph, options, recorder, cancelled);
   } catch (const std::exception& error) {
     plan = Error{error.what(), "", ""};
   }
@@ -157,10 +177,16 @@ void Store::give_plan(Segment& segment, CompilationRecord* record, std::string& 
   if (plan) {
     for (const runtime::Problem& p : plan.value()->problems())
       engine_.tell(p.text, p.hint, p.reproducer.empty() ? "" : "reproducer: " + p.reproducer);
-    if (!trace.joint) return segment.set_plan(plan.take());
+    if (!instance.joint) {
+      instance.plan = plan.take();
+      return;
+    }
     const std::string name = text_of(reinterpret_cast<PyCodeObject*>(trace.codes.front())->co_qualname);
-    Owned region = make_region(trace.joint, plan.take(), engine_.compile_options(*settings_), name);
-    if (region) return segment.set_training(std::move(region));
+    Owned region = make_region(instance.joint, plan.take(), options, name);
+    if (region) {
+      instance.training = std::move(region);
+      return;
+    }
     plan = Error{"the node of autograd could not be made: " + torch_bridge::take_python_error(), "", ""};
   }
   const bool stopped = interrupted || engine_.cancelled;

@@ -101,7 +101,9 @@ bool GuardTree::tensor_matches(const TensorExpected& t, PyObject* o) const {
     return false;
   const int64_t* dims = dims_.data() + t.dims;
   for (int32_t d = 0; d < t.ndim; ++d)
-    if (v.sizes[d] != dims[d] || v.strides[d] != dims[t.ndim + d]) return false;
+    if ((v.sizes[d] != dims[d] && dims[d] != kAny) ||
+        (v.strides[d] != dims[t.ndim + d] && dims[t.ndim + d] != kAny))
+      return false;
   return torch_bridge::requires_grad(o) == t.requires_grad;
 }
 
@@ -184,10 +186,10 @@ GuardFailure GuardTree::explain_tensor(const Condition& c, PyObject* o) const {
                   "device type " + std::to_string(v.device_type));
   if (v.ndim != t.ndim) return differ(".dim()", std::to_string(t.ndim), std::to_string(v.ndim));
   for (int32_t d = 0; d < t.ndim; ++d)
-    if (v.sizes[d] != dims[d])
+    if (v.sizes[d] != dims[d] && dims[d] != kAny)
       return differ(".size(" + std::to_string(d) + ")", std::to_string(dims[d]), std::to_string(v.sizes[d]));
   for (int32_t d = 0; d < t.ndim; ++d)
-    if (v.strides[d] != dims[t.ndim + d])
+    if (v.strides[d] != dims[t.ndim + d] && dims[t.ndim + d] != kAny)
       return differ(".stride(" + std::to_string(d) + ")", std::to_string(dims[t.ndim + d]),
                     std::to_string(v.strides[d]));
   if (bool now = torch_bridge::requires_grad(o); now != t.requires_grad)

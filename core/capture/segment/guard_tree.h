@@ -48,6 +48,10 @@ class GuardTree {
   // The guard that made the last check() fail, evaluated again.
   GuardFailure explain(const Frame& frame, const torch_bridge::GlobalState& state);
 
+  // After a check that passed: what the inputs with symbols are now, in order. Of a tensor its sizes, then
+  // its strides; of an int itself. false: an int does not fit.
+  bool read_sizes(const std::vector<Symbolic::Input>& inputs, std::vector<int64_t>& out) const;
+
   size_t size() const { return conditions_.size(); }
   bool counting = false;  // whether check() counts a guard's checks; failures are always counted
   const std::vector<GuardCount>& counts() const { return counts_; }  // by index in the trace's guards
@@ -79,7 +83,8 @@ class GuardTree {
   int32_t add_source(const Source* source);
   int32_t frame_node();
   Status add_guard(const Guard& guard, int32_t index, const Frame& frame);
-  Status expect_tensor(Condition& condition, PyObject* now);
+  static constexpr int64_t kAny = -1;  // in dims_
+  Status expect_tensor(Condition& condition, PyObject* now, const std::vector<bool>& free_sizes);
   void sort_conditions();
   bool check_node(int32_t node, const Frame& frame);
   bool check_hint(const Frame& frame, const torch_bridge::GlobalState& state);

@@ -208,6 +208,9 @@ bool make_value(const Recipe& recipe, Ingredients& from, Owned& out) {
     case Kind::Constant:
       out = share(recipe.object);
       return true;
+    case Kind::Integer:
+      out = share(from.integers[recipe.index].get());
+      return true;
     default:
       break;
   }

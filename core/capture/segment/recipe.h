@@ -17,6 +17,7 @@ class Frame;
 struct Ingredients {
   std::span<PyObject* const> graph;  // results of the graph, borrowed
   std::span<const Owned> sources;    // what the frame held before the segment ran; may be empty slots
+  std::span<const Owned> integers;   // by number (Symbolic::integers)
   std::vector<Owned> shared;         // filled on the way
 };
 

@@ -54,10 +54,71 @@ Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, con
       return Error{"The graph has " + std::to_string(captured) + " inputs, the trace names " +
                        std::to_string(named) + " and " + std::to_string(constants) + " constants",
                    "", ""};
-    s->replayer_ = std::make_unique<torch_bridge::Replayer>(trace->graphs);
   }
+  if (trace->symbolic && !s->guards_.read_sizes(trace->symbolic->inputs, s->key_))
+    return Error{"An int of the first call cannot be read again", "", ""};
+  if (trace->symbolic) s->sizes_ = runtime::new_size_memory();
+  s->now_ = first_instance(*trace, s->key_);
+  s->instances_.push_back(s->now_);
   s->trace_ = std::move(trace);
   return s;
+}
+
+Segment::Fit Segment::fits(const Frame& frame, const torch_bridge::GlobalState& state) {
+  if (!guards_.check(frame, state)) return Fit::No;
+  if (!trace_->symbolic) return Fit::Yes;
+  if (!guards_.read_sizes(trace_->symbolic->inputs, key_)) return Fit::No;
+  if (now_->key == key_) return Fit::Yes;
+  for (size_t i = 0; i < instances_.size(); ++i) {
+    if (instances_[i]->key != key_) continue;
+    std::rotate(instances_.begin(), instances_.begin() + i, instances_.begin() + i + 1);
+    now_ = instances_.front();
+    return Fit::Yes;
+  }
+  return std::find(refused_.begin(), refused_.end(), key_) == refused_.end() ? Fit::New : Fit::No;
+}
+
+std::shared_ptr<Instance> Segment::make_instance() {
+  std::vector<Owned> alive;
+  std::vector<PyObject*> inputs;
+  for (int32_t i : inputs_) {
+    alive.push_back(share(guards_.value(nodes_[i])));
+    inputs.push_back(alive.back().get());
+  }
+  const std::vector<int64_t> key = key_;
+  NewInstance made = new_instance(*trace_, key, inputs);
+  if (made.never) {
+    if (refused_.size() >= kInstancesKept) refused_.erase(refused_.begin());
+    refused_.push_back(key);
+  }
+  return std::move(made.instance);
+}
+
+void Segment::add_instance(std::shared_ptr<Instance> instance) {
+  instances_.insert(instances_.begin(), std::move(instance));
+  now_ = instances_.front();
+  if (instances_.size() > kInstancesKept) instances_.pop_back();
+}
+
+GuardFailure Segment::explain(const Frame& frame, const torch_bridge::GlobalState& state) {
+  if (!trace_->symbolic || !guards_.check(frame, state) ||
+      !guards_.read_sizes(trace_->symbolic->inputs, key_))
+    return guards_.explain(frame, state);
+  const ir::SymbolTable& table = trace_->symbolic->table;
+  std::vector<bool> known;
+  const std::vector<int64_t> values = symbol_values(*trace_->symbolic, key_, known);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const ir::Symbol& s = table.symbols()[i];
+    if (known[i] && (values[i] < s.range.lo || values[i] > s.range.hi))
+      return {-1, s.source, s.range.lo == 2 ? s.name + " of 2 or more" : s.name + " in its range",
+              std::to_string(values[i])};
+  }
+  if (const ir::SymGuard* guard = table.first_failing(values, known)) {
+    const auto value = table.evaluate(*guard, values);
+    return {-1, table.text(*guard) + " (" + guard->place + ")", "true",
+            value ? "another value: " + std::to_string(*value) : "no value"};
+  }
+  return {-1, "what the program does with its sizes", "as at capture", "otherwise"};
 }
 
 std::vector<Owned> Segment::read_inputs(const Frame& frame, const torch_bridge::GlobalState& state) {
@@ -111,17 +172,22 @@ bool tell_apart(std::span<PyObject* const> inputs, std::vector<PyObject*>& resul
 
 }  // namespace
 
-Outcome Segment::run_graph(std::span<const Owned> sources, std::vector<PyObject*>& results,
-                           std::vector<runtime::LaunchTime>* times, Check* check) {
+Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
+                           std::vector<PyObject*>& results, std::vector<runtime::LaunchTime>* times,
+                           Check* check) {
   std::vector<PyObject*> inputs;
-  const torch_bridge::Lowering::Graphs& graphs = trace_->graphs;
+  const torch_bridge::Lowering::Graphs& graphs = instance.graphs;
+  const std::shared_ptr<runtime::Plan> plan = instance.plan;  // alive, whatever its run does
   inputs.reserve(inputs_.size() + graphs.constants.size());
   for (int32_t i : inputs_) inputs.push_back(sources[i].get());
   inputs.insert(inputs.end(), graphs.constants.begin(), graphs.constants.end());
   const size_t captured = graphs.captured->inputs().size();  // its constants come first among them
-  if (plan_ && check) {
-    const CheckedCall call{
-        *plan_, *replayer_, *trace_, inputs, {inputs.begin(), inputs.begin() + static_cast<long>(captured)}};
+  if (plan && check) {
+    const CheckedCall call{*plan,
+                           *instance.replayer,
+                           *trace_,
+                           inputs,
+                           {inputs.begin(), inputs.begin() + static_cast<long>(captured)}};
     switch (run_checked(call, results, *check)) {
       case Checked::Ran:
         return Outcome::ran();
@@ -134,24 +200,25 @@ Outcome Segment::run_graph(std::span<const Owned> sources, std::vector<PyObject*
         break;
     }
   }
-  if (plan_) {
-    if (plan_->run(inputs.data(), inputs.size(), results, times))
+  if (plan) {
+    if (plan->run(inputs.data(), inputs.size(), results, times))
       return tell_apart(inputs, results) ? Outcome::ran() : Outcome::raised();
     PyErr_Clear();  // nothing was written: eager raises it again, at the line it belongs to
     ++failures;
     return Outcome::none();
   }
-  if (training_) {
+  if (instance.training) {
     inputs.resize(inputs_.size());
-    return run_training(inputs, results);
+    return run_training(instance, inputs, results);
   }
   inputs.resize(captured);
-  return replay(inputs, results);
+  return replay(instance, inputs, results);
 }
 
 // Nothing was written when it fails: a graph that writes to inputs has no such region.
-Outcome Segment::run_training(const std::vector<PyObject*>& inputs, std::vector<PyObject*>& results) {
-  if (run_by_backend(training_.get(), inputs, trace_->graphs.captured->results().size(), results))
+Outcome Segment::run_training(Instance& instance, const std::vector<PyObject*>& inputs,
+                              std::vector<PyObject*>& results) {
+  if (run_by_backend(instance.training.get(), inputs, instance.graphs.captured->results().size(), results))
     return Outcome::ran();
   PyErr_Clear();
   for (PyObject* o : results) Py_DECREF(o);
@@ -160,9 +227,10 @@ Outcome Segment::run_training(const std::vector<PyObject*>& inputs, std::vector<
   return Outcome::none();
 }
 
-Outcome Segment::replay(const std::vector<PyObject*>& inputs, std::vector<PyObject*>& results) {
+Outcome Segment::replay(Instance& instance, const std::vector<PyObject*>& inputs,
+                        std::vector<PyObject*>& results) {
   RandomState random(trace_->graph_effects.random);
-  if (replayer_->run(inputs, results)) return Outcome::ran();
+  if (instance.replayer->run(inputs, results)) return Outcome::ran();
   if (trace_->graph_effects.writes_inputs) return Outcome::raised();
   PyErr_Clear();
   random.restore();
@@ -175,12 +243,13 @@ Outcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* times, Chec
   Sources sources(nodes_.size());
   for (size_t i = 0; i < nodes_.size(); ++i) sources[i] = share(guards_.value(nodes_[i]));
   Results results;
-  if (replayer_) {
+  const std::shared_ptr<Instance> instance = now_;  // another call may choose another meanwhile
+  if (instance->replayer) {
     Outcome outcome = backend_ ? run_backend(sources.all(), results.all)
-                               : run_graph(sources.all(), results.all, times, check);
+                               : run_graph(*instance, sources.all(), results.all, times, check);
     if (outcome.kind != Outcome::Kind::Ran) return outcome;
   }
-  Ingredients from{results.all, sources.all(), {}};
+  Ingredients from{results.all, sources.all(), instance->integers, {}};
   return commit(frame, from);
 }
 

@@ -10,6 +10,7 @@
 #include "core/capture/frame.h"
 #include "core/capture/segment/check.h"
 #include "core/capture/segment/guard_tree.h"
+#include "core/capture/segment/instance.h"
 #include "core/capture/segment/recipe.h"
 #include "core/capture/segment_store.h"
 #include "core/capture/trace.h"
@@ -26,16 +27,27 @@ class Segment {
 
   // Its graph runs by `plan`, by what a backend of the user's own made of it, or else node by node through
   // PyTorch.
-  void set_plan(std::shared_ptr<runtime::Plan> plan) { plan_ = std::move(plan); }
-  // By a region of vitrine._training, which takes the inputs and gives the results.
-  void set_training(Owned region) { training_ = std::move(region); }
+  // Of the instance for the sizes of the last check.
+  void set_plan(std::shared_ptr<runtime::Plan> plan) { now_->plan = std::move(plan); }
   void set_backend(Owned compiled) { backend_ = std::move(compiled); }
   // The graph's inputs as the frame holds them now, constants left out. Empty: they cannot be read.
   std::vector<Owned> read_inputs(const Frame& frame, const torch_bridge::GlobalState& state);
 
+  // Whether it may run here. New: its guards hold, but it has no instance for these sizes yet.
+  enum class Fit : uint8_t { No, Yes, New };
+  Fit fits(const Frame& frame, const torch_bridge::GlobalState& state);
   bool check(const Frame& frame, const torch_bridge::GlobalState& state) {
-    return guards_.check(frame, state);
+    return fits(frame, state) == Fit::Yes;
   }
+  // Right after Fit::New: the instance for these sizes, without a plan; null: the segment does not fit them.
+  std::shared_ptr<Instance> make_instance();
+  void add_instance(std::shared_ptr<Instance> instance);
+  Instance& instance() { return *now_; }
+  size_t instances() const { return instances_.size(); }
+  // What the kernels of its instances share; null where sizes are fixed.
+  const std::shared_ptr<codegen::SizeMemory>& sizes() const { return sizes_; }
+  // Why it does not fit.
+  GuardFailure explain(const Frame& frame, const torch_bridge::GlobalState& state);
   // Right after a check that passed. Outcome::None: the graph failed with nothing written; eager raises what
   // there is to raise. `times` (may be null) receives one entry a launch. `check` (may be null): the graph is
   // compared with eager, whose results are used where they differ.
@@ -43,8 +55,8 @@ class Segment {
 
   const Trace& trace() const { return *trace_; }
   GuardTree& guards() { return guards_; }
-  const runtime::Plan* plan() const { return plan_.get(); }
-  bool has_graph() const { return replayer_ != nullptr; }
+  const runtime::Plan* plan() const { return now_->plan.get(); }
+  bool has_graph() const { return now_->replayer != nullptr; }
 
   // Of the store and the recording that made it.
   int32_t settings = 0;  // number of the settings it was made under
@@ -57,20 +69,24 @@ class Segment {
  private:
   static constexpr size_t kBreaksKept = 64;
   Segment() = default;
-  Outcome run_graph(std::span<const Owned> sources, std::vector<PyObject*>& results,
+  Outcome run_graph(Instance& instance, std::span<const Owned> sources, std::vector<PyObject*>& results,
                     std::vector<runtime::LaunchTime>* times, Check* check);
-  Outcome replay(const std::vector<PyObject*>& inputs, std::vector<PyObject*>& results);
-  Outcome run_training(const std::vector<PyObject*>& inputs, std::vector<PyObject*>& results);
+  Outcome replay(Instance& instance, const std::vector<PyObject*>& inputs, std::vector<PyObject*>& results);
+  Outcome run_training(Instance& instance, const std::vector<PyObject*>& inputs,
+                       std::vector<PyObject*>& results);
   Outcome run_backend(std::span<const Owned> sources, std::vector<PyObject*>& results);
   Outcome commit(Frame& frame, Ingredients& from);
 
   std::unique_ptr<Trace> trace_;
   GuardTree guards_;
-  std::shared_ptr<runtime::Plan> plan_;
-  Owned training_;
-  Owned backend_;  // callable(*inputs) -> results
-  std::unique_ptr<torch_bridge::Replayer> replayer_;
-  std::vector<int32_t> nodes_;  // guard tree node of each source, by ordinal
+  static constexpr size_t kInstancesKept = 64;
+  std::vector<std::shared_ptr<Instance>> instances_;  // most recently used first
+  std::shared_ptr<Instance> now_;                     // of the last check that passed
+  std::shared_ptr<codegen::SizeMemory> sizes_;
+  std::vector<int64_t> key_;                   // of the last check
+  std::vector<std::vector<int64_t>> refused_;  // keys of sizes that it does not fit, newest last
+  Owned backend_;                              // callable(*inputs) -> results
+  std::vector<int32_t> nodes_;                 // guard tree node of each source, by ordinal
   std::vector<int64_t> break_ns_;
   size_t next_break_ = 0;
   std::vector<int32_t> inputs_;  // ordinal of each graph input's source

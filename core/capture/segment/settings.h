@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/capture/segment/owned.h"
+#include "core/capture/sizes.h"
 #include "core/runtime/compile.h"
 
 namespace vitrine::capture {
@@ -22,12 +23,13 @@ struct CallSettings {
   bool fuse = true, verify = false;
   std::string products = "measured";  // as runtime::CompileOptions
   std::vector<std::string> disabled_passes;
+  DynamicMode dynamic = DynamicMode::Automatic;
   int64_t recompile_limit = 0;  // of one place; 0 = the process's
 
   bool same_code_as(const CallSettings& other) const {
     return replay == other.replay && backend.get() == other.backend.get() &&
            observer.get() == other.observer.get() && fuse == other.fuse && verify == other.verify &&
-           products == other.products && disabled_passes == other.disabled_passes;
+           products == other.products && dynamic == other.dynamic && disabled_passes == other.disabled_passes;
   }
 };
 

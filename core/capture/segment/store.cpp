@@ -8,17 +8,6 @@ namespace vitrine::capture {
 
 namespace {
 
-// Marks a place while it is traced, however that ends.
-class Tracing {
- public:
-  explicit Tracing(Place& place) : place_(place) { place_.tracing = true; }
-  ~Tracing() { place_.tracing = false; }
-  Tracing(const Tracing&) = delete;
-
- private:
-  Place& place_;
-};
-
 std::string place_text(Frame& frame) {
   const auto* code = reinterpret_cast<PyCodeObject*>(frame.code());
   const int line = PyCode_Addr2Line(const_cast<PyCodeObject*>(code), frame.pc());
@@ -82,9 +71,14 @@ Outcome Store::look_up(Frame& frame, CodeSegments& code, Place& place) {
   const torch_bridge::GlobalState state = torch_bridge::global_state();
   std::vector<std::shared_ptr<Segment>>& all = place.segments;
   for (size_t i = 0; i < all.size(); ++i) {
-    if (all[i]->settings != number_ || !all[i]->check(frame, state)) continue;
-    if (i > 0) std::rotate(all.begin(), all.begin() + i, all.begin() + i + 1);
-    const std::shared_ptr<Segment> segment = all.front();  // alive, whatever its run does
+    if (all[i]->settings != number_) continue;
+    const std::shared_ptr<Segment> segment = all[i];  // alive, whatever its run does
+    Segment::Fit fit = segment->fits(frame, state);
+    if (fit == Segment::Fit::New && extend(*segment, place)) fit = segment->fits(frame, state);
+    if (fit != Segment::Fit::Yes) continue;
+    // Where it stands now: making an instance may have let other threads run.
+    const auto at = std::find(all.begin(), all.end(), segment);
+    if (at != all.end()) std::rotate(all.begin(), at, at + 1);
     return enter(frame, segment, "hit");
   }
   return miss(frame, code, place, state);
@@ -160,8 +154,7 @@ Outcome Store::miss(Frame& frame, CodeSegments& code, Place& place, const torch_
   std::unique_ptr<CompilationRecord> record;
   if (recording) record = recording->begin(frame.code(), frame.pc(), frame.depth());
   if (record && previous)
-    recording->recompilation(*record, previous->compilation, previous->guards().explain(frame, state),
-                             call_site());
+    recording->recompilation(*record, previous->compilation, previous->explain(frame, state), call_site());
   std::shared_ptr<Segment> segment;
   {
     Tracing tracing(place);

@@ -32,7 +32,11 @@ class Store : public SegmentStore {
                                  const torch_bridge::GlobalState& state, CompilationRecord* record);
   bool give_backend(Segment& segment, const Frame& frame, const torch_bridge::GlobalState& state,
                     CompilationRecord* record, std::string& message);
-  void give_plan(Segment& segment, CompilationRecord* record, std::string& status, std::string& message);
+  // The plan of an instance, or why it has none.
+  void give_plan(const Segment& segment, Instance& instance, CompilationRecord* record, std::string& status,
+                 std::string& message);
+  // The segment is asked for sizes that it meets for the first time. false: it does not fit them.
+  bool extend(Segment& segment, Place& place);
   bool breaks_full_graph(const Trace& trace) const;
 
   Engine& engine_;

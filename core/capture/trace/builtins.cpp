@@ -259,6 +259,8 @@ Value* dict_from_keys(Tracer& t, const Arguments& a) {
 
 // int(x), float(x), bool(x), ...: of a tensor they read its value.
 Value* number(Tracer& t, const Arguments& a, const char* type) {
+  const bool is_int = std::string(type) == "int" && a.positional.size() == 1 && a.keyword.empty();
+  if (Value* open = is_int ? t.symbolic(a.positional[0]) : nullptr) return open;
   if (!a.positional.empty()) {
     Value* v = t.look(a.positional[0]);
     if (v->kind == Kind::Tensor)
@@ -372,7 +374,12 @@ constexpr BuiltinRow kRows[] = {
 #define X(name) {"builtins." #name, refuse_##name},
     VITRINE_SIDE_EFFECTS(X) VITRINE_REFUSED(X)
 #undef X
-        {"builtins.len", [](T& t, const A& a) { return t.integer(t.length(need(t, a, 0))); }},
+        {"builtins.len",
+         [](T& t, const A& a) {
+           Value* v = t.look(need(t, a, 0));
+           if (v->kind == Kind::Tensor) return t.tensor_method(v, "__len__", nullptr, {});
+           return t.integer(t.length(v));
+         }},
     {"builtins.range", [](T& t, const A& a) { return fold_call(t, find_object("builtins.range"), a); }},
     {"builtins.slice",
      [](T& t, const A& a) {

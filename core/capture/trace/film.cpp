@@ -30,6 +30,8 @@ const char* kind_text(const Value& v) {
   switch (v.kind) {
     case Kind::Null:
       return "null";
+    case Kind::Symbol:
+      return "constant";
     case Kind::Lazy:
     case Kind::Constant:
       return kind_of_object(v.obj);

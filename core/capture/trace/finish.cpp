@@ -259,6 +259,8 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   const auto& nodes = trace->graphs.captured->nodes();
   if (std::none_of(nodes.begin(), nodes.end(), [](const ir::Node& n) { return n.kind == ir::NodeKind::op; }))
     trace->graphs = {};
+  if (!trace->graphs.captured && !symbolic_->questions.empty()) fix_all_sizes();
+  if (dynamic()) trace->symbolic = symbolic_;
   trace->sources = sources_;
   trace->inputs = inputs_;
   trace->guards = std::move(guards_);
@@ -274,6 +276,9 @@ std::unique_ptr<Trace> Tracer::give_up(BreakInfo why) {
   trace->end = Trace::End::Nothing;
   trace->end_pc = live_.pc();
   trace->broke = std::move(why);
+  current_ = &root_;
+  if (!symbolic_->questions.empty()) fix_all_sizes();
+  if (dynamic()) trace->symbolic = symbolic_;
   trace->sources = sources_;
   trace->guards = std::move(guards_);
   guards_.clear();

@@ -23,6 +23,7 @@ std::string torch_folder() {
 Tracer::Tracer(Frame& live, const TraceOptions& options, int64_t stop_at, BytecodeCache& bytecodes)
     : live_(live), options_(options), stop_at_(stop_at), bytecodes_(bytecodes) {
   sources_ = std::make_shared<SourcePool>();
+  symbolic_ = std::make_shared<Symbolic>();
   lowering_ = std::make_unique<torch_bridge::Lowering>();
   autocast_at_start_ = lowering_->autocast();
   Owned grad(PyObject_CallNoArgs(find_object("torch.is_grad_enabled")));

@@ -47,8 +47,8 @@ const OperatorRow* row_of(const std::string& op, bool* in_place) {
 }  // namespace
 
 Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
-  a = look(a);
-  b = look(b);
+  a = peek(a);
+  b = peek(b);
   bool in_place = false;
   const OperatorRow* row = row_of(op, &in_place);
   VITRINE_CHECK(row, "unknown operator " + op);
@@ -60,6 +60,11 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
       const std::string name = in_place && a->kind != Kind::Tensor ? row->name : op;
       return torch_call("operator." + name, torch.operator_function(name), {{a, b}, {}});
     }
+  }
+  if (a->kind == Kind::Symbol || b->kind == Kind::Symbol) {
+    if (Value* open = symbolic_binary(row->name, a, b)) return open;
+    a = look(a);
+    b = look(b);
   }
   if (a->kind == Kind::Constant && b->kind == Kind::Constant)
     return fold(PyObject_CallFunctionObjArgs(torch.operator_function(row->name), a->obj, b->obj, nullptr));
@@ -147,6 +152,8 @@ Value* Tracer::user_binary(const char* method, const char* reflected, Value* a, 
 }
 
 Value* Tracer::unary(const std::string& op, Value* a) {
+  a = peek(a);
+  if (a->kind == Kind::Symbol && op == "neg") return symbol_value(-a->sym);
   a = look(a);
   PyObject* function = torch_names().operator_function(op);
   if (a->kind == Kind::Tensor) return torch_call("operator." + op, function, {{a}, {}});
@@ -186,14 +193,19 @@ bool Tracer::same(Value* a, Value* b) {
 }
 
 Value* Tracer::compare(int op, Value* a, Value* b) {
-  a = look(a);
-  b = look(b);
+  a = peek(a);
+  b = peek(b);
+  if (a->kind == Kind::Symbol || b->kind == Kind::Symbol) {
+    if (Value* answer = symbolic_compare(op, a, b)) return answer;
+    if (a->kind != Kind::Tensor) a = b->kind == Kind::Tensor ? a : look(a);
+    if (b->kind != Kind::Tensor) b = a->kind == Kind::Tensor ? b : look(b);
+  }
   const auto row = static_cast<size_t>(op);
   PyObject* function = torch_names().operator_function(kCompare[row]);
   if (a->kind == Kind::Tensor || b->kind == Kind::Tensor) {
     Value* other = a->kind == Kind::Tensor ? b : a;
     const bool number =
-        other->kind == Kind::Tensor ||
+        other->kind == Kind::Tensor || other->kind == Kind::Symbol ||
         (other->kind == Kind::Constant && PyNumber_Check(other->obj) && !PyType_Check(other->obj));
     if (number) return torch_call(std::string("operator.") + kCompare[row], function, {{a, b}, {}});
     // Tensor.__eq__ gives up on None, text, lists: identity is left.
@@ -330,6 +342,7 @@ bool Tracer::contains(Value* container, Value* item) {
 
 bool Tracer::truth(Value* v, const char* where) {
   v = resolve(v);
+  if (Value* open = symbolic(v)) return symbolic_compare(Py_NE, open, integer(0))->obj == Py_True;
   // A value whose type has no __bool__ or __len__ is true: the type is enough.
   v = look(v);
   switch (v->kind) {

@@ -77,6 +77,12 @@ Recipe RecipeMaker::make(Value* v) {
   if (!v) return {};
   v = t_.resolve(v);
   if (v->source) return source(v->source);
+  if (v->kind == Kind::Symbol) {
+    Recipe r;
+    r.kind = Recipe::Kind::Integer;
+    r.index = t_.symbolic_->number_of(v->sym);
+    return r;
+  }
   if (v->kind == Kind::Constant) return constant(v->obj);
   if (v->kind == Kind::Tensor) {
     Recipe r;

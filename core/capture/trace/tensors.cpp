@@ -108,7 +108,9 @@ Value* Tracer::tensor_attr(Value* v, const std::string& name) {
   if (const MemberRow* row = find(kAttributes, name)) {
     switch (row->answer) {
       case Answer::Known: {
-        return fold(PyObject_GetAttrString(v->obj, name.c_str()));
+        if (Value* sizes = size_question(v, name, {})) return sizes;
+        Owned text(PyUnicode_FromString(name.c_str())), args(PyTuple_Pack(2, v->obj, text.get()));
+        return fact(find_object("builtins.getattr"), args.get());
       }
       case Answer::Node: {
         Owned key(PyUnicode_FromString(name.c_str()));
@@ -144,6 +146,18 @@ Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* cal
   }
   const bool plain_type = name == "type" && a.positional.empty() && a.keyword.empty();
   if ((row && row->answer == Answer::Known) || plain_type) {
+    if (Value* sizes = size_question(self, name, a)) return sizes;
+    for (Value* v : a.positional) settle(v);
+    for (auto& [key, value] : a.keyword) settle(value);
+    if (a.keyword.empty()) {
+      Owned method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(torch_names().tensor), name.c_str()));
+      Owned all(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size()) + 1));
+      PyTuple_SET_ITEM(all.get(), 0, Py_NewRef(self->obj));
+      for (size_t i = 0; i < a.positional.size(); ++i)
+        PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(i) + 1, to_python(a.positional[i]));
+      if (!method) raise_python();
+      return fact(method.get(), all.get());
+    }
     Owned method(PyObject_GetAttrString(self->obj, name.c_str()));
     Owned arguments(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
     for (size_t i = 0; i < a.positional.size(); ++i)
@@ -153,6 +167,7 @@ Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* cal
       Owned o(to_python(value));
       PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
     }
+    if (dynamic()) fix_all_sizes();
     return fold(PyObject_Call(method.get(), arguments.get(), keyword.get()));
   }
   if (row && row->answer == Answer::Reads)

@@ -128,6 +128,19 @@ bool Tracer::is_torch_leaf(PyObject* callable, std::string* name) {
   return !inlined_functions().count(*name) && !inlined_functions().count(module + "." + own);
 }
 
+namespace {
+
+// A call that gives numbers may give others for other sizes.
+bool only_tensors(PyObject* o) {
+  if (torch_bridge::is_tensor(o) || o == Py_None) return true;
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
+    if (!only_tensors(PySequence_Fast_GET_ITEM(o, i))) return false;
+  return true;
+}
+
+}  // namespace
+
 bool Tracer::has_tensor(Value* v) {
   v = resolve(v);
   if (v->kind == Kind::Lazy) {
@@ -142,8 +155,10 @@ bool Tracer::has_tensor(Value* v) {
 }
 
 PyObject* Tracer::to_python(Value* v) {
-  v = look(v);
+  v = peek(v);
   switch (v->kind) {
+    case Kind::Symbol:
+      return symbol_object(v);
     case Kind::Tensor:
     case Kind::Constant:
       Py_INCREF(v->obj);
@@ -248,6 +263,8 @@ Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arg
       name.find("is_") != std::string::npos && name.find("is_nonzero") == std::string::npos;
   if (PyBool_Check(value.get()) && !about_type) stop("scalar_read", name + " gives a bool");
   check_storages();
+  forget_sizes(name);
+  if (dynamic() && !only_tensors(value.get())) fix_all_sizes();
   return from_python(value.get());
 }
 
@@ -269,6 +286,7 @@ Value* Tracer::enter_tensor(Value* v) {
   by_tensor_[v->obj] = v;
   inputs_.push_back(v->source);
   guard(GuardKind::TensorMatch, v->source, real, 0, "", nullptr, torch_bridge::type_of(real).text());
+  open_sizes(v, real, kind != ir::NodeKind::placeholder);
   check_storages();
   return v;
 }

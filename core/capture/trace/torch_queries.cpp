@@ -183,6 +183,8 @@ Value* Tracer::autocast_call(const char* path, const Arguments& a) {
 Value* Tracer::literal(PyObject* maker, const Arguments& a) {
   for (Value* v : a.positional)
     if (has_tensor(v)) return torch_call("torch.tensor", maker, a);
+  for (Value* v : a.positional) settle(v);
+  for (const auto& [key, value] : a.keyword) settle(value);
   Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
   for (size_t i = 0; i < a.positional.size(); ++i)
     PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), to_python(a.positional[i]));

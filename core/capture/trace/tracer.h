@@ -103,6 +103,19 @@ class Tracer {
   PyObject* constant_tree(Value* v);
   void pin_type(PyTypeObject* type);  // guards that the class does not change
 
+  // --- symbols.cpp: ints that may be others in the next call
+  Value* symbolic(Value* v);  // v as such an int, looked at no further; nullptr: it is none
+  Value* peek(Value* v);      // look(), but such an int stays open
+  bool dynamic() const;       // whether there are any
+  Value* symbol_value(const ir::Sym& sym);
+  Value* symbolic_binary(const std::string& op, Value* a, Value* b);  // nullptr: not as a symbol
+  Value* symbolic_compare(int op, Value* a, Value* b);                // the same
+  PyObject* symbol_object(Value* v);                                  // new reference
+  void settle(Value* v);                                              // fixes every such int in it
+  void fix_all_sizes();
+  Value* fact(PyObject* callable, PyObject* args);
+  std::string asked_at();
+
   // --- guards
   void guard(GuardKind kind, const Source* source, PyObject* object = nullptr, int64_t number = 0,
              const std::string& name = "", const Source* other = nullptr, const std::string& expected = "");
@@ -233,6 +246,14 @@ class Tracer {
 
  private:
   friend class RecipeMaker;
+  void open_integer(Value* v);
+  void open_sizes(Value* v, PyObject* real, bool parameter);
+  std::string sizes_text(const Values& dims, const ir::TensorType& type);
+  Value* open_fact(Value* tensor, const char* method, int64_t d);
+  Value* dimension(Value* tensor, int64_t d);
+  Values dimensions(Value* tensor);
+  Value* size_question(Value* tensor, const std::string& name, const Arguments& a);
+  void forget_sizes(const std::string& call);
   bool dispatch_raise(VirtualFrame& frame, const Instruction& instruction, const RaiseSignal& signal);
   void realise(Value* v);
   void same_object(Value* v, Value* first);
@@ -278,6 +299,8 @@ class Tracer {
   Values initial_locals_, initial_stack_;
   std::shared_ptr<SourcePool> sources_;
   std::unique_ptr<torch_bridge::Lowering> lowering_;
+  std::shared_ptr<Symbolic> symbolic_;
+  std::unordered_map<Value*, Values> sizes_;  // of tensors, where they are known
   std::vector<std::unique_ptr<Value>> values_;
   std::vector<PyObject*> alive_;
   std::unordered_map<PyObject*, Value*> by_object_;  // real objects with identity, once inspected

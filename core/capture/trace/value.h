@@ -11,6 +11,7 @@
 
 #include "core/capture/source.h"
 #include "core/capture/trace/python.h"
+#include "core/ir/sym.h"
 
 namespace vitrine::capture {
 
@@ -21,6 +22,7 @@ using Values = std::vector<Value*>;
 enum class Kind : uint8_t {
   Null,      // an empty stack entry
   Lazy,      // obj and source; not looked at yet
+  Symbol,    // an int that may be another one in the next call: sym; obj: what it is now
   Constant,  // obj: immutable, or an object whose identity is fixed (function, class, module, enum member
              // ...)
   Tensor,    // obj: the storage-less stand-in; real: the tensor it stands for, if it is an input
@@ -99,6 +101,7 @@ struct Value {
   PyObject* obj = nullptr;   // borrowed from the tracer's keep-alive list
   PyObject* real = nullptr;  // Tensor: the real tensor
   PyTypeObject* cls = nullptr;
+  ir::Sym sym;  // Symbol
   const Source* source = nullptr;
   Value* forward = nullptr;  // the value that stands for the same object
   Values items;

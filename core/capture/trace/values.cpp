@@ -187,6 +187,12 @@ Value* Tracer::look(Value* v) {
                                                         : tuple({key, value}));
     v->version = v->owner->version;
   }
+  if (v->kind == Kind::Symbol) {
+    const ir::SymPlace place(symbolic_->table, asked_at());
+    (void)static_cast<int64_t>(v->sym);
+    v->kind = Kind::Constant;
+    v->identified = true;
+  }
   if (v->kind == Kind::Constant && !v->identified) {
     v->identified = true;
     if (v->source && !v->pinned) {
@@ -215,6 +221,7 @@ void Tracer::same_object(Value* v, Value* first) {
 void Tracer::realise(Value* v) {
   PyObject* o = v->obj;
   if (is_plain_constant(o) || is_frozen_set_of_constants(o) || is_identity_constant(o)) {
+    if (v->source && symbolic(v)) return;
     v->kind = Kind::Constant;
     return;
   }
@@ -340,6 +347,7 @@ void Tracer::cell_set(Value* cell, Value* value) {
 
 PyTypeObject* Tracer::type_of(Value* v) {
   v = resolve(v);
+  if (v->kind == Kind::Symbol) return v->cls;
   if (v->kind == Kind::Lazy && v->obj && (is_plain_constant(v->obj) || is_identity_constant(v->obj))) {
     // The type of a number is enough for isinstance(): its value stays open.
     if (!v->typed && !v->pinned && v->source && !is_identity_constant(v->obj)) {
@@ -393,6 +401,7 @@ int64_t Tracer::int_of(Value* v, const char* what) {
 
 bool Tracer::is_none(Value* v) {
   v = resolve(v);
+  if (v->kind == Kind::Symbol) return false;
   if (v->kind == Kind::Lazy && v->obj != Py_None && !is_plain_constant(v->obj)) {
     v = look(v);
     type_of(v);
@@ -455,6 +464,8 @@ std::string Tracer::describe(Value* v) {
       return "NULL";
     case Kind::Lazy:
       return v->source ? v->source->text() : "?";
+    case Kind::Symbol:
+      return symbolic_->table.text(v->sym);
     case Kind::Constant:
       return PyModule_Check(v->obj) || PyType_Check(v->obj) || PyCallable_Check(v->obj)
                  ? constant_source(v->obj)->text()

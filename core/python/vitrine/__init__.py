@@ -17,6 +17,7 @@ from vitrine import config  # noqa: E402
 from vitrine._api import compile, disable, explain, is_compiling, reset  # noqa: E402
 from vitrine._errors import GraphBreakError, VitrineWarning  # noqa: E402
 from vitrine._module import OptimizedModule  # noqa: E402
+from vitrine._sizes import mark_dynamic, mark_static  # noqa: E402
 
 __version__ = "0.1.0"
 __all__ = [
@@ -28,5 +29,7 @@ __all__ = [
     "disable",
     "explain",
     "is_compiling",
+    "mark_dynamic",
+    "mark_static",
     "reset",
 ]

@@ -41,10 +41,8 @@ def _check_options(options) -> dict:
 
 def _settings(fullgraph, dynamic, backend, mode, options, recompile_limit) -> dict:
     backend = "vitrine" if backend is None else backend
-    if dynamic:
-        raise NotImplementedError(
-            "vitrine.compile: dynamic=True is not supported yet; leave it out, and each new size is compiled once"
-        )
+    if dynamic is not None and not isinstance(dynamic, bool):
+        raise TypeError(f"vitrine.compile: dynamic takes True, False or None, not {dynamic!r}")
     if mode is not None and mode not in MODES:
         raise ValueError(f"vitrine.compile: unknown mode {mode!r}; there are {', '.join(MODES)}")
     if mode is not None and options is not None:
@@ -55,6 +53,7 @@ def _settings(fullgraph, dynamic, backend, mode, options, recompile_limit) -> di
     settings = _check_options(options)
     settings["fullgraph"] = bool(fullgraph)
     settings["mode"] = mode or "default"
+    settings["dynamic"] = dynamic
     if recompile_limit is not None:
         if not isinstance(recompile_limit, int) or isinstance(recompile_limit, bool) or recompile_limit < 1:
             raise TypeError(f"vitrine.compile: recompile_limit takes a positive int, not {recompile_limit!r}")
@@ -92,7 +91,9 @@ def compile(
     Args:
         model: a function, a method, any callable, or an ``nn.Module``. Left out, ``compile`` is a decorator.
         fullgraph: raise :class:`GraphBreakError` where capture would have to stop, instead of going on behind it.
-        dynamic: ``None`` or ``False``: sizes are fixed, a new size is compiled anew.
+        dynamic: ``None``: sizes are fixed at first; one that changes (or an int that does) becomes a symbol, and other
+            values of it need no other compilation. ``True``: all sizes of arguments are symbols from the start. ``False``:
+            a new size is compiled anew. See :func:`mark_dynamic` and :func:`mark_static`.
         backend: ``None`` or ``"vitrine"``, ``"eager"`` to run the captured graph through PyTorch, or a callable. It receives a
             ``torch.fx.GraphModule`` and the list of example inputs, and returns a callable that takes the graph's
             inputs and returns the tuple of its outputs.

@@ -31,8 +31,6 @@ def _mode(mode):
 def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, disable=False, **others):
     """``torch.compile`` as :func:`vitrine.compile` serves it. What Vitrine has no counterpart for is left out with a
     warning; none of it changes a result."""
-    if dynamic:
-        _left_out("dynamic=True")
     for name, value in (options or {}).items():  # they tune another compiler
         _left_out(f"options={{{name!r}: {value!r}}}")
     limit = others.pop("recompile_limit", None)
@@ -40,7 +38,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
     for name, value in others.items():
         if value:
             _left_out(f"{name}={value!r}")
-    settings = {"fullgraph": fullgraph, "backend": _backend(backend), "mode": _mode(mode), "disable": disable, "recompile_limit": limit}
+    settings = {"fullgraph": fullgraph, "dynamic": dynamic, "backend": _backend(backend), "mode": _mode(mode), "disable": disable, "recompile_limit": limit}
     if model is None:
         return functools.partial(_api.compile, **settings)
     return _api.compile(model, **settings)

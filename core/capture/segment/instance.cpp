@@ -1,0 +1,125 @@
+#include "core/capture/segment/instance.h"
+
+#include <algorithm>
+
+#include "core/torch_bridge/joint.h"
+#include "core/torch_bridge/relower.h"
+
+namespace vitrine::capture {
+
+namespace {
+
+// The trace's questions asked again.
+class Answers : public torch_bridge::NewSizes {
+ public:
+  Answers(const Symbolic& symbolic, std::vector<int64_t>& values, std::vector<bool>& known)
+      : symbolic_(symbolic), values_(values), known_(known) {}
+
+  int64_t integer(int32_t number) override {
+    const auto value = symbolic_.table.evaluate(symbolic_.integers.at(static_cast<size_t>(number)), values_);
+    VITRINE_CHECK(value.has_value(), "an integer has no value for these sizes");
+    return *value;
+  }
+
+  bool answered(size_t question, PyObject* answer) override {
+    const Symbolic::Question& q = symbolic_.questions.at(question);
+    if (q.symbol < 0) {
+      const int same = PyObject_RichCompareBool(q.answer, answer, Py_EQ);
+      if (same < 0) PyErr_Clear();
+      return same == 1;
+    }
+    const int64_t value = PyLong_Check(answer) ? PyLong_AsLongLong(answer) : -1;
+    PyErr_Clear();
+    values_[static_cast<size_t>(q.symbol)] = value;
+    known_[static_cast<size_t>(q.symbol)] = true;
+    return symbolic_.table.may_hold(values_, known_);
+  }
+
+ private:
+  const Symbolic& symbolic_;
+  std::vector<int64_t>& values_;
+  std::vector<bool>& known_;
+};
+
+bool set_integers(const Symbolic& symbolic, const std::vector<int64_t>& values, Instance& instance) {
+  for (const ir::Sym& integer : symbolic.integers) {
+    const auto value = symbolic.table.evaluate(integer, values);
+    if (!value) return false;
+    instance.integers.emplace_back(PyLong_FromLongLong(*value));
+  }
+  return true;
+}
+
+void make_replayer(Instance& instance) {
+  if (instance.graphs.captured) instance.replayer = std::make_unique<torch_bridge::Replayer>(instance.graphs);
+}
+
+}  // namespace
+
+std::vector<int64_t> symbol_values(const Symbolic& symbolic, const std::vector<int64_t>& key,
+                                   std::vector<bool>& known) {
+  std::vector<int64_t> values(symbolic.table.symbols().size(), 0);
+  known.assign(values.size(), false);
+  size_t at = 0;
+  for (const Symbolic::Input& input : symbolic.inputs) {
+    for (size_t d = 0; d < input.symbols.size(); ++d) {
+      if (input.symbols[d] < 0) continue;
+      const auto symbol = static_cast<size_t>(input.symbols[d]);
+      values[symbol] = key.at(at + d);
+      known[symbol] = true;
+    }
+    at += input.is_tensor ? 2 * input.symbols.size() : 1;
+  }
+  return values;
+}
+
+std::shared_ptr<Instance> first_instance(const Trace& trace, std::vector<int64_t> key) {
+  auto instance = std::make_shared<Instance>();
+  instance->key = std::move(key);
+  instance->graphs = trace.graphs;
+  instance->joint = trace.joint;
+  instance->no_joint = trace.no_joint;
+  if (trace.symbolic) {
+    std::vector<int64_t> hints;
+    for (const ir::Symbol& symbol : trace.symbolic->table.symbols()) hints.push_back(symbol.hint);
+    VITRINE_CHECK(set_integers(*trace.symbolic, hints, *instance), "a hint has no value");
+  }
+  make_replayer(*instance);
+  return instance;
+}
+
+NewInstance new_instance(const Trace& trace, std::vector<int64_t> key, const std::vector<PyObject*>& inputs) {
+  const Symbolic& symbolic = *trace.symbolic;
+  std::vector<bool> known;
+  std::vector<int64_t> values = symbol_values(symbolic, key, known);
+  if (!symbolic.table.may_hold(values, known)) return {nullptr, true};
+  auto instance = std::make_shared<Instance>();
+  instance->key = std::move(key);
+  if (trace.graphs.captured) {
+    torch_bridge::Lowering lowering;
+    Answers answers(symbolic, values, known);
+    std::vector<PyObject*> results;
+    const auto how = torch_bridge::relower(trace.graphs, inputs, answers, lowering, results);
+    if (how != torch_bridge::Relowered::Done) return {nullptr, how == torch_bridge::Relowered::Other};
+    if (trace.joint) {
+      auto joint = lowering.joint(results);
+      if (joint)
+        instance->joint = joint.take();
+      else
+        instance->no_joint = joint.error().what;
+      PyErr_Clear();
+    } else {
+      instance->no_joint = trace.no_joint;
+    }
+    instance->graphs = lowering.finish(results);
+    if (instance->graphs.aten->inputs().size() != inputs.size() + instance->graphs.constants.size())
+      return {nullptr, false};
+  }
+  const bool all = std::all_of(known.begin(), known.end(), [](bool k) { return k; });
+  if (!all || !symbolic.table.holds(values) || !set_integers(symbolic, values, *instance))
+    return {nullptr, true};
+  make_replayer(*instance);
+  return {std::move(instance), false};
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,43 @@
+// What a segment runs for one set of sizes: its graph recorded for them, and the plan of that graph. A
+// segment whose sizes are fixed has one; one with symbols makes an instance for sizes that it meets for the
+// first time. Kernels are shared between instances (they take sizes as arguments), and nothing of Python's is
+// interpreted again.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/capture/segment/owned.h"
+#include "core/capture/trace.h"
+#include "core/runtime/compile.h"
+
+namespace vitrine::capture {
+
+struct Instance {
+  std::vector<int64_t> key;  // GuardTree::read_sizes
+  torch_bridge::Lowering::Graphs graphs;
+  std::shared_ptr<const torch_bridge::Joint> joint;  // as Trace's
+  std::string no_joint;
+  std::vector<Owned> integers;                       // by number (Symbolic::integers)
+  std::unique_ptr<torch_bridge::Replayer> replayer;  // null: there is no graph
+  std::shared_ptr<runtime::Plan> plan;               // or:
+  Owned training;                                    // a region of vitrine._training
+};
+
+// The values of a trace's symbols for a key; `known` says which these are: others are computed from them.
+std::vector<int64_t> symbol_values(const Symbolic& symbolic, const std::vector<int64_t>& key,
+                                   std::vector<bool>& known);
+
+// The instance of the trace itself, for the sizes that it was made with.
+std::shared_ptr<Instance> first_instance(const Trace& trace, std::vector<int64_t> key);
+
+struct NewInstance {
+  std::shared_ptr<Instance> instance;  // null: none can be made
+  bool never = false;                  // nor for other tensors of these sizes
+};
+// inputs: tensors by order of Trace::inputs.
+NewInstance new_instance(const Trace& trace, std::vector<int64_t> key, const std::vector<PyObject*>& inputs);
+
+}  // namespace vitrine::capture

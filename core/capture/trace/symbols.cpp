@@ -1,0 +1,306 @@
+// Ints that may be others in the next call: sizes of inputs, ints among them, and what is computed from
+// these. Only what is written here keeps them open; everything else looks at them, which fixes them.
+#include "core/capture/trace/torch_names.h"
+#include "core/capture/trace/tracer.h"
+#include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/symbolic_int.h"
+
+namespace vitrine::capture {
+namespace {
+
+// Small powers are products.
+constexpr int64_t kHighestPower = 4;
+
+bool fits(PyObject* o, int64_t* n) {
+  if (!PyLong_CheckExact(o)) return false;
+  int overflow = 0;
+  *n = PyLong_AsLongLongAndOverflow(o, &overflow);
+  return overflow == 0;
+}
+
+std::string range_text(const ir::SymRange& range) {
+  constexpr ir::SymRange kOpen;
+  return "[" + (range.lo == kOpen.lo ? std::string("-inf") : std::to_string(range.lo)) + ", " +
+         (range.hi == kOpen.hi ? std::string("inf") : std::to_string(range.hi)) + "]";
+}
+
+}  // namespace
+
+// Where a question is asked: the user's line.
+std::string Tracer::asked_at() {
+  const ir::Origin o = origin();
+  return o.file + ":" + std::to_string(o.line);
+}
+
+bool Tracer::dynamic() const {
+  return !symbolic_->table.symbols().empty();
+}
+
+Value* Tracer::symbol_value(const ir::Sym& sym) {
+  Value* v = integer(sym.hint());
+  if (!sym.symbolic()) return v;
+  v->kind = Kind::Symbol;
+  v->sym = sym;
+  return v;
+}
+
+Value* Tracer::symbolic(Value* v) {
+  v = resolve(v);
+  if (v->kind == Kind::Lazy && v->obj && v->source && !v->pinned && PyLong_CheckExact(v->obj))
+    open_integer(v);
+  return v->kind == Kind::Symbol ? v : nullptr;
+}
+
+Value* Tracer::peek(Value* v) {
+  Value* open = symbolic(v);
+  return open ? open : look(v);
+}
+
+namespace {
+
+bool is_argument(const Source* source) {
+  for (; source; source = source->base)
+    if (source->kind == SourceKind::Local) return !source->base;
+  return false;
+}
+
+}  // namespace
+
+// An int of the user's that has changed between two compilations.
+void Tracer::open_integer(Value* v) {
+  int64_t n = 0;
+  if (!options_.sizes || options_.dynamic == DynamicMode::Never || !fits(v->obj, &n)) return;
+  const SizeHistory::Change change = options_.sizes->note(v->source->path() + " int", {n}).at(0);
+  const bool always = options_.dynamic == DynamicMode::Always && is_argument(v->source);
+  if (!change.changed && !always) return;
+  guard(GuardKind::TypeIs, v->source, reinterpret_cast<PyObject*>(&PyLong_Type), 0, "", nullptr, "a int");
+  Symbolic::Input input{v->source, false, {static_cast<int32_t>(symbolic_->table.symbols().size())}};
+  v->sym = symbolic_->table.integer(v->source->path(), n);
+  v->kind = Kind::Symbol;
+  v->typed = true;
+  symbolic_->inputs.push_back(std::move(input));
+  symbolic_->origins.push_back(change.changed ? "changed: it was " + std::to_string(change.before)
+                                              : "dynamic=True");
+}
+
+// The sizes of an input as values; those that are symbols leave the guard on the tensor.
+void Tracer::open_sizes(Value* v, PyObject* real, bool parameter) {
+  const torch_bridge::View view = torch_bridge::view(torch_bridge::handle_of(real));
+  const auto n = static_cast<size_t>(view.ndim);
+  std::vector<int64_t> sizes(view.sizes, view.sizes + n);
+  Symbolic::Input input{v->source, true, std::vector<int32_t>(n, -1)};
+  Values dims;
+  bool open = false;
+  if (options_.sizes && options_.dynamic != DynamicMode::Never && !parameter) {
+    const auto changes = options_.sizes->note(v->source->path(), sizes);
+    const auto marks = size_marks(real, n);
+    for (size_t d = 0; d < n; ++d) {
+      const SizeMark& mark = marks[d];
+      const std::string name = v->source->path() + ".size(" + std::to_string(d) + ")";
+      if (sizes[d] < mark.range.lo || sizes[d] > mark.range.hi)
+        throw MarkError{name + " is " + std::to_string(sizes[d]) + ", and was marked dynamic in " +
+                        range_text(mark.range)};
+      const bool always = options_.dynamic == DynamicMode::Always;
+      if (mark.fixed || sizes[d] < 2 || (!mark.dynamic && !changes[d].changed && !always)) continue;
+      input.symbols[d] = static_cast<int32_t>(symbolic_->table.symbols().size());
+      symbolic_->table.size(name, sizes[d], mark.range);
+      symbolic_->origins.push_back(mark.dynamic ? "marked dynamic"
+                                   : changes[d].changed
+                                       ? "changed: it was " + std::to_string(changes[d].before)
+                                       : "dynamic=True");
+      open = true;
+    }
+  }
+  for (size_t d = 0; d < n; ++d)
+    dims.push_back(input.symbols[d] < 0 ? integer(sizes[d])
+                                        : symbol_value(symbolic_->table.symbol(input.symbols[d])));
+  if (open) {
+    guards_.back().free_sizes.assign(n, false);
+    for (size_t d = 0; d < n; ++d) guards_.back().free_sizes[d] = input.symbols[d] >= 0;
+    guards_.back().expected = sizes_text(dims, torch_bridge::type_of(real));
+    symbolic_->inputs.push_back(std::move(input));
+  }
+  sizes_.emplace(v, std::move(dims));
+}
+
+// "f32[s0,8]"
+std::string Tracer::sizes_text(const Values& dims, const ir::TensorType& type) {
+  std::string out;
+  for (Value* d : dims) out += (out.empty() ? "" : ",") + describe(d);
+  return std::string(ir::dtype_name(type.dtype)) + "[" + out + "]" +
+         (type.device.is_cpu() ? "" : type.device.text());
+}
+
+namespace {
+
+// {tensor, arguments...}, as a tuple.
+Owned question_arguments(Value* tensor, const std::vector<PyObject*>& more) {
+  Owned args(PyTuple_New(static_cast<Py_ssize_t>(more.size()) + 1));
+  PyTuple_SET_ITEM(args.get(), 0, Py_NewRef(tensor->obj));
+  for (size_t i = 0; i < more.size(); ++i)
+    PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i) + 1, Py_NewRef(more[i]));
+  return args;
+}
+
+}  // namespace
+
+// A fact about a tensor that the program has used, when it could be another one with other sizes.
+Value* Tracer::fact(PyObject* callable, PyObject* args) {
+  Owned answer(PyObject_Call(callable, args, nullptr));
+  if (!answer) raise_python();
+  if (dynamic()) {
+    lowering_->note_question(callable, args);
+    symbolic_->questions.push_back({-1, Py_NewRef(answer.get())});
+  }
+  return fold(answer.release());
+}
+
+// The size or stride of a tensor in one dim; `d` from 0.
+Value* Tracer::open_fact(Value* tensor, const char* method, int64_t d) {
+  Owned function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(torch_names().tensor), method));
+  Owned index(PyLong_FromLongLong(d));
+  Owned args = question_arguments(tensor, {index.get()});
+  Owned answer(PyObject_Call(function.get(), args.get(), nullptr));
+  if (!answer) raise_python();
+  const int64_t n = PyLong_AsLongLong(answer.get());
+  if (n < 2) return fact(function.get(), args.get());
+  lowering_->note_question(function.get(), args.get());
+  const auto number = static_cast<int32_t>(symbolic_->table.symbols().size());
+  const ir::Ref ref = lowering_->captured_ref(tensor->obj);
+  const ir::Sym sym = symbolic_->table.size(
+      "value " + std::to_string(ref.node) + "." + method + "(" + std::to_string(d) + ")", n);
+  symbolic_->origins.push_back("computed from other sizes at " + asked_at());
+  symbolic_->questions.push_back({number, nullptr});
+  return symbol_value(sym);
+}
+
+Value* Tracer::dimension(Value* tensor, int64_t d) {
+  if (auto known = sizes_.find(tensor); known != sizes_.end())
+    return known->second.at(static_cast<size_t>(d));
+  if (dynamic()) return open_fact(tensor, "size", d);
+  return integer(torch_bridge::view(torch_bridge::handle_of(tensor->obj)).sizes[d]);
+}
+
+// Sizes of a tensor whose shape the program asks for; a call may have changed them in place before.
+Values Tracer::dimensions(Value* tensor) {
+  const int64_t n = int_of(tensor_method(tensor, "dim", nullptr, {}), "dim()");
+  Values out;
+  for (int64_t d = 0; d < n; ++d) out.push_back(dimension(tensor, d));
+  if (dynamic()) sizes_.emplace(tensor, out);
+  return out;
+}
+
+// What the program asks of a tensor that no data is needed for. nullptr: a question of another kind.
+Value* Tracer::size_question(Value* tensor, const std::string& name, const Arguments& a) {
+  if (!dynamic()) return nullptr;
+  const bool strides = name == "stride";
+  if (name == "__len__") {
+    const Values dims = dimensions(tensor);
+    if (dims.empty()) raise(PyExc_TypeError, "len() of a 0-d tensor");
+    return dims[0];
+  }
+  if (name == "shape" || name == "size" || strides) {
+    Value* dim = a.positional.empty() ? a.find("dim") : a.positional[0];
+    const Values sizes = dimensions(tensor);
+    const auto n = static_cast<int64_t>(sizes.size());
+    const auto one = [&](int64_t d) {
+      return strides ? open_fact(tensor, "stride", d) : sizes[static_cast<size_t>(d)];
+    };
+    if (dim && !is_none(dim)) {
+      int64_t d = int_of(dim, "a dimension");
+      if (d < 0) d += n;
+      if (d < 0 || d >= n) return nullptr;  // PyTorch words the error
+      return one(d);
+    }
+    Values all;
+    for (int64_t d = 0; d < n; ++d) all.push_back(one(d));
+    return sequence(Kind::Tuple, std::move(all), strides ? nullptr : torch_names().size);
+  }
+  if (name == "numel" || name == "nelement") {
+    Value* product = integer(1);
+    for (Value* d : dimensions(tensor)) product = binary("mul", product, d);
+    return product;
+  }
+  return nullptr;
+}
+
+// A call that works in place may give a tensor another shape.
+void Tracer::forget_sizes(const std::string& call) {
+  if (!call.empty() && (call.back() == '_' || call.find("setattr") != std::string::npos)) sizes_.clear();
+}
+
+void Tracer::settle(Value* v) {
+  v = look(v);
+  if (v->kind == Kind::Tuple || v->kind == Kind::List || v->kind == Kind::Slice)
+    for (Value* item : v->items) settle(item);
+}
+
+// The whole trace holds for these sizes only.
+void Tracer::fix_all_sizes() {
+  const ir::SymPlace place(symbolic_->table, asked_at());
+  for (size_t i = 0; i < symbolic_->table.symbols().size(); ++i)
+    (void)static_cast<int64_t>(symbolic_->table.symbol(static_cast<int32_t>(i)));
+}
+
+Value* Tracer::symbolic_binary(const std::string& op, Value* a, Value* b) {
+  int64_t n = 0;
+  for (Value* v : {a, b})
+    if (v->kind != Kind::Symbol && !(v->kind == Kind::Constant && fits(v->obj, &n))) return nullptr;
+  const auto sym = [&](Value* v) {
+    if (v->kind == Kind::Symbol) return v->sym;
+    (void)fits(v->obj, &n);
+    return ir::Sym(n);
+  };
+  const ir::SymPlace place(symbolic_->table, asked_at());
+  const ir::Sym x = sym(a), y = sym(b);
+  try {
+    if (op == "add") return symbol_value(x + y);
+    if (op == "sub") return symbol_value(x - y);
+    if (op == "mul") return symbol_value(x * y);
+    if (op == "floordiv" && y.hint() != 0) return symbol_value(floordiv(x, y));
+    if (op == "mod" && y.hint() != 0) return symbol_value(mod(x, y));
+    if (op == "pow" && !y.symbolic() && y.hint() >= 0 && y.hint() <= kHighestPower) {
+      ir::Sym product(1);
+      for (int64_t i = 0; i < y.hint(); ++i) product = product * x;
+      return symbol_value(product);
+    }
+  } catch (const InternalError&) {  // it leaves 64 bits: Python's ints do not
+  }
+  return nullptr;
+}
+
+Value* Tracer::symbolic_compare(int op, Value* a, Value* b) {
+  int64_t n = 0;
+  for (Value* v : {a, b})
+    if (v->kind != Kind::Symbol && !(v->kind == Kind::Constant && fits(v->obj, &n))) return nullptr;
+  const auto sym = [&](Value* v) {
+    if (v->kind == Kind::Symbol) return v->sym;
+    (void)fits(v->obj, &n);
+    return ir::Sym(n);
+  };
+  const ir::SymPlace place(symbolic_->table, asked_at());
+  const ir::Sym x = sym(a), y = sym(b);
+  switch (op) {
+    case Py_LT:
+      return boolean(x < y);
+    case Py_LE:
+      return boolean(x <= y);
+    case Py_EQ:
+      return boolean(x == y);
+    case Py_NE:
+      return boolean(!(x == y));
+    case Py_GT:
+      return boolean(x > y);
+    default:
+      return boolean(x >= y);
+  }
+}
+
+// An int that PyTorch takes for its hint, and a recording for a symbol.
+PyObject* Tracer::symbol_object(Value* v) {
+  PyObject* made = torch_bridge::make_symbolic_int(v->sym.hint(), symbolic_->number_of(v->sym));
+  if (!made) raise_python();
+  return made;
+}
+
+}  // namespace vitrine::capture

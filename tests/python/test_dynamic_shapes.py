@@ -1,0 +1,263 @@
+"""Sizes and ints that change from call to call: few compilations, and always what eager gives."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+import vitrine
+from recorded import recorded
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    vitrine.reset()
+    torch.manual_seed(0)
+    with torch.no_grad():
+        yield
+
+
+def assert_same(got, expected):
+    if isinstance(expected, torch.Tensor):
+        torch.testing.assert_close(got, expected)
+        assert got.stride() == expected.stride() or got.numel() == 0
+    elif isinstance(expected, (tuple, list)):
+        assert type(got) is type(expected) and len(got) == len(expected)
+        for a, b in zip(got, expected):
+            assert_same(a, b)
+    else:
+        assert type(got) is type(expected) and got == expected
+
+
+def compilations(function, calls, folder, **how):
+    """How many graphs were compiled for these calls, each of which gives what eager does."""
+    compiled = vitrine.compile(function, **how)
+    with recorded(folder) as session:
+        for args in calls:
+            assert_same(compiled(*args), function(*args))
+    return len(session.rows("compilation", status="ok"))
+
+
+def attention(x, w):
+    b, s, d = x.shape
+    q = (x @ w).view(b, s, 4, d // 4).transpose(1, 2)
+    y = F.scaled_dot_product_attention(q, q, q).transpose(1, 2).reshape(b, s, d)
+    return y + x
+
+
+def pooled(x):
+    return F.max_pool2d(F.relu(x), 3, 2, 1).flatten(2).mean(-1)
+
+
+def sizes_returned(x):
+    y = x * 2
+    return y, y.shape, y.size(0), x.numel(), len(y), y.shape[0] * 2 + 1, [y.size(-1)]
+
+
+def sizes_in_arithmetic(x):
+    n = x.shape[0]
+    half = n // 2
+    return x[:half] * n, x[half:] + (n - half), x.sum(0) / n
+
+
+def made_by_size(x):
+    n = x.size(0)
+    mask = torch.arange(n)[:, None] >= torch.arange(n)[None, :]
+    return torch.where(mask, x @ x.t(), torch.zeros(n, n)), torch.full((n,), n), x.new_ones(n, 3)
+
+
+def joined(x):
+    y = torch.cat([x, x[1:]], 0)
+    a, b = torch.chunk(y, 2)
+    return a.sum(), b.amax(0), torch.stack([x, x]).flatten(0, 1), F.pad(x, (1, 2))
+
+
+def computed_sizes(x):
+    y = torch.cat([x, x], 0).view(-1, 2, x.shape[1])
+    return y.reshape(y.shape[0] * y.shape[1], -1), y.shape
+
+
+def reduced(x):
+    return F.softmax(x, 0), F.layer_norm(x, x.shape[1:]), x.std(0), x.argmax(0), x.cumsum(0)
+
+
+ROWS = [(5, 6), (7, 6), (8, 6), (16, 6), (33, 6), (7, 6), (64, 6)]
+PROGRAMS = {
+    pooled: [(2, 3, n, n + 1) for n in (8, 9, 12, 17, 31)],
+    sizes_returned: ROWS,
+    sizes_in_arithmetic: ROWS,
+    made_by_size: ROWS,
+    joined: ROWS,
+    computed_sizes: ROWS,
+    reduced: ROWS,
+}
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_one_dynamic_compilation_serves_all_sizes(program, dynamic, tmp_path):
+    calls = [(torch.randn(shape),) for shape in PROGRAMS[program]]
+    assert compilations(program, calls, tmp_path, dynamic=dynamic) == (2 if dynamic is None else 1)
+
+
+def test_attention_over_batches_and_lengths(tmp_path):
+    w = torch.randn(32, 32)
+    calls = [(torch.randn(b, s, 32), w) for b, s in [(2, 5), (2, 8), (3, 5), (3, 9), (4, 11), (2, 5), (7, 3)]]
+    # fixed; the length changes; the batch changes too
+    assert compilations(attention, calls, tmp_path) == 3
+
+
+def sliced(x, n):
+    return x[:n] + 1
+
+
+def test_a_hundred_lengths_of_a_slice(tmp_path):
+    x = torch.arange(100.0)
+    assert compilations(sliced, [(x, n) for n in range(100)], tmp_path) <= 3
+
+
+def test_ten_shapes_of_layer_norm(tmp_path):
+    norm = torch.nn.LayerNorm(256).requires_grad_(False)
+    calls = [(torch.randn(2**i, 256),) for i in range(4, 14)]
+    assert compilations(norm, calls, tmp_path) <= 2
+
+
+def test_zero_and_one_are_compiled_apart(tmp_path):
+    calls = [(torch.randn(n, 3),) for n in (4, 5, 1, 0, 6, 1, 0)]
+    assert compilations(lambda x: x * 2 + x.mean(1, keepdim=True), calls, tmp_path) == 4
+
+
+def test_dynamic_false_compiles_each_size(tmp_path):
+    calls = [(torch.randn(n, 3),) for n in (4, 5, 6, 4)]
+    assert compilations(lambda x: x.exp() + 1, calls, tmp_path, dynamic=False) == 3
+
+
+@pytest.mark.parametrize("mark", [vitrine.mark_dynamic, torch._dynamo.mark_dynamic])
+def test_a_marked_size_is_a_symbol_from_the_first_call(mark, tmp_path):
+    calls = [(torch.randn(n, 3),) for n in (4, 5, 6)]
+    mark(calls[0][0], 0)
+    assert compilations(lambda x: x.exp() + 1, calls, tmp_path) == 1
+
+
+def test_a_size_marked_static_never_becomes_one(tmp_path):
+    calls = [(torch.randn(n, 3),) for n in (4, 5, 6)]
+    for (x,) in calls:
+        vitrine.mark_static(x)
+    assert compilations(lambda x: x.exp() + 1, calls, tmp_path) == 3
+
+
+def test_a_size_outside_its_marked_range():
+    x = torch.randn(20, 3)
+    with pytest.raises(ValueError, match=r"size 0 is 20, outside of \[2, 8\]"):
+        vitrine.mark_dynamic(x, 0, min=2, max=8)
+    compiled = vitrine.compile(lambda x: x + 1)
+    fits, too_large = torch.randn(4, 3), torch.randn(8, 3)
+    vitrine.mark_dynamic(fits, 0, min=2, max=8)
+    vitrine.mark_dynamic(too_large, 0, min=2, max=8)
+    too_large.resize_(9, 3).zero_()
+    assert torch.equal(compiled(fits), fits + 1)
+    with pytest.raises(ValueError, match=r"x'\]?\.size\(0\) is 9, and was marked dynamic in \[2, 8\]"):
+        compiled(too_large)
+
+
+def branches(x):
+    return x * 2 if x.shape[0] > 8 else x - 1
+
+
+def test_a_branch_on_a_size_divides_the_sizes(tmp_path):
+    calls = [(torch.randn(n, 3),) for n in (4, 5, 9, 10, 30, 8, 2, 11)]
+    assert compilations(branches, calls, tmp_path) == 3
+
+
+def loops(x):
+    for _ in range(x.shape[0]):
+        x = x + 1
+    return x, f"{x.shape[0]} rows", x.shape[1] ** 0.5
+
+
+def test_what_needs_the_number_itself_fixes_it(tmp_path):
+    calls = [(torch.randn(n, 3),) for n in (4, 5, 6, 4, 5)]
+    assert compilations(loops, calls, tmp_path) == 3
+
+
+def breaks(x):
+    y = x * 2
+    n = y.shape[0]
+    print("", end="")
+    return y + n, n
+
+
+def test_a_graph_break_between(tmp_path):
+    compilations(breaks, [(torch.randn(n, 3),) for n in (4, 5, 9, 10, 4)], tmp_path)
+
+
+def changes_shape(x):
+    y = x * 1
+    y.unsqueeze_(0)
+    n = y.shape[1]
+    y.squeeze_(0)
+    return y + n, y.shape
+
+
+def test_sizes_changed_in_place(tmp_path):
+    assert compilations(changes_shape, [(torch.randn(n, 3),) for n in (4, 5, 9, 10)], tmp_path) == 2
+
+
+def in_place(x):
+    x[: x.shape[0] // 2] += 1
+    return x.t()
+
+
+def test_inputs_written(tmp_path):
+    compiled = vitrine.compile(in_place)
+    for n in (4, 5, 9, 2, 12):
+        x = torch.randn(n, 3)
+        y = x.clone()
+        assert_same(compiled(x), in_place(y))
+        assert torch.equal(x, y)
+
+
+def test_strides_are_those_of_the_call(tmp_path):
+    compiled = vitrine.compile(lambda x: (x.contiguous() + 1, x.is_contiguous(), x.stride()))
+    for x in [torch.randn(4, 3), torch.randn(5, 3), torch.randn(3, 7).t(), torch.randn(9, 6)[:, ::2]]:
+        assert_same(compiled(x), (x.contiguous() + 1, x.is_contiguous(), x.stride()))
+
+
+def test_one_tensor_as_two_inputs(tmp_path):
+    compiled = vitrine.compile(lambda a, b: a @ b.t())
+    for n in (4, 5, 6, 7):
+        x, y = torch.randn(n, 3), torch.randn(n, 3)
+        assert_same(compiled(x, y), x @ y.t())
+        assert_same(compiled(x, x), x @ x.t())
+
+
+def test_eager_raises_what_it_raises():
+    compiled = vitrine.compile(lambda a, b: a + b)
+    for n in (4, 5, 6):
+        assert compiled(torch.ones(n), torch.ones(n)).shape == (n,)
+    with pytest.raises(RuntimeError, match="must match the size"):
+        compiled(torch.ones(7), torch.ones(8))
+    assert compiled(torch.ones(9), torch.ones(9)).shape == (9,)
+
+
+@pytest.mark.parametrize("backend", ["vitrine", "eager"])
+def test_training(backend):
+    with torch.enable_grad():
+        model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.GELU(), torch.nn.LayerNorm(8), torch.nn.Linear(8, 2))
+        compiled = vitrine.compile(model, backend=backend)
+        for n in (4, 5, 9, 2, 17, 5):
+            x = torch.randn(n, 6, requires_grad=True)
+            results = []
+            for run in (compiled, model):
+                loss = F.cross_entropy(run(x), torch.arange(n) % 2)
+                results.append([loss.detach(), *torch.autograd.grad(loss, [x, *model.parameters()])])
+            for got, expected in zip(*results):
+                torch.testing.assert_close(got, expected)
+
+
+def test_random_numbers_are_eagers():
+    compiled = vitrine.compile(lambda x: F.dropout(x, 0.5) + torch.rand(x.shape[0], 1))
+    for n in (4, 5, 9, 12):
+        x = torch.ones(n, 3)
+        torch.manual_seed(n)
+        got = compiled(x)
+        torch.manual_seed(n)
+        assert torch.equal(got, F.dropout(x, 0.5) + torch.rand(n, 1))
