@@ -33,11 +33,43 @@ def sanitized():
     return ["sh", "-ec", "\n".join(shlex.join(step) for step in steps)]
 
 
+def other_python():
+    """A CPython 3.12 with its headers, or None: its PyTorch is not needed."""
+    named = [os.environ.get("VITRINE_PYTHON312"), shutil.which("python3.12")]
+    here = [str(p) for p in sorted(Path.home().glob(".pyenv/versions/3.12*/bin/python3.12"))]
+    look = "import os, sys, sysconfig; raise SystemExit(sys.version_info[:2] != (3, 12) or not os.path.exists(sysconfig.get_path('include') + '/Python.h'))"
+    for python in filter(None, named + here):
+        if subprocess.run([python, "-c", look], capture_output=True).returncode == 0:
+            return python
+    return None
+
+
+def frames_312():
+    """Builds the engine for CPython 3.12 in a folder of its own; frames and bytecode are tried without PyTorch."""
+    if sys.version_info[:2] == (3, 12):
+        return ["echo", "skipped: this is CPython 3.12, and the suite python has tried it"]
+    python = other_python()
+    if not python:
+        return ["echo", "skipped: no CPython 3.12 with headers was found; VITRINE_PYTHON312 names one"]
+    folder = BUILD / "python312"
+    options = [f"-DPython3_EXECUTABLE={python}", "-DVITRINE_APP=OFF", "-DVITRINE_KERNEL_COMPILER=OFF", "-DVITRINE_TESTS=OFF"]
+    run = ["env", f"PYTHONPATH={folder / 'python'}{os.pathsep}{ROOT}", python]
+    steps = [
+        ["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", *options],
+        ["cmake", "--build", str(folder), "-j2", "--target", "_engine"],
+        [*run, str(ROOT / "tests/fuzz/decoding.py")],
+        [*run, str(ROOT / "tests/fuzz/osr_fuzz.py"), "--exits", "300000", "--seconds", "150", "--leaks"],
+        [*run, str(ROOT / "tests/fuzz/own_loop.py")],
+    ]
+    return ["sh", "-ec", "\n".join(shlex.join(step) for step in steps)]
+
+
 # name, what it proves, command
 SUITES = [
     ("structure", "include rules, file sizes, formatting, wording", pytest("tests/tools")),
     ("unit", "C++ parts without Python, every pass and generator against its golden file", ctest("^unit$")),
     ("python", "capture, guards, breaks, operators, kernels, session, command line", pytest("tests/python")),
+    ("python312", "frames and bytecode on CPython 3.12", frames_312()),
     ("sanitize", "the unit tests again, built with AddressSanitizer and UndefinedBehaviorSanitizer", sanitized()),
     ("gui", "models, views and the window", ctest("^gui$")),
 ]

@@ -70,11 +70,20 @@ Bytecode::Bytecode(PyObject* code) : code_(code) {
   index_.assign(static_cast<size_t>(size) / 2, -1);
   for (size_t i = 0; i < instructions_.size(); ++i)
     index_[static_cast<size_t>(instructions_[i].pc) / 2] = static_cast<int32_t>(i);
+  find_return();
   find_handlers(c->co_exceptiontable);
   for (const Instruction& in : instructions_) {
     if (in.op != Op::MakeCell && in.op != Op::CopyFreeVars && in.op != Op::Resume) break;
     body_pc_ = in.next_pc;
     if (in.op == Op::Resume) break;
+  }
+}
+
+void Bytecode::find_return() {
+  for (size_t i = 0; i < instructions_.size(); ++i) {
+    const Op op = instructions_[i].op;
+    if (op == Op::ReturnValue || (op == Op::ReturnConst && return_ < 0)) return_ = static_cast<int32_t>(i);
+    if (op == Op::ReturnValue) return;
   }
 }
 

@@ -26,6 +26,7 @@ namespace vitrine::capture {
   X(Swap, "SWAP") /* arg: i, exchanges s[-1] and s[-i] */ \
   X(LoadConst, "LOAD_CONST") /* arg: in co_consts */ \
   X(LoadFast, "LOAD_FAST") /* arg: slot */ \
+  X(LoadFastAndClear, "LOAD_FAST_AND_CLEAR") /* arg: slot; pushes what was there or NULL */ \
   X(StoreFast, "STORE_FAST") /* arg: slot */ \
   X(DeleteFast, "DELETE_FAST") /* arg: slot */ \
   X(LoadClosure, "LOAD_CLOSURE") /* arg: slot, pushes the cell itself */ \
@@ -37,6 +38,7 @@ namespace vitrine::capture {
   X(DeleteGlobal, "DELETE_GLOBAL") /* arg: in co_names */ \
   X(LoadAttr, "LOAD_ATTR") /* arg: in co_names */ \
   X(LoadMethod, "LOAD_METHOD") /* arg: in co_names; pushes function, self or NULL, value */ \
+  X(LoadSuperAttr, "LOAD_SUPER_ATTR") /* arg: in co_names; super, class, self; aux: 1 as its arguments; flag: as LOAD_METHOD */ \
   X(StoreAttr, "STORE_ATTR") /* arg: in co_names; value, object */ \
   X(DeleteAttr, "DELETE_ATTR") /* arg: in co_names */ \
   X(UnaryPositive, "UNARY_POSITIVE") \
@@ -48,6 +50,8 @@ namespace vitrine::capture {
   X(Is, "IS_OP") /* flag: is not */ \
   X(Contains, "CONTAINS_OP") /* flag: not in */ \
   X(Subscript, "BINARY_SUBSCR") /* container, key */ \
+  X(LoadSlice, "BINARY_SLICE") /* container, start, stop */ \
+  X(StoreSlice, "STORE_SLICE") /* value, container, start, stop */ \
   X(StoreSubscript, "STORE_SUBSCR") /* value, container, key */ \
   X(DeleteSubscript, "DELETE_SUBSCR") /* container, key */ \
   X(BuildTuple, "BUILD_TUPLE") /* arg: how many */ \
@@ -70,6 +74,7 @@ namespace vitrine::capture {
   X(Format, "FORMAT_VALUE") /* arg: 0 none, 1 str, 2 repr, 3 ascii; flag: spec on top */ \
   X(GetIter, "GET_ITER") \
   X(ForIter, "FOR_ITER") /* target: when exhausted (iterator popped) */ \
+  X(End, "END") /* END_FOR, END_SEND: the instruction before has stepped over it */ \
   X(GetLen, "GET_LEN") /* pushes len(s[-1]) */ \
   X(Jump, "JUMP") /* target */ \
   X(PopJumpIfFalse, "POP_JUMP_IF_FALSE") /* target */ \
@@ -87,6 +92,7 @@ namespace vitrine::capture {
   X(ImportFrom, "IMPORT_FROM") /* arg: in co_names; module stays */ \
   X(BeforeWith, "BEFORE_WITH") /* manager becomes __exit__, result of __enter__ */ \
   X(ReturnValue, "RETURN_VALUE") \
+  X(ReturnConst, "RETURN_CONST") /* arg: in co_consts */ \
   X(MatchMapping, "MATCH_MAPPING") /* pushes bool */ \
   X(MatchSequence, "MATCH_SEQUENCE") /* pushes bool */ \
   X(MatchKeys, "MATCH_KEYS") \
@@ -96,6 +102,7 @@ namespace vitrine::capture {
   X(PushExcInfo, "PUSH_EXC_INFO") \
   X(PopExcept, "POP_EXCEPT") \
   X(CheckExcMatch, "CHECK_EXC_MATCH") \
+  X(StopIterationError, "STOPITERATION_ERROR") /* StopIteration on top becomes a RuntimeError */ \
   X(WithExceptStart, "WITH_EXCEPT_START") \
   X(Name, "NAME") /* LOAD_NAME and the like: class bodies, modules */ \
   X(ReturnGenerator, "RETURN_GENERATOR") \
@@ -175,6 +182,10 @@ class Bytecode {
   }
   // First instruction after the prologue (cells, free variables, the function's RESUME), in bytes.
   int body_pc() const { return body_pc_; }
+  // A RETURN_VALUE, or a RETURN_CONST when there is none; nullptr: the code never returns.
+  const Instruction* some_return() const {
+    return return_ < 0 ? nullptr : &instructions_[static_cast<size_t>(return_)];
+  }
   Position position(const Instruction& instruction) const;  // needs the GIL at its first call
   _object* code() const { return code_; }
   _object* constant(int index) const;   // borrowed, from co_consts
@@ -182,12 +193,14 @@ class Bytecode {
   _object* local_name(int slot) const;  // borrowed str, of a localsplus slot
 
  private:
+  void find_return();
   void find_handlers(_object* table);
   void read_positions() const;
   _object *code_, *constants_, *names_, *local_names_;
   std::vector<Instruction> instructions_;
   std::vector<int32_t> index_;  // by pc / 2
   int body_pc_ = 0;
+  int32_t return_ = -1;
   mutable std::vector<Position> positions_;  // by pc / 2, read when first asked for
 };
 

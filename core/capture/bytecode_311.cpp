@@ -6,25 +6,10 @@
 
 #include <opcode.h>
 
-#include <array>
+#include "core/capture/bytecode_rows.h"
 
 namespace vitrine::capture {
 namespace {
-
-enum class Shape : uint8_t {
-  Plain,     // arg as it stands
-  Forward,   // arg: units from the next instruction
-  Backward,  // arg: units back from the next instruction
-  Flagged,   // arg is the flag
-  Shifted,   // lowest bit is the flag, the rest the arg
-  Formats,   // FORMAT_VALUE: 3 is the conversion, 4 the flag
-};
-
-struct Row {
-  uint8_t opcode;
-  Op op;
-  Shape shape = Shape::Plain;
-};
 
 // Whatever is not named here is Op::Unsupported. PRECALL, CALL and KW_NAMES are joined by the decoder.
 constexpr Row kRows[] = {
@@ -132,29 +117,7 @@ constexpr Row kRows[] = {
     {JUMP_BACKWARD_NO_INTERRUPT, Op::Jump, Shape::Backward},
 };
 
-constexpr auto kByOpcode = [] {
-  std::array<Row, 256> table{};
-  for (const Row& row : kRows) table[row.opcode] = row;
-  return table;
-}();
-
-// One opcode with its folded argument; caches behind it are stepped over.
-struct Unit {
-  uint8_t opcode;
-  int32_t arg, pc, at, next;
-};
-
-Unit read_unit(const uint8_t* code, int size, int pc) {
-  int at = pc;
-  uint32_t arg = code[at + 1];
-  while (code[at] == EXTENDED_ARG && at + 2 < size) {
-    at += 2;
-    arg = arg << 8 | code[at + 1];
-  }
-  int next = at + 2;
-  while (next < size && code[next] == CACHE) next += 2;
-  return {code[at], static_cast<int32_t>(arg), pc, at, next};
-}
+constexpr Table kTable = by_opcode(kRows);
 
 // [KW_NAMES] PRECALL CALL: one instruction, since the keyword names live in CPython's own C frame in between.
 Instruction read_call(const uint8_t* code, int size, Unit unit) {
@@ -173,31 +136,6 @@ Instruction read_call(const uint8_t* code, int size, Unit unit) {
   return out;
 }
 
-void apply_shape(Instruction& out, Shape shape) {
-  switch (shape) {
-    case Shape::Plain:
-      break;
-    case Shape::Forward:
-      out.target = out.next_pc + 2 * out.arg;
-      break;
-    case Shape::Backward:
-      out.target = out.next_pc - 2 * out.arg;
-      out.backward = true;
-      break;
-    case Shape::Flagged:
-      out.flag = out.arg & 1;
-      break;
-    case Shape::Shifted:
-      out.flag = out.arg & 1;
-      out.arg >>= 1;
-      break;
-    case Shape::Formats:
-      out.flag = (out.arg & 4) != 0;
-      out.arg &= 3;
-      break;
-  }
-}
-
 }  // namespace
 
 std::vector<Instruction> decode(const uint8_t* code, int size) {
@@ -207,10 +145,7 @@ std::vector<Instruction> decode(const uint8_t* code, int size) {
     if (unit.opcode == KW_NAMES || unit.opcode == PRECALL) {
       out.push_back(read_call(code, size, unit));
     } else {
-      const Row& row = kByOpcode[unit.opcode];
-      Instruction in{.op = row.op, .arg = unit.arg, .pc = unit.pc, .at = unit.at, .next_pc = unit.next};
-      apply_shape(in, row.shape);
-      out.push_back(in);
+      out.push_back(read_plain(kTable, unit));
     }
     pc = out.back().next_pc;
   }

@@ -117,7 +117,8 @@ PyObject* drive(PyThreadState* thread, _PyInterpreterFrame* raw, SegmentStore& s
     way = driver.run();
     value = driver.value();
   }
-  return way == Way::Return ? value : continue_in_cpython(thread, frame, way == Way::Raise);
+  if (way == Way::Return) return leave_with(thread, frame, value);
+  return continue_in_cpython(thread, frame, way == Way::Raise);
 }
 
 }  // namespace vitrine::capture

@@ -55,7 +55,8 @@ ExitFuzzer::Way ExitFuzzer::interpret(PyThreadState* thread, _PyInterpreterFrame
 PyObject* ExitFuzzer::run(PyThreadState* thread, _PyInterpreterFrame* raw) noexcept {
   PyObject* value = nullptr;
   const Way way = interpret(thread, raw, &value);
-  return way == Way::Return ? value : continue_in_cpython(thread, Frame(raw), way == Way::Raise);
+  if (way == Way::Return) return leave_with(thread, Frame(raw), value);
+  return continue_in_cpython(thread, Frame(raw), way == Way::Raise);
 }
 
 }  // namespace vitrine::capture

@@ -1,5 +1,6 @@
-// A live CPython frame, version-free. One implementation file a minor version (frame_311.cpp, ...): nothing
-// else knows _PyInterpreterFrame. Instruction positions are byte offsets as `dis` prints them.
+// A live CPython frame, version-free. One implementation file a minor version (frame_311.cpp, ...), and
+// frame_classic.cpp for what some share: nothing else knows _PyInterpreterFrame. Instruction positions are
+// byte offsets as `dis` prints them.
 #pragma once
 
 #include <cstddef>
@@ -63,8 +64,9 @@ class FrameLink {
   alignas(8) std::byte cframe_[32];
 };
 
-// True when tracing or profiling is on in this thread: frames then belong to CPython's own loop.
-bool thread_is_traced(_ts* thread);
+// True when tracing, profiling or monitoring is on in this thread or for this frame's code: it then belongs
+// to CPython's own loop.
+bool is_traced(_ts* thread, Frame frame);
 
 // Signals, pending calls, a wish of another thread for the interpreter lock.
 bool interrupt_requested(_ts* thread);
@@ -74,5 +76,9 @@ Interrupt handle_interrupt(_ts* thread);
 // CPython runs the rest of an unlinked frame: from pc(), or (`raise`) unwinding the error that is set from
 // the instruction given to set_running(). New reference, or nullptr with a Python error set.
 _object* continue_in_cpython(_ts* thread, Frame frame, bool raise);
+
+// The end of an unlinked frame that was run to its end: steals `owned`, its value, and gives it back as a
+// hook must return it.
+_object* leave_with(_ts* thread, Frame frame, _object* owned);
 
 }  // namespace vitrine::capture

@@ -15,7 +15,7 @@ struct ThreadCapture {
   FrameHandler* handler = nullptr;
   int paused = 0;
   bool off = false;
-  const char* stack_end = nullptr;  // no deeper: the C stack is nearly used up; found at the first capture
+  const char* stack_end = nullptr;  // no deeper: the C stack is nearly used up; found at the first frame
   const _PyInterpreterFrame* delegated = nullptr;  // the frame just handed to the hook below ours
 };
 constinit thread_local ThreadCapture this_thread;
@@ -40,12 +40,13 @@ constexpr size_t kStackReserve = 512 * 1024;
 
 const char* find_stack_end() {
   pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return nullptr;
+  const char* const unknown = reinterpret_cast<const char*>(uintptr_t{1});
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return unknown;
   void* lowest = nullptr;
   size_t size = 0;
   const bool known = pthread_attr_getstack(&attributes, &lowest, &size) == 0 && size > 2 * kStackReserve;
   pthread_attr_destroy(&attributes);
-  return known ? static_cast<const char*>(lowest) + kStackReserve : nullptr;
+  return known ? static_cast<const char*>(lowest) + kStackReserve : unknown;
 }
 
 PyInterpreterState* interpreter() {
@@ -63,10 +64,11 @@ void remove_leftover() {
 
 PyObject* run_below(PyThreadState* thread, _PyInterpreterFrame* frame, int throwing) {
   if (installed.active == 0) remove_leftover();
-  if (installed.below == _PyEval_EvalFrameDefault) return _PyEval_EvalFrameDefault(thread, frame, throwing);
+  if (installed.below == _PyEval_EvalFrameDefault)
+    return continue_in_cpython(thread, Frame(frame), throwing != 0);
   // The hook below may have saved ours as its own default: the same frame comes back, and must not go round.
   ThreadCapture& here = this_thread;
-  if (here.delegated == frame) return _PyEval_EvalFrameDefault(thread, frame, throwing);
+  if (here.delegated == frame) return continue_in_cpython(thread, Frame(frame), throwing != 0);
   const _PyInterpreterFrame* before = here.delegated;
   here.delegated = frame;
   PyObject* result = installed.below(thread, frame, throwing);
@@ -86,7 +88,7 @@ bool judge(FrameHandler& handler, CodeEntry& entry, PyObject* code) {
 }
 
 bool wanted(const ThreadCapture& here, PyThreadState* thread, Frame frame) {
-  if (!frame.is_fresh() || thread_is_traced(thread) || here.delegated == frame.raw()) return false;
+  if (!frame.is_fresh() || is_traced(thread, frame) || here.delegated == frame.raw()) return false;
   CodeEntry* entry = find_entry(frame.code());
   if (entry && entry->judged_by == here.handler->policy) return entry->wanted && !entry->skip;
   return judge(*here.handler, entry ? *entry : entry_of(frame.code()), frame.code());
@@ -103,6 +105,7 @@ void put_in_place() {
 
 PyObject* hook(PyThreadState* thread, _PyInterpreterFrame* frame, int throwing) {
   ThreadCapture& here = this_thread;
+  if (!here.stack_end) here.stack_end = find_stack_end();
   if (static_cast<const char*>(__builtin_frame_address(0)) < here.stack_end && !throwing) {
     PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded: the C stack is used up");
     return nullptr;
@@ -121,7 +124,6 @@ uint32_t next_policy() {
 ActiveCapture::ActiveCapture(FrameHandler& handler)
     : handler_before_(this_thread.handler), paused_before_(this_thread.paused) {
   this_thread.handler = &handler;
-  if (!this_thread.stack_end) this_thread.stack_end = find_stack_end();
   this_thread.paused = 0;
   put_in_place();
   ++installed.active;

@@ -17,7 +17,7 @@ bool functorch_active(const Symbols& s) {
 // torch.autograd.forward_ad._current_level is -1 outside dual_level().
 bool forward_ad_active() {
   PyObject* level = PyDict_GetItemWithError(api().forward_ad_globals, api().s_current_level);
-  return level && PyLong_CheckExact(level) && Py_SIZE(level) >= 0;
+  return level && PyLong_CheckExact(level) && PyLong_AsLong(level) >= 0;
 }
 bool saved_hooks_active(const Symbols& s) {
   void** deque = s.saved_hooks();

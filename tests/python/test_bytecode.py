@@ -5,55 +5,22 @@ import ast
 import dis
 import inspect
 import textwrap
-import types
+from collections import Counter
 
 import pytest
+from tests.fuzz.decoding import all_codes, compare, decode
 from vitrine import _engine
-
-FIELDS = ("op", "pc", "at", "next_pc", "arg", "aux", "flag", "target", "handler", "line", "column")
-
-
-def decode(code):
-    return [dict(zip(FIELDS, row)) for row in _engine.instructions(code)]
-
-
-def all_codes(code):
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from all_codes(constant)
-
 
 def module_codes(module):
     return all_codes(compile(inspect.getsource(module), module.__file__, "exec"))
 
 
 def test_every_instruction_stands_where_dis_sees_it():
-    jumps = 0
+    seen = Counter()
     for module in (argparse, ast, textwrap, inspect, dis):
         for code in module_codes(module):
-            expected = {i.offset: i for i in dis.get_instructions(code)}
-            handlers = {}
-            for entry in dis._parse_exception_table(code):
-                handlers.update({pc: entry.target for pc in range(entry.start, entry.end, 2)})
-            at = 0
-            for row in decode(code):
-                assert row["pc"] == at
-                at = row["next_pc"]
-                instruction = expected[row["at"]]
-                line = instruction.positions.lineno
-                assert row["line"] == (-1 if line is None else line)
-                assert row["handler"] == handlers.get(row["at"], -1)
-                if row["op"] == "CALL":
-                    assert instruction.opname == "CALL" and row["arg"] == instruction.arg
-                elif instruction.opcode in dis.hasjrel and "NO_INTERRUPT" not in instruction.opname:
-                    if row["target"] != -1:
-                        jumps += 1
-                        assert row["target"] == instruction.argval, instruction
-                elif instruction.opcode in dis.hasname and row["op"] != "NAME":
-                    assert code.co_names[row["arg"]] == instruction.argval
-            assert at == len(code.co_code)
-    assert jumps > 1000
+            compare(code, seen)
+    assert seen["jumps"] > 1000
 
 
 def test_call_is_one_instruction_with_its_keyword_names():

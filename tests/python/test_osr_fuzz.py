@@ -66,12 +66,8 @@ def small_heap():
 
 @pytest.mark.parametrize("program", osr_fuzz.PROGRAMS, ids=lambda p: p.__name__)
 def test_random_exits_leak_nothing(program, seed, small_heap):
-    rounds = 56
-    for attempt in range(5):  # caches of the library fill up for a while; a leak never stops
-        blocks, objects = osr_fuzz.leaked(program, rounds, seed + attempt)
-        if blocks < rounds // 2 and objects < rounds // 2:
-            break
-    assert blocks < rounds // 2 and objects < rounds // 2, f"seed {seed}: {blocks} blocks in {rounds} runs"
+    kept = osr_fuzz.growth(program, seed)
+    assert not kept, f"seed {seed}: {kept} blocks or objects in 56 runs"
 
 
 def test_a_leak_would_be_seen(small_heap):

@@ -166,6 +166,10 @@ Step return_value(Machine& m, const Instruction&) {
   return m.finish(m.frame.pop());
 }
 
+Step return_const(Machine& m, const Instruction& in) {
+  return m.finish(Py_NewRef(m.code.constant(in.arg)));
+}
+
 Step before_with(Machine& m, const Instruction&) {
   PyObject* manager = m.peek(1);
   PyObject* enter = special(manager, "__enter__");

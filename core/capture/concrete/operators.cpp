@@ -84,6 +84,20 @@ Step subscript(Machine& m, const Instruction&) {
   return m.replace(2, PyObject_GetItem(m.peek(2), m.peek(1)));
 }
 
+Step load_slice(Machine& m, const Instruction&) {
+  PyObject* slice = PySlice_New(m.peek(2), m.peek(1), nullptr);
+  PyObject* result = slice ? PyObject_GetItem(m.peek(3), slice) : nullptr;
+  Py_XDECREF(slice);
+  return m.replace(3, result);
+}
+
+Step store_slice(Machine& m, const Instruction&) {
+  PyObject* slice = PySlice_New(m.peek(2), m.peek(1), nullptr);
+  const int status = slice ? PyObject_SetItem(m.peek(3), slice, m.peek(4)) : -1;
+  Py_XDECREF(slice);
+  return m.done(4, status);
+}
+
 Step store_subscript(Machine& m, const Instruction&) {
   return m.done(3, PyObject_SetItem(m.peek(2), m.peek(1), m.peek(3)));
 }
@@ -111,6 +125,18 @@ Step load_method(Machine& m, const Instruction& in) {
     m.frame.push(nullptr);
     m.frame.push(found);
   }
+  return Step::Next;
+}
+
+Step load_super_attr(Machine& m, const Instruction& in) {
+  PyObject* arguments[] = {m.peek(2), m.peek(1)};
+  PyObject* super = PyObject_Vectorcall(m.peek(3), arguments, in.aux == 1 ? 2 : 0, nullptr);
+  PyObject* found = super ? PyObject_GetAttr(super, m.code.name(in.arg)) : nullptr;
+  Py_XDECREF(super);
+  if (!found) return m.done(3, -1);
+  m.drop(3);
+  if (in.flag) m.frame.push(nullptr);
+  m.frame.push(found);
   return Step::Next;
 }
 

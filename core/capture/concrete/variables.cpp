@@ -45,6 +45,12 @@ Step load_fast(Machine& m, const Instruction& in) {
   return push_borrowed(m, m.frame.local(in.arg));
 }
 
+Step load_fast_and_clear(Machine& m, const Instruction& in) {
+  m.frame.push(Py_XNewRef(m.frame.local(in.arg)));
+  m.frame.set_local(in.arg, nullptr);
+  return Step::Next;
+}
+
 Step store_fast(Machine& m, const Instruction& in) {
   m.frame.set_local(in.arg, m.frame.pop());
   return Step::Next;

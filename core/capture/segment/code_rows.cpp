@@ -98,9 +98,11 @@ std::string expression_text(const Bytecode& bytecode, int32_t pc) {
 std::string argument_text(const Bytecode& bytecode, const Instruction& in) {
   switch (in.op) {
     case Op::LoadConst:
+    case Op::ReturnConst:
       return describe(bytecode.constant(in.arg));
     case Op::MakeCell:
     case Op::LoadFast:
+    case Op::LoadFastAndClear:
     case Op::StoreFast:
     case Op::DeleteFast:
     case Op::LoadClosure:
@@ -113,6 +115,7 @@ std::string argument_text(const Bytecode& bytecode, const Instruction& in) {
     case Op::DeleteGlobal:
     case Op::LoadAttr:
     case Op::LoadMethod:
+    case Op::LoadSuperAttr:
     case Op::StoreAttr:
     case Op::DeleteAttr:
     case Op::ImportName:

@@ -40,17 +40,17 @@ inline std::string name_of(VirtualFrame& f, int index) {
 // Handlers by file: the stack and names; building values; control flow; calls, with, import, exceptions.
 // clang-format off
 #define VITRINE_TRACE_HANDLERS(X) \
-  X(Nop) X(MakeCell) X(CopyFreeVars) X(PopTop) X(PushNull) X(Copy) X(Swap) X(LoadConst) X(LoadFast) \
+  X(Nop) X(MakeCell) X(CopyFreeVars) X(PopTop) X(PushNull) X(Copy) X(Swap) X(LoadConst) X(LoadFast) X(LoadFastAndClear) \
   X(StoreFast) X(DeleteFast) X(LoadClosure) X(LoadDeref) X(StoreDeref) X(DeleteDeref) X(LoadGlobal) \
-  X(StoreGlobal) X(LoadAttr) X(LoadMethod) X(StoreAttr) X(DeleteAttr) X(UnaryPositive) \
-  X(UnaryNegative) X(UnaryNot) X(UnaryInvert) X(Binary) X(Compare) X(Is) X(Contains) X(Subscript) \
+  X(StoreGlobal) X(LoadAttr) X(LoadMethod) X(LoadSuperAttr) X(StoreAttr) X(DeleteAttr) X(UnaryPositive) \
+  X(UnaryNegative) X(UnaryNot) X(UnaryInvert) X(Binary) X(Compare) X(Is) X(Contains) X(Subscript) X(LoadSlice) X(StoreSlice) \
   X(StoreSubscript) X(DeleteSubscript) X(BuildTuple) X(BuildList) X(BuildSet) X(BuildMap) \
   X(BuildConstKeyMap) X(BuildString) X(BuildSlice) X(ListAppend) X(SetAdd) X(MapAdd) X(ListExtend) \
   X(SetUpdate) X(DictUpdate) X(DictMerge) X(ListToTuple) X(UnpackSequence) X(UnpackEx) X(Format) \
   X(GetIter) X(ForIter) X(GetLen) X(MatchMapping) X(MatchSequence) X(MatchKeys) X(Jump) X(PopJumpIfFalse) X(PopJumpIfTrue) X(PopJumpIfNone) \
   X(PopJumpIfNotNone) X(JumpIfFalseOrPop) X(JumpIfTrueOrPop) X(Call) X(CallEx) X(MakeFunction) \
-  X(LoadAssertionError) X(ImportName) X(ImportFrom) X(BeforeWith) X(ReturnValue) X(Raise) \
-  X(Reraise) X(WithExceptStart) X(YieldFromIter) X(Send) X(MatchClass) X(PushExcInfo) X(PopExcept) X(CheckExcMatch) X(ReturnGenerator) X(Yield)
+  X(LoadAssertionError) X(ImportName) X(ImportFrom) X(BeforeWith) X(ReturnValue) X(ReturnConst) X(Raise) \
+  X(Reraise) X(WithExceptStart) X(YieldFromIter) X(Send) X(MatchClass) X(PushExcInfo) X(PopExcept) X(CheckExcMatch) X(StopIterationError) X(ReturnGenerator) X(Yield)
 // clang-format on
 
 #define X(name) Flow run##name(Tracer& t, VirtualFrame& f, const Instruction& in);

@@ -90,6 +90,11 @@ Flow runReturnValue(Tracer&, VirtualFrame&, const Instruction&) {
   return Flow::Return;
 }
 
+Flow runReturnConst(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  push(f, t.fold(Py_NewRef(f.bytecode->constant(in.arg))));
+  return Flow::Return;
+}
+
 Flow runReturnGenerator(Tracer& t, VirtualFrame& f, const Instruction&) {
   push(f, t.none());  // the first resume discards what was sent
   return Flow::Next;
@@ -231,6 +236,15 @@ Flow runReraise(Tracer&, VirtualFrame& f, const Instruction&) {
   signal.exception = pop(f);
   signal.text = signal.exception && signal.exception->cls ? signal.exception->cls->tp_name : "exception";
   throw signal;
+}
+
+// What leaves a generator: StopIteration would look like its end.
+Flow runStopIterationError(Tracer& t, VirtualFrame& f, const Instruction&) {
+  const Value* exception = t.look(peek(f, 1));
+  if (!exception->cls) stop("exception", "an exception leaves a generator");
+  if (PyType_IsSubtype(exception->cls, reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)))
+    t.raise(PyExc_RuntimeError, "generator raised StopIteration", true);
+  return Flow::Next;
 }
 
 Flow runPushExcInfo(Tracer& t, VirtualFrame& f, const Instruction&) {

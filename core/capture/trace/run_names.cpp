@@ -58,6 +58,12 @@ Flow runLoadFast(Tracer& t, VirtualFrame& f, const Instruction& in) {
   return Flow::Next;
 }
 
+Flow runLoadFastAndClear(Tracer&, VirtualFrame& f, const Instruction& in) {
+  push(f, f.locals[static_cast<size_t>(in.arg)]);
+  f.locals[static_cast<size_t>(in.arg)] = nullptr;
+  return Flow::Next;
+}
+
 Flow runStoreFast(Tracer&, VirtualFrame& f, const Instruction& in) {
   f.locals[static_cast<size_t>(in.arg)] = pop(f);
   return Flow::Next;
@@ -113,9 +119,8 @@ Flow runLoadAttr(Tracer& t, VirtualFrame& f, const Instruction& in) {
   return Flow::Next;
 }
 
-Flow runLoadMethod(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  Value* object = pop(f);
-  Value* v = t.load_attr(object, name_of(f, in.arg));
+// function, self for a method bound here; NULL, value otherwise.
+static void push_method(VirtualFrame& f, Value* v) {
   if (v->kind == Kind::Method && !v->source && v->items[1]) {
     push(f, v->items[0]);
     push(f, v->items[1]);
@@ -123,6 +128,23 @@ Flow runLoadMethod(Tracer& t, VirtualFrame& f, const Instruction& in) {
     push(f, nullptr);
     push(f, v);
   }
+}
+
+Flow runLoadMethod(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Value* object = pop(f);
+  push_method(f, t.load_attr(object, name_of(f, in.arg)));
+  return Flow::Next;
+}
+
+Flow runLoadSuperAttr(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  Values operands = pop_many(f, 3);
+  Arguments arguments;
+  if (in.aux == 1) arguments.positional = {operands[1], operands[2]};
+  Value* v = t.load_attr(t.call(operands[0], std::move(arguments)), name_of(f, in.arg));
+  if (in.flag)
+    push_method(f, v);
+  else
+    push(f, v);
   return Flow::Next;
 }
 
@@ -195,6 +217,27 @@ Flow runSubscript(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value* key = pop(f);
   Value* container = pop(f);
   push(f, t.get_item(container, key));
+  return Flow::Next;
+}
+
+static Value* pop_slice(Tracer& t, VirtualFrame& f) {
+  Values parts = pop_many(f, 2);
+  parts.push_back(t.none());
+  return t.sequence(Kind::Slice, std::move(parts));
+}
+
+Flow runLoadSlice(Tracer& t, VirtualFrame& f, const Instruction&) {
+  Value* slice = pop_slice(t, f);
+  Value* container = pop(f);
+  push(f, t.get_item(container, slice));
+  return Flow::Next;
+}
+
+Flow runStoreSlice(Tracer& t, VirtualFrame& f, const Instruction&) {
+  Value* slice = pop_slice(t, f);
+  Value* container = pop(f);
+  Value* value = pop(f);
+  t.set_item(container, slice, value);
   return Flow::Next;
 }
 
