@@ -1,6 +1,6 @@
 # vitrine_library(name DIR folder... LINK target...): one static library from every .cpp of the named folders,
 # relative to the caller. Files are found by a glob, so a new operator, pass or view touches no build file.
-set(VITRINE_WARNINGS -Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-unused-parameter)
+set(VITRINE_WARNINGS -Wall -Wextra $<$<BOOL:${VITRINE_STRICT}>:-Werror> -Wno-missing-field-initializers -Wno-unused-parameter)
 
 function(vitrine_library name)
   cmake_parse_arguments(ARG "" "" "DIR;LINK" ${ARGN})

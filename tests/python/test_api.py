@@ -330,7 +330,7 @@ def test_config():
 @pytest.mark.parametrize(
     "patch, says",
     [
-        ("sys.version_info = (3, 9, 1, 'final', 0)", "Vitrine needs CPython 3.11, this is 3.9"),
+        ("sys.version_info = (3, 9, 1, 'final', 0)", "Vitrine needs CPython 3.11 or 3.12, this is 3.9"),
         ("import torch; torch.__version__ = '1.13.1'", "Vitrine needs PyTorch 2.11 or newer, this is 1.13.1"),
         ("import importlib.util as u; u.find_spec = lambda name: None", "PyTorch, which is not installed"),
     ],

@@ -44,8 +44,19 @@ def test_an_installation_that_fails_says_what_to_run(machine):
 
 
 @pytest.mark.parametrize(
+    "release, says",
+    [("ID=debian\nVERSION_ID=\"12\"\n", ""), ("ID=ubuntu\nVERSION_ID=\"24.04\"\n", ""), ("ID=mint\nVERSION_ID=9\n", "this is mint-9;")],
+)
+def test_the_system_is_looked_at(machine, tmp_path, release, says):
+    path = write(tmp_path, "os-release", release)
+    result = machine("doctor", VITRINE_OS_RELEASE=str(path), programs={"dpkg-query": "#!/bin/sh\nexit 1\n", "id": "#!/bin/sh\necho 1000\n"})
+    assert result.returncode == 3 and "libsqlite3-dev" in result.stderr
+    assert says in result.stderr and ("this is" in result.stderr) == bool(says)
+
+
+@pytest.mark.parametrize(
     "python, what",
-    [("/no/such/python", "does not exist"), ('#!/bin/sh\n[ "$1" = -V ] && echo Python 3.9.2\nexit 1\n', "is Python 3.9.2; Vitrine needs CPython 3.11"),
+    [("/no/such/python", "does not exist"), ('#!/bin/sh\n[ "$1" = -V ] && echo Python 3.9.2\nexit 1\n', "is Python 3.9.2; Vitrine needs CPython 3.11 or 3.12"),
      ('#!/bin/sh\ncase "$2" in *torch*) exit 1;; esac\n', "no PyTorch")],
 )  # fmt: skip
 def test_a_named_python_that_does_not_fit(machine, tmp_path, python, what):

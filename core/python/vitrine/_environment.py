@@ -6,7 +6,7 @@ import importlib.util
 import json
 import sys
 
-PYTHONS = ((3, 11),)
+PYTHONS = ((3, 11), (3, 12))
 OLDEST_TORCH = (2, 11)
 
 

@@ -102,7 +102,7 @@ def cache_folder() -> tuple[str, str, str]:
 
 # name, look-up -> (state, what was found, what its absence switches off)
 CHECKS = [
-    ("CPython", lambda: (OK, platform.python_version(), "") if sys.version_info[:2] == (3, 11) else (MISSING, platform.python_version(), "capture needs CPython 3.11")),
+    ("CPython", lambda: (OK, platform.python_version(), "") if sys.version_info[:2] in ((3, 11), (3, 12)) else (MISSING, platform.python_version(), "capture needs CPython 3.11 or 3.12")),
     ("PyTorch", torch_version),
     ("engine", engine),
     ("CPU", cpu_features),
