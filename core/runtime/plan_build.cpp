@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <unordered_map>
 
 #include "core/runtime/plan.h"
 #include "core/torch_bridge/bridge.h"
@@ -113,15 +114,30 @@ Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
   return {};
 }
 
+// x.mul_(2) returns x: by the buffer that holds what it returned, the buffer of what it was given.
+std::unordered_map<int32_t, int32_t> ProgramPlan::arguments_handed_back() const {
+  std::unordered_map<int32_t, int32_t> out;
+  for (const Step& step : steps_)
+    if (step.op && step.outs.size() == 1 && step.op->mutates().size() == 1 &&
+        step.op->mutates() == step.op->aliases() && step.outs[0] != step.op->mutates()[0])
+      out.emplace(step.outs[0], step.op->mutates()[0]);
+  return out;
+}
+
 // A view that leaves the plan is made by PyTorch itself where its being a view can be seen: its base is an
 // input, or leaves the plan too.
 Status ProgramPlan::prepare_results() {
   std::vector<int32_t> left;  // roots of results
+  const std::unordered_map<int32_t, int32_t> handed_back = arguments_handed_back();
+  auto shown = [&](int32_t b) {
+    for (auto at = handed_back.find(b); at != handed_back.end(); at = handed_back.find(b)) b = at->second;
+    return b;
+  };
   for (const ir::Arg& arg : program_.results) {
     ResultItem item;
     if (arg.is<ir::Ref>()) {
       item.buffer = slot_of(arg.as<ir::Ref>());
-      left.push_back(root(item.buffer));
+      left.push_back(root(shown(item.buffer)));
     } else {
       auto constant = bridge::to_python(arg);
       if (!constant) return constant.error();
@@ -130,14 +146,15 @@ Status ProgramPlan::prepare_results() {
     results_.push_back(std::move(item));
   }
   for (ResultItem& item : results_) {
-    if (item.buffer < 0 || table_.rows[static_cast<size_t>(item.buffer)].view_of < 0) continue;
-    int32_t base = root(item.buffer);
+    const int32_t seen = item.buffer < 0 ? -1 : shown(item.buffer);
+    if (seen < 0 || table_.rows[static_cast<size_t>(seen)].view_of < 0) continue;
+    int32_t base = root(seen);
     const BufferTable::Row& base_row = table_.rows[static_cast<size_t>(base)];
     VITRINE_CHECK(!base_row.in_arena(), "a result lies in the arena");
     if (base_row.input < 0 && std::count(left.begin(), left.end(), base) < 2) continue;
-    auto view =
-        bridge::PreparedOp::make(as_strided_node({0, 0}, table_.rows[static_cast<size_t>(item.buffer)].type),
-                                 [base](ir::Ref) { return base; });
+    item.buffer = seen;
+    auto view = bridge::PreparedOp::make(as_strided_node({0, 0}, table_.rows[static_cast<size_t>(seen)].type),
+                                         [base](ir::Ref) { return base; });
     if (!view) return view.error();
     item.view = view.take();
     ++python_calls_;
@@ -162,12 +179,13 @@ void ProgramPlan::find_input_views() {
       returns_input_view_ = true;
 }
 
-// Which inputs our own code writes: their version must be counted up.
+// Which inputs are written by our own code or through our own views: their version must be counted up.
 void ProgramPlan::find_written() {
   for (Step& step : steps_) {
-    if (step.op || step.kind == StepKind::view) continue;
-    for (int32_t b : step.outs) {
-      int32_t base = root(b);
+    if (step.kind == StepKind::view) continue;
+    for (int32_t b : step.op ? step.op->mutates() : step.outs) {
+      const int32_t base = root(b);
+      if (step.op && base == b) continue;  // PyTorch counts what it writes itself, but our views count alone
       if (table_.rows[static_cast<size_t>(base)].input >= 0 && !holds(step.written, base))
         step.written.push_back(base);
     }

@@ -6,6 +6,7 @@
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/convert.h"
 #include "core/torch_bridge/fallback.h"
+#include "core/torch_bridge/number_range.h"
 #include "core/torch_bridge/stand_in.h"
 
 namespace vitrine::torch_bridge {
@@ -122,6 +123,45 @@ class OperatorCall {
     if (op_.name == "aten._conj.default" || op_.name == "aten._neg_view.default")
       stop("unsupported_operator",
            op_.name + " makes a tensor that is conjugated or negated when it is read");
+    if (op_.writes && !api().symbols.inference_enabled()) refuse_inference_writes();
+  }
+
+  // Eager raises, but only when it has written.
+  void refuse_inference_writes() const {
+    for (size_t i = 0; i < bound_.size(); ++i)
+      for (int t : bound_[i].tensors)
+        if (op_.params[i].written && recording_.storage_of_tensor(t).inference)
+          stop("exception", op_.name + " writes to an inference tensor outside inference mode");
+  }
+
+  // A number that the element type cannot hold: eager raises, or wraps it before it computes. Sums and
+  // products wrap alike whenever that is done.
+  void refuse_numbers(const ir::TensorType& out) const {
+    ir::DType target = out.dtype;
+    for (size_t i = 0; target == ir::DType::b1 && i < bound_.size(); ++i)
+      if (!bound_[i].tensors.empty()) target = recording_.at(bound_[i].tensors[0]).type.dtype;
+    for (size_t i = 0; i < bound_.size(); ++i) {
+      const Number number = number_of(bound_[i]);
+      const bool compared = out.dtype == ir::DType::b1 && (ir::is_float(target) || number.is_float());
+      if (compared || (!op_.params[i].number && !converts_operands(target)) || number.fits(target)) continue;
+      stop("unsupported_value",
+           op_.name + " of a number that " + std::string(ir::dtype_torch_name(target)) + " cannot hold");
+    }
+  }
+  Number number_of(const BoundArg& b) const {
+    if (b.tensors.size() != 1) return Number(b.arg);
+    const Py value =
+        recording_.at(b.tensors[0]).type.sizes.empty() ? recording_.known_value(b.tensors[0]) : Py();
+    return value ? Number(constant_arg(value.get()).value_or(ir::Arg())) : Number(ir::Arg());
+  }
+  // Whether an operand's conversion to the common type can be told from one of the result.
+  bool converts_operands(ir::DType target) const {
+    static constexpr std::string_view kRing[] = {"aten.add", "aten.sub", "aten.rsub", "aten.mul",
+                                                 "aten.bitwise"};
+    if (op_.name.starts_with("aten.where")) return true;
+    return ir::is_integer(target) &&
+           std::none_of(std::begin(kRing), std::end(kRing),
+                        [&](std::string_view ring) { return op_.name.starts_with(ring); });
   }
 
   // Attention and dropout that are switched off draw nothing.
@@ -271,6 +311,7 @@ class OperatorCall {
     }
     Result<std::vector<ir::TensorType>> types = ops::types_of(*op_.row, call);
     if (!types) return Py();
+    if (!types.value().empty()) refuse_numbers(types.value()[0]);
     return results(types.value());
   }
 
@@ -339,11 +380,19 @@ class OperatorCall {
       made.push_back(mirrored(PySequence_Fast_GET_ITEM(result.get(), static_cast<Py_ssize_t>(i)), i));
     return packed(made);
   }
+  static bool is_strided(PyObject* tensor) {
+    const uint64_t known[] = {api().plain_keys, api().inference_keys, api().cuda_keys,
+                              api().cuda_inference_keys};
+    return std::find(std::begin(known), std::end(known), dispatch_keys(handle_of(tensor))) != std::end(known);
+  }
+
   // The same value with stand-ins for its tensors.
   Py mirrored(PyObject* value, size_t which) {
     if (which < op_.returns.size() && op_.returns[which].same_as >= 0)
       return written_argument(op_.returns[which].same_as);
     if (is_tensor(value)) {
+      if (!meta_device_ && !is_strided(value))
+        stop("unsupported_operator", op_.name + " makes a tensor of another layout");
       ir::TensorType type = type_of(value);
       if (meta_device_) type.device = *meta_device_;
       return fresh(type);

@@ -243,6 +243,8 @@ bool Lowering::is_written(PyObject* traced) const {
 }
 
 int Lowering::State::leaf_slot(PyObject* tensor) {
+  if (!is_plain_tensor(tensor))
+    stop("unsupported_value", std::string("a tensor of class ") + Py_TYPE(tensor)->tp_name + " is made");
   const int index = recording.find(tensor);
   if (index < 0) stop("unsupported_value", "a tensor that is not part of the traced program");
   const int slot = recording.at(index).slot;

@@ -88,8 +88,10 @@ class Reader {
       Py has_default = Py::steal(PyObject_CallMethod(a, "has_default_value", nullptr));
       if (!has_default) return false;
       Py type = get(a, "type");
+      const std::string type_text = type ? text(type.get()) : "";
+      p.number = type_text == "number" || type_text == "Optional[number]";
       if (PyObject_IsTrue(has_default.get()) == 1) {
-        set_default(p, fallback, type ? text(type.get()) : "");
+        set_default(p, fallback, type_text);
       }
       Py alias = get(a, "alias_info");
       if (!alias) return false;

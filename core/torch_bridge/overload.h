@@ -17,6 +17,7 @@ struct OverloadParam {
   PyObject* default_value = nullptr;  // nullptr: required
   ir::Arg default_arg;
   bool keyword_only = false, written = false;
+  bool number = false;  // a Scalar: the operator converts it to an element type, or refuses
 };
 
 enum class ReturnKind : uint8_t { tensor, tensor_list, other };

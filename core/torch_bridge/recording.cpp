@@ -218,6 +218,8 @@ int Recording::input(PyObject* real, ir::NodeKind kind, const std::string& sourc
   const auto constants = static_cast<std::ptrdiff_t>(constant_tensors_.size());
   program_->input_slots.insert(program_->input_slots.end() - constants, traced.slot);
   storage_of_tensor(index).input = true;
+  const uint64_t keys = dispatch_keys(handle_of(real));
+  storage_of_tensor(index).inference = keys == api().inference_keys || keys == api().cuda_inference_keys;
   real_inputs_.emplace(real, index);
   return index;
 }

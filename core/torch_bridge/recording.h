@@ -32,6 +32,7 @@ struct TracedStorage {
   Py first;                  // keeps the storage alive
   std::vector<int> tensors;  // oldest first
   bool input = false, written = false;
+  bool inference = false;         // an input that was made in inference mode
   Py constant;                    // the real tensor, when this is a constant's storage
   ir::NodeId constant_copy = -1;  // the node that copies it, for constants made inside a call
 };

@@ -1,5 +1,7 @@
 // Questions about PyTorch's state and about tensors, answered at capture. The state itself is guarded
 // (GlobalState).
+#include <string_view>
+
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/torch_bridge/bridge.h"
@@ -10,11 +12,15 @@ namespace {
 using T = Tracer;
 using A = Arguments;
 
-Value* yes(T& t, const A&) {
-  return t.boolean(true);
-}
 Value* no(T& t, const A&) {
   return t.boolean(false);
+}
+// PyTorch's own modules take other ways when they are compiled: without the padded rows' zeros, without the
+// hooks that must run after an error. Eager's way is what a compiled program is measured by.
+Value* asked_by_the_program(T& t, const A&) {
+  PyObject* module = PyDict_GetItemString(t.frame().globals, "__name__");
+  const char* name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : nullptr;
+  return t.boolean(!name || !std::string_view(name).starts_with("torch.nn.modules."));
 }
 Value* nothing(T& t, const A&) {
   return t.none();
@@ -124,10 +130,10 @@ constexpr BuiltinRow kRows[] = {
     {"torch.tensor", tensor_literal},
     {"torch.promote_types", promote},
     // What a compiled program is told about itself.
-    {"torch.compiler.is_compiling", yes},
-    {"torch.compiler.is_dynamo_compiling", yes},
-    {"torch._utils.is_compiling", yes},
-    {"torch._dynamo.external_utils.is_compiling", yes},
+    {"torch.compiler.is_compiling", asked_by_the_program},
+    {"torch.compiler.is_dynamo_compiling", asked_by_the_program},
+    {"torch._utils.is_compiling", asked_by_the_program},
+    {"torch._dynamo.external_utils.is_compiling", asked_by_the_program},
     {"torch.compiler.is_exporting", no},
     {"torch.jit.is_scripting", no},
     {"torch._jit_internal.is_scripting", no},

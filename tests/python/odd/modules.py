@@ -98,3 +98,16 @@ class Hooked(nn.Module):
 @program(lambda: Hooked(), mat(2, 6))
 def forward_hooks(net, x):
     return net(x)
+
+
+def padded_encoder():
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    return nn.TransformerEncoder(layer, 2).eval().requires_grad_(False)
+
+
+@program(padded_encoder, mat(2, 4, 8))
+def encoder_with_padding(net, x):
+    """Eager takes a way through nested tensors that leaves zeros in padded rows."""
+    mask = torch.tensor([[False] * 4, [False, False, True, True]])
+    return net(x, src_key_padding_mask=mask), torch.compiler.is_compiling() is None
