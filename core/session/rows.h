@@ -16,7 +16,7 @@
 
 namespace vitrine::session {
 
-constexpr int kSchemaVersion = 1;
+constexpr int kSchemaVersion = 2;
 constexpr int kApplicationId = 0x56545231;  // "VTR1" in the SQLite header: a foreign file is refused by it
 
 struct BlobRef {
@@ -273,6 +273,44 @@ struct EdgeRow {
   }
 };
 
+// How one joint graph was divided. saved_bytes: kept for backward beside inputs and results; eager_bytes: what
+// keeping everything would take; recomputed: operators that backward does again, views apart.
+struct PartitionRow {
+  Id compilation = 0;
+  int64_t saved = 0, saved_bytes = 0, eager_bytes = 0, recomputed = 0;
+  VITRINE_ROW("partition") {
+    f("compilation", s.compilation); f("saved", s.saved); f("saved_bytes", s.saved_bytes);
+    f("eager_bytes", s.eager_bytes); f("recomputed", s.recomputed);
+  }
+};
+
+// A value of forward that backward reads. kind: input | viewed (an input whose views are read) | result | saved
+// | recomputed; bytes: kept (saved) or not kept (recomputed) for it; node: of the joint graph; backward_node: what
+// stands for it in the backward graph; reason: one sentence.
+struct CrossingRow {
+  Id compilation = 0;
+  int64_t ordinal = 0;
+  std::string name, kind, type;
+  int64_t bytes = 0;
+  Id node = 0, backward_node = 0;
+  std::string reason;
+  VITRINE_ROW("crossing") {
+    f("compilation", s.compilation); f("ordinal", s.ordinal); f("name", s.name); f("kind", s.kind);
+    f("type", s.type); f("bytes", s.bytes); f("node", s.node); f("backward_node", s.backward_node);
+    f("reason", s.reason);
+  }
+};
+
+// A backward graph is compiled when a gradient is first asked for, as a compilation of its own (`backward`, of
+// the same segment, label "0/0 backward"): one for each set of results whose gradients are defined.
+struct BackwardRow {
+  Id compilation = 0, backward = 0;
+  std::string tangents;  // "all", or the results that have a gradient: "0, 2"
+  VITRINE_ROW("backward") {
+    f("compilation", s.compilation); f("backward", s.backward); f("tangents", s.tangents);
+  }
+};
+
 // One considered pair. kind: vertical | horizontal | epilogue | prologue; verdict: fused | rejected; kernel 0
 // when none resulted.
 struct DecisionRow {
@@ -441,7 +479,7 @@ struct LinkRow {
 #define VITRINE_TABLES(X) \
   X(MetaRow) X(BlobRow) X(RunRow) X(FileRow) X(SpanRow) X(CodeRow) X(InstructionRow) X(FrameRow) \
   X(SegmentRow) X(CompilationRow) X(StepRow) X(GuardRow) X(BreakRow) X(RecompilationRow) X(CallRow) \
-  X(StageRow) X(GraphRow) X(NodeRow) X(EdgeRow) X(DecisionRow) X(KernelRow) X(KernelRangeRow) \
+  X(StageRow) X(GraphRow) X(NodeRow) X(EdgeRow) X(PartitionRow) X(CrossingRow) X(BackwardRow) X(DecisionRow) X(KernelRow) X(KernelRangeRow) \
   X(RemarkRow) X(BufferRow) X(LaunchRow) X(LaneRow) X(NameRow) X(AccuracyRow) X(TimingRow) \
   X(MessageRow) X(LinkRow)
 // clang-format on

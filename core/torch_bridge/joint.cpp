@@ -2,13 +2,9 @@
 #include "core/torch_bridge/undefined_tangents.h"
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <unordered_map>
-#include <unordered_set>
 
-#include "core/ops/node.h"
-#include "core/ops/table.h"
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/lowering_state.h"
 #include "core/torch_bridge/stand_in.h"
@@ -16,11 +12,6 @@
 namespace vitrine::torch_bridge {
 
 namespace {
-
-bool is_view(const ir::Node& node) {
-  const ops::OpRow* row = node.kind == ir::NodeKind::op ? ops::find(node.op) : nullptr;
-  return row && row->lower == ops::Lower::view && node.outputs.size() == 1;
-}
 
 // Every element at a place of its own, without gaps: the layout that a gradient of such a tensor has.
 bool is_dense(const ir::TensorType& type) {
@@ -34,158 +25,31 @@ std::vector<ir::Arg> args_of(const std::vector<ir::Ref>& refs) {
   return out;
 }
 
-// Divides a joint graph where PyTorch's backward begins.
-class Partition {
- public:
-  Partition(const JointParts& parts, std::shared_ptr<ir::NodeIds> ids, Joint& out)
-      : parts_(parts), ids_(std::move(ids)), out_(out) {
-    for (size_t i = 0; i < parts.leading.size(); ++i)
-      inputs_.emplace(parts.leading[i].id, static_cast<int>(i));
-    for (const ir::Node& n : parts.forward) forward_.emplace(n.id, &n);
-  }
+// The parts as one graph, the results behind each other.
+autodiff::JointGraph joined(const JointParts& parts, std::shared_ptr<ir::NodeIds> ids) {
+  ir::Builder b("joint", std::move(ids));
+  for (const auto* nodes : {&parts.leading, &parts.tangents, &parts.forward, &parts.backward})
+    for (const ir::Node& n : *nodes) b.add(n);
+  std::vector<ir::Arg> results = args_of(parts.results);
+  for (ir::Ref r : parts.gradients) results.emplace_back(r);
+  return {b.finish(std::move(results)), parts.leading.size(), parts.tangents.size(), parts.forward.size(),
+          parts.results.size()};
+}
 
-  void run() {
-    write_joint();
-    find_live();
-    for (const ir::Node* n : live_) ir::each_ref(*n, [&](ir::Ref r) { want(r); });
-    for (ir::Ref r : parts_.gradients) want(r);
-    write_forward();
-    write_backward();
-    find_dependences();
+// Which tangents each gradient depends on.
+void find_dependences(const JointParts& parts, Joint& out) {
+  std::unordered_map<ir::NodeId, std::set<int>> reach;
+  for (size_t i = 0; i < parts.tangents.size(); ++i) reach[parts.tangents[i].id] = {static_cast<int>(i)};
+  for (const ir::Node& n : parts.backward)
+    ir::each_ref(n, [&](ir::Ref r) {
+      const std::set<int> from = reach[r.node];
+      reach[n.id].insert(from.begin(), from.end());
+    });
+  for (size_t i = 0; i < out.gradients.size(); ++i) {
+    const std::set<int>& from = reach[parts.gradients[i].node];
+    out.gradients[i].tangents.assign(from.begin(), from.end());
   }
-
- private:
-  void write_joint() {
-    ir::Builder b("joint", ids_);
-    for (const auto* nodes : {&parts_.leading, &parts_.tangents, &parts_.forward, &parts_.backward})
-      for (const ir::Node& n : *nodes) b.add(n);
-    std::vector<ir::Arg> results = args_of(parts_.results);
-    for (ir::Ref r : parts_.gradients) results.emplace_back(r);
-    out_.joint = b.finish(std::move(results));
-  }
-
-  // What the gradients need of the backward part; a node that writes stays, whatever reads it.
-  void find_live() {
-    std::unordered_set<ir::NodeId> wanted;
-    for (ir::Ref r : parts_.gradients) wanted.insert(r.node);
-    for (auto n = parts_.backward.rbegin(); n != parts_.backward.rend(); ++n) {
-      if (!wanted.contains(n->id) && !ops::writes(*n)) continue;
-      ir::each_ref(*n, [&](ir::Ref r) { wanted.insert(r.node); });
-      live_.insert(live_.begin(), &*n);
-    }
-  }
-
-  // A view of an input is made again; everything else of the forward part is saved.
-  void want(ir::Ref ref, bool by_view = false) {
-    auto node = forward_.find(ref.node);
-    if (node == forward_.end()) {
-      if (!inputs_.contains(ref.node)) return;
-      if (!by_view) read_.insert(ref.node);
-      return save(ref);
-    }
-    if (!is_view_of_input(ref)) return save(ref);
-    if (!again_.insert(ref.node).second) return;
-    ir::each_ref(*node->second, [&](ir::Ref r) { want(r, true); });
-    order_.push_back(node->second);
-  }
-
-  bool is_view_of_input(ir::Ref ref) const {
-    while (!inputs_.contains(ref.node)) {
-      auto node = forward_.find(ref.node);
-      if (node == forward_.end() || !is_view(*node->second) || node->second->args.empty() ||
-          !node->second->args[0].is<ir::Ref>())
-        return false;
-      ref = node->second->args[0].as<ir::Ref>();
-    }
-    return true;
-  }
-
-  void save(ir::Ref ref) {
-    if (std::find(saved_.begin(), saved_.end(), ref) == saved_.end()) saved_.push_back(ref);
-  }
-
-  void write_forward() {
-    ir::Builder b("forward", ids_);
-    for (const ir::Node& n : parts_.leading) b.add(n);
-    for (const ir::Node& n : parts_.forward) b.add(n);
-    std::vector<ir::Arg> results = args_of(parts_.results);
-    int made = 0;
-    for (ir::Ref ref : saved_) {
-      auto result = std::find(parts_.results.begin(), parts_.results.end(), ref);
-      if (auto input = inputs_.find(ref.node); input != inputs_.end()) {
-        const bool read = read_.contains(ref.node);
-        out_.saved.push_back({read ? Joint::Saved::Kind::input : Joint::Saved::Kind::viewed, input->second});
-      } else if (result != parts_.results.end()) {
-        out_.saved.push_back({Joint::Saved::Kind::result, static_cast<int>(result - parts_.results.begin())});
-      } else {
-        out_.saved.push_back({Joint::Saved::Kind::made, made++});
-        results.emplace_back(ref);
-      }
-    }
-    out_.forward = b.finish(std::move(results));
-  }
-
-  void write_backward() {
-    ir::Builder b("backward", ids_);
-    std::unordered_map<int64_t, ir::Ref> now;
-    auto key = [](ir::Ref r) { return (static_cast<int64_t>(r.node) << 16) | r.output; };
-    auto mapped = [&](ir::Ref r) {
-      auto it = now.find(key(r));
-      return ir::Arg(it == now.end() ? r : it->second);
-    };
-    for (ir::Ref ref : saved_) {
-      const ir::Node& from = out_.joint->node(ref.node);
-      ir::Node node;
-      node.kind = ir::NodeKind::placeholder;
-      node.id = ids_->next++;
-      node.name = from.name;
-      node.source = "saved " + from.name;
-      node.outputs = {from.outputs.at(static_cast<size_t>(ref.output))};
-      node.origin = from.origin;
-      node.origin.from = {from.id};
-      now.emplace(key(ref), b.add(std::move(node)));
-    }
-    for (const ir::Node& n : parts_.tangents) b.add(n);
-    auto copy = [&](ir::Node node) {
-      for (ir::Arg& a : node.args) a = ir::map_refs(a, mapped);
-      for (auto& [name, a] : node.kwargs) a = ir::map_refs(a, mapped);
-      return b.add(std::move(node));
-    };
-    for (const ir::Node* n : order_) {
-      ir::Node again = *n;
-      again.id = ids_->next++;
-      again.origin.from = {n->id};
-      now.emplace(key({n->id, 0}), copy(std::move(again)));
-    }
-    for (const ir::Node* n : live_) copy(*n);
-    std::vector<ir::Arg> results;
-    for (ir::Ref r : parts_.gradients) results.push_back(mapped(r));
-    out_.backward = b.finish(std::move(results));
-  }
-
-  void find_dependences() {
-    std::unordered_map<ir::NodeId, std::set<int>> reach;
-    for (size_t i = 0; i < parts_.tangents.size(); ++i) reach[parts_.tangents[i].id] = {static_cast<int>(i)};
-    for (const ir::Node* n : live_)
-      ir::each_ref(*n, [&](ir::Ref r) {
-        const std::set<int> from = reach[r.node];
-        reach[n->id].insert(from.begin(), from.end());
-      });
-    for (size_t i = 0; i < out_.gradients.size(); ++i) {
-      const std::set<int>& from = reach[parts_.gradients[i].node];
-      out_.gradients[i].tangents.assign(from.begin(), from.end());
-    }
-  }
-
-  const JointParts& parts_;
-  std::shared_ptr<ir::NodeIds> ids_;
-  Joint& out_;
-  std::unordered_map<ir::NodeId, int> inputs_;
-  std::unordered_map<ir::NodeId, const ir::Node*> forward_;
-  std::vector<const ir::Node*> live_, order_;
-  std::unordered_set<ir::NodeId> again_, read_;  // read_: inputs that are read themselves
-  std::vector<ir::Ref> saved_;
-};
+}
 
 Error no_joint(const std::string& why) {
   return Error{why, "The captured graph runs through PyTorch's autograd."};
@@ -290,10 +154,13 @@ Status Lowering::State::borrow(const std::vector<PyObject*>& results, Joint& out
   }
   const auto& all = r.aten_nodes();
   parts.backward.assign(all.begin() + static_cast<std::ptrdiff_t>(parts.forward.size()), all.end());
-  Partition(parts, r.ids(), out).run();
+  const autodiff::JointGraph whole = joined(parts, r.ids());
+  out.joint = whole.graph;
+  out.halves = autodiff::partition(whole, r.ids());
+  find_dependences(parts, out);
   std::vector<ir::NodeId> ends;
   for (const ir::Node& n : parts.tangents) ends.push_back(n.id);
-  if (std::string why = why_inseparable(*out.backward, ends); !why.empty()) return no_joint(why);
+  if (std::string why = why_inseparable(*out.halves.backward, ends); !why.empty()) return no_joint(why);
   return {};
 }
 

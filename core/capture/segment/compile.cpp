@@ -167,7 +167,7 @@ void Store::give_plan(const Segment& segment, Instance& instance, CompilationRec
   Result<std::shared_ptr<runtime::Plan>> plan = Error{};
   if (instance.joint && recorder) engine_.recording->joint(*record, trace);
   try {
-    const ir::GraphPtr& graph = instance.joint ? instance.joint->forward : instance.graphs.aten;
+    const ir::GraphPtr& graph = instance.joint ? instance.joint->halves.forward : instance.graphs.aten;
     plan = runtime::compile(graph, options, recorder, cancelled);
   } catch (const std::exception& error) {
     plan = Error{error.what(), "", ""};

@@ -273,7 +273,8 @@ void Recording::joint(CompilationRecord& record, const Trace& trace) {
   const std::pair<const ir::GraphPtr*, const char*> graphs[] = {
       {&trace.graphs.aten, "the operators that PyTorch's dispatcher would run"},
       {&trace.joint->joint, "the operators with those of PyTorch's own backward behind them"},
-      {&trace.joint->backward, "from what was saved and the results' gradients to the inputs' gradients"}};
+      {&trace.joint->halves.backward,
+       "from what was saved and the results' gradients to the inputs' gradients"}};
   for (const auto& [graph, sentence] : graphs) {
     const int64_t start = monotonic_ns();
     record.recorder->graph(*graph, "", sentence, true, start, 0);

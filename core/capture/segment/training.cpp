@@ -1,6 +1,7 @@
 #include "core/capture/segment/training.h"
 
 #include <map>
+#include <span>
 #include <unordered_set>
 #include <vector>
 
@@ -11,6 +12,7 @@ namespace vitrine::capture {
 
 namespace {
 
+using autodiff::Crossing;
 using torch_bridge::Joint;
 
 struct Plans {
@@ -52,18 +54,20 @@ PyObject* run_forward(PyObject* self, PyObject* inputs) {
 
 // The backward graph for calls where only these tangents are defined.
 ir::GraphPtr backward_of(const Joint& joint, const std::vector<bool>& defined) {
-  const std::vector<const ir::Node*> inputs = joint.backward->inputs();
+  const ir::GraphPtr& backward = joint.halves.backward;
+  const std::vector<const ir::Node*> inputs = backward->inputs();
+  const size_t first = joint.halves.handed_over();
   std::unordered_set<ir::NodeId> undefined;
   for (size_t i = 0; i < defined.size(); ++i)
-    if (!defined[i]) undefined.insert(inputs.at(joint.saved.size() + i)->id);
-  return undefined.empty() ? joint.backward : torch_bridge::without_tangents(joint.backward, undefined);
+    if (!defined[i]) undefined.insert(inputs.at(first + i)->id);
+  return undefined.empty() ? backward : torch_bridge::without_tangents(backward, undefined);
 }
 
 // "" or which saved input has not the layout any more that the graph was made for.
 std::string why_changed(const Joint& joint, PyObject* given) {
-  const std::vector<const ir::Node*> inputs = joint.backward->inputs();
-  for (size_t i = 0; i < joint.saved.size(); ++i) {
-    if (joint.saved[i].kind != Joint::Saved::Kind::input) continue;
+  const std::vector<const ir::Node*> inputs = joint.halves.backward->inputs();
+  for (size_t i = 0; i < joint.halves.handed_over(); ++i) {
+    if (joint.halves.crossings[i].kind != Crossing::Kind::input) continue;
     PyObject* tensor = PySequence_Fast_GET_ITEM(given, static_cast<Py_ssize_t>(i));
     const ir::TensorType is = torch_bridge::type_of(tensor), &was = inputs[i]->type();
     if (is.dtype == was.dtype && is.sizes == was.sizes && is.strides == was.strides) continue;
@@ -131,20 +135,6 @@ Owned numbers(const auto& values) {
   return tuple_of(values, [](auto n) { return PyLong_FromLongLong(n); });
 }
 
-const char* name_of(Joint::Saved::Kind kind) {
-  switch (kind) {
-    case Joint::Saved::Kind::input:
-      return "input";
-    case Joint::Saved::Kind::viewed:
-      return "viewed";
-    case Joint::Saved::Kind::result:
-      return "result";
-    case Joint::Saved::Kind::made:
-      return "made";
-  }
-  return "";
-}
-
 }  // namespace
 
 Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::Plan> forward,
@@ -153,8 +143,10 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
   Owned torch(PyImport_ImportModule("torch")), module(PyImport_ImportModule("vitrine._training"));
   if (!torch || !module) return {};
   Owned wanted = tuple_of(j.results, [](const Joint::Result& r) { return PyBool_FromLong(r.requires_grad); });
-  Owned saved = tuple_of(
-      j.saved, [](const Joint::Saved& s) { return Py_BuildValue("(si)", name_of(s.kind), s.index); });
+  const std::span handed_over(j.halves.crossings.data(), j.halves.handed_over());
+  Owned saved = tuple_of(handed_over, [](const Crossing& c) {
+    return Py_BuildValue("(si)", autodiff::crossing_name(c.kind), c.index);
+  });
   Owned gradients = tuple_of(j.gradients, [](const Joint::Gradient& g) {
     return Py_BuildValue("(iN)", g.input, numbers(g.tangents).release());
   });

@@ -11,8 +11,8 @@
 
 namespace vitrine::capture {
 
-// `forward` is the plan of joint->forward; the backward graph is compiled when a gradient is first asked for.
-// `name`: what errors call it. Null: a Python error is set.
+// `forward` is the plan of the forward half; the backward graph is compiled when a gradient is first asked
+// for. `name`: what errors call it. Null: a Python error is set.
 Owned make_region(std::shared_ptr<const torch_bridge::Joint> joint, std::shared_ptr<runtime::Plan> forward,
                   runtime::CompileOptions options, const std::string& name);
 

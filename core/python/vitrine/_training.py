@@ -35,7 +35,7 @@ class Region:
 
     forward(inputs) -> results, then what is saved besides; backward(saved + tangents, which tangents are defined) ->
     gradients.
-    requires_grad: by result. saved: ("input" | "viewed" | "result" | "made", index). gradients: (input, tangents it
+    requires_grad: by result. saved: ("input" | "viewed" | "result" | "saved", index). gradients: (input, tangents it
     depends on). tangents: (sizes, strides, dtype), one a result that requires grad. constants: tensors that
     count as inputs behind the real ones.
     """
@@ -79,7 +79,7 @@ class _Node(torch.autograd.Function):
         # A view of memory made here is the program's own tensor, to be written to like any other.
         results = [r.data if r._is_view() else r for r in made[:n]]
         given = (*inputs, *region.constants)
-        where = {"input": given, "viewed": given, "result": results, "made": made[n:]}
+        where = {"input": given, "viewed": given, "result": results, "saved": made[n:]}
         ctx.region, ctx.n_inputs = region, len(inputs)
         # detach(): the memory of now, with the version counter of the input.
         ctx.save_for_backward(*[where[k][i].detach() if k == "viewed" else where[k][i] for k, i in region.saved])

@@ -1,0 +1,175 @@
+#include "core/autodiff/keep.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/autodiff/min_cut.h"
+
+namespace vitrine::autodiff {
+
+namespace {
+
+using Key = std::pair<size_t, int32_t>;  // position, output
+
+constexpr double kFarther = 1.1;  // how much dearer a value is for each operator between it and backward
+constexpr int kFarthest = 100;
+
+class Keep {
+ public:
+  explicit Keep(const Roles& roles) : roles_(roles) {}
+
+  Kept all() {
+    for (const ir::Node& n : graph().nodes())
+      if (roles_.is_backward(n.id)) ir::each_ref(n, [&](ir::Ref r) { want(r); });
+    gradients([&](ir::Ref r) { want(r); });
+    return finish(wanted_);
+  }
+
+  Kept least() {
+    const Kept eager = all();
+    free_.insert(wanted_.begin(), wanted_.end());
+    for (const Key& k : wanted_) free_.insert(key(base_of(ref(k))));
+    find_needed();
+    find_distances();
+    build();
+    const std::vector<bool> behind = cut_.sink_side(source_, sink_);
+    std::set<Key> values;
+    for (const auto& [key, vertex] : vertices_)
+      if (!behind[static_cast<size_t>(vertex)] && behind[static_cast<size_t>(vertex) + 1]) values.insert(key);
+    Kept found = finish(values);
+    return found.bytes <= eager.bytes ? found : eager;
+  }
+
+ private:
+  const ir::Graph& graph() const { return roles_.graph(); }
+  Key key(ir::Ref r) const { return {graph().position(r.node), r.output}; }
+  ir::Ref ref(const Key& k) const { return {graph().nodes()[k.first].id, k.second}; }
+  bool is_free(const Key& k) const {
+    return free_.contains(k) && (roles_.is_leading(ref(k).node) || roles_.result_of(ref(k)) >= 0);
+  }
+  // Writing to a result is an error when eager keeps a view of it, too.
+  ir::Ref base_of(ir::Ref r) const {
+    while (roles_.is_forward(r.node) && roles_.is_view(r.node) &&
+           graph().node(r.node).args.at(0).is<ir::Ref>())
+      r = graph().node(r.node).args[0].as<ir::Ref>();
+    return r;
+  }
+  template <class F>
+  void gradients(F&& f) const {
+    for (size_t i = roles_.joint().results; i < graph().results().size(); ++i)
+      ir::each_ref(graph().results()[i], f);
+  }
+
+  // A value of the forward part that backward reads: a view of an input stands for the input.
+  void want(ir::Ref r) {
+    if (roles_.is_leading(r.node)) {
+      wanted_.insert(key(r));
+    } else if (roles_.is_forward(r.node)) {
+      if (!roles_.is_view_of_input(r))
+        wanted_.insert(key(r));
+      else
+        ir::each_ref(graph().node(r.node), [&](ir::Ref base) { want(base); });
+    }
+  }
+
+  Kept finish(const std::set<Key>& values) const {
+    Kept out;
+    for (const Key& k : values) {
+      out.values.push_back(ref(k));
+      if (!roles_.is_leading(ref(k).node) && roles_.result_of(ref(k)) < 0)
+        out.bytes += roles_.type(ref(k)).bytes();
+    }
+    return out;
+  }
+
+  bool may_repeat(ir::NodeId n) const {
+    return roles_.is_cheap(n) && (roles_.is_forward(n) || (roles_.is_backward(n) && !roles_.is_bound(n)));
+  }
+
+  // What a bound node reads, views looked through, and whether that node has its operands in memory.
+  void need(ir::Ref r, bool in_memory) {
+    if (roles_.is_bound(r.node) || roles_.is_tangent(r.node)) return;
+    auto [it, added] = needed_.try_emplace(key(r), in_memory);
+    it->second = it->second || in_memory;
+    if (roles_.is_view(r.node) && may_repeat(r.node))
+      ir::each_ref(graph().node(r.node), [&](ir::Ref base) { need(base, in_memory); });
+  }
+  void find_needed() {
+    for (const ir::Node& n : graph().nodes())
+      if (roles_.is_bound(n.id)) ir::each_ref(n, [&](ir::Ref r) { need(r, !roles_.is_fusible(n.id)); });
+    gradients([&](ir::Ref r) { need(r, true); });
+  }
+
+  // Operators between a node and the first bound one that follows from it.
+  void find_distances() {
+    distance_.assign(graph().nodes().size(), kFarthest);
+    for (size_t i = graph().nodes().size(); i-- > 0;) {
+      const ir::NodeId id = graph().nodes()[i].id;
+      for (ir::NodeId user : roles_.users(id)) {
+        const size_t u = graph().position(user);
+        distance_[i] = std::min(distance_[i], roles_.is_bound(user) ? 0 : distance_[u] + 1);
+      }
+    }
+  }
+
+  bool is_in_memory(ir::NodeId n) const {
+    if (!roles_.is_cheap(n)) return true;
+    return std::any_of(roles_.users(n).begin(), roles_.users(n).end(),
+                       [&](ir::NodeId u) { return roles_.is_forward(u) && !roles_.is_fusible(u); });
+  }
+
+  // What keeping a value costs: its bytes, twice for one that is written to memory only to be kept.
+  int64_t cost(const Key& k) const {
+    const ir::Ref r = ref(k);
+    if (is_free(k)) return 0;
+    if (roles_.is_leading(r.node) || roles_.result_of(r) >= 0) return MinCut::kInfinite;
+    if (roles_.is_view(r.node) && may_repeat(r.node)) return MinCut::kInfinite;
+    double bytes = static_cast<double>(roles_.type(r).bytes() + 1) * (is_in_memory(r.node) ? 1 : 2);
+    for (int i = 0; i < distance_[k.first]; ++i) bytes *= kFarther;
+    return static_cast<int64_t>(std::min(bytes, static_cast<double>(MinCut::kInfinite / 1024)));
+  }
+
+  // The vertex that takes a value in; the one behind it gives it out.
+  int vertex(const Key& k) {
+    auto [it, added] = vertices_.try_emplace(k, 0);
+    if (!added) return it->second;
+    const int in = it->second = cut_.add();
+    const int out = cut_.add();
+    cut_.edge(in, out, cost(k));
+    const ir::Node& node = graph().nodes()[k.first];
+    auto need_of = needed_.find(k);
+    const bool in_memory = need_of != needed_.end() && need_of->second && !roles_.is_view(node.id);
+    const bool repeated = may_repeat(node.id) && !in_memory;
+    if (!repeated) cut_.edge(source_, in, MinCut::kInfinite);
+    if (repeated)
+      ir::each_ref(node, [&](ir::Ref r) { cut_.edge(vertex(key(r)) + 1, in, MinCut::kInfinite); });
+    return in;
+  }
+
+  void build() {
+    source_ = cut_.add();
+    sink_ = cut_.add();
+    for (const auto& [k, in_memory] : needed_) cut_.edge(vertex(k) + 1, sink_, MinCut::kInfinite);
+  }
+
+  const Roles& roles_;
+  MinCut cut_;
+  int source_ = 0, sink_ = 0;
+  std::set<Key> wanted_, free_;
+  std::map<Key, bool> needed_;
+  std::map<Key, int> vertices_;
+  std::vector<int> distance_;
+};
+
+}  // namespace
+
+Kept keep_all(const Roles& roles) {
+  return Keep(roles).all();
+}
+
+Kept keep_least(const Roles& roles) {
+  return Keep(roles).least();
+}
+
+}  // namespace vitrine::autodiff

@@ -1,0 +1,192 @@
+#include "core/autodiff/partition.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/autodiff/keep.h"
+#include "core/autodiff/roles.h"
+#include "core/base/result.h"
+
+namespace vitrine::autodiff {
+
+namespace {
+
+class Writer {
+ public:
+  Writer(const Roles& roles, const Kept& kept, std::shared_ptr<ir::NodeIds> ids, Partition& out)
+      : roles_(roles), graph_(roles.graph()), kept_(kept.values), ids_(std::move(ids)), out_(out) {}
+
+  void run() {
+    for (const ir::Node& n : graph_.nodes())
+      if (stays(n.id)) ir::each_ref(n, [&](ir::Ref r) { want(r); });
+    for (size_t i = roles_.joint().results; i < graph_.results().size(); ++i)
+      ir::each_ref(graph_.results()[i], [&](ir::Ref r) { want(r); });
+    std::sort(saved_.begin(), saved_.end(), [&](ir::Ref a, ir::Ref b) { return place(a) < place(b); });
+    std::sort(again_.begin(), again_.end(),
+              [&](ir::NodeId a, ir::NodeId b) { return graph_.position(a) < graph_.position(b); });
+    write_forward();
+    write_backward();
+  }
+
+ private:
+  std::pair<size_t, int32_t> place(ir::Ref r) const { return {graph_.position(r.node), r.output}; }
+  bool is_kept(ir::Ref r) const { return std::find(kept_.begin(), kept_.end(), r) != kept_.end(); }
+  // Nodes of the backward part that are bound to it; of the others, backward has what is read.
+  bool stays(ir::NodeId n) const { return roles_.is_bound(n); }
+
+  void want(ir::Ref r) {
+    if (roles_.is_tangent(r.node) || stays(r.node)) return;
+    if (is_kept(r)) {
+      if (std::find(saved_.begin(), saved_.end(), r) == saved_.end()) saved_.push_back(r);
+      return;
+    }
+    VITRINE_CHECK(!roles_.is_leading(r.node), "backward reads an input that forward does not hand over");
+    if (std::find(again_.begin(), again_.end(), r.node) != again_.end()) return;
+    again_.push_back(r.node);
+    ir::each_ref(graph_.node(r.node), [&](ir::Ref from) { want(from); });
+  }
+
+  // Whether a node of the backward part reads the input itself, and not only views of it.
+  bool is_read(ir::NodeId input) const {
+    const auto& users = roles_.users(input);
+    return std::any_of(users.begin(), users.end(), [&](ir::NodeId u) { return roles_.is_backward(u); });
+  }
+
+  Crossing crossing(ir::Ref r, int& made) const {
+    if (roles_.is_leading(r.node)) {
+      const auto index = static_cast<int>(graph_.position(r.node));
+      if (is_read(r.node)) return {Crossing::Kind::input, r, 0, index, -1, "an input: kept anyway"};
+      return {Crossing::Kind::viewed, r, 0, index, -1, "an input whose views are read: kept anyway"};
+    }
+    if (int index = roles_.result_of(r); index >= 0)
+      return {Crossing::Kind::result, r, 0, index, -1, "a result: kept anyway"};
+    return {Crossing::Kind::saved, r, roles_.type(r).bytes(), made++, -1, roles_.why_kept(r.node)};
+  }
+
+  // What is handed over may be computed by a node of the backward part that could move.
+  std::vector<bool> moved() const {
+    std::vector<bool> out(graph_.nodes().size());
+    for (ir::Ref r : saved_) out[graph_.position(r.node)] = true;
+    for (size_t i = out.size(); i-- > 0;) {
+      if (!out[i]) continue;
+      ir::each_ref(graph_.nodes()[i], [&](ir::Ref r) { out[graph_.position(r.node)] = true; });
+    }
+    return out;
+  }
+
+  void write_forward() {
+    ir::Builder b("forward", ids_);
+    const std::vector<bool> move = moved();
+    for (const ir::Node& n : graph_.nodes()) {
+      const bool here = roles_.is_leading(n.id) || roles_.is_forward(n.id);
+      if (here || (roles_.is_backward(n.id) && move[graph_.position(n.id)])) b.add(n);
+    }
+    std::vector<ir::Arg> results(
+        graph_.results().begin(),
+        graph_.results().begin() + static_cast<std::ptrdiff_t>(roles_.joint().results));
+    int made = 0;
+    for (ir::Ref r : saved_) {
+      out_.crossings.push_back(crossing(r, made));
+      if (out_.crossings.back().kind != Crossing::Kind::saved) continue;
+      results.emplace_back(r);
+      out_.saved_bytes += out_.crossings.back().bytes;
+    }
+    out_.forward = b.finish(std::move(results));
+  }
+
+  void write_backward() {
+    ir::Builder b("backward", ids_);
+    for (Crossing& c : out_.crossings) {
+      const ir::Node& from = graph_.node(c.value.node);
+      ir::Node node;
+      node.kind = ir::NodeKind::placeholder;
+      node.id = c.here = ids_->next++;
+      node.name = from.name;
+      node.source = "saved " + from.name;
+      node.outputs = {roles_.type(c.value)};
+      node.origin = from.origin;
+      node.origin.from = {from.id};
+      now_[place(c.value)] = b.add(std::move(node));
+    }
+    for (const ir::Node& n : graph_.nodes())
+      if (roles_.is_tangent(n.id)) b.add(n);
+    for (ir::NodeId id : again_) repeat(graph_.node(id), b);
+    for (const ir::Node& n : graph_.nodes())
+      if (stays(n.id)) copy(n, b);
+    std::vector<ir::Arg> results;
+    for (size_t i = roles_.joint().results; i < graph_.results().size(); ++i)
+      results.push_back(ir::map_refs(graph_.results()[i], [&](ir::Ref r) { return mapped(r); }));
+    out_.backward = b.finish(std::move(results));
+  }
+
+  void repeat(const ir::Node& node, ir::Builder& b) {
+    ir::Node again = node;
+    again.id = ids_->next++;
+    again.origin.from = {node.id};
+    const ir::NodeId id = again.id;
+    now_[place({node.id, 0})] = copy(std::move(again), b);
+    if (roles_.is_backward(node.id)) return;
+    const bool view = roles_.is_view(node.id);
+    out_.crossings.push_back({Crossing::Kind::recomputed,
+                              {node.id, 0},
+                              view ? 0 : node.type().bytes(),
+                              -1,
+                              id,
+                              view ? "a view: no work" : "cheap: a part of the loop that reads it"});
+  }
+
+  ir::Ref copy(ir::Node node, ir::Builder& b) {
+    auto map = [&](ir::Ref r) { return mapped(r); };
+    for (ir::Arg& a : node.args) a = ir::map_refs(a, map);
+    for (auto& [name, a] : node.kwargs) a = ir::map_refs(a, map);
+    return b.add(std::move(node));
+  }
+  ir::Arg mapped(ir::Ref r) const {
+    auto it = now_.find(place(r));
+    return it == now_.end() ? r : it->second;
+  }
+
+  const Roles& roles_;
+  const ir::Graph& graph_;
+  const std::vector<ir::Ref>& kept_;
+  std::shared_ptr<ir::NodeIds> ids_;
+  Partition& out_;
+  std::vector<ir::Ref> saved_;
+  std::vector<ir::NodeId> again_;
+  std::map<std::pair<size_t, int32_t>, ir::Ref> now_;
+};
+
+}  // namespace
+
+const char* crossing_name(Crossing::Kind kind) {
+  switch (kind) {
+    case Crossing::Kind::input:
+      return "input";
+    case Crossing::Kind::viewed:
+      return "viewed";
+    case Crossing::Kind::result:
+      return "result";
+    case Crossing::Kind::saved:
+      return "saved";
+    case Crossing::Kind::recomputed:
+      return "recomputed";
+  }
+  return "";
+}
+
+size_t Partition::handed_over() const {
+  return static_cast<size_t>(std::count_if(crossings.begin(), crossings.end(), [](const Crossing& c) {
+    return c.kind != Crossing::Kind::recomputed;
+  }));
+}
+
+Partition partition(const JointGraph& joint, const std::shared_ptr<ir::NodeIds>& ids) {
+  const Roles roles(joint);
+  Partition out;
+  out.eager_bytes = keep_all(roles).bytes;
+  const Kept kept = keep_least(roles);
+  Writer(roles, kept, ids, out).run();
+  return out;
+}
+
+}  // namespace vitrine::autodiff

@@ -1,0 +1,127 @@
+#include "core/autodiff/roles.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "core/base/result.h"
+#include "core/ops/node.h"
+
+namespace vitrine::autodiff {
+
+namespace {
+
+const ops::OpRow* row_of(const ir::Node& node) {
+  return node.kind == ir::NodeKind::op ? ops::find(node.op) : nullptr;
+}
+
+// By position: whether some node writes memory that the node's outputs may share.
+std::vector<bool> find_written(const ir::Graph& graph) {
+  std::vector<size_t> parent(graph.nodes().size());
+  std::iota(parent.begin(), parent.end(), size_t{0});
+  auto root = [&](size_t i) {
+    while (parent[i] != i) i = parent[i] = parent[parent[i]];
+    return i;
+  };
+  for (size_t i = 0; i < parent.size(); ++i)
+    for (ir::Ref r : ops::aliased(graph.nodes()[i])) parent[root(i)] = root(graph.position(r.node));
+  std::vector<bool> dirty(parent.size()), out(parent.size());
+  for (const ir::Node& n : graph.nodes())
+    for (ir::Ref r : ops::written(n)) dirty[root(graph.position(r.node))] = true;
+  for (size_t i = 0; i < out.size(); ++i) out[i] = dirty[root(i)];
+  return out;
+}
+
+bool is_cheap_row(const ops::OpRow& row) {
+  using ops::Lower;
+  if (row.lower == Lower::pointwise || row.lower == Lower::view) return true;
+  return row.lower == Lower::decompose && row.family == ops::Family::pointwise;
+}
+
+}  // namespace
+
+Roles::Roles(const JointGraph& joint) : joint_(joint), users_(joint.graph->users()) {
+  VITRINE_CHECK(first_backward() <= graph().nodes().size() && joint.results <= graph().results().size(),
+                "not a joint graph");
+  find_kinds();
+  find_live();
+  find_bound();
+}
+
+void Roles::find_kinds() {
+  const size_t n = graph().nodes().size();
+  written_ = find_written(graph());
+  cheap_.assign(n, false), view_ = fusible_ = cheap_;
+  for (size_t i = 0; i < n; ++i) {
+    const ir::Node& node = graph().nodes()[i];
+    const ops::OpRow* row = row_of(node);
+    if (!row || node.outputs.empty()) continue;
+    fusible_[i] =
+        is_cheap_row(*row) || row->lower == ops::Lower::reduction || row->lower == ops::Lower::decompose;
+    if (node.outputs.size() != 1 || ops::is_random(node) || ops::writes(node)) continue;
+    // A view of an input is that of a part that eager reads as it is in backward, written to or not.
+    view_[i] = row->lower == ops::Lower::view;
+    cheap_[i] = is_cheap_row(*row) && !written_[i];
+    ir::each_ref(node, [&](ir::Ref r) {
+      if (written_[at(r.node)]) cheap_[i] = false;  // what it reads may be another value by then
+    });
+  }
+}
+
+// What the gradients need of the backward part; a node that writes stays, whatever reads it.
+void Roles::find_live() {
+  live_.assign(graph().nodes().size(), false);
+  auto want = [&](ir::Ref r) { live_[at(r.node)] = true; };
+  for (size_t i = joint_.results; i < graph().results().size(); ++i) ir::each_ref(graph().results()[i], want);
+  for (size_t i = graph().nodes().size(); i-- > first_backward();) {
+    const ir::Node& node = graph().nodes()[i];
+    if (ops::writes(node)) live_[i] = true;
+    if (live_[i]) ir::each_ref(node, want);
+  }
+}
+
+void Roles::find_bound() {
+  bound_.assign(graph().nodes().size(), false);
+  for (size_t i = joint_.leading; i < first_forward(); ++i) bound_[i] = true;
+  for (size_t i = first_backward(); i < bound_.size(); ++i) {
+    if (!cheap_[i]) bound_[i] = true;
+    ir::each_ref(graph().nodes()[i], [&](ir::Ref r) {
+      if (bound_[at(r.node)]) bound_[i] = true;
+    });
+  }
+}
+
+bool Roles::is_view_of_input(ir::Ref ref) const {
+  while (!is_leading(ref.node)) {
+    const ir::Node& node = graph().node(ref.node);
+    if (!is_forward(ref.node) || !is_view(ref.node) || node.args.empty() || !node.args[0].is<ir::Ref>())
+      return false;
+    ref = node.args[0].as<ir::Ref>();
+  }
+  return true;
+}
+
+int Roles::result_of(ir::Ref ref) const {
+  for (size_t i = 0; i < joint_.results; ++i)
+    if (graph().results()[i] == ir::Arg(ref)) return static_cast<int>(i);
+  return -1;
+}
+
+bool Roles::is_gradient(ir::Ref ref) const {
+  return std::find(graph().results().begin() + static_cast<std::ptrdiff_t>(joint_.results),
+                   graph().results().end(), ir::Arg(ref)) != graph().results().end();
+}
+
+std::string Roles::why_kept(ir::NodeId n) const {
+  const ir::Node& node = graph().node(n);
+  const std::string name = ir::short_op(node.op);
+  bool written = written_[at(n)];
+  ir::each_ref(node, [&](ir::Ref r) { written = written || written_[at(r.node)]; });
+  if (written) return "its memory, or that of an operand, is written to";
+  if (ops::is_random(node)) return name + " draws random numbers";
+  if (!row_of(node) || !is_fusible(n)) return name + " is a library call";
+  if (!is_cheap(n)) return name + " reduces: dear to repeat, small to keep";
+  return "cheaper to keep than what it is made from";
+}
+
+}  // namespace vitrine::autodiff

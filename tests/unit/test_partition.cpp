@@ -1,0 +1,110 @@
+// Golden files of the partition: tests/golden/partition/<case>.txt holds a joint graph, then what it is
+// divided into and why. The joint graph's shape is read off it: placeholders whose source begins with
+// "gradient" are tangents, the forward part ends before the node named in the first line, "# backward from
+// %name, N results". BLESS=1 rewrites the expectations.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "core/autodiff/min_cut.h"
+#include "core/autodiff/partition.h"
+#include "core/ir/parse.h"
+#include "core/ir/print.h"
+#include "core/ops/check.h"
+
+using namespace vitrine;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string read(const fs::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+autodiff::JointGraph joint_graph(const std::string& text, const std::shared_ptr<ir::NodeIds>& ids) {
+  auto graph = ir::parse(text.substr(text.find("graph ")), ids);
+  REQUIRE_MESSAGE(graph.ok(), (graph.ok() ? "" : graph.error().what + " at " + graph.error().where));
+  autodiff::JointGraph joint{graph.value()};
+  std::istringstream head(text.substr(text.find("# backward from %") + 17));
+  std::string first, results;
+  head >> first >> results;
+  first.pop_back();
+  joint.results = std::stoul(results);
+  for (const ir::Node& n : graph.value()->nodes()) {
+    if (n.name == first) break;
+    const bool input = n.kind != ir::NodeKind::op;
+    (!input ? joint.forward : n.source.starts_with("gradient") ? joint.tangents : joint.leading) += 1;
+  }
+  return joint;
+}
+
+std::string show(const autodiff::JointGraph& joint, const std::shared_ptr<ir::NodeIds>& ids) {
+  const autodiff::Partition parts = autodiff::partition(joint, ids);
+  std::string out;
+  for (const ir::GraphPtr& g : {parts.forward, parts.backward}) {
+    auto broken = ops::verify(*g);
+    CHECK_MESSAGE(broken.empty(), ir::show_broken(*g, broken));
+    out += ir::print(*g);
+  }
+  for (const autodiff::Crossing& c : parts.crossings) {
+    CHECK(parts.backward->find(c.here) != nullptr);
+    out += std::string(autodiff::crossing_name(c.kind)) + " %" + joint.graph->node(c.value.node).name + " " +
+           std::to_string(c.bytes) + ": " + c.reason + "\n";
+  }
+  return out + "saved " + std::to_string(parts.saved_bytes) + " of " + std::to_string(parts.eager_bytes) +
+         " bytes\n";
+}
+
+}  // namespace
+
+TEST_CASE("joint graphs are divided as their golden files say") {
+  int cases = 0;
+  for (const auto& entry : fs::directory_iterator("tests/golden/partition")) {
+    const std::string name = entry.path().stem().string();
+    CAPTURE(name);
+    const std::string text = read(entry.path());
+    const size_t end = text.find("---\n");
+    auto ids = std::make_shared<ir::NodeIds>();
+    const std::string found = show(joint_graph(text.substr(0, end), ids), ids);
+    if (std::getenv("BLESS"))
+      std::ofstream(entry.path()) << text.substr(0, end) << "---\n" << found;
+    else
+      CHECK_MESSAGE(found == text.substr(end + 4), "found\n" << found << "to accept: BLESS=1 " << name);
+    ++cases;
+  }
+  CHECK(cases > 0);
+}
+
+TEST_CASE("a minimum cut") {
+  // Two paths of 3 and 5; the second narrows to 2 near the sink.
+  autodiff::MinCut cut;
+  const int s = cut.add(), a = cut.add(), b = cut.add(), c = cut.add(), t = cut.add();
+  cut.edge(s, a, 3);
+  cut.edge(a, t, autodiff::MinCut::kInfinite);
+  cut.edge(s, b, 5);
+  cut.edge(b, c, 2);
+  cut.edge(c, t, autodiff::MinCut::kInfinite);
+  const std::vector<bool> behind = cut.sink_side(s, t);
+  CHECK(cut.flow() == 5);
+  CHECK(behind == std::vector<bool>{false, true, false, true, true});
+}
+
+TEST_CASE("of equal cuts the one nearest to the sink, and an infinite one is an error") {
+  autodiff::MinCut cut;
+  const int s = cut.add(), a = cut.add(), b = cut.add(), t = cut.add();
+  cut.edge(s, a, 4);
+  cut.edge(a, b, 4);
+  cut.edge(b, t, 4);
+  CHECK(cut.sink_side(s, t) == std::vector<bool>{false, false, false, true});
+  autodiff::MinCut open;
+  const int from = open.add(), to = open.add();
+  open.edge(from, to, autodiff::MinCut::kInfinite);
+  CHECK_THROWS(open.sink_side(from, to));
+}
