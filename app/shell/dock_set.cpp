@@ -67,7 +67,9 @@ void DockSet::arrange(const LayoutInfo& layout) {
     first.insert(area, dock);
     const bool bottom = area == Qt::BottomDockWidgetArea;
     (bottom ? bottoms : sides) << dock;
-    (bottom ? heights : widths) << theme().px(bottom ? dock->startSize.height() : dock->startSize.width());
+    // In a high window the tables get their part of it.
+    const int height = std::max(theme().px(dock->startSize.height()), window_->height() / 4);
+    (bottom ? heights : widths) << (bottom ? height : theme().px(dock->startSize.width()));
   }
   for (Dock* dock : first) dock->raise();
   window_->resizeDocks(sides, widths, Qt::Horizontal);

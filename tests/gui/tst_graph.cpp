@@ -1,5 +1,8 @@
 // The graph view: modules, search, keys, marks, ghosts of the capture, brackets and traffic, large graphs.
 
+#include <map>
+#include <set>
+
 #include "tests/gui/view_rig.h"
 #include "views/graph/graph_view.h"
 #include "views/kit/theme.h"
@@ -162,11 +165,53 @@ class TestGraph : public QObject {
         here += it.badge != views::Badge::None;
         added += it.badge == views::Badge::Added;
         changed += it.badge == views::Badge::Changed;
-        if (it.badge == views::Badge::Changed) QVERIFY(!it.old.isEmpty());
+        if (it.badge == views::Badge::Changed && it.kind == SceneItem::Kind::Node) QVERIFY(!it.old.isEmpty());
       }
       if (!graph.changed) QCOMPARE(here, 0);
     }
     QVERIFY(added + changed > 0);
+  }
+
+  // One column, kernels together, the same in both pictures, nothing beside a row's number.
+  void rowsStandAtTheSamePlaceBeforeAndAfter() {
+    Rig<GraphView> loops(session(), "loops", {800, 900}), fused(session(), "fused", {800, 900});
+    const auto& before = loops.view.picture();
+    const auto& after = fused.view.picture();
+    QCOMPARE(before.scene.items.size(), after.scene.items.size());
+    std::map<std::string, int> runs;  // of neighbouring rows, by kernel
+    std::string last;
+    for (size_t i = 0; i < before.scene.items.size(); ++i) {
+      QCOMPARE(before.scene.items[i].name, after.scene.items[i].name);
+      QCOMPARE(before.layout.nodes[i].x, after.layout.nodes[i].x);
+      QCOMPARE(before.layout.nodes[i].y, after.layout.nodes[i].y);
+      if (i) QVERIFY(before.layout.nodes[i].y >= before.layout.nodes[i - 1].bottom());
+      const auto* row = session()->nodes.find(after.scene.items[i].id);
+      if (row->group_label != last && row->group_label.starts_with("K")) ++runs[row->group_label];
+      last = row->group_label;
+    }
+    QVERIFY(!runs.empty());
+    for (const auto& [label, count] : runs) QCOMPARE(count, 1);
+    QCOMPARE(loops.view.camera().zoom, fused.view.camera().zoom);
+  }
+
+  void aNodeThatAPassRemovedStaysAtItsPlace() {
+    Rig<GraphView> rig(session(), "optimised", {700, 1400});
+    int removed = 0;
+    for (const auto& graph : session()->graphs.of(ids().compilation)) {
+      if (graph.stage != "optimised" || !graph.changed) continue;
+      kit::Film film;
+      film.compilation = ids().compilation;
+      film.graph = graph.id;
+      rig.film(film);
+      std::set<Id> here;
+      for (const auto& node : session()->nodes.of(graph.id)) here.insert(node.id);
+      for (const SceneItem& it : rig.view.picture().scene.items) {
+        if (it.kind == SceneItem::Kind::Module) continue;
+        QCOMPARE(it.badge == views::Badge::Removed, !here.contains(it.id));
+        removed += it.badge == views::Badge::Removed;
+      }
+    }
+    QVERIFY(removed > 0);
   }
 
   // Only what is in view is painted, whatever the size of the graph.

@@ -40,7 +40,7 @@ class TestWindow : public QObject {
   void stripCountsAndSteps() {
     MainWindow window;
     openIn(window);
-    QCOMPARE(window.strip()->count("captured"), QStringLiteral("17"));
+    QCOMPARE(window.strip()->count("captured"), QStringLiteral("15"));
     QCOMPARE(window.strip()->count("joint"), kit::unknown());
     QCOMPARE(window.strip()->count("timeline"), QStringLiteral("1.11×"));
     QCOMPARE(window.strip()->count("bytecode"), QStringLiteral("103"));

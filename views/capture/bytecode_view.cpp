@@ -37,7 +37,7 @@ BytecodeView::BytecodeView(Jobs* jobs, QWidget* parent) : View(jobs, parent), pa
 
 QString BytecodeView::subtitle() const {
   if (!session() || trace_.empty()) return {};
-  const CodeRow* code = session()->codes.find(code_of(*session(), compilation()));
+  const CodeRow* code = session()->codes.find(session()->codeOf(compilation()));
   auto python = session()->meta.find("python");
   return (code ? q(code->qualname) : QString()) +
          (python == session()->meta.end() ? QString() : QStringLiteral(", CPython ") + q(python->second));
@@ -248,13 +248,8 @@ void BytecodeView::click(int index, int x) {
 }
 
 Id BytecodeView::canShow(Id id) const {
-  auto has = [&](Id wanted) { return pane_->rowOf(wanted) >= 0; };
-  if (!id || has(id)) return id;
-  if (!selection().relatives || selection().active != id) return 0;
-  for (const auto* list : {&selection().relatives->origins, &selection().relatives->derived})
-    for (Id near : *list)
-      if (has(near)) return near;
-  return 0;
+  return nearestShown(selection(), id, Toward::Origins,
+                      [this](Id wanted) { return pane_->rowOf(wanted) >= 0; });
 }
 
 void BytecodeView::reveal(Id id) {

@@ -20,7 +20,7 @@ class Builder {
   std::vector<TraceRow> build() {
     std::vector<TraceRow> out;
     std::map<Id, size_t> row_of;
-    for (const InstructionRow& ins : data_.instructions.of(code_of(data_, compilation_))) {
+    for (const InstructionRow& ins : data_.instructions.of(data_.codeOf(compilation_))) {
       row_of[ins.id] = out.size();
       TraceRow row;
       row.instruction = ins.id;
@@ -125,13 +125,6 @@ class Builder {
 };
 
 }  // namespace
-
-Id code_of(const kit::SessionData& data, Id compilation) {
-  const CompilationRow* c = data.compilations.find(compilation);
-  const SegmentRow* segment = c ? data.segments.find(c->segment) : nullptr;
-  const FrameRow* frame = segment ? data.frames.find(segment->frame) : nullptr;
-  return frame ? frame->code : 0;
-}
 
 std::vector<TraceRow> trace_rows(const kit::SessionData& data, Id compilation) {
   return Builder(data, compilation).build();

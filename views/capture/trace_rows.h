@@ -40,6 +40,5 @@ std::vector<TraceRow> trace_rows(const kit::SessionData& data, Id compilation);
 int step_index(const kit::SessionData& data, Id compilation, Id step);
 // What the step made: a node, guard or break, else its instruction.
 Id entity_of(const kit::SessionData& data, const session::StepRow& step);
-Id code_of(const kit::SessionData& data, Id compilation);
 
 }  // namespace vitrine::views

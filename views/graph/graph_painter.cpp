@@ -65,12 +65,15 @@ class Painter {
     for (size_t g = 0; g < picture_.scene.groups.size(); ++g) group(g);
     for (size_t e = 0; e < picture_.scene.edges.size(); ++e) edge(e, false);
     for (size_t e = 0; e < picture_.scene.edges.size(); ++e) edge(e, true);
+    for (size_t g = 0; g < picture_.scene.groups.size(); ++g) group_title(g);
     for (size_t i = 0; i < picture_.scene.items.size(); ++i) item(i);
     for (size_t e = 0; e < picture_.scene.edges.size(); ++e) decision(e);
-    if (detail_ != Detail::Far) paint_beside(p_, picture_);
+    if (detail_ != Detail::Far) paint_beside(p_, picture_, state_.bars);
     p_.restore();
   }
 
+  // Everything of the old picture that this one lost stands at 45 %.
+  static constexpr double kGone = 0.45;
   int painted = 0;  // items that were in view
 
  private:
@@ -110,18 +113,35 @@ class Painter {
     p_.setPen(QPen(kernel ? t_.hullLine : t_.nodeLine, 1));
     p_.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 7, 7);
     if (g.id) kit::drawMark(p_, box, state_.selection->mark(g.id), state_.selection->isHovered(g.id), 7);
+  }
+
+  // Over the edges, on an opaque ground.
+  void group_title(size_t index) {
+    const SceneGroup& g = picture_.scene.groups[index];
+    const QRectF box = to_rect(picture_.layout.groups[index]);
+    if (!box.adjusted(-100, 0, 0, 0).intersects(visible_)) return;
+    const bool kernel = g.kind == SceneGroup::Kind::Kernel;
     if (detail_ == Detail::Far && !kernel) return title_far(box, g.title);
     if (kernel && picture_.compact) return title_beside(box, g);
     QRect line = QRectF(box.left() + 10, box.top() + 2, box.width() - 20, kernel ? 24 : 20).toRect();
-    int right =
-        g.right.isEmpty() ? 0 : kit::drawText(p_, line, g.right, t_.mono(11), t_.text2, Qt::AlignRight);
+    const QColor ground = kernel ? t_.hull : t_.canvas;
+    const QFont font = t_.mono(kernel ? 12 : 11, kernel ? 500 : 400);
+    const double least =
+        line.width() - 12 - (g.right.isEmpty() ? 0 : kit::textWidth(t_.mono(11), g.right) + 8);
+    const double wide = std::min<double>(least, kit::textWidth(font, g.title)) + (kernel ? 8 : 20);
+    p_.fillRect(QRectF(line.left() - 6, line.top() + 3, wide, line.height() - 6), ground);
+    int right = 0;
+    if (!g.right.isEmpty()) {
+      const double width = kit::textWidth(t_.mono(11), g.right) + 6;
+      p_.fillRect(QRectF(line.right() - width, line.top() + 3, width + 2, line.height() - 6), ground);
+      right = kit::drawText(p_, line, g.right, t_.mono(11), t_.text2, Qt::AlignRight);
+    }
     line.setRight(line.right() - right - 8);
     if (!kernel) {
       kit::drawIcon(p_, "chevron-down", QRect(line.left() - 4, line.top() + 4, 12, 12), t_.text3);
       line.setLeft(line.left() + 12);
     }
-    kit::drawText(p_, line, g.title, t_.mono(kernel ? 12 : 11, kernel ? 500 : 400),
-                  kernel ? t_.text1 : t_.text3, Qt::AlignLeft, kit::Elide::Middle);
+    kit::drawText(p_, line, g.title, font, kernel ? t_.text1 : t_.text3, Qt::AlignLeft, kit::Elide::Middle);
   }
 
   // Rows of one line have no room for a title: it stands left of the hull, "K2" over its time.
@@ -149,11 +169,7 @@ class Painter {
     bool own =
         state_.selection->active && (e.src == state_.selection->active || e.dst == state_.selection->active);
     if (own != top) return;
-    QRectF bounds(QPointF(route.points.front().x, route.points.front().y),
-                  QPointF(route.points.back().x, route.points.back().y));
-    bounds = bounds.normalized().adjusted(-2, -2, 2, 2);
-    for (const kit::Point& q : route.points) bounds = bounds.united(QRectF(q.x - 1, q.y - 1, 2, 2));
-    if (!bounds.intersects(visible_)) return;
+    if (!picture_.edge_bounds[index].intersects(visible_)) return;
     const bool coming = ghost({e.dst});
     QPen pen(own ? t_.accent : coming ? t_.ctl : t_.edge, coming ? 1 : edge_width(e.bytes));
     if (coming) {
@@ -195,7 +211,9 @@ class Painter {
     QRectF box = to_rect(picture_.layout.nodes[index]);
     if (!box.adjusted(-220, 0, 0, 0).intersects(visible_)) return;
     ++painted;
-    p_.setOpacity(dimmed(it.id) && it.kind != SceneItem::Kind::Module ? 0.35 : 1);
+    p_.setOpacity(it.badge == Badge::Removed                            ? kGone
+                  : dimmed(it.id) && it.kind != SceneItem::Kind::Module ? 0.35
+                                                                        : 1);
     Mark m = mark(it.members);
     bool hover = hovered(it.members);
     const bool coming = ghost(it.members);
@@ -212,6 +230,7 @@ class Painter {
     kit::drawMark(p_, box, m, hover, it.kind == SceneItem::Kind::Input ? box.height() / 2 : t_.radius());
     if (detail_ != Detail::Far && !coming) {
       pills(index);
+      p_.setOpacity(1);
       badge(it, box);
     }
     p_.setOpacity(1);
@@ -329,10 +348,11 @@ class Painter {
     const bool added = newest || it.badge == Badge::Added;
     QRectF disc(box.right() - 8, box.top() - 7, 15, 15);
     p_.setPen(Qt::NoPen);
-    p_.setBrush(added ? t_.ok : t_.warn);
+    const bool removed = it.badge == Badge::Removed;
+    p_.setBrush(added ? t_.ok : removed ? t_.err : t_.warn);
     p_.drawEllipse(disc);
-    kit::drawText(p_, disc.toRect(), added ? QStringLiteral("+") : QStringLiteral("~"), t_.mono(11, 600),
-                  t_.onAccent, Qt::AlignHCenter);
+    const QString sign = added ? QStringLiteral("+") : removed ? QString(QChar(0x2212)) : QStringLiteral("~");
+    kit::drawText(p_, disc.toRect(), sign, t_.mono(11, 600), t_.onAccent, Qt::AlignHCenter);
   }
 
   void decision(size_t index) {
@@ -370,6 +390,15 @@ class Painter {
 
 Detail detail_at(double zoom) {
   return zoom >= kNear ? Detail::Near : zoom >= kFar ? Detail::Middle : Detail::Far;
+}
+
+void GraphPicture::bound_edges() {
+  edge_bounds.clear();
+  for (const kit::Route& route : layout.edges) {
+    QRectF bounds;
+    for (const kit::Point& q : route.points) bounds = bounds.united(QRectF(q.x - 4, q.y - 4, 8, 8));
+    edge_bounds.push_back(bounds);
+  }
 }
 
 QRectF to_rect(const kit::Box& box) {

@@ -17,7 +17,9 @@ struct GraphPicture {
   Scene scene;
   kit::Layout layout;
   bool compact = false;
+  std::vector<QRectF> edge_bounds;  // by edge, filled by bound_edges()
   bool empty() const { return layout.nodes.empty(); }
+  void bound_edges();
 };
 
 struct Camera {
@@ -49,6 +51,7 @@ struct PaintState {
   std::vector<Id> matches;  // of the search
   const Ghosts* ghosts = nullptr;
   bool motion = false;
+  bool bars = true;  // of traffic, beside the rows
 };
 
 // Returns how many items were in view and painted.

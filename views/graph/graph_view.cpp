@@ -4,8 +4,10 @@
 #include <QPainter>
 #include <QRegularExpression>
 #include <algorithm>
+#include <map>
 
 #include "core/session/stages.h"
+#include "views/graph/rows.h"
 #include "views/graph/traffic.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
@@ -17,9 +19,8 @@ using namespace kit;
 namespace {
 constexpr double kReadable = 0.75;  // the first picture does not zoom out further
 constexpr double kLargestFit = 1.0;
-constexpr double kCompactReadable = 0.8;
-constexpr double kMapRoom = 112;  // at the right, where the map stands when the graph is taller than the view
-constexpr double kCompactGap = 16;  // between rows of one line
+constexpr double kCompactReadable = 0.75;
+constexpr double kMapRoom = 78;  // beside the rows, when not all are in view
 }  // namespace
 
 GraphView::GraphView(Jobs* jobs, QWidget* parent) : View(jobs, parent) {
@@ -44,26 +45,31 @@ QString GraphView::subtitle() const {
     coming += node.kind == "op" && ghosts_.step_of.contains(node.id);
   }
   if (coming) return QStringLiteral("%1 of %2 nodes").arg(ops - coming).arg(ops);
-  return QStringLiteral("%1 nodes").arg(ops);
+  return countText(static_cast<qint64>(ops), "node");
 }
 
 // "10 loops, 5 library calls" before fusion, "4 kernels, 5 library calls, 9 launches" after it.
 QString GraphView::kernelCounts(const session::GraphRow& g) const {
-  size_t kernels = 0, calls = 0, ops = 0;
+  const auto labels = kernel_labels(*session(), g.compilation);
+  std::map<std::string, bool> generated;  // label -> our own kernel
   for (const session::KernelRow& kernel : session()->kernels.of(g.compilation))
-    ++(kernel.kind == "generated" ? kernels : calls);
-  for (const session::NodeRow& node : session()->nodes.of(g.id)) ops += node.kind == "op";
-  if (kernels + calls == 0) return QStringLiteral("%1 nodes").arg(ops);
-  auto counted = [](size_t n, const char* what) {
-    return QStringLiteral("%1 %2%3").arg(n).arg(QString::fromLatin1(what), n == 1 ? "" : "s");
-  };
-  const QString library = calls ? ", " + counted(calls, "library call") : QString();
-  if (g.stage == "loops") return counted(ops - std::min(ops, calls), "loop") + library;
-  size_t launches = 0;  // a view computes nothing
-  for (const session::LaunchRow& launch : session()->launches.of(g.compilation))
-    launches += launch.kind != "view";
-  return counted(kernels, "kernel") + library +
-         QStringLiteral(", %1 launch%2").arg(launches).arg(launches == 1 ? "" : "es");
+    generated[kernel.label] = kernel.kind == "generated";
+  std::set<std::string> used;
+  qint64 loops = 0, ops = 0;
+  for (const session::NodeRow& node : session()->nodes.of(g.id)) {
+    if (node.kind != "op") continue;
+    ++ops;
+    auto label = labels.find(node.stable);
+    if (label == labels.end()) continue;
+    loops += generated[label->second];
+    used.insert(label->second);
+  }
+  const auto all = static_cast<qint64>(used.size());
+  const qint64 ours = std::count_if(used.begin(), used.end(), [&](auto& label) { return generated[label]; });
+  if (all == 0) return countText(ops, "node");
+  const QString calls = all > ours ? ", " + countText(all - ours, "library call") : QString();
+  if (g.stage == "loops") return countText(loops, "loop nest") + calls;
+  return countText(ours, "kernel") + calls + ", " + countText(all, "launch", "launches");
 }
 
 QList<QAction*> GraphView::commands() {
@@ -97,7 +103,7 @@ void GraphView::stageChanged() {
 
 void GraphView::selectionChanged(ChangeMask mask) {
   const session::GraphRow* g = graph();
-  if ((mask & ChangeFilm) && (g ? g->id : 0) != shown_graph_) rebuild();
+  if ((mask & ChangeFilm) && ((g ? g->id : 0) != shown_graph_ || film_here() != shown_film_)) rebuild();
   if (mask & ChangeFilm) {
     Ghosts ghosts = g ? ghosts_of(*session(), selection().film, *g) : Ghosts();
     const bool other = ghosts != ghosts_;
@@ -108,9 +114,16 @@ void GraphView::selectionChanged(ChangeMask mask) {
   update();
 }
 
+// Where the film stands, if that is in this view's stage.
+Id GraphView::film_here() const {
+  const session::GraphRow* film = session() ? session()->graphs.find(selection().film.graph) : nullptr;
+  return film && film->stage == stage() ? film->id : 0;
+}
+
 void GraphView::rebuild() {
   const session::GraphRow* g = graph();
   shown_graph_ = g ? g->id : 0;
+  shown_film_ = film_here();
   ghosts_ = g ? ghosts_of(*session(), selection().film, *g) : Ghosts();
   if (!g) {
     picture_ = {};
@@ -118,12 +131,12 @@ void GraphView::rebuild() {
     return;
   }
   const bool loops = stage() == "loops" || stage() == "fused";
-  SceneOptions options{grouping(), opened_, closed_, loops, loops, 0};
+  SceneOptions options{grouping(), opened_, closed_, loops, stage() == "fused", loops, 0};
   if (all_open_)
     for (const session::NodeRow& node : session()->nodes.of(g->id)) options.opened.insert(node.module);
-  if (selection().film.graph == g->id && !g->pass.empty()) {
+  if (selection().film.graph == g->id && !g->pass.empty() && g->changed) {
     for (const session::GraphRow& other : session()->graphs.of(g->compilation))
-      if (other.ordinal < g->ordinal) options.before = other.id;
+      if (other.ordinal < g->ordinal && !session()->nodes.of(other.id).empty()) options.before = other.id;
   }
   options.opened.erase("");
   Scene scene = build_scene(*session(), g->id, options);
@@ -131,10 +144,11 @@ void GraphView::rebuild() {
   jobs()->run<GraphPicture>(
       this, QStringLiteral("layout"),
       [scene = std::move(scene), loops](const Cancel& cancel) {
-        LayoutMetrics metrics;
-        if (loops) metrics.row_gap = kCompactGap;
-        return GraphPicture{scene, layout_graph(scene.layout, metrics, [&] { return cancel.requested(); }),
-                            loops};
+        GraphPicture out{scene, {}, loops, {}};
+        out.layout =
+            loops ? layout_rows(scene) : layout_graph(scene.layout, {}, [&] { return cancel.requested(); });
+        out.bound_edges();
+        return out;
       },
       [this](GraphPicture picture) { show_picture(std::move(picture)); });
 }
@@ -145,6 +159,7 @@ void GraphView::show_picture(GraphPicture picture) {
   if (!fitted_ || picture.empty()) {
     fit();
     fitted_ = !picture_.empty();
+    moved_ = false;
   }
   keep_in_sight();
   Q_EMIT headerChanged();
@@ -161,33 +176,46 @@ QRectF GraphView::canvas() const {
 // The graph with what stands beside it.
 QRectF GraphView::extent() const {
   const Beside& beside = picture_.scene.beside;
-  return {-beside.left_room, 0, picture_.layout.width + beside.left_room + beside.right_room,
-          picture_.layout.height};
+  const double right = bars_ ? beside.right_room : 0;
+  return {-beside.left_room, 0, picture_.layout.width + beside.left_room + right, picture_.layout.height};
+}
+
+// Rows keep the width of the pane; what does not fit beside them goes, the bars first.
+void GraphView::fit_rows() {
+  const QRectF area = canvas();
+  for (bool bars : {true, false}) {
+    bars_ = bars && !picture_.scene.beside.bars.empty();
+    const QRectF whole = extent();
+    const bool tall = whole.height() * kCompactReadable > area.height();
+    const double width = area.width() - (tall ? theme().px(static_cast<int>(kMapRoom)) : 0);
+    camera_.zoom = std::clamp(width / whole.width(), kCompactReadable, kLargestFit);
+    const double free = width / camera_.zoom - whole.width();
+    if (free < 0 && bars_) continue;
+    camera_.origin = {whole.left() - std::max(0.0, free / 2), 0};
+    // Names of kernels stand at the left and lanes at the right; the rows themselves are seen in any case.
+    if (free < 0) camera_.origin.setX(std::min(picture_.layout.nodes[0].x - 12, whole.left() - free));
+    return;
+  }
 }
 
 void GraphView::fit() {
   if (picture_.empty()) return;
-  QRectF area = canvas();
-  const QRectF whole = extent();
+  if (picture_.compact) return fit_rows();
+  const QRectF area = canvas(), whole = extent();
   const double zoom = std::min(area.width() / whole.width(), area.height() / whole.height());
-  camera_.zoom = std::clamp(zoom, picture_.compact ? kCompactReadable : kReadable, kLargestFit);
-  if (whole.height() * camera_.zoom > area.height() && area.width() > 4 * kMapRoom)
-    area.setWidth(area.width() - kMapRoom);
+  camera_.zoom = std::clamp(zoom, kReadable, kLargestFit);
   const double free = area.width() / camera_.zoom - whole.width();
   camera_.origin = {whole.left() - std::max(0.0, free / 2), 0};
-  if (free < 0) camera_.origin.setX(busiest_left(area.width() / camera_.zoom));
+  if (free < 0) camera_.origin.setX(first_in_sight(area.width() / camera_.zoom));
   const double below = area.height() / camera_.zoom - whole.height();
   if (below > 0) camera_.origin.setY(-std::min(below / 2, 24.0));
 }
 
-// Where a window of that width begins that shows most of the nodes, with what stands left of them.
-double GraphView::busiest_left(double width) const {
-  std::vector<double> middles;
-  for (const kit::Box& box : picture_.layout.nodes) middles.push_back(box.x + box.w / 2);
-  const auto middle = middles.begin() + static_cast<std::ptrdiff_t>(middles.size() / 2);
-  std::nth_element(middles.begin(), middle, middles.end());
+// Where a picture that is too wide begins: its first node stands in the middle, as far as the picture goes.
+double GraphView::first_in_sight(double width) const {
   const QRectF whole = extent();
-  return std::clamp(*middle - width / 2, whole.left(), std::max(whole.left(), whole.right() - width));
+  const QRectF first = to_rect(picture_.layout.nodes[0]);
+  return std::clamp(first.center().x() - width / 2, whole.left(), whole.right() - width);
 }
 
 void GraphView::frame(const QRectF& scene) {
@@ -202,6 +230,7 @@ void GraphView::zoom_at(QPointF point, double factor) {
   QPointF fixed = camera_.to_scene(point);
   camera_.zoom = std::clamp(camera_.zoom * factor, 0.02, 4.0);
   camera_.origin = fixed - point / camera_.zoom;
+  moved_ = true;
   update();
 }
 
@@ -224,6 +253,7 @@ void GraphView::zoom(Zoom how) {
 }
 
 void GraphView::pan(QPointF by) {
+  moved_ = true;
   camera_.origin -= by / camera_.zoom;
   update();
 }
@@ -235,14 +265,8 @@ void GraphView::keep_in_sight() {
 }
 
 Id GraphView::canShow(Id id) const {
-  if (!id) return 0;
-  if (picture_.scene.item_of.contains(id)) return id;
-  if (!selection().relatives || selection().active != id) return 0;
-  for (Id near : selection().relatives->derived)
-    if (picture_.scene.item_of.contains(near)) return near;
-  for (Id near : selection().relatives->origins)
-    if (picture_.scene.item_of.contains(near)) return near;
-  return 0;
+  return nearestShown(selection(), id, Toward::Derived,
+                      [this](Id wanted) { return picture_.scene.item_of.contains(wanted); });
 }
 
 void GraphView::reveal(Id id) {
@@ -303,7 +327,7 @@ QString GraphView::copy(CopyAs) const {
 }
 
 void GraphView::resizeEvent(QResizeEvent*) {
-  if (!fitted_) fit();
+  if (!fitted_ || !moved_) fit();
 }
 
 void GraphView::paintEvent(QPaintEvent*) {
@@ -319,7 +343,7 @@ void GraphView::paintEvent(QPaintEvent*) {
              t.text2);
     return;
   }
-  PaintState state{&selection(), matches_, &ghosts_, t.motion};
+  PaintState state{&selection(), matches_, &ghosts_, t.motion, bars_};
   painter.setClipRect(canvas());
   painted_ = paint_graph(painter, canvas(), picture_, camera_, state);
   paint_minimap(painter, canvas(), picture_, camera_);

@@ -51,9 +51,12 @@ class GraphView : public kit::View {
   bool event(QEvent* event) override;
 
  private:
+  Id film_here() const;
   void rebuild();
   void show_picture(GraphPicture picture);
   void fit();
+  void fit_rows();
+  double first_in_sight(double width) const;
   void frame(const QRectF& scene);
   void zoom_at(QPointF point, double factor);
   void pan(QPointF by);
@@ -66,7 +69,6 @@ class GraphView : public kit::View {
   QString kernelCounts(const session::GraphRow& graph) const;
   Grouping grouping() const;
   QRectF extent() const;
-  double busiest_left(double width) const;
   QRectF canvas() const;
   QRectF legend() const;
 
@@ -74,9 +76,11 @@ class GraphView : public kit::View {
   Camera camera_;
   Ghosts ghosts_;
   int painted_ = 0;
-  Id shown_graph_ = 0;
+  Id shown_graph_ = 0, shown_film_ = 0;
   std::set<std::string> opened_, closed_;
   bool all_open_ = false, fitted_ = false;
+  bool moved_ = false;  // by hand, so that a new size keeps the place
+  bool bars_ = true;
   int grouping_ = -1;  // -1: by stage
   std::vector<Id> matches_;
   size_t match_ = 0;

@@ -22,9 +22,6 @@ QRectF minimap_rect(const QRectF& view, const GraphPicture& picture, const Camer
   if (picture.empty() || view.width() < kNarrow) return {};
   QRectF seen(camera.to_scene(view.topLeft()), camera.to_scene(view.bottomRight()));
   if (seen.contains(QRectF(0, 0, picture.layout.width, picture.layout.height))) return {};
-  // Where bars stand beside the rows, a little out of sight is better than a map over numbers.
-  const double part = std::min(seen.height() / picture.layout.height, 1.0);
-  if (!picture.scene.beside.bars.empty() && part > 0.7) return {};
   double width =
       std::clamp(picture.layout.width * kTallest / std::max(1.0, picture.layout.height), kLeast, kMost);
   double height = std::clamp(picture.layout.height * minimap_scale(picture, width), kLeast / 2, kTallest);

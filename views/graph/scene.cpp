@@ -5,6 +5,7 @@
 #include <map>
 
 #include "views/graph/modules.h"
+#include "views/graph/rows.h"
 #include "views/kit/numbers.h"
 
 namespace vitrine::views {
@@ -35,7 +36,12 @@ class SceneBuilder {
       if (is_vertex(node) && options_.grouping == Grouping::Modules) paths.push_back(node.module);
     single_ = single_modules(paths);
     out_.open = open_modules(paths, options_.opened, options_.closed);
-    for (const NodeRow& node : nodes_) add(node);
+    const GraphRow* graph = data_.graphs.find(graph_);
+    if (options_.compact && graph) {
+      for (const NodeRow* node : row_order(data_, *graph)) add(*node);
+    } else {
+      for (const NodeRow* node : with_removed()) add(*node);
+    }
     add_outputs();
     add_edges();
     finish_modules();
@@ -57,8 +63,10 @@ class SceneBuilder {
       ns[launch.kernel] += launch.median_ns;
     for (const KernelRow& kernel : data_.kernels.of(graph->compilation))
       kernels_[kernel.label] = {&kernel, ns[kernel.id]};
-    if (options_.decisions) {
-      for (const DecisionRow& d : data_.decisions.of(graph->compilation)) decisions_[{d.a, d.b}] = &d;
+    if (!options_.decisions) return;
+    for (const DecisionRow& d : data_.decisions.of(graph->compilation)) {
+      const NodeRow *a = data_.nodes.find(d.a), *b = data_.nodes.find(d.b);
+      if (a && b && !(options_.rejected && d.verdict == "fused")) decisions_[{a->stable, b->stable}] = &d;
     }
   }
 
@@ -66,6 +74,30 @@ class SceneBuilder {
     for (const NodeRow& node : nodes_) row_[node.id] = &node;
     if (!options_.before) return;
     for (const NodeRow& node : data_.nodes.of(options_.before)) before_[node.stable] = &node;
+    std::set<int64_t> now;
+    for (const NodeRow& node : nodes_) now.insert(node.stable);
+    for (const NodeRow& node : data_.nodes.of(options_.before))
+      if (is_vertex(node) && !now.contains(node.stable)) removed_[node.id] = &node;
+  }
+
+  // The graph's nodes, and behind the one that stood before it each node that only the graph before has.
+  std::vector<const NodeRow*> with_removed() const {
+    std::unordered_map<int64_t, std::vector<const NodeRow*>> behind;
+    int64_t last = -1;
+    std::unordered_map<int64_t, bool> here;
+    for (const NodeRow& node : nodes_) here[node.stable] = true;
+    if (!removed_.empty())
+      for (const NodeRow& node : data_.nodes.of(options_.before)) {
+        if (removed_.contains(node.id)) behind[last].push_back(&node);
+        if (here.contains(node.stable)) last = node.stable;
+      }
+    std::vector<const NodeRow*> out = behind[-1];
+    for (const NodeRow& node : nodes_) {
+      out.push_back(&node);
+      if (auto it = behind.find(node.stable); it != behind.end())
+        out.insert(out.end(), it->second.begin(), it->second.end());
+    }
+    return out;
   }
 
   // The innermost open module's group of a path, made when it is first needed; -1 for the top.
@@ -90,7 +122,7 @@ class SceneBuilder {
       QString title = QString::fromStdString(label + (facts.row ? " " + facts.row->name : ""));
       out_.groups.push_back(
           {SceneGroup::Kind::Kernel, facts.row ? facts.row->id : 0, "", title, time_text(facts.ns), {}});
-      out_.layout.groups.push_back({-1, options_.compact ? 8.0 : 28.0, 8});
+      out_.layout.groups.push_back({-1, 28, 8});
     }
     return it->second;
   }
@@ -124,14 +156,15 @@ class SceneBuilder {
     it.line = QString::fromStdString(node.type);
     it.family = node.kind == "op" ? kit::familyOf(node.family) : kit::Family::None;
     if (options_.compact) {
-      it.line = QString::fromStdString(node.op.starts_with("aten.") ? node.op.substr(5) : node.op);
-      if (it.line == it.name) it.line.clear();
+      it.line = operation(node);
       std::string space = node.shape;  // "[2, 4]" or "2,4"
       std::erase_if(space, [](char c) { return c == ' ' || c == '[' || c == ']'; });
       it.right = kit::spaceText(space);
     } else if (!node.group_label.empty() && node.group_label[0] != 'K')
       it.right = time_text(kernels_[node.group_label].ns);
-    if (options_.before) {
+    if (removed_.contains(node.id)) {
+      it.badge = Badge::Removed;
+    } else if (options_.before) {
       auto old = before_.find(node.stable);
       if (old == before_.end()) {
         it.badge = Badge::Added;
@@ -144,7 +177,19 @@ class SceneBuilder {
     return it;
   }
 
+  // "add" of aten.add.Tensor; nothing when the name says it already.
+  static QString operation(const NodeRow& node) {
+    const QString op = QString::fromStdString(node.op);
+    const QString base = op.startsWith(QStringLiteral("aten.")) ? op.section('.', 1, 1) : op;
+    QString name = QString::fromStdString(node.name);
+    const QString number = name.section('_', -1);
+    if (bool digits = false; (number.toInt(&digits), digits)) name.chop(number.size() + 1);
+    return name == base || '_' + name == base ? QString() : base;
+  }
+
   void add_to_card(const std::string& path, const NodeRow& node) {
+    const bool gone = removed_.contains(node.id);
+    if (gone && !card_of_.contains(path)) return;  // of a module that is gone as a whole
     auto [it, added] = card_of_.try_emplace(path, static_cast<int>(out_.items.size()));
     if (added) {
       SceneItem card;
@@ -156,7 +201,10 @@ class SceneBuilder {
       out_.layout.nodes.push_back(
           {0, kCardHeight, 0, slash == std::string::npos ? -1 : module_group(path.substr(0, slash))});
     }
-    out_.items[static_cast<size_t>(it->second)].members.push_back(node.id);
+    SceneItem& card = out_.items[static_cast<size_t>(it->second)];
+    if (gone || item(node).badge != Badge::None) card.badge = Badge::Changed;
+    if (gone) return;
+    card.members.push_back(node.id);
     out_.item_of[node.id] = it->second;
   }
 
@@ -176,13 +224,18 @@ class SceneBuilder {
 
   void add_edges() {
     std::map<std::pair<int, int>, int> seen;
-    for (const EdgeRow& edge : data_.edges.of(graph_)) {
+    std::vector<EdgeRow> edges(data_.edges.of(graph_).begin(), data_.edges.of(graph_).end());
+    add_removed_edges(edges);
+    for (const EdgeRow& edge : edges) {
       auto from = row_.find(edge.src), to = row_.find(edge.dst);
       auto target = out_.item_of.find(edge.dst);
       if (from == row_.end() || to == row_.end() || target == out_.item_of.end()) continue;
       SceneItem& consumer = out_.items[static_cast<size_t>(target->second)];
       if (is_weight(*from->second)) {
-        if (consumer.kind == SceneItem::Kind::Node)
+        if (consumer.kind == SceneItem::Kind::Node && options_.compact)
+          consumer.line +=
+              (consumer.line.isEmpty() ? QString() : QStringLiteral(" ")) + short_name(*from->second);
+        else if (consumer.kind == SceneItem::Kind::Node)
           consumer.pills.push_back({edge.src, short_name(*from->second)});
         out_.item_of.try_emplace(edge.src, target->second);
         continue;
@@ -200,11 +253,31 @@ class SceneBuilder {
     }
   }
 
+  // Edges of the graph before at whose ends a removed node stands.
+  void add_removed_edges(std::vector<EdgeRow>& edges) {
+    if (removed_.empty()) return;
+    std::unordered_map<int64_t, Id> now;
+    for (const NodeRow& node : nodes_) now[node.stable] = node.id;
+    for (const auto& [id, node] : removed_) row_[id] = node;
+    auto end = [&](Id id) -> Id {
+      if (removed_.contains(id)) return id;
+      const NodeRow* node = data_.nodes.find(id);
+      auto it = node ? now.find(node->stable) : now.end();
+      return it == now.end() ? 0 : it->second;
+    };
+    for (EdgeRow edge : data_.edges.of(options_.before)) {
+      if (!removed_.contains(edge.src) && !removed_.contains(edge.dst)) continue;
+      edge.src = end(edge.src);
+      edge.dst = end(edge.dst);
+      if (edge.src && edge.dst) edges.push_back(edge);
+    }
+  }
+
   SceneEdge scene_edge(const EdgeRow& edge, const NodeRow& from, const NodeRow& to) const {
     SceneEdge out{edge.src, edge.dst, edge.bytes ? edge.bytes : from.bytes, false, 0, false};
     out.inside_kernel =
         !from.group_label.empty() && from.group_label[0] == 'K' && from.group_label == to.group_label;
-    if (auto d = decisions_.find({edge.src, edge.dst}); d != decisions_.end()) {
+    if (auto d = decisions_.find({from.stable, to.stable}); d != decisions_.end()) {
       out.decision = d->second->id;
       out.fused = d->second->verdict == "fused";
     }
@@ -289,8 +362,8 @@ class SceneBuilder {
   std::set<std::string> single_;
   std::map<std::string, int> group_of_, card_of_;
   std::map<std::string, KernelFacts> kernels_;
-  std::map<std::pair<Id, Id>, const DecisionRow*> decisions_;
-  std::unordered_map<Id, const NodeRow*> row_;
+  std::map<std::pair<int64_t, int64_t>, const DecisionRow*> decisions_;  // by stable numbers
+  std::unordered_map<Id, const NodeRow*> row_, removed_;
   std::unordered_map<int64_t, const NodeRow*> before_;
 };
 

@@ -15,7 +15,7 @@
 namespace vitrine::views {
 
 enum class Grouping { Modules, Kernels, None };
-enum class Badge { None, Added, Changed };
+enum class Badge { None, Added, Changed, Removed };
 
 struct Pill {
   Id id = 0;
@@ -87,6 +87,7 @@ struct SceneOptions {
   Grouping grouping = Grouping::Modules;
   std::set<std::string> opened, closed;  // by the user; the rest opens until the picture tells something
   bool decisions = false;                // mark considered pairs
+  bool rejected = false;                 // of these only the ones that were not fused
   bool compact = false;                  // rows of one line: name, operation, space
   Id before = 0;                         // snapshot to compare with, 0 = no badges
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "views/graph/rows.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
 
@@ -13,7 +14,7 @@ using kit::theme;
 
 namespace {
 
-constexpr double kLeftRoom = 96, kRightRoom = 216, kBarsFrom = 24, kLongestBar = 104;
+constexpr double kLeftRoom = 100, kRightRoom = 184, kBarsFrom = 12, kLongestBar = 92;
 
 // Bytes a node reads and writes when it runs by itself: each of its inputs once, and its result.
 std::map<Id, double> own_traffic(const kit::SessionData& data, Id graph) {
@@ -54,6 +55,7 @@ class Adder {
       : scene_(scene), data_(data), graph_(graph), fused_(data.lastGraph(graph.compilation, "fused")) {
     const GraphRow* loops = data.lastGraph(graph.compilation, "loops");
     if (!fused_ || !loops) return;
+    labels_ = kernel_labels(data, graph.compilation);
     const std::map<Id, double> alone = own_traffic(data, loops->id);
     for (const NodeRow& node : data.nodes.of(loops->id)) {
       const std::string label = label_of(node);
@@ -74,8 +76,8 @@ class Adder {
  private:
   std::string label_of(const NodeRow& node) const {
     if (!node.group_label.empty()) return node.group_label;
-    const NodeRow* later = data_.nodeByStable(fused_->id, node.stable);
-    return later ? later->group_label : std::string();
+    auto later = labels_.find(node.stable);
+    return later == labels_.end() ? std::string() : later->second;
   }
 
   void add_loops() {
@@ -125,6 +127,7 @@ class Adder {
   const kit::SessionData& data_;
   const GraphRow& graph_;
   const GraphRow* fused_;
+  std::unordered_map<int64_t, std::string> labels_;
   std::map<std::string, double> before_;  // by kernel: its loops, each by itself
   std::map<int64_t, double> alone_;       // by stable number
 };
@@ -174,13 +177,15 @@ void add_beside(Scene& scene, const kit::SessionData& data, const GraphRow& grap
   if (graph.stage == "loops" || graph.stage == "fused") Adder(scene, data, graph).add();
 }
 
-void paint_beside(QPainter& p, const GraphPicture& picture) {
+void paint_beside(QPainter& p, const GraphPicture& picture, bool bars) {
   const kit::Theme& t = theme();
   const Beside& beside = picture.scene.beside;
   paint_brackets(p, picture);
-  if (beside.bars.empty() || beside.largest <= 0) return;
+  if (!bars || beside.bars.empty() || beside.largest <= 0) return;
   const double from = picture.layout.width + kBarsFrom, to = picture.layout.width + kRightRoom - 16;
-  const kit::Unit bytes = kit::bytesUnit(std::max(beside.largest, beside.total));
+  double most = 0;  // of one row; sums are longer, and as precise
+  for (const TrafficBar& bar : beside.bars) most = std::max(most, bar.bytes);
+  const kit::Unit bytes = kit::bytesUnit(most);
   double lowest = 0;
   auto row = [&](double middle) { return QRectF(from, middle - 9, to - from, 18).toRect(); };
   for (const TrafficBar& bar : beside.bars) {

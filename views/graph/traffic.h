@@ -10,6 +10,7 @@ namespace vitrine::views {
 void add_beside(Scene& scene, const kit::SessionData& data, const session::GraphRow& graph);
 
 // At the left of `picture` and behind its lanes, in scene coordinates.
-void paint_beside(QPainter& painter, const GraphPicture& picture);
+// Without bars only the brackets stand there.
+void paint_beside(QPainter& painter, const GraphPicture& picture, bool bars);
 
 }  // namespace vitrine::views

@@ -141,13 +141,8 @@ void KernelView::selectionChanged(ChangeMask mask) {
 }
 
 Id KernelView::canShow(Id id) const {
-  if (!id) return 0;
-  if (pane_->lineOf(id) >= 0) return id;
-  if (!selection().relatives || selection().active != id) return 0;
-  for (const auto* list : {&selection().relatives->derived, &selection().relatives->origins})
-    for (Id near : *list)
-      if (pane_->lineOf(near) >= 0) return near;
-  return 0;
+  return nearestShown(selection(), id, Toward::Derived,
+                      [this](Id wanted) { return pane_->lineOf(wanted) >= 0; });
 }
 
 void KernelView::reveal(Id id) {

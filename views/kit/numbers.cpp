@@ -101,4 +101,11 @@ Unit bytesUnit(double largest) {
   return columnUnit(kBytes, largest);
 }
 
+QString countText(int64_t n, const char* one, const char* many) {
+  const QString word = n == 1 ? QString::fromUtf8(one)
+                       : many ? QString::fromUtf8(many)
+                              : QString::fromUtf8(one) + 's';
+  return QStringLiteral("%1 %2").arg(n).arg(word);
+}
+
 }  // namespace vitrine::kit

@@ -17,10 +17,11 @@ QString rateText(double bytes, double ns);   // "61.4 GB/s"
 QString flopsText(double flops, double ns);  // "1.29 TFLOP/s"
 QString ratioText(double ratio);             // "1.11×"
 QString percentText(double part);            // 0.5 -> "50 %", under 1 % one decimal
-QString signedText(const QString& text, double value);              // "+" or U+2212 before a magnitude
-QString fixed(double value, int decimals);                          // with U+2212 for minus
-QString shapeText(std::string_view dtype, std::string_view shape);  // "f32[8,128,768]"
-QString spaceText(std::string_view shape);                          // "1024 × 3072"
+QString signedText(const QString& text, double value);  // "+" or U+2212 before a magnitude
+QString countText(int64_t n, const char* one, const char* many = nullptr);  // "1 loop", "9 loops"
+QString fixed(double value, int decimals);                                  // with U+2212 for minus
+QString shapeText(std::string_view dtype, std::string_view shape);          // "f32[8,128,768]"
+QString spaceText(std::string_view shape);                                  // "1024 × 3072"
 
 // The one unit of a column. format(x) gives digits only; the unit stands in the header.
 struct Unit {

@@ -6,6 +6,7 @@
 #include <QObject>
 #include <QString>
 #include <QTimer>
+#include <array>
 #include <functional>
 #include <string>
 #include <vector>
@@ -50,6 +51,22 @@ struct Selection {
   }
   bool isRelative(Id id) const { return id == active || (relatives && relatives->contains(id)); }
 };
+
+// The thing that a view which `has` some ids shows for `id`: itself, else its nearest relative there; 0 =
+// none. What became of it comes first, or what it came from. Only of the active thing are the relatives
+// known.
+enum class Toward { Derived, Origins };
+template <class Has>
+Id nearestShown(const Selection& selection, Id id, Toward first, Has has) {
+  if (!id || has(id)) return id;
+  if (!selection.relatives || selection.active != id) return 0;
+  const auto &derived = selection.relatives->derived, &origins = selection.relatives->origins;
+  for (const auto* list :
+       first == Toward::Derived ? std::array{&derived, &origins} : std::array{&origins, &derived})
+    for (Id near : *list)
+      if (has(near)) return near;
+  return 0;
+}
 
 enum Change : unsigned {
   ChangeActive = 1,

@@ -3,8 +3,8 @@
 #include <QDateTime>
 #include <QFileInfo>
 #include <algorithm>
-#include <set>
 
+#include "views/kit/frames.h"
 #include "views/kit/labels.h"
 
 namespace vitrine::kit {
@@ -129,6 +129,7 @@ Result<std::shared_ptr<const SessionData>> SessionData::load(const std::string& 
   for (auto& link : impliedLinks(d)) links.push_back(link);
   linkSpans(d, links);
   d.links = LinkIndex(std::move(links));
+  for (const CompilationRow& row : d.compilations) d.workCodes[row.id] = workCode(d, row.id);
   d.damage = r.damage();
   d.texts = std::make_shared<TextStore>(reader.take());
   for (const FileRow& file : d.files)
@@ -210,22 +211,42 @@ const StageRow* SessionData::stage(Id compilation, std::string_view name) const 
   return nullptr;
 }
 
-int64_t SessionData::countOf(Id compilation, std::string_view name) const {
-  for (const StageRow& row : stages.of(compilation))
-    if (row.name == name) return row.state == "none" || row.state == "cancelled" ? -1 : row.count;
-  auto some = [](size_t n) { return n ? static_cast<int64_t>(n) : -1; };
+Id SessionData::codeOf(Id compilation) const {
   const CompilationRow* own = compilations.find(compilation);
   const SegmentRow* segment = own ? segments.find(own->segment) : nullptr;
   const FrameRow* frame = segment ? frames.find(segment->frame) : nullptr;
-  const CodeRow* code = frame ? codes.find(frame->code) : nullptr;
+  return frame ? frame->code : 0;
+}
+
+Id SessionData::workCodeOf(Id compilation) const {
+  auto it = workCodes.find(compilation);
+  return it == workCodes.end() ? codeOf(compilation) : it->second;
+}
+
+int64_t SessionData::countOf(Id compilation, std::string_view name) const {
+  for (const StageRow& row : stages.of(compilation))
+    if (row.name == name && (row.state == "none" || row.state == "cancelled")) return -1;
+  // Counted here, so that strip and headers say the same: operators, not inputs and weights; launches that
+  // run.
+  if (const GraphRow* graph = lastGraph(compilation, name); graph && name != "fused") {
+    const auto all = nodes.of(graph->id);
+    return std::count_if(all.begin(), all.end(), [](const NodeRow& n) { return n.kind == "op"; });
+  }
+  if (name == "launch" && !launches.of(compilation).empty()) {
+    const auto all = launches.of(compilation);
+    return std::count_if(all.begin(), all.end(), [](const LaunchRow& l) { return l.kernel != 0; });
+  }
+  for (const StageRow& row : stages.of(compilation))
+    if (row.name == name) return row.count;
+  auto some = [](size_t n) { return n ? static_cast<int64_t>(n) : -1; };
+  const CodeRow* code = codes.find(codeOf(compilation));
   if (name == "source") return code ? code->last_line - code->first_line + 1 : -1;
   if (name == "bytecode") return code ? some(instructions.of(code->id).size()) : -1;
-  if (name == "launch") return some(launches.of(compilation).size());
   if (name == "kernels" || name == "ir" || name == "assembly")
     return some(
         static_cast<size_t>(std::count_if(kernels.of(compilation).begin(), kernels.of(compilation).end(),
                                           [](const KernelRow& k) { return k.source.row != 0; })));
-  if (name == "timeline") return frame ? some(lanes.of(frame->run).size()) : -1;
+  if (name == "timeline") return some(lanes.of(runOf(compilation)).size());
   if (name == "memory") {
     int64_t bytes = 0;
     for (const BufferRow& row : buffers.of(compilation)) bytes = std::max(bytes, row.offset + row.bytes);
@@ -235,25 +256,6 @@ int64_t SessionData::countOf(Id compilation, std::string_view name) const {
   if (!graph) return -1;
   const auto all = nodes.of(graph->id);
   return std::count_if(all.begin(), all.end(), [](const NodeRow& node) { return node.kind == "op"; });
-}
-
-const CodeRow* SessionData::codeInFocus(Id compilation) const {
-  const CompilationRow* own = compilations.find(compilation);
-  const SegmentRow* segment = own ? segments.find(own->segment) : nullptr;
-  const FrameRow* frame = segment ? frames.find(segment->frame) : nullptr;
-  const CodeRow* outermost = frame ? codes.find(frame->code) : nullptr;
-  std::vector<Id> entered;
-  std::set<Id> makes;
-  for (const StepRow& step : steps.of(compilation)) {
-    const InstructionRow* instruction = instructions.find(step.instruction);
-    if (!instruction) continue;
-    if (std::find(entered.begin(), entered.end(), instruction->code) == entered.end())
-      entered.push_back(instruction->code);
-    if (kind_of(step.entity) == Kind::Node) makes.insert(instruction->code);
-  }
-  for (Id code : entered)
-    if (makes.contains(code)) return codes.find(code);
-  return outermost;
 }
 
 std::vector<const GraphRow*> SessionData::snapshots(Id compilation, std::string_view stage) const {

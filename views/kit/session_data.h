@@ -77,6 +77,7 @@ struct SessionData {
   std::vector<session::NameRow> names;              // names[i].id == i + 1
   LinkIndex links;
   std::shared_ptr<TextStore> texts;
+  std::unordered_map<Id, Id> workCodes;  // by compilation
 
   // Loads a snapshot; milliseconds to a second, so from a job. Errors: as session::Reader::open.
   static Result<std::shared_ptr<const SessionData>> load(const std::string& path);
@@ -88,6 +89,8 @@ struct SessionData {
   // run.
   Id compilationOf(Id id) const;
   Id runOf(Id id) const;
+  Id codeOf(Id compilation) const;      // of the captured frame
+  Id workCodeOf(Id compilation) const;  // the function a person means by it, see kit/frames.h
   const session::StageRow* stage(Id compilation, std::string_view name) const;  // nullptr: not in this run
   // What the stage counted, from its row or else from the rows it left; -1: it is not in this run.
   int64_t countOf(Id compilation, std::string_view stage) const;
@@ -96,9 +99,6 @@ struct SessionData {
   // A pass that changed nothing left no nodes: the snapshot of its stage, up to this one, that has them.
   const session::GraphRow* withNodes(const session::GraphRow& snapshot) const;
   const session::GraphRow* lastGraph(Id compilation, std::string_view stage) const;
-  // The code that a reader wants to see first: the first that was entered and has an expression of its own
-  // that became a node; wrappers around the model have none. nullptr: nothing is known of the compilation.
-  const session::CodeRow* codeInFocus(Id compilation) const;
   const session::NodeRow* nodeByStable(Id graph, int64_t stable) const;
   const std::string& name(int64_t row) const;  // of a lane's name column
   QString fileName(Id file) const;             // last part of its path

@@ -35,7 +35,7 @@ QString counted(int64_t n, const char* what) {
   return QStringLiteral("%1 %2%3").arg(n).arg(QString::fromLatin1(what), n == 1 ? "" : "s");
 }
 
-Item kernelItem(const SessionData& d, const KernelRow& row, const kit::Unit& unit) {
+Item kernelItem(const SessionData& d, const KernelRow& row) {
   double ns = 0;
   for (const LaunchRow& launch : d.launches.of(row.compilation))
     if (launch.kernel == row.id) ns += launch.median_ns;
@@ -44,7 +44,7 @@ Item kernelItem(const SessionData& d, const KernelRow& row, const kit::Unit& uni
   Cell name = word(s(row.label + " " + row.name), "kernel");
   name.family = kit::familyOf(row.family);
   name.mono = true;
-  item.cells = {name, number(ns > 0 ? unit.format(ns) : QString())};
+  item.cells = {name, number(ns > 0 ? kit::timeText(ns) : kit::unknown())};
   return item;
 }
 
@@ -58,8 +58,7 @@ Item compilationItem(const SessionData& d, const CompilationRow& row) {
   Cell name = word("compile " + s(row.label), "graph", row.status != "ok");
   if (row.status == "failed") name.tone = Tone::Err;
   item.cells = {name, number(value)};
-  const kit::Unit unit = kit::timeUnit(total > 0 ? std::max(total / 4, 1.0) : 1);
-  for (const KernelRow& kernel : d.kernels.of(row.id)) item.children.push_back(kernelItem(d, kernel, unit));
+  for (const KernelRow& kernel : d.kernels.of(row.id)) item.children.push_back(kernelItem(d, kernel));
   return item;
 }
 

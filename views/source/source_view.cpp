@@ -25,15 +25,15 @@ QString SourceView::title() const {
 
 QString SourceView::subtitle() const {
   if (!session()) return {};
-  const CodeRow* code = session()->codeInFocus(compilation());
-  return code ? QString::fromStdString(code->qualname) : QString();
+  const CodeRow* code = session()->codes.find(session()->workCodeOf(compilation()));
+  return code && code->file == file_ ? QString::fromStdString(code->qualname) : QString();
 }
 
 void SourceView::zoom(Zoom how) {
   pane_->zoom(how == Zoom::In ? 1.1 : how == Zoom::Out ? 1 / 1.1 : 0);
 }
 
-// The file of the active thing, else of the code in focus, else the user's first.
+// The file of the active thing, else of the function that is shown, else the user's first.
 Id SourceView::wantedFile() const {
   if (!session()) return 0;
   if (const SpanRow* span = session()->spans.find(selection().active)) return span->file;
@@ -41,7 +41,7 @@ Id SourceView::wantedFile() const {
     for (Id id : selection().relatives->origins)
       if (const SpanRow* span = session()->spans.find(id))
         if (const FileRow* file = session()->files.find(span->file); file && file->user) return span->file;
-  if (const CodeRow* code = session()->codeInFocus(compilation())) return code->file;
+  if (const CodeRow* code = session()->codes.find(session()->workCodeOf(compilation()))) return code->file;
   for (const FileRow& file : session()->files)
     if (file.user) return file.id;
   return 0;
@@ -72,7 +72,7 @@ void SourceView::showFile(Id file, Text text) {
   pane_->setText(std::move(code));
   pane_->show();
   if (other) {
-    const CodeRow* row = session()->codeInFocus(compilation());
+    const CodeRow* row = session()->codes.find(session()->workCodeOf(compilation()));
     if (row && row->file == file_) pane_->scrollToLine(static_cast<int>(row->first_line) - 1);
   }
   if (Id id = canShow(selection().active)) pane_->reveal(id);
@@ -127,12 +127,8 @@ void SourceView::selectionChanged(ChangeMask mask) {
 }
 
 Id SourceView::canShow(Id id) const {
-  if (!id) return 0;
-  if (pane_->lineOf(id) >= 0) return id;
-  if (!selection().relatives || selection().active != id) return 0;
-  for (Id near : selection().relatives->origins)
-    if (pane_->lineOf(near) >= 0) return near;
-  return 0;
+  return nearestShown(selection(), id, Toward::Origins,
+                      [this](Id wanted) { return pane_->lineOf(wanted) >= 0; });
 }
 
 void SourceView::reveal(Id id) {

@@ -68,55 +68,95 @@ QString stack_text(const std::string& json) {
 
 // --- breaks ---
 
-std::vector<Column> break_columns(const TableScope&) {
-  return {{"line", 96, false, true},
+// Breaks of one cause: each compilation of a segment ends at the same instruction.
+struct Cause {
+  std::vector<const BreakRow*> rows;  // the dearest first
+  int64_t calls = 0;
+  double ns_per_call = 0;  // over all calls
+};
+
+std::vector<Cause> causes(const TableScope& scope) {
+  std::map<std::pair<Id, std::string>, Cause> by;
+  for (const BreakRow* b : of_run(scope.data, scope.data.breaks, scope.run))
+    by[{b->instruction ? b->instruction : b->id, b->kind}].rows.push_back(b);
+  std::vector<Cause> out;
+  for (auto& [key, cause] : by) {
+    double total = 0;
+    for (const BreakRow* b : cause.rows) {
+      cause.calls += b->calls;
+      total += b->ns_per_call * static_cast<double>(b->calls);
+    }
+    cause.ns_per_call = cause.calls ? total / static_cast<double>(cause.calls) : cause.rows[0]->ns_per_call;
+    std::stable_sort(cause.rows.begin(), cause.rows.end(),
+                     [](auto* a, auto* b) { return a->ns_per_call > b->ns_per_call; });
+    out.push_back(std::move(cause));
+  }
+  return out;
+}
+
+Unit break_unit(const TableScope& scope) {
+  double most = 0;
+  for (const Cause& cause : causes(scope))
+    for (const BreakRow* b : cause.rows) most = std::max({most, cause.ns_per_call, b->ns_per_call});
+  return timeUnit(most);
+}
+
+std::vector<Column> break_columns(const TableScope& scope) {
+  return {{"line", 110, false, true},
           {"expression", 260, false, true, true},
           {"kind", 190},
           {"calls", 64, true},
-          {"time a call", 96, true}};
+          {QStringLiteral("%1 a call").arg(break_unit(scope).name), 96, true}};
 }
 
 std::vector<Item> break_rows(const TableScope& scope) {
   std::vector<Item> out;
+  const std::vector<Cause> all = causes(scope);
+  const Unit unit = break_unit(scope);
+  auto price = [&](double ns) { return number(ns, ns > 0 ? unit.format(ns) : unknown()); };
   double dearest = -1;
-  for (const BreakRow* b : of_run(scope.data, scope.data.breaks, scope.run))
-    dearest = std::max(dearest, b->ns_per_call);
-  for (const BreakRow* b : of_run(scope.data, scope.data.breaks, scope.run)) {
+  for (const Cause& cause : all) dearest = std::max(dearest, cause.ns_per_call);
+  for (const Cause& cause : all) {
+    const BreakRow* b = cause.rows[0];
     QString kind = q(b->kind);
     kind.replace('_', ' ');
     Cell line{place_of(scope.data, b->instruction)};
     line.icon = "scissors";
     line.tone = Tone::Warn;
-    Item item{b->id,
-              {line,
-               {q(b->expression)},
-               {kind},
-               count(b->calls),
-               number(b->ns_per_call, b->ns_per_call > 0 ? timeText(b->ns_per_call) : unknown())},
-              {},
-              {},
-              false,
-              false};
+    Item item{b->id, {line, {q(b->expression)}, {kind}, count(cause.calls), price(cause.ns_per_call)},
+              {},    {},
+              false, false};
     item.detail =
         QStringLiteral("<p>%1</p><table>%2%3</table>")
             .arg(html(b->reason), fact("stack", stack_text(b->stack)), fact("instead", html(b->hint)));
-    item.open = b->ns_per_call == dearest;
-    if (item.open) dearest = -1;  // one of equals
-    out.push_back(item);
+    if (cause.rows.size() > 1)
+      for (const BreakRow* each : cause.rows) {
+        if (each == b) continue;
+        Cell where{QStringLiteral("also")};
+        where.quiet = true;
+        item.children.push_back(
+            {each->id,
+             {where, {scope.data.label(each->compilation)}, {}, count(each->calls), price(each->ns_per_call)},
+             {},
+             {},
+             false,
+             false});
+      }
+    item.open = cause.ns_per_call == dearest && cause.rows.size() == 1;
+    if (cause.ns_per_call == dearest) dearest = -1;  // one of equals
+    out.push_back(std::move(item));
   }
   return out;
 }
 
 QString break_subtitle(const TableScope& scope) {
   double ns = 0;
-  size_t n = 0;
-  for (const BreakRow* b : of_run(scope.data, scope.data.breaks, scope.run)) {
-    ns += b->ns_per_call;
-    ++n;
-  }
-  return n ? QString::number(n) +
-                 (ns > 0 ? QStringLiteral(", ") + timeText(ns) + QStringLiteral(" a call") : QString())
-           : QString();
+  const std::vector<Cause> all = causes(scope);
+  for (const Cause& cause : all) ns += cause.ns_per_call;
+  return all.empty()
+             ? QString()
+             : countText(static_cast<int64_t>(all.size()), "cause") +
+                   (ns > 0 ? QStringLiteral(", ") + timeText(ns) + QStringLiteral(" a call") : QString());
 }
 
 // --- guards: a tree by source, in evaluation order ---

@@ -97,13 +97,8 @@ void TableView::selectionChanged(ChangeMask mask) {
 
 // The row of the thing itself, else of its nearest relative.
 Id TableView::canShow(Id id) const {
-  auto has = [this](Id wanted) { return wanted && items_->items()->indexOf(wanted).isValid(); };
-  if (has(id)) return id;
-  if (!selection().relatives || selection().active != id) return 0;
-  for (const auto* list : {&selection().relatives->derived, &selection().relatives->origins})
-    for (Id near : *list)
-      if (has(near)) return near;
-  return 0;
+  return nearestShown(selection(), id, Toward::Derived,
+                      [this](Id wanted) { return wanted && items_->items()->indexOf(wanted).isValid(); });
 }
 
 void TableView::place() {

@@ -1,6 +1,7 @@
 #include "views/timeline/timeline_data.h"
 
 #include <algorithm>
+#include <map>
 
 namespace vitrine::views {
 
@@ -49,6 +50,34 @@ void relate(Timeline& t) {
   }
 }
 
+// Bytes of temporaries and outputs that are live, over the launches of the compiled lane.
+void add_memory(const kit::SessionData& data, Timeline& t) {
+  if (t.facing_compiled < 0) return;
+  std::map<Id, std::map<int64_t, const Slice*>> launches;  // compilation -> ordinal -> first slice
+  for (const Slice& s : t.lanes[static_cast<size_t>(t.facing_compiled)].slices)
+    if (const LaunchRow* launch = data.launches.find(s.entity))
+      launches[launch->compilation].try_emplace(launch->ordinal, &s);
+  std::map<int64_t, double> change;
+  for (const auto& [compilation, slices] : launches) {
+    for (const BufferRow& buffer : data.buffers.of(compilation)) {
+      if (buffer.kind != "temporary" && buffer.kind != "output") continue;
+      if (buffer.reuses && buffer.kind == "output") continue;
+      auto from = slices.lower_bound(buffer.first), to = slices.upper_bound(buffer.last);
+      if (from == slices.end() || to == slices.begin()) continue;
+      // Given back when the next launch begins.
+      const int64_t end = to == slices.end() ? std::prev(to)->second->end() : to->second->start;
+      change[from->second->start] += static_cast<double>(buffer.bytes);
+      if (buffer.kind == "temporary") change[end] -= static_cast<double>(buffer.bytes);
+    }
+  }
+  double now = 0;
+  for (const auto& [at, by] : change) {
+    now += by;
+    t.memory.emplace_back(at, now);
+    t.memory_peak = std::max(t.memory_peak, now);
+  }
+}
+
 }  // namespace
 
 TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
@@ -74,6 +103,7 @@ TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
     out->lanes.push_back(std::move(lane));
   }
   relate(*out);
+  add_memory(data, *out);
   return out;
 }
 

@@ -41,7 +41,9 @@ struct Timeline {
   std::vector<Lane> lanes;                      // eager above compiled
   int facing_eager = -1, facing_compiled = -1;  // lanes between which ribbons run
   std::vector<Ribbon> ribbons;
-  std::vector<size_t> unneeded;  // eager slices without a partner
+  std::vector<size_t> unneeded;                    // eager slices without a partner
+  std::vector<std::pair<int64_t, double>> memory;  // bytes of the compiled run's own buffers from then on
+  double memory_peak = 0;
   int64_t end_ns = 0;
   double eager_ns = 0, compiled_ns = 0;  // unprofiled medians
   bool empty() const { return lanes.empty(); }

@@ -12,8 +12,10 @@ using namespace kit;
 
 namespace {
 
-constexpr double kRuler = 22, kModule = 17, kThread = 24, kLaunch = 24, kTop = 6;
-constexpr double kLeastRibbon = 28, kMostRibbon = 96;
+constexpr double kRuler = 22, kModule = 17, kTop = 6, kLaneGap = 2;
+constexpr double kLeastLane = 14, kLane = 24, kMostLane = 44;
+constexpr double kLeastRibbon = 28, kMostRibbon = 150;
+constexpr double kLeastMemory = 64, kMostMemory = 200;
 constexpr double kLabelFrom = 5;  // slices narrower than this are a solid base colour
 
 class Painter {
@@ -39,6 +41,7 @@ class Painter {
     range_ground();
     ribbons();
     for (const LanePlace& place : places_.lanes) lane(place);
+    memory();
     end_marks();
     p_.restore();
     labels();
@@ -103,13 +106,15 @@ class Painter {
       drawText(p_, row, eager ? QStringLiteral("Eager") : QStringLiteral("Compiled"), t_.ui(12, 600),
                t_.text1);
     }
+    memory_label();
     hairline(p_, {window_.left, area_.top()}, {window_.left, area_.bottom()}, t_.line);
   }
 
   void lane(const LanePlace& place) {
     const Lane& lane = lane_of(place.lane);
     double last = -1e9;
-    for (int depth = 0; depth < lane.depths; ++depth) {
+    const int depths = lane.kind == Lane::Kind::Module ? place.depths : lane.depths;
+    for (int depth = 0; depth < depths; ++depth) {
       for (size_t i = first_visible(lane); i < lane.slices.size(); ++i) {
         const Slice& s = lane.slices[i];
         if (s.depth != depth || window_.x(s.end()) < window_.left) continue;
@@ -145,7 +150,12 @@ class Painter {
     } else {
       p_.fillRect(box, module || holder ? t_.bg3 : t_.familySoft(family));
       if (!module && !holder) p_.fillRect(QRectF(box.left(), box.top(), 2, box.height()), t_.family(family));
-      label(box, QString::fromStdString(slice_name(data_, s)), holder || module ? t_.text3 : t_.text1);
+      // What stands inside covers the rest of its holder's name.
+      QRectF free = box;
+      if (!module && index + 1 < lane.slices.size() && lane.slices[index + 1].start < s.end())
+        free.setRight(window_.x(lane.slices[index + 1].start) - 2);
+      label(free, QString::fromStdString(slice_name(data_, s)), holder || module ? t_.text3 : t_.text1,
+            module);
     }
     Id id = s.entity;
     if (!id) return;
@@ -154,11 +164,14 @@ class Painter {
   }
 
   // Full, else its id ("K2" of "K2 add_gelu"), else cut with "…" from four characters, else none.
-  void label(const QRectF& box, const QString& text, const QColor& colour) {
+  // Of a module's path the last parts.
+  void label(const QRectF& box, QString text, const QColor& colour, bool path) {
     QRectF inner =
         box.intersected(QRectF(window_.left, area_.top(), area_.right() - window_.left, area_.height()))
             .adjusted(7, 0, -3, 0);
     QFont font = t_.mono(11);
+    for (int parts : {-2, -1})
+      if (path && inner.width() < textWidth(font, text)) text = text.section('.', parts);
     const QString id = text.section(' ', 0, 0);
     if (inner.width() < textWidth(font, text) && id.size() <= 4 && inner.width() >= textWidth(font, id)) {
       drawText(p_, inner.toRect(), id, font, colour);
@@ -238,6 +251,39 @@ class Painter {
     }
   }
 
+  // A filled step line, from the floor of its row to the peak.
+  void memory() {
+    if (places_.memory_height <= 0) return;
+    const double floor = places_.memory_top + places_.memory_height;
+    const double unit = (places_.memory_height - 16) / timeline_.memory_peak;
+    QColor fill = t_.accent;
+    fill.setAlphaF(0.22f);
+    const auto& steps = timeline_.memory;
+    double before = floor;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const double x0 = window_.x(steps[i].first);
+      const double x1 = i + 1 < steps.size() ? window_.x(steps[i + 1].first) : x0 + 1;
+      const double y = floor - steps[i].second * unit;
+      p_.fillRect(QRectF(x0, y, x1 - x0, floor - y), fill);
+      hairline(p_, {x0, y}, {x1, y}, t_.accent);
+      hairline(p_, {x0, std::min(y, before)}, {x0, std::max(y, before)}, t_.accent);
+      before = y;
+    }
+    hairline(p_, {window_.left, floor}, {area_.right(), floor}, t_.line);
+  }
+
+  void memory_label() {
+    if (places_.memory_height <= 0) return;
+    hairline(p_, {area_.left(), places_.memory_top - kTop}, {area_.right(), places_.memory_top - kTop},
+             t_.line);
+    QRect row(static_cast<int>(area_.left()) + t_.padding(), static_cast<int>(places_.memory_top),
+              static_cast<int>(window_.left - area_.left()) - 2 * t_.padding(), t_.px(18));
+    drawText(p_, row, QStringLiteral("Memory"), t_.ui(12, 600), t_.text1);
+    row.translate(0, t_.px(20));
+    drawText(p_, row, QStringLiteral("peak"), t_.ui(12), t_.text2);
+    drawText(p_, row, bytesText(timeline_.memory_peak), t_.mono(11), t_.text2, Qt::AlignRight);
+  }
+
   void range_ground() {
     if (selection_.range.from_ns == selection_.range.to_ns) return;
     QColor tint = t_.accent;
@@ -277,25 +323,43 @@ class Painter {
 TimelinePlaces place_lanes(const Timeline& timeline, const QRectF& area) {
   TimelinePlaces out;
   out.ruler = area.top() + kRuler;
-  auto height = [](const Lane& lane) {
-    return lane.kind == Lane::Kind::Module   ? kModule * lane.depths
-           : lane.kind == Lane::Kind::Launch ? kLaunch
-                                             : kThread;
+  double facing = 0;
+  for (const Lane& lane : timeline.lanes) facing += lane.kind != Lane::Kind::Module;
+  double rest = area.height() - kRuler - 2 * kTop;
+  double lane_height = kLane, ribbon = kLeastRibbon;
+  auto take = [&rest](double most) {
+    const double part = std::clamp(rest, 0.0, most);
+    rest -= part;
+    return part;
   };
-  double fixed = 0;
-  for (const Lane& lane : timeline.lanes) fixed += height(lane) + 2;
-  double ribbon = std::clamp(area.height() - kRuler - 2 * kTop - fixed, kLeastRibbon, kMostRibbon);
+  rest -= facing * (lane_height + kLaneGap) + ribbon;
+  if (rest < 0) {  // low: nothing but what faces each other
+    lane_height = std::max(kLeastLane, lane_height + rest / std::max(1.0, facing));
+    ribbon = std::max(kTop, area.height() - kRuler - 2 * kTop - facing * (lane_height + kLaneGap));
+  }
+  std::vector<int> depths;
+  for (const Lane& lane : timeline.lanes) {
+    const bool module = lane.kind == Lane::Kind::Module;
+    depths.push_back(module ? std::min(lane.depths, static_cast<int>(std::max(0.0, rest) / kModule)) : 1);
+    if (module) rest -= depths.back() * kModule + kLaneGap;
+  }
+  ribbon += take(kMostRibbon - kLeastRibbon);
+  lane_height += take(facing * (kMostLane - kLane)) / std::max(1.0, facing);
+  if (timeline.memory_peak > 0 && rest >= kLeastMemory) out.memory_height = take(kMostMemory);
   double y = out.ruler + kTop;
   for (size_t i = 0; i < timeline.lanes.size(); ++i) {
-    const Lane& lane = timeline.lanes[i];
     if (static_cast<int>(i) == timeline.facing_compiled && timeline.facing_eager >= 0) {
       out.ribbon_top = y;
       y += ribbon;
       out.ribbon_bottom = y;
     }
-    out.lanes.push_back({static_cast<int>(i), y, height(lane)});
-    y += height(lane) + 2;
+    const bool module = timeline.lanes[i].kind == Lane::Kind::Module;
+    if (depths[i] == 0) continue;
+    const double height = module ? kModule * depths[i] : lane_height;
+    out.lanes.push_back({static_cast<int>(i), y, height, depths[i]});
+    y += height + kLaneGap;
   }
+  out.memory_top = y + 2 * kTop;
   return out;
 }
 

@@ -21,12 +21,16 @@ struct TimeWindow {
 struct LanePlace {
   int lane = 0;
   double top = 0, height = 0;
+  int depths = 1;  // rows of nested modules there is room for
 };
 struct TimelinePlaces {
   double ruler = 0;  // bottom of the ruler
   std::vector<LanePlace> lanes;
   double ribbon_top = 0, ribbon_bottom = 0;
+  double memory_top = 0, memory_height = 0;  // 0 = no room, or nothing known
 };
+// What faces each other comes first; nested modules go when it is low, and when it is high the lanes grow and
+// memory stands below them.
 TimelinePlaces place_lanes(const Timeline& timeline, const QRectF& area);
 
 struct TimelineHit {

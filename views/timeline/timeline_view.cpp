@@ -120,13 +120,8 @@ std::pair<int, size_t> TimelineView::place_of(Id id) const {
 }
 
 Id TimelineView::canShow(Id id) const {
-  if (place_of(id).first >= 0) return id;
-  if (!selection().relatives || selection().active != id) return 0;
-  for (Id near : selection().relatives->derived)
-    if (place_of(near).first >= 0) return near;
-  for (Id near : selection().relatives->origins)
-    if (place_of(near).first >= 0) return near;
-  return 0;
+  return nearestShown(selection(), id, Toward::Derived,
+                      [this](Id wanted) { return place_of(wanted).first >= 0; });
 }
 
 void TimelineView::reveal(Id id) {

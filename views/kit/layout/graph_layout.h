@@ -45,6 +45,7 @@ struct LayoutGraph {
 };
 struct LayoutMetrics {
   double row_gap = 22, column_gap = 28, lane_gap = 10, margin = 24;
+  double lane_clear = 16;      // between a lane and the boxes beside it
   double longest_lane = 4000;  // a longer lane is cut: only its two ends are drawn
 };
 

@@ -125,8 +125,8 @@ void route_edges(const LayoutGraph& graph, const LayoutMetrics& metrics, Layout&
     const LayoutEdge& edge = graph.edges[lanes[i].edge];
     const Box &a = layout.nodes[static_cast<size_t>(edge.from)],
               &b = layout.nodes[static_cast<size_t>(edge.to)];
-    double x = std::max(strips.right_of(lanes[i].top, lanes[i].bottom), hulls_right(layout, lanes[i])) + 16 +
-               metrics.lane_gap * track[i];
+    double x = std::max(strips.right_of(lanes[i].top, lanes[i].bottom), hulls_right(layout, lanes[i])) +
+               metrics.lane_clear + metrics.lane_gap * track[i];
     double y0 = a.y + a.h * 0.75, y1 = b.y + b.h / 2;
     layout.edges[lanes[i].edge].points = {{a.right(), y0}, {x, y0}, {x, y1}, {b.right(), y1}};
   }
