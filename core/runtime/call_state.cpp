@@ -106,7 +106,8 @@ bridge::Handle CallState::make_handle(int32_t b) {
   const BufferTable::Row& row = table_.rows[static_cast<size_t>(b)];
   Entry& e = entries_[static_cast<size_t>(b)];
   if (!e.lasting) touched_.push_back(b);
-  if (e.object) return e.handle = bridge::handle_of(e.object);
+  // A lasting handle outlives the call's object.
+  if (e.object && !e.lasting) return e.handle = bridge::handle_of(e.object);
   if (row.input >= 0) return e.handle = bridge::handle_of(inputs_[row.input]);
   if (row.view_of >= 0) {
     e.handle = view_handle(b);

@@ -323,3 +323,18 @@ def test_a_view_that_cannot_be_made_takes_back_the_last_write():
             other = base[start : start + 2]
             assert torch.equal(compiled(row, other), torch.zeros(4))
             assert row.tolist() == [3.0] * 4
+
+
+def test_what_python_and_a_library_both_read_is_there_in_the_next_call():
+    """One buffer of the arena as an object (index), then as a handle (mm): the object goes after the call, the handle stays."""
+    w, x, rows = torch.randn(8, 8), torch.randn(6, 8), torch.tensor([0, 0, 3, 5])
+
+    def f(x, rows):
+        x = torch.relu(x @ w)
+        total = torch.zeros_like(x).index_add_(0, rows, x[rows])
+        return x @ w + (total / 2) @ w
+
+    plan = vitrine.compile(f)
+    with torch.no_grad():
+        for _ in range(5):
+            torch.testing.assert_close(plan(x, rows), f(x, rows))
