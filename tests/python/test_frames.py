@@ -203,7 +203,7 @@ def test_captures_functions_only():
 
     asked = Asked()
     assert loop(f, asked) == ([1], [1, 1], 1)
-    assert set(asked.names) == {"f", "inner", "<listcomp>", "<lambda>"}
+    assert set(asked.names) - {"<listcomp>"} == {"f", "inner", "<lambda>"}  # a frame of its own before 3.12
 
 
 def test_a_verdict_is_asked_once_and_may_run_python_code():
@@ -227,7 +227,8 @@ def test_a_verdict_is_asked_once_and_may_run_python_code():
     asked = Asked()
     assert loop(lambda: [mine() for _ in range(3)], asked, wanted) == [1, 1, 1]
     assert set(asked.names) == {"mine"}
-    assert sorted(questions) == ["<lambda>", "<listcomp>", "mine", "other"]
+    assert sorted(set(questions) - {"<listcomp>"}) == ["<lambda>", "mine", "other"]
+    assert len(questions) == len(set(questions))
 
 
 def test_capture_can_be_paused_and_code_skipped():

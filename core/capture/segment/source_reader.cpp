@@ -1,5 +1,6 @@
 #include "core/capture/segment/source_reader.h"
 
+#include "core/capture/class_dict.h"
 #include "core/capture/iterator_state.h"
 
 namespace vitrine::capture {
@@ -150,7 +151,7 @@ PyObject* item(const SourceStep& step, PyObject* base, Temporaries& keep) {
 PyObject* own_member(const SourceStep& step, PyObject* base) {
   if (PyModule_Check(base)) return lookup(PyModule_GetDict(base), step.key.get(), step.hash);
   if (PyType_Check(base)) {
-    PyObject* dict = reinterpret_cast<PyTypeObject*>(base)->tp_dict;
+    PyObject* dict = class_dict(reinterpret_cast<PyTypeObject*>(base));
     return dict ? lookup(dict, step.key.get(), step.hash) : nullptr;
   }
   PyObject* dict = instance_dict(base);

@@ -2,6 +2,7 @@
 // Reads see what the segment wrote before.
 #include <algorithm>
 
+#include "core/capture/class_dict.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 
@@ -466,7 +467,7 @@ Value* Tracer::super_attr(Value* v, const std::string& name) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); ++i) {
     PyObject* base = PyTuple_GET_ITEM(mro, i);
     if (past) {
-      PyObject* found = PyDict_GetItemString(reinterpret_cast<PyTypeObject*>(base)->tp_dict, name.c_str());
+      PyObject* found = PyDict_GetItemString(class_dict(reinterpret_cast<PyTypeObject*>(base)), name.c_str());
       if (found) return bind_descriptor(found, through_class ? nullptr : self, type, name);
     }
     past = past || base == after;

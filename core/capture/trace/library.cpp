@@ -1,6 +1,7 @@
 // Functions of the standard library: operator, itertools, functools, collections, copy, dataclasses.
 #include <unordered_map>
 
+#include "core/capture/class_dict.h"
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 
@@ -95,7 +96,7 @@ bool copies_by_attributes(T& t, Value* v, const char* hook) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
     auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
     if (base != &PyBaseObject_Type && !(base->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
-    if (PyDict_GetItemString(base->tp_dict, "__slots__")) return false;
+    if (PyDict_GetItemString(class_dict(base), "__slots__")) return false;
   }
   return true;
 }
