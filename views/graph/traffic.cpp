@@ -110,16 +110,13 @@ class Adder {
         scene_.beside.total_before += before_[kernel.label];
         continue;
       }
-      // PyTorch's own calls say in their box what they are called and what they take.
-      for (const NodeRow& node : data_.nodes.of(graph_.id)) {
-        auto it = scene_.item_of.find(node.id);
-        if (node.group_label != kernel.label || it == scene_.item_of.end()) continue;
-        SceneItem& item = scene_.items[static_cast<size_t>(it->second)];
-        item.name = QString::fromStdString(kernel.label) + ' ' + item.name;
-        if (ns[kernel.id] <= 0) continue;
-        if (!item.right.isEmpty()) item.line = item.right;
-        item.right = kit::timeText(ns[kernel.id]);
-      }
+      const QString title =
+          QString::fromStdString(kernel.label) +
+          (ns[kernel.id] > 0 ? QStringLiteral(" ") + kit::timeText(ns[kernel.id]) : QString());
+      for (const NodeRow& node : data_.nodes.of(graph_.id))
+        if (auto it = scene_.item_of.find(node.id);
+            node.group_label == kernel.label && it != scene_.item_of.end())
+          scene_.beside.brackets.push_back({title, {it->second}, false});
     }
   }
 
