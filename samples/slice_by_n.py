@@ -1,4 +1,4 @@
-"""A slice whose length is an argument: with static shapes each n compiles anew, until the limit is reached."""
+"""A slice whose length is an argument: the second length makes it a symbol, and one compilation serves the rest."""
 
 import torch
 

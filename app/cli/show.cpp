@@ -28,6 +28,7 @@ const std::vector<ShowRow>& show_table() {
       {"timeline", "eager above compiled, slice by slice", show_timeline},
       {"breaks", "graph breaks with reason and hint", show_breaks},
       {"guards", "what is checked at each call", show_guards},
+      {"symbols", "sizes and ints that may change, and what is asked of them", show_symbols},
       {"recompilations", "which guard failed, with both values", show_recompilations},
       {"calls", "each entry into a segment", show_calls},
       {"accuracy", "compiled outputs against eager", show_accuracy},

@@ -26,6 +26,7 @@ VITRINE_SHOW(show_messages);        // show_problems.cpp
 VITRINE_SHOW(show_breaks);          // show_problems.cpp
 VITRINE_SHOW(show_guards);          // show_problems.cpp
 VITRINE_SHOW(show_recompilations);  // show_problems.cpp
+VITRINE_SHOW(show_symbols);
 #undef VITRINE_SHOW
 
 // Names of things, as every view writes them.

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "app/cli/json_rows.h"
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
@@ -34,6 +36,39 @@ std::string show_guards(const Reader& s, const ShowOptions& options, std::string
                names.place_of_instruction(g.instruction), std::to_string(g.checks), std::to_string(g.fails)});
   }
   return table.empty() ? nothing("guards", "nothing was compiled") : table.text();
+}
+
+namespace {
+
+// "2 or more", "any", "4", "2 to 64"
+std::string range_text(int64_t lo, int64_t hi) {
+  const bool open_below = lo == std::numeric_limits<int64_t>::min();
+  const bool open_above = hi == std::numeric_limits<int64_t>::max();
+  if (open_below && open_above) return "any";
+  if (open_below) return std::to_string(hi) + " or less";
+  if (open_above) return std::to_string(lo) + " or more";
+  return lo == hi ? std::to_string(lo) : std::to_string(lo) + " to " + std::to_string(hi);
+}
+
+}  // namespace
+
+std::string show_symbols(const Reader& s, const ShowOptions& options, std::string_view) {
+  Names names(s);
+  auto symbols = s.all<SymbolRow>("ORDER BY compilation, ordinal");
+  std::erase_if(symbols, [&](const SymbolRow& r) { return !names.shown(r.compilation, options); });
+  if (options.json) return json_text(json_rows(s, symbols));
+  auto guards = s.all<SymbolGuardRow>("ORDER BY compilation, ordinal");
+  std::erase_if(guards, [&](const SymbolGuardRow& r) { return !names.shown(r.compilation, options); });
+  TextTable table({"compilation", "symbol", "stands for", ">first", "range", "because", "fixed by"});
+  for (const SymbolRow& r : symbols)
+    table.row({names.compilation(r.compilation), r.name, r.source, std::to_string(r.hint),
+               range_text(r.lo, r.hi), r.origin, r.fixed_by});
+  if (table.empty()) return nothing("symbols", "every size is fixed");
+  std::string out = table.text();
+  if (guards.empty()) return out;
+  TextTable asked({"compilation", "holds while", "asked at"});
+  for (const SymbolGuardRow& g : guards) asked.row({names.compilation(g.compilation), g.text, g.place});
+  return out + "\n" + asked.text();
 }
 
 std::string show_recompilations(const Reader& s, const ShowOptions& options, std::string_view) {

@@ -1,5 +1,7 @@
 #include "core/capture/sizes.h"
 
+#include <algorithm>
+
 #include "core/capture/trace/python.h"
 
 namespace vitrine::capture {
@@ -79,6 +81,13 @@ int32_t Symbolic::number_of(const ir::Sym& value) {
     if (integers[i].same(value)) return static_cast<int32_t>(i);
   integers.push_back(value);
   return static_cast<int32_t>(integers.size()) - 1;
+}
+
+void Symbolic::find_use() {
+  for (Input& input : inputs)
+    input.in_graph = input.is_tensor || std::any_of(in_calls.begin(), in_calls.end(), [&](int32_t number) {
+                       return table.depends_on(integers[static_cast<size_t>(number)], input.symbols[0]);
+                     });
 }
 
 Symbolic::~Symbolic() {

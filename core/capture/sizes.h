@@ -57,6 +57,9 @@ struct Symbolic {
     const Source* source = nullptr;
     bool is_tensor = false;
     std::vector<int32_t> symbols;  // of an int: one
+    // Whether a call of the graph uses it. An int that none does (a counter) only goes into guards and
+    // results.
+    bool in_graph = true;
   };
   // What became of a question (ReplayQuestion): a symbol's value, or an answer that must be the same again.
   struct Question {
@@ -68,7 +71,10 @@ struct Symbolic {
   std::vector<Input> inputs;
   std::vector<Question> questions;
   std::vector<ir::Sym> integers;  // by number: what calls and recipes use
+  std::vector<int32_t> in_calls;  // numbers of those that calls use
   int32_t number_of(const ir::Sym& value);
+  // Finds out which inputs the graph depends on; at the end of the trace.
+  void find_use();
   Symbolic() = default;
   Symbolic(const Symbolic&) = delete;
   ~Symbolic();  // needs the GIL

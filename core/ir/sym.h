@@ -174,6 +174,7 @@ class SymbolTable {
   std::string text(const SymGuard& guard) const;  // "s0 <= 64"
   // The inverse of text(value), over the symbols of this table: + - * // % min max and parentheses.
   Result<Sym> parse(std::string_view text);
+  SymRange symbol_range(int32_t number) const;
   SymRange range(const Sym& value) const;  // follows from the declared ranges and the guards so far
 
   // The value with values[i] for symbol i; nothing where it leaves 64 bits or divides by 0.
@@ -181,6 +182,7 @@ class SymbolTable {
   std::optional<int64_t> evaluate(const SymGuard& guard, std::span<const int64_t> values) const {
     return evaluate(guard.terms, values);
   }
+  bool depends_on(const Sym& value, int32_t symbol) const;
   // Whether a compilation may be used for these values: declared ranges and all guards.
   bool holds(std::span<const int64_t> values) const;
   // Whether it may be, when only the values are known that `known` names: false if these forbid it.

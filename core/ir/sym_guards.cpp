@@ -96,6 +96,13 @@ SymRange SymbolTable::range(const Sym& value) const {
   return value.expr() ? range(value.expr()->sum) : SymRange{value.hint(), value.hint()};
 }
 
+SymRange SymbolTable::symbol_range(int32_t number) const {
+  for (uint32_t i = 0; i < atoms_.size(); ++i)
+    if (atoms_[i].op == SymOp::Symbol && atoms_[i].symbol == static_cast<uint32_t>(number))
+      return range(Polynomial{{{{i}, 1}}, 0});
+  return symbols_.at(static_cast<size_t>(number)).range;
+}
+
 void SymbolTable::record(Polynomial terms, SymRelation relation, int64_t bound) {
   SymRange& fact = facts_.try_emplace(terms.terms, range(terms)).first->second;
   if (relation == SymRelation::Eq) fact = {bound, bound};
@@ -209,6 +216,13 @@ bool SymbolTable::uses_only(const Polynomial& sum, const std::vector<bool>& know
         return false;
     }
   return true;
+}
+
+bool SymbolTable::depends_on(const Sym& value, int32_t symbol) const {
+  if (!value.symbolic()) return false;
+  std::vector<bool> others(symbols_.size(), true);
+  others[static_cast<size_t>(symbol)] = false;
+  return !uses_only(value.expr()->sum, others);
 }
 
 bool SymbolTable::may_hold(std::span<const int64_t> values, const std::vector<bool>& known) const {

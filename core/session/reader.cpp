@@ -110,7 +110,10 @@ std::vector<Row> Reader::rows(const std::string& where, const std::vector<int64_
   std::vector<Row> out;
   sqlite3_stmt* st = nullptr;
   if (sqlite3_prepare_v2(db_, text.c_str(), -1, &st, nullptr) != SQLITE_OK) {
-    damage_ = std::string(sqlite3_errmsg(db_)) + " in " + text;
+    const std::string why = sqlite3_errmsg(db_);
+    // A file of before this table was introduced.
+    if (why == "no such table: " + std::string(Row::table)) return out;
+    damage_ = why + " in " + text;
     return out;
   }
   for (size_t i = 0; i < args.size(); ++i) sqlite3_bind_int64(st, static_cast<int>(i) + 1, args[i]);

@@ -182,6 +182,32 @@ struct GuardRow {
   }
 };
 
+// A size or an int of a compilation that may be another one in the next call. origin: why it is a symbol; lo
+// and hi: the smallest and largest value that the compilation serves (the ends of 64 bits: not bounded);
+// fixed_by: the user's line that needed the number itself, "" while it is free.
+struct SymbolRow {
+  Id compilation = 0;
+  int64_t ordinal = 0;
+  std::string name, source, origin;
+  int64_t hint = 0, lo = 0, hi = 0;
+  std::string fixed_by;
+  VITRINE_ROW("symbol") {
+    f("compilation", s.compilation); f("ordinal", s.ordinal); f("name", s.name); f("source", s.source);
+    f("origin", s.origin); f("hint", s.hint); f("lo", s.lo); f("hi", s.hi); f("fixed_by", s.fixed_by);
+  }
+};
+
+// A question about symbols that the compilation relies on the answer of: "s0 <= 8", asked at a line of the
+// user's.
+struct SymbolGuardRow {
+  Id compilation = 0;
+  int64_t ordinal = 0;
+  std::string text, place;
+  VITRINE_ROW("symbol_guard") {
+    f("compilation", s.compilation); f("ordinal", s.ordinal); f("text", s.text); f("place", s.place);
+  }
+};
+
 // kind: a row of the break kinds table; stack: JSON [{"file","line","function"}...], outermost last.
 struct BreakRow {
   Id id = 0, compilation = 0, instruction = 0;
@@ -478,7 +504,7 @@ struct LinkRow {
 // clang-format off
 #define VITRINE_TABLES(X) \
   X(MetaRow) X(BlobRow) X(RunRow) X(FileRow) X(SpanRow) X(CodeRow) X(InstructionRow) X(FrameRow) \
-  X(SegmentRow) X(CompilationRow) X(StepRow) X(GuardRow) X(BreakRow) X(RecompilationRow) X(CallRow) \
+  X(SegmentRow) X(CompilationRow) X(StepRow) X(GuardRow) X(SymbolRow) X(SymbolGuardRow) X(BreakRow) X(RecompilationRow) X(CallRow) \
   X(StageRow) X(GraphRow) X(NodeRow) X(EdgeRow) X(PartitionRow) X(CrossingRow) X(BackwardRow) X(DecisionRow) X(KernelRow) X(KernelRangeRow) \
   X(RemarkRow) X(BufferRow) X(LaunchRow) X(LaneRow) X(NameRow) X(AccuracyRow) X(TimingRow) \
   X(MessageRow) X(LinkRow)

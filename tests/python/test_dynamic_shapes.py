@@ -261,3 +261,85 @@ def test_random_numbers_are_eagers():
         got = compiled(x)
         torch.manual_seed(n)
         assert torch.equal(got, F.dropout(x, 0.5) + torch.rand(n, 1))
+
+
+class Counts(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        if self.calls % 10 == 0:
+            return x - 1, self.calls
+        return x + 1, self.calls * 2
+
+
+def test_a_counter_that_the_graph_does_not_use(tmp_path):
+    counts, expected = Counts(), Counts()
+    compiled = vitrine.compile(counts)
+    x = torch.randn(4, 3)
+    with recorded(tmp_path) as session:
+        for _ in range(50):
+            assert_same(compiled(x), expected(x))
+    assert counts.calls == expected.calls == 50
+    # the first value, the others, every tenth
+    assert len(session.rows("compilation", status="ok")) == 3
+
+
+def test_an_int_that_the_graph_uses_and_one_that_it_does_not(tmp_path):
+    def f(x, n, m):
+        return x[:n] * 2, m + 1, n + m
+
+    x = torch.arange(50.0)
+    calls = [(x, n, m) for n, m in [(4, 5), (5, 6), (6, 6), (6, 7), (4, 9), (-3, -2), (0, 0), (60, 1)]]
+    assert compilations(f, calls, tmp_path) == 2
+
+
+def test_symbols_are_recorded(tmp_path):
+    compiled = vitrine.compile(branches)
+    with recorded(tmp_path) as session:
+        for n in (4, 5, 9):
+            x = torch.randn(n, 3)
+            assert torch.equal(compiled(x), branches(x))
+    second, third = session.rows("symbol")
+    assert (second["name"], second["source"], second["hint"]) == ("s0", "L['x'].size(0)", 5)
+    assert second["origin"] == "changed: it was 4" and (second["lo"], second["hi"]) == (2, 8)
+    assert (third["lo"], third["hint"], third["fixed_by"]) == (9, 9, "")
+    line = branches.__code__.co_firstlineno + 1
+    assert [(g["text"], g["place"]) for g in session.rows("symbol_guard")] == [
+        ("s0 <= 8", f"{__file__}:{line}"),
+        ("s0 >= 9", f"{__file__}:{line}"),
+    ]
+    last = session.rows("recompilation")[-1]
+    assert "s0 <= 8" in last["failed"] and "L['x'].size(0)" in last["failed"] and f":{line}" in last["new_value"]
+
+
+def test_who_fixed_a_symbol_is_recorded(tmp_path):
+    compiled = vitrine.compile(loops)
+    with recorded(tmp_path) as session:
+        for n in (4, 5):
+            compiled(torch.randn(n, 3))
+    assert session.rows("symbol")[0]["fixed_by"] == f"{__file__}:{loops.__code__.co_firstlineno + 1}"
+
+
+def test_kernels_take_sizes_as_arguments(tmp_path, monkeypatch):
+    """After the second set of sizes nothing goes to the kernel compiler: the cache on disk stays as it is."""
+    monkeypatch.setattr(vitrine.config, "cache_dir", str(tmp_path))
+    compiled = vitrine.compile(lambda x: F.layer_norm(x.exp() + 1, [64]) * x.sum(1, keepdim=True))
+    kept = []
+    for n in (4, 5, 6, 7, 12, 33, 100):
+        x = torch.randn(n, 64)
+        torch.testing.assert_close(compiled(x), F.layer_norm(x.exp() + 1, [64]) * x.sum(1, keepdim=True))
+        kept.append(len([f for f in tmp_path.rglob("*") if f.is_file()]))
+    assert kept[0] < kept[2] and len(set(kept[2:])) == 1
+
+
+def test_two_hints_give_one_captured_graph(tmp_path):
+    """What is captured at two sizes differs in nothing but these."""
+    texts = []
+    for n in (12, 20):
+        vitrine.reset()
+        explanation = vitrine.explain(vitrine.compile(attention, dynamic=True))(torch.randn(3, n, 32), torch.randn(32, 32))
+        texts.append((explanation.ops, [g.replace(str(n), "n") for g in explanation.guards]))
+    assert texts[0] == texts[1]

@@ -125,18 +125,20 @@ Status GuardTree::expect_tensor(Condition& condition, PyObject* now, const std::
   return {};
 }
 
-bool GuardTree::read_sizes(const std::vector<Symbolic::Input>& inputs, std::vector<int64_t>& out) const {
-  out.clear();
+bool GuardTree::read_sizes(const std::vector<Symbolic::Input>& inputs, std::vector<int64_t>& key,
+                           std::vector<int64_t>& apart) const {
+  key.clear();
+  apart.clear();
   for (const Symbolic::Input& input : inputs) {
     PyObject* o = values_[node_by_source_.at(input.source)];
     if (input.is_tensor) {
       const torch_bridge::View view = torch_bridge::view(torch_bridge::handle_of(o));
-      out.insert(out.end(), view.sizes, view.sizes + view.ndim);
-      out.insert(out.end(), view.strides, view.strides + view.ndim);
+      key.insert(key.end(), view.sizes, view.sizes + view.ndim);
+      key.insert(key.end(), view.strides, view.strides + view.ndim);
       continue;
     }
     int overflow = 0;
-    out.push_back(PyLong_AsLongLongAndOverflow(o, &overflow));
+    (input.in_graph ? key : apart).push_back(PyLong_AsLongLongAndOverflow(o, &overflow));
     if (overflow) return false;
   }
   return true;

@@ -48,9 +48,11 @@ class GuardTree {
   // The guard that made the last check() fail, evaluated again.
   GuardFailure explain(const Frame& frame, const torch_bridge::GlobalState& state);
 
-  // After a check that passed: what the inputs with symbols are now, in order. Of a tensor its sizes, then
-  // its strides; of an int itself. false: an int does not fit.
-  bool read_sizes(const std::vector<Symbolic::Input>& inputs, std::vector<int64_t>& out) const;
+  // After a check that passed: what the inputs with symbols are now, in order: of a tensor its sizes, then
+  // its strides; of an int itself. Those of ints that the graph does not use are apart. false: an int does
+  // not fit.
+  bool read_sizes(const std::vector<Symbolic::Input>& inputs, std::vector<int64_t>& key,
+                  std::vector<int64_t>& apart) const;
 
   size_t size() const { return conditions_.size(); }
   bool counting = false;  // whether check() counts a guard's checks; failures are always counted

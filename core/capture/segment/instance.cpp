@@ -41,66 +41,78 @@ class Answers : public torch_bridge::NewSizes {
   std::vector<bool>& known_;
 };
 
-bool set_integers(const Symbolic& symbolic, const std::vector<int64_t>& values, Instance& instance) {
-  for (const ir::Sym& integer : symbolic.integers) {
-    const auto value = symbolic.table.evaluate(integer, values);
-    if (!value) return false;
-    instance.integers.emplace_back(PyLong_FromLongLong(*value));
-  }
-  return true;
-}
-
 void make_replayer(Instance& instance) {
   if (instance.graphs.captured) instance.replayer = std::make_unique<torch_bridge::Replayer>(instance.graphs);
 }
 
 }  // namespace
 
-std::vector<int64_t> symbol_values(const Symbolic& symbolic, const std::vector<int64_t>& key,
+std::vector<int64_t> symbol_values(const Symbolic& symbolic, const CallSizes& sizes,
                                    std::vector<bool>& known) {
   std::vector<int64_t> values(symbolic.table.symbols().size(), 0);
   known.assign(values.size(), false);
-  size_t at = 0;
+  size_t at = 0, apart = 0;
   for (const Symbolic::Input& input : symbolic.inputs) {
+    const std::vector<int64_t>& from = input.in_graph ? sizes.key : sizes.apart;
+    size_t& next = input.in_graph ? at : apart;
     for (size_t d = 0; d < input.symbols.size(); ++d) {
       if (input.symbols[d] < 0) continue;
       const auto symbol = static_cast<size_t>(input.symbols[d]);
-      values[symbol] = key.at(at + d);
+      values[symbol] = from.at(next + d);
       known[symbol] = true;
     }
-    at += input.is_tensor ? 2 * input.symbols.size() : 1;
+    next += input.is_tensor ? 2 * input.symbols.size() : 1;
   }
   return values;
 }
 
-std::shared_ptr<Instance> first_instance(const Trace& trace, std::vector<int64_t> key) {
+std::vector<int64_t> symbol_values(const Symbolic& symbolic, const CallSizes& sizes,
+                                   const Instance& instance) {
+  std::vector<bool> known;
+  std::vector<int64_t> values = symbol_values(symbolic, sizes, known);
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!known[i]) values[i] = instance.values[i];
+  return values;
+}
+
+bool make_integers(const Symbolic& symbolic, const std::vector<int64_t>& values, std::vector<Owned>& out) {
+  for (const ir::Sym& integer : symbolic.integers) {
+    const auto value = symbolic.table.evaluate(integer, values);
+    if (!value) return false;
+    out.emplace_back(PyLong_FromLongLong(*value));
+  }
+  return true;
+}
+
+std::shared_ptr<Instance> first_instance(const Trace& trace, const CallSizes& sizes) {
   auto instance = std::make_shared<Instance>();
-  instance->key = std::move(key);
+  instance->key = sizes.key;
   instance->graphs = trace.graphs;
   instance->joint = trace.joint;
   instance->no_joint = trace.no_joint;
   if (trace.symbolic) {
-    std::vector<int64_t> hints;
-    for (const ir::Symbol& symbol : trace.symbolic->table.symbols()) hints.push_back(symbol.hint);
-    VITRINE_CHECK(set_integers(*trace.symbolic, hints, *instance), "a hint has no value");
+    for (const ir::Symbol& symbol : trace.symbolic->table.symbols()) instance->values.push_back(symbol.hint);
+    VITRINE_CHECK(make_integers(*trace.symbolic, instance->values, instance->integers),
+                  "a hint has no value");
   }
   make_replayer(*instance);
   return instance;
 }
 
-NewInstance new_instance(const Trace& trace, std::vector<int64_t> key, const std::vector<PyObject*>& inputs) {
+NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::vector<PyObject*>& inputs) {
   const Symbolic& symbolic = *trace.symbolic;
+  const bool by_key = sizes.apart.empty();  // nothing else decides
   std::vector<bool> known;
-  std::vector<int64_t> values = symbol_values(symbolic, key, known);
-  if (!symbolic.table.may_hold(values, known)) return {nullptr, true};
+  std::vector<int64_t> values = symbol_values(symbolic, sizes, known);
   auto instance = std::make_shared<Instance>();
-  instance->key = std::move(key);
+  instance->key = sizes.key;
   if (trace.graphs.captured) {
     torch_bridge::Lowering lowering;
     Answers answers(symbolic, values, known);
     std::vector<PyObject*> results;
     const auto how = torch_bridge::relower(trace.graphs, inputs, answers, lowering, results);
-    if (how != torch_bridge::Relowered::Done) return {nullptr, how == torch_bridge::Relowered::Other};
+    if (how != torch_bridge::Relowered::Done)
+      return {nullptr, by_key && how == torch_bridge::Relowered::Other};
     if (trace.joint) {
       auto joint = lowering.joint(results);
       if (joint)
@@ -116,8 +128,9 @@ NewInstance new_instance(const Trace& trace, std::vector<int64_t> key, const std
       return {nullptr, false};
   }
   const bool all = std::all_of(known.begin(), known.end(), [](bool k) { return k; });
-  if (!all || !symbolic.table.holds(values) || !set_integers(symbolic, values, *instance))
-    return {nullptr, true};
+  if (!all || !symbolic.table.holds(values) || !make_integers(symbolic, values, instance->integers))
+    return {nullptr, by_key};
+  instance->values = std::move(values);
   make_replayer(*instance);
   return {std::move(instance), false};
 }

@@ -20,24 +20,34 @@ struct Instance {
   torch_bridge::Lowering::Graphs graphs;
   std::shared_ptr<const torch_bridge::Joint> joint;  // as Trace's
   std::string no_joint;
+  std::vector<int64_t> values;                       // by symbol
   std::vector<Owned> integers;                       // by number (Symbolic::integers)
   std::unique_ptr<torch_bridge::Replayer> replayer;  // null: there is no graph
   std::shared_ptr<runtime::Plan> plan;               // or:
   Owned training;                                    // a region of vitrine._training
 };
 
-// The values of a trace's symbols for a key; `known` says which these are: others are computed from them.
-std::vector<int64_t> symbol_values(const Symbolic& symbolic, const std::vector<int64_t>& key,
+// What the inputs with symbols are in a call (GuardTree::read_sizes).
+struct CallSizes {
+  std::vector<int64_t> key, apart;
+};
+// The values of a trace's symbols in a call; `known` says which these are: others are computed from them.
+std::vector<int64_t> symbol_values(const Symbolic& symbolic, const CallSizes& sizes,
                                    std::vector<bool>& known);
+// The same, where the instance has computed the others.
+std::vector<int64_t> symbol_values(const Symbolic& symbolic, const CallSizes& sizes,
+                                   const Instance& instance);
+// Symbolic::integers by number. false: one has no value.
+bool make_integers(const Symbolic& symbolic, const std::vector<int64_t>& values, std::vector<Owned>& out);
 
 // The instance of the trace itself, for the sizes that it was made with.
-std::shared_ptr<Instance> first_instance(const Trace& trace, std::vector<int64_t> key);
+std::shared_ptr<Instance> first_instance(const Trace& trace, const CallSizes& sizes);
 
 struct NewInstance {
   std::shared_ptr<Instance> instance;  // null: none can be made
   bool never = false;                  // nor for other tensors of these sizes
 };
 // inputs: tensors by order of Trace::inputs.
-NewInstance new_instance(const Trace& trace, std::vector<int64_t> key, const std::vector<PyObject*>& inputs);
+NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::vector<PyObject*>& inputs);
 
 }  // namespace vitrine::capture

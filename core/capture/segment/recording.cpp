@@ -167,6 +167,31 @@ void Recording::write_guards(CompilationRecord& record, const Trace& trace) {
   }
 }
 
+void Recording::write_symbols(const CompilationRecord& record, const Trace& trace) {
+  if (!trace.symbolic) return;
+  const ir::SymbolTable& table = trace.symbolic->table;
+  for (size_t i = 0; i < table.symbols().size(); ++i) {
+    const ir::Symbol& symbol = table.symbols()[i];
+    session::SymbolRow row;
+    row.compilation = record.row.id;
+    row.ordinal = static_cast<int64_t>(i);
+    row.name = symbol.name;
+    row.source = symbol.source;
+    row.origin = trace.symbolic->origins.at(i);
+    row.hint = symbol.hint;
+    const ir::SymRange range = table.symbol_range(static_cast<int32_t>(i));
+    row.lo = range.lo;
+    row.hi = range.hi;
+    row.fixed_by = symbol.specialised_by;
+    writer_->put(row);
+  }
+  for (size_t i = 0; i < table.guards().size(); ++i) {
+    const ir::SymGuard& guard = table.guards()[i];
+    writer_->put(
+        session::SymbolGuardRow{record.row.id, static_cast<int64_t>(i), table.text(guard), guard.place});
+  }
+}
+
 void Recording::write_break(CompilationRecord& record, const Trace& trace) {
   if (!trace.broke) return;
   PyObject* code = trace.codes.empty() ? nullptr : trace.codes.front();
@@ -244,6 +269,7 @@ void Recording::trace(CompilationRecord& record, const Trace& trace, int64_t sta
   std::vector<Id> steps(trace.steps.size());
   for (Id& id : steps) id = writer_->next(Kind::Step);
   write_guards(record, trace);
+  write_symbols(record, trace);
   write_break(record, trace);
   const StepOrigins origins(trace, *codes_);
   write_captured(record, trace, steps, origins, start_ns);

@@ -90,6 +90,7 @@ class Recording {
   };
   Id frame(PyObject* code, const std::string& state, const std::string& reason);
   void write_guards(CompilationRecord& record, const Trace& trace);
+  void write_symbols(const CompilationRecord& record, const Trace& trace);
   void write_break(CompilationRecord& record, const Trace& trace);
   void write_steps(CompilationRecord& record, const Trace& trace, const std::vector<Id>& steps,
                    const StepOrigins& origins);

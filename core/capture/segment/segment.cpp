@@ -55,10 +55,10 @@ Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, con
                        std::to_string(named) + " and " + std::to_string(constants) + " constants",
                    "", ""};
   }
-  if (trace->symbolic && !s->guards_.read_sizes(trace->symbolic->inputs, s->key_))
+  if (trace->symbolic && !s->guards_.read_sizes(trace->symbolic->inputs, s->call_.key, s->call_.apart))
     return Error{"An int of the first call cannot be read again", "", ""};
   if (trace->symbolic) s->sizes_ = runtime::new_size_memory();
-  s->now_ = first_instance(*trace, s->key_);
+  s->now_ = first_instance(*trace, s->call_);
   s->instances_.push_back(s->now_);
   s->trace_ = std::move(trace);
   return s;
@@ -67,15 +67,25 @@ Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, con
 Segment::Fit Segment::fits(const Frame& frame, const torch_bridge::GlobalState& state) {
   if (!guards_.check(frame, state)) return Fit::No;
   if (!trace_->symbolic) return Fit::Yes;
-  if (!guards_.read_sizes(trace_->symbolic->inputs, key_)) return Fit::No;
-  if (now_->key == key_) return Fit::Yes;
-  for (size_t i = 0; i < instances_.size(); ++i) {
-    if (instances_[i]->key != key_) continue;
-    std::rotate(instances_.begin(), instances_.begin() + i, instances_.begin() + i + 1);
-    now_ = instances_.front();
-    return Fit::Yes;
+  const Symbolic& symbolic = *trace_->symbolic;
+  if (!guards_.read_sizes(symbolic.inputs, call_.key, call_.apart)) return Fit::No;
+  if (now_->key != call_.key && !choose_instance()) {
+    if (std::find(refused_.begin(), refused_.end(), call_.key) != refused_.end()) return Fit::No;
+    std::vector<bool> known;
+    const std::vector<int64_t> values = symbol_values(symbolic, call_, known);
+    return symbolic.table.may_hold(values, known) ? Fit::New : Fit::No;
   }
-  return std::find(refused_.begin(), refused_.end(), key_) == refused_.end() ? Fit::New : Fit::No;
+  if (call_.apart.empty()) return Fit::Yes;
+  return symbolic.table.holds(symbol_values(symbolic, call_, *now_)) ? Fit::Yes : Fit::No;
+}
+
+bool Segment::choose_instance() {
+  const auto at = std::find_if(instances_.begin(), instances_.end(),
+                               [&](const std::shared_ptr<Instance>& i) { return i->key == call_.key; });
+  if (at == instances_.end()) return false;
+  std::rotate(instances_.begin(), at, at + 1);
+  now_ = instances_.front();
+  return true;
 }
 
 std::shared_ptr<Instance> Segment::make_instance() {
@@ -85,11 +95,11 @@ std::shared_ptr<Instance> Segment::make_instance() {
     alive.push_back(share(guards_.value(nodes_[i])));
     inputs.push_back(alive.back().get());
   }
-  const std::vector<int64_t> key = key_;
-  NewInstance made = new_instance(*trace_, key, inputs);
+  const CallSizes sizes = call_;
+  NewInstance made = new_instance(*trace_, sizes, inputs);
   if (made.never) {
     if (refused_.size() >= kInstancesKept) refused_.erase(refused_.begin());
-    refused_.push_back(key);
+    refused_.push_back(sizes.key);
   }
   return std::move(made.instance);
 }
@@ -100,13 +110,30 @@ void Segment::add_instance(std::shared_ptr<Instance> instance) {
   if (instances_.size() > kInstancesKept) instances_.pop_back();
 }
 
+namespace {
+
+// Of "s0 == 8".
+std::string left_side(const std::string& text) {
+  return text.substr(0, text.rfind(" == "));
+}
+
+// "s0 <= 8, s0: L['x'].size(0)"
+std::string named(const ir::SymbolTable& table, const std::string& text) {
+  std::string out = text;
+  for (const ir::Symbol& symbol : table.symbols())
+    if (text.find(symbol.name) != std::string::npos) out += ", " + symbol.name + ": " + symbol.source;
+  return "(" + out + ")";
+}
+
+}  // namespace
+
 GuardFailure Segment::explain(const Frame& frame, const torch_bridge::GlobalState& state) {
   if (!trace_->symbolic || !guards_.check(frame, state) ||
-      !guards_.read_sizes(trace_->symbolic->inputs, key_))
+      !guards_.read_sizes(trace_->symbolic->inputs, call_.key, call_.apart))
     return guards_.explain(frame, state);
   const ir::SymbolTable& table = trace_->symbolic->table;
   std::vector<bool> known;
-  const std::vector<int64_t> values = symbol_values(*trace_->symbolic, key_, known);
+  const std::vector<int64_t> values = symbol_values(*trace_->symbolic, call_, known);
   for (size_t i = 0; i < values.size(); ++i) {
     const ir::Symbol& s = table.symbols()[i];
     if (known[i] && (values[i] < s.range.lo || values[i] > s.range.hi))
@@ -115,8 +142,12 @@ GuardFailure Segment::explain(const Frame& frame, const torch_bridge::GlobalStat
   }
   if (const ir::SymGuard* guard = table.first_failing(values, known)) {
     const auto value = table.evaluate(*guard, values);
-    return {-1, table.text(*guard) + " (" + guard->place + ")", "true",
-            value ? "another value: " + std::to_string(*value) : "no value"};
+    const std::string now = value ? std::to_string(*value) : "no number";
+    if (guard->relation == ir::SymRelation::Eq)
+      return {-1, named(table, left_side(table.text(*guard))), std::to_string(guard->bound),
+              now + " (fixed at " + guard->place + ")"};
+    return {-1, named(table, table.text(*guard)), "True",
+            "False: it is " + now + " (asked at " + guard->place + ")"};
   }
   return {-1, "what the program does with its sizes", "as at capture", "otherwise"};
 }
@@ -244,12 +275,16 @@ Outcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* times, Chec
   for (size_t i = 0; i < nodes_.size(); ++i) sources[i] = share(guards_.value(nodes_[i]));
   Results results;
   const std::shared_ptr<Instance> instance = now_;  // another call may choose another meanwhile
+  std::vector<Owned> integers;                      // where they are others than the instance's
+  const bool own = !call_.apart.empty();
+  if (own && !make_integers(*trace_->symbolic, symbol_values(*trace_->symbolic, call_, *instance), integers))
+    return Outcome::none();
   if (instance->replayer) {
     Outcome outcome = backend_ ? run_backend(sources.all(), results.all)
                                : run_graph(*instance, sources.all(), results.all, times, check);
     if (outcome.kind != Outcome::Kind::Ran) return outcome;
   }
-  Ingredients from{results.all, sources.all(), instance->integers, {}};
+  Ingredients from{results.all, sources.all(), own ? integers : instance->integers, {}};
   return commit(frame, from);
 }
 

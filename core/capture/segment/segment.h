@@ -69,6 +69,7 @@ class Segment {
  private:
   static constexpr size_t kBreaksKept = 64;
   Segment() = default;
+  bool choose_instance();  // for the sizes of the check; false: there is none yet
   Outcome run_graph(Instance& instance, std::span<const Owned> sources, std::vector<PyObject*>& results,
                     std::vector<runtime::LaunchTime>* times, Check* check);
   Outcome replay(Instance& instance, const std::vector<PyObject*>& inputs, std::vector<PyObject*>& results);
@@ -83,7 +84,7 @@ class Segment {
   std::vector<std::shared_ptr<Instance>> instances_;  // most recently used first
   std::shared_ptr<Instance> now_;                     // of the last check that passed
   std::shared_ptr<codegen::SizeMemory> sizes_;
-  std::vector<int64_t> key_;                   // of the last check
+  CallSizes call_;                             // of the last check
   std::vector<std::vector<int64_t>> refused_;  // keys of sizes that it does not fit, newest last
   Owned backend_;                              // callable(*inputs) -> results
   std::vector<int32_t> nodes_;                 // guard tree node of each source, by ordinal

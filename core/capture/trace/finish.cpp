@@ -260,6 +260,7 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   if (std::none_of(nodes.begin(), nodes.end(), [](const ir::Node& n) { return n.kind == ir::NodeKind::op; }))
     trace->graphs = {};
   if (!trace->graphs.captured && !symbolic_->questions.empty()) fix_all_sizes();
+  symbolic_->find_use();
   if (dynamic()) trace->symbolic = symbolic_;
   trace->sources = sources_;
   trace->inputs = inputs_;
@@ -278,6 +279,7 @@ std::unique_ptr<Trace> Tracer::give_up(BreakInfo why) {
   trace->broke = std::move(why);
   current_ = &root_;
   if (!symbolic_->questions.empty()) fix_all_sizes();
+  symbolic_->find_use();
   if (dynamic()) trace->symbolic = symbolic_;
   trace->sources = sources_;
   trace->guards = std::move(guards_);

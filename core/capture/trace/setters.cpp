@@ -61,7 +61,7 @@ void Tracer::set_attr(Value* v, const std::string& name, Value* value) {
         return dict_set(look(members), text(name), value);
       stop("custom_setter", "assignment to " + name + ", a member of a module");
     }
-    value = look(value);
+    value = peek(value);
     const bool member =
         (value->kind == Kind::Tensor && value->real && Py_TYPE(value->real) != torch_names().tensor) ||
         (value->kind == Kind::Object && torch_names().is_module(value->cls));

@@ -298,7 +298,9 @@ Value* Tracer::symbolic_compare(int op, Value* a, Value* b) {
 
 // An int that PyTorch takes for its hint, and a recording for a symbol.
 PyObject* Tracer::symbol_object(Value* v) {
-  PyObject* made = torch_bridge::make_symbolic_int(v->sym.hint(), symbolic_->number_of(v->sym));
+  const int32_t number = symbolic_->number_of(v->sym);
+  symbolic_->in_calls.push_back(number);
+  PyObject* made = torch_bridge::make_symbolic_int(v->sym.hint(), number);
   if (!made) raise_python();
   return made;
 }

@@ -263,8 +263,12 @@ Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arg
       name.find("is_") != std::string::npos && name.find("is_nonzero") == std::string::npos;
   if (PyBool_Check(value.get()) && !about_type) stop("scalar_read", name + " gives a bool");
   check_storages();
-  forget_sizes(name);
-  if (dynamic() && !only_tensors(value.get())) fix_all_sizes();
+  forget_sizes(keyword && PyDict_GetItemString(keyword.get(), "out") ? "out_" : name);
+  if (dynamic() && !only_tensors(value.get())) {
+    fix_all_sizes();
+    lowering_->note_question(callable, positional.get());  // strides may be any, too
+    symbolic_->questions.push_back({-1, Py_NewRef(value.get())});
+  }
   return from_python(value.get());
 }
 
