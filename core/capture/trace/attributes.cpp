@@ -217,8 +217,7 @@ Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, con
     Owned function(PyObject_GetAttrString(d, "func"));
     if (!function) raise_python();
     Value* value = call(pinned(function.get()), {{self}, {}});
-    touch(self);
-    self->attrs.emplace_back(name, value);
+    write_attr(self, name, value);
     return value;
   }
   if (kind == torch_names().compiled_function || kind == torch_names().disabled_function)
@@ -299,6 +298,7 @@ Value* Tracer::module_member(Value* v, const std::string& name) {
 }
 
 Value* Tracer::instance_dict(Value* v) {
+  if (v->own_dict) return v->own_dict;
   Value* dict = new_dict();
   if (v->obj) {
     Owned own(PyObject_GenericGetDict(v->obj, nullptr));
@@ -321,7 +321,7 @@ Value* Tracer::instance_dict(Value* v) {
     }
   dict->mutated = false;
   dict->owner = v;
-  return dict;
+  return v->own_dict = dict;
 }
 
 Value* Tracer::class_attr(PyTypeObject* type, const std::string& name) {
@@ -459,7 +459,10 @@ Value* Tracer::super_attr(Value* v, const std::string& name) {
   if (v->items.empty()) stop("exception", "attribute " + name + " of a traceback");
   PyObject* after = const_object(v->items[0]);
   Value* self = look(v->items[1]);
-  const bool through_class = self->kind == Kind::Constant && PyType_Check(self->obj);
+  // A class answers for itself, and as an object of its metaclass.
+  const bool through_class =
+      self->kind == Kind::Constant && PyType_Check(self->obj) && after && PyType_Check(after) &&
+      PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(self->obj), reinterpret_cast<PyTypeObject*>(after));
   PyTypeObject* type = through_class ? reinterpret_cast<PyTypeObject*>(self->obj) : type_of(self);
   pin_type(type);
   PyObject* mro = type->tp_mro;

@@ -70,10 +70,24 @@ Value* builtin_hasattr(Tracer& t, const Arguments& a) {
   }
 }
 
+void check_super(Tracer& t, Value* v) {
+  PyObject* after = t.const_object(v->items[0]);
+  if (!after || !PyType_Check(after)) stop("unsupported_value", "super() of " + t.describe(v->items[0]));
+  auto* cls = reinterpret_cast<PyTypeObject*>(after);
+  Value* self = t.look(v->items[1]);
+  PyObject* object = t.const_object(self);
+  const bool holds = (object && PyType_Check(object) &&
+                      PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(object), cls)) ||
+                     PyType_IsSubtype(t.type_of(self), cls);
+  if (!holds)
+    t.raise(PyExc_TypeError, "super(type, obj): obj must be an instance or subtype of type", true);
+}
+
 Value* builtin_super(Tracer& t, const Arguments& a) {
   Value* v = t.make(Kind::Super);
   if (a.positional.size() >= 2) {
     v->items = {a.positional[0], a.positional[1]};
+    check_super(t, v);
     return v;
   }
   VirtualFrame& f = t.frame();
@@ -86,6 +100,7 @@ Value* builtin_super(Tracer& t, const Arguments& a) {
   if (self->kind == Kind::Cell || (self->kind == Kind::Lazy && PyCell_Check(self->obj)))
     self = t.cell_get(self);
   v->items = {cls, self};
+  check_super(t, v);
   return v;
 }
 

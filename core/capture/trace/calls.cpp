@@ -30,6 +30,12 @@ std::string module_of(PyObject* o) {
   return text_of(name.get());
 }
 
+// type.__call__, which a metaclass's own __call__ ends in.
+PyObject* type_call() {
+  static PyObject* method = PyDict_GetItemString(PyType_Type.tp_dict, "__call__");
+  return method;
+}
+
 }  // namespace
 
 Value* Tracer::call(Value* f, Arguments a) {
@@ -76,6 +82,8 @@ Value* Tracer::call(Value* f, Arguments a) {
     if (a.positional.empty()) raise(PyExc_TypeError, "unbound method needs an argument");
     Value* self = look(a.positional[0]);
     a.positional.erase(a.positional.begin());
+    if (PyObject* cls = const_object(self); cls && PyType_Check(cls) && o == type_call())
+      return construct_plain(reinterpret_cast<PyTypeObject*>(cls), std::move(a));
     const std::string method = text_of(reinterpret_cast<PyDescrObject*>(o)->d_name);
     if (self->kind == Kind::Tensor) return tensor_method(self, method, o, std::move(a));
     return call_method(self, method, a);

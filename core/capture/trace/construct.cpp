@@ -59,6 +59,12 @@ Value* Tracer::construct(PyTypeObject* cls, Arguments a) {
     all.positional.insert(all.positional.begin(), pinned(object));
     return call(pinned(meta_call), std::move(all));
   }
+  return construct_plain(cls, std::move(a));
+}
+
+// What type.__call__ does: __new__, then __init__.
+Value* Tracer::construct_plain(PyTypeObject* cls, Arguments a) {
+  PyObject* object = reinterpret_cast<PyObject*>(cls);
   if (!is_plain_class(cls)) {
     const bool foreign = std::string(cls->tp_name).find("torch") == std::string::npos;
     stop(foreign ? "foreign_call" : "unsupported_value",

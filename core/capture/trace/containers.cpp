@@ -124,22 +124,56 @@ void Tracer::dict_set(Value* v, Value* key, Value* value) {
   if (v->owner && v->owner->kind == Kind::Function)
     set_attr(v->owner, text_of(k), value);
   else if (v->owner)
-    generic_set(v->owner, text_of(k), value);
+    return write_attr(v->owner, own_name(v->owner, k), value);
+  dict_put(v, k, look(key), value);
+}
+
+void Tracer::dict_put(Value* v, PyObject* k, Value* key, Value* value) {
   DictState& dict = *v->dict;
   const Py_ssize_t at = position(dict, k);
   if (PyErr_Occurred()) raise_python();
   if (at >= 0)
     dict.entries[static_cast<size_t>(at)].second = value;
   else
-    put_entry(dict, k, look(key), value);
+    put_entry(dict, k, key, value);
+}
+
+// The attribute that an entry of an object's __dict__ is. What the class keeps elsewhere, or sets by a method
+// of its own, would not be reached by that name.
+std::string Tracer::own_name(Value* owner, PyObject* key) {
+  if (!PyUnicode_Check(key)) stop("custom_setter", "an entry of a __dict__ is no name");
+  PyTypeObject* type = type_of(owner);
+  pin_type(type);
+  if (PyObject* found = _PyType_Lookup(type, key); found && Py_TYPE(found)->tp_descr_set)
+    stop("custom_setter", "an entry of a __dict__ has the name of a descriptor: " + text_of(key));
+  return text_of(key);
+}
+
+// Keeps an object's __dict__ in step with a written (nullptr: deleted) attribute.
+void Tracer::enter_own(Value* v, const std::string& name, Value* value) {
+  Owned key(PyUnicode_InternFromString(name.c_str()));
+  if (PyObject* slot = _PyType_Lookup(type_of(v), key.get()); slot && Py_TYPE(slot) == &PyMemberDescr_Type)
+    return;
+  touch(v->own_dict);
+  if (value) return dict_put(v->own_dict, key.get(), text(name), value);
+  DictState& dict = *v->own_dict->dict;
+  if (const Py_ssize_t at = position(dict, key.get()); at >= 0) {
+    dict.entries[static_cast<size_t>(at)].first = nullptr;
+    PyDict_DelItem(dict.index.get(), key.get());
+  }
 }
 
 bool Tracer::dict_remove(Value* v, Value* key) {
   v = look(v);
   if (!dict_get(v, key)) return false;
-  if (v->owner) stop("custom_setter", "an entry of a __dict__ is removed");
-  touch(v);
   PyObject* k = key_object(key);
+  if (v->owner && v->owner->kind == Kind::Function)
+    stop("custom_setter", "an attribute of a function is removed");
+  if (v->owner) {
+    write_attr(v->owner, own_name(v->owner, k), nullptr);
+    return true;
+  }
+  touch(v);
   DictState& dict = *v->dict;
   dict.entries[static_cast<size_t>(position(dict, k))].first = nullptr;
   PyDict_DelItem(dict.index.get(), k);
@@ -147,6 +181,7 @@ bool Tracer::dict_remove(Value* v, Value* key) {
 }
 
 void Tracer::dict_clear(Value* v) {
+  if (v->owner) stop("custom_setter", "a __dict__ is emptied");
   touch(v);
   v->dict->entries.clear();
   PyDict_Clear(v->dict->index.get());

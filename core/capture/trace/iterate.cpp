@@ -125,7 +125,7 @@ int64_t next_entry(Value* dict, int64_t index) {
 
 }  // namespace
 
-Value* Tracer::next(Value* v) {
+Value* Tracer::next(Value* v, Value** returned) {
   v = look(v);
   const bool repeatable = v->kind == Kind::Iterator && v->iterator->kind != IteratorKind::Map &&
                           v->iterator->kind != IteratorKind::Filter;
@@ -142,12 +142,14 @@ Value* Tracer::next(Value* v) {
     try {
       return call_special(v, method, {});
     } catch (const RaiseSignal& signal) {
-      if (signal.exception && signal.exception->cls == reinterpret_cast<PyTypeObject*>(PyExc_StopIteration))
+      if (signal.exception && signal.exception->cls == reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)) {
+        if (returned && !signal.exception->items.empty()) *returned = signal.exception->items[0];
         return nullptr;
+      }
       throw;
     }
   }
-  if (v->kind == Kind::Generator) return resume(v, none());
+  if (v->kind == Kind::Generator) return resume(v, none(), returned);
   if (v->kind != Kind::Iterator) raise(PyExc_TypeError, describe(v) + " is not an iterator");
   IteratorState& s = *v->iterator;
   if (s.done) return nullptr;
@@ -272,7 +274,7 @@ Value* Tracer::next(Value* v) {
       return item;
     }
     case IteratorKind::Generator:
-      return resume(first, none());
+      return resume(first, none(), returned);
     case IteratorKind::Callable: {
       Value* item = call(s.function, {});
       if (truth(compare(Py_EQ, item, first))) return finish();

@@ -265,6 +265,13 @@ bool Tracer::equal(Value* a, Value* b) {
   }
   if (a->kind == Kind::Dict && b->kind == Kind::Dict) {
     if (length(a) != length(b)) return false;
+    const auto ordered = [](Value* v) { return PyType_IsSubtype(v->cls, torch_names().ordered_dict); };
+    if (ordered(a) && ordered(b)) {  // their order counts
+      const auto in_b = dict_entries(b);
+      size_t at = 0;
+      for (const auto& entry : dict_entries(a))
+        if (!truth(compare(Py_EQ, entry.first, in_b[at++].first))) return false;
+    }
     for (auto [key, value] : dict_entries(a)) {
       Value* other = dict_get(b, key);
       if (!other) return false;

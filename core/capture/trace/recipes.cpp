@@ -213,6 +213,15 @@ Recipe RecipeMaker::object(Value* v) {
 }
 
 Recipe RecipeMaker::dict(Value* v) {
+  if (v->owner) {  // the object's own, not one like it
+    static PyObject* getter =
+        PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__getattribute__");
+    static PyObject* name = PyUnicode_InternFromString("__dict__");
+    Recipe r = call(getter, {});
+    r.children.push_back(make(v->owner));
+    r.children.push_back(constant(name));
+    return r;
+  }
   if (v->cls == &PyDict_Type) {
     Recipe r;
     r.kind = Recipe::Kind::Dict;
@@ -350,8 +359,10 @@ Recipe RecipeMaker::iterator(Value* v) {
     case IteratorKind::Keys:
     case IteratorKind::DictValues:
     case IteratorKind::Entries: {
-      int64_t taken = 0;
+      int64_t taken = 0, live = 0;
       Value* dict = t_.resolve(s.children[0]);
+      for (const auto& entry : dict->dict->entries) live += entry.first != nullptr;
+      if (live != s.stop) stop("unsupported_value", "an iterator over a dict that changed leaves the segment");
       for (int64_t i = 0; i < s.index; ++i)
         taken += dict->dict->entries[static_cast<size_t>(i)].first != nullptr;
       Owned method(PyObject_GetAttrString(native_base(dict->cls), s.kind == IteratorKind::Keys ? "keys"

@@ -121,7 +121,7 @@ Flow runSend(Tracer& t, VirtualFrame& f, const Instruction& in) {
   if (receiver->kind == Kind::Generator)
     item = t.resume(receiver, sent, &returned);
   else if (t.is_none(sent))
-    item = t.next(receiver);
+    item = t.next(receiver, &returned);
   else
     stop("generator", "a value is sent to a " + t.describe(receiver));
   if (item) {

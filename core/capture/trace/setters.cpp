@@ -10,16 +10,19 @@ PyObject* lookup(PyTypeObject* type, const char* name) {
   return _PyType_Lookup(type, key.get());
 }
 
-void write(Value* v, const std::string& name, Value* value) {
-  for (auto& [key, old] : v->attrs)
-    if (key == name) {
-      old = value;
-      return;
+}  // namespace
+
+void Tracer::write_attr(Value* v, const std::string& name, Value* value) {
+  touch(v);
+  if (v->own_dict) enter_own(v, name, value);
+  for (auto at = v->attrs.begin(); at != v->attrs.end(); ++at)
+    if (at->first == name) {
+      if (at->second || !value) return void(at->second = value);
+      v->attrs.erase(at);  // deleted, and set again: it is the last one now
+      break;
     }
   v->attrs.emplace_back(name, value);
 }
-
-}  // namespace
 
 void Tracer::set_attr(Value* v, const std::string& name, Value* value) {
   v = look(v);
@@ -30,7 +33,7 @@ void Tracer::set_attr(Value* v, const std::string& name, Value* value) {
       if (name == "__annotations__") return void(f.annotations = value);
       if (name == "__defaults__") return void(f.defaults = is_none(value) ? nullptr : value);
       if (name == "__kwdefaults__") return void(f.kwdefaults = is_none(value) ? nullptr : value);
-      return write(v, name, value);
+      return write_attr(v, name, value);
     }
     case Kind::Tensor:
       stop("custom_setter", "attribute " + name + " of a tensor is set");
@@ -94,8 +97,7 @@ void Tracer::generic_set(Value* v, const std::string& name, Value* value) {
     PyErr_Clear();
     raise(PyExc_AttributeError, describe(v) + " has no attribute '" + name + "'");
   }
-  touch(v);
-  write(v, name, value);
+  write_attr(v, name, value);
 }
 
 void Tracer::del_attr(Value* v, const std::string& name) {
@@ -110,8 +112,7 @@ void Tracer::del_attr(Value* v, const std::string& name) {
   PyObject* d = lookup(type, name.c_str());
   if ((d && Py_TYPE(d)->tp_descr_set) || !instance_get(v, name))
     stop("custom_setter", "attribute " + name + " of a " + describe(v) + " is deleted");
-  touch(v);
-  write(v, name, nullptr);
+  write_attr(v, name, nullptr);
 }
 
 }  // namespace vitrine::capture

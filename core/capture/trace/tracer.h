@@ -128,6 +128,7 @@ class Tracer {
   Value* dict_get(Value* dict, Value* key);  // nullptr = absent
   Value* dict_get(Value* dict, const char* key) { return dict_get(dict, text(key)); }
   void dict_set(Value* dict, Value* key, Value* value);
+  void dict_put(Value* dict, PyObject* key_object, Value* key, Value* value);  // no object is told
   bool dict_remove(Value* dict, Value* key);
   void dict_clear(Value* dict);
   void dict_complete(Value* dict);  // loads and guards all entries
@@ -145,7 +146,10 @@ class Tracer {
                      bool fallback);  // object.__getattribute__ (+ __getattr__)
   void generic_set(Value* v, const std::string& name, Value* value);  // object.__setattr__
   Value* instance_get(Value* v, const std::string& name);             // own attribute, nullptr = none
-  Value* instance_dict(Value* v);                                     // v.__dict__ as a dict made now
+  Value* instance_dict(Value* v);                                     // v.__dict__
+  void write_attr(Value* v, const std::string& name, Value* value);   // past all methods; nullptr deletes
+  void enter_own(Value* v, const std::string& name, Value* value);
+  std::string own_name(Value* owner, PyObject* key);
   Value* bind_descriptor(PyObject* descriptor, Value* self, PyTypeObject* type, const std::string& name);
   Value* class_attr(PyTypeObject* type, const std::string& name);  // C.name
   Value* module_attr(Value* v, const std::string& name);
@@ -180,6 +184,7 @@ class Tracer {
   Values bind(PyCodeObject* code, const std::string& name, Value* defaults, Value* kwdefaults,
               const Arguments& arguments);
   Value* construct(PyTypeObject* cls, Arguments arguments);
+  Value* construct_plain(PyTypeObject* cls, Arguments arguments);  // past the metaclass's __call__
   Value* call_object(Value* v, Arguments arguments);
   Value* getter_in_python(Value* v);
   Value* apply_forward(PyObject* builtin, const Arguments& arguments);
@@ -189,7 +194,8 @@ class Tracer {
   // --- iterate.cpp
   Value* iter(Value* v);
   Value* made_iterator(Value* of, PyObject* method);  // method: its own __iter__
-  Value* next(Value* iterator);                       // nullptr = exhausted
+  // nullptr = exhausted; `returned` (may be null) receives what came with StopIteration.
+  Value* next(Value* iterator, Value** returned = nullptr);
   Values unpack(Value* v);                            // list(v)
   Value* new_iterator(IteratorKind kind, Values children);
   Value* generator_method(Value* generator, const std::string& name, const Arguments& a);  // nullptr: other
