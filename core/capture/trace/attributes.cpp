@@ -227,11 +227,35 @@ Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, con
   stop("unsupported_value", std::string("descriptor ") + kind->tp_name + " for " + name);
 }
 
+// What was made of the real __dict__ of an object that existed before, on whatever way it was reached.
+Value* Tracer::known_own_dict(Value* v) {
+  if (!v->obj) return nullptr;
+  Owned own(PyObject_GenericGetDict(v->obj, nullptr));
+  PyErr_Clear();
+  const auto found = own ? by_object_.find(own.get()) : by_object_.end();
+  return found == by_object_.end() ? nullptr : resolve(found->second);
+}
+
+// One of the two, an object and its __dict__, changes: the other must not be told apart from it.
+void Tracer::check_own_dict(Value* v) {
+  if (v->kind == Kind::Object) {
+    if (Value* dict = known_own_dict(v); dict && dict->owner != v)
+      stop("unsupported_value", "an object changes whose __dict__ was reached another way");
+  } else if (v->kind == Kind::Dict && v->source && !v->owner) {
+    for (const auto& [object, other] : by_object_)
+      if (other->kind == Kind::Object && other->obj && known_own_dict(other) == v)
+        stop("unsupported_value", "the __dict__ of an object changes");
+  }
+}
+
 Value* Tracer::instance_get(Value* v, const std::string& name) {
   bool found = false;
   Value* written = find_written(v, name, &found);
   if (found) return written;
   if (!v->obj) return nullptr;
+  if (Value* dict = mutated_.empty() ? nullptr : known_own_dict(v); dict && dict->mutated && !dict->owner)
+    stop("unsupported_value", "an object whose __dict__ was changed");
+  check_cached_read(v->source && !v->pinned ? Py_None : nullptr);
   Owned dict(PyObject_GenericGetDict(v->obj, nullptr));
   if (!dict) {
     PyErr_Clear();
@@ -299,6 +323,10 @@ Value* Tracer::module_member(Value* v, const std::string& name) {
 
 Value* Tracer::instance_dict(Value* v) {
   if (v->own_dict) return v->own_dict;
+  if (Value* known = known_own_dict(v)) {
+    if (known->owner && known->owner->obj == v->obj) return v->own_dict = known;
+    stop("unsupported_value", "a __dict__ that was reached another way");
+  }
   Value* dict = new_dict();
   if (v->obj) {
     Owned own(PyObject_GenericGetDict(v->obj, nullptr));
@@ -306,8 +334,11 @@ Value* Tracer::instance_dict(Value* v) {
     PyObject *key, *value;
     Py_ssize_t at = 0;
     Owned keys(PySequence_Tuple(own.get()));
-    guard(GuardKind::DictKeys, sources_->attr(v->source, "__dict__"), keys.get(), 0, "", nullptr,
-          "keys " + repr_of(keys.get()));
+    dict->source = sources_->attr(v->source, "__dict__");
+    dict->obj = own.get();
+    Py_INCREF(own.get());
+    by_object_[keep(own.get())] = dict;
+    guard(GuardKind::DictKeys, dict->source, keys.get(), 0, "", nullptr, "keys " + repr_of(keys.get()));
     while (PyDict_Next(own.get(), &at, &key, &value)) {
       if (!PyUnicode_Check(key)) stop("unsupported_value", "an attribute whose name is not text");
       if (Value* entry = instance_get(v, text_of(key))) dict_set(dict, constant(key), entry);

@@ -76,11 +76,10 @@ void check_super(Tracer& t, Value* v) {
   auto* cls = reinterpret_cast<PyTypeObject*>(after);
   Value* self = t.look(v->items[1]);
   PyObject* object = t.const_object(self);
-  const bool holds = (object && PyType_Check(object) &&
-                      PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(object), cls)) ||
-                     PyType_IsSubtype(t.type_of(self), cls);
-  if (!holds)
-    t.raise(PyExc_TypeError, "super(type, obj): obj must be an instance or subtype of type", true);
+  const bool holds =
+      (object && PyType_Check(object) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(object), cls)) ||
+      PyType_IsSubtype(t.type_of(self), cls);
+  if (!holds) t.raise(PyExc_TypeError, "super(type, obj): obj must be an instance or subtype of type", true);
 }
 
 Value* builtin_super(Tracer& t, const Arguments& a) {

@@ -88,12 +88,7 @@ Value* Tracer::call(Value* f, Arguments a) {
     if (self->kind == Kind::Tensor) return tensor_method(self, method, o, std::move(a));
     return call_method(self, method, a);
   }
-  if (Py_TYPE(o) == torch_names().lru_cache_wrapper) {
-    // The cache only saves time when the result is a constant; anything else has an identity that it keeps.
-    Value* result = look(call(load_attr(f, "__wrapped__"), std::move(a)));
-    if (result->kind != Kind::Constant) stop("unsupported_value", "a cached function that returns an object");
-    return result;
-  }
+  if (Py_TYPE(o) == torch_names().lru_cache_wrapper) return call_cached(f, std::move(a));
   const std::string module = module_of(o);
   if (PyCFunction_Check(o)) {
     if (std::string(reinterpret_cast<PyCFunctionObject*>(o)->m_ml->ml_name) == "__new__" &&
@@ -185,8 +180,7 @@ Value* Tracer::call_object(Value* v, Arguments a) {
   }
   if (v->obj && PyWeakref_CheckRefExact(v->obj)) {
     if (!a.positional.empty() || !a.keyword.empty()) raise(PyExc_TypeError, "a reference takes no arguments");
-    const Source* base = v->source ? v->source : constant_source(v->obj);
-    return lazy(PyWeakref_GetObject(v->obj), sources_->make(SourceKind::WeakTarget, base, -1, ""));
+    return weak_target(v);
   }
   if (Value* getter = getter_in_python(v)) return call(getter, std::move(a));
   PyObject* method = python_method(type, "__call__");

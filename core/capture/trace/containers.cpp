@@ -109,12 +109,14 @@ std::vector<std::pair<Value*, Value*>> Tracer::dict_entries(Value* v) {
 }
 
 void Tracer::touch(Value* v) {
+  check_cached_write(v);
   ++v->version;
   if (v->mutated) return;
+  if (v->obj) check_own_dict(v);
   v->mutated = true;
   if (v->kind == Kind::Dict) dict_complete(v);
   if (v->kind == Kind::List || v->kind == Kind::Set) guard_length(v);
-  if (v->source) mutated_.push_back(v);
+  if (v->source && !(v->kind == Kind::Dict && v->owner)) mutated_.push_back(v);
 }
 
 void Tracer::dict_set(Value* v, Value* key, Value* value) {

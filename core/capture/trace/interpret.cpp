@@ -226,6 +226,7 @@ void Tracer::raise_python() {
 
 Value* Tracer::load_global(VirtualFrame& f, const std::string& name) {
   const std::string key = std::to_string(reinterpret_cast<uintptr_t>(f.globals)) + ":" + name;
+  check_cached_read(PyDict_GetItemString(f.globals, name.c_str()));
   if (auto found = globals_.find(key); found != globals_.end()) return found->second;
   Value* v = nullptr;
   if (PyObject* o = PyDict_GetItemString(f.globals, name.c_str())) {
@@ -242,6 +243,7 @@ Value* Tracer::load_global(VirtualFrame& f, const std::string& name) {
 }
 
 void Tracer::store_global(VirtualFrame& f, const std::string& name, Value* value) {
+  check_cached_write(nullptr);
   const std::string key = std::to_string(reinterpret_cast<uintptr_t>(f.globals)) + ":" + name;
   if (!PyDict_GetItemString(f.globals, name.c_str()))
     guard(GuardKind::NotInGlobals, f.globals_owner, nullptr, 0, name, nullptr, name + " is not set");

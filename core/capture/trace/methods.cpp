@@ -483,7 +483,9 @@ Value* Tracer::call_method(Value* self, const std::string& name, const Arguments
   Owned target(pattern ? Py_NewRef(self->obj) : constant_tree(self));
   PyErr_Clear();
   Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
-  bool constant = static_cast<bool>(target) && (self->kind != Kind::Constant || !PyType_Check(self->obj)) &&
+  bool constant = static_cast<bool>(target) &&
+                  (self->kind != Kind::Constant || Py_TYPE(self->obj) != torch_names().lru_cache_wrapper) &&
+                  (self->kind != Kind::Constant || !PyType_Check(self->obj)) &&
                   (self->kind != Kind::Constant || !PyModule_Check(self->obj));
   for (size_t i = 0; constant && i < a.positional.size(); ++i) {
     Value* v = look(a.positional[i]);

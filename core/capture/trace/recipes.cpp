@@ -362,7 +362,8 @@ Recipe RecipeMaker::iterator(Value* v) {
       int64_t taken = 0, live = 0;
       Value* dict = t_.resolve(s.children[0]);
       for (const auto& entry : dict->dict->entries) live += entry.first != nullptr;
-      if (live != s.stop) stop("unsupported_value", "an iterator over a dict that changed leaves the segment");
+      if (live != s.stop)
+        stop("unsupported_value", "an iterator over a dict that changed leaves the segment");
       for (int64_t i = 0; i < s.index; ++i)
         taken += dict->dict->entries[static_cast<size_t>(i)].first != nullptr;
       Owned method(PyObject_GetAttrString(native_base(dict->cls), s.kind == IteratorKind::Keys ? "keys"

@@ -22,8 +22,8 @@ Flow runCopyFreeVars(Tracer&, VirtualFrame& f, const Instruction& in) {
   return Flow::Next;
 }
 
-Flow runPopTop(Tracer&, VirtualFrame& f, const Instruction&) {
-  pop(f);
+Flow runPopTop(Tracer& t, VirtualFrame& f, const Instruction&) {
+  t.let_go(f, pop(f));
   return Flow::Next;
 }
 
@@ -64,7 +64,8 @@ Flow runLoadFastAndClear(Tracer&, VirtualFrame& f, const Instruction& in) {
   return Flow::Next;
 }
 
-Flow runStoreFast(Tracer&, VirtualFrame& f, const Instruction& in) {
+Flow runStoreFast(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  t.let_go(f, f.locals[static_cast<size_t>(in.arg)]);
   f.locals[static_cast<size_t>(in.arg)] = pop(f);
   return Flow::Next;
 }
@@ -73,6 +74,7 @@ Flow runDeleteFast(Tracer& t, VirtualFrame& f, const Instruction& in) {
   if (!f.locals[static_cast<size_t>(in.arg)])
     t.raise(PyExc_UnboundLocalError,
             "local variable '" + text_of(f.bytecode->local_name(in.arg)) + "' has no value");
+  t.let_go(f, f.locals[static_cast<size_t>(in.arg)]);
   f.locals[static_cast<size_t>(in.arg)] = nullptr;
   return Flow::Next;
 }

@@ -148,6 +148,8 @@ class Tracer {
   Value* instance_get(Value* v, const std::string& name);             // own attribute, nullptr = none
   Value* instance_dict(Value* v);                                     // v.__dict__
   void write_attr(Value* v, const std::string& name, Value* value);   // past all methods; nullptr deletes
+  Value* known_own_dict(Value* v);
+  void check_own_dict(Value* v);
   void enter_own(Value* v, const std::string& name, Value* value);
   std::string own_name(Value* owner, PyObject* key);
   Value* bind_descriptor(PyObject* descriptor, Value* self, PyTypeObject* type, const std::string& name);
@@ -187,6 +189,12 @@ class Tracer {
   Value* construct_plain(PyTypeObject* cls, Arguments arguments);  // past the metaclass's __call__
   Value* call_object(Value* v, Arguments arguments);
   Value* getter_in_python(Value* v);
+  // --- lifetimes.cpp
+  void let_go(VirtualFrame& frame, Value* v);  // a local or stack entry holds it no more
+  Value* weak_target(Value* reference);
+  Value* call_cached(Value* function, Arguments arguments);  // functools.lru_cache
+  void check_cached_read(PyObject* read);
+  void check_cached_write(Value* v);  // nullptr: a global
   Value* apply_forward(PyObject* builtin, const Arguments& arguments);
   Value* call_module(Value* v, Arguments arguments);
   Arguments spread(Value* positional, Value* keyword);  // f(*a, **k)
@@ -196,7 +204,7 @@ class Tracer {
   Value* made_iterator(Value* of, PyObject* method);  // method: its own __iter__
   // nullptr = exhausted; `returned` (may be null) receives what came with StopIteration.
   Value* next(Value* iterator, Value** returned = nullptr);
-  Values unpack(Value* v);                            // list(v)
+  Values unpack(Value* v);  // list(v)
   Value* new_iterator(IteratorKind kind, Values children);
   Value* generator_method(Value* generator, const std::string& name, const Arguments& a);  // nullptr: other
   Value* generator_of(Value* v);  // the Generator that v is or walks, or nullptr
@@ -315,6 +323,8 @@ class Tracer {
   std::vector<GlobalWrite> global_writes_;
   std::unordered_set<std::string> guard_keys_;
   std::unordered_set<PyTypeObject*> pinned_types_;
+  std::unordered_set<PyObject*> let_go_;  // what locals held when the segment began, and do not hold now
+  int64_t cached_since_ = -1;  // >= 0: a cached function runs, which has made the values from here on
   std::vector<Guard> guards_;
   std::vector<const Source*> inputs_;
   std::vector<std::shared_ptr<VirtualFrame>> frames_;  // inlined calls that run

@@ -287,6 +287,9 @@ void Tracer::realise_container(Value* v) {
     return;
   }
   if (PyDict_Check(o)) {
+    for (Value* changed : mutated_)
+      if (changed->kind == Kind::Object && known_own_dict(changed) == v)
+        stop("unsupported_value", "the __dict__ of an object that was changed");
     v->kind = Kind::Dict;
     v->dict = std::make_unique<DictState>();
     v->dict->index = Owned(PyDict_New());
@@ -335,6 +338,7 @@ Value* Tracer::cell_get(Value* cell) {
   cell = look(cell);
   if (cell->kind != Kind::Cell) stop("unsupported_value", "a closure cell of another kind");
   realise_cell(cell);
+  if (cell->source) check_cached_read(PyCell_GET(cell->obj));
   return cell->items[0];
 }
 
