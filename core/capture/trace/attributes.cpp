@@ -341,16 +341,16 @@ Value* Tracer::instance_dict(Value* v) {
     guard(GuardKind::DictKeys, dict->source, keys.get(), 0, "", nullptr, "keys " + repr_of(keys.get()));
     while (PyDict_Next(own.get(), &at, &key, &value)) {
       if (!PyUnicode_Check(key)) stop("unsupported_value", "an attribute whose name is not text");
-      if (Value* entry = instance_get(v, text_of(key))) dict_set(dict, constant(key), entry);
+      if (Value* entry = instance_get(v, text_of(key))) dict_put(dict, key, constant(key), entry);
     }
   }
   for (const auto& [key, value] : v->attrs)
     if (value) {
       PyObject* descriptor = lookup(v->cls, key);
       if (descriptor && Py_TYPE(descriptor) == &PyMemberDescr_Type) continue;  // a slot
-      dict_set(dict, text(key), value);
+      Value* as_key = text(key);
+      dict_put(dict, as_key->obj, as_key, value);
     }
-  dict->mutated = false;
   dict->owner = v;
   return v->own_dict = dict;
 }

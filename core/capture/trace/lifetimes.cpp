@@ -29,10 +29,25 @@ void Tracer::let_go(VirtualFrame& f, Value* v) {
   if (!v || &f != &root_) return;
   v = resolve(v);
   PyObject* o = v->real ? v->real : v->obj;
-  if (!o || !v->source || v->kind == Kind::Constant) return;
+  if (!o || !v->source || v->kind == Kind::Constant || held_elsewhere(v->source)) return;
   if (has_last_words(o))
     stop("unsupported_value", "an object is let go whose end is noticed: " + describe(v));
   let_go_.insert(o);
+}
+
+// What it was read from holds it still: nothing on the way there was changed or let go.
+bool Tracer::held_elsewhere(const Source* source) {
+  if (!source->base && source->kind != SourceKind::Global) return false;
+  for (const Source* at = source; at; at = at->base) {
+    if (at->kind == SourceKind::IterRest || at->kind == SourceKind::WeakTarget) return false;
+    for (const Value* changed : mutated_)
+      if (changed->source == at) return false;
+    if (at->base || (at->kind != SourceKind::Local && at->kind != SourceKind::Stack)) continue;
+    const Values& held = at->kind == SourceKind::Local ? initial_locals_ : initial_stack_;
+    Value* root = resolve(held[static_cast<size_t>(at->index)]);
+    if (let_go_.count(root->real ? root->real : root->obj)) return false;
+  }
+  return global_writes_.empty();
 }
 
 Value* Tracer::weak_target(Value* reference) {

@@ -191,6 +191,7 @@ class Tracer {
   Value* getter_in_python(Value* v);
   // --- lifetimes.cpp
   void let_go(VirtualFrame& frame, Value* v);  // a local or stack entry holds it no more
+  bool held_elsewhere(const Source* source);
   Value* weak_target(Value* reference);
   Value* call_cached(Value* function, Arguments arguments);  // functools.lru_cache
   void check_cached_read(PyObject* read);

@@ -342,3 +342,27 @@ def own_dict_passed_beside_its_object(compile):
         out.append(c(torch.ones(2), o, o.__dict__))
         out.append(vars(o))
     return out
+
+
+@scenario
+def watched_objects_in_a_list(compile):
+    ends = []
+    first, second = Plain(), Plain()
+    first.k, second.k = 2, 3
+    watches = [weakref.ref(o, lambda _: ends.append("end")) for o in (first, second)]
+
+    def f(x, objects):
+        for o in objects:
+            x = x * o.k
+        o = None
+        objects.pop()
+        x = x + len(ends)
+        objects = None
+        return x, len(ends), [w() is None for w in watches]
+
+    c = compile(f)
+    out = [c(torch.ones(2), [first, second])]
+    held = [first, second]
+    del first, second
+    out.append(c(torch.ones(2), held))
+    return out, len(ends)
