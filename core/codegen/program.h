@@ -36,13 +36,20 @@ struct LineOrigin {
   ir::NodeId node;
 };
 
+// The threads of a GPU that a kernel starts; no blocks: it runs on the CPU.
+struct Grid {
+  int64_t blocks = 0;
+  int threads = 0;  // of a block
+};
+
 // extern "C" void vitrine_kernel(void* const* args, int64_t begin, int64_t end): work items [begin, end) of
 // `work`.
 struct Kernel {
   std::string label, name;  // "K2", "add_gelu"
-  std::string text;         // freestanding C++ with Clang vectors
-  std::string space;        // "1024 × 3072"
-  std::string family;       // pointwise | reduction
+  Grid grid;
+  std::string text;    // freestanding C++ with Clang vectors, or CUDA C++ whose kernel takes the pointers
+  std::string space;   // "1024 × 3072"
+  std::string family;  // pointwise | reduction
   std::vector<LineOrigin> lines;
   std::vector<ir::NodeId> nodes;
   std::vector<int64_t> numbers;  // its last argument, if there are any: sizes that change

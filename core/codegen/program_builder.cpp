@@ -4,6 +4,7 @@
 #include <climits>
 
 #include "core/codegen/cpp/emit.h"
+#include "core/codegen/cuda/emit.h"
 #include "core/fusion/classify.h"
 #include "core/fusion/memory_plan.h"
 
@@ -120,6 +121,14 @@ void ProgramBuilder::add_step(Step step, int unit) {
   unit_of_step_.push_back(unit);
 }
 
+// Rows that fit keep their values in registers; of the others, each phase computes them anew.
+cpp::Schedule ProgramBuilder::gpu_schedule(const fusion::Group& group, const std::vector<Ref>& stored) const {
+  constexpr int64_t kAnyNumber = int64_t{1} << 40;
+  cpp::Schedule kept = cpp::make_schedule(loops_, group, stored, {kAnyNumber, false});
+  if (!kept.reduces || cuda::choose_shape(kept).registers) return kept;
+  return cpp::make_schedule(loops_, group, stored, {0, false});
+}
+
 void ProgramBuilder::add_kernel(int u) {
   const fusion::Unit& unit = fused_.units[static_cast<size_t>(u)];
   std::vector<Ref> stored;
@@ -127,9 +136,12 @@ void ProgramBuilder::add_kernel(int u) {
     for (const fusion::Access& s : m.stores)
       if (last_unit_.contains(key(s.root))) stored.push_back(s.root);
   if (stored.empty()) return;  // nobody wants what it computes
-  cpp::Schedule schedule = cpp::make_schedule(loops_, unit.group, stored);
-  Kernel kernel =
-      cpp::emit_kernel(loops_, unit, schedule, {options_.lanes, options_.stream_bytes, options_.sizes.get()});
+  const bool gpu = type(stored[0]).device.is_cuda();
+  cpp::Schedule schedule =
+      gpu ? gpu_schedule(unit.group, stored) : cpp::make_schedule(loops_, unit.group, stored);
+  Kernel kernel = gpu ? cuda::emit_kernel(loops_, unit, schedule, cuda::choose_shape(schedule))
+                      : cpp::emit_kernel(loops_, unit, schedule,
+                                         {options_.lanes, options_.stream_bytes, options_.sizes.get()});
   kernel.label = unit.label;
   Step step;
   step.kind = Step::Kind::kernel;
@@ -177,6 +189,7 @@ void ProgramBuilder::offer_product(const fusion::Unit& unit, Step& step) {
   auto choice = how.choices.find(step.node.id);
   const bool chosen = choice != how.choices.end() && choice->second.generated;
   if (!how.offered && !chosen) return;
+  if (step.node.type().device.is_cuda()) return;
   auto call = product_call(*loops_.graph, step.node, options_.lanes, how);
   if (!call) return;
   std::vector<int32_t> buffers;
@@ -286,11 +299,16 @@ void ProgramBuilder::plan_memory() {
   }
   for (const ir::Arg& r : program_.results)
     ir::each_ref(r, [&](Ref ref) { touch(buffer_of_.at(key(ref)), steps); });
+  // One arena, on the device of most of the work: what else is needed is allocated call by call.
+  ir::Device arena;
+  for (const Buffer& row : program_.buffers)
+    if (row.kind == BufferKind::temporary && row.type.device.is_cuda()) arena = row.type.device;
   std::vector<fusion::Lifetime> lifetimes;
   std::vector<int32_t> owner;
   for (size_t b = 0; b < program_.buffers.size(); ++b) {
     const Buffer& row = program_.buffers[b];
     if (row.kind != BufferKind::temporary || row.view_of >= 0 || shares_with_[b] >= 0) continue;
+    if (row.type.device != arena) continue;
     lifetimes.push_back({row.type.bytes(), row.first_step, row.last_step});
     owner.push_back(static_cast<int32_t>(b));
   }

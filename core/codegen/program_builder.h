@@ -27,6 +27,7 @@ class ProgramBuilder {
   void add_inputs();
   void find_uses();
   void add_kernel(int unit);
+  cpp::Schedule gpu_schedule(const fusion::Group& group, const std::vector<ir::Ref>& stored) const;
   void add_call(int unit);
   void offer_product(const fusion::Unit& unit, Step& step);
   void add_results();

@@ -30,12 +30,14 @@ class Layout {
 
  private:
   const Loop& loop(size_t l) const { return program_.loops[l]; }
+  ir::Device device(size_t l) const { return program_.graph->node(loop(l).node).type().device; }
 
   // Rows and columns come from the reductions, which must agree; without one every dim is a row.
   bool space() {
     const Loop* first = nullptr;
     for (size_t l : loops_) {
       if (loop(l).epoch != loop(loops_[0]).epoch) return no("a write to a tensor stands between them");
+      if (device(l) != device(loops_[0])) return no("they run on different devices");
       if (loop(l).reduced == 0) continue;
       if (!first)
         first = &loop(l);

@@ -119,6 +119,10 @@ class LoopBuilder {
     ir::each_ref(node, [&](Ref r) {
       if (!has_lanes(type_of(*out_.graph, r).dtype)) loop.why = "elements of this type are not generated";
     });
+    ir::each_ref(node, [&](Ref r) {
+      if (!node.outputs.empty() && type_of(*out_.graph, r).device != node.type().device)
+        loop.why = "its tensors are on different devices";
+    });
     if (node.outputs.empty())
       loop.why = "it returns no tensor";
     else if (node.type().numel() == 0)

@@ -32,14 +32,14 @@ CallState::CallState(const BufferTable& table) : table_(table), entries_(table.r
   handles.resize(table.rows.size());
   objects.resize(table.rows.size());
   touched_.reserve(table.rows.size());
-  if (table.arena_bytes > 0) {
+  if (table.arena_bytes > 0 && table.arena_device.is_cpu()) {
     constexpr size_t kAlign = 64;  // a vector register, a cache line
     size_t bytes = (static_cast<size_t>(table.arena_bytes) + kAlign - 1) / kAlign * kAlign;
     arena_ = static_cast<char*>(std::aligned_alloc(kAlign, bytes));
     if (!arena_) throw std::bad_alloc();
   }
   for (size_t b = 0; b < entries_.size(); ++b) {
-    if (!table.rows[b].in_arena()) continue;
+    if (!table.rows[b].in_arena() || !arena_) continue;
     entries_[b].pointer = arena_ + table.rows[b].arena_offset;
     entries_[b].lasting = true;
   }
@@ -50,11 +50,27 @@ CallState::~CallState() {
   for (Kept& kept : kept_) bridge::release(kept.tensor);
   for (Entry& e : entries_)
     if (e.handle && e.owns_handle) bridge::release(e.handle);
-  std::free(arena_);
+  if (table_.arena_device.is_cpu()) std::free(arena_);
 }
 
 void CallState::begin(_object* const* inputs) {
   inputs_ = inputs;
+  if (table_.arena_bytes <= 0 || table_.arena_device.is_cpu()) return;
+  ir::TensorType type = ir::TensorType::contiguous(ir::DType::u8, {table_.arena_bytes});
+  type.device = table_.arena_device;
+  gpu_arena_ = bridge::empty_strided(type);
+  arena_ = static_cast<char*>(bridge::data(gpu_arena_));
+  for (size_t b = 0; b < entries_.size(); ++b) {
+    if (!table_.rows[b].in_arena()) continue;
+    entries_[b].pointer = arena_ + table_.rows[b].arena_offset;
+    touched_.push_back(static_cast<int32_t>(b));
+  }
+}
+
+void* CallState::stream() {
+  if (!stream_known_) stream_ = bridge::current_stream(table_.gpu);
+  stream_known_ = true;
+  return stream_;
 }
 
 void CallState::clear() {
@@ -68,6 +84,11 @@ void CallState::clear() {
   bridge::drop(random_state);
   random_state = nullptr;
   inputs_ = nullptr;
+  stream_known_ = false;
+  if (!gpu_arena_) return;
+  bridge::release(gpu_arena_);
+  gpu_arena_ = nullptr;
+  arena_ = nullptr;
 }
 
 void CallState::release(int32_t b) {
@@ -111,7 +132,7 @@ bridge::Handle CallState::make_handle(int32_t b) {
   if (row.input >= 0) return e.handle = bridge::handle_of(inputs_[row.input]);
   if (row.view_of >= 0) {
     e.handle = view_handle(b);
-  } else if (e.lasting) {
+  } else if (row.in_arena()) {
     e.handle = bridge::from_blob(e.pointer, row.type);
   } else {
     bridge::set_python_error("a plan reads a buffer before a step has made it");
@@ -127,7 +148,7 @@ _object* CallState::make_object(int32_t b) {
   touched_.push_back(b);
   if (row.input >= 0) return e.object = inputs_[row.input];
   bridge::Handle given = nullptr;  // wrapped below: Python's own
-  if (e.lasting) {
+  if (row.in_arena()) {
     given = bridge::from_blob(e.pointer, row.type);
   } else {
     if (!handle(b)) return nullptr;
@@ -143,7 +164,9 @@ _object* CallState::make_object(int32_t b) {
 
 bool CallState::allocate(int32_t b) {
   const BufferTable::Row& row = table_.rows[static_cast<size_t>(b)];
-  const bool large = row.kind == Kind::output && bytes_of(row.type) >= kWorthKeeping;
+  // PyTorch keeps a GPU's memory itself.
+  const bool large =
+      row.kind == Kind::output && row.type.device.is_cpu() && bytes_of(row.type) >= kWorthKeeping;
   bridge::Handle fresh = large ? reuse(b) : nullptr;
   if (!fresh) {
     fresh = bridge::empty_strided(row.type);

@@ -26,6 +26,8 @@ struct BufferTable {
   };
   std::vector<Row> rows;
   int64_t arena_bytes = 0;
+  ir::Device arena_device;
+  int gpu = -1;              // whose stream kernels are launched on
   size_t max_arguments = 0;  // of a kernel
 };
 
@@ -58,6 +60,8 @@ class CallState {
   void take_object(int32_t b, _object* owned);
   void take_handle(int32_t b, torch_bridge::Handle owned);
   void release(int32_t b);
+  // PyTorch's current stream on the GPU of the plan; asked once a call.
+  void* stream();
   bool in_arena(const void* p) const { return p >= arena_ && p < arena_ + table_.arena_bytes; }
 
   std::vector<void*> arguments;                                  // scratch: of the kernel that runs
@@ -94,6 +98,9 @@ class CallState {
   int64_t kept_bytes_ = 0;
   _object* const* inputs_ = nullptr;
   char* arena_ = nullptr;
+  torch_bridge::Handle gpu_arena_ = nullptr;  // a GPU's is PyTorch's, taken for one call
+  void* stream_ = nullptr;
+  bool stream_known_ = false;
 };
 
 }  // namespace vitrine::runtime

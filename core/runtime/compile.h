@@ -34,6 +34,8 @@ struct CompileOptions {
   // Of programs that are one but for their sizes: their kernels take what differs as arguments. May be null.
   std::shared_ptr<codegen::SizeMemory> sizes;
   std::string kernel_compiler;  // path of vitrine-cc; "" = found beside this library
+  std::string nvrtc;            // path of libnvrtc; "" = where the loader looks
+  std::string target;           // "sm_90": compiled for that GPU, whatever is here; "" = for the one that is
 };
 
 // One entry of the compiled timeline of a profiled call.

@@ -1,5 +1,7 @@
 #include "core/runtime/kernel_stage.h"
 
+#include "core/runtime/cuda/cuda_stage.h"
+
 #include <chrono>
 #include <unordered_map>
 
@@ -164,7 +166,27 @@ class Stage {
 KernelStage compile_kernels(const std::vector<codegen::Kernel>& kernels, const CompileOptions& options,
                             bool with_texts, const std::function<bool()>& cancelled) {
   if (kernels.empty()) return {};
-  return Stage(options, with_texts, cancelled).run(kernels);
+  std::vector<codegen::Kernel> here;
+  std::vector<const codegen::Kernel*> there;
+  for (const codegen::Kernel& k : kernels)
+    if (k.grid.blocks > 0)
+      there.push_back(&k);
+    else
+      here.push_back(k);
+  if (there.empty()) return Stage(options, with_texts, cancelled).run(kernels);
+  KernelStage out = cuda::compile_kernels(there, 0, options, with_texts, cancelled);
+  if (here.empty()) return out;
+  KernelStage cpu = Stage(options, with_texts, cancelled).run(here);
+  // Back into the program's order.
+  std::vector<CompiledKernel> gpu = std::move(out.kernels);
+  size_t next_gpu = 0, next_cpu = 0;
+  out.kernels.clear();
+  for (const codegen::Kernel& k : kernels)
+    out.kernels.push_back(k.grid.blocks > 0 ? gpu[next_gpu++] : cpu.kernels[next_cpu++]);
+  out.problems.insert(out.problems.end(), cpu.problems.begin(), cpu.problems.end());
+  out.cancelled = out.cancelled || cpu.cancelled;
+  out.duration_ns += cpu.duration_ns;
+  return out;
 }
 
 }  // namespace vitrine::runtime

@@ -19,7 +19,8 @@ struct CompiledKernel {
   bool cached = false;
   int64_t start_ns = 0, wall_ns = 0;                  // CLOCK_MONOTONIC; 0 wall when it came from the cache
   int64_t front_ns = 0, codegen_ns = 0, link_ns = 0;  // inside the helper
-  kernel_compiler::Texts texts;                       // if asked for
+  int registers = 0, shared_bytes = 0, spill_bytes = 0;  // of a GPU's kernel
+  kernel_compiler::Texts texts;                          // if asked for
 };
 
 struct KernelStage {

@@ -38,6 +38,8 @@ class ProgramPlan : public Plan {
     codegen::Step::Kind kind = codegen::Step::Kind::opaque;
     KernelFunction function = nullptr;
     int64_t work = 1, grain = 1;
+    const cuda::Function* gpu = nullptr;  // instead of `function`
+    codegen::Grid grid;
     std::vector<int64_t> numbers;  // its last argument, if there are any
     std::vector<int32_t> buffers, outs;
     std::vector<int32_t> fresh;     // output buffers that are allocated before it
@@ -71,6 +73,7 @@ class ProgramPlan : public Plan {
   bool run_steps(CallState& state, std::vector<LaunchTime>* times);
   bool run_step(const Step& step, CallState& state);
   bool run_kernel(const Step& step, CallState& state);
+  bool launch(const Step& step, CallState& state);
   bool run_library(const Step& step, CallState& state);
   bool run_opaque(const Step& step, CallState& state);
   bool run_view(const Step& step, CallState& state);
@@ -92,6 +95,7 @@ class ProgramPlan : public Plan {
   std::vector<Problem> problems_;
   int python_calls_ = 0;
   bool returns_input_view_ = false;
+  bool only_compiled_ = false;  // for a GPU that is not here
 };
 
 }  // namespace vitrine::runtime

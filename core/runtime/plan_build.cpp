@@ -69,6 +69,10 @@ Status ProgramPlan::prepare() {
     table_.rows.push_back(std::move(row));
   }
   table_.arena_bytes = program_.arena_bytes;
+  for (const BufferTable::Row& row : table_.rows) {
+    if (row.in_arena()) table_.arena_device = row.type.device;
+    if (row.type.device.is_cuda()) table_.gpu = row.type.device.index;
+  }
   for (const auto& [value, buffer] : program_.value_buffer) slots_.try_emplace(packed(value), buffer);
   for (const codegen::Step& from : program_.steps)
     if (Status failed = prepare_step(from, steps_.emplace_back())) return failed;
@@ -89,7 +93,10 @@ Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
   if (from.kind == StepKind::kernel) {
     const codegen::Kernel& kernel = program_.kernels.at(static_cast<size_t>(from.kernel));
     step.function = kernels_[static_cast<size_t>(from.kernel)].function;
-    VITRINE_CHECK(step.function, "kernel " + kernel.label + " was not compiled");
+    step.gpu = kernels_[static_cast<size_t>(from.kernel)].cuda.get();
+    step.grid = kernel.grid;
+    if (!step.function && !step.gpu && kernel.grid.blocks > 0) only_compiled_ = true;
+    VITRINE_CHECK(step.function || kernel.grid.blocks > 0, "kernel " + kernel.label + " was not compiled");
     step.work = kernel.work;
     step.grain = std::max<int64_t>(1, kernel.grain);
     step.numbers = from.numbers;

@@ -4,6 +4,7 @@
 #include <array>
 #include <exception>
 
+#include "core/runtime/cuda/driver.h"
 #include "core/runtime/plan.h"
 #include "core/torch_bridge/bridge.h"
 
@@ -24,15 +25,20 @@ int64_t now_ns() {
 
 // Our code stands below autograd and autocast: both are off while it runs, as they were recorded.
 struct RawMode {
-  bool grad, autocast;
-  explicit RawMode(bool keep_grad)
-      : grad(!keep_grad && bridge::grad_enabled()), autocast(bridge::autocast_enabled()) {
+  bool grad;
+  bool autocast[2];
+  static constexpr ir::Device::Type kDevices[2] = {ir::Device::Type::cpu, ir::Device::Type::cuda};
+  explicit RawMode(bool keep_grad) : grad(!keep_grad && bridge::grad_enabled()) {
     if (grad) bridge::set_grad_enabled(false);
-    if (autocast) bridge::set_autocast_enabled(false);
+    for (int d = 0; d < 2; ++d) {
+      autocast[d] = bridge::autocast_enabled(kDevices[d]);
+      if (autocast[d]) bridge::set_autocast_enabled(kDevices[d], false);
+    }
   }
   ~RawMode() {
     if (grad) bridge::set_grad_enabled(true);
-    if (autocast) bridge::set_autocast_enabled(true);
+    for (int d = 0; d < 2; ++d)
+      if (autocast[d]) bridge::set_autocast_enabled(kDevices[d], true);
   }
 };
 
@@ -71,6 +77,10 @@ bool ProgramPlan::run(_object* const* inputs, size_t n_inputs, std::vector<_obje
                       std::vector<LaunchTime>* times) {
   if (n_inputs != program_.input_buffer.size()) {
     bridge::set_python_error("a plan was called with the wrong number of inputs");
+    return false;
+  }
+  if (only_compiled_) {
+    bridge::set_python_error("the graph was compiled for a GPU that is not here");
     return false;
   }
   bool keep_grad = returns_input_view_ && std::none_of(inputs, inputs + n_inputs, bridge::requires_grad);
@@ -168,9 +178,21 @@ bool ProgramPlan::run_step(const Step& step, CallState& state) {
   return ok;
 }
 
+// A GPU's kernel takes the addresses of its pointers.
+bool ProgramPlan::launch(const Step& step, CallState& state) {
+  std::array<void*, 64> addresses;
+  VITRINE_CHECK(step.buffers.size() <= addresses.size(), "a kernel with very many arguments");
+  for (size_t i = 0; i < step.buffers.size(); ++i) addresses[i] = &state.arguments[i];
+  const std::string failed =
+      step.gpu->launch(step.grid.blocks, step.grid.threads, state.stream(), addresses.data());
+  if (!failed.empty()) bridge::set_python_error("a kernel could not be launched: " + failed);
+  return failed.empty();
+}
+
 bool ProgramPlan::run_kernel(const Step& step, CallState& state) {
   for (size_t i = 0; i < step.buffers.size(); ++i) state.arguments[i] = state.pointer(step.buffers[i]);
   // A kernel reads its numbers and never writes them.
+  if (step.gpu) return launch(step, state);
   if (!step.numbers.empty()) state.arguments[step.buffers.size()] = const_cast<int64_t*>(step.numbers.data());
   if (step.work <= step.grain) {
     step.function(state.arguments.data(), 0, step.work);

@@ -1,6 +1,7 @@
 #include "core/torch_bridge/bridge.h"
 
 #include <Python.h>
+#include <dlfcn.h>
 
 #include <unordered_map>
 
@@ -296,6 +297,18 @@ Handle as_strided(Handle base, const ir::TensorType& type) {
                                          type.strides.data(), type.offset - offset, &out),
         "making a view");
   return out;
+}
+
+void* current_stream(int gpu) {
+  using Ask = int (*)(int32_t, void**);
+  static const Ask ask = [] {
+    void* cuda = dlopen("libtorch_cuda.so", RTLD_NOLOAD | RTLD_LAZY);
+    auto own = cuda ? reinterpret_cast<Ask>(dlsym(cuda, "aoti_torch_get_current_cuda_stream")) : nullptr;
+    return own ? own : api().symbols.current_stream;
+  }();
+  void* stream = nullptr;
+  if (ask && ask(gpu, &stream)) return nullptr;
+  return stream;
 }
 
 void release(Handle owned) {

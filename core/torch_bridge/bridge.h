@@ -62,6 +62,8 @@ Handle empty_strided(const ir::TensorType& type);
 // is base's. Owned handle. The offset is counted from the storage's start.
 Handle as_strided(Handle base, const ir::TensorType& type);
 void release(Handle owned);
+// The stream that PyTorch launches on now, a cudaStream_t. nullptr: the default stream, or no CUDA.
+void* current_stream(int gpu);
 
 // Process-wide state that changes what torch functions do; one number each so that a guard compares words.
 struct GlobalState {

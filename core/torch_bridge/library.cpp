@@ -247,6 +247,8 @@ PyObject* default_generator() {  // new reference
 }  // namespace
 
 std::unique_ptr<LibraryCall> LibraryCall::make(const ir::Node& node, const SlotOf& slot_of) {
+  // These are the CPU's kernels.
+  if (node.outputs.empty() || !node.type().device.is_cpu()) return nullptr;
   for (const Row& row : kRows)
     if (row.op == node.op) return row.make(node, slot_of);
   return nullptr;
@@ -255,10 +257,10 @@ std::unique_ptr<LibraryCall> LibraryCall::make(const ir::Node& node, const SlotO
 Handle from_blob(void* data, const ir::TensorType& type) {
   if (!library_symbols().create_from_blob) return missing("aoti_torch_create_tensor_from_blob");
   Handle out = nullptr;
-  constexpr int32_t cpu = 0;
-  bool ok = done(library_symbols().create_from_blob(data, static_cast<int64_t>(type.sizes.size()),
-                                                    type.sizes.data(), type.strides.data(), 0,
-                                                    ir::dtype_to_scalar_type(type.dtype), cpu, 0, &out));
+  const int32_t device = type.device.is_cuda() ? kCudaDevice : 0;
+  bool ok = done(library_symbols().create_from_blob(
+      data, static_cast<int64_t>(type.sizes.size()), type.sizes.data(), type.strides.data(), 0,
+      ir::dtype_to_scalar_type(type.dtype), device, type.device.index, &out));
   return ok ? out : nullptr;
 }
 
@@ -279,11 +281,11 @@ bool grad_enabled() {
 void set_grad_enabled(bool on) {
   if (library_symbols().grad_set) library_symbols().grad_set(on);
 }
-bool autocast_enabled() {
-  return library_symbols().autocast_is_on && library_symbols().autocast_is_on(0);
+bool autocast_enabled(ir::Device::Type device) {
+  return library_symbols().autocast_is_on && library_symbols().autocast_is_on(static_cast<int8_t>(device));
 }
-void set_autocast_enabled(bool on) {
-  if (library_symbols().autocast_set) library_symbols().autocast_set(0, on);
+void set_autocast_enabled(ir::Device::Type device, bool on) {
+  if (library_symbols().autocast_set) library_symbols().autocast_set(static_cast<int8_t>(device), on);
 }
 
 _object* generator_state() {

@@ -16,8 +16,8 @@ struct _object;
 
 namespace vitrine::torch_bridge {
 
-// A CPU tensor over memory that outlives it; nothing is copied. Owned handle; nullptr with a Python error
-// set.
+// A tensor over memory of its device that outlives it; nothing is copied. Owned handle; nullptr with a Python
+// error set.
 Handle from_blob(void* data, const ir::TensorType& type);
 // A dense copy with the same strides. Owned handle; nullptr with a Python error set.
 Handle clone(Handle t);
@@ -25,9 +25,9 @@ Handle clone(Handle t);
 bool copy_into(Handle dst, Handle src);
 bool grad_enabled();
 void set_grad_enabled(bool on);
-// CPU autocast of this thread. A graph was recorded below autocast, so replaying it must not cast again.
-bool autocast_enabled();
-void set_autocast_enabled(bool on);
+// Autocast of this thread. A graph was recorded below autocast, so replaying it must not cast again.
+bool autocast_enabled(ir::Device::Type device);
+void set_autocast_enabled(ir::Device::Type device, bool on);
 
 // State of the default CPU generator, to take a failed call's draws back. nullptr: a Python error is set.
 _object* generator_state();

@@ -39,6 +39,7 @@ using ParallelFn = void (*)(int64_t, int64_t, void*);
   X(error_text, cpu, false, "torch_exception_get_what_without_backtrace", const char* (*)())                 \
   X(wrap_move, python, false, "_Z16THPVariable_WrapON2at10TensorBaseE", _object* (*)(void*))                 \
   X(wrap_copy, python, false, "_Z16THPVariable_WrapRKN2at10TensorBaseE", _object* (*)(void*))                \
+  X(current_stream, cpu, false, "aoti_torch_get_current_stream", int (*)(int32_t, void**))                   \
   X(guard_impls, c10, false, "_ZN3c104impl26device_guard_impl_registryE", void**)                            \
   X(grad_enabled, c10, true, "_ZN3c108GradMode10is_enabledEv", bool (*)())                                   \
   X(grad_set_enabled, c10, true, "_ZN3c108GradMode11set_enabledEb", void (*)(bool))                          \

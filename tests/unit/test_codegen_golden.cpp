@@ -117,3 +117,7 @@ TEST_CASE("kernels that write past the cache") {
 TEST_CASE("kernels") {
   check_folder("cpp", [](const ir::GraphPtr& g) { return kernels_text(program_of(g)); });
 }
+
+TEST_CASE("CUDA kernels") {
+  check_folder("cuda", [](const ir::GraphPtr& g) { return kernels_text(program_of(g)); });
+}

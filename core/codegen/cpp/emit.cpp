@@ -6,6 +6,7 @@
 
 #include "core/codegen/cpp/expr_text.h"
 #include "core/codegen/cpp/prelude.h"
+#include "core/codegen/naming.h"
 #include "core/fusion/types.h"
 
 namespace vitrine::codegen::cpp {
@@ -16,8 +17,6 @@ using ir::DType;
 using ir::NodeId;
 
 namespace {
-
-constexpr size_t kNamedOperators = 3;  // in a kernel's name
 
 std::string memory_type(DType t) {
   return t == DType::b1 ? "bool" : std::string(ir::dtype_name(t));
@@ -35,7 +34,7 @@ class Emitter {
         sizes_(target.sizes) {}
 
   Kernel emit() {
-    kernel_.name = kernel_name();
+    kernel_.name = kernel_name(program_, unit_);
     kernel_.space = space();
     kernel_.family = s_.reduces ? "reduction" : "pointwise";
     for (size_t l : unit_.loops) kernel_.nodes.push_back(program_.loops[l].node);
@@ -47,20 +46,6 @@ class Emitter {
 
  private:
   // ---- names and facts -------------------------------------------------------------------------------
-  std::string kernel_name() const {
-    std::string out, last;
-    size_t n = 0;
-    for (size_t l : unit_.loops) {
-      const ir::Node& node = program_.graph->node(program_.loops[l].node);
-      const std::string& whole = node.origin.op;
-      std::string name = ir::short_op(whole.empty() ? node.op : whole);
-      // The parts of one written-out operator count once.
-      if (!whole.empty() && name == last) continue;
-      last = name;
-      if (++n <= kNamedOperators) out += (out.empty() ? "" : "_") + name;
-    }
-    return n > kNamedOperators ? out + "_etc" : out;
-  }
   std::string space() const {
     const fusion::Group& g = unit_.group;
     Dims rows(g.dims.begin(), g.dims.begin() + static_cast<int64_t>(g.rows));

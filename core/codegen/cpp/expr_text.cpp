@@ -54,18 +54,6 @@ std::string literal(double value, int64_t integer, bool whole, Lane lane) {
   return single ? out + "f" : out;
 }
 
-// A constant as it is after rounding to f16 or bf16.
-double rounded(double value, DType t) {
-  float f = static_cast<float>(value);
-  if (t == DType::bf16 && std::isfinite(f)) {
-    uint32_t bits = std::bit_cast<uint32_t>(f);
-    bits = (bits + 0x7fff + ((bits >> 16) & 1)) & 0xffff0000u;
-    return std::bit_cast<float>(bits);
-  }
-  if (t == DType::f16) return static_cast<float>(static_cast<_Float16>(f));
-  return value;
-}
-
 class Printer {
  public:
   Printer(DType compute, const OperandText& operand)
@@ -101,28 +89,6 @@ class Printer {
     if (c->kind != Expr::Kind::number || lane_ == DType::b1) return paren(lane(e));
     double v = compared ? rounded(c->number, compute_) : c->number;
     return literal(v, c->integer, c->whole, lane_);
-  }
-  // Constants are folded, and multiplications by the integer 1 (an alpha that was not given) dropped.
-  std::optional<ExprPtr> fold(const ExprPtr& e) {
-    if (e->kind != Expr::Kind::call) return std::nullopt;
-    std::vector<ExprPtr> args;
-    for (const ExprPtr& a : e->args) {
-      auto f = fold(a);
-      args.push_back(f ? *f : a);
-      if (args.back()->kind != Expr::Kind::number) return std::nullopt;
-    }
-    const Expr& a = *args[0];
-    if (e->name == "neg") return a.whole ? Expr::make_integer(-a.integer) : Expr::make_number(-a.number);
-    if (args.size() != 2) return std::nullopt;
-    const Expr& b = *args[1];
-    bool whole = a.whole && b.whole;
-    if (e->name == "*")
-      return whole ? Expr::make_integer(a.integer * b.integer) : Expr::make_number(a.number * b.number);
-    if (e->name == "+")
-      return whole ? Expr::make_integer(a.integer + b.integer) : Expr::make_number(a.number + b.number);
-    if (e->name == "-")
-      return whole ? Expr::make_integer(a.integer - b.integer) : Expr::make_number(a.number - b.number);
-    return std::nullopt;
   }
   static bool is_one(const ExprPtr& e) {
     return e->kind == Expr::Kind::number && e->whole && e->integer == 1;
@@ -209,6 +175,39 @@ class Printer {
 };
 
 }  // namespace
+
+double rounded(double value, DType t) {
+  float f = static_cast<float>(value);
+  if (t == DType::bf16 && std::isfinite(f)) {
+    uint32_t bits = std::bit_cast<uint32_t>(f);
+    bits = (bits + 0x7fff + ((bits >> 16) & 1)) & 0xffff0000u;
+    return std::bit_cast<float>(bits);
+  }
+  if (t == DType::f16) return static_cast<float>(static_cast<_Float16>(f));
+  return value;
+}
+
+std::optional<ExprPtr> fold(const ExprPtr& e) {
+  if (e->kind != Expr::Kind::call) return std::nullopt;
+  std::vector<ExprPtr> args;
+  for (const ExprPtr& a : e->args) {
+    auto f = fold(a);
+    args.push_back(f ? *f : a);
+    if (args.back()->kind != Expr::Kind::number) return std::nullopt;
+  }
+  const Expr& a = *args[0];
+  if (e->name == "neg") return a.whole ? Expr::make_integer(-a.integer) : Expr::make_number(-a.number);
+  if (args.size() != 2) return std::nullopt;
+  const Expr& b = *args[1];
+  bool whole = a.whole && b.whole;
+  if (e->name == "*")
+    return whole ? Expr::make_integer(a.integer * b.integer) : Expr::make_number(a.number * b.number);
+  if (e->name == "+")
+    return whole ? Expr::make_integer(a.integer + b.integer) : Expr::make_number(a.number + b.number);
+  if (e->name == "-")
+    return whole ? Expr::make_integer(a.integer - b.integer) : Expr::make_number(a.number - b.number);
+  return std::nullopt;
+}
 
 std::string constant_text(double value, Lane lane) {
   return "splat(" + literal(value, static_cast<int64_t>(value), false, lane) + ")";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "core/fusion/expr.h"
@@ -24,6 +25,11 @@ using OperandText = std::function<Typed(int)>;
 // The value of `expr`, computed with operands cast to `compute`, as a value of lane `want`. compute may be
 // f16 or bf16: constants of comparisons are then rounded to it.
 Typed expr_text(const fusion::ExprPtr& expr, ir::DType compute, Lane want, const OperandText& operand);
+
+// The number that an expression of constants is; nothing: it is none.
+std::optional<fusion::ExprPtr> fold(const fusion::ExprPtr& expr);
+// A constant as it is after rounding to f16 or bf16; of any other type, itself.
+double rounded(double value, ir::DType type);
 
 // `value` as lane `to`.
 Typed cast(const Typed& value, Lane to);

@@ -27,9 +27,8 @@ int64_t Schedule::columns() const {
 
 namespace {
 
-constexpr int64_t kFlatBlock = 2048;         // elements of a work item of a kernel without rows
-constexpr int64_t kScratchBytes = 48 << 10;  // of one row's values: they must stay in the first-level cache
-constexpr int kCheap = 8;                    // at most so many additions are done again instead of kept
+constexpr int64_t kFlatBlock = 2048;  // elements of a work item of a kernel without rows
+constexpr int kCheap = 8;             // at most so many additions are done again instead of kept
 constexpr int kLoadCost = 2;
 
 int expr_cost(const ExprPtr& e) {
@@ -79,8 +78,9 @@ class Names {
 
 class Scheduler {
  public:
-  Scheduler(const fusion::LoopProgram& program, const fusion::Group& group, const std::vector<Ref>& stored)
-      : program_(program), group_(group), stored_(stored) {
+  Scheduler(const fusion::LoopProgram& program, const fusion::Group& group, const std::vector<Ref>& stored,
+            const Keeping& keeping)
+      : program_(program), group_(group), stored_(stored), keeping_(keeping) {
     // Words of the generated text that a tensor's name must not take.
     for (const char* w :
          {"args",     "begin",  "end",      "r",        "c",         "n",      "all",    "first",
@@ -280,7 +280,7 @@ class Scheduler {
     if (v.kept()) return true;
     DType dtype = v.statement->dtype;
     if (dtype != fusion::lane_dtype(dtype) || dtype == DType::b1) return false;
-    for (int w = 0; v.host < 0 && w < static_cast<int>(out_.values.size()); ++w) {
+    for (int w = 0; keeping_.in_outputs && v.host < 0 && w < static_cast<int>(out_.values.size()); ++w) {
       const Value& to = out_.values[static_cast<size_t>(w)];
       bool free = w == index || (to.phase == last_ && !hosts_[static_cast<size_t>(w)]);
       if (!free || to.store < 0 || to.per_row || to.statement->dtype != dtype || to.store_strides.back() != 1)
@@ -290,7 +290,8 @@ class Scheduler {
       v.host = w;
     }
     if (v.host >= 0) return true;
-    if (out_.columns() * ir::dtype_bytes(dtype) * (out_.scratch_rows + 1) > kScratchBytes) return false;
+    if (out_.columns() * ir::dtype_bytes(dtype) * (out_.scratch_rows + 1) > keeping_.scratch_bytes)
+      return false;
     v.scratch = out_.scratch_rows++;
     return true;
   }
@@ -343,6 +344,7 @@ class Scheduler {
   const fusion::LoopProgram& program_;
   const fusion::Group& group_;
   const std::vector<Ref>& stored_;
+  const Keeping keeping_;
   std::vector<Member> members_;
   std::map<std::pair<ir::NodeId, int32_t>, int> value_of_;
   std::vector<int> done_;  // by value: first phase that computes it, or -1
@@ -355,8 +357,8 @@ class Scheduler {
 }  // namespace
 
 Schedule make_schedule(const fusion::LoopProgram& program, const fusion::Group& group,
-                       const std::vector<Ref>& stored) {
-  return Scheduler(program, group, stored).make();
+                       const std::vector<Ref>& stored, const Keeping& keeping) {
+  return Scheduler(program, group, stored, keeping).make();
 }
 
 }  // namespace vitrine::codegen::cpp

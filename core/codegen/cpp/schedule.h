@@ -72,8 +72,14 @@ struct Schedule {
   int64_t columns() const;
 };
 
+// Where values wait for a later phase.
+struct Keeping {
+  int64_t scratch_bytes = 48 << 10;  // of one row's values; the default stays in a core's first-level cache
+  bool in_outputs = true;            // in the row of an output that is written later anyhow
+};
+
 // stored: roots that something outside the group needs.
 Schedule make_schedule(const fusion::LoopProgram& program, const fusion::Group& group,
-                       const std::vector<ir::Ref>& stored);
+                       const std::vector<ir::Ref>& stored, const Keeping& keeping = {});
 
 }  // namespace vitrine::codegen::cpp

@@ -13,6 +13,10 @@
 
 namespace vitrine::runtime {
 
+namespace cuda {
+class Function;  // core/runtime/cuda/driver.h
+}
+
 // extern "C" void vitrine_kernel(void* const* args, int64_t begin, int64_t end)
 using KernelFunction = void (*)(void* const* args, int64_t begin, int64_t end);
 
@@ -20,6 +24,7 @@ using KernelFunction = void (*)(void* const* args, int64_t begin, int64_t end);
 struct LoadedKernel {
   KernelFunction function = nullptr;
   std::shared_ptr<void> library;
+  std::shared_ptr<cuda::Function> cuda;  // instead: a kernel of a GPU
 };
 
 class ObjectCache {

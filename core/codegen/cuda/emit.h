@@ -1,0 +1,16 @@
+// A schedule as CUDA C++ that a person can read: a line an operation, memory read and written 16 bytes at a
+// time where its layout allows, rows kept in registers between their passes.
+#pragma once
+
+#include "core/codegen/cpp/schedule.h"
+#include "core/codegen/cuda/shape.h"
+#include "core/codegen/program.h"
+
+namespace vitrine::codegen::cuda {
+
+// Fills text, lines, name, space, grid, bytes, flops of a kernel. Its arguments are pointers, by order of
+// schedule.arguments.
+Kernel emit_kernel(const fusion::LoopProgram& program, const fusion::Unit& unit,
+                   const cpp::Schedule& schedule, const Shape& shape);
+
+}  // namespace vitrine::codegen::cuda

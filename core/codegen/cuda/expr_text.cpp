@@ -1,0 +1,147 @@
+#include "core/codegen/cuda/expr_text.h"
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "core/fusion/functions.h"
+#include "core/fusion/types.h"
+
+namespace vitrine::codegen::cuda {
+
+using fusion::Expr;
+using fusion::ExprPtr;
+using ir::DType;
+
+namespace {
+
+std::string paren(const Typed& t) {
+  return t.atomic ? t.text : "(" + t.text + ")";
+}
+
+std::string literal(double value, int64_t integer, bool whole, Lane lane) {
+  char text[64];
+  if (lane == DType::b1) return value != 0 ? "true" : "false";
+  if (lane == DType::i64 || lane == DType::i32) {
+    const long long v = whole ? static_cast<long long>(integer) : static_cast<long long>(value);
+    if (v == std::numeric_limits<long long>::min()) return "(-9223372036854775807ll - 1)";
+    std::snprintf(text, sizeof text, lane == DType::i64 ? "%lldll" : "%lld", v);
+    return text;
+  }
+  const bool single = lane != DType::f64;
+  if (std::isnan(value)) return single ? "kNan" : "f64(kNan)";
+  if (single) value = static_cast<float>(value);
+  if (std::isinf(value)) return std::string(value < 0 ? "-" : "") + (single ? "kInf" : "f64(kInf)");
+  std::snprintf(text, sizeof text, single ? "%.9g" : "%.17g", value);
+  std::string out = text;
+  if (out.find_first_of(".e") == std::string::npos) out += ".0";
+  return single ? out + "f" : out;
+}
+
+class Printer {
+ public:
+  Printer(DType compute, const OperandText& operand)
+      : compute_(compute), lane_(fusion::lane_dtype(compute)), operand_(operand) {}
+
+  Typed print(const ExprPtr& e) {
+    if (auto folded = cpp::fold(e)) return number(**folded, false);
+    switch (e->kind) {
+      case Expr::Kind::number:
+        return number(*e, false);
+      case Expr::Kind::operand:
+        return operand_(e->operand);
+      case Expr::Kind::name:
+        break;
+      case Expr::Kind::call:
+        return call(*e);
+    }
+    VITRINE_CHECK(false, "a name is left in an expression: " + e->name);
+  }
+  Typed lane(const ExprPtr& e) { return as_lane(print(e), lane_); }
+
+ private:
+  Typed number(const Expr& e, bool compared) const {
+    const double v = compared ? cpp::rounded(e.number, compute_) : e.number;
+    return {literal(v, e.integer, e.whole, lane_), lane_, true};
+  }
+  Typed side(const ExprPtr& e, bool compared) {
+    ExprPtr c = e;
+    if (auto folded = cpp::fold(e)) c = *folded;
+    return c->kind == Expr::Kind::number ? number(*c, compared) : lane(e);
+  }
+  static bool is_one(const ExprPtr& e) {
+    return e->kind == Expr::Kind::number && e->whole && e->integer == 1;
+  }
+  static bool compares(const std::string& f) {
+    return f == "<" || f == "<=" || f == ">" || f == ">=" || f == "==" || f == "!=";
+  }
+
+  Typed call(const Expr& e) {
+    const std::string& f = e.name;
+    if (f == "*" && is_one(e.args[1])) return lane(e.args[0]);
+    if (f == "*" && is_one(e.args[0])) return lane(e.args[1]);
+    if (f == "where")
+      return {truth(e.args[0]) + " ? " + paren(lane(e.args[1])) + " : " + paren(lane(e.args[2])), lane_,
+              false};
+    const bool truths = e.args.size() == 2 && fusion::is_truth(*e.args[0]) && fusion::is_truth(*e.args[1]);
+    if (lane_ == DType::b1 || (truths && (f == "&" || f == "|" || f == "^" || f == "==" || f == "!=")))
+      return boolean(e);
+    if (f == "~" && fusion::is_truth(*e.args[0])) return boolean(e);
+    if (compares(f))
+      return {paren(lane(e.args[0])) + " " + f + " " + paren(side(e.args[1], true)), DType::b1, false};
+    if (f == "neg" || f == "~") return {(f == "~" ? "~" : "-") + paren(lane(e.args[0])), lane_, true};
+    if ((f == "isnan" || f == "isinf") && !ir::is_float(lane_)) return {"false", DType::b1, true};
+    if (f == "isnan" || f == "isinf")
+      return {(f == "isnan" ? "is_nan(" : "is_inf(") + lane(e.args[0]).text + ")", DType::b1, true};
+    const fusion::Function* row = fusion::find_function(f);
+    VITRINE_CHECK(row, "no function " + f);
+    if (row->arity == 2 && row->prelude.size() == 1)
+      return {paren(lane(e.args[0])) + " " + f + " " + paren(lane(e.args[1])), lane_, false};
+    std::string list;
+    for (const ExprPtr& a : e.args) list += (list.empty() ? "" : ", ") + lane(a).text;
+    return {name_of(f) + "(" + list + ")", lane_, true};
+  }
+  // The functions of CUDA's own mathematics by their names for f32; ours stand in the prelude.
+  std::string name_of(const std::string& f) const {
+    if (f == "max" || f == "min") return f == "max" ? "maximum" : "minimum";
+    if (f == "abs") return "absolute";
+    if (f == "sign" || f == "sigmoid") return f;
+    if (f == "round") return lane_ == DType::f64 ? "rint" : "rintf";
+    return lane_ == DType::f64 ? f : f + "f";
+  }
+  std::string truth(const ExprPtr& e) { return paren(as_lane(print(e), DType::b1)); }
+  Typed boolean(const Expr& e) {
+    const std::string& f = e.name;
+    auto arg = [&](size_t i) { return truth(e.args[i]); };
+    if (f == "~") return {"!" + arg(0), DType::b1, true};
+    if (f == "&" || f == "*" || f == "min") return {arg(0) + " && " + arg(1), DType::b1, false};
+    if (f == "|" || f == "+" || f == "max") return {arg(0) + " || " + arg(1), DType::b1, false};
+    if (f == "^" || f == "!=") return {arg(0) + " != " + arg(1), DType::b1, false};
+    if (f == "==") return {arg(0) + " == " + arg(1), DType::b1, false};
+    VITRINE_CHECK(false, f + " of booleans is not generated");
+  }
+
+  DType compute_;
+  Lane lane_;
+  const OperandText& operand_;
+};
+
+}  // namespace
+
+std::string constant_text(double value, Lane lane) {
+  return literal(value, static_cast<int64_t>(value), false, lane);
+}
+
+Typed as_lane(const Typed& value, Lane to) {
+  if (value.lane == to) return value;
+  if (to == DType::b1) return {paren(value) + " != 0", to, false};
+  return {std::string(ir::dtype_name(to)) + "(" + value.text + ")", to, true};
+}
+
+Typed expr_text(const ExprPtr& expr, DType compute, Lane want, const OperandText& operand) {
+  if (expr->kind == Expr::Kind::operand) return as_lane(operand(expr->operand), want);
+  Printer printer(compute, operand);
+  return as_lane(printer.print(expr), want);
+}
+
+}  // namespace vitrine::codegen::cuda

@@ -1,0 +1,20 @@
+// An expression as a line of CUDA C++ for one element.
+#pragma once
+
+#include <string>
+
+#include "core/codegen/cpp/expr_text.h"
+
+namespace vitrine::codegen::cuda {
+
+using cpp::Lane;
+using cpp::OperandText;
+using cpp::Typed;
+
+// The value of `expr`, computed with operands cast to `compute`, as a value of lane `want` (b1 is bool).
+// compute may be f16 or bf16: constants of comparisons are then rounded to it.
+Typed expr_text(const fusion::ExprPtr& expr, ir::DType compute, Lane want, const OperandText& operand);
+Typed as_lane(const Typed& value, Lane to);
+std::string constant_text(double value, Lane lane);
+
+}  // namespace vitrine::codegen::cuda

@@ -1,0 +1,160 @@
+#include "core/codegen/cuda/prelude.h"
+
+#include <cctype>
+#include <vector>
+
+namespace vitrine::codegen::cuda {
+
+namespace {
+
+struct Part {
+  std::string_view names;  // that call for it; "" = always there
+  std::string_view text;
+};
+
+// A part may use the parts above it.
+constexpr Part kParts[] = {
+    {"", R"(typedef float f32; typedef double f64;
+typedef signed char i8; typedef short i16; typedef int i32; typedef long long i64; typedef unsigned char u8;
+)"},
+    {"f16", R"(struct f16 { unsigned short bits; };
+)"},
+    {"bf16", R"(struct bf16 { unsigned short bits; };
+)"},
+    {"Pack load_pack store_pack",
+     R"(template <class T, int N> struct alignas(sizeof(T) * N) Pack { T v[N]; };  // what one access moves
+template <bool aligned, int N, class T> __device__ Pack<T, N> load_pack(const T* p) {
+  if (aligned) return *reinterpret_cast<const Pack<T, N>*>(p);
+  Pack<T, N> out;
+  for (int k = 0; k < N; ++k) out.v[k] = p[k];
+  return out;
+}
+template <bool aligned, int N, class T> __device__ void store_pack(T* p, const Pack<T, N>& x) {
+  if (aligned) { *reinterpret_cast<Pack<T, N>*>(p) = x; return; }
+  for (int k = 0; k < N; ++k) p[k] = x.v[k];
+}
+)"},
+    {"is_aligned",
+     R"(__device__ bool is_aligned(const void* p, int bytes) { return reinterpret_cast<unsigned long long>(p) % bytes == 0; }
+)"},
+    // What registers hold of a type in memory, and back.
+    {"wide", R"(__device__ f32 wide(f32 x) { return x; }
+__device__ f64 wide(f64 x) { return x; }
+__device__ i64 wide(i64 x) { return x; }
+__device__ i32 wide(i32 x) { return x; }
+__device__ i32 wide(i16 x) { return x; }
+__device__ i32 wide(i8 x) { return x; }
+__device__ i32 wide(u8 x) { return x; }
+__device__ bool wide(bool x) { return x; }
+)"},
+    {"f16",
+     R"(__device__ f32 wide(f16 x) { f32 y; asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits)); return y; }
+__device__ f16 to_f16(f32 x) { f16 y; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x)); return y; }
+)"},
+    {"bf16", R"(__device__ f32 wide(bf16 x) { return __uint_as_float((unsigned)x.bits << 16); }
+__device__ bf16 to_bf16(f32 x) { bf16 y; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x)); return y; }
+)"},
+    {"put", R"(__device__ void put(f32& to, f32 x) { to = x; }
+__device__ void put(f64& to, f64 x) { to = x; }
+__device__ void put(i64& to, i64 x) { to = x; }
+__device__ void put(i32& to, i32 x) { to = x; }
+__device__ void put(i16& to, i32 x) { to = (i16)x; }
+__device__ void put(i8& to, i32 x) { to = (i8)x; }
+__device__ void put(u8& to, i32 x) { to = (u8)x; }
+__device__ void put(bool& to, bool x) { to = x; }
+)"},
+    {"f16", R"(__device__ void put(f16& to, f32 x) { to = to_f16(x); }
+)"},
+    {"bf16", R"(__device__ void put(bf16& to, f32 x) { to = to_bf16(x); }
+)"},
+    {"round_f16", R"(__device__ f32 round_f16(f32 x) { return wide(to_f16(x)); }
+)"},
+    {"round_bf16", R"(__device__ f32 round_bf16(f32 x) { return wide(to_bf16(x)); }
+)"},
+    {"kInf sigmoid is_inf", R"(#define kInf __int_as_float(0x7f800000)
+)"},
+    {"kNan", R"(#define kNan __int_as_float(0x7fffffff)
+)"},
+    {"is_nan", R"(template <class T> __device__ bool is_nan(T x) { return x != x; }
+)"},
+    {"is_inf", R"(__device__ bool is_inf(f32 x) { return fabsf(x) == kInf; }
+__device__ bool is_inf(f64 x) { return fabs(x) == (f64)kInf; }
+)"},
+    {"absolute", R"(__device__ f32 absolute(f32 x) { return fabsf(x); }
+__device__ f64 absolute(f64 x) { return fabs(x); }
+__device__ i32 absolute(i32 x) { return x < 0 ? -x : x; }
+__device__ i64 absolute(i64 x) { return x < 0 ? -x : x; }
+)"},
+    {"maximum minimum",
+     R"(template <class T> __device__ T maximum(T a, T b) { return a > b || a != a ? a : b; }  // a NaN stays one
+template <class T> __device__ T minimum(T a, T b) { return a < b || a != a ? a : b; }
+)"},
+    {"sign", R"(template <class T> __device__ T sign(T x) { return x > 0 ? T(1) : x < 0 ? T(-1) : x; }
+)"},
+    {"sigmoid", R"(__device__ f32 sigmoid(f32 x) { return 1.0f / (1.0f + expf(-x)); }
+)"},
+    {"Sum Max Min",
+     R"(struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
+)"},
+    {"Max",
+     R"(struct Max { template <class T> __device__ T operator()(T a, T b) const { return maximum(a, b); } };
+)"},
+    {"Min",
+     R"(struct Min { template <class T> __device__ T operator()(T a, T b) const { return minimum(a, b); } };
+)"},
+    // Over the threads that share a row: all of them get the result.
+    {"fold_group fold_block", R"(template <int threads, class T, class F> __device__ T fold_group(T x, F f) {
+  for (int d = threads / 2; d > 0; d /= 2) x = f(x, __shfl_xor_sync(0xffffffffu, x, d));
+  return x;
+}
+)"},
+    {"fold_block", R"(template <int threads, class T, class F> __device__ T fold_block(T x, F f) {
+  __shared__ T part[threads / 32];
+  x = fold_group<32>(x, f);
+  __syncthreads();  // what an earlier fold left has been read
+  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = x;
+  __syncthreads();
+  return fold_group<threads / 32>(part[threadIdx.x % (threads / 32)], f);
+}
+)"},
+};
+
+bool word_char(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
+
+bool uses(std::string_view text, std::string_view name) {
+  for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+    const bool begins = at == 0 || !word_char(text[at - 1]);
+    const size_t end = at + name.size();
+    if (begins && (end == text.size() || !word_char(text[end]))) return true;
+  }
+  return false;
+}
+
+bool uses_any(std::string_view text, std::string_view names) {
+  for (size_t from = 0; from < names.size();) {
+    const size_t space = std::min(names.find(' ', from), names.size());
+    if (uses(text, names.substr(from, space - from))) return true;
+    from = space + 1;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string prelude_text(std::string_view body) {
+  constexpr size_t kCount = std::size(kParts);
+  std::vector<bool> wanted(kCount, false);
+  std::string all(body);
+  for (size_t i = kCount; i-- > 0;) {
+    wanted[i] = kParts[i].names.empty() || uses_any(all, kParts[i].names);
+    if (wanted[i]) all += kParts[i].text;
+  }
+  std::string out;
+  for (size_t i = 0; i < kCount; ++i)
+    if (wanted[i]) out += kParts[i].text;
+  return out;
+}
+
+}  // namespace vitrine::codegen::cuda

@@ -1,0 +1,13 @@
+// The text that stands at the top of every CUDA kernel: types, loads and stores, and the functions it uses.
+// No header is included: NVRTC has CUDA's own functions built in, and every header costs more than a kernel.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace vitrine::codegen::cuda {
+
+// The parts that `body` uses, found by the names in it.
+std::string prelude_text(std::string_view body);
+
+}  // namespace vitrine::codegen::cuda

@@ -1,0 +1,173 @@
+#include "core/runtime/cuda/cuda_stage.h"
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <thread>
+#include <unordered_map>
+
+#include "core/runtime/cuda/driver.h"
+#include "core/runtime/cuda/nvrtc.h"
+
+namespace vitrine::runtime::cuda {
+
+namespace {
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string file_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+struct Work {
+  const codegen::Kernel* kernel = nullptr;  // the first that has this text
+  std::string key, cubin;
+  CompiledKernel result;
+  std::string error;
+};
+
+class Stage {
+ public:
+  Stage(int device, const CompileOptions& options, bool with_texts, const std::function<bool()>& cancelled)
+      : device_(device), options_(options), with_texts_(with_texts), cancelled_(cancelled) {}
+
+  KernelStage run(const std::vector<const codegen::Kernel*>& kernels) {
+    KernelStage out;
+    out.start_ns = now_ns();
+    gather(kernels);
+    std::string why = prepare();
+    if (why.empty()) {
+      for (Work& w : work_) look_up(w);
+      compile();
+      for (Work& w : work_) finish(w);
+    }
+    for (Work& w : work_) {
+      if (w.error.empty()) w.error = why;
+      if (!w.error.empty()) out.problems.push_back(problem(w));
+    }
+    out.cancelled = stopped_;
+    for (const codegen::Kernel* k : kernels) out.kernels.push_back(work_[place_.at(k->text)].result);
+    out.duration_ns = now_ns() - out.start_ns;
+    return out;
+  }
+
+ private:
+  void gather(const std::vector<const codegen::Kernel*>& kernels) {
+    for (const codegen::Kernel* k : kernels)
+      if (place_.try_emplace(k->text, work_.size()).second) work_.emplace_back().kernel = k;
+  }
+
+  // "" or why nothing can be compiled.
+  std::string prepare() {
+    auto nvrtc = Nvrtc::find(options_.nvrtc);
+    if (!nvrtc) return nvrtc.error().what;
+    nvrtc_ = nvrtc.value();
+    arch_ = options_.target;
+    if (arch_.empty()) {
+      auto own = architecture(device_);
+      if (!own) return own.error().what;
+      arch_ = own.value();
+    }
+    auto cache = ObjectCache::open(options_.cache_dir);
+    if (!cache) cache = ObjectCache::open("");
+    if (!cache) return cache.error().what;
+    cache_ = cache.take();
+    for (Work& w : work_)
+      w.key = ObjectCache::key("cuda " + arch_ + " nvrtc " + nvrtc_->version() + "\n" + w.kernel->text);
+    return "";
+  }
+
+  void look_up(Work& w) {
+    auto path = cache_->find(w.key);
+    if (!path) return;
+    std::optional<kernel_compiler::Texts> texts;
+    if (with_texts_ && !(texts = cache_->texts(w.key))) return;
+    w.cubin = file_text(*path);
+    w.result.cached = true;
+    if (texts) w.result.texts = std::move(*texts);
+  }
+
+  void compile() {
+    std::atomic<size_t> next = 0;
+    auto worker = [&] {
+      for (size_t i = next++; i < work_.size() && !stopped_; i = next++) {
+        if (cancelled_ && cancelled_()) stopped_ = true;
+        if (work_[i].cubin.empty() && !stopped_) compile(work_[i]);
+      }
+    };
+    const size_t threads = std::min<size_t>(work_.size(), std::max(1u, std::thread::hardware_concurrency()));
+    std::vector<std::thread> pool;
+    for (size_t i = 1; i < threads; ++i) pool.emplace_back(worker);
+    worker();
+    for (std::thread& t : pool) t.join();
+  }
+  void compile(Work& w) const {
+    w.result.start_ns = now_ns();
+    auto compiled = nvrtc_->compile(w.kernel->text, arch_);
+    w.result.wall_ns = now_ns() - w.result.start_ns;
+    if (!compiled) {
+      w.error = compiled.error().what;
+      return;
+    }
+    const Compiled& c = compiled.value();
+    w.cubin = c.cubin;
+    w.result.texts.ir = c.ptx;
+    w.result.registers = c.registers;
+    w.result.shared_bytes = c.shared_bytes;
+    w.result.spill_bytes = c.spill_bytes;
+  }
+
+  void finish(Work& w) {
+    if (!w.error.empty() || w.cubin.empty()) return;
+    if (!w.result.cached) store(w);
+    auto loaded = load_kernel(w.cubin, device_);
+    if (loaded)
+      w.result.loaded.cuda = loaded.take();
+    else if (options_.target.empty())
+      w.error = loaded.error().what;
+  }
+  void store(const Work& w) {
+    const std::string fresh = cache_->fresh_path(w.key);
+    std::ofstream(fresh, std::ios::binary) << w.cubin;
+    if (cache_->insert(w.key, fresh) && with_texts_) cache_->insert_texts(w.key, w.result.texts);
+  }
+
+  Problem problem(const Work& w) const {
+    Problem out;
+    out.text = "kernel " + w.kernel->label + " (" + w.kernel->name +
+               ") could not be compiled: " + w.error.substr(0, w.error.find('\n'));
+    out.hint = "Its operators run through PyTorch instead; please report it with the reproducer.";
+    out.reproducer = write_kernel_reproducer(options_.cache_dir, w.kernel->label + "_" + w.kernel->name,
+                                             w.kernel->text, w.error);
+    return out;
+  }
+
+  int device_;
+  const CompileOptions& options_;
+  bool with_texts_;
+  const std::function<bool()>& cancelled_;
+  std::atomic<bool> stopped_ = false;
+  const Nvrtc* nvrtc_ = nullptr;
+  std::string arch_;
+  std::shared_ptr<ObjectCache> cache_;
+  std::vector<Work> work_;
+  std::unordered_map<std::string, size_t> place_;
+};
+
+}  // namespace
+
+KernelStage compile_kernels(const std::vector<const codegen::Kernel*>& kernels, int device,
+                            const CompileOptions& options, bool with_texts,
+                            const std::function<bool()>& cancelled) {
+  return Stage(device, options, with_texts, cancelled).run(kernels);
+}
+
+}  // namespace vitrine::runtime::cuda

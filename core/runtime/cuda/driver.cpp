@@ -1,0 +1,114 @@
+#include "core/runtime/cuda/driver.h"
+
+#include <dlfcn.h>
+
+namespace vitrine::runtime::cuda {
+
+namespace {
+
+using Code = int;  // CUresult: 0 = success
+
+// X(member, exported name); the types below, as in cuda.h.
+#define VITRINE_DRIVER(X)                       \
+  X(init, "cuInit")                             \
+  X(error_string, "cuGetErrorString")           \
+  X(device_get, "cuDeviceGet")                  \
+  X(device_attribute, "cuDeviceGetAttribute")   \
+  X(context_current, "cuCtxGetCurrent")         \
+  X(context_set, "cuCtxSetCurrent")             \
+  X(primary_retain, "cuDevicePrimaryCtxRetain") \
+  X(module_load, "cuModuleLoadData")            \
+  X(module_unload, "cuModuleUnload")            \
+  X(module_function, "cuModuleGetFunction")     \
+  X(launch, "cuLaunchKernel")
+
+struct Driver {
+  Code (*init)(unsigned) = nullptr;
+  Code (*error_string)(Code, const char**) = nullptr;
+  Code (*device_get)(int*, int) = nullptr;
+  Code (*device_attribute)(int*, int, int) = nullptr;
+  Code (*context_current)(void**) = nullptr;
+  Code (*context_set)(void*) = nullptr;
+  Code (*primary_retain)(void**, int) = nullptr;
+  Code (*module_load)(void**, const void*) = nullptr;
+  Code (*module_unload)(void*) = nullptr;
+  Code (*module_function)(void**, void*, const char*) = nullptr;
+  Code (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                 void**) = nullptr;
+};
+
+// nullptr: there is no driver, or an old one.
+const Driver* driver() {
+  static const Driver* const kFound = []() -> const Driver* {
+    void* open = dlopen("libcuda.so.1", RTLD_LAZY);
+    if (!open) return nullptr;
+    static Driver d;
+    bool all = true;
+    auto look_up = [&](auto& function, const char* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(open, name));
+      all = all && function;
+    };
+#define X(member, name) look_up(d.member, name);
+    VITRINE_DRIVER(X)
+#undef X
+    return all && d.init(0) == 0 ? &d : nullptr;
+  }();
+  return kFound;
+}
+
+Error no_driver() {
+  return Error{"no CUDA driver was found", "Kernels for the GPU can be compiled here, but not run."};
+}
+
+std::string words(Code code) {
+  const char* text = nullptr;
+  driver()->error_string(code, &text);
+  return text ? text : "CUDA error " + std::to_string(code);
+}
+
+// PyTorch makes the device's primary context current on the threads that it works on; another thread may ask
+// first.
+Code make_current(int device) {
+  void* context = nullptr;
+  if (Code failed = driver()->context_current(&context)) return failed;
+  if (context) return 0;
+  int handle = 0;
+  if (Code failed = driver()->device_get(&handle, device)) return failed;
+  if (Code failed = driver()->primary_retain(&context, handle)) return failed;
+  return driver()->context_set(context);
+}
+
+}  // namespace
+
+Function::~Function() {
+  if (driver()) driver()->module_unload(module_);
+}
+
+std::string Function::launch(int64_t blocks, int threads, void* stream, void** arguments) const {
+  const Code failed = driver()->launch(function_, static_cast<unsigned>(blocks), 1, 1,
+                                       static_cast<unsigned>(threads), 1, 1, 0, stream, arguments, nullptr);
+  return failed ? words(failed) : "";
+}
+
+Result<std::shared_ptr<Function>> load_kernel(const std::string& cubin, int device) {
+  if (!driver()) return no_driver();
+  Code failed = make_current(device);
+  void *module = nullptr, *function = nullptr;
+  if (!failed) failed = driver()->module_load(&module, cubin.data());
+  if (!failed) failed = driver()->module_function(&function, module, "vitrine_kernel");
+  if (failed) return Error{"the driver did not load a kernel: " + words(failed), ""};
+  return std::make_shared<Function>(function, module);
+}
+
+Result<std::string> architecture(int device) {
+  if (!driver()) return no_driver();
+  constexpr int kMajor = 75, kMinor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
+  int handle = 0, major = 0, minor = 0;
+  Code failed = driver()->device_get(&handle, device);
+  if (!failed) failed = driver()->device_attribute(&major, kMajor, handle);
+  if (!failed) failed = driver()->device_attribute(&minor, kMinor, handle);
+  if (failed) return Error{"the GPU does not tell its architecture: " + words(failed), ""};
+  return "sm_" + std::to_string(major) + std::to_string(minor);
+}
+
+}  // namespace vitrine::runtime::cuda

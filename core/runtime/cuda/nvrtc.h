@@ -1,0 +1,34 @@
+// CUDA C++ to machine code, through NVRTC, which is opened at run time: no GPU is needed, and no CUDA
+// headers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace vitrine::runtime::cuda {
+
+struct Compiled {
+  std::string cubin, ptx;
+  std::string log;                                       // warnings of the front end
+  int registers = 0, shared_bytes = 0, spill_bytes = 0;  // as ptxas reports them
+};
+
+class Nvrtc {
+ public:
+  // library: a path to libnvrtc, or "" to look beside what is loaded and where the loader looks. Found once a
+  // process. Errors: it is nowhere, or lacks a function.
+  static Result<const Nvrtc*> find(const std::string& library);
+
+  // arch: "sm_90". Errors: what the compiler says, by line of `source`. Any thread; no GIL.
+  Result<Compiled> compile(const std::string& source, const std::string& arch) const;
+  const std::string& version() const { return version_; }  // "13.0"
+
+ private:
+  struct Functions;
+  const Functions* f_ = nullptr;
+  std::string version_;
+};
+
+}  // namespace vitrine::runtime::cuda
