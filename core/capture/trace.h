@@ -163,6 +163,7 @@ class Frame;  // core/capture/frame.h: a live CPython frame
 struct TraceOptions {
   bool record_steps = false;
   bool fullgraph = false;
+  std::optional<ir::Device> as_if;  // every tensor is taken to be there
   DynamicMode dynamic = DynamicMode::Never;
   SizeHistory* sizes = nullptr;          // of the place; nullptr: no size is a symbol
   int32_t max_instructions = 2'000'000;  // per trace: a runaway loop becomes a break

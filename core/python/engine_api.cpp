@@ -33,6 +33,8 @@ PyObject* configure(PyObject*, PyObject* args) {
     config.check = value == Py_True;
   } else if (setting == "cache_dir") {
     config.cache_dir = capture::text_of(value);
+  } else if (setting == "nvrtc") {
+    config.nvrtc = capture::text_of(value);
   } else {
     PyErr_Format(PyExc_ValueError, "there is no setting %s", name);
     ok = false;

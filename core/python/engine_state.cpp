@@ -58,6 +58,7 @@ capture::Settings settings_from(PyObject* dict) {
     settings->dynamic = dynamic == Py_True ? capture::DynamicMode::Always : capture::DynamicMode::Never;
   if (PyObject* products = PyDict_GetItemString(dict, "products"))
     settings->products = capture::text_of(products);
+  if (PyObject* target = PyDict_GetItemString(dict, "target")) settings->target = capture::text_of(target);
   settings->observer = capture::share(PyDict_GetItemString(dict, "observer"));
   if (PyObject* mode = PyDict_GetItemString(dict, "mode")) settings->mode = capture::text_of(mode);
   if (PyObject* limit = PyDict_GetItemString(dict, "recompile_limit"))

@@ -380,6 +380,7 @@ Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, Py
   Outcome outcome;
   const Recording::Mark mark = s.recording.mark();
   const bool grad_before = s.grad_mode;
+  const AutocastState autocast_before = s.autocast;
   s.dispatch.stopped.reset();
   Py result;
   try {
@@ -399,8 +400,9 @@ Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, Py
       if (const Whole* whole = whole_of(callable);
           whole && !(is_tensor(result.get()) && requires_grad(result.get())))
         s.collapse(*whole, args, kwargs, result.get(), mark);
-      s.add_captured(name, callable, args, kwargs, origin, result.get(), outcome, grad_before != s.grad_mode,
-                     mark.aten);
+      const bool state_changed =
+          grad_before != s.grad_mode || autocast_before != s.autocast || name == "torch.clear_autocast_cache";
+      s.add_captured(name, callable, args, kwargs, origin, result.get(), outcome, state_changed, mark.aten);
       if (outcome.captured_nodes == 0) s.recording.undo_ids(mark);
       outcome.value = result.release();
       return outcome;
@@ -412,6 +414,7 @@ Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, Py
   }
   s.recording.undo(mark);
   s.grad_mode = grad_before;
+  s.autocast = autocast_before;
   return outcome;
 }
 

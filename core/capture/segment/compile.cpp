@@ -53,6 +53,7 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   // A backend of the user's own is given graphs of fixed sizes.
   options.dynamic = settings_->backend ? DynamicMode::Never : settings_->dynamic;
   options.sizes = &place.sizes[number_];
+  if (!settings_->target.empty()) options.as_if = ir::Device{ir::Device::Type::cuda, 0};
   Recording* recording = engine_.live_recording();
   const int64_t start = monotonic_ns();
   std::unique_ptr<Trace> found;

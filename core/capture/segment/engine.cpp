@@ -49,6 +49,8 @@ runtime::CompileOptions Engine::compile_options(const CallSettings& settings) co
   options.fuse = settings.fuse;
   options.verify = settings.verify;
   options.products = settings.products;
+  options.target = settings.target;
+  options.nvrtc = config.nvrtc;
   options.disabled_passes = settings.disabled_passes;
   options.cache_dir = config.cache_dir;
   options.threads = static_cast<int>(config.threads);

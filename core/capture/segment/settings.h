@@ -22,6 +22,7 @@ struct CallSettings {
   std::string mode = "default";
   bool fuse = true, verify = false;
   std::string products = "measured";  // as runtime::CompileOptions
+  std::string target;                 // as runtime::CompileOptions; every tensor is then taken to be on a GPU
   std::vector<std::string> disabled_passes;
   DynamicMode dynamic = DynamicMode::Automatic;
   int64_t recompile_limit = 0;  // of one place; 0 = the process's
@@ -29,7 +30,8 @@ struct CallSettings {
   bool same_code_as(const CallSettings& other) const {
     return replay == other.replay && backend.get() == other.backend.get() &&
            observer.get() == other.observer.get() && fuse == other.fuse && verify == other.verify &&
-           products == other.products && dynamic == other.dynamic && disabled_passes == other.disabled_passes;
+           products == other.products && target == other.target && dynamic == other.dynamic &&
+           disabled_passes == other.disabled_passes;
   }
 };
 
@@ -40,6 +42,7 @@ struct Config {
   int64_t recompile_limit = 8;                // compilations of one place
   int64_t accumulated_recompile_limit = 256;  // of one code object
   std::string cache_dir;                      // "" = none
+  std::string nvrtc;                          // path of libnvrtc, "" = where the loader looks
   int64_t threads = 0;
   bool check = false;  // compare every compiled graph with eager at each call
 };

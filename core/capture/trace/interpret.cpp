@@ -24,7 +24,7 @@ Tracer::Tracer(Frame& live, const TraceOptions& options, int64_t stop_at, Byteco
     : live_(live), options_(options), stop_at_(stop_at), bytecodes_(bytecodes) {
   sources_ = std::make_shared<SourcePool>();
   symbolic_ = std::make_shared<Symbolic>();
-  lowering_ = std::make_unique<torch_bridge::Lowering>();
+  lowering_ = std::make_unique<torch_bridge::Lowering>(options.as_if);
   autocast_at_start_ = lowering_->autocast();
   Owned grad(PyObject_CallNoArgs(find_object("torch.is_grad_enabled")));
   grad_at_start_ = grad_now_ = grad.get() == Py_True;

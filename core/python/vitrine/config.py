@@ -3,6 +3,7 @@
 ``recompile_limit``              how often one place of a function is compiled before it runs eagerly
 ``accumulated_recompile_limit``  the same for all places of one function together
 ``cache_dir``                    where compiled kernels and reproducers go ("" = nowhere)
+``nvrtc``                        path of NVRTC's library, for kernels of a GPU ("" = where the loader looks)
 ``threads``                      threads of a kernel, 0 = as PyTorch
 ``check``                        compare each compiled graph with eager at every call, and use eager's where they differ
 """
@@ -21,11 +22,20 @@ def _default_cache_dir() -> str:
     return str(Path(base) / "vitrine")
 
 
+def _nvrtc() -> str:
+    """The NVRTC that came with PyTorch, or the package of its name; "" leaves it to the loader."""
+    for folder in sys.path:
+        for found in sorted(Path(folder).glob("nvidia/*/lib/libnvrtc.so.*")):
+            return str(found)
+    return ""
+
+
 # name -> (type, default)
 _SETTINGS = {
     "recompile_limit": (int, 8),
     "accumulated_recompile_limit": (int, 256),
     "cache_dir": (str, _default_cache_dir()),
+    "nvrtc": (str, _nvrtc()),
     "threads": (int, 0),
     "check": (bool, False),
 }
