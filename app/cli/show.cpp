@@ -12,6 +12,7 @@ const std::vector<ShowRow>& show_table() {
       {"captured", "torch-level graph", show_graph},
       {"aten", "ATen graph", show_graph},
       {"joint", "forward and backward in one graph", show_graph},
+      {"partition", "what backward reads of forward: saved, or computed again, and why", show_partition},
       {"forward", "forward half", show_graph},
       {"backward", "backward half", show_graph},
       {"decomposed", "composite operators written out", show_graph},

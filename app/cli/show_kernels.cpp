@@ -59,6 +59,25 @@ std::string show_memory(const Reader& s, const ShowOptions& options, std::string
   return table.empty() ? nothing("buffers", "nothing was compiled") : table.text();
 }
 
+// What stands between forward and backward of each graph that needs gradients.
+std::string show_partition(const Reader& s, const ShowOptions& options, std::string_view) {
+  auto crossings = of_compilation<CrossingRow>(s, options);
+  if (options.json) return json_text(json_rows(s, crossings));
+  Names names(s);
+  std::string out;
+  for (const PartitionRow& p : s.all<PartitionRow>("ORDER BY compilation")) {
+    if (!names.shown(p.compilation, options)) continue;
+    TextTable table({"value", "type", "backward", ">bytes", "why"});
+    for (const CrossingRow& c : crossings)
+      if (c.compilation == p.compilation)
+        table.row({c.name, c.type, c.kind, c.bytes ? bytes(c.bytes) : "–", c.reason});
+    out += "# " + names.compilation(p.compilation) + ": " + std::to_string(p.saved) + " saved, " +
+           bytes(p.saved_bytes) + " instead of " + bytes(p.eager_bytes) + "; " +
+           std::to_string(p.recomputed) + " computed again\n" + table.text() + "\n";
+  }
+  return out.empty() ? nothing("partition", "no graph of this session needs gradients") : out;
+}
+
 std::string show_launch(const Reader& s, const ShowOptions& options, std::string_view) {
   auto launches = of_compilation<LaunchRow>(s, options);
   if (options.json) return json_text(json_rows(s, launches));

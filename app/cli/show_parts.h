@@ -17,6 +17,7 @@ VITRINE_SHOW(show_kernel_text);     // show_kernels.cpp
 VITRINE_SHOW(show_remarks);         // show_kernels.cpp
 VITRINE_SHOW(show_memory);          // show_kernels.cpp
 VITRINE_SHOW(show_launch);          // show_kernels.cpp
+VITRINE_SHOW(show_partition);       // show_kernels.cpp
 VITRINE_SHOW(show_timeline);        // show_run.cpp
 VITRINE_SHOW(show_accuracy);        // show_run.cpp
 VITRINE_SHOW(show_runs);            // show_run.cpp

@@ -33,6 +33,11 @@ class Recorder {
     auto it = entities_.find(node);
     return it == entities_.end() ? 0 : it->second;
   }
+  const std::unordered_map<NodeId, Id>& entities() const { return entities_; }
+  // Of a compilation that continues another one: what that recorded.
+  void know(std::unordered_map<NodeId, Id> entities);
+  // Above the ids of all nodes it knows.
+  NodeId next_node() const { return next_node_; }
   void stage(const std::string& name, const std::string& state, int64_t count, int64_t start,
              int64_t duration_ns, const std::string& note = "");
   // Capture sets these: the span of a captured node, and the capture step that made it.
@@ -43,6 +48,7 @@ class Recorder {
   void edges(const Graph& graph, Id graph_id, const std::unordered_map<NodeId, Id>& here);
 
   std::unordered_map<NodeId, Id> entities_;
+  NodeId next_node_ = 0;
   std::string last_stage_;
   int64_t next_graph_ = 0;
 };

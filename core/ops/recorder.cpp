@@ -142,8 +142,15 @@ Id Recorder::graph(const GraphPtr& graph, const std::string& pass, const std::st
     link_origins(node, n.id);
   }
   edges(*graph, row.id, here);
-  for (const auto& [node, id] : here) entities_[node] = id;
+  know(here);
   return row.id;
+}
+
+void Recorder::know(std::unordered_map<NodeId, Id> entities) {
+  for (const auto& [node, id] : entities) {
+    entities_[node] = id;
+    next_node_ = std::max(next_node_, node + 1);
+  }
 }
 
 // Where the node comes from: the nodes that a pass named, itself in the snapshot before, and for a captured

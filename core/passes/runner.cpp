@@ -52,6 +52,8 @@ class Runner {
   Runner(GraphPtr graph, const PassOptions& options, ir::Recorder* recorder)
       : graph_(std::move(graph)), options_(options), recorder_(recorder) {
     ids_ = options.ids ? options.ids : ids_above(*graph_);
+    if (recorder) ids_->next = std::max(ids_->next, recorder->next_node());
+    first_stage_ = graph_->stage;
   }
 
   Result<GraphPtr> run() {
@@ -70,10 +72,12 @@ class Runner {
 
  private:
   Status step(const Pass& pass) {
-    if (graph_->stage != pass.stage) {
+    // The halves of a joint graph are ATen graphs under names of their own.
+    const std::string stage = pass.stage == "aten" ? first_stage_ : std::string(pass.stage);
+    if (graph_->stage != stage) {
       end_stage();
-      begin_stage(std::string(pass.stage));
-      graph_ = ir::restage(graph_, std::string(pass.stage));
+      begin_stage(stage);
+      graph_ = ir::restage(graph_, stage);
     }
     GraphPtr before = graph_;
     bool disabled =
@@ -114,6 +118,7 @@ class Runner {
   ir::Recorder* recorder_;
   std::shared_ptr<ir::NodeIds> ids_;
   StageClock stage_;
+  std::string first_stage_;
 };
 
 }  // namespace

@@ -60,7 +60,9 @@ class Without {
     if (is_sum(from_, n))
       for (size_t i : {0, 1})
         if (ir::Ref r = n.args[i].as<ir::Ref>(); !gone(r)) {
-          instead_.emplace(n.id, b_.op("aten.clone.default", {mapped()(r)}, {n.type()}, n.origin,
+          ir::Origin origin = n.origin;
+          origin.from = {n.id};
+          instead_.emplace(n.id, b_.op("aten.clone.default", {mapped()(r)}, {n.type()}, std::move(origin),
                                        {{"memory_format", ir::Word{"torch.contiguous_format"}}}));
           return;
         }

@@ -166,7 +166,8 @@ void Store::give_plan(const Segment& segment, Instance& instance, CompilationRec
     return interrupted || engine_.cancelled.load();
   };
   Result<std::shared_ptr<runtime::Plan>> plan = Error{};
-  if (instance.joint && recorder) engine_.recording->joint(*record, trace);
+  BackwardOrigin origin;
+  if (instance.joint && recorder) origin = engine_.recording->joint(*record, trace);
   try {
     const ir::GraphPtr& graph = instance.joint ? instance.joint->halves.forward : instance.graphs.aten;
     plan = runtime::compile(graph, options, recorder, cancelled);
@@ -183,7 +184,7 @@ void Store::give_plan(const Segment& segment, Instance& instance, CompilationRec
       return;
     }
     const std::string name = text_of(reinterpret_cast<PyCodeObject*>(trace.codes.front())->co_qualname);
-    Owned region = make_region(instance.joint, plan.take(), options, name);
+    Owned region = make_region(instance.joint, plan.take(), options, {engine_, name, std::move(origin)});
     if (region) {
       instance.training = std::move(region);
       return;

@@ -295,7 +295,7 @@ void Recording::not_compiled(CompilationRecord& record, const Trace& trace, cons
   }
 }
 
-void Recording::joint(CompilationRecord& record, const Trace& trace) {
+BackwardOrigin Recording::joint(CompilationRecord& record, const Trace& trace) {
   const std::pair<const ir::GraphPtr*, const char*> graphs[] = {
       {&trace.graphs.aten, "the operators that PyTorch's dispatcher would run"},
       {&trace.joint->joint, "the operators with those of PyTorch's own backward behind them"},
@@ -307,6 +307,45 @@ void Recording::joint(CompilationRecord& record, const Trace& trace) {
     record.recorder->stage((*graph)->stage, "ok", static_cast<int64_t>((*graph)->operators()), start,
                            monotonic_ns() - start);
   }
+  write_partition(record, trace);
+  return {start_ns_, record.row, record.recorder->entities()};
+}
+
+void Recording::write_partition(const CompilationRecord& record, const Trace& trace) {
+  using autodiff::Crossing;
+  const autodiff::Partition& halves = trace.joint->halves;
+  session::PartitionRow row{record.row.id, 0, halves.saved_bytes, halves.eager_bytes, 0};
+  int64_t ordinal = 0;
+  for (const Crossing& c : halves.crossings) {
+    const ir::Node& node = trace.joint->joint->node(c.value.node);
+    row.saved += c.kind == Crossing::Kind::saved;
+    row.recomputed += c.kind == Crossing::Kind::recomputed && c.bytes > 0;
+    writer_->put(session::CrossingRow{record.row.id, ordinal++, node.name, autodiff::crossing_name(c.kind),
+                                      node.outputs.at(static_cast<size_t>(c.value.output)).text(), c.bytes,
+                                      record.recorder->entity(c.value.node), record.recorder->entity(c.here),
+                                      c.reason});
+  }
+  writer_->put(row);
+}
+
+std::unique_ptr<CompilationRecord> Recording::begin_backward(const BackwardOrigin& origin,
+                                                             const std::string& tangents) {
+  if (origin.session != start_ns_ || !origin.forward.id) return nullptr;
+  auto record = std::make_unique<CompilationRecord>();
+  const int64_t ordinal = backwards_[origin.forward.id]++;
+  session::CompilationRow& row = record->row;
+  row.id = writer_->next(Kind::Compilation);
+  row.segment = origin.forward.segment;
+  row.ordinal = origin.forward.ordinal;
+  row.label = origin.forward.label + " backward" + (ordinal ? " " + std::to_string(ordinal + 1) : "");
+  row.status = "running";
+  row.end = "return";
+  row.start_ns = now();
+  writer_->put(row);
+  writer_->put(session::BackwardRow{origin.forward.id, row.id, tangents});
+  record->recorder = std::make_unique<ir::Recorder>(*writer_, row.id, start_ns_);
+  record->recorder->know(origin.entities);
+  return record;
 }
 
 void Recording::finish(CompilationRecord& record, const Trace* trace, const std::string& status,

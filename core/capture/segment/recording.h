@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/result.h"
@@ -29,6 +30,13 @@ struct CompilationRecord {
   Id frame = 0;
 };
 
+// What the compilation of a backward graph, some time later, needs of the joint graph's.
+struct BackwardOrigin {
+  int64_t session = 0;  // which one: when it was opened
+  session::CompilationRow forward;
+  std::unordered_map<ir::NodeId, Id> entities;  // of joint and backward graph
+};
+
 class Recording {
  public:
   static Result<std::unique_ptr<Recording>> open(const std::string& path);
@@ -46,8 +54,13 @@ class Recording {
   // What the trace found: steps, guards, break, captured graph and the stages before it. start_ns: on
   // CLOCK_MONOTONIC.
   void trace(CompilationRecord& record, const Trace& trace, int64_t start_ns);
-  // A graph that needs gradients: its ATen, joint and backward graphs; the forward one is compiled after it.
-  void joint(CompilationRecord& record, const Trace& trace);
+  // A graph that needs gradients: its ATen, joint and backward graphs and how they were divided; the forward
+  // one is compiled after it.
+  BackwardOrigin joint(CompilationRecord& record, const Trace& trace);
+  // A backward graph is about to be compiled. tangents: see session::BackwardRow. Null: the session that
+  // holds the joint graph is closed.
+  std::unique_ptr<CompilationRecord> begin_backward(const BackwardOrigin& origin,
+                                                    const std::string& tangents);
   // The graph runs through PyTorch: the ATen graph is the last stage, and why.
   void not_compiled(CompilationRecord& record, const Trace& trace, const std::string& why);
   // The end of it. status: ok | no_graph | eager | failed | cancelled.
@@ -94,6 +107,7 @@ class Recording {
   void write_break(CompilationRecord& record, const Trace& trace);
   void write_steps(CompilationRecord& record, const Trace& trace, const std::vector<Id>& steps,
                    const StepOrigins& origins);
+  void write_partition(const CompilationRecord& record, const Trace& trace);
   void write_counts();
   void write_captured(CompilationRecord& record, const Trace& trace, const std::vector<Id>& steps,
                       const StepOrigins& origins, int64_t start_ns);
@@ -110,6 +124,7 @@ class Recording {
   std::vector<Watched> watched_;
   std::map<const void*, RunningBreak> running_breaks_;  // by frame
   std::map<Id, int64_t> recorded_calls_;                // by compilation
+  std::map<Id, int64_t> backwards_;                     // by the compilation of the joint graph
 };
 
 int64_t monotonic_ns();

@@ -1,5 +1,6 @@
 #include "core/capture/segment/training.h"
 
+#include <algorithm>
 #include <map>
 #include <span>
 #include <unordered_set>
@@ -15,12 +16,18 @@ namespace {
 using autodiff::Crossing;
 using torch_bridge::Joint;
 
+struct Backward {
+  std::shared_ptr<runtime::Plan> plan;
+  Id compilation = 0;  // 0: not recorded
+};
+
 struct Plans {
   std::shared_ptr<const Joint> joint;
   std::shared_ptr<runtime::Plan> forward;
   // By the tangents that are defined; each compiled at its first use.
-  std::map<std::vector<bool>, std::shared_ptr<runtime::Plan>> backward;
+  std::map<std::vector<bool>, Backward> backward;
   runtime::CompileOptions options;
+  RegionPlace place;
 };
 
 constexpr const char* kCapsule = "vitrine.training";
@@ -30,14 +37,15 @@ Plans* plans_of(PyObject* capsule) {
 }
 
 // A list of what the plan gives. `constants` follow the given inputs.
-PyObject* run(runtime::Plan& plan, PyObject* given, const std::vector<torch_bridge::Py>& constants) {
+PyObject* run(runtime::Plan& plan, PyObject* given, const std::vector<torch_bridge::Py>& constants,
+              std::vector<runtime::LaunchTime>* times = nullptr) {
   Owned inputs(PySequence_Fast(given, "inputs of a plan"));
   if (!inputs) return nullptr;
   std::vector<PyObject*> all, results;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(inputs.get()); ++i)
     all.push_back(PySequence_Fast_GET_ITEM(inputs.get(), i));
   for (const torch_bridge::Py& c : constants) all.push_back(c.get());
-  if (!plan.run(all.data(), all.size(), results)) return nullptr;
+  if (!plan.run(all.data(), all.size(), results, times)) return nullptr;
   PyObject* list = PyList_New(static_cast<Py_ssize_t>(results.size()));
   for (size_t i = 0; i < results.size(); ++i)
     if (list)
@@ -89,6 +97,55 @@ PyObject* run_changed(const Plans& plans, const ir::GraphPtr& graph, PyObject* g
                       why.c_str());
 }
 
+// "all", or the results whose gradients are defined: "0, 2".
+std::string tangents_text(const Joint& joint, const std::vector<bool>& defined) {
+  std::string out;
+  size_t tangent = 0;
+  for (size_t i = 0; i < joint.results.size(); ++i) {
+    if (!joint.results[i].requires_grad) continue;
+    if (defined.at(tangent++)) out += (out.empty() ? "" : ", ") + std::to_string(i);
+  }
+  return std::find(defined.begin(), defined.end(), false) == defined.end() ? "all" : out;
+}
+
+// Errors: a Python error is set, and nothing is returned.
+Backward compile_backward(const Plans& plans, const std::vector<bool>& defined) {
+  Recording* recording = plans.place.engine.live_recording();
+  std::unique_ptr<CompilationRecord> record;
+  if (recording) record = recording->begin_backward(plans.place.origin, tangents_text(*plans.joint, defined));
+  std::string failure;
+  try {
+    auto plan = runtime::compile(backward_of(*plans.joint, defined), plans.options,
+                                 record ? record->recorder.get() : nullptr);
+    if (record) recording->finish(*record, nullptr, plan ? "ok" : "failed", plan ? "" : plan.error().what);
+    if (plan) return {plan.take(), record ? record->row.id : 0};
+    failure = plan.error().what;
+  } catch (const std::exception& error) {
+    failure = std::string("the backward graph could not be compiled: ") + error.what();
+    if (record) recording->finish(*record, nullptr, "failed", failure);
+  }
+  PyErr_Format(PyExc_RuntimeError, "vitrine: %s", failure.c_str());
+  return {};
+}
+
+PyObject* run_recorded(Plans& plans, const std::vector<bool>& defined, PyObject* given) {
+  Engine& engine = plans.place.engine;
+  Recording* recording = engine.live_recording();
+  const int64_t start = recording ? recording->now() : 0;
+  Backward& backward = plans.backward[defined];
+  const bool first = !backward.plan;
+  if (first) backward = compile_backward(plans, defined);
+  if (!backward.plan) return nullptr;
+  const Backward now = backward;  // user code may run in operators and come here again
+  std::vector<runtime::LaunchTime> times;
+  PyObject* results = run(*now.plan, given, {}, engine.profiling ? &times : nullptr);
+  if (!now.compilation) return results;
+  for (const runtime::LaunchTime& time : times) engine.profile.push_back({now.compilation, time});
+  if (recording && recording == engine.live_recording())
+    recording->call(now.compilation, first ? "compile" : "hit", start, recording->now() - start);
+  return results;
+}
+
 // arguments: (saved and tangents, which of the tangents are defined). The memory of the others is not read.
 PyObject* run_backward(PyObject* self, PyObject* arguments) {
   Plans* plans = plans_of(self);
@@ -101,18 +158,7 @@ PyObject* run_backward(PyObject* self, PyObject* arguments) {
   if (!given) return nullptr;
   if (std::string why = why_changed(*plans->joint, given.get()); !why.empty())
     return run_changed(*plans, backward_of(*plans->joint, defined), given.get(), why);
-  std::shared_ptr<runtime::Plan>& backward = plans->backward[defined];
-  if (!backward) {
-    try {
-      auto plan = runtime::compile(backward_of(*plans->joint, defined), plans->options, nullptr);
-      if (!plan) return PyErr_Format(PyExc_RuntimeError, "vitrine: %s", plan.error().what.c_str());
-      backward = plan.take();
-    } catch (const std::exception& error) {
-      return PyErr_Format(PyExc_RuntimeError, "vitrine: the backward graph could not be compiled: %s",
-                          error.what());
-    }
-  }
-  return run(*backward, inputs, {});
+  return run_recorded(*plans, defined, given.get());
 }
 
 PyMethodDef kForward = {"forward", run_forward, METH_O, nullptr};
@@ -138,7 +184,7 @@ Owned numbers(const auto& values) {
 }  // namespace
 
 Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::Plan> forward,
-                  runtime::CompileOptions options, const std::string& name) {
+                  runtime::CompileOptions options, RegionPlace place) {
   const Joint& j = *joint;
   Owned torch(PyImport_ImportModule("torch")), module(PyImport_ImportModule("vitrine._training"));
   if (!torch || !module) return {};
@@ -156,8 +202,11 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
   });
   Owned constants =
       tuple_of(j.constants, [](const torch_bridge::Py& c) { return torch_bridge::Py(c).release(); });
-  Owned capsule(PyCapsule_New(new Plans{std::move(joint), std::move(forward), {}, std::move(options)},
-                              kCapsule, [](PyObject* c) { delete plans_of(c); }));
+  const std::string name = place.name;
+  auto plans = std::make_unique<Plans>(
+      Plans{std::move(joint), std::move(forward), {}, std::move(options), std::move(place)});
+  Owned capsule(PyCapsule_New(plans.get(), kCapsule, [](PyObject* c) { delete plans_of(c); }));
+  if (capsule) plans.release();
   Owned first(capsule ? PyCFunction_New(&kForward, capsule.get()) : nullptr);
   Owned second(capsule ? PyCFunction_New(&kBackward, capsule.get()) : nullptr);
   if (!wanted || !saved || !gradients || !tangents || !constants || !first || !second) return {};

@@ -5,15 +5,23 @@
 #include <memory>
 #include <string>
 
+#include "core/capture/segment/engine.h"
 #include "core/capture/segment/owned.h"
 #include "core/runtime/compile.h"
 #include "core/torch_bridge/joint.h"
 
 namespace vitrine::capture {
 
+// Where a region comes from: whose session and profile its backward graphs are told to.
+struct RegionPlace {
+  Engine& engine;
+  std::string name;       // what errors call it
+  BackwardOrigin origin;  // empty: nothing was recorded
+};
+
 // `forward` is the plan of the forward half; the backward graph is compiled when a gradient is first asked
-// for. `name`: what errors call it. Null: a Python error is set.
+// for. Null: a Python error is set.
 Owned make_region(std::shared_ptr<const torch_bridge::Joint> joint, std::shared_ptr<runtime::Plan> forward,
-                  runtime::CompileOptions options, const std::string& name);
+                  runtime::CompileOptions options, RegionPlace place);
 
 }  // namespace vitrine::capture

@@ -1,0 +1,90 @@
+"""What a session holds of a training step: the division, and the backward graphs' kernels and launches."""
+
+import sqlite3
+import subprocess
+
+import pytest
+
+PROGRAM = """
+import torch, vitrine
+from torch.nn import functional as F
+torch.manual_seed(0)
+x, w = torch.randn(64, 8, requires_grad=True), torch.randn(8, 16, requires_grad=True)
+
+@vitrine.compile
+def chain(x, w):
+    y = x @ w
+    return (y * 2).sin().exp().sum(), y.mean()
+
+for used in (0, 0, 1):
+    chain(x, w)[used].backward()
+"""
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("training")
+    (folder / "program.py").write_text(PROGRAM)
+    path = folder / "run.vitrine"
+    done = subprocess.run(["vitrine", "run", folder / "program.py", "-o", path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+@pytest.fixture(scope="module")
+def database(session):
+    connection = sqlite3.connect(session)
+    yield connection
+    connection.close()
+
+
+def test_each_backward_graph_is_a_compilation_beside_its_forward(database):
+    rows = database.execute(
+        "SELECT f.label, b.label, b.status, backward.tangents, b.segment = f.segment FROM backward "
+        "JOIN compilation f ON f.id = backward.compilation JOIN compilation b ON b.id = backward.backward ORDER BY b.id"
+    ).fetchall()
+    assert rows == [("0/0", "0/0 backward", "ok", "0", 1), ("0/0", "0/0 backward 2", "ok", "1", 1)]
+
+
+def test_the_kernels_and_launches_of_backward_are_shown(session, database):
+    of_backward = "compilation IN (SELECT backward FROM backward)"
+    assert database.execute(f"SELECT count(*) FROM kernel WHERE {of_backward} AND name LIKE 'mm%'").fetchone()[0] >= 2
+    assert database.execute(f"SELECT count(*) FROM launch WHERE {of_backward}").fetchone()[0] >= 2
+    shown = subprocess.run(["vitrine", "show", session, "launch", "--compilation", "0/0 backward"], capture_output=True, text=True)
+    assert "mm" in shown.stdout and "chain 0/0 backward" in shown.stdout
+
+
+def test_the_calls_of_backward_are_counted(database):
+    calls = database.execute(
+        "SELECT label, kind FROM call JOIN compilation ON compilation.id = call.compilation WHERE label LIKE '%backward%' ORDER BY call.id"
+    ).fetchall()
+    assert calls == [("0/0 backward", "compile"), ("0/0 backward", "hit"), ("0/0 backward 2", "compile")]
+
+
+def test_what_crosses_from_forward_to_backward(session, database):
+    crossings = database.execute("SELECT kind, name, bytes, node > 0, backward_node > 0 FROM crossing ORDER BY ordinal").fetchall()
+    assert ("saved", "mm", 64 * 16 * 4, 1, 1) in crossings
+    kinds = {kind for kind, *_ in crossings}
+    assert kinds == {"input", "saved", "recomputed"}  # x and w; the product; the chain behind it
+    assert [b for kind, _, b, *_ in crossings if kind == "saved"] == [64 * 16 * 4]
+    (saved, saved_bytes, eager_bytes, recomputed), = database.execute("SELECT saved, saved_bytes, eager_bytes, recomputed FROM partition")
+    assert saved == 1 and saved_bytes < eager_bytes and recomputed > 0
+    shown = subprocess.run(["vitrine", "show", session, "partition"], capture_output=True, text=True).stdout
+    assert "# chain 0/0: 1 saved, 4.10 kB instead of" in shown and "mm is a library call" in shown
+
+
+def test_a_backward_node_is_linked_to_the_joint_graph(database):
+    unlinked = database.execute(
+        "SELECT count(*) FROM node JOIN graph ON graph.id = node.graph WHERE graph.compilation IN (SELECT backward FROM backward) "
+        "AND graph.stage = 'backward' AND node.kind = 'op' AND node.id NOT IN (SELECT derived FROM link)"
+    ).fetchone()
+    assert unlinked == (0,)
+
+
+def test_ids_of_nodes_are_those_of_one_node(database):
+    """A node id means the same operator through all stages of a compilation."""
+    rows = database.execute(
+        "SELECT graph.compilation, node.stable, count(DISTINCT node.name) FROM node JOIN graph ON graph.id = node.graph "
+        "WHERE node.stable >= 0 AND graph.stage IN ('forward', 'joint', 'backward', 'decomposed', 'optimised') GROUP BY 1, 2 HAVING count(DISTINCT node.name) > 1"
+    ).fetchall()
+    assert not rows
