@@ -293,11 +293,12 @@ def measure(names: list[str], sides: list[str], seconds: float, beside: int) -> 
                 waiting.append((name, process, log))
         for name, process, log in waiting:
             answer = ""
-            if process.poll() is None:
+            try:
                 process.stdin.write("go\n")
-                process.stdin.flush()
+                process.stdin.close()
                 answer = until(process, lambda line: line.startswith("{"))
-            process.stdin.close()
+            except BrokenPipeError:
+                pass  # it died before; its log says how
             process.wait()
             log.seek(0)
             rows.append(json.loads(answer) if answer else {"case": name, "title": CASES[name].title, "died": log.read()[-3000:]})
