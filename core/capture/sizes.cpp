@@ -26,15 +26,12 @@ Owned attribute(PyObject* o, const char* name) {
   return found;
 }
 
-int64_t int_attribute(PyObject* o, const char* name, int64_t otherwise) {
-  Owned found = attribute(o, name);
-  if (!found || !PyLong_Check(found.get())) return otherwise;
-  const int64_t n = PyLong_AsLongLong(found.get());
-  if (n == -1 && PyErr_Occurred()) {
-    PyErr_Clear();
-    return otherwise;
-  }
-  return n;
+int64_t int_or(const Owned& o, int64_t otherwise) {
+  if (!o || !PyLong_Check(o.get())) return otherwise;
+  const int64_t n = PyLong_AsLongLong(o.get());
+  if (n != -1 || !PyErr_Occurred()) return n;
+  PyErr_Clear();
+  return otherwise;
 }
 
 // Calls f(item) for each member of the set at own[name].
@@ -46,34 +43,86 @@ void each_member(PyObject* own, const char* name, F&& f) {
   for (Py_ssize_t i = 0; items && i < PyList_GET_SIZE(items.get()); ++i) f(PyList_GET_ITEM(items.get(), i));
 }
 
+// Calls f(key, value) for each entry of the dict at own[name].
+template <class F>
+void each_entry(PyObject* own, const char* name, F&& f) {
+  PyObject* dict = PyDict_GetItemString(own, name);
+  PyObject *key = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; dict && PyDict_Check(dict) && PyDict_Next(dict, &at, &key, &value);) f(key, value);
+}
+
+// None: no bound.
+void narrow(ir::SymRange& range, const Owned& lo, const Owned& hi) {
+  range.lo = std::max(range.lo, int_or(lo, range.lo));
+  range.hi = std::min(range.hi, int_or(hi, range.hi));
+}
+
+struct MarkRow {
+  const char* name;  // of the attribute: the set of the marked dims
+  bool fixed, enforced;
+};
+constexpr MarkRow kMarks[] = {
+    {"_dynamo_dynamic_indices", false, true},          // mark_dynamic
+    {"_dynamo_weak_dynamic_indices", false, false},    // maybe_mark_dynamic
+    {"_dynamo_unbacked_indices", false, false},        // mark_unbacked
+    {"_dynamo_strict_unbacked_indices", false, true},  // mark_unbacked(strict=True)
+    {"_dynamo_static_indices", true, false},           // mark_static
+};
+
 }  // namespace
+
+bool has_marks(PyObject* tensor) {
+  PyObject** own = _PyObject_GetDictPtr(tensor);
+  if (!own || !*own || PyDict_GET_SIZE(*own) == 0) return false;
+  return std::any_of(std::begin(kMarks), std::end(kMarks),
+                     [&](const MarkRow& row) { return PyDict_GetItemString(*own, row.name) != nullptr; });
+}
 
 std::vector<SizeMark> size_marks(PyObject* tensor, size_t dims) {
   std::vector<SizeMark> out(dims);
-  Owned own(PyObject_GenericGetDict(tensor, nullptr));
-  PyErr_Clear();
-  if (!own || PyDict_GET_SIZE(own.get()) == 0) return out;
+  if (!has_marks(tensor)) return out;
+  PyObject* own = *_PyObject_GetDictPtr(tensor);
   auto at = [&](PyObject* index) -> SizeMark* {
     const int64_t d = PyLong_Check(index) ? PyLong_AsLongLong(index) : -1;
     PyErr_Clear();
     return d >= 0 && static_cast<size_t>(d) < dims ? &out[static_cast<size_t>(d)] : nullptr;
   };
-  for (const char* name :
-       {"_dynamo_dynamic_indices", "_dynamo_weak_dynamic_indices", "_dynamo_unbacked_indices"})
-    each_member(own.get(), name, [&](PyObject* index) {
-      if (SizeMark* mark = at(index)) mark->dynamic = true;
+  for (const MarkRow& row : kMarks)
+    each_member(own, row.name, [&](PyObject* index) {
+      SizeMark* mark = at(index);
+      if (!mark) return;
+      (row.fixed ? mark->fixed : mark->dynamic) = true;
+      mark->enforced = mark->enforced || row.enforced;
     });
-  each_member(own.get(), "_dynamo_static_indices", [&](PyObject* index) {
-    if (SizeMark* mark = at(index)) mark->fixed = true;
-  });
-  each_member(own.get(), "_dynamo_dynamic_range", [&](PyObject* range) {
+  each_member(own, "_dynamo_dynamic_range", [&](PyObject* range) {
     Owned dim = attribute(range, "dim");
-    SizeMark* mark = dim ? at(dim.get()) : nullptr;
-    if (!mark) return;
-    mark->range.lo = int_attribute(range, "min", mark->range.lo);
-    mark->range.hi = int_attribute(range, "max", mark->range.hi);
+    if (SizeMark* mark = dim ? at(dim.get()) : nullptr)
+      narrow(mark->range, attribute(range, "min"), attribute(range, "max"));
   });
+  each_entry(own, "_dynamo_unbacked_bounds", [&](PyObject* dim, PyObject* bounds) {
+    SizeMark* mark = at(dim);
+    if (!mark || !PyTuple_Check(bounds) || PyTuple_GET_SIZE(bounds) != 2) return;
+    narrow(mark->range, Owned(Py_NewRef(PyTuple_GET_ITEM(bounds, 0))),
+           Owned(Py_NewRef(PyTuple_GET_ITEM(bounds, 1))));
+  });
+  each_entry(own, "_dynamo_shape_ids", [&](PyObject* dim, PyObject* id) {
+    if (SizeMark* mark = PyUnicode_Check(id) ? at(dim) : nullptr) mark->group = text_of(id);
+  });
+  for (SizeMark& mark : out)  // as in PyTorch
+    if (mark.dynamic) mark.fixed = false;
   return out;
+}
+
+bool marks_are_heeded(PyObject* tensor, std::span<const int64_t> sizes,
+                      const std::function<bool(size_t)>& open) {
+  if (!has_marks(tensor)) return true;
+  const std::vector<SizeMark> marks = size_marks(tensor, sizes.size());
+  for (size_t d = 0; d < marks.size(); ++d) {
+    if (marks[d].contradicts(sizes[d])) return false;
+    if (marks[d].dynamic && sizes[d] >= 2 && !open(d)) return false;
+    if (marks[d].fixed && open(d)) return false;
+  }
+  return true;
 }
 
 int32_t Symbolic::number_of(const ir::Sym& value) {
@@ -88,6 +137,28 @@ void Symbolic::find_use() {
     input.in_graph = input.is_tensor || std::any_of(in_calls.begin(), in_calls.end(), [&](int32_t number) {
                        return table.depends_on(integers[static_cast<size_t>(number)], input.symbols[0]);
                      });
+}
+
+std::optional<MarkError> Symbolic::broken_mark() const {
+  for (size_t i = 0; i < origins.size(); ++i) {
+    const SizeMark& mark = origins[i].mark;
+    const ir::Symbol& symbol = table.symbols()[i];
+    if (!mark.enforced) continue;
+    if (!symbol.specialised_by.empty())
+      return MarkError{
+          symbol.source,
+          "You marked " + symbol.source + " as dynamic but your code specialized it to be a constant (" +
+              std::to_string(symbol.hint) + "). Either remove mark_dynamic or use maybe_mark_dynamic.",
+          symbol.specialised_by};
+    if (mark.range == ir::SymRange{}) continue;
+    if (const ir::SymGuard* guard = table.narrowing(static_cast<int32_t>(i)))
+      return MarkError{symbol.source,
+                       "Not all values of " + symbol.source + " in the specified range " +
+                           ir::range_text(mark.range) + " satisfy the generated guard " + table.text(*guard) +
+                           " (" + symbol.name + " is " + symbol.source + ")",
+                       guard->place};
+  }
+  return {};
 }
 
 Symbolic::~Symbolic() {

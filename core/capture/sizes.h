@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -37,17 +40,26 @@ class SizeHistory {
   std::unordered_map<std::string, Seen> seen_;
 };
 
-// What torch._dynamo.mark_dynamic, mark_static and Vitrine's own left on a tensor, for one of its dims.
+// What mark_dynamic, maybe_mark_dynamic, mark_unbacked and mark_static of torch._dynamo or of Vitrine left on
+// a tensor, for one of its dims.
 struct SizeMark {
   bool dynamic = false, fixed = false;
-  ir::SymRange range;
+  bool enforced = false;  // fixing it is an error
+  ir::SymRange range;     // what was given; a size outside of it is an error
+  std::string group;      // sizes of one group are equal (shape_id); "": of none
+  bool contradicts(int64_t size) const { return size < range.lo || size > range.hi; }
 };
+bool has_marks(_object* tensor);
 // By dim. Needs the GIL.
 std::vector<SizeMark> size_marks(_object* tensor, size_t dims);
+// Whether a compilation in which sizes are symbols where `open` says so does what the marks of this tensor
+// ask for. No more than a look at the tensor where it has none.
+bool marks_are_heeded(_object* tensor, std::span<const int64_t> sizes,
+                      const std::function<bool(size_t)>& open);
 
-// A size that contradicts the range it was marked with. The user's mistake: it ends the call.
+// A size or a program that contradicts a mark. The user's mistake: it ends the call.
 struct MarkError {
-  std::string text;
+  std::string source, text, place;  // "L['x'].size(0)", what is wrong, "file:line" of the user's code
 };
 
 // The symbols of a trace.
@@ -66,8 +78,13 @@ struct Symbolic {
     int32_t symbol = -1;
     _object* answer = nullptr;  // owned
   };
+  // Why a size or an int is a symbol: "changed: it was 8", "marked dynamic".
+  struct Origin {
+    std::string text;
+    SizeMark mark = {};
+  };
   ir::SymbolTable table;
-  std::vector<std::string> origins;  // by symbol, why it is one: "changed from 8 to 9", "mark_dynamic"
+  std::vector<Origin> origins;  // by symbol
   std::vector<Input> inputs;
   std::vector<Question> questions;
   std::vector<ir::Sym> integers;  // by number: what calls and recipes use
@@ -75,6 +92,8 @@ struct Symbolic {
   int32_t number_of(const ir::Sym& value);
   // Finds out which inputs the graph depends on; at the end of the trace.
   void find_use();
+  // At the end of the trace: a marked size that the program fixed, or asked more of than its range says.
+  std::optional<MarkError> broken_mark() const;
   Symbolic() = default;
   Symbolic(const Symbolic&) = delete;
   ~Symbolic();  // needs the GIL

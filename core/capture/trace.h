@@ -56,8 +56,10 @@ struct Guard {
   int64_t number = 0;
   std::string name;
   std::vector<bool> free_sizes;  // TensorMatch, by dim: may be any size. Then strides may be any, too
-  std::string expected;          // for people: "f32[8,128]", "== 3", "same object"
-  int32_t step = -1;             // capture step that needed it
+  bool heeds_marks =
+      false;             // TensorMatch: also that the sizes are symbols where the tensor's marks ask for it
+  std::string expected;  // for people: "f32[8,128]", "== 3", "same object"
+  int32_t step = -1;     // capture step that needed it
 };
 
 std::string_view guard_kind_name(GuardKind kind);  // "TensorMatch"

@@ -110,6 +110,7 @@ struct SymRange {
   int64_t hi = std::numeric_limits<int64_t>::max();
   bool operator==(const SymRange&) const = default;
 };
+std::string range_text(const SymRange& range);  // "[2, 8]", "[2, inf]"
 
 struct Symbol {
   std::string name;    // "s0"
@@ -187,6 +188,9 @@ class SymbolTable {
   bool holds(std::span<const int64_t> values) const;
   // Whether it may be, when only the values are known that `known` names: false if these forbid it.
   bool may_hold(std::span<const int64_t> values, const std::vector<bool>& known) const;
+  // A guard on this symbol alone that forbids some value of its declared range; nullptr: there is none. One
+  // that is no bound on the symbol itself (s0 % 2 == 0) counts as such.
+  const SymGuard* narrowing(int32_t symbol) const;
   // The first guard that forbids it; nullptr: none does.
   const SymGuard* first_failing(std::span<const int64_t> values, const std::vector<bool>& known) const;
 

@@ -58,6 +58,11 @@ bool answers(SymRelation relation, int64_t value, int64_t bound) {
 
 }  // namespace
 
+std::string range_text(const SymRange& range) {
+  return "[" + (range.lo == kLowest ? std::string("-inf") : std::to_string(range.lo)) + ", " +
+         (range.hi == kHighest ? std::string("inf") : std::to_string(range.hi)) + "]";
+}
+
 SymRange SymbolTable::range(const SymAtom& atom) const {
   if (atom.op == SymOp::Symbol) return symbols_[atom.symbol].range;
   SymRange a = range(atom.a), b = range(atom.b);
@@ -230,6 +235,25 @@ bool SymbolTable::may_hold(std::span<const int64_t> values, const std::vector<bo
     if (known[i] && (values[i] < symbols_[i].range.lo || values[i] > symbols_[i].range.hi)) return false;
   }
   return !first_failing(values, known);
+}
+
+const SymGuard* SymbolTable::narrowing(int32_t symbol) const {
+  std::vector<bool> only(symbols_.size(), false);
+  only[static_cast<size_t>(symbol)] = true;
+  const SymRange declared = symbols_[static_cast<size_t>(symbol)].range;
+  for (const SymGuard& guard : guards_) {
+    if (!uses_only(guard.terms, only)) continue;
+    const std::vector<SymTerm>& terms = guard.terms.terms;
+    const bool itself = terms.size() == 1 && terms[0].factor == 1 && terms[0].atoms.size() == 1 &&
+                        atoms_[terms[0].atoms[0]].op == SymOp::Symbol;
+    const bool always = itself && (guard.relation == SymRelation::Le   ? guard.bound >= declared.hi
+                                   : guard.relation == SymRelation::Ge ? guard.bound <= declared.lo
+                                   : guard.relation == SymRelation::Ne
+                                       ? guard.bound < declared.lo || guard.bound > declared.hi
+                                       : declared.lo == declared.hi);
+    if (!always) return &guard;
+  }
+  return nullptr;
 }
 
 const SymGuard* SymbolTable::first_failing(std::span<const int64_t> values,

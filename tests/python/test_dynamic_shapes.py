@@ -130,34 +130,6 @@ def test_dynamic_false_compiles_each_size(tmp_path):
     assert compilations(lambda x: x.exp() + 1, calls, tmp_path, dynamic=False) == 3
 
 
-@pytest.mark.parametrize("mark", [vitrine.mark_dynamic, torch._dynamo.mark_dynamic])
-def test_a_marked_size_is_a_symbol_from_the_first_call(mark, tmp_path):
-    calls = [(torch.randn(n, 3),) for n in (4, 5, 6)]
-    mark(calls[0][0], 0)
-    assert compilations(lambda x: x.exp() + 1, calls, tmp_path) == 1
-
-
-def test_a_size_marked_static_never_becomes_one(tmp_path):
-    calls = [(torch.randn(n, 3),) for n in (4, 5, 6)]
-    for (x,) in calls:
-        vitrine.mark_static(x)
-    assert compilations(lambda x: x.exp() + 1, calls, tmp_path) == 3
-
-
-def test_a_size_outside_its_marked_range():
-    x = torch.randn(20, 3)
-    with pytest.raises(ValueError, match=r"size 0 is 20, outside of \[2, 8\]"):
-        vitrine.mark_dynamic(x, 0, min=2, max=8)
-    compiled = vitrine.compile(lambda x: x + 1)
-    fits, too_large = torch.randn(4, 3), torch.randn(8, 3)
-    vitrine.mark_dynamic(fits, 0, min=2, max=8)
-    vitrine.mark_dynamic(too_large, 0, min=2, max=8)
-    too_large.resize_(9, 3).zero_()
-    assert torch.equal(compiled(fits), fits + 1)
-    with pytest.raises(ValueError, match=r"x'\]?\.size\(0\) is 9, and was marked dynamic in \[2, 8\]"):
-        compiled(too_large)
-
-
 def branches(x):
     return x * 2 if x.shape[0] > 8 else x - 1
 

@@ -28,6 +28,16 @@ std::string write_reproducer(const std::string& cache_dir, const Trace& trace, c
   return out.good() ? path : "";
 }
 
+void raise_mark_error(const MarkError& error) {
+  PyErr_Clear();
+  Owned errors(PyImport_ImportModule("vitrine._errors"));
+  Owned type(errors ? PyObject_GetAttrString(errors.get(), "ConstraintViolationError") : nullptr);
+  Owned made(type ? PyObject_CallFunction(type.get(), "sss", error.source.c_str(), error.text.c_str(),
+                                          error.place.c_str())
+                  : nullptr);
+  if (made) PyErr_SetObject(type.get(), made.get());
+}
+
 constexpr int kEmptySegments = 3;
 
 // Whether enough segments without a graph were made here: another one would not help either, and what they
@@ -50,18 +60,20 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   TraceOptions options;
   options.record_steps = record != nullptr;
   options.fullgraph = settings_->fullgraph;
+  options.dynamic = settings_->dynamic;
   // A backend of the user's own is given graphs of fixed sizes.
-  options.dynamic = settings_->backend ? DynamicMode::Never : settings_->dynamic;
-  options.sizes = &place.sizes[number_];
+  if (!settings_->backend) options.sizes = &place.sizes[number_];
   if (!settings_->target.empty()) options.as_if = ir::Device{ir::Device::Type::cuda, 0};
   Recording* recording = engine_.live_recording();
   const int64_t start = monotonic_ns();
   std::unique_ptr<Trace> found;
   try {
     found = capture::trace(frame, options);
+    if (found && found->symbolic && found->end != Trace::End::Nothing)
+      if (auto broken = found->symbolic->broken_mark()) throw *broken;
   } catch (const MarkError& error) {
     if (record) recording->finish(*record, nullptr, "failed", error.text);
-    PyErr_SetString(PyExc_ValueError, ("vitrine: " + error.text).c_str());
+    raise_mark_error(error);
     return nullptr;
   } catch (...) {
     if (record) recording->finish(*record, nullptr, "failed", "capture failed");

@@ -104,7 +104,13 @@ bool GuardTree::tensor_matches(const TensorExpected& t, PyObject* o) const {
     if ((v.sizes[d] != dims[d] && dims[d] != kAny) ||
         (v.strides[d] != dims[t.ndim + d] && dims[t.ndim + d] != kAny))
       return false;
-  return torch_bridge::requires_grad(o) == t.requires_grad;
+  return torch_bridge::requires_grad(o) == t.requires_grad && (!t.heeds_marks || heeds_marks(t, o));
+}
+
+bool GuardTree::heeds_marks(const TensorExpected& t, PyObject* o) const {
+  const View v = torch_bridge::view(torch_bridge::handle_of(o));
+  return marks_are_heeded(o, {v.sizes, static_cast<size_t>(v.ndim)},
+                          [&](size_t d) { return dims_[t.dims + d] == kAny; });
 }
 
 bool GuardTree::holds(const Condition& c) const {
@@ -194,6 +200,7 @@ GuardFailure GuardTree::explain_tensor(const Condition& c, PyObject* o) const {
                     std::to_string(v.strides[d]));
   if (bool now = torch_bridge::requires_grad(o); now != t.requires_grad)
     return differ(".requires_grad", t.requires_grad ? "True" : "False", now ? "True" : "False");
+  if (t.heeds_marks && !heeds_marks(t, o)) return differ(" marks", "as at capture", "other sizes are marked");
   return differ(" dispatch keys", shown_keys(t.keys), shown_keys(torch_bridge::dispatch_keys(handle)));
 }
 

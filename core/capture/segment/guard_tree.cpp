@@ -91,7 +91,7 @@ Status GuardTree::add_guard(const Guard& guard, int32_t index, const Frame& fram
     Temporaries keep;
     PyObject* now = guard.object ? guard.object : read_source(*guard.source, frame, keep);
     if (!now) return Error{"A tensor cannot be read again: " + guard.source->text(), "", ""};
-    if (Status error = expect_tensor(c, now, guard.free_sizes)) return error;
+    if (Status error = expect_tensor(c, now, guard)) return error;
     c.object = {};  // the tensor itself must not be kept alive
   }
   bool relation = c.kind == GuardKind::NotAliased || c.kind == GuardKind::SameObject;
@@ -100,7 +100,7 @@ Status GuardTree::add_guard(const Guard& guard, int32_t index, const Frame& fram
   return {};
 }
 
-Status GuardTree::expect_tensor(Condition& condition, PyObject* now, const std::vector<bool>& free_sizes) {
+Status GuardTree::expect_tensor(Condition& condition, PyObject* now, const Guard& guard) {
   if (!torch_bridge::is_tensor(now)) return Error{"A tensor guard on " + describe(now), "", ""};
   torch_bridge::Handle handle = torch_bridge::handle_of(now);
   torch_bridge::View view = torch_bridge::view(handle);
@@ -115,10 +115,11 @@ Status GuardTree::expect_tensor(Condition& condition, PyObject* now, const std::
   t.dims = static_cast<uint32_t>(dims_.size());
   dims_.insert(dims_.end(), view.sizes, view.sizes + view.ndim);
   dims_.insert(dims_.end(), view.strides, view.strides + view.ndim);
-  for (size_t d = 0; d < free_sizes.size(); ++d) {
-    if (free_sizes[d]) dims_[t.dims + d] = kAny;
-    dims_[t.dims + free_sizes.size() + d] = kAny;
+  for (size_t d = 0; d < guard.free_sizes.size(); ++d) {
+    if (guard.free_sizes[d]) dims_[t.dims + d] = kAny;
+    dims_[t.dims + guard.free_sizes.size() + d] = kAny;
   }
+  t.heeds_marks = guard.heeds_marks;
   condition.tensor = static_cast<int32_t>(tensors_.size());
   condition.name = share(reinterpret_cast<PyObject*>(t.type));  // keeps the class alive
   tensors_.push_back(t);

@@ -73,6 +73,7 @@ class GuardTree {
     int32_t ndim = 0;
     uint32_t dims = 0;  // sizes, then strides, in dims_
     bool requires_grad = false;
+    bool heeds_marks = false;
   };
   struct Condition {
     GuardKind kind = GuardKind::Identity;
@@ -86,12 +87,13 @@ class GuardTree {
   int32_t frame_node();
   Status add_guard(const Guard& guard, int32_t index, const Frame& frame);
   static constexpr int64_t kAny = -1;  // in dims_
-  Status expect_tensor(Condition& condition, PyObject* now, const std::vector<bool>& free_sizes);
+  Status expect_tensor(Condition& condition, PyObject* now, const Guard& guard);
   void sort_conditions();
   bool check_node(int32_t node, const Frame& frame);
   bool check_hint(const Frame& frame, const torch_bridge::GlobalState& state);
   bool holds(const Condition& condition) const;
   bool tensor_matches(const TensorExpected& expected, PyObject* o) const;
+  bool heeds_marks(const TensorExpected& expected, PyObject* o) const;
   bool fail(int32_t node, int32_t condition);
   GuardFailure explain_tensor(const Condition& condition, PyObject* o) const;
   GuardFailure explain_condition(const Condition& condition, PyObject* o) const;

@@ -177,7 +177,7 @@ void Recording::write_symbols(const CompilationRecord& record, const Trace& trac
     row.ordinal = static_cast<int64_t>(i);
     row.name = symbol.name;
     row.source = symbol.source;
-    row.origin = trace.symbolic->origins.at(i);
+    row.origin = trace.symbolic->origins.at(i).text;
     row.hint = symbol.hint;
     const ir::SymRange range = table.symbol_range(static_cast<int32_t>(i));
     row.lo = range.lo;

@@ -1,5 +1,6 @@
 // Ints that may be others in the next call: sizes of inputs, ints among them, and what is computed from
 // these. Only what is written here keeps them open; everything else looks at them, which fixes them.
+#include "core/capture/segment/source_reader.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 #include "core/torch_bridge/bridge.h"
@@ -16,12 +17,6 @@ bool fits(PyObject* o, int64_t* n) {
   int overflow = 0;
   *n = PyLong_AsLongLongAndOverflow(o, &overflow);
   return overflow == 0;
-}
-
-std::string range_text(const ir::SymRange& range) {
-  constexpr ir::SymRange kOpen;
-  return "[" + (range.lo == kOpen.lo ? std::string("-inf") : std::to_string(range.lo)) + ", " +
-         (range.hi == kOpen.hi ? std::string("inf") : std::to_string(range.hi)) + "]";
 }
 
 }  // namespace
@@ -66,48 +61,88 @@ bool is_argument(const Source* source) {
 
 }  // namespace
 
+// mark_static on a class of modules: ints among the attributes of its instances stay what they are.
+bool Tracer::is_static_member(const Source* source) const {
+  if (!source->base || (source->kind != SourceKind::InstanceDict && source->kind != SourceKind::Attr))
+    return false;
+  Temporaries keep;
+  PyObject* owner = read_source(*source->base, live_, keep);
+  if (!owner || !torch_names().is_module(Py_TYPE(owner))) return false;
+  Owned marked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(owner)), "_dynamo_marked_static"));
+  PyErr_Clear();
+  return marked.get() == Py_True;
+}
+
 // An int of the user's that has changed between two compilations.
 void Tracer::open_integer(Value* v) {
   int64_t n = 0;
   if (!options_.sizes || options_.dynamic == DynamicMode::Never || !fits(v->obj, &n)) return;
   const SizeHistory::Change change = options_.sizes->note(v->source->path() + " int", {n}).at(0);
   const bool always = options_.dynamic == DynamicMode::Always && is_argument(v->source);
-  if (!change.changed && !always) return;
+  if ((!change.changed && !always) || is_static_member(v->source)) return;
   guard(GuardKind::TypeIs, v->source, reinterpret_cast<PyObject*>(&PyLong_Type), 0, "", nullptr, "a int");
   Symbolic::Input input{v->source, false, {static_cast<int32_t>(symbolic_->table.symbols().size())}};
   v->sym = symbolic_->table.integer(v->source->path(), n);
   v->kind = Kind::Symbol;
   v->typed = true;
   symbolic_->inputs.push_back(std::move(input));
-  symbolic_->origins.push_back(change.changed ? "changed: it was " + std::to_string(change.before)
-                                              : "dynamic=True");
+  symbolic_->origins.push_back(
+      {change.changed ? "changed: it was " + std::to_string(change.before) : "dynamic=True"});
+}
+
+// Which sizes of an input are symbols, and why.
+std::optional<Symbolic::Origin> Tracer::size_origin(const SizeMark& mark, const SizeHistory::Change& change,
+                                                    int64_t size, ir::NodeKind kind) const {
+  if (size < 2) return {};
+  if (mark.dynamic) return Symbolic::Origin{"marked dynamic", mark};
+  if (mark.fixed || options_.dynamic == DynamicMode::Never) return {};
+  if (change.changed) return Symbolic::Origin{"changed: it was " + std::to_string(change.before)};
+  if (options_.dynamic == DynamicMode::Always && kind == ir::NodeKind::placeholder)
+    return Symbolic::Origin{"dynamic=True"};
+  return {};
+}
+
+// Sizes that were marked as one (shape_id) are.
+void Tracer::join_group(int32_t symbol, const std::string& group) {
+  if (group.empty()) return;
+  const ir::SymPlace place(symbolic_->table, "mark_unbacked");
+  for (size_t i = 0; i < symbolic_->origins.size(); ++i) {
+    if (symbolic_->origins[i].mark.group != group) continue;
+    const ir::Sym other = symbolic_->table.symbol(static_cast<int32_t>(i));
+    const ir::Sym mine = symbolic_->table.symbol(symbol);
+    if (!(mine == other))
+      throw MarkError{symbolic_->table.symbols()[static_cast<size_t>(symbol)].source,
+                      std::to_string(mine.hint()) + " is not " + std::to_string(other.hint()) +
+                          ", although both are marked with shape_id '" + group + "'",
+                      asked_at()};
+    return;
+  }
 }
 
 // The sizes of an input as values; those that are symbols leave the guard on the tensor.
-void Tracer::open_sizes(Value* v, PyObject* real, bool parameter) {
+void Tracer::open_sizes(Value* v, PyObject* real, ir::NodeKind kind) {
   const torch_bridge::View view = torch_bridge::view(torch_bridge::handle_of(real));
   const auto n = static_cast<size_t>(view.ndim);
   std::vector<int64_t> sizes(view.sizes, view.sizes + n);
   Symbolic::Input input{v->source, true, std::vector<int32_t>(n, -1)};
   Values dims;
   bool open = false;
-  if (options_.sizes && options_.dynamic != DynamicMode::Never && !parameter) {
+  if (options_.sizes && kind != ir::NodeKind::parameter) {
+    guards_.back().heeds_marks = true;
     const auto changes = options_.sizes->note(v->source->path(), sizes);
     const auto marks = size_marks(real, n);
     for (size_t d = 0; d < n; ++d) {
-      const SizeMark& mark = marks[d];
       const std::string name = v->source->path() + ".size(" + std::to_string(d) + ")";
-      if (sizes[d] < mark.range.lo || sizes[d] > mark.range.hi)
-        throw MarkError{name + " is " + std::to_string(sizes[d]) + ", and was marked dynamic in " +
-                        range_text(mark.range)};
-      const bool always = options_.dynamic == DynamicMode::Always;
-      if (mark.fixed || sizes[d] < 2 || (!mark.dynamic && !changes[d].changed && !always)) continue;
-      input.symbols[d] = static_cast<int32_t>(symbolic_->table.symbols().size());
-      symbolic_->table.size(name, sizes[d], mark.range);
-      symbolic_->origins.push_back(mark.dynamic ? "marked dynamic"
-                                   : changes[d].changed
-                                       ? "changed: it was " + std::to_string(changes[d].before)
-                                       : "dynamic=True");
+      if (marks[d].contradicts(sizes[d]))
+        throw MarkError{name, std::to_string(sizes[d]) + " not in range " + ir::range_text(marks[d].range),
+                        asked_at()};
+      auto origin = size_origin(marks[d], changes[d], sizes[d], kind);
+      if (!origin) continue;
+      const auto symbol = static_cast<int32_t>(symbolic_->table.symbols().size());
+      input.symbols[d] = symbol;
+      symbolic_->table.size(name, sizes[d], marks[d].range);
+      join_group(symbol, marks[d].group);
+      symbolic_->origins.push_back(std::move(*origin));
       open = true;
     }
   }
@@ -169,7 +204,7 @@ Value* Tracer::open_fact(Value* tensor, const char* method, int64_t d) {
   const ir::Ref ref = lowering_->captured_ref(tensor->obj);
   const ir::Sym sym = symbolic_->table.size(
       "value " + std::to_string(ref.node) + "." + method + "(" + std::to_string(d) + ")", n);
-  symbolic_->origins.push_back("computed from other sizes at " + asked_at());
+  symbolic_->origins.push_back({"computed from other sizes at " + asked_at()});
   symbolic_->questions.push_back({number, nullptr});
   return symbol_value(sym);
 }

@@ -265,7 +265,9 @@ Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arg
   check_storages();
   forget_sizes(keyword && PyDict_GetItemString(keyword.get(), "out") ? "out_" : name);
   if (dynamic() && !only_tensors(value.get())) {
-    fix_all_sizes();
+    PyObject* o = value.get();
+    const bool plain = PyBool_Check(o) || PyLong_CheckExact(o) || Py_TYPE(o) == torch_names().dtype;
+    if (keyword || !plain) fix_all_sizes();
     lowering_->note_question(callable, positional.get());  // strides may be any, too
     symbolic_->questions.push_back({-1, Py_NewRef(value.get())});
   }
@@ -290,7 +292,7 @@ Value* Tracer::enter_tensor(Value* v) {
   by_tensor_[v->obj] = v;
   inputs_.push_back(v->source);
   guard(GuardKind::TensorMatch, v->source, real, 0, "", nullptr, torch_bridge::type_of(real).text());
-  open_sizes(v, real, kind != ir::NodeKind::placeholder);
+  open_sizes(v, real, kind);
   check_storages();
   return v;
 }

@@ -45,6 +45,17 @@ Value* size(T& t, const A& a) {
                     torch_names().size);
 }
 
+// vitrine.mark_static(tensor) in a compiled program: what it does to these sizes.
+Value* fix_sizes(T& t, const A& a) {
+  Value* v = t.look(need(t, a, 0, "tensor"));
+  Value* index = need(t, a, 1, "index", t.none());
+  if (v->kind != Kind::Tensor) stop("disabled", "mark_static of something that is no tensor");
+  if (t.is_none(index)) return t.settle(t.tensor_attr(v, "shape")), t.none();
+  for (Value* d : t.look(index)->kind == Kind::Constant ? Values{index} : t.unpack(index))
+    t.settle(t.tensor_method(v, "size", nullptr, Arguments{{d}, {}}));
+  return t.none();
+}
+
 // On a tensor: the method; on a number: the function itself.
 template <const char* const& Name>
 Value* metadata(T& t, const A& a) {
@@ -127,6 +138,7 @@ constexpr BuiltinRow kRows[] = {
     {"torch.is_complex", metadata<kComplex>},
     {"torch.numel", metadata<kNumel>},
     {"torch.Size", size},
+    {"vitrine._sizes.mark_static", fix_sizes},
     {"torch.tensor", tensor_literal},
     {"torch.promote_types", promote},
     // What a compiled program is told about itself.

@@ -262,7 +262,11 @@ class Tracer {
  private:
   friend class RecipeMaker;
   void open_integer(Value* v);
-  void open_sizes(Value* v, PyObject* real, bool parameter);
+  void open_sizes(Value* v, PyObject* real, ir::NodeKind kind);
+  std::optional<Symbolic::Origin> size_origin(const SizeMark& mark, const SizeHistory::Change& change,
+                                              int64_t size, ir::NodeKind kind) const;
+  bool is_static_member(const Source* source) const;
+  void join_group(int32_t symbol, const std::string& group);
   std::string sizes_text(const Values& dims, const ir::TensorType& type);
   Value* open_fact(Value* tensor, const char* method, int64_t d);
   Value* dimension(Value* tensor, int64_t d);

@@ -1,54 +1,107 @@
-"""Marks on tensors: which of their sizes may change from call to call. They are the attributes that
-``torch._dynamo.mark_dynamic`` and ``mark_static`` leave, so that either's marks hold for both."""
+"""Marks on tensors: which of their sizes may change from call to call. They are the attributes that the functions of the
+same names of ``torch._dynamo`` leave, so that either's marks hold for both. A negative dimension counts from the end."""
 
 from typing import NamedTuple
+
+import torch
+
+from vitrine._errors import ConstraintViolationError
 
 
 class _Range(NamedTuple):
     dim: int
-    min: int
-    max: int
+    min: int | None
+    max: int | None
 
 
-_UNBOUNDED = (1 << 63) - 1
-
-
-def _dims(tensor, dims) -> list[int]:
+def _dims(tensor, index) -> list[int]:
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"vitrine: sizes of a tensor are marked, not of {type(tensor).__name__}")
+    if isinstance(index, bool) or not isinstance(index, (int, list, tuple)):
+        raise TypeError(f"vitrine: dimensions are an int, a list or a tuple, not {index!r}")
     out = []
-    for dim in [dims] if isinstance(dims, int) else list(dims):
+    for dim in [index] if isinstance(index, int) else index:
         if not -tensor.dim() <= dim < tensor.dim():
             raise IndexError(f"vitrine: dimension {dim} of a tensor with {tensor.dim()}")
         out.append(dim % tensor.dim())
     return out
 
 
-def _members(tensor, name: str) -> set:
-    if not hasattr(tensor, name):
-        setattr(tensor, name, set())
+def _kept(tensor, name: str, kind: type):
+    """The set or dict at an attribute of the tensor, made when it is missing."""
+    if not isinstance(tensor.__dict__.get(name), kind):
+        setattr(tensor, name, kind())
+    tensor._has_dynamo_dim_marking = True
     return getattr(tensor, name)
 
 
-def mark_dynamic(tensor, dims, *, min: int | None = None, max: int | None = None) -> None:
-    """Sizes ``dims`` (an int or several) of ``tensor`` are compiled as symbols from the first call on.
+def _check_range(tensor, dim: int, min: int | None, max: int | None) -> None:
+    size = tensor.size(dim)
+    if (min is not None and size < min) or (max is not None and size > max):
+        low, high = "-inf" if min is None else min, "inf" if max is None else max
+        raise ConstraintViolationError(f"size({dim})", f"{size} not in range [{low}, {high}]")
 
-    ``min`` and ``max`` are the smallest and largest size that will come, both included. A call whose size lies outside
-    raises ``ValueError`` when it has to be compiled. Sizes 0 and 1 mean something else than others (empty, broadcast) and
-    are compiled apart.
+
+def mark_dynamic(tensor, index, *, hint_override=None, min=None, max=None, specialize_on=None) -> None:
+    """Sizes ``index`` (an int, or a list of them) of ``tensor`` are compiled as symbols from the first call on.
+
+    ``min`` and ``max`` are the smallest and largest size that will come, both included. A size outside of them, a program
+    that needs one particular size, and one that tells sizes within them apart raise :class:`ConstraintViolationError`
+    (:func:`maybe_mark_dynamic` allows all that). Sizes 0 and 1 mean something else than others (empty, broadcast) and are
+    compiled apart. ``hint_override`` and ``specialize_on`` are kept for ``torch.compile``: here each size has code of its
+    own where that is better.
     """
-    for dim in _dims(tensor, dims):
-        size = tensor.size(dim)
-        if (min is not None and size < min) or (max is not None and size > max):
-            raise ValueError(f"vitrine.mark_dynamic: size {dim} is {size}, outside of [{min}, {max}]")
-        _members(tensor, "_dynamo_dynamic_indices").add(dim)
-        if min is None and max is None:
+    for dim in _dims(tensor, index):
+        _check_range(tensor, dim, min, max)
+        _kept(tensor, "_dynamo_dynamic_indices", set).add(dim)
+        ranges = _kept(tensor, "_dynamo_dynamic_range", set)
+        ranges.difference_update([r for r in ranges if r.dim == dim])
+        ranges.add(_Range(dim, min, max))
+        hints = _kept(tensor, "_dynamo_hint_overrides", dict)
+        if hint_override:
+            hints[dim] = hint_override
+        _kept(tensor, "_specialize_on", dict)[dim] = list(specialize_on or [])
+
+
+def maybe_mark_dynamic(tensor, index) -> None:
+    """As :func:`mark_dynamic`, but the program may fix the sizes: then other ones are compiled anew."""
+    for dim in _dims(tensor, index):
+        _kept(tensor, "_dynamo_weak_dynamic_indices", set).add(dim)
+
+
+def mark_unbacked(
+    tensor, index, hint_override=None, strict=False, specialize_on=None, shape_id=None, min=None, max=None
+) -> None:
+    """As :func:`maybe_mark_dynamic`; with ``strict``, fixing a size is an error.
+
+    ``min`` and ``max`` are as for :func:`mark_dynamic`; sizes that were given the same ``shape_id`` are equal, and raise
+    :class:`ConstraintViolationError` where they are not.
+    """
+    for dim in _dims(tensor, index):
+        _check_range(tensor, dim, min, max)
+        if strict:
+            _kept(tensor, "_dynamo_strict_unbacked_indices", set).add(dim)
             continue
-        ranges = _members(tensor, "_dynamo_dynamic_range")
-        for old in [r for r in ranges if r.dim == dim]:
-            ranges.discard(old)
-        ranges.add(_Range(dim, 0 if min is None else min, _UNBOUNDED if max is None else max))
+        hints = _kept(tensor, "_dynamo_hint_overrides", dict)
+        if hint_override:
+            hints[dim] = hint_override
+        if min is not None or max is not None:
+            _kept(tensor, "_dynamo_unbacked_bounds", dict)[dim] = (min, max)
+        if shape_id is not None:
+            _kept(tensor, "_dynamo_shape_ids", dict)[dim] = shape_id
+        _kept(tensor, "_specialize_on", dict)[dim] = list(specialize_on or [])
+        _kept(tensor, "_dynamo_unbacked_indices", set).add(dim)
 
 
-def mark_static(tensor, dims=None) -> None:
-    """Sizes ``dims`` of ``tensor`` (all when left out) are fixed: another size is compiled anew."""
-    for dim in _dims(tensor, range(tensor.dim()) if dims is None else dims):
-        _members(tensor, "_dynamo_static_indices").add(dim)
+def mark_static(tensor, index=None):
+    """Sizes ``index`` of ``tensor`` (all when left out) are fixed: another size is compiled anew. A mark as dynamic wins.
+
+    Given a class of modules, the ints among the attributes of its instances are: as a decorator, ``@mark_static``.
+    """
+    if isinstance(tensor, type) and issubclass(tensor, torch.nn.Module):
+        tensor._dynamo_marked_static = True
+        return tensor
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"vitrine.mark_static takes a tensor or a class of modules, not {tensor!r}")
+    for dim in _dims(tensor, list(range(tensor.dim())) if index is None else index):
+        _kept(tensor, "_dynamo_static_indices", set).add(dim)
