@@ -25,6 +25,7 @@ const std::vector<ShowRow>& show_table() {
       {"ir", "LLVM IR of each kernel", show_kernel_text},
       {"assembly", "machine code of each kernel", show_kernel_text},
       {"remarks", "what the kernel compiler said about its lines", show_remarks},
+      {"choices", "who could compute each matrix product, and how long each took", show_choices},
       {"launch", "the launch plan", show_launch},
       {"timeline", "eager above compiled, slice by slice", show_timeline},
       {"breaks", "graph breaks with reason and hint", show_breaks},

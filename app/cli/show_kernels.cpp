@@ -47,6 +47,27 @@ std::string show_remarks(const Reader& s, const ShowOptions& options, std::strin
   return table.empty() ? nothing("remarks", "no generated kernel was compiled in this run") : table.text();
 }
 
+std::string show_choices(const Reader& s, const ShowOptions& options, std::string_view) {
+  auto choices = s.all<ChoiceRow>("ORDER BY kernel, ordinal");
+  const Names names(s);
+  std::erase_if(choices, [&](const ChoiceRow& c) {
+    return !names.shown(s.row<KernelRow>(c.kernel).compilation, options);
+  });
+  if (options.json) return json_text(json_rows(s, choices));
+  TextTable table({"kernel", "product", "candidate", ">time", ">threads", "", "from"});
+  Id before = 0;
+  for (const ChoiceRow& c : choices) {
+    const KernelRow kernel = s.row<KernelRow>(c.kernel);
+    const bool first = c.kernel != before;
+    before = c.kernel;
+    table.row({first ? kernel.label : "", first ? kernel.space : "", c.candidate,
+               c.ns ? nanoseconds(static_cast<double>(c.ns)) : "–", std::to_string(c.threads),
+               c.chosen ? "chosen" : "", c.source});
+  }
+  return table.empty() ? nothing("choices", "no matrix product was large enough to be measured")
+                       : table.text();
+}
+
 std::string show_memory(const Reader& s, const ShowOptions& options, std::string_view) {
   auto buffers = of_compilation<BufferRow>(s, options);
   if (options.json) return json_text(json_rows(s, buffers));

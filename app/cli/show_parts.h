@@ -15,6 +15,7 @@ VITRINE_SHOW(show_graph);           // show_graph.cpp
 VITRINE_SHOW(show_decisions);       // show_graph.cpp
 VITRINE_SHOW(show_kernel_text);     // show_kernels.cpp
 VITRINE_SHOW(show_remarks);         // show_kernels.cpp
+VITRINE_SHOW(show_choices);         // show_kernels.cpp
 VITRINE_SHOW(show_memory);          // show_kernels.cpp
 VITRINE_SHOW(show_launch);          // show_kernels.cpp
 VITRINE_SHOW(show_partition);       // show_kernels.cpp

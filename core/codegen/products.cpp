@@ -1,92 +1,223 @@
 #include "core/codegen/products.h"
 
 #include <algorithm>
-
-#include "core/codegen/cpp/product_text.h"
+#include <array>
+#include <bit>
 
 namespace vitrine::codegen {
 
 namespace {
 
+constexpr ProductCandidate kCandidates[] = {
+    {"PyTorch", {0, 0, 0}},
+    // 32 registers of 16 lanes: 24 sums, the panel's 3 or 4, one of a.
+    {"8 x 48", {16, 8, 3}},
+    {"6 x 64", {16, 6, 4}},
+    // 16 registers of 8 lanes.
+    {"6 x 16", {8, 6, 2}},
+    {"4 x 24", {8, 4, 3}},
+};
+
+// One product: what it reads and how the kernel finds it.
 struct Operands {
   ir::Ref a, b;
   std::optional<ir::Ref> bias;
+  bool image = false;
+  int64_t batch = 1;
+  cpp::ProductNumbers at;
 };
-
-bool is_one(const ir::Arg& arg) {
-  return (arg.is<int64_t>() && arg.as<int64_t>() == 1) || (arg.is<double>() && arg.as<double>() == 1);
-}
-
-std::optional<Operands> operands(const ir::Node& node) {
-  const bool plain = node.op == "aten.mm.default", added = node.op == "aten.addmm.default";
-  const size_t count = added ? 3 : 2;
-  if ((!plain && !added) || node.args.size() != count) return {};
-  for (const ir::Arg& arg : node.args)
-    if (!arg.is<ir::Ref>()) return {};
-  for (const auto& [name, arg] : node.kwargs)
-    if (!added || !is_one(arg)) return {};
-  Operands out{node.args[count - 2].as<ir::Ref>(), node.args[count - 1].as<ir::Ref>(), {}};
-  if (added) out.bias = node.args[0].as<ir::Ref>();
-  return out;
-}
 
 const ir::TensorType& type_of(const ir::Graph& graph, ir::Ref r) {
   return graph.node(r.node).outputs.at(static_cast<size_t>(r.output));
 }
 
-bool is_matrix(const ir::TensorType& type) {
-  return type.dtype == ir::DType::f32 && type.sizes.size() == 2 && type.sizes[0] > 0 && type.sizes[1] > 0;
+bool is_one(const ir::Arg& arg) {
+  return (arg.is<int64_t>() && arg.as<int64_t>() == 1) || (arg.is<double>() && arg.as<double>() == 1);
 }
 
-// Elements from one row of the bias to the next; nothing: its columns are not side by side.
-std::optional<int64_t> bias_row(const ir::TensorType& bias, int64_t n) {
+bool is_filled(const ir::TensorType& type, size_t rank) {
+  return type.dtype == ir::DType::f32 && type.sizes.size() == rank &&
+         std::all_of(type.sizes.begin(), type.sizes.end(), [](int64_t n) { return n > 0; });
+}
+
+// c[.., i, j] = a[.., i, k] b[.., k, j]: the last two dims.
+bool take_matrices(const ir::TensorType& a, const ir::TensorType& b, const ir::TensorType& c, size_t rank,
+                   cpp::ProductNumbers& at) {
+  if (!is_filled(a, rank) || !is_filled(b, rank) || !is_filled(c, rank)) return false;
+  const size_t row = rank - 2, column = rank - 1;
+  at.m = a.sizes[row], at.k = a.sizes[column], at.n = b.sizes[column];
+  at.a_row = a.strides[row], at.a_k = a.strides[column];
+  at.b_k = b.strides[row], at.b_column = b.strides[column];
+  at.c_row = c.strides[row];
+  return at.n == 1 || c.strides[column] == 1;
+}
+
+std::optional<Operands> matrices(const ir::Graph& graph, const ir::Node& node) {
+  const bool added = node.op == "aten.addmm.default", batched = node.op == "aten.bmm.default";
+  const size_t count = added ? 3 : 2;
+  if (node.args.size() != count) return {};
+  for (const ir::Arg& arg : node.args)
+    if (!arg.is<ir::Ref>()) return {};
+  for (const auto& [name, arg] : node.kwargs)
+    if (!added || !is_one(arg)) return {};
+  Operands out;
+  out.a = node.args[count - 2].as<ir::Ref>(), out.b = node.args[count - 1].as<ir::Ref>();
+  const ir::TensorType &a = type_of(graph, out.a), &b = type_of(graph, out.b), &c = node.type();
+  if (!take_matrices(a, b, c, batched ? 3 : 2, out.at)) return {};
+  if (batched) {
+    out.batch = out.at.inner = a.sizes[0];
+    out.at.a_inner = a.strides[0], out.at.b_inner = b.strides[0], out.at.c_inner = c.strides[0];
+  }
+  if (!added) return out;
+  out.bias = node.args[0].as<ir::Ref>();
+  const ir::TensorType& bias = type_of(graph, *out.bias);
   const size_t rank = bias.sizes.size();
   if (bias.dtype != ir::DType::f32 || rank < 1 || rank > 2) return {};
-  if (bias.sizes[rank - 1] != n || (n > 1 && bias.strides[rank - 1] != 1)) return {};
-  return rank == 2 && bias.sizes[0] > 1 ? bias.strides[0] : int64_t{0};
+  if (bias.sizes[rank - 1] != out.at.n || (out.at.n > 1 && bias.strides[rank - 1] != 1)) return {};
+  out.at.bias_row = rank == 2 && bias.sizes[0] > 1 ? bias.strides[0] : 0;
+  out.at.bias_column = 1;
+  return out;
+}
+
+std::optional<std::vector<int64_t>> ints(const ir::Arg& arg, size_t count) {
+  if (!arg.is<std::vector<ir::Arg>>()) return {};
+  std::vector<int64_t> out;
+  for (const ir::Arg& a : arg.as<std::vector<ir::Arg>>()) {
+    if (!a.is<int64_t>()) return {};
+    out.push_back(a.as<int64_t>());
+  }
+  // PyTorch takes one number for all dims.
+  if (out.size() == 1) out.resize(count, out[0]);
+  if (out.size() != count) return {};
+  return out;
+}
+
+bool is_contiguous(const ir::TensorType& type) {
+  int64_t stride = 1;
+  for (size_t d = type.sizes.size(); d-- > 0;) {
+    if (type.sizes[d] > 1 && type.strides[d] != stride) return false;
+    stride *= type.sizes[d];
+  }
+  return true;
+}
+
+// convolution(input, weight, bias?, stride, padding, dilation, transposed, output_padding, groups) in two
+// dims: for each image and group, out[o, place] = sum over (channel, tap) of weight[o, (channel, tap)] *
+// window[(channel, tap), place].
+std::optional<Operands> windows(const ir::Graph& graph, const ir::Node& node) {
+  const auto& args = node.args;
+  if (args.size() != 9 || !node.kwargs.empty() || !args[0].is<ir::Ref>() || !args[1].is<ir::Ref>()) return {};
+  if (!args[6].is<bool>() || args[6].as<bool>() || !args[8].is<int64_t>()) return {};
+  Operands out;
+  out.b = args[0].as<ir::Ref>(), out.a = args[1].as<ir::Ref>();
+  const ir::TensorType &image = type_of(graph, out.b), &weight = type_of(graph, out.a), &c = node.type();
+  for (const ir::TensorType* t : {&image, &weight, &c})
+    if (!is_filled(*t, 4) || !is_contiguous(*t)) return {};
+  auto stride = ints(args[3], 2), padding = ints(args[4], 2), dilation = ints(args[5], 2);
+  const int64_t groups = args[8].as<int64_t>();
+  if (!stride || !padding || !dilation || groups < 1) return {};
+  cpp::ProductNumbers& at = out.at;
+  at.taps_x = weight.sizes[3], at.taps = weight.sizes[2] * weight.sizes[3];
+  if (at.taps > cpp::kMostTaps) return {};
+  const int64_t channels = weight.sizes[1], plane = image.sizes[2] * image.sizes[3];
+  at.m = weight.sizes[0] / groups, at.n = c.sizes[2] * c.sizes[3], at.k = channels * at.taps;
+  at.a_row = at.k, at.a_k = 1, at.b_k = plane, at.b_column = 1, at.c_row = at.n;
+  at.inner = groups, out.batch = image.sizes[0] * groups;
+  at.a_inner = at.m * at.k, at.b_inner = channels * plane, at.b_outer = groups * at.b_inner;
+  at.c_inner = at.m * at.n, at.c_outer = groups * at.c_inner;
+  at.height = image.sizes[2], at.width = image.sizes[3], at.out_width = c.sizes[3];
+  at.stride_y = (*stride)[0], at.stride_x = (*stride)[1];
+  at.pad_y = (*padding)[0], at.pad_x = (*padding)[1];
+  at.dilation_y = (*dilation)[0], at.dilation_x = (*dilation)[1];
+  // A window of one place that goes over every place is the image itself.
+  out.image = at.taps > 1 || *stride != std::vector<int64_t>{1, 1} || *padding != std::vector<int64_t>{0, 0};
+  if (args[2].is_none()) return out;
+  if (!args[2].is<ir::Ref>()) return {};
+  out.bias = args[2].as<ir::Ref>();
+  if (!is_filled(type_of(graph, *out.bias), 1)) return {};
+  at.bias_row = type_of(graph, *out.bias).strides[0];
+  at.bias_inner = at.m * at.bias_row;
+  return out;
+}
+
+struct Operator {
+  std::string_view op;
+  std::optional<Operands> (*operands)(const ir::Graph&, const ir::Node&);
+};
+constexpr Operator kOperators[] = {
+    {"aten.mm.default", matrices},
+    {"aten.addmm.default", matrices},
+    {"aten.bmm.default", matrices},
+    {"aten.convolution.default", windows},
+};
+
+std::optional<Operands> operands(const ir::Graph& graph, const ir::Node& node) {
+  if (node.outputs.size() != 1) return {};
+  for (const Operator& row : kOperators)
+    if (row.op == node.op) return row.operands(graph, node);
+  return {};
+}
+
+// A second tile is tried where it needs one panel and the first two; elsewhere they are equals.
+bool worth_trying(int32_t candidate, int64_t columns) {
+  const cpp::ProductTile& tile = kCandidates[candidate].tile;
+  const cpp::ProductTile& before = kCandidates[candidate - 1].tile;
+  return tile.lanes != before.lanes || (columns > before.columns() && columns <= tile.columns());
 }
 
 int64_t up(int64_t value, int64_t by) {
   return (value + by - 1) / by;
 }
 
+std::vector<int64_t> numbers(const cpp::ProductNumbers& at) {
+  using Array = std::array<int64_t, sizeof(at) / sizeof(int64_t)>;
+  const auto all = std::bit_cast<Array>(at);
+  return {all.begin(), all.end()};
+}
+
 }  // namespace
 
-std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& node, int lanes,
-                                        const ProductOptions& options) {
-  auto of = operands(node);
-  if (!of || node.outputs.size() != 1) return {};
-  const ir::TensorType &a = type_of(graph, of->a), &b = type_of(graph, of->b), &c = node.type();
-  if (!is_matrix(a) || !is_matrix(b) || !is_matrix(c)) return {};
-  const int64_t m = a.sizes[0], k = a.sizes[1], n = b.sizes[1];
-  if (n > 1 && c.strides[1] != 1) return {};
-  if (2 * m * n * k < options.least_flops) return {};
-  std::optional<int64_t> plus = of->bias ? bias_row(type_of(graph, *of->bias), n) : int64_t{0};
-  if (!plus) return {};
+std::span<const ProductCandidate> product_candidates() {
+  return kCandidates;
+}
 
-  const cpp::ProductTile tile = cpp::product_tile(lanes);
-  const int64_t panels = up(n, tile.columns());
+std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& node, int32_t candidate,
+                                        int lanes, const ProductOptions& options) {
+  const cpp::ProductTile& tile = product_candidates()[static_cast<size_t>(candidate)].tile;
+  if (tile.lanes != lanes) return {};
+  auto of = operands(graph, node);
+  if (!of) return {};
+  cpp::ProductNumbers& at = of->at;
+  const auto made = options.choices.find(node.id);
+  const bool dictated = options.only == candidate || made != options.choices.end();
+  if (!dictated && !worth_trying(candidate, at.n)) return {};
+  const int64_t flops = 2 * of->batch * at.m * at.n * at.k;
+  if (flops < options.least_flops) return {};
+
   // Two items a thread, as far as there are rows: a panel is packed anew for each chunk.
-  int64_t chunks = std::clamp<int64_t>(up(int64_t{2} * options.threads, panels), 1, up(m, 8 * tile.rows));
-  const int64_t chunk = up(up(m, chunks), tile.rows) * tile.rows;
-  chunks = up(m, chunk);
+  const int64_t panels = up(at.n, tile.columns()) * of->batch;
+  const int64_t wanted =
+      std::clamp<int64_t>(up(int64_t{2} * options.threads, panels), 1, up(at.m, int64_t{8} * tile.rows));
+  at.chunk = up(up(at.m, wanted), tile.rows) * tile.rows;
+  at.chunks = up(at.m, at.chunk);
 
   ProductCall call;
   call.reads = {of->a, of->b};
   if (of->bias) call.reads.push_back(*of->bias);
-  call.numbers = {m,     n,     k,     a.strides[0], a.strides[1], b.strides[0], b.strides[1], c.strides[0],
-                  *plus, chunk, chunks};
+  call.numbers = numbers(at);
   Kernel& kernel = call.kernel;
-  kernel.name = of->bias ? "product_bias" : "product";
-  kernel.text = cpp::product_text(tile, of->bias.has_value());
-  kernel.space = std::to_string(m) + " × " + std::to_string(n) + " × " + std::to_string(k);
+  kernel.name = std::string(of->image ? "convolution" : "product") + (of->bias ? "_bias" : "");
+  kernel.text = cpp::product_text(tile, {of->bias.has_value(), of->image});
+  kernel.space = (of->batch > 1 ? std::to_string(of->batch) + " × " : "") + std::to_string(at.m) + " × " +
+                 std::to_string(at.n) + " × " + std::to_string(at.k);
   kernel.family = "matmul";
   kernel.nodes = {node.id};
   auto lines = static_cast<int32_t>(std::count(kernel.text.begin(), kernel.text.end(), '\n'));
   kernel.lines = {{1, lines, 0, 0, node.id}};
-  kernel.work = panels * chunks;
-  kernel.bytes = a.bytes() + b.bytes() + c.bytes() + (of->bias ? type_of(graph, *of->bias).bytes() : 0);
-  kernel.flops = 2 * m * n * k;
+  kernel.work = panels * at.chunks;
+  kernel.bytes = node.type().bytes();
+  for (ir::Ref r : call.reads) kernel.bytes += type_of(graph, r).bytes();
+  kernel.flops = flops;
   return call;
 }
 

@@ -1,29 +1,50 @@
-// Matrix products that a kernel of our own can compute in place of PyTorch's: which calls those are, the
-// kernel, and what it is called with. Whether it does is a choice by measurement, made by who compiles.
+// Matrix products (and convolutions) that a kernel of our own can compute in place of PyTorch's: who could
+// compute one, the kernel for it, and what it is called with. Who does is a choice by measurement, made by
+// who compiles.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/codegen/cpp/product_text.h"
 #include "core/codegen/program.h"
 
 namespace vitrine::codegen {
 
+// One row a way to compute a product.
+struct ProductCandidate {
+  std::string_view name;  // of a kernel: its tile, rows x columns of sums in registers
+  cpp::ProductTile tile;  // lanes 0: PyTorch's own call
+};
+// Position in it: the number of a candidate. The first is PyTorch's.
+std::span<const ProductCandidate> product_candidates();
+
+struct ProductTime {
+  int32_t candidate = 0;
+  int64_t ns = 0;  // the best of several calls
+  bool operator==(const ProductTime&) const = default;
+};
+
 // What was measured for one node, and what follows from it.
 struct ProductChoice {
-  bool generated = false;
-  int64_t generated_ns = 0, library_ns = 0;  // the best of several calls; 0: not measured
+  int32_t candidate = 0;           // who computes it
+  std::vector<ProductTime> times;  // of everybody; empty: not measured
   int threads = 0;
+  std::string source;  // measured | kept (by an earlier measurement on this machine) | dictated
 };
 using ProductChoices = std::map<ir::NodeId, ProductChoice>;
 
-// Whether the choices are offered, made, or dictated.
+// Whether the choices are offered or made.
 struct ProductOptions {
-  bool offered = false;           // library steps carry their alternative: Step::instead
+  bool offered = false;           // library steps carry their alternatives: Step::instead
   int threads = 1;                // of the pool, to share out the work
   int64_t least_flops = 4 << 20;  // smaller products are not worth a choice
+  int32_t only = 0;               // the one candidate to offer; 0: all
   ProductChoices choices;
 };
 
@@ -33,9 +54,11 @@ struct ProductCall {
   std::vector<int64_t> numbers;  // the kernel's last argument
 };
 
-// mm, or addmm with beta = alpha = 1, of f32 matrices that are not empty; the bias is of any shape that
-// broadcasts over rows. Nothing: another operator, or one that our kernel does not cover.
-std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& node, int lanes,
-                                        const ProductOptions& options);
+// By the candidate's kernel: mm, bmm, addmm with beta = alpha = 1, or a convolution, of f32 values that are
+// not empty; addmm's bias is of any shape that broadcasts over rows; a convolution's tensors are contiguous.
+// Nothing: another operator, one that the kernel does not cover, or a tile that is not for vectors of
+// `lanes`.
+std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& node, int32_t candidate,
+                                        int lanes, const ProductOptions& options);
 
 }  // namespace vitrine::codegen

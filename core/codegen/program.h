@@ -58,6 +58,14 @@ struct Kernel {
   Id entity = 0;                 // its row of the session; 0: nothing is recorded
 };
 
+// A kernel that would compute the same as a library step.
+struct Alternative {
+  int32_t candidate = 0;  // row of product_candidates()
+  int32_t kernel = -1;
+  std::vector<int32_t> buffers;  // all arguments, in order
+  std::vector<int64_t> numbers;
+};
+
 struct Step {
   enum class Kind : uint8_t { kernel, library, opaque, view };
   // kernel:  kernels[kernel] over `buffers` as args, in order.
@@ -71,10 +79,8 @@ struct Step {
   std::vector<int32_t> buffers;  // read (kernel: all arguments)
   std::vector<int32_t> outs;     // written
   ir::Node node;  // library, opaque: op, args, kwargs; a Ref's value is found through value_buffer
-  // library: the kernel that would compute the same, and its arguments; -1: none is offered.
-  int32_t instead = -1;
-  std::vector<int32_t> instead_buffers;
-  std::vector<int64_t> numbers;  // kernel (also instead): its last argument, if there are any
+  std::vector<int64_t> numbers;  // kernel: its last argument, if there are any
+  std::vector<Alternative> instead;
   bool may_fail = true, writes_input = false, random = false;
   std::vector<int32_t> free_after;  // foreign buffers released after this step
 };

@@ -167,13 +167,13 @@ void ProgramBuilder::add_call(int u) {
   step.label = unit.label;
   step.node = n;
   ir::each_ref(n, [&](Ref r) { step.buffers.push_back(buffer_for(r)); });
-  bool allocates = step.kind == Step::Kind::opaque || n.op.find("convolution") != std::string::npos;
-  for (size_t i = 0; i < n.outputs.size(); ++i) {
-    int32_t b = new_buffer({n.id, static_cast<int32_t>(i)});
-    if (allocates) program_.buffers[static_cast<size_t>(b)].kind = BufferKind::foreign;
-    step.outs.push_back(b);
-  }
+  for (size_t i = 0; i < n.outputs.size(); ++i)
+    step.outs.push_back(new_buffer({n.id, static_cast<int32_t>(i)}));
   if (step.kind == Step::Kind::library) offer_product(unit, step);
+  bool allocates = step.kind == Step::Kind::opaque ||
+                   (step.kind == Step::Kind::library && n.op.find("convolution") != std::string::npos);
+  for (int32_t b : step.outs)
+    if (allocates) program_.buffers[static_cast<size_t>(b)].kind = BufferKind::foreign;
   step.random = ops::is_random(n);
   for (Ref r : ops::written(n)) {
     BufferKind kind = program_.buffers[static_cast<size_t>(storage(buffer_for(r)))].kind;
@@ -182,26 +182,36 @@ void ProgramBuilder::add_call(int u) {
   add_step(std::move(step), u);
 }
 
-// The kernel of our own for a product: beside the library's call while both are measured, in its place where
-// that was faster.
+// Kernels of our own for a product: beside the library's call while all are measured, one of them in its
+// place where it was the fastest.
 void ProgramBuilder::offer_product(const fusion::Unit& unit, Step& step) {
   const ProductOptions& how = options_.products;
   auto choice = how.choices.find(step.node.id);
-  const bool chosen = choice != how.choices.end() && choice->second.generated;
+  const int32_t chosen = choice == how.choices.end() ? 0 : choice->second.candidate;
   if (!how.offered && !chosen) return;
   if (step.node.type().device.is_cuda()) return;
-  auto call = product_call(*loops_.graph, step.node, options_.lanes, how);
-  if (!call) return;
-  std::vector<int32_t> buffers;
-  for (Ref r : call->reads) buffers.push_back(buffer_for(r));
-  buffers.insert(buffers.begin() + 2, step.outs.at(0));
-  call->kernel.label = unit.label;
-  step.numbers = std::move(call->numbers);
-  (chosen ? step.kernel : step.instead) = static_cast<int32_t>(program_.kernels.size());
-  (chosen ? step.buffers : step.instead_buffers) = std::move(buffers);
-  program_.kernels.push_back(std::move(call->kernel));
-  if (!chosen) return;
+  const auto count = static_cast<int32_t>(product_candidates().size());
+  for (int32_t candidate = 1; candidate < count; ++candidate) {
+    if (chosen ? candidate != chosen : how.only && candidate != how.only) continue;
+    auto call = product_call(*loops_.graph, step.node, candidate, options_.lanes, how);
+    if (!call) continue;
+    Alternative made;
+    made.candidate = candidate;
+    made.kernel = static_cast<int32_t>(program_.kernels.size());
+    for (Ref r : call->reads) made.buffers.push_back(buffer_for(r));
+    made.buffers.insert(made.buffers.begin() + 2, step.outs.at(0));
+    made.numbers = std::move(call->numbers);
+    call->kernel.label = unit.label;
+    program_.kernels.push_back(std::move(call->kernel));
+    step.instead.push_back(std::move(made));
+  }
+  if (!chosen || step.instead.empty()) return;
+  Alternative only = std::move(step.instead.front());
+  step.instead.clear();
   step.kind = Step::Kind::kernel;
+  step.kernel = only.kernel;
+  step.buffers = std::move(only.buffers);
+  step.numbers = std::move(only.numbers);
   step.may_fail = false;
 }
 

@@ -119,12 +119,27 @@ class ProgramRecorder {
     auto found = options_.products.choices.find(step.node.id);
     if (step.node.op.empty() || found == options_.products.choices.end()) return;
     const ProductChoice& c = found->second;
-    std::string said = c.generated ? "our kernel" : "PyTorch's";
-    if (c.library_ns > 0)
-      said += ": generated " + milliseconds(c.generated_ns) + ", PyTorch " + milliseconds(c.library_ns) +
-              " on " + std::to_string(c.threads) + (c.threads == 1 ? " thread" : " threads");
-    else
+    auto name = [](int32_t candidate) {
+      return std::string(product_candidates()[static_cast<size_t>(candidate)].name);
+    };
+    std::string said = c.candidate ? "our kernel" : "PyTorch's", separator = ": ";
+    int64_t ordinal = 0;
+    auto put = [&](int32_t candidate, int64_t ns) {
+      rec_.writer.put(session::ChoiceRow{row.id, ordinal++, name(candidate), ns, candidate == c.candidate,
+                                         c.threads, c.source});
+    };
+    for (const ProductTime& time : c.times) {
+      put(time.candidate, time.ns);
+      said += separator + name(time.candidate) + " " + milliseconds(time.ns);
+      separator = ", ";
+    }
+    if (c.times.empty()) {
+      put(c.candidate, 0);
       said += ", without measuring";
+    } else {
+      said += " on " + std::to_string(c.threads) + (c.threads == 1 ? " thread" : " threads");
+      if (c.source == "kept") said += ", measured before";
+    }
     rec_.writer.put(session::RemarkRow{row.id, 1, 0, "choice", "analysis", said});
   }
   static std::string milliseconds(int64_t ns) {

@@ -66,7 +66,10 @@ class Compilation {
     how.lanes = options_.lanes ? options_.lanes : host_lanes();
     how.products.threads = options_.threads ? options_.threads : torch_bridge::num_threads();
     how.products.offered = options_.products != "library";
-    if (options_.products == "generated") how.products.least_flops = 0;
+    if (options_.products != "measured") how.products.least_flops = 0;
+    const auto candidates = codegen::product_candidates();
+    for (size_t i = 1; i < candidates.size(); ++i)
+      if (candidates[i].name == options_.products) how.products.only = static_cast<int32_t>(i);
     how.stream_bytes = host_cache_bytes();
     how.sizes = options_.sizes;
     // Recorded only once every kernel has its code: what the session shows is what runs.

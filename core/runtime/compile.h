@@ -26,7 +26,8 @@ struct CompileOptions {
   bool fuse = true;     // false: every node through PyTorch (for bisecting)
   bool verify = false;  // verify the IR after every pass
   std::vector<std::string> disabled_passes;
-  // Matrix products: "measured" chooses between PyTorch's and our own, "generated" or "library" dictates.
+  // Matrix products: "measured" chooses between PyTorch's and our own, "generated", "library" or
+  // the name of one of codegen::product_candidates() dictates.
   std::string products = "measured";
   int lanes = 0;          // f32 values of a vector: 16, 8; 0 = this machine's
   std::string cache_dir;  // object cache; "" = none

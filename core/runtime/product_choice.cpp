@@ -1,11 +1,13 @@
 #include "core/runtime/product_choice.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <map>
 #include <string>
 
 #include "core/codegen/size_memory.h"
+#include "core/runtime/choice_store.h"
 #include "core/torch_bridge/bridge.h"
 #include "core/torch_bridge/library.h"
 #include "core/torch_bridge/op_call.h"
@@ -47,57 +49,79 @@ class Trial {
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
-  // Nothing: it cannot be tried; no error is left set.
-  codegen::ProductChoice run(KernelFunction function) {
+  // No times: it cannot be tried; no error is left set.
+  codegen::ProductChoice run(const std::vector<CompiledKernel>& kernels) {
     codegen::ProductChoice choice;
     choice.threads = bridge::num_threads();
+    choice.source = "measured";
     if (!prepare()) return choice;
-    const codegen::Kernel& kernel = program_.kernels[static_cast<size_t>(step_.instead)];
-    Invocation ours{function, pointers_.data()};
-    bridge::Handle out = handles_[static_cast<size_t>(step_.outs.at(0))];
+    std::vector<codegen::ProductTime> times{{0, 0}};
+    for (const codegen::Alternative& a : step_.instead) times.push_back({a.candidate, 0});
     int64_t began = now_ns();
     for (int turn = 0; turn < kMostTurns; ++turn) {
-      const int64_t start = now_ns();
-      bridge::parallel_for(kernel.work, 1, run_chunk, &ours);
-      const int64_t middle = now_ns();
-      if (!library_->call(handles_.data(), &out)) {
-        bridge::PendingError dropped;
-        return {};
+      for (size_t i = 0; i < times.size(); ++i) {
+        const int64_t start = now_ns();
+        if (i > 0) {
+          ours(step_.instead[i - 1], kernels);
+        } else if (!library()) {
+          bridge::PendingError dropped;
+          return choice;
+        }
+        if (turn > 0) keep_least(times[i].ns, now_ns() - start);
       }
-      if (turn == 0) {  // pages, caches and the library's own set-up
-        began = now_ns();
-        continue;
-      }
-      keep_least(choice.generated_ns, middle - start);
-      keep_least(choice.library_ns, now_ns() - middle);
+      if (turn == 0) began = now_ns();  // pages, caches and the library's own set-up are paid
       if (turn >= kLeastTurns && now_ns() - began > kBudgetNs) break;
     }
-    choice.generated = choice.generated_ns < choice.library_ns;
+    choice.times = std::move(times);
+    const auto least = std::min_element(choice.times.begin(), choice.times.end(),
+                                        [](const auto& a, const auto& b) { return a.ns < b.ns; });
+    choice.candidate = least->candidate;
     return choice;
   }
 
  private:
-  static void keep_least(int64_t& best, int64_t value) { best = best ? std::min(best, value) : value; }
+  static void keep_least(int64_t& best, int64_t value) {
+    value = std::max<int64_t>(value, 1);
+    best = best ? std::min(best, value) : value;
+  }
+
+  void ours(const codegen::Alternative& a, const std::vector<CompiledKernel>& kernels) {
+    std::vector<void*> arguments;
+    for (int32_t b : a.buffers) arguments.push_back(bridge::data(handles_[static_cast<size_t>(b)]));
+    arguments.push_back(const_cast<int64_t*>(a.numbers.data()));
+    const auto kernel = static_cast<size_t>(a.kernel);
+    Invocation call{kernels.at(kernel).loaded.function, arguments.data()};
+    bridge::parallel_for(program_.kernels[kernel].work, 1, run_chunk, &call);
+  }
+  bool library() {
+    if (library_->into_out())
+      return library_->call(handles_.data(), &handles_[static_cast<size_t>(step_.outs.at(0))]);
+    std::array<bridge::Handle, 4> made{};
+    const bool ok = library_->call(handles_.data(), made.data());
+    for (bridge::Handle h : made)
+      if (h) bridge::release(h);
+    return ok;
+  }
 
   bool prepare() {
+    const std::vector<int32_t>& buffers = step_.instead.at(0).buffers;
     int64_t bytes = 0;
-    for (int32_t b : step_.instead_buffers) bytes += program_.buffers[static_cast<size_t>(b)].type.bytes();
+    for (int32_t b : buffers) bytes += program_.buffers[static_cast<size_t>(b)].type.bytes();
     if (bytes > kMostBytes) return false;
     handles_.assign(program_.buffers.size(), nullptr);
-    for (int32_t b : step_.instead_buffers) {
+    for (int32_t b : buffers) {
       auto i = static_cast<size_t>(b);
       ir::TensorType type = program_.buffers[i].type;
       type.offset = 0;
-      if (!handles_[i] && !(handles_[i] = bridge::empty_strided(type))) {
+      if (handles_[i]) continue;
+      if (!(handles_[i] = bridge::empty_strided(type))) {
         bridge::PendingError dropped;
         return false;
       }
       fill(static_cast<float*>(bridge::data(handles_[i])), type);
-      pointers_.push_back(bridge::data(handles_[i]));
     }
-    pointers_.push_back(const_cast<int64_t*>(step_.numbers.data()));
     library_ = bridge::LibraryCall::make(step_.node, [this](ir::Ref r) { return slot(r); });
-    return library_ && library_->into_out();
+    return library_ && library_->outs() == 1;
   }
   // Ordinary numbers: zeros and what memory happens to hold may run faster or slower.
   static void fill(float* data, const ir::TensorType& type) {
@@ -114,9 +138,19 @@ class Trial {
   const codegen::Program& program_;
   const codegen::Step& step_;
   std::vector<bridge::Handle> handles_;  // by buffer, owned
-  std::vector<void*> pointers_;
   std::unique_ptr<bridge::LibraryCall> library_;
 };
+
+// Everything that the times of a product depend on, but for the machine.
+std::string description(const codegen::Program& program, const codegen::Step& step) {
+  std::string out = step.node.op;
+  for (const codegen::Alternative& a : step.instead) {
+    const codegen::Kernel& kernel = program.kernels[static_cast<size_t>(a.kernel)];
+    out += "\n" + std::to_string(a.candidate) + " " + ObjectCache::key(kernel.text);
+    for (int64_t number : a.numbers) out += " " + std::to_string(number);
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -124,27 +158,33 @@ codegen::ProductChoices choose_products(const codegen::Program& program,
                                         const std::vector<CompiledKernel>& kernels,
                                         const CompileOptions& options) {
   codegen::ProductChoices choices;
-  std::map<std::string, codegen::ProductChoice> known;
+  const ChoiceStore store(options.cache_dir);
+  std::map<std::string, codegen::ProductChoice> known;  // equal products are measured once
   for (const codegen::Step& step : program.steps) {
-    if (step.instead < 0) continue;
-    if (options.products == "generated") {
-      choices[step.node.id].generated = true;
+    if (step.instead.empty()) continue;
+    codegen::ProductChoice& choice = choices[step.node.id];
+    if (options.products != "measured") {
+      choice.candidate = step.instead[0].candidate;
+      choice.source = "dictated";
       continue;
     }
-    const auto kernel = static_cast<size_t>(step.instead);
-    std::string product = program.kernels[kernel].name;
-    for (int64_t number : step.numbers) product += " " + std::to_string(number);
     // For other sizes of one program the choice is that of the first.
     codegen::ProductChoice* before =
         options.sizes ? &options.sizes->products.try_emplace(step.node.name).first->second : nullptr;
-    if (before && before->generated_ns + before->library_ns > 0) {
-      choices[step.node.id] = *before;
+    if (before && !before->times.empty()) {
+      choice = *before;
       continue;
     }
-    auto [at, fresh] = known.try_emplace(product);
-    if (fresh) at->second = Trial(program, step).run(kernels.at(kernel).loaded.function);
-    choices[step.node.id] = at->second;
-    if (before) *before = at->second;
+    const std::string key = ChoiceStore::key(description(program, step), bridge::num_threads());
+    auto [at, fresh] = known.try_emplace(key);
+    if (auto kept = fresh ? store.find(key) : std::nullopt) {
+      at->second = std::move(*kept);
+    } else if (fresh) {
+      at->second = Trial(program, step).run(kernels);
+      if (!at->second.times.empty()) store.insert(key, at->second);
+    }
+    choice = at->second;
+    if (before) *before = choice;
   }
   return choices;
 }

@@ -395,6 +395,20 @@ struct RemarkRow {
   }
 };
 
+// Who could compute a kernel's product, and how long each took: the best of several calls on `threads`; 0: not
+// measured. source: measured | kept (by an earlier measurement on this machine) | dictated.
+struct ChoiceRow {
+  Id kernel = 0;
+  int64_t ordinal = 0;
+  std::string candidate;
+  int64_t ns = 0, chosen = 0, threads = 0;
+  std::string source;
+  VITRINE_ROW("choice") {
+    f("kernel", s.kernel); f("ordinal", s.ordinal); f("candidate", s.candidate); f("ns", s.ns);
+    f("chosen", s.chosen); f("threads", s.threads); f("source", s.source);
+  }
+};
+
 // Memory plan. first/last: launch ordinals between which it is live; offset within its pool; reuses: buffer
 // whose place it takes. kind: input | output | temporary | parameter.
 struct BufferRow {
@@ -506,7 +520,7 @@ struct LinkRow {
   X(MetaRow) X(BlobRow) X(RunRow) X(FileRow) X(SpanRow) X(CodeRow) X(InstructionRow) X(FrameRow) \
   X(SegmentRow) X(CompilationRow) X(StepRow) X(GuardRow) X(SymbolRow) X(SymbolGuardRow) X(BreakRow) X(RecompilationRow) X(CallRow) \
   X(StageRow) X(GraphRow) X(NodeRow) X(EdgeRow) X(PartitionRow) X(CrossingRow) X(BackwardRow) X(DecisionRow) X(KernelRow) X(KernelRangeRow) \
-  X(RemarkRow) X(BufferRow) X(LaunchRow) X(LaneRow) X(NameRow) X(AccuracyRow) X(TimingRow) \
+  X(RemarkRow) X(ChoiceRow) X(BufferRow) X(LaunchRow) X(LaneRow) X(NameRow) X(AccuracyRow) X(TimingRow) \
   X(MessageRow) X(LinkRow)
 // clang-format on
 

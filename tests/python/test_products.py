@@ -1,6 +1,7 @@
 """Matrix products by our own kernel: values as PyTorch's, at every edge of a tile, and the choice between the two."""
 
 import sqlite3
+import subprocess
 
 import pytest
 import torch
@@ -16,6 +17,11 @@ def ready():
 @pytest.fixture(scope="module")
 def objects(tmp_path_factory):
     return str(tmp_path_factory.mktemp("objects"))
+
+
+def tiles():
+    """Vectors of a width with each tile for it: AVX2's everywhere, AVX-512's where this machine has it."""
+    return [(8, "6 x 16"), (8, "4 x 24")] + ([(16, "8 x 48"), (16, "6 x 64")] if 16 in lanes() else [])
 
 
 def lanes():
@@ -40,12 +46,21 @@ def graph(a, b, bias=None):
     return "graph aten {\n" + "\n".join(lines) + "\n  return %y\n}"
 
 
+def run(objects, width, call, kernels=1, products="generated", **operands):
+    """One operator, `call`, of named operands."""
+    lines = [f"  %{name} = placeholder() : {type_text(t)}" for name, t in operands.items()]
+    text = "graph aten {\n" + "\n".join(lines) + f"\n  %y = {call}\n  return %y\n}}"
+    plan = _engine.plan_compile(text, True, objects, "", "", products, width)
+    assert _engine.plan_facts(plan)["kernels"] == kernels and _engine.plan_facts(plan)["problems"] == []
+    return _engine.plan_run(plan, list(operands.values()))[0]
+
+
 def compiled(objects, width, *operands, session="", products="generated"):
     return _engine.plan_compile(graph(*operands), True, objects, "", session, products, width)
 
 
-def product(objects, width, a, b, bias=None):
-    plan = compiled(objects, width, a, b, bias)
+def product(objects, width, a, b, bias=None, products="generated"):
+    plan = compiled(objects, width, a, b, bias, products=products)
     assert _engine.plan_facts(plan)["kernels"] == 1 and _engine.plan_facts(plan)["problems"] == []
     (y,) = _engine.plan_run(plan, [a, b] if bias is None else [bias, a, b])
     return y
@@ -63,14 +78,62 @@ def check(y, a, b, bias=None):
 SHAPES = [(1, 1, 1), (1, 7, 5), (8, 1, 48), (9, 17, 49), (7, 256, 16), (16, 257, 95), (3, 5000, 3), (50, 64, 96), (129, 33, 47)]
 
 
-@pytest.mark.parametrize("width", lanes())
+@pytest.mark.parametrize("width,tile", tiles())
 @pytest.mark.parametrize("m,k,n", SHAPES)
-def test_every_edge_of_a_tile(objects, width, m, k, n):
+def test_every_edge_of_a_tile(objects, width, tile, m, k, n):
     a, b, w = torch.randn(m, k), torch.randn(k, n), torch.randn(n, k)
-    check(product(objects, width, a, b), a, b)
-    check(product(objects, width, a, w.t()), a, w.t())
+    check(product(objects, width, a, b, products=tile), a, b)
+    check(product(objects, width, a, w.t(), products=tile), a, w.t())
     bias = torch.randn(n)
-    check(product(objects, width, a, w.t(), bias), a, w.t(), bias)
+    check(product(objects, width, a, w.t(), bias, products=tile), a, w.t(), bias)
+
+
+@pytest.mark.parametrize("width", lanes())
+@pytest.mark.parametrize("batch,m,k,n", [(1, 3, 4, 5), (3, 17, 65, 49), (5, 1, 300, 70)])
+def test_a_batch_of_products(objects, width, batch, m, k, n):
+    a, b = torch.randn(batch, m, k), torch.randn(batch, k, n)
+    for left in (a, torch.randn(m, batch, k).transpose(0, 1), torch.randn(batch, k, m).mT, a[:1].expand(batch, m, k)):
+        for right in (b, torch.randn(batch, n, k).mT, b[:1].expand(batch, k, n)):
+            check(run(objects, width, f"aten.bmm.default(%a, %b) : f32[{batch},{m},{n}]", a=left, b=right), left, right)
+
+
+# channels, out channels, image, window, stride, padding, dilation, groups
+CONVOLUTIONS = [
+    (3, 8, (1, 9, 11), (3, 3), (1, 1), (1, 1), (1, 1), 1),
+    (16, 33, (2, 7, 7), (1, 1), (1, 1), (0, 0), (1, 1), 1),
+    (16, 24, (1, 14, 14), (1, 1), (2, 2), (0, 0), (1, 1), 1),
+    (5, 6, (2, 30, 17), (7, 5), (2, 3), (3, 2), (1, 1), 1),
+    (8, 12, (1, 20, 20), (3, 3), (1, 1), (4, 0), (2, 3), 2),
+    (40, 17, (1, 50, 50), (3, 3), (1, 1), (1, 1), (1, 1), 1),
+    (6, 6, (3, 5, 64), (1, 2), (1, 1), (0, 1), (1, 1), 3),
+]
+
+
+@pytest.mark.parametrize("width", lanes())
+@pytest.mark.parametrize("case", CONVOLUTIONS, ids=str)
+@pytest.mark.parametrize("biased", [False, True])
+def test_a_convolution(objects, width, case, biased):
+    channels, filters, (images, height, across), window, stride, padding, dilation, groups = case
+    x = torch.randn(images, channels, height, across)
+    w = torch.randn(filters, channels // groups, *window)
+    bias = torch.randn(filters) if biased else None
+    eager = torch.nn.functional.conv2d(x, w, bias, stride, padding, dilation, groups)
+    exact = torch.nn.functional.conv2d(x.double(), w.double(), None if bias is None else bias.double(), stride, padding, dilation, groups)
+    call = (
+        f"aten.convolution.default(%x, %w, {'%bias' if biased else 'None'}, {list(stride)}, {list(padding)}, {list(dilation)}, "
+        f"False, [0, 0], {groups}) : {type_text(eager)}"
+    )
+    y = run(objects, width, call, x=x, w=w, **({"bias": bias} if biased else {}))
+    assert y.stride() == eager.stride()
+    torch.testing.assert_close(y.double(), exact, atol=1e-5 * exact.abs().max().item(), rtol=1e-5)
+
+
+def test_a_convolution_of_other_layouts_stays_with_pytorch(objects):
+    x, w = torch.randn(2, 8, 9, 9).to(memory_format=torch.channels_last), torch.randn(4, 8, 3, 3)
+    eager = torch.nn.functional.conv2d(x, w)
+    call = f"aten.convolution.default(%x, %w, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1) : {type_text(eager)}"
+    y = run(objects, 0, call, kernels=0, x=x, w=w)
+    assert torch.equal(y, eager) and y.stride() == eager.stride()
 
 
 @pytest.mark.parametrize("width", lanes())
@@ -121,17 +184,52 @@ def test_a_weight_is_read_at_every_call(objects):
         check(_engine.plan_run(plan, [a, w.detach().t()])[0], a, w.detach().t())
 
 
-def test_the_choice_and_both_times_are_recorded(objects, tmp_path):
-    a, b = torch.randn(128, 256), torch.randn(256, 256)
+def choices_of(path):
+    """(kind of the kernel, its choice remark, rows of the candidates) of a session's one product."""
+    session = sqlite3.connect(path)
+    ((kind, said),) = session.execute(
+        "SELECT kernel.kind, remark.text FROM remark JOIN kernel ON kernel.id = remark.kernel WHERE pass = 'choice'"
+    ).fetchall()
+    return kind, said, session.execute("SELECT candidate, ns, chosen, threads, source FROM choice ORDER BY ordinal").fetchall()
+
+
+def test_the_choice_and_all_times_are_recorded(objects, tmp_path):
+    a, b = torch.randn(128, 256), torch.randn(256, 240)
     path = str(tmp_path / "s.vitrine")
     plan = compiled(objects, 0, a, b, session=path, products="measured")
     check(_engine.plan_run(plan, [a, b])[0], a, b)
-    rows = sqlite3.connect(path).execute(
-        "SELECT kernel.kind, remark.text FROM remark JOIN kernel ON kernel.id = remark.kernel WHERE pass = 'choice'"
-    ).fetchall()
-    ((kind, said),) = rows
+    kind, said, rows = choices_of(path)
     assert said.startswith("our kernel: " if kind == "generated" else "PyTorch's: ")
-    assert "generated 0." in said and ", PyTorch 0." in said and "thread" in said
+    assert "PyTorch 0." in said and "thread" in said
+    assert rows[0][0] == "PyTorch" and len(rows) >= 2 and all(ns > 0 for _, ns, *_ in rows)
+    (chosen,) = [row for row in rows if row[2]]
+    assert chosen[1] == min(row[1] for row in rows) and (chosen[0] != "PyTorch") == (kind == "generated")
+    assert {row[4] for row in rows} == {"measured"}
+    shown = subprocess.run(["vitrine", "show", path, "choices"], capture_output=True, text=True)
+    assert shown.returncode == 0 and all(row[0] in shown.stdout for row in rows) and "chosen" in shown.stdout
+
+
+def test_a_measured_choice_is_kept_for_later_processes(tmp_path):
+    a, b = torch.randn(128, 256), torch.randn(256, 224)
+    cache = tmp_path / "cache"
+    paths = [str(tmp_path / f"{i}.vitrine") for i in range(3)]
+    compiled(str(cache), 0, a, b, session=paths[0], products="measured")
+    compiled(str(cache), 0, a, b, session=paths[1], products="measured")
+    (kept,) = (cache / "choices").iterdir()
+    kept.write_text(kept.read_text().replace("end", "en"))  # damaged: as if it were not there
+    compiled(str(cache), 0, a, b, session=paths[2], products="measured")
+    rows = [choices_of(path)[2] for path in paths]
+    assert [{row[4] for row in r} for r in rows] == [{"measured"}, {"kept"}, {"measured"}]
+    assert [row[:3] for row in rows[0]] == [row[:3] for row in rows[1]]
+
+
+def test_a_dictated_choice_is_recorded_without_times(objects, tmp_path):
+    a, b = torch.randn(30, 20), torch.randn(20, 50)
+    path = str(tmp_path / "s.vitrine")
+    compiled(objects, 0, a, b, session=path)
+    kind, said, rows = choices_of(path)
+    assert kind == "generated" and said == "our kernel, without measuring"
+    assert [(row[1], row[2], row[4]) for row in rows] == [(0, 1, "dictated")]
 
 
 def test_a_small_product_is_not_measured(objects):

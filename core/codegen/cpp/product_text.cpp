@@ -34,7 +34,7 @@ template <int S> static inline void transpose(v16 (&r)[LANES]) {
 
 // panel[k][j] = b[k, j], zero beyond the last column; sk, sj: b's strides.
 __attribute__((noinline)) static void pack(f32* panel, const f32* b, i64 sk, i64 sj, i64 depth, i64 columns) {
-  for (i64 j = 0; j < WIDTH; j += LANES) {
+  for (i64 j = 0; j < columns; j += LANES) {
     i64 k = 0;
     if (j + LANES <= columns && sk == 1) {
       for (; k + LANES <= depth; k += LANES) {
@@ -53,70 +53,133 @@ __attribute__((noinline)) static void pack(f32* panel, const f32* b, i64 sk, i64
   }
 }
 
-template <int R> static inline void put(const v16 (&sum)[R][VECTORS], f32* c, i64 sc, const f32* plus = nullptr, i64 sp = 0) {
-#pragma unroll
-  for (int r = 0; r < R; ++r)
-#pragma unroll
-    for (int v = 0; v < VECTORS; ++v)
-      store(c + r * sc + v * LANES, plus ? load(plus + r * sp + v * LANES) + sum[r][v] : sum[r][v]);
+struct Sizes {
+  i64 m, n, k, a_row, a_k, b_k, b_column, c_row, bias_row, bias_column, chunk, chunks;
+  i64 inner, a_outer, a_inner, b_outer, b_inner, c_outer, c_inner, bias_outer, bias_inner;
+  i64 height, width, out_width, taps_x, taps, stride_y, stride_x, pad_y, pad_x, dilation_y, dilation_x;
+};
+
+// Where the columns of a panel find their elements in a plane of the image, by tap of the window.
+struct Places {
+  int at[MOST_TAPS][WIDTH];     // -1: outside of the image
+  int run[MOST_TAPS][VECTORS];  // a vector's first place if its places are neighbours, else -1
+};
+__attribute__((noinline)) static void find_places(Places& p, const Sizes& s, i64 j, i64 columns) {
+  for (i64 i = 0; i < WIDTH; ++i) {
+    i64 y = (j + i) / s.out_width * s.stride_y - s.pad_y, x = (j + i) % s.out_width * s.stride_x - s.pad_x;
+    for (i64 tap = 0; tap < s.taps; ++tap) {
+      i64 ty = y + tap / s.taps_x * s.dilation_y, tx = x + tap % s.taps_x * s.dilation_x;
+      bool inside = i < columns && ty >= 0 && ty < s.height && tx >= 0 && tx < s.width;
+      p.at[tap][i] = inside ? ty * s.width + tx : -1;
+    }
+  }
+  for (i64 tap = 0; tap < s.taps; ++tap)
+    for (int v = 0; v < VECTORS; ++v) {
+      const int* at = p.at[tap] + v * LANES;
+      bool run = at[0] >= 0;
+      for (int i = 1; i < LANES; ++i) run = run && at[i] == at[0] + i;
+      p.run[tap][v] = run ? at[0] : -1;
+    }
 }
-// R rows of a panel's columns: c = bias + a @ panel, or c += a @ panel.
-template <int R> __attribute__((noinline)) static void tile(const f32* a, i64 sr, i64 sk, const f32* panel, i64 depth, f32* c, i64 sc,
-                                         const f32* bias, i64 sb, bool first, i64 columns) {
-  v16 sum[R][VECTORS];
+// The same panel from windows: rows [k, k + depth) of it.
+__attribute__((noinline)) static void pack_windows(f32* panel, const f32* image, const Places& p, const Sizes& s, i64 k,
+                                                 i64 depth, i64 columns) {
+  i64 tap = k % s.taps;
+  const f32* plane = image + k / s.taps * s.b_k;
+  for (f32* row = panel; row < panel + depth * WIDTH; row += WIDTH) {
+    for (int v = 0; v * LANES < columns; ++v) {
+      const int* at = p.at[tap] + v * LANES;
+      if (p.run[tap][v] >= 0) {
+        store(row + v * LANES, load(plane + p.run[tap][v]));
+      } else {
+#pragma clang loop vectorize(disable)
+        for (int i = 0; i < LANES; ++i) row[v * LANES + i] = at[i] < 0 ? 0.0f : plane[at[i]];
+      }
+    }
+    if (++tap == s.taps) tap = 0, plane += s.b_k;
+  }
+}
+
+// What is added to a sum: nothing, a number of each column, or (column == 0) one of the row.
+struct Plus { const f32* at; i64 row, column; };
+template <int R, int V> static inline void put(const v16 (&sum)[R][V], f32* c, i64 sc, Plus plus) {
+  if (plus.at && plus.column) {
+#pragma unroll
+    for (int r = 0; r < R; ++r)
+#pragma unroll
+      for (int v = 0; v < V; ++v) store(c + r * sc + v * LANES, load(plus.at + r * plus.row + v * LANES) + sum[r][v]);
+    return;
+  }
+#pragma unroll
+  for (int r = 0; r < R; ++r) {
+    v16 one = plus.at ? plus.at[r * plus.row] : -0.0f;
+#pragma unroll
+    for (int v = 0; v < V; ++v) store(c + r * sc + v * LANES, one + sum[r][v]);
+  }
+}
+// R rows of V vectors of a panel's columns: c = bias + a @ panel, or c += a @ panel.
+template <int R, int V> __attribute__((noinline)) static void tile(const f32* a, i64 sr, i64 sk, const f32* panel, i64 depth,
+                                                       f32* c, i64 sc, Plus plus, i64 columns) {
+  v16 sum[R][V];
 #pragma unroll
   for (int r = 0; r < R; ++r)
 #pragma unroll
-    for (int v = 0; v < VECTORS; ++v) sum[r][v] = 0.0f;
+    for (int v = 0; v < V; ++v) sum[r][v] = 0.0f;
   for (i64 k = 0; k < depth; ++k) {
-    v16 w[VECTORS];
+    v16 w[V];
 #pragma unroll
-    for (int v = 0; v < VECTORS; ++v) w[v] = load(panel + k * WIDTH + v * LANES);
+    for (int v = 0; v < V; ++v) w[v] = load(panel + k * WIDTH + v * LANES);
 #pragma unroll
     for (int r = 0; r < R; ++r) {
       v16 x = a[r * sr + k * sk];
 #pragma unroll
-      for (int v = 0; v < VECTORS; ++v) sum[r][v] = __builtin_elementwise_fma(x, w[v], sum[r][v]);
+      for (int v = 0; v < V; ++v) sum[r][v] = __builtin_elementwise_fma(x, w[v], sum[r][v]);
     }
   }
-  f32 last[R * WIDTH];  // the last panel may hold fewer columns
-  bool full = columns == WIDTH;
-  if (first && bias && full) put<R>(sum, c, sc, bias, sb);
-  else if (full && first) put<R>(sum, c, sc);
-  else if (full) put<R>(sum, c, sc, c, sc);
-  else put<R>(sum, last, WIDTH);
-  const f32* plus = first ? bias : c;
-  i64 step = first ? sb : sc;
-  if (!full)
-    for (i64 r = 0; r < R; ++r)
+  if (columns == V * LANES) return put<R, V>(sum, c, sc, plus);
+  f32 last[R * V * LANES];  // the last panel may hold fewer columns
+  put<R, V>(sum, last, V * LANES, {nullptr, 0, 0});
+  for (i64 r = 0; r < R; ++r)
 #pragma clang loop vectorize(disable) unroll(disable)
-      for (i64 i = 0; i < columns; ++i)
-        c[r * sc + i] = plus ? plus[r * step + i] + last[r * WIDTH + i] : last[r * WIDTH + i];
+    for (i64 i = 0; i < columns; ++i)
+      c[r * sc + i] = plus.at ? plus.at[r * plus.row + i * plus.column] + last[r * V * LANES + i] : last[r * V * LANES + i];
 }
-struct Sizes { i64 m, n, k, a_row, a_k, b_k, b_column, c_row, bias_row, chunk, chunks; };
+// Rows [from, to) of V vectors; the last rows in smaller tiles.
+template <int V> static void rows(const f32* a, const Sizes& s, const f32* panel, i64 depth, f32* c, Plus plus, i64 from,
+                               i64 to, i64 columns) {
+  if constexpr (V > 1)
+    if (columns <= (V - 1) * LANES) return rows<V - 1>(a, s, panel, depth, c, plus, from, to, columns);
+  i64 i = from;
+#define TILE(R) tile<R, V>(a + i * s.a_row, s.a_row, s.a_k, panel, depth, c + i * s.c_row, s.c_row, \
+                           {plus.at ? plus.at + i * plus.row : nullptr, plus.row, plus.column}, columns)
+  for (; i + ROWS <= to; i += ROWS) TILE(ROWS);
+  if constexpr (V == VECTORS)
+    if (to - i >= 4) TILE(4), i += 4;
+  for (; i < to; ++i) TILE(1);
+#undef TILE
+}
 
 // An item is a panel of columns for a chunk of rows.
 extern "C" void vitrine_kernel(void* const* args, i64 begin, i64 end) {
-  const f32* a = (const f32*)args[0]; const f32* b = (const f32*)args[1]; f32* c = (f32*)args[2];
-  const f32* bias = BIAS ? (const f32*)args[3] : nullptr;
   const Sizes& s = *(const Sizes*)args[3 + BIAS];
   alignas(64) f32 panel[DEPTH * WIDTH];
+  Places places;
+  const i64 panels = (s.n + WIDTH - 1) / WIDTH, items = panels * s.chunks;
   for (i64 item = begin; item < end; ++item) {
-    i64 j = item / s.chunks * WIDTH, top = item % s.chunks * s.chunk;
+    i64 outer = item / items / s.inner, inner = item / items % s.inner;
+    i64 j = item % items / s.chunks * WIDTH, top = item % s.chunks * s.chunk;
     i64 columns = s.n - j < WIDTH ? s.n - j : WIDTH, bottom = top + s.chunk < s.m ? top + s.chunk : s.m;
+    const f32* a = (const f32*)args[0] + outer * s.a_outer + inner * s.a_inner;
+    const f32* b = (const f32*)args[1] + outer * s.b_outer + inner * s.b_inner;
+    f32* c = (f32*)args[2] + outer * s.c_outer + inner * s.c_inner + j;
+    Plus bias{BIAS ? (const f32*)args[3] + outer * s.bias_outer + inner * s.bias_inner + j * s.bias_column : nullptr,
+              s.bias_row, s.bias_column};
+    if (IMAGE) find_places(places, s, j, columns);
     for (i64 k = 0; k < s.k; k += DEPTH) {
       i64 depth = s.k - k < DEPTH ? s.k - k : DEPTH;
-      pack(panel, b + k * s.b_k + j * s.b_column, s.b_k, s.b_column, depth, columns);
-      i64 i = top;
-      for (; i + ROWS <= bottom; i += ROWS) {
-        const f32* rows = a + i * s.a_row + k * s.a_k;
-        const f32* plus = bias ? bias + i * s.bias_row + j : nullptr;
-        f32* to = c + i * s.c_row + j;
-        tile<ROWS>(rows, s.a_row, s.a_k, panel, depth, to, s.c_row, plus, s.bias_row, k == 0, columns);
-      }
-      for (; i < bottom; ++i)
-        tile<1>(a + i * s.a_row + k * s.a_k, s.a_row, s.a_k, panel, depth, c + i * s.c_row + j, s.c_row,
-                bias ? bias + i * s.bias_row + j : nullptr, s.bias_row, k == 0, columns);
+      if (IMAGE) pack_windows(panel, b, places, s, k, depth, columns);
+      else pack(panel, b + k * s.b_k + j * s.b_column, s.b_k, s.b_column, depth, columns);
+      rows<VECTORS>(a + k * s.a_k, s, panel, depth, c, k ? Plus{c, s.c_row, 1} : bias, top, bottom, columns);
     }
   }
 }
@@ -124,16 +187,15 @@ extern "C" void vitrine_kernel(void* const* args, i64 begin, i64 end) {
 
 }  // namespace
 
-ProductTile product_tile(int lanes) {
-  if (lanes == 16) return {16, 8, 3};  // 24 sums, 3 of the panel, 1 of a: 28 of 32 registers
-  return {8, 6, 2};                    // 12 + 2 + 1 of 16
-}
-
-std::string product_text(const ProductTile& tile, bool bias) {
+std::string product_text(const ProductTile& tile, const ProductForm& form) {
+  auto constant = [](const char* name, int64_t value) {
+    return std::string(name) + " = " + std::to_string(value);
+  };
   return "// A matrix product: " + std::to_string(tile.rows) + " rows by " + std::to_string(tile.columns()) +
-         " columns of sums in registers.\n" + "constexpr int LANES = " + std::to_string(tile.lanes) +
-         ", ROWS = " + std::to_string(tile.rows) + ", VECTORS = " + std::to_string(tile.vectors) +
-         ", BIAS = " + (bias ? "1" : "0") + ";\n" + kText;
+         " columns of sums in registers.\nconstexpr int " + constant("LANES", tile.lanes) + ", " +
+         constant("ROWS", tile.rows) + ", " + constant("VECTORS", tile.vectors) + ", " +
+         constant("BIAS", form.bias) + ", " + constant("IMAGE", form.image) + ", " +
+         constant("MOST_TAPS", form.image ? kMostTaps : 1) + ";\n" + kText;
 }
 
 }  // namespace vitrine::codegen::cpp

@@ -1,8 +1,10 @@
 // The matrix product as freestanding C++ with explicit vectors: a register-blocked tile over panels of the
 // right factor, which are packed where they are used. Nothing is kept between calls, so no write to a weight,
-// however it is made, can go unseen. Sizes and strides are arguments: one text serves every shape.
+// however it is made, can go unseen. Sizes and strides are arguments: one text serves every shape. A
+// convolution is the product of its weight and the windows of the image, which the packing gathers.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace vitrine::codegen::cpp {
@@ -13,14 +15,30 @@ struct ProductTile {
   int columns() const { return lanes * vectors; }
 };
 
-// What the registers of a machine with such vectors hold.
-ProductTile product_tile(int lanes);
+struct ProductForm {
+  bool bias = false;   // something is added to the product
+  bool image = false;  // b's columns are windows of an image
+};
 
-// c = a @ b, or c = bias + a @ b, all f32. Arguments: a, b, c, the bias if there is one, and int64 numbers:
-//   m n k, a's strides (row, k), b's (k, column), c's row stride, the bias's row stride, rows of a chunk,
-//   chunks.
-// c and the bias have column stride 1. A work item is a panel of columns for a chunk of rows:
-// ceil(n / columns()) * chunks of them. Each sum runs over k in order, 256 terms at a time.
-std::string product_text(const ProductTile& tile, bool bias);
+// The kernel's last argument, in this order. Strides are counted in elements; those of a batch are by its
+// outer and inner index (a convolution's image and group).
+struct ProductNumbers {
+  int64_t m = 0, n = 0, k = 0;
+  int64_t a_row = 0, a_k = 0, b_k = 0, b_column = 0, c_row = 0;
+  int64_t bias_row = 0, bias_column = 0;  // the latter is 0 or 1
+  int64_t chunk = 1, chunks = 1;          // rows of a chunk, how many there are
+  int64_t inner = 1;                      // of a batch
+  int64_t a_outer = 0, a_inner = 0, b_outer = 0, b_inner = 0, c_outer = 0, c_inner = 0, bias_outer = 0,
+          bias_inner = 0;
+  // Image: b_k is a plane. k runs over channels and, inside, over the window's taps; n over places.
+  int64_t height = 0, width = 0, out_width = 1, taps_x = 1, taps = 1, stride_y = 1, stride_x = 1, pad_y = 0,
+          pad_x = 0, dilation_y = 1, dilation_x = 1;
+};
+inline constexpr int64_t kMostTaps = 64;  // of a window
+
+// c = a @ b, or c = bias + a @ b, all f32. Arguments: a, b, c, the bias if there is one, ProductNumbers. c
+// has column stride 1. A work item is a panel of columns for a chunk of rows: for each of the batch, ceil(n /
+// columns()) * chunks of them. Each sum runs over k in order, 256 terms at a time.
+std::string product_text(const ProductTile& tile, const ProductForm& form);
 
 }  // namespace vitrine::codegen::cpp

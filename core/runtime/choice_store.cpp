@@ -1,0 +1,89 @@
+#include "core/runtime/choice_store.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "core/base/sha256.h"
+#include "core/runtime/kernels/host_cpu.h"
+#include "core/torch_bridge/bridge.h"
+
+namespace vitrine::runtime {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// chosen 1 threads 2
+// 0 1520000
+// 1 890000
+// end
+std::string text_of(const codegen::ProductChoice& choice) {
+  std::ostringstream out;
+  out << "chosen " << choice.candidate << " threads " << choice.threads << "\n";
+  for (const codegen::ProductTime& time : choice.times) out << time.candidate << " " << time.ns << "\n";
+  out << "end\n";
+  return out.str();
+}
+
+std::optional<codegen::ProductChoice> choice_of(const std::string& text) {
+  std::istringstream in(text);
+  codegen::ProductChoice choice;
+  std::string chosen, threads, word;
+  if (!(in >> chosen >> choice.candidate >> threads >> choice.threads)) return {};
+  const auto count = static_cast<int32_t>(codegen::product_candidates().size());
+  while (in >> word && word != "end") {
+    codegen::ProductTime time;
+    std::istringstream number(word);
+    if (!(number >> time.candidate) || !(in >> time.ns)) return {};
+    if (time.candidate < 0 || time.candidate >= count || time.ns <= 0) return {};
+    choice.times.push_back(time);
+  }
+  const bool measured =
+      std::any_of(choice.times.begin(), choice.times.end(),
+                  [&](const codegen::ProductTime& t) { return t.candidate == choice.candidate; });
+  // Equal to what would be written: nothing is missing and nothing was added.
+  if (!measured || text_of(choice) != text) return {};
+  choice.source = "kept";
+  return choice;
+}
+
+}  // namespace
+
+ChoiceStore::ChoiceStore(const std::string& cache_dir)
+    : dir_(cache_dir.empty() ? "" : cache_dir + "/choices") {}
+
+std::string ChoiceStore::key(const std::string& product, int threads) {
+  return sha256_hex("format 1\n" + host_cpu_identity() + "\nPyTorch " + torch_bridge::facts().torch_version +
+                    "\nthreads " + std::to_string(threads) + "\n" + product)
+      .substr(0, 40);
+}
+
+std::optional<codegen::ProductChoice> ChoiceStore::find(const std::string& key) const {
+  if (dir_.empty()) return {};
+  std::ifstream in(dir_ + "/" + key, std::ios::binary);
+  if (!in) return {};
+  std::ostringstream text;
+  text << in.rdbuf();
+  return choice_of(text.str());
+}
+
+void ChoiceStore::insert(const std::string& key, const codegen::ProductChoice& choice) const {
+  if (dir_.empty()) return;
+  static std::atomic<int> count = 0;
+  std::error_code error;
+  fs::create_directories(dir_, error);
+  const std::string path = dir_ + "/" + key;
+  const std::string fresh = path + "." + std::to_string(getpid()) + "." + std::to_string(++count) + ".tmp";
+  std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
+  out << text_of(choice);
+  out.close();
+  if (out.good()) fs::rename(fresh, path, error);
+  if (!out.good() || error) fs::remove(fresh, error);
+}
+
+}  // namespace vitrine::runtime
