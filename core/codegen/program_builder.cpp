@@ -5,6 +5,7 @@
 
 #include "core/codegen/cpp/emit.h"
 #include "core/codegen/cuda/emit.h"
+#include "core/codegen/cuda/prelude.h"
 #include "core/fusion/classify.h"
 #include "core/fusion/memory_plan.h"
 
@@ -124,9 +125,9 @@ void ProgramBuilder::add_step(Step step, int unit) {
 // Rows that fit keep their values in registers; of the others, each phase computes them anew.
 cpp::Schedule ProgramBuilder::gpu_schedule(const fusion::Group& group, const std::vector<Ref>& stored) const {
   constexpr int64_t kAnyNumber = int64_t{1} << 40;
-  cpp::Schedule kept = cpp::make_schedule(loops_, group, stored, {kAnyNumber, false});
+  cpp::Schedule kept = cpp::make_schedule(loops_, group, stored, {kAnyNumber, false, cuda::reserved_words()});
   if (!kept.reduces || cuda::choose_shape(kept).registers) return kept;
-  return cpp::make_schedule(loops_, group, stored, {0, false});
+  return cpp::make_schedule(loops_, group, stored, {0, false, cuda::reserved_words()});
 }
 
 void ProgramBuilder::add_kernel(int u) {

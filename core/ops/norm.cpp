@@ -73,6 +73,15 @@ Types batch_norm(const Call& c) {
   need(out.numel() > 0, "no elements");
   return {out, stats, stats};
 }
+// As batch_norm, and cuDNN's reserve, whose size in training it alone knows.
+Types cudnn_batch_norm(const Call& c) {
+  need(!c.flag(5), "cuDNN's reserve");
+  Types out = batch_norm_inference(c, !c.none(3) && !c.none(4));
+  TensorType reserve = out[1];
+  reserve.dtype = ir::DType::u8;
+  out.push_back(reserve);
+  return out;
+}
 Types batch_norm_no_training(const Call& c) {
   return batch_norm_inference(c, true);
 }
@@ -90,6 +99,12 @@ const std::vector<OpRow> kNorm = {
      "input, weight, bias, running_mean!training, running_var!training, training, momentum, eps", kFamily,
      Lower::decompose, covered<batch_norm>, "", kLater,
      "normalised by channel; in training from the batch, and the running statistics are updated"},
+    {"aten.cudnn_batch_norm.default",
+     "input, weight, bias, running_mean!training, running_var!training, training, "
+     "exponential_average_factor, "
+     "epsilon",
+     kFamily, Lower::decompose, covered<cudnn_batch_norm>, "", kLater,
+     "normalised by channel; in training by cuDNN, and the running statistics are updated"},
     {"aten._native_batch_norm_legit.default",
      "input, weight, bias, running_mean!training, running_var!training, training, momentum, eps", kFamily,
      Lower::decompose, covered<batch_norm>, "", kLater,

@@ -212,7 +212,9 @@ Values channel_affine(Writer& w, size_t eps) {
   auto empty = [&](size_t i) {
     return Arg(w.op("aten.empty.memory_format", {Arg::ints({0})}, {{"dtype", Arg(w.node.outputs[i].dtype)}}));
   };
-  return Values({*out, empty(1), empty(2)});
+  Values all({*out});
+  for (size_t i = 1; i < w.node.outputs.size(); ++i) all->push_back(empty(i));
+  return all;
 }
 Values batch_norm(Writer& w) {
   return w.flag(5) ? std::nullopt : channel_affine(w, 7);
@@ -238,6 +240,7 @@ constexpr Rule kRules[] = {
     {"aten.var_mean.correction", var_mean},
     {"aten.native_layer_norm.default", layer_norm},
     {"aten.native_batch_norm.default", batch_norm},
+    {"aten.cudnn_batch_norm.default", batch_norm},
     {"aten._native_batch_norm_legit.default", batch_norm},
     {"aten._native_batch_norm_legit_no_training.default", batch_norm_no_training},
 };

@@ -36,6 +36,14 @@ using Code = int32_t;  // 0 = success
     Code (*)(H, H, H*, const int64_t*, int64_t, const int64_t*, int64_t, const int64_t*, int64_t, int32_t, \
              const int64_t*, int64_t, int64_t, H*),                                                        \
     "aoti_torch_cpu_convolution")                                                                          \
+  X(cuda_mm_out, Code (*)(H, H, H), "aoti_torch_cuda_mm_out")                                              \
+  X(cuda_bmm_out, Code (*)(H, H, H), "aoti_torch_cuda_bmm_out")                                            \
+  X(cuda_addmm_out, Code (*)(H, H, H, H, double, double), "aoti_torch_cuda_addmm_out")                     \
+  X(cuda_baddbmm_out, Code (*)(H, H, H, H, double, double), "aoti_torch_cuda_baddbmm_out")                 \
+  X(cuda_convolution,                                                                                      \
+    Code (*)(H, H, H*, const int64_t*, int64_t, const int64_t*, int64_t, const int64_t*, int64_t, int32_t, \
+             const int64_t*, int64_t, int64_t, H*),                                                        \
+    "aoti_torch_cuda_convolution")                                                                         \
   X(attention, Code (*)(H, H, H, double, int32_t, H*, double*, H*, H*),                                    \
     "aoti_torch_cpu__scaled_dot_product_flash_attention_for_cpu")
 
@@ -48,7 +56,9 @@ struct LibrarySymbols {
 const LibrarySymbols& library_symbols() {
   static const LibrarySymbols found = [] {
     LibrarySymbols s;
-    void* lib = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY);
+    // libtorch_cuda.so knows the symbols of libtorch_cpu.so too, for it needs it.
+    void* lib = dlopen("libtorch_cuda.so", RTLD_NOLOAD | RTLD_LAZY);
+    if (!lib) lib = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY);
     void* from = lib ? lib : RTLD_DEFAULT;
 #define X(member, type, name) s.member = reinterpret_cast<type>(dlsym(from, name));
     VITRINE_LIBRARY_SYMBOLS(X)
@@ -142,14 +152,16 @@ class AddProduct : public LibraryCall {
 // convolution(input, weight, bias?, stride, padding, dilation, transposed, output_padding, groups)
 class Convolution : public LibraryCall {
  public:
-  static std::unique_ptr<LibraryCall> make(const ir::Node& node, const SlotOf& slot_of) {
+  using Fn = decltype(LibrarySymbols::convolution);
+  static std::unique_ptr<LibraryCall> make(const ir::Node& node, const SlotOf& slot_of, Fn fn) {
     const auto& a = node.args;
-    if (!library_symbols().convolution || a.size() != 9 || !node.kwargs.empty()) return nullptr;
+    if (!fn || a.size() != 9 || !node.kwargs.empty()) return nullptr;
     if (!a[0].is<ir::Ref>() || !a[1].is<ir::Ref>() || !(a[2].is_none() || a[2].is<ir::Ref>())) return nullptr;
     auto stride = ints(a[3]), padding = ints(a[4]), dilation = ints(a[5]), output_padding = ints(a[7]);
     if (!stride || !padding || !dilation || !output_padding || !a[6].is<bool>() || !a[8].is<int64_t>())
       return nullptr;
     auto call = std::make_unique<Convolution>();
+    call->fn_ = fn;
     call->into_out_ = false;
     for (int i = 0; i < 3; ++i)
       if (a[static_cast<size_t>(i)].is<ir::Ref>())
@@ -163,13 +175,13 @@ class Convolution : public LibraryCall {
     H bias = reads_.size() > 2 ? values[reads_[2]] : nullptr;
     const auto& [stride, padding, dilation, output_padding] = lists_;
     auto count = [](const Ints& v) { return static_cast<int64_t>(v.size()); };
-    return done(library_symbols().convolution(
-        values[reads_[0]], values[reads_[1]], bias ? &bias : nullptr, stride.data(), count(stride),
-        padding.data(), count(padding), dilation.data(), count(dilation), transposed_, output_padding.data(),
-        count(output_padding), groups_, &outs[0]));
+    return done(fn_(values[reads_[0]], values[reads_[1]], bias ? &bias : nullptr, stride.data(),
+                    count(stride), padding.data(), count(padding), dilation.data(), count(dilation),
+                    transposed_, output_padding.data(), count(output_padding), groups_, &outs[0]));
   }
 
  private:
+  Fn fn_ = nullptr;
   std::array<Ints, 4> lists_;
   bool transposed_ = false;
   int64_t groups_ = 1;
@@ -220,22 +232,30 @@ class Attention : public LibraryCall {
   std::optional<double> scale_;
 };
 
+using On = ir::Device::Type;
 struct Row {
   std::string_view op;
+  On device;
   std::unique_ptr<LibraryCall> (*make)(const ir::Node&, const LibraryCall::SlotOf&);
 };
-// One row an operator that runs through the C interface.
-constexpr std::array<Row, 6> kRows = {{
-    {"aten.mm.default", [](auto& n, auto& s) { return Product::make(n, s, library_symbols().mm_out); }},
-    {"aten.bmm.default", [](auto& n, auto& s) { return Product::make(n, s, library_symbols().bmm_out); }},
-    {"aten.addmm.default",
-     [](auto& n, auto& s) { return AddProduct::make(n, s, library_symbols().addmm_out); }},
-    {"aten.baddbmm.default",
-     [](auto& n, auto& s) { return AddProduct::make(n, s, library_symbols().baddbmm_out); }},
-    {"aten._scaled_dot_product_flash_attention_for_cpu.default",
+#define VITRINE_CALL(device, op, Kind, symbol) \
+  {"aten." op, On::device, [](auto& n, auto& s) { return Kind::make(n, s, library_symbols().symbol); }}
+// One row an operator and device that runs through the C interface.
+constexpr std::array<Row, 11> kRows = {{
+    VITRINE_CALL(cpu, "mm.default", Product, mm_out),
+    VITRINE_CALL(cpu, "bmm.default", Product, bmm_out),
+    VITRINE_CALL(cpu, "addmm.default", AddProduct, addmm_out),
+    VITRINE_CALL(cpu, "baddbmm.default", AddProduct, baddbmm_out),
+    VITRINE_CALL(cpu, "convolution.default", Convolution, convolution),
+    {"aten._scaled_dot_product_flash_attention_for_cpu.default", On::cpu,
      [](auto& n, auto& s) { return Attention::make(n, s); }},
-    {"aten.convolution.default", [](auto& n, auto& s) { return Convolution::make(n, s); }},
+    VITRINE_CALL(cuda, "mm.default", Product, cuda_mm_out),
+    VITRINE_CALL(cuda, "bmm.default", Product, cuda_bmm_out),
+    VITRINE_CALL(cuda, "addmm.default", AddProduct, cuda_addmm_out),
+    VITRINE_CALL(cuda, "baddbmm.default", AddProduct, cuda_baddbmm_out),
+    VITRINE_CALL(cuda, "convolution.default", Convolution, cuda_convolution),
 }};
+#undef VITRINE_CALL
 
 PyObject* default_generator() {  // new reference
   PyObject* torch = PyImport_ImportModule("torch");
@@ -247,10 +267,9 @@ PyObject* default_generator() {  // new reference
 }  // namespace
 
 std::unique_ptr<LibraryCall> LibraryCall::make(const ir::Node& node, const SlotOf& slot_of) {
-  // These are the CPU's kernels.
-  if (node.outputs.empty() || !node.type().device.is_cpu()) return nullptr;
+  if (node.outputs.empty()) return nullptr;
   for (const Row& row : kRows)
-    if (row.op == node.op) return row.make(node, slot_of);
+    if (row.op == node.op && row.device == node.type().device.type) return row.make(node, slot_of);
   return nullptr;
 }
 

@@ -70,7 +70,7 @@ class Names {
     if (n == 0) return wanted;
     return unique(wanted + "_" + std::to_string(n));
   }
-  void reserve(const char* word) { ++used_[word]; }
+  void reserve(std::string_view word) { ++used_[std::string(word)]; }
 
  private:
   std::map<std::string, int> used_;
@@ -97,6 +97,7 @@ class Scheduler {
           "continue", "f16",    "bf16",     "i16",      "u16",       "u32",    "u64",    "i8",
           "u8"})
       names_.reserve(w);
+    for (std::string_view w : keeping.reserved) names_.reserve(w);
   }
 
   Schedule make() {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/fusion/fuse.h"
@@ -76,6 +77,7 @@ struct Schedule {
 struct Keeping {
   int64_t scratch_bytes = 48 << 10;  // of one row's values; the default stays in a core's first-level cache
   bool in_outputs = true;            // in the row of an output that is written later anyhow
+  std::vector<std::string_view> reserved = {};  // words of the generated text, besides C++'s own
 };
 
 // stored: roots that something outside the group needs.

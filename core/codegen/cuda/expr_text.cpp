@@ -106,8 +106,8 @@ class Printer {
     if (f == "max" || f == "min") return f == "max" ? "maximum" : "minimum";
     if (f == "abs") return "absolute";
     if (f == "sign" || f == "sigmoid") return f;
-    if (f == "round") return lane_ == DType::f64 ? "rint" : "rintf";
-    return lane_ == DType::f64 ? f : f + "f";
+    const std::string name = f == "round" ? "rint" : f;
+    return lane_ == DType::f64 ? "::" + name : name + "f";  // a value may be called exp
   }
   std::string truth(const ExprPtr& e) { return paren(as_lane(print(e), DType::b1)); }
   Typed boolean(const Expr& e) {

@@ -47,11 +47,12 @@ __device__ i32 wide(i8 x) { return x; }
 __device__ i32 wide(u8 x) { return x; }
 __device__ bool wide(bool x) { return x; }
 )"},
-    {"f16",
+    {"f16 to_f16 round_f16",
      R"(__device__ f32 wide(f16 x) { f32 y; asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits)); return y; }
 __device__ f16 to_f16(f32 x) { f16 y; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x)); return y; }
 )"},
-    {"bf16", R"(__device__ f32 wide(bf16 x) { return __uint_as_float((unsigned)x.bits << 16); }
+    {"bf16 to_bf16 round_bf16",
+     R"(__device__ f32 wide(bf16 x) { return __uint_as_float((unsigned)x.bits << 16); }
 __device__ bf16 to_bf16(f32 x) { bf16 y; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x)); return y; }
 )"},
     {"put", R"(__device__ void put(f32& to, f32 x) { to = x; }
@@ -142,6 +143,15 @@ bool uses_any(std::string_view text, std::string_view names) {
 }
 
 }  // namespace
+
+const std::vector<std::string_view>& reserved_words() {
+  static const std::vector<std::string_view> kWords = {
+      "lane",   "inside", "column", "aligned", "compute", "u",         "k",        "i",
+      "wide",   "put",    "sign",   "sigmoid", "maximum", "minimum",   "absolute", "is_nan",
+      "is_inf", "Pack",   "Sum",    "Max",     "Min",     "T",         "N",        "F",
+      "kInf",   "kNan",   "to_f16", "to_bf16", "asm",     "is_aligned"};
+  return kWords;
+}
 
 std::string prelude_text(std::string_view body) {
   constexpr size_t kCount = std::size(kParts);

@@ -4,10 +4,14 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace vitrine::codegen::cuda {
 
 // The parts that `body` uses, found by the names in it.
 std::string prelude_text(std::string_view body);
+
+// Names of the prelude and of the generated text itself, which no value may take.
+const std::vector<std::string_view>& reserved_words();
 
 }  // namespace vitrine::codegen::cuda

@@ -97,16 +97,17 @@ class Stage {
 
   void compile() {
     std::atomic<size_t> next = 0;
-    auto worker = [&] {
+    // Only the calling thread may ask whether it was cancelled: the answer can need Python.
+    auto worker = [&](bool calling) {
       for (size_t i = next++; i < work_.size() && !stopped_; i = next++) {
-        if (cancelled_ && cancelled_()) stopped_ = true;
+        if (calling && cancelled_ && cancelled_()) stopped_ = true;
         if (work_[i].cubin.empty() && !stopped_) compile(work_[i]);
       }
     };
     const size_t threads = std::min<size_t>(work_.size(), std::max(1u, std::thread::hardware_concurrency()));
     std::vector<std::thread> pool;
-    for (size_t i = 1; i < threads; ++i) pool.emplace_back(worker);
-    worker();
+    for (size_t i = 1; i < threads; ++i) pool.emplace_back(worker, false);
+    worker(true);
     for (std::thread& t : pool) t.join();
   }
   void compile(Work& w) const {
