@@ -171,6 +171,23 @@ def test_doctor():
     assert {r["state"] for r in rows} <= {"ok", "part", "missing"} and all(r["switches_off"] for r in rows if r["state"] == "missing")
 
 
+def test_bench_measures_a_model_beside_its_peers(tmp_path):
+    """Those that are not installed are named, with how to install them; the others have a row each."""
+    file = write(tmp_path, "m.py", TINY)
+    result = vitrine("bench", file, "--against", "eager,openvino", "--seconds", 0.2)
+    assert result.returncode == 0, result.stderr
+    assert "eager" in result.stdout and "vitrine" in result.stdout and "of vitrine's" in result.stdout
+    if "openvino is left out" in result.stdout:
+        assert "pip install openvino" in result.stdout
+    rows = json.loads(vitrine("bench", file, "--seconds", 0.2, "--json").stdout)
+    assert [r["side"] for r in rows] == ["vitrine", "eager"] and all(r["ns"] > 0 and r["error"] < 1e-4 for r in rows)
+
+
+def test_bench_knows_its_peers(tmp_path):
+    result = vitrine("bench", write(tmp_path, "m.py", TINY), "--against", "nobody")
+    assert result.returncode == 2 and "eager, inductor, onnxruntime, openvino" in result.stderr
+
+
 def test_bench_measures_a_models_first_call(tmp_path):
     result = vitrine("bench", "--compile", write(tmp_path, "m.py", TINY), "--processes", 1, "--json")
     assert result.returncode == 0, said(result)

@@ -2,6 +2,8 @@
 
     vitrine bench                              kernels and call overhead against eager
     vitrine bench --against inductor           the same, torch.compile beside it
+    vitrine bench bert.py --against eager,inductor,onnxruntime,openvino
+                                               a model's steady state beside its peers, those that are installed
     vitrine bench --compile bert               cold and warm first call of a model, five fresh processes a side
 Every figure is a median; threads are equal on all sides; nothing is profiled while it is timed.
 """
@@ -97,6 +99,56 @@ def measure(sides: dict[str, Callable], args, seconds: float) -> dict[str, float
     return {name: median(v) for name, v in times.items()}
 
 
+def model_rows(file: str, against: list[str], seconds: float) -> tuple[list[dict], list[str]]:
+    """Median of each side's calls of a model, in turns of a few calls; and what stands in the way of the sides left out."""
+    import torch
+
+    from vitrine import peers
+    from vitrine.loading import load
+
+    entry = load(file, None, [])
+    if entry is None:
+        sys.exit(f"vitrine bench: {file} has no model to call.\nDefine get_model() and get_inputs(), or model and inputs.")
+    args, function = entry.args, entry.function
+    if entry.kwargs:
+        keys, args = list(entry.kwargs), tuple(entry.kwargs.values())
+        function = lambda *values: entry.function(**dict(zip(keys, values)))  # noqa: E731
+    sides, notes, errors = {}, [], {}
+    with torch.no_grad():
+        expected = peers.flat_tensors(entry.function(*entry.args, **entry.kwargs))
+        wanted = [peers.Peer("vitrine", (), "", peers.vitrine), *(p for p in peers.PEERS if p.name == "eager" or p.name in against)]
+        for peer in wanted:
+            if absent := peers.missing(peer):
+                notes.append(f"{peer.name} is left out: {', '.join(absent)} cannot be imported. To install: {peer.install}")
+                continue
+            try:
+                side = peer.prepare(function, args)
+                outputs = peers.flat_tensors(side(*args))
+            except Exception as error:
+                notes.append(f"{peer.name} is left out: it cannot run this model ({type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''})")
+                continue
+            pairs = [(a.float(), e.float()) for a, e in zip(outputs, expected) if a.shape == e.shape]
+            errors[peer.name] = max(((a - e).abs().max().item() for a, e in pairs if a.numel()), default=float("nan"))
+            sides[peer.name] = side
+        times: dict[str, list[float]] = {name: [] for name in sides}
+        end = time.perf_counter() + seconds * len(sides)
+        while time.perf_counter() < end or len(times["vitrine"]) < 9:
+            for name, side in sides.items():
+                side(*args)  # threads and caches are the other side's still
+                times[name] += [time_call(side, args, 1) for _ in range(3)]
+    rows = [{"side": name, "ns": median(ns), "n": len(ns), "error": errors[name]} for name, ns in times.items()]
+    return rows, notes
+
+
+def print_model(file: str, rows: list[dict], notes: list[str]) -> None:
+    ours = next(r["ns"] for r in rows if r["side"] == "vitrine")
+    print(f"{os.path.basename(file)}: median of a call, interleaved; error: greatest difference from eager")
+    for r in rows:
+        print(f"{r['side']:14}{r['ns'] / 1e6:>10.3f} ms{r['ns'] / ours:>9.2f}x of vitrine's{r['n']:>7} calls   error {r['error']:.1e}")
+    for note in notes:
+        print(note)
+
+
 def copy_ns(torch, moved: int, seconds: float) -> float:
     """Time of a copy that reads and writes `moved` bytes together, into memory that is there already."""
     source = torch.randn(moved // 8)
@@ -184,15 +236,19 @@ def compile_times(file: str, sides: list[str], processes: int) -> list[dict]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="vitrine bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--against", default="", help="peers, comma separated: inductor")
+    parser.add_argument("file", nargs="?", help="a Python file with a model: measure its calls instead of kernels")
+    parser.add_argument("--against", default="", help="peers, comma separated: inductor; with FILE also eager, onnxruntime, openvino")
     parser.add_argument("--seconds", type=float, default=3.0, help="measuring time a case")
     parser.add_argument("--compile", metavar="FILE", help="measure the first call of FILE's model instead")
     parser.add_argument("--processes", type=int, default=5)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     against = [a for a in options.against.split(",") if a]
-    if set(against) - {"inductor"}:
-        parser.error(f"--against knows inductor, not {options.against}")
+    known = ["eager", "inductor", "onnxruntime", "openvino"] if options.file else ["inductor"]
+    if unknown := [a for a in against if a not in known]:
+        parser.error(f"--against knows {', '.join(known)}{'' if options.file else ' (more with FILE)'}, not {', '.join(unknown)}")
+    if options.file and options.compile:
+        parser.error("FILE and --compile FILE do not go together")
     if options.seconds <= 0 or options.processes < 1:
         parser.error("--seconds and --processes take numbers above 0")
     if options.compile:
@@ -203,9 +259,14 @@ def main() -> int:
     else:
         if "inductor" in against and (problem := inductor_is_at_its_best()):
             sys.exit(f"vitrine bench: {problem}; the comparison would not be fair")
-        rows = steady_state(against, options.seconds)
-        if not options.json:
-            print_steady(rows, against)
+        if options.file:
+            rows, notes = model_rows(options.file, against, options.seconds)
+            if not options.json:
+                print_model(options.file, rows, notes)
+        else:
+            rows = steady_state(against, options.seconds)
+            if not options.json:
+                print_steady(rows, against)
     if options.json:
         print(json.dumps(rows, indent=2))
     return 0
