@@ -32,8 +32,13 @@ bool is_empty_dict(PyObject* o) {
   return o && PyDict_Check(o) && PyDict_GET_SIZE(o) == 0;
 }
 
-bool has_no_hooks(PyObject* module) {
+const HookPlaces& hook_places() {
   static const HookPlaces* places = new HookPlaces;  // never freed: outlives the interpreter's last guard
+  return *places;
+}
+
+bool has_no_hooks(PyObject* module) {
+  const HookPlaces* places = &hook_places();
   PyObject* dict = instance_dict(module);
   if (!dict) return false;
   for (int i = 0; i < 4; ++i)
@@ -90,6 +95,14 @@ std::string shown_keys(uint64_t keys) {
 }
 
 }  // namespace
+
+std::span<const Owned> hook_names() {
+  return hook_places().own;
+}
+
+std::span<const Owned> global_hooks() {
+  return hook_places().global_dict;
+}
 
 bool GuardTree::tensor_matches(const TensorExpected& t, PyObject* o) const {
   if (Py_TYPE(o) != t.type) return false;

@@ -9,6 +9,8 @@ namespace vitrine::capture {
 
 using torch_bridge::GlobalState;
 
+constexpr int32_t kLongestWait = 1000;  // walks until the shortcut is built again
+
 int32_t GuardTree::add_source(const Source* source) {
   if (auto it = node_by_source_.find(source); it != node_by_source_.end()) return it->second;
   int32_t parent = source->base ? add_source(source->base) : -1;
@@ -53,6 +55,7 @@ Status GuardTree::build(const std::vector<Guard>& guards, const std::vector<cons
     if (node.parent >= 0) nodes_[node.parent].optional = false;
   sort_conditions();
   values_.resize(nodes_.size());
+  made_.resize(nodes_.size());
   if (!check(frame, state))
     return Error{"A guard does not hold where it was made: " + explain(frame, state).text(), "", ""};
   return {};
@@ -156,8 +159,10 @@ bool GuardTree::fail(int32_t node, int32_t condition) {
 bool GuardTree::check_node(int32_t index, const Frame& frame) {
   const Node& node = nodes_[index];
   PyObject* base = node.parent >= 0 ? values_[node.parent] : nullptr;
+  const size_t made = temporaries_.size();
   PyObject* value = read_step(node.step, base, frame, temporaries_);
   values_[index] = value;
+  made_[index] = temporaries_.size() != made;
   if (!value) return node.optional || fail(index, -1);
   for (int32_t i = node.first; i < node.last; ++i) {
     if (counting) ++counts_[conditions_[i].guard].checks;
@@ -193,8 +198,16 @@ bool GuardTree::check(const Frame& frame, const GlobalState& state) {
   if (counting && state_guard_ >= 0) ++counts_[state_guard_].checks;
   if (!(state == state_)) return fail(-1, -1);
   if (!check_hint(frame, state)) return false;
+  if (shortcut_.ready && !counting) {
+    const Shortened found = check_shortened(frame);
+    if (found != Shortened::Unknown) return found == Shortened::Holds;
+    temporaries_.clear();
+  }
   for (int32_t i = 0; i < static_cast<int32_t>(nodes_.size()); ++i)
     if (!check_node(i, frame)) return false;
+  // The more often something has changed, the longer it waits.
+  if (!counting && ++shortcut_.walks > std::min(shortcut_.built * shortcut_.built, kLongestWait))
+    build_shortcut();
   return true;
 }
 

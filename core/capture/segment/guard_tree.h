@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/capture/segment/guard_shortcut.h"
 #include "core/capture/segment/source_reader.h"
 #include "core/capture/trace.h"
 #include "core/torch_bridge/bridge.h"
@@ -92,6 +93,13 @@ class GuardTree {
   bool check_node(int32_t node, const Frame& frame);
   bool check_hint(const Frame& frame, const torch_bridge::GlobalState& state);
   bool holds(const Condition& condition) const;
+  // guard_shortcut.cpp
+  enum class Shortened : uint8_t { Holds, Fails, Unknown };
+  Shortened check_shortened(const Frame& frame);
+  Shortened missed(int32_t node);
+  void build_shortcut();
+  bool anchored(PyObject* o, int32_t node, Watches& watches);
+  bool stays(const Condition& condition, const std::vector<bool>& same, Watches& watches) const;
   bool tensor_matches(const TensorExpected& expected, PyObject* o) const;
   bool heeds_marks(const TensorExpected& expected, PyObject* o) const;
   bool fail(int32_t node, int32_t condition);
@@ -103,6 +111,8 @@ class GuardTree {
   std::vector<TensorExpected> tensors_;
   std::vector<int64_t> dims_;
   std::vector<PyObject*> values_;  // by node, of the check in progress
+  std::vector<uint8_t> made_;      // by node: the value was made while it was read (Temporaries)
+  GuardShortcut shortcut_;
   Temporaries temporaries_;
   std::vector<GuardCount> counts_;
   std::unordered_map<const Source*, int32_t> node_by_source_;

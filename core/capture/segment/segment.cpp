@@ -212,13 +212,11 @@ Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
   inputs.reserve(inputs_.size() + graphs.constants.size());
   for (int32_t i : inputs_) inputs.push_back(sources[i].get());
   inputs.insert(inputs.end(), graphs.constants.begin(), graphs.constants.end());
-  const size_t captured = graphs.captured->inputs().size();  // its constants come first among them
+  // Its constants come first among them.
+  const auto captured = [&] { return static_cast<long>(graphs.captured->inputs().size()); };
   if (plan && check) {
-    const CheckedCall call{*plan,
-                           *instance.replayer,
-                           *trace_,
-                           inputs,
-                           {inputs.begin(), inputs.begin() + static_cast<long>(captured)}};
+    const CheckedCall call{
+        *plan, *instance.replayer, *trace_, inputs, {inputs.begin(), inputs.begin() + captured()}};
     switch (run_checked(call, results, *check)) {
       case Checked::Ran:
         return Outcome::ran();
@@ -242,7 +240,7 @@ Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
     inputs.resize(inputs_.size());
     return run_training(instance, inputs, results);
   }
-  inputs.resize(captured);
+  inputs.resize(static_cast<size_t>(captured()));
   return replay(instance, inputs, results);
 }
 
