@@ -1,5 +1,5 @@
-// The dict of a class itself. From CPython 3.12 on each interpreter keeps those of the builtin classes, and
-// tp_dict is empty there.
+// What CPython itself sees of classes and dicts, past every override. The dict of a class: from CPython 3.12
+// on each interpreter keeps those of the builtin classes, and tp_dict is empty there.
 #pragma once
 
 #include <Python.h>
@@ -15,6 +15,15 @@ inline PyObject* class_dict(PyTypeObject* type) {
 #else
   return type->tp_dict;
 #endif
+}
+
+// list(dict) without the dict's own __iter__: a new reference, or nullptr with the error set.
+inline PyObject* own_keys(PyObject* dict) {
+  if (!PyODict_Check(dict)) return PyDict_Keys(dict);
+  PyObject* iterator = PyODict_Type.tp_iter(dict);  // keeps an order of its own
+  PyObject* keys = iterator ? PySequence_List(iterator) : nullptr;
+  Py_XDECREF(iterator);
+  return keys;
 }
 
 }  // namespace vitrine::capture

@@ -8,6 +8,7 @@ import operator
 from collections import OrderedDict, namedtuple
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -740,3 +741,18 @@ def test_reversed_modules_are_one_graph():
         return x
 
     assert len(whole(f, torch.ones(3))) == 3
+
+
+class Ordered(OrderedDict):
+    def to_tuple(self):
+        return tuple(self[k] for k in self.keys())
+
+
+def test_common_python_around_tensors_is_one_graph():
+    """NumPy's numbers, tensors as keys, parameters counted, results in a class of their own."""
+    net = torch.nn.Linear(2, 2)
+    x = torch.ones(2, 2)
+    whole(lambda x: x.reshape(np.prod(x.shape)) / np.sqrt(x.shape[-1]) * np.float64(2) + np.pi, x)
+    whole(lambda x: {x: x + 1}[x] * len({x, x}), x)
+    whole(lambda x: x * sum(p.numel() for p in net.parameters()) + len(dict(net.named_parameters())), x)
+    whole(lambda m: m.to_tuple()[0] + 1, Ordered(a=x))

@@ -23,13 +23,16 @@ bool replace_dict(PyObject* dict, PyObject* items) {
   if (!PyDict_Check(dict)) return error("something that is no dict");
   Owned copy(PyDict_Copy(items));  // clearing may drop the last reference to what `items` holds
   if (!copy) return false;
-  if (PyDict_CheckExact(dict)) {
+  if (!PyODict_Check(dict)) {
     PyDict_Clear(dict);
     return PyDict_Update(dict, copy.get()) == 0;
   }
-  Owned cleared(PyObject_CallMethod(dict, "clear", nullptr));  // OrderedDict keeps an order of its own
-  Owned updated(cleared ? PyObject_CallMethod(dict, "update", "O", copy.get()) : nullptr);
-  return static_cast<bool>(updated);
+  // It keeps an order of its own.
+  Owned cleared(PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyODict_Type), "clear", "O", dict));
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; cleared && PyDict_Next(copy.get(), &at, &key, &value);)
+    if (PyODict_SetItem(dict, key, value) != 0) return false;
+  return static_cast<bool>(cleared);
 }
 
 bool replace_set(PyObject* set, PyObject* items) {

@@ -163,8 +163,7 @@ PyObject* own_member(const SourceStep& step, PyObject* base) {
 PyObject* nth_key(PyObject* base, int32_t index, Temporaries& keep) {
   if (!PyDict_Check(base) || index < 0) return nullptr;
   if (PyODict_Check(base)) {  // keeps an order of its own
-    if (!PyODict_CheckExact(base)) return nullptr;
-    PyObject* all = keep_new(PySequence_List(base), keep);
+    PyObject* all = keep_new(own_keys(base), keep);
     return all && index < PyList_GET_SIZE(all) ? PyList_GET_ITEM(all, index) : nullptr;
   }
   PyObject* key = nullptr;

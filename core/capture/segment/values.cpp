@@ -1,4 +1,5 @@
 #include "core/capture/segment/values.h"
+#include "core/capture/class_dict.h"
 
 #include <cstring>
 
@@ -174,8 +175,7 @@ bool same_keys(PyObject* dict, PyObject* keys) {
   if (!PyDict_Check(dict) || !PyTuple_Check(keys) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys))
     return false;
   if (PyODict_Check(dict)) {  // keeps an order of its own
-    if (!PyODict_CheckExact(dict)) return false;
-    Owned actual = Owned(PySequence_Tuple(dict));
+    Owned list = Owned(own_keys(dict)), actual = Owned(list ? PyList_AsTuple(list.get()) : nullptr);
     if (!actual) PyErr_Clear();
     return actual && same_tuple(actual.get(), keys);
   }

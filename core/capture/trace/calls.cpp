@@ -65,6 +65,7 @@ Value* Tracer::call(Value* f, Arguments a) {
   PyObject* o = f->obj;
   bool known = false;
   if (Value* result = call_builtin(o, a, &known); known) return result;
+  if (Value* result = call_numpy(o, a)) return result;
   std::string name;
   if (is_torch_leaf(o, &name)) {
     const bool method = name.rfind("Tensor.", 0) == 0 && !a.positional.empty();

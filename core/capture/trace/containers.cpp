@@ -1,6 +1,8 @@
 // Dicts and lengths: shadow contents, loaded from the real object on demand.
+#include "core/capture/class_dict.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
+#include "core/torch_bridge/bridge.h"
 
 namespace vitrine::capture {
 
@@ -28,9 +30,27 @@ PyObject* Tracer::key_object(Value* key) {
       if (key->obj && key->cls->tp_hash == PyBaseObject_Type.tp_hash) return key->obj;
       stop("unsupported_value", std::string("a ") + key->cls->tp_name + " as a dict key");
     }
+    case Kind::Tensor: {
+      // Hashed by identity, too: a tensor made here is its stand-in.
+      static PyObject* const hash = find_object("torch.Tensor.__hash__");
+      PyObject* own = PyDict_GetItemString(torch_names().tensor->tp_dict, "__hash__");
+      pin_type(key->cls);
+      if (own == hash && key->cls->tp_hash == torch_names().tensor->tp_hash)
+        return key->real ? key->real : key->obj;
+      [[fallthrough]];
+    }
     default:
       stop("unsupported_value", "a " + describe(key) + " as a dict key");
   }
+}
+
+// Equal as a set or a dict sees it; a tensor is equal to itself alone.
+bool Tracer::same_key(PyObject* a, PyObject* b) {
+  if (a == b) return true;
+  if (torch_bridge::is_tensor(a) || torch_bridge::is_tensor(b)) return false;
+  const int yes = PyObject_RichCompareBool(a, b, Py_EQ);
+  if (yes < 0) raise_python();
+  return yes;
 }
 
 namespace {
@@ -58,6 +78,8 @@ Value* Tracer::dict_get(Value* v, Value* key) {
   if (PyErr_Occurred()) raise_python();
   if (at >= 0) return dict.entries[static_cast<size_t>(at)].second;
   if (dict.complete) return nullptr;
+  if (torch_bridge::is_tensor(k))
+    stop("unsupported_value", "a tensor is looked up in a dict from before this point");
   PyObject* found = PyDict_GetItemWithError(v->obj, k);
   if (PyErr_Occurred()) raise_python();
   if (!found) {
@@ -78,12 +100,13 @@ void Tracer::dict_complete(Value* v) {
   PyObject *key, *value;
   Py_ssize_t at = 0;
   Owned keys(PyTuple_New(PyDict_GET_SIZE(v->obj)));
-  // OrderedDict keeps an order of its own.
-  Owned ordered(PySequence_List(v->obj));
+  Owned ordered(own_keys(v->obj));
   if (!ordered) raise_python();
   (void)at;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(ordered.get()); ++i) {
     key = PyList_GET_ITEM(ordered.get(), i);
+    if (torch_bridge::is_tensor(key))
+      stop("unsupported_value", "a dict from before this point has tensors as keys");
     Py_INCREF(key);
     PyTuple_SET_ITEM(keys.get(), i, key);
     const Py_ssize_t known = position(dict, key);

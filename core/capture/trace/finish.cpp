@@ -69,8 +69,7 @@ void value_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& 
       e.value = contents(make, Recipe::Kind::Set, v->items);
       break;
     case Kind::Dict: {
-      if (v->cls != &PyDict_Type && v->cls != torch_names().ordered_dict &&
-          v->cls != torch_names().default_dict)
+      if (!PyType_IsSubtype(v->cls, &PyDict_Type))
         stop("custom_setter", "a " + t.describe(v) + " is changed");
       e.kind = Effect::Kind::DictReplace;
       e.value.kind = Recipe::Kind::Dict;

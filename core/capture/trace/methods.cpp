@@ -363,7 +363,7 @@ Value* set_update(Tracer& t, Value* self, const Arguments& a) {
 Value* set_discard(Tracer& t, Value* self, const Arguments& a) {
   PyObject* key = t.key_object(argument(t, a, 0));
   for (size_t i = 0; i < self->items.size(); ++i)
-    if (PyObject_RichCompareBool(self->items[i]->obj, key, Py_EQ) == 1) {
+    if (t.same_key(t.key_object(self->items[i]), key)) {
       t.touch(self);
       self->items.erase(self->items.begin() + static_cast<long>(i));
       break;

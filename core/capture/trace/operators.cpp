@@ -1,5 +1,6 @@
 // Operators: on tensors they are recorded, on constants folded, on containers done on the shadow, on user
 // objects they are their special methods.
+#include <algorithm>
 #include <array>
 
 #include "core/capture/trace/torch_names.h"
@@ -66,8 +67,10 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
     a = look(a);
     b = look(b);
   }
-  if (a->kind == Kind::Constant && b->kind == Kind::Constant)
+  if (a->kind == Kind::Constant && b->kind == Kind::Constant) {
+    if (Value* result = numpy_operator(row->name, a->obj, b->obj)) return result;
     return fold(PyObject_CallFunctionObjArgs(torch.operator_function(row->name), a->obj, b->obj, nullptr));
+  }
   if (a->kind == Kind::List && op == "iadd" && !python_method(a->cls, "__iadd__")) {
     Values more = unpack(b);
     guard_length(a);
@@ -157,7 +160,10 @@ Value* Tracer::unary(const std::string& op, Value* a) {
   a = look(a);
   PyObject* function = torch_names().operator_function(op);
   if (a->kind == Kind::Tensor) return torch_call("operator." + op, function, {{a}, {}});
-  if (a->kind == Kind::Constant) return fold(PyObject_CallOneArg(function, a->obj));
+  if (a->kind == Kind::Constant) {
+    if (Value* result = numpy_operator(op, a->obj, nullptr)) return result;
+    return fold(PyObject_CallOneArg(function, a->obj));
+  }
   stop("unsupported_value", op + " of " + describe(a));
 }
 
@@ -174,9 +180,10 @@ bool Tracer::same(Value* a, Value* b) {
   if (a->kind == Kind::Constant && b->kind == Kind::Constant) {
     if (a->obj == b->obj) return true;
     // Numbers and text made by folding have no certain identity.
-    const bool fuzzy = Py_TYPE(a->obj) == Py_TYPE(b->obj) &&
-                       (PyLong_Check(a->obj) || PyFloat_Check(a->obj) || PyUnicode_Check(a->obj) ||
-                        PyTuple_Check(a->obj) || PyComplex_Check(a->obj) || PyBytes_Check(a->obj));
+    const bool fuzzy =
+        Py_TYPE(a->obj) == Py_TYPE(b->obj) &&
+        (PyLong_Check(a->obj) || PyFloat_Check(a->obj) || PyUnicode_Check(a->obj) || PyTuple_Check(a->obj) ||
+         PyComplex_Check(a->obj) || PyBytes_Check(a->obj) || is_numpy_number(a->obj));
     if (fuzzy && !PyBool_Check(a->obj)) {
       const int equal = PyObject_RichCompareBool(a->obj, b->obj, Py_EQ);
       if (equal < 0) raise_python();
@@ -319,12 +326,8 @@ bool Tracer::contains(Value* container, Value* item) {
       return false;
     case Kind::Set: {
       PyObject* key = key_object(item);
-      for (Value* candidate : container->items) {
-        const int yes = PyObject_RichCompareBool(candidate->obj, key, Py_EQ);
-        if (yes < 0) raise_python();
-        if (yes) return true;
-      }
-      return false;
+      return std::any_of(container->items.begin(), container->items.end(),
+                         [&](Value* candidate) { return same_key(key_object(candidate), key); });
     }
     case Kind::Constant: {
       Owned key(constant_tree(item));

@@ -106,6 +106,7 @@ const MemberRow* find(const MemberRow (&rows)[N], const std::string& name) {
 
 Value* Tracer::tensor_attr(Value* v, const std::string& name) {
   PyTypeObject* type = v->cls;
+  pin_type(type);  // a method may be put in, or in its place, at any time
   if (name == "__class__") return pinned(reinterpret_cast<PyObject*>(type));
   if (const MemberRow* row = find(kAttributes, name)) {
     switch (row->answer) {

@@ -161,8 +161,7 @@ PyObject* Tracer::to_python(Value* v) {
       return symbol_object(v);
     case Kind::Tensor:
     case Kind::Constant:
-      Py_INCREF(v->obj);
-      return v->obj;
+      return without_numpy(Py_NewRef(v->obj));
     case Kind::Tuple:
     case Kind::List: {
       guard_length(v);

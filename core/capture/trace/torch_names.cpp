@@ -53,6 +53,12 @@ TorchNames load() {
   n.deque = must_type("collections.deque");
   n.ordered_dict = must_type("collections.OrderedDict");
   n.default_dict = must_type("collections.defaultdict");
+  const auto of_numpy = [](const char* path) { return reinterpret_cast<PyTypeObject*>(find_object(path)); };
+  n.numpy_number = of_numpy("numpy.number");
+  n.numpy_bool = of_numpy("numpy.bool_");
+  n.numpy_ufunc = of_numpy("numpy.ufunc");
+  PyObject* dispatched = find_object("numpy.prod");  // an ordinary function before NumPy 1.25
+  n.numpy_dispatcher = dispatched && !PyFunction_Check(dispatched) ? Py_TYPE(dispatched) : nullptr;
   n.disabled_function = reinterpret_cast<PyTypeObject*>(find_object("vitrine._engine.DisabledFunction"));
   n.compiled_function = reinterpret_cast<PyTypeObject*>(find_object("vitrine._engine.CompiledFunction"));
   n.module_call = must("torch.nn.Module.__call__");

@@ -14,6 +14,7 @@ struct TorchNames {
       *finfo, *iinfo;
   PyTypeObject *module, *op_overload, *op_packet, *custom_op, *enum_base, *lru_cache_wrapper, *generic_alias,
       *union_type;
+  PyTypeObject *numpy_number, *numpy_bool, *numpy_ufunc, *numpy_dispatcher;  // nullptr: no NumPy
   PyTypeObject *partial, *ordered_dict, *default_dict;
   PyTypeObject *disabled_function, *compiled_function;  // nullptr: the engine is used without its module
   PyObject *module_call, *module_getattr, *module_setattr, *module_delattr, *module_forward;

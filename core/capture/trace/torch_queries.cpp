@@ -72,6 +72,15 @@ Value* tensor_literal(T& t, const A& a) {
   return t.literal(find_object("torch.tensor"), a);
 }
 
+// A tensor stays that tensor; anything else makes one.
+template <bool array>
+Value* as_tensor(T& t, const A& a) {
+  const char* name = array ? "torch.asarray" : "torch.as_tensor";
+  for (Value* v : a.positional)
+    if (t.has_tensor(v)) return t.torch_call(name, find_object(name), a);
+  return t.literal(find_object(name), a);
+}
+
 Value* promote(T& t, const A& a) {
   return fold_call(t, find_object("torch.promote_types"), a);
 }
@@ -140,6 +149,8 @@ constexpr BuiltinRow kRows[] = {
     {"torch.Size", size},
     {"vitrine._sizes.mark_static", fix_sizes},
     {"torch.tensor", tensor_literal},
+    {"torch.as_tensor", as_tensor<false>},
+    {"torch.asarray", as_tensor<true>},
     {"torch.promote_types", promote},
     // What a compiled program is told about itself.
     {"torch.compiler.is_compiling", asked_by_the_program},
@@ -202,13 +213,19 @@ Value* Tracer::literal(PyObject* maker, const Arguments& a) {
   for (Value* v : a.positional)
     if (has_tensor(v)) return torch_call("torch.tensor", maker, a);
   for (Value* v : a.positional) settle(v);
+  // The type of one of NumPy's numbers is the tensor's.
+  const auto as_it_is = [&](Value* v) {
+    PyObject* o = constant_tree(v);
+    PyErr_Clear();
+    return o ? o : to_python(v);
+  };
   for (const auto& [key, value] : a.keyword) settle(value);
   Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
   for (size_t i = 0; i < a.positional.size(); ++i)
-    PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), to_python(a.positional[i]));
+    PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), as_it_is(a.positional[i]));
   Owned keyword(PyDict_New());
   for (const auto& [key, value] : a.keyword) {
-    Owned o(to_python(value));
+    Owned o(as_it_is(value));
     PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
   }
   if (PyObject* rg = PyDict_GetItemString(keyword.get(), "requires_grad"); rg && PyObject_IsTrue(rg))

@@ -22,6 +22,10 @@
 
 namespace vitrine::capture {
 
+bool is_numpy_number(PyObject* o);         // numpy.float64(2.5): immutable, compared by type and value
+bool is_numpy_function(PyObject* o);       // numpy.sqrt, numpy.prod
+PyObject* without_numpy(PyObject* owned);  // such a number as Python's; anything else as it is
+
 struct Arguments {
   Values positional;
   std::vector<std::pair<std::string, Value*>> keyword;
@@ -125,6 +129,7 @@ class Tracer {
   // --- containers.cpp
   Value* new_dict(PyTypeObject* cls = nullptr);
   PyObject* key_object(Value* key);          // what a real dict would hash; breaks on values without one
+  bool same_key(PyObject* a, PyObject* b);   // of what key_object() gave
   Value* dict_get(Value* dict, Value* key);  // nullptr = absent
   Value* dict_get(Value* dict, const char* key) { return dict_get(dict, text(key)); }
   void dict_set(Value* dict, Value* key, Value* value);
@@ -230,6 +235,10 @@ class Tracer {
   Value* autocast_call(const char* path, const Arguments& arguments);
   std::vector<Effect> autocast_effects(class RecipeMaker& make);
   Value* enter_tensor(Value* v);  // a real tensor becomes a graph input
+
+  // --- numpy_values.cpp
+  Value* call_numpy(PyObject* callable, const Arguments& arguments);         // nullptr: other
+  Value* numpy_operator(const std::string& name, PyObject* a, PyObject* b);  // nullptr: no number of NumPy's
 
   // --- methods.cpp, builtins.cpp
   Value* call_method(Value* self, const std::string& name, const Arguments& arguments);  // of a builtin type

@@ -13,6 +13,7 @@ bool is_plain_constant(PyObject* o) {
   if (PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyComplex_CheckExact(o) || PyUnicode_CheckExact(o) ||
       PyBytes_CheckExact(o))
     return true;
+  if (is_numpy_number(o)) return true;
   const TorchNames& torch = torch_names();
   return Py_TYPE(o) == torch.dtype || Py_TYPE(o) == torch.device || Py_TYPE(o) == torch.layout ||
          Py_TYPE(o) == torch.memory_format;
@@ -28,7 +29,8 @@ bool is_frozen_set_of_constants(PyObject* o) {
 
 // Objects that are compared by identity: what they are does not change while they live.
 bool is_identity_constant(PyObject* o) {
-  if (PyType_Check(o) || PyFunction_Check(o) || PyCFunction_Check(o) || PyModule_Check(o) || PyCode_Check(o))
+  if (PyType_Check(o) || PyFunction_Check(o) || PyCFunction_Check(o) || PyModule_Check(o) ||
+      PyCode_Check(o) || is_numpy_function(o))
     return true;
   PyTypeObject* type = Py_TYPE(o);
   if (type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type || type == &PyGetSetDescr_Type ||

@@ -31,6 +31,14 @@ class _Context:
         """There are no gradients."""
 
 
+def without_numpy_warnings(function, args, kwargs):
+    """What a function gives; raises FloatingPointError where NumPy would warn."""
+    import numpy
+
+    with numpy.errstate(all="raise"):
+        return function(*args, **kwargs)
+
+
 def apply_forward(cls, *args):
     """torch.autograd.Function.apply of arguments none of which requires a gradient."""
     context = _Context(len(args))
