@@ -60,6 +60,7 @@ std::string Builder::unique_name(const std::string& wanted) {
 Ref Builder::add(Node node) {
   if (node.id < 0) node.id = ids_->next++;
   if (node.name.empty()) node.name = unique_name(short_op(node.op));
+  if (!added_.insert(node.name).second) added_.insert(node.name = unique_name(node.name));
   names_.try_emplace(node.name, 0);
   auto& position = graph_->position_;
   if (position.size() <= static_cast<size_t>(node.id)) position.resize(static_cast<size_t>(node.id) + 1, -1);

@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -131,7 +132,8 @@ class Builder {
       : graph_(std::make_shared<Graph>()), ids_(std::move(ids)) {
     graph_->stage = std::move(stage);
   }
-  // Adds a node; id < 0 asks for a fresh id, an empty name gets one from its op ("add", "add_1", ...).
+  // Adds a node; id < 0 asks for a fresh id, an empty name gets one from its op ("add", "add_1", ...), a name
+  // that another node has is numbered too.
   // Returns its first output.
   Ref add(Node node);
   Ref op(std::string op, std::vector<Arg> args, std::vector<TensorType> outputs, Origin origin,
@@ -150,6 +152,7 @@ class Builder {
   std::shared_ptr<Graph> graph_;
   std::shared_ptr<NodeIds> ids_;
   std::unordered_map<std::string, int> names_;  // name -> how often it was asked for
+  std::unordered_set<std::string> added_;       // the nodes' own
 };
 
 // Calls f(Ref) for every reference in an argument list, nested lists and kwargs included.

@@ -57,6 +57,7 @@ Types pow_scalar(const Call& c) {
   return {elementwise({c.tensor(0)}, common, common)};
 }
 Types pow_base(const Call& c) {
+  need(!c.is_tensor(0), "the base is a tensor");
   return no_bool(c);
 }
 

@@ -1,6 +1,8 @@
 #include "core/passes/functionalise.h"
 
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "core/passes/rewriter.h"
 #include "core/passes/storage.h"
@@ -15,6 +17,15 @@ struct Functional {
   std::string op;
   std::vector<Arg> args;
   Kwargs kwargs;
+};
+
+// Where the functional form of the same ending is another operator (pow.Scalar: a number to the power of
+// self).
+constexpr std::pair<std::string_view, std::string_view> kOtherEndings[] = {
+    {"aten.pow_.Scalar", "aten.pow.Tensor_Scalar"},
+    {"aten.pow_.Tensor", "aten.pow.Tensor_Tensor"},
+    {"aten.float_power_.Scalar", "aten.float_power.Tensor_Scalar"},
+    {"aten.float_power_.Tensor", "aten.float_power.Tensor_Tensor"},
 };
 
 // "aten.add_.Tensor" -> "aten.add.Tensor", if the table has it; copies and fills have operators of their own.
@@ -34,6 +45,8 @@ std::optional<Functional> functional(const ir::Graph& graph, const Node& node) {
   size_t mark = node.op.rfind("_.");
   if (mark == std::string::npos) return std::nullopt;
   std::string op = node.op.substr(0, mark) + node.op.substr(mark + 1);
+  for (const auto& [inplace, other] : kOtherEndings)
+    if (node.op == inplace) op = other;
   if (!ops::find(op)) return std::nullopt;
   return Functional{op, node.args, node.kwargs};
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/lowering_state.h"
@@ -36,7 +37,25 @@ autodiff::JointGraph joined(const JointParts& parts, std::shared_ptr<ir::NodeIds
           parts.results.size()};
 }
 
-// Which tangents each gradient depends on.
+// The tangents of the results that are computed from an input.
+std::vector<int> tangents_behind(const JointParts& parts, const Joint& out, ir::NodeId input) {
+  std::unordered_set<ir::NodeId> reached = {input};
+  for (const ir::Node& n : parts.forward)
+    ir::each_ref(n, [&](ir::Ref r) {
+      if (reached.count(r.node)) reached.insert(n.id);
+    });
+  std::vector<int> found;
+  int tangent = 0;
+  for (size_t i = 0; i < parts.results.size(); ++i) {
+    if (!out.results[i].requires_grad) continue;
+    if (reached.count(parts.results[i].node)) found.push_back(tangent);
+    ++tangent;
+  }
+  return found;
+}
+
+// Which tangents each gradient depends on. One that needs none of them (the zeros of sign) is there with
+// those of the results behind its input.
 void find_dependences(const JointParts& parts, Joint& out) {
   std::unordered_map<ir::NodeId, std::set<int>> reach;
   for (size_t i = 0; i < parts.tangents.size(); ++i) reach[parts.tangents[i].id] = {static_cast<int>(i)};
@@ -48,6 +67,9 @@ void find_dependences(const JointParts& parts, Joint& out) {
   for (size_t i = 0; i < out.gradients.size(); ++i) {
     const std::set<int>& from = reach[parts.gradients[i].node];
     out.gradients[i].tangents.assign(from.begin(), from.end());
+    if (from.empty())
+      out.gradients[i].tangents =
+          tangents_behind(parts, out, parts.leading[static_cast<size_t>(out.gradients[i].input)].id);
   }
 }
 

@@ -213,6 +213,7 @@ int Recording::input(PyObject* real, ir::NodeKind kind, const std::string& sourc
   const ir::Ref ref = add_input_node(kind, source, type, inputs_);
   TracedTensor& traced = at(index);
   traced.captured = traced.aten = ref;
+  traced.entry = ref.node;
   traced.slot = program_->slots++;
   // Real inputs stand before the constants, whatever came first.
   const auto constants = static_cast<std::ptrdiff_t>(constant_tensors_.size());
@@ -380,13 +381,9 @@ bool Recording::leading(std::vector<ir::Node>& nodes, std::vector<Py>& constants
   for (const auto& [real, index] : real_inputs_) {
     const TracedTensor& t = at(index);
     if (requires_grad(real) != requires_grad(t.object.get())) return false;
-    stand_ins[t.captured.node] = t.object.get();
+    stand_ins[t.entry] = t.object.get();
   }
-  for (const ir::Node& n : inputs_) {
-    auto it = stand_ins.find(n.id);
-    if (it == stand_ins.end()) return false;
-    inputs.push_back(it->second);
-  }
+  for (const ir::Node& n : inputs_) inputs.push_back(stand_ins.at(n.id));
   return true;
 }
 

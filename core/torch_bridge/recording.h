@@ -23,6 +23,7 @@ struct TracedTensor {
   Py object;
   ir::TensorType type;
   ir::Ref captured, aten;
+  ir::NodeId entry = -1;  // an input's: the node by which it entered
   int storage = -1;
   int slot = -1;  // of the replay program; -1 until a call returned it
 };

@@ -293,3 +293,26 @@ def test_a_weight_of_another_dtype_in_backward_is_an_error():
     w.data = w.data.to(torch.float16)
     with pytest.raises(RuntimeError, match="f32.*f16"):
         result.backward()
+
+
+def test_gradients_that_need_no_tangent_are_the_zeros_that_eager_gives():
+    agree(lambda x, y: torch.copysign(x, y), leaf(3, 4), leaf(3, 4, seed=1))
+    agree(lambda x, y: (x.sgn(), y.exp()), leaf(3), leaf(4))
+    x, y = leaf(3), leaf(4)
+    a, b = vitrine.compile(lambda x, y: (x.sgn(), y.exp()))(x, y)
+    b.sum().backward()
+    assert x.grad is None
+
+
+def test_two_results_of_one_operator_are_told_apart_in_backward():
+    agree(lambda x: tuple(x.aminmax(dim=1)), leaf(5, 7))
+
+
+def test_a_power_of_one_number_in_place():
+    agree(lambda x: F.normalize(x, p=1.2, dim=0), torch.tensor(0.7, requires_grad=True))
+    agree(lambda x: (x * 2).pow_(3), torch.tensor(0.5, requires_grad=True))
+
+
+def test_an_input_that_a_call_gives_back_as_it_is():
+    assert compiles(lambda x, w: (x.contiguous() @ w.float()).relu(), leaf(3, 4), leaf(4, 5))
+    agree(lambda x, w: (x.contiguous() @ w.float()).relu(), leaf(3, 4), leaf(4, 5))

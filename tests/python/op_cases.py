@@ -1,0 +1,198 @@
+"""One call of an operator of PyTorch's own list, eager against compiled: what is called, on what, and what may differ."""
+
+import dataclasses
+import zlib
+
+import torch
+from torch.utils._pytree import tree_flatten, tree_map
+
+import vitrine
+
+# What eager itself does not determine: memory nobody has written. Only types, sizes and strides are compared.
+UNWRITTEN = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_", "resize_as_"}
+# Operators whose derivative in PyTorch takes another way, with a gradient laid out otherwise, where a dispatch mode is on.
+OTHER_LAYOUT = {"ormqr", "linalg.householder_product"}
+TOLERANCE = {
+    torch.float32: {"rtol": 1e-4, "atol": 1e-5}, torch.bfloat16: {"rtol": 2e-2, "atol": 2e-2},
+    torch.float16: {"rtol": 2e-3, "atol": 2e-3}, torch.complex64: {"rtol": 1e-4, "atol": 1e-5},
+}  # fmt: skip
+SOURCES = {
+    "plain": "def f(x, args, kwargs):\n    return call(x, *args, **kwargs)\n",
+    "in place": "def f(x, args, kwargs):\n    x = x.clone()\n    y = call(x, *args, **kwargs)\n    return y, x\n",
+    "amid": (
+        "def f(x, args, kwargs):\n    y = call(before(x), *args, **kwargs)\n    return tree_map(after, y)\n"
+    ),
+}
+
+
+@dataclasses.dataclass
+class Case:
+    op: object
+    variant: str
+    sample: object
+    label: str
+    gradients: bool
+
+    def function(self):
+        """A new function each time: nothing compiled before is found again."""
+        call = self.op.inplace_variant if self.variant == "in place" else self.op.op
+        scope = {"call": call, "tree_map": tree_map, "before": before, "after": after}
+        exec(compile(SOURCES[self.variant], f"<{self.op.name}>", "exec"), scope)
+        return scope["f"]
+
+
+def before(x):
+    return x * 1 if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+
+
+def after(y):
+    return y.neg() + 1 if isinstance(y, torch.Tensor) and y.is_floating_point() else y
+
+
+def chosen(samples, count):
+    """All, or `count` of them spread over the list; always the same ones."""
+    samples = list(samples)
+    return list(enumerate(samples)) if not count or len(samples) <= count else [
+        (i * len(samples) // count, samples[i * len(samples) // count]) for i in range(count)
+    ]  # fmt: skip
+
+
+def cases(op, dtype, count):
+    """The calls of one operator with one dtype."""
+    if dtype not in op.supported_dtypes("cpu"):
+        return
+    gradients = dtype in op.supported_backward_dtypes("cpu") and op.supports_autograd
+    torch.manual_seed(zlib.crc32(op.name.encode()))
+    for i, sample in chosen(op.sample_inputs("cpu", dtype, requires_grad=False), count):
+        yield Case(op, "plain", sample, f"{dtype} sample {i}", False)
+        if isinstance(sample.input, torch.Tensor) and sample.input.layout == torch.strided and dtype.is_floating_point:
+            yield Case(op, "amid", sample, f"{dtype} sample {i} amid others", False)
+        if op.inplace_variant and not sample.broadcasts_input:
+            yield Case(op, "in place", sample, f"{dtype} sample {i} in place", False)
+    if gradients:
+        torch.manual_seed(zlib.crc32(op.name.encode()))
+        for i, sample in chosen(op.sample_inputs("cpu", dtype, requires_grad=True), count):
+            yield Case(op, "plain", sample, f"{dtype} sample {i} gradients", True)
+            if op.inplace_variant and op.supports_inplace_autograd and not sample.broadcasts_input:
+                yield Case(op, "in place", sample, f"{dtype} sample {i} in place, gradients", True)
+
+
+def own(value):
+    """A copy with the same strides and nothing shared."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    if value.layout != torch.strided or value.is_quantized:
+        return value.detach().clone().requires_grad_(value.requires_grad)
+    plain = value.detach().resolve_conj().resolve_neg()
+    made = torch.empty_strided(plain.size(), plain.stride(), dtype=plain.dtype).copy_(plain) if _dense(plain) else plain.clone()
+    return made.requires_grad_(value.requires_grad)
+
+
+def _dense(t):
+    """No two elements at one address."""
+    return all(step or size == 1 for step, size in zip(t.stride(), t.size()))
+
+
+def outcome(function, case):
+    """(results, gradients, error, which tensors share memory) of one call on fresh copies."""
+    x, args, kwargs = tree_map(own, (case.sample.input, case.sample.args, case.sample.kwargs))
+    leaves = [t for t in tree_flatten((x, args, kwargs))[0] if isinstance(t, torch.Tensor)]
+    torch.manual_seed(3)
+    try:
+        with torch.set_grad_enabled(case.gradients):
+            results = function(x, args, kwargs)
+            tensors = [t for t in tree_flatten(results)[0] if isinstance(t, torch.Tensor)]
+            grads = gradients(tensors, [t for t in leaves if t.requires_grad]) if case.gradients else []
+    except Exception as error:
+        return None, None, error, None
+    return results, grads, None, shared(tensors + leaves)
+
+
+def gradients(results, leaves):
+    wanted = [r for r in results if r.requires_grad]
+    if not wanted or not leaves:
+        return []
+    generator = torch.Generator().manual_seed(5)
+    tangents = []
+    for r in wanted:  # laid out as the result is: what pointwise operators behind it would give
+        drawn = torch.randn(r.shape, generator=generator, dtype=torch.float64)
+        tangents.append(torch.empty_like(r, requires_grad=False).copy_(drawn))
+    return list(torch.autograd.grad(wanted, leaves, tangents, allow_unused=True))
+
+
+def shared(tensors):
+    roots = [t.untyped_storage().data_ptr() if t.layout == torch.strided and t.numel() else None for t in tensors]
+    return [[a is not None and a == b for b in roots] for a in roots]
+
+
+def compare(case):
+    """What differs between eager and compiled, as a text; "" if nothing does."""
+    vitrine.reset()
+    function = case.function()
+    again = outcome(function, case)
+    expected = outcome(function, case)
+    compiled = vitrine.compile(function)
+    for call in range(2):
+        found = outcome(compiled, case)
+        wrong = difference(expected, found, case)
+        if wrong and difference(expected, again, case):
+            return ""  # eager does not agree with itself
+        if wrong:
+            return f"call {call}: {wrong}"
+    return ""
+
+
+def difference(expected, found, case):
+    (results, grads, error, shares), (other, other_grads, other_error, other_shares) = expected, found
+    if error or other_error:
+        return error_difference(error, other_error)
+    a, spec = tree_flatten(results)
+    b, other_spec = tree_flatten(other)
+    if spec != other_spec:
+        return f"structure {spec} against {other_spec}"
+    for i, (x, y) in enumerate(zip(a, b)):
+        wrong = value_difference(x, y, case.op.name not in UNWRITTEN)
+        if wrong:
+            return f"result {i}: {wrong}"
+    for i, (x, y) in enumerate(zip(grads, other_grads)):
+        if (x is None) != (y is None):
+            return f"gradient {i}: {x} against {y}"
+        if x is not None and case.op.name in OTHER_LAYOUT:
+            x, y = x.contiguous(), y.contiguous()
+        wrong = x is not None and value_difference(x, y, case.op.name not in UNWRITTEN)
+        if wrong:
+            return f"gradient {i}: {wrong}"
+    return "" if shares == other_shares else f"memory shared {shares} against {other_shares}"
+
+
+def error_difference(error, other):
+    if error is None or other is None:
+        return f"eager {'raised ' + repr(error)[:300] if error else 'did not raise'}, compiled {'raised ' + repr(other)[:300] if other else 'did not'}"
+    if type(error) is not type(other) or str(error).split("\n")[0] != str(other).split("\n")[0]:
+        return f"{error!r:.300} against {other!r:.300}"
+    return ""
+
+
+def steps(t):
+    """Strides of the dimensions in which anything steps."""
+    return [step for step, size in zip(t.stride(), t.size()) if size > 1]
+
+
+def value_difference(x, y, written):
+    if not isinstance(x, torch.Tensor):
+        same = type(x) is type(y) and (x == y or x != x or isinstance(x, float) and abs(x - y) <= 1e-4 * abs(x) + 1e-5)
+        return "" if same else f"{x!r} against {y!r}"
+    for what in ("dtype", "shape", "layout", "requires_grad", "is_leaf"):
+        if getattr(x, what) != getattr(y, what):
+            return f"{what} {getattr(x, what)} against {getattr(y, what)}"
+    if type(x) is not type(y):
+        return f"{type(x)} against {type(y)}"
+    if x.layout == torch.strided and x.numel() > 1 and steps(x) != steps(y):
+        return f"strides {x.stride()} against {y.stride()} of {tuple(x.shape)}"
+    if not written:
+        return ""
+    try:
+        torch.testing.assert_close(y.detach(), x.detach(), equal_nan=True, **TOLERANCE.get(x.dtype, {}))
+    except AssertionError as error:
+        return " ".join(str(error).split())[:300]
+    return ""
