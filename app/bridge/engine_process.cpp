@@ -56,7 +56,7 @@ void EngineProcess::cancel() {
   if (!running() || cancelling_) return;
   cancelling_ = true;
   process_.write("{\"command\":\"cancel\"}\n");
-  insist_.start(100);
+  insist_.start(kInsistMs);  // the engine ends by itself where a stage ends
 }
 
 // Asked and still running: interrupt (Python unwinds and closes the session), then terminate, then kill.

@@ -6,13 +6,21 @@
 #include <QStandardPaths>
 
 #include "app/shell/settings.h"
+#include "core/session/abandoned.h"
 
 namespace vitrine::app {
 
+namespace {
+constexpr int kTickMs = 100;
+}
+
 RunController::RunController(Document* document, QObject* parent) : QObject(parent), document_(document) {
+  tick_.setInterval(kTickMs);
+  connect(&tick_, &QTimer::timeout, this, &RunController::tell);
   connect(&engine_, &EngineProcess::progress, this, &RunController::progress);
   connect(&engine_, &EngineProcess::output, this, &RunController::output);
   connect(&engine_, &EngineProcess::failed, this, [this](const EngineError& error) {
+    if (engine_.cancelling()) return;  // it was asked to
     said_ = error.text;
     QString detail = error.detail.trimmed();
     if (!error.hint.isEmpty()) detail += (detail.isEmpty() ? "" : "\n") + error.hint;
@@ -47,7 +55,8 @@ void RunController::start(const QString& file) {
   const QString session = sessionFor(file);
   engine_.start(Settings::python(), file, session);
   document_->follow(session);
-  Q_EMIT busy("Starting " + QFileInfo(file).fileName(), "", -1);
+  progress("Starting " + QFileInfo(file).fileName(), "", 0, 0);
+  tick_.start();
   Q_EMIT stateChanged();
 }
 
@@ -57,20 +66,37 @@ void RunController::again() {
 
 void RunController::cancel() {
   engine_.cancel();
-  Q_EMIT busy("Cancelling", "", -1);
+  text_ = "Cancelling";
+  tell();
   Q_EMIT stateChanged();
 }
 
 void RunController::progress(const QString& text, const QString& stage, int done, int total) {
   if (engine_.cancelling()) return;
-  QString line = text;
-  if (total > 0 && !text.contains(" of ")) line += QStringLiteral(", %1 of %2").arg(done).arg(total);
-  Q_EMIT busy(line + QStringLiteral(", %1 s").arg(engine_.seconds(), 0, 'f', 1), stage,
-              total > 0 ? static_cast<double>(done) / total : -1);
+  text_ = text;
+  if (total > 0 && !text.contains(" of ")) text_ += QStringLiteral(", %1 of %2").arg(done).arg(total);
+  stage_ = stage;
+  part_ = total > 0 ? static_cast<double>(done) / total : 1;  // not known: all of the cell's line
+  tell();
+}
+
+void RunController::tell() {
+  Q_EMIT busy(text_ + QStringLiteral(", %1 s").arg(engine_.seconds(), 0, 'f', 1), stage_,
+              stage_.isEmpty() ? -1 : part_);
 }
 
 void RunController::end(const EngineEnd& end) {
-  document_->stopFollowing();
+  // An engine that could not close its session left that to us; then the last of it is read.
+  const bool broken = end.kind == EngineEnd::Died || end.kind == EngineEnd::Cancelled;
+  document_->jobs()->run<bool>(
+      this, "abandoned",
+      [path = engine_.session().toStdString(), broken](const kit::Cancel&) {
+        if (!broken) return false;
+        const auto closed = session::close_abandoned(path);
+        return closed && closed.value();
+      },
+      [this](bool) { document_->stopFollowing(); });
+  tick_.stop();
   Q_EMIT busy("", "", -1);
   Q_EMIT stateChanged();
   if (end.kind == EngineEnd::Died) {

@@ -31,11 +31,15 @@ class RunController : public QObject {
 
  private:
   void progress(const QString& text, const QString& stage, int done, int total);
+  void tell();  // where it is, and for how long
   void end(const EngineEnd& end);
   Document* document_;
   EngineProcess engine_;
   QString last_file_;
   QString said_;
+  QTimer tick_;  // a stage that says nothing is seen to go on
+  QString text_, stage_;
+  double part_ = -1;
 };
 
 }  // namespace vitrine::app

@@ -9,6 +9,8 @@
 
 #include "app/bridge/engine_process.h"
 #include "app/jobs/job_runner.h"
+#include "app/shell/run_controller.h"
+#include "core/session/writer.h"
 
 using namespace vitrine;
 using app::EngineEnd;
@@ -108,14 +110,82 @@ class TestJobs : public QObject {
     QCOMPARE(end.kind, EngineEnd::Cancelled);
   }
 
+  // The window tells how far a run is and that it goes on; what the engine left open is closed for it.
+  void aRunTellsHowFarItIsAndLeavesAReadableSession() {
+    const QString left = folder_.filePath("left.vitrine");
+    writeUnfinished(left);
+    script("cp \"" + left.toUtf8() +
+           "\" \"$5\"; printf '\\036{\"event\":\"progress\",\"text\":\"Clang, kernel\",\"stage\":\"kernels\","
+           "\"done\":3,\"total\":6}\\n'; sleep 0.6; kill -SEGV $$");
+    qputenv("VITRINE_PYTHON", folder_.filePath("python").toUtf8());
+    qputenv("VITRINE_CACHE_DIR", folder_.path().toUtf8());
+    app::JobRunner jobs;
+    app::Document document(&jobs);
+    app::RunController run(&document, nullptr);
+    QStringList told;
+    double part = -1;
+    connect(&run, &app::RunController::busy, this,
+            [&](const QString& text, const QString& stage, double done) {
+              if (stage == "kernels") part = done;
+              told << text;
+            });
+    QSignalSpy said(&run, &app::RunController::message);
+    run.start(folder_.filePath("model.py"));
+    QTRY_VERIFY(!said.isEmpty());
+    QCOMPARE(part, 0.5);
+    told.removeDuplicates();
+    QVERIFY2(told.filter("Clang, kernel, 3 of 6, 0.").size() > 1,
+             qPrintable(told.join('\n')));  // time goes on
+    QCOMPARE(told.last(), QString());
+    QVERIFY(said[0][1].toString().contains("The engine stopped (signal 11) during kernels"));
+    QTRY_VERIFY(document.session());
+    QTRY_COMPARE(document.session()->runs[0].status, std::string("died"));
+  }
+
+  void aCancelledRunSaysSoAtOnceAndOnce() {
+    script(
+        "read line; case \"$line\" in *cancel*) printf "
+        "'\\036{\"event\":\"error\",\"text\":\"Cancelled.\"}\\n'; exit "
+        "130;; esac");
+    qputenv("VITRINE_PYTHON", folder_.filePath("python").toUtf8());
+    qputenv("VITRINE_CACHE_DIR", folder_.path().toUtf8());
+    app::JobRunner jobs;
+    app::Document document(&jobs);
+    app::RunController run(&document, nullptr);
+    QStringList told;
+    connect(&run, &app::RunController::busy, this,
+            [&](const QString& text, const QString&, double) { told << text; });
+    QSignalSpy said(&run, &app::RunController::message);
+    run.start(folder_.filePath("model.py"));
+    QTRY_VERIFY(run.running());
+    run.cancel();
+    QVERIFY(told.last().startsWith("Cancelling"));
+    QTRY_VERIFY(!run.running());
+    QTRY_COMPARE(said.size(), 1);  // not the engine's own word for it
+    QCOMPARE(said[0][1].toString(), QStringLiteral("Cancelled."));
+  }
+
  private:
-  // Runs a script in place of Python and returns how it ended.
-  EngineEnd engine(const QByteArray& script, bool cancel = false) {
+  void script(const QByteArray& text) {
     QFile file(folder_.filePath("python"));
-    if (!file.open(QIODevice::WriteOnly | QIODevice::Truncate)) return {};
-    file.write("#!/bin/sh\n" + script + "\n");
+    QVERIFY(file.open(QIODevice::WriteOnly | QIODevice::Truncate));
+    file.write("#!/bin/sh\n" + text + "\n");
     file.close();
     file.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+  }
+  // A session whose engine was killed while it ran.
+  static void writeUnfinished(const QString& path) {
+    auto writer = session::Writer::create(path.toStdString());
+    QVERIFY(writer.ok());
+    session::RunRow run{writer.value()->next(Kind::Run), "model.py"};
+    run.status = "running";
+    writer.value()->put(run);
+    writer.value()->meta("status", "running");
+    writer.value()->commit();
+  }
+  // Runs a script in place of Python and returns how it ended.
+  EngineEnd engine(const QByteArray& script, bool cancel = false) {
+    this->script(script);
     app::EngineProcess process;
     EngineEnd end;
     bool done = false;
@@ -132,7 +202,7 @@ class TestJobs : public QObject {
             [this](const QString& text, const QString& stage, int n, int of) {
               progress_ << QStringLiteral("%1 %2 %3/%4").arg(text, stage).arg(n).arg(of);
             });
-    process.start(file.fileName(), "/tmp/model.py", folder_.filePath("s.vitrine"));
+    process.start(folder_.filePath("python"), "/tmp/model.py", folder_.filePath("s.vitrine"));
     if (cancel) {
       QTest::qWait(100);
       process.cancel();

@@ -208,6 +208,27 @@ def test_cancelling(tmp_path, number):
     assert query(tmp_path / "m.vitrine", "SELECT status FROM run") == [("cancelled",)]
 
 
+def test_cancelling_from_the_application(tmp_path):
+    """A line on stdin ends the run where a stage, or a round of the measurement, ends; the user's code sees an empty stdin."""
+    text = "import sys, torch\nprint('stdin:', repr(sys.stdin.read()))\n" + TINY
+    write(tmp_path, "m.py", text)
+    command = [sys.executable, "-m", "vitrine.run", "m.py", "-o", "m.vitrine", "--events", "--repeats", "100000000"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    seen = []
+    for line in process.stdout:
+        seen.append(line)
+        if line.startswith("\x1e") and json.loads(line[1:]).get("stage") == "timeline":
+            process.stdin.write('no command\n{"command": "cancel"}\n')
+            process.stdin.flush()
+            break
+    seen += process.communicate(timeout=60)[0].split("\n")  # \x1e, too, ends a line for splitlines
+    events = [json.loads(line[1:]) for line in seen if line.startswith("\x1e")]
+    assert "stdin: ''\n" in seen and process.returncode == 130
+    assert [e["stage"] for e in events if e["event"] == "progress"] == ["", "captured", "timeline"]  # the timelines come no more
+    assert events[-1] == {"event": "finished", "status": "cancelled", "session": "m.vitrine"}
+    assert query(tmp_path / "m.vitrine", "SELECT status FROM run") == [("cancelled",)]
+
+
 # Broken kernel compilers, as a program in the place of vitrine-cc.
 COMPILERS = {
     "missing": None,

@@ -88,14 +88,15 @@ def locate(entry, compiled, rng) -> None:
     vitrine.config.check = False
 
 
-def interleaved(eager, compiled, args, kwargs, repeats) -> tuple[list[int], list[int]]:
-    """Times of eager and compiled calls in ns, one after the other, unprofiled; stops after six seconds."""
+def interleaved(eager, compiled, args, kwargs, repeats, border=lambda: None) -> tuple[list[int], list[int]]:
+    """Times of eager and compiled calls in ns, one after the other, unprofiled; stops after six seconds. border: called between two rounds."""
     times: tuple[list[int], list[int]] = ([], [])
     for function in (eager, compiled):
         function(*args, **kwargs)
     begin = time.perf_counter_ns()
     gc.collect()
     while len(times[0]) < repeats and time.perf_counter_ns() - begin < LONGEST_MEASUREMENT_NS:
+        border()
         for function, out in zip((eager, compiled), times):
             start = time.perf_counter_ns()
             result = function(*args, **kwargs)
@@ -131,7 +132,7 @@ def record_in_mode(entry: Entry, options, recording, report, run) -> int:
         raise LoadError(f"Your code raised {type(error).__name__} in {where}: {error}",
                         "Eager raises this too: check the inputs and their shapes.", user_traceback(error))  # fmt: skip
     torch.set_rng_state(rng)
-    report.progress("capture and compile")
+    report.progress("capture and compile", "captured")
     compiled = vitrine.compile(entry.function, mode=options.mode, fullgraph=options.fullgraph)
     fresh = copied((entry.calls, entry.kwargs))
     outcomes = []
@@ -164,15 +165,15 @@ def measure(entry: Entry, options, recording, report, run, compiled) -> None:
         return
     from vitrine.timeline import record_timelines
 
-    report.progress("measure: eager and compiled, interleaved")
+    report.progress("measure: eager and compiled, interleaved", "timeline", 1, 2)
     args, kwargs = copied((entry.args, entry.kwargs))
     with quiet():
-        eager_ns, compiled_ns = interleaved(entry.function, compiled, args, kwargs, options.repeats)
+        eager_ns, compiled_ns = interleaved(entry.function, compiled, args, kwargs, options.repeats, report.border)
     for side, times in (("eager", eager_ns), ("compiled", compiled_ns)):
         for i, ns in enumerate(times):
             recording.put("timing", run=run["id"], side=side, ordinal=i, ns=ns)
     recording.update_run(run, eager_ns=median(eager_ns), compiled_ns=median(compiled_ns))
-    report.progress("timelines")
+    report.progress("timelines", "timeline", 2, 2)
     sys.stdout.flush()
     with quiet():
         record_timelines(recording, run, entry.function, compiled, args, kwargs)

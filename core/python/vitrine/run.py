@@ -13,6 +13,7 @@ import os
 import runpy
 import signal
 import sys
+import threading
 import time
 import traceback
 import warnings
@@ -26,14 +27,42 @@ class Reporter:
 
     def __init__(self, events: bool):
         self.events = events
+        self.cancelled = threading.Event()
+
+    def listen(self) -> None:
+        """Reads the application's commands, JSON lines on stdin; the user's code sees an empty stdin from here on."""
+        try:
+            commands = os.dup(0)
+        except OSError:  # closed: nobody can say anything
+            return
+        empty = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(empty, 0)
+        os.close(empty)
+        threading.Thread(target=self.obey, args=(commands,), name="vitrine-commands", daemon=True).start()
+
+    def obey(self, commands: int) -> None:
+        pending = b""
+        while chunk := os.read(commands, 4096):
+            *lines, pending = (pending + chunk).split(b"\n")
+            for line in lines:
+                with contextlib.suppress(ValueError, AttributeError):
+                    if json.loads(line).get("command") == "cancel":
+                        self.cancelled.set()
+
+    def border(self) -> None:
+        """Between two stages: where a run that was cancelled ends. Raises KeyboardInterrupt."""
+        if self.cancelled.is_set():
+            raise KeyboardInterrupt
 
     def event(self, kind: str, **facts) -> None:
         if self.events:
             sys.__stdout__.write("\x1e" + json.dumps({"event": kind, **facts}) + "\n")
             sys.__stdout__.flush()
 
-    def progress(self, text: str) -> None:
-        self.event("progress", text=text)
+    def progress(self, text: str, stage: str = "", done: int = 0, total: int = 0) -> None:
+        """A stage begins, or is `done` of `total`; stage is a name of the session's stages."""
+        self.border()
+        self.event("progress", text=text, stage=stage, done=done, total=total)
         if not self.events:
             print(f"\x1b[2mvitrine: {text}\x1b[0m" if sys.stderr.isatty() else f"vitrine: {text}", file=sys.stderr)
 
@@ -126,6 +155,8 @@ def main(argv: list[str] | None = None) -> int:
     options = parse_arguments(sys.argv[1:] if argv is None else argv)
     report = Reporter(options.events)
     faulthandler.enable()
+    if options.events:
+        report.listen()
     if problem := output_problem(options.output):
         report.failure(*problem)
         return 1
