@@ -1,8 +1,10 @@
 // The kit's values and models: numbers, relatives, chain, labels, items, merged selection changes.
 #include <QAbstractItemModelTester>
+#include <QScrollBar>
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
+#include <functional>
 
 #include "app/jobs/job_runner.h"
 #include "tests/gui/fixture_session.h"
@@ -41,6 +43,55 @@ class TestKit : public QObject {
     const kit::Unit unit = kit::timeUnit(3'740'000);
     QCOMPARE(unit.name, QStringLiteral("ms"));
     QCOMPARE(unit.format(410'000), QStringLiteral("0.41"));
+    QCOMPARE(unit.text(410'000), "0.41" + thin + "ms");
+  }
+
+  void timesBelowEachOtherHaveOneUnit() {
+    QStringList times;
+    std::function<void(const kit::Item&)> walk = [&](const kit::Item& item) {
+      if (kind_of(item.id) == Kind::Kernel) times << item.cells[1].text;
+      for (const kit::Item& child : item.children) walk(child);
+    };
+    for (const kit::Item& item : views::runItems(*session_)) walk(item);
+    QVERIFY(times.size() >= 9);
+    for (const QString& text : times) {
+      QVERIFY2(text.endsWith("ms"), qPrintable(text));
+      QCOMPARE(text.section('.', 1).size(), times[0].section('.', 1).size());
+    }
+  }
+
+  // Relatives out of sight have a tick on the scroll bar.
+  void relativesAreTicksOnTheScrollBar() {
+    kit::applyTheme(*qApp, kit::Theme::make(true));
+    kit::ItemView view;
+    view.setColumns({{"name", 200, false, true, true}});
+    std::vector<kit::Item> rows;
+    for (int i = 1; i <= 200; ++i) rows.push_back({make_id(Kind::Node, i), {{QString::number(i)}}});
+    view.setItems(std::move(rows));
+    kit::Selection selection;
+    selection.active = make_id(Kind::Node, 150);
+    auto relatives = std::make_shared<kit::Relatives>();
+    relatives->of = selection.active;
+    relatives->only = {make_id(Kind::Node, 20)};
+    selection.relatives = relatives;
+    view.setMarks(&selection);
+    view.resize(300, 200);
+    view.show();
+    auto ticks = [&] {
+      const QImage bar = view.verticalScrollBar()->grab().toImage();
+      QList<int> out;
+      for (int y = 0; y < bar.height(); ++y)
+        if (bar.pixelColor(bar.width() / 2, y) == kit::theme().ring && (out.isEmpty() || y > out.last() + 2))
+          out << y;
+      return out;
+    };
+    const int height = view.verticalScrollBar()->height();
+    const QList<int> at = ticks();
+    QCOMPARE(at.size(), 2);
+    QVERIFY(std::abs(at[0] - height / 10) <= 2 && std::abs(at[1] - height * 3 / 4) <= 3);
+    selection.active = 0;
+    selection.relatives = nullptr;
+    QVERIFY(ticks().isEmpty());
   }
 
   void relativesReachFromPythonToLaunch() {
@@ -92,7 +143,7 @@ class TestKit : public QObject {
     model.setItems(views::runItems(*session_));
     const QStringList lines = model.lines();
     QCOMPARE(lines[0], QStringLiteral("transformer_block.py | 1.11×"));
-    QVERIFY(lines.contains("      K2 add_gelu | " + kit::timeText(410e3)));
+    QVERIFY(lines.contains("      K2 add_gelu | " + kit::timeUnit(12e6).text(410e3)));
     QVERIFY(lines.filter("item()").size() == 1);
     QCOMPARE(model.idAt(model.indexOf(ids_.k2)), ids_.k2);
     model.setItems({});

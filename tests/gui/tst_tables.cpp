@@ -139,6 +139,18 @@ class TestTables : public QObject {
     QVERIFY(!rig.view.items()->geometry().intersects(strip->geometry()));
   }
 
+  void aRecompilationSaysWhatItChanged() {
+    Rig<TableView> rig(session(), "", {700, 400}, views::kRecompilationsTable);
+    rig.film(gatedFilm(ids().recompiled));
+    auto* model = rig.view.items()->items();
+    QString text = model->index(0, 0, model->index(0, 0)).data(kit::DetailRole).toString();
+    text.remove(QRegularExpression("<[^>]*>")).replace("&nbsp;", " ");
+    for (const char* part :
+         {"L['x'].size(1) == 128", "L['x'].size(1) == 96", "3 guards the same",
+          "x f32[8,128,768] → f32[8,96,768]", "2 nodes the same", "compile 118 ms → 61.0 ms"})
+      QVERIFY2(text.replace(QChar(0x202F), ' ').contains(QString::fromUtf8(part)), qPrintable(text));
+  }
+
   void whyTheShownCompilationWasMadeIsOpen() {
     Rig<TableView> rig(session(), "", {700, 400}, views::kRecompilationsTable);
     rig.film(gatedFilm(ids().recompiled));

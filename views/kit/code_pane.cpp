@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "views/kit/code_painter.h"
+#include "views/kit/tick_bar.h"
 
 namespace vitrine::kit {
 
@@ -28,6 +29,7 @@ CodePane::CodePane(QWidget* parent) : QAbstractScrollArea(parent) {
   setFrameShape(QFrame::NoFrame);
   viewport()->setMouseTracking(true);
   viewport()->setCursor(Qt::ArrowCursor);
+  setVerticalScrollBar(new TickBar(this, [this] { return relativeTicks(); }));
   zoom(0);
 }
 
@@ -38,6 +40,15 @@ void CodePane::zoom(double factor) {
   char_width_ = QFontMetricsF(font).horizontalAdvance(QStringLiteral("mmmmmmmmmm")) / 10;
   row_height_ = static_cast<int>(theme().codeRow() * size_ / 12);
   layoutRows();
+}
+
+std::vector<double> CodePane::relativeTicks() const {
+  std::vector<double> out;
+  if (!selection_ || !selection_->active || rows_.empty()) return out;
+  for (const CodeSpan& span : text_.spans)
+    if (selection_->mark(span.id) != Mark::None)
+      out.push_back(std::max(0, rowOfLine(span.line)) / static_cast<double>(rows_.size()));
+  return out;
 }
 
 void CodePane::setText(CodeText text) {
@@ -194,6 +205,7 @@ Id CodePane::idAt(const QPoint& point) const {
 void CodePane::paintEvent(QPaintEvent*) {
   QPainter painter(viewport());
   CodePainter(painter, *this).paint();
+  verticalScrollBar()->update();  // its ticks are of the same marks
 }
 
 void CodePane::resizeEvent(QResizeEvent*) {

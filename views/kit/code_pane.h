@@ -99,6 +99,7 @@ class CodePane : public QAbstractScrollArea {
     int fold = -1;  // index of a fold whose box stands here
   };
   friend class CodePainter;
+  std::vector<double> relativeTicks() const;
   void layoutRows();
   int rowOfLine(int line) const;
   double charWidth() const { return char_width_; }

@@ -8,6 +8,7 @@
 
 #include "views/kit/item_delegate.h"
 #include "views/kit/paint.h"
+#include "views/kit/tick_bar.h"
 
 namespace vitrine::kit {
 
@@ -49,6 +50,7 @@ ItemView::ItemView(QWidget* parent) : QTreeView(parent) {
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
   setEditTriggers(QAbstractItemView::NoEditTriggers);
+  setVerticalScrollBar(new TickBar(this, [this] { return relativeTicks(); }));
   setHeader(new ItemHeader(this));
   header()->setSectionsMovable(false);
   header()->setStretchLastSection(false);
@@ -120,6 +122,30 @@ void ItemView::spanDetails(const QModelIndex& parent) {
 void ItemView::setMarks(const Selection* selection) {
   marks_ = selection;
   viewport()->update();
+}
+
+// Where the rows of the active thing and of its relatives stand, from 0 at the top to 1.
+const std::vector<double>& ItemView::relativeTicks() {
+  const std::tuple<Id, const void*, int> of{marks_ ? marks_->active : 0,
+                                            marks_ ? marks_->relatives.get() : nullptr,
+                                            verticalScrollBar()->maximum()};
+  if (of == ticks_of_) return ticks_;
+  ticks_of_ = of;
+  ticks_.clear();
+  if (!std::get<0>(of)) return ticks_;
+  double at = 0;
+  for (QModelIndex index = filter_.index(0, 0); index.isValid(); index = indexBelow(index)) {
+    const Id id = index.data(DetailRole).isValid() ? 0 : idAt(index);
+    if (id && marks_->mark(id) != Mark::None) ticks_.push_back(at);
+    at += rowHeight(index);
+  }
+  for (double& tick : ticks_) tick /= std::max(1.0, at);
+  return ticks_;
+}
+
+void ItemView::paintEvent(QPaintEvent* event) {
+  QTreeView::paintEvent(event);
+  verticalScrollBar()->update();  // its ticks are of the same marks
 }
 
 void ItemView::setFilter(const QString& text) {
@@ -251,6 +277,7 @@ void ItemView::keyPressEvent(QKeyEvent* event) {
 void ItemView::resizeEvent(QResizeEvent* event) {
   QTreeView::resizeEvent(event);
   fitColumns();
+  scheduleDelayedItemsLayout();  // details have another height now
 }
 
 void ItemView::changeEvent(QEvent* event) {

@@ -4,6 +4,7 @@
 
 #include <QSortFilterProxyModel>
 #include <QTreeView>
+#include <tuple>
 
 #include "views/kit/item_model.h"
 #include "views/kit/selection.h"
@@ -47,6 +48,7 @@ class ItemView : public QTreeView {
  protected:
   void drawRow(QPainter* painter, const QStyleOptionViewItem& option,
                const QModelIndex& index) const override;
+  void paintEvent(QPaintEvent* event) override;
   void drawBranches(QPainter* painter, const QRect& rect, const QModelIndex& index) const override;
   void mousePressEvent(QMouseEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;
@@ -58,6 +60,7 @@ class ItemView : public QTreeView {
 
  private:
   Id idAt(const QModelIndex& index) const { return index.data(IdRole).toLongLong(); }
+  const std::vector<double>& relativeTicks();
   void fitColumns();
   int widthOf(size_t column) const;
   void spanDetails(const QModelIndex& parent = {});
@@ -67,6 +70,8 @@ class ItemView : public QTreeView {
   ItemFilter filter_;
   const Selection* marks_ = nullptr;
   bool filled_ = false;
+  std::tuple<Id, const void*, int> ticks_of_{};  // active, relatives, height
+  std::vector<double> ticks_;
   std::vector<size_t> longest_;  // by column: characters of its longest text
 };
 

@@ -93,6 +93,10 @@ QString spaceText(std::string_view shape) {
   return QString::fromUtf8(shape.data(), static_cast<qsizetype>(shape.size())).replace(",", " × ");
 }
 
+QString Unit::text(double value) const {
+  return format(value) + QChar(0x202F) + name;
+}
+
 Unit timeUnit(double largest_ns) {
   return columnUnit(kTime, largest_ns);
 }

@@ -29,6 +29,7 @@ struct Unit {
   double size = 1;  // value / size = number shown
   int decimals = 0;
   QString format(double value) const { return fixed(value / size, decimals); }
+  QString text(double value) const;  // with the unit, where no header has it: "0.35 ms"
 };
 Unit timeUnit(double largest_ns);
 Unit bytesUnit(double largest);

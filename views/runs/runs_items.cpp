@@ -1,5 +1,7 @@
 #include "views/runs/runs_items.h"
 
+#include <algorithm>
+
 #include "views/kit/numbers.h"
 
 namespace vitrine::views {
@@ -35,7 +37,37 @@ QString counted(int64_t n, const char* what) {
   return QStringLiteral("%1 %2%3").arg(n).arg(QString::fromLatin1(what), n == 1 ? "" : "s");
 }
 
-Item kernelItem(const SessionData& d, const KernelRow& row) {
+// One unit for the times that stand below each other: launches of a run, guards of a compilation.
+struct Units {
+  kit::Unit launches, compile;
+};
+
+double launched(const SessionData& d, Id compilation) {
+  double ns = 0;
+  for (const LaunchRow& launch : d.launches.of(compilation)) ns += launch.median_ns;
+  return ns;
+}
+
+double compileTime(const SessionData& d, const FrameRow& frame) {
+  double ns = 0;
+  for (const SegmentRow& segment : d.segments.of(frame.id))
+    for (const CompilationRow& each : d.compilations.of(segment.id))
+      ns += static_cast<double>(each.duration_ns);
+  return ns;
+}
+
+Units unitsOf(const SessionData& d, const RunRow& run) {
+  double calls = 0, compile = 0;
+  for (const FrameRow& frame : d.frames.of(run.id)) {
+    compile = std::max(compile, compileTime(d, frame));
+    for (const SegmentRow& segment : d.segments.of(frame.id))
+      for (const CompilationRow& each : d.compilations.of(segment.id))
+        calls = std::max(calls, launched(d, each.id));
+  }
+  return {kit::timeUnit(calls), kit::timeUnit(compile)};
+}
+
+Item kernelItem(const SessionData& d, const KernelRow& row, const Units& units) {
   double ns = 0;
   for (const LaunchRow& launch : d.launches.of(row.compilation))
     if (launch.kernel == row.id) ns += launch.median_ns;
@@ -44,21 +76,21 @@ Item kernelItem(const SessionData& d, const KernelRow& row) {
   Cell name = word(s(row.label + " " + row.name), "kernel");
   name.family = kit::familyOf(row.family);
   name.mono = true;
-  item.cells = {name, number(ns > 0 ? kit::timeText(ns) : kit::unknown())};
+  item.cells = {name, number(ns > 0 ? units.launches.text(ns) : kit::unknown())};
   return item;
 }
 
-Item compilationItem(const SessionData& d, const CompilationRow& row) {
+Item compilationItem(const SessionData& d, const CompilationRow& row, const Units& units) {
   Item item;
   item.id = row.id;
-  double total = 0;
-  for (const LaunchRow& launch : d.launches.of(row.id)) total += launch.median_ns;
-  const QString value =
-      row.status == "ok" ? (total > 0 ? kit::timeText(total) : counted(row.calls, "call")) : s(row.status);
+  const double total = launched(d, row.id);
+  const QString value = row.status != "ok" ? s(row.status)
+                        : total > 0        ? units.launches.text(total)
+                                           : counted(row.calls, "call");
   Cell name = word("compile " + s(row.label), "graph", row.status != "ok");
   if (row.status == "failed") name.tone = Tone::Err;
   item.cells = {name, number(value)};
-  for (const KernelRow& kernel : d.kernels.of(row.id)) item.children.push_back(kernelItem(d, kernel));
+  for (const KernelRow& kernel : d.kernels.of(row.id)) item.children.push_back(kernelItem(d, kernel, units));
   return item;
 }
 
@@ -73,8 +105,12 @@ Item breakItem(const SessionData& d, const BreakRow& row) {
 }
 
 Item guardsItem(const SessionData& d, Id compilation) {
-  double cost = 0;
-  for (const GuardRow& guard : d.guards.of(compilation)) cost += guard.cost_ns;
+  double cost = 0, most = 0;
+  for (const GuardRow& guard : d.guards.of(compilation)) {
+    cost += guard.cost_ns;
+    most = std::max(most, guard.cost_ns);
+  }
+  const kit::Unit unit = kit::timeUnit(most);
   const size_t count = d.guards.of(compilation).size();
   Item item;
   item.cells = {word("guards", "guard"),
@@ -83,39 +119,36 @@ Item guardsItem(const SessionData& d, Id compilation) {
     Item each;
     each.id = guard.id;
     each.cells = {word(s(guard.source), "guard", true),
-                  number(guard.cost_ns > 0 ? kit::timeText(guard.cost_ns) : QString())};
+                  number(guard.cost_ns > 0 ? unit.text(guard.cost_ns) : QString())};
     item.children.push_back(each);
   }
   return item;
 }
 
-void addCompilations(const SessionData& d, const SegmentRow& segment, Item& up) {
+void addCompilations(const SessionData& d, const SegmentRow& segment, const Units& units, Item& up) {
   const auto rows = d.compilations.of(segment.id);
   for (const CompilationRow& row : rows) {
     if (rows.size() == 1 && !d.guards.of(row.id).empty()) up.children.push_back(guardsItem(d, row.id));
-    Item item = compilationItem(d, row);
+    Item item = compilationItem(d, row, units);
     item.open = rows.size() == 1;
     up.children.push_back(std::move(item));
   }
 }
 
-Item frameItem(const SessionData& d, const FrameRow& row) {
+Item frameItem(const SessionData& d, const FrameRow& row, const Units& units) {
   const CodeRow* code = d.codes.find(row.code);
   Item item;
   item.id = row.id;
   item.open = row.state == "captured";
-  int64_t took = 0;
-  for (const SegmentRow& segment : d.segments.of(row.id))
-    for (const CompilationRow& each : d.compilations.of(segment.id)) took += each.duration_ns;
+  const double took = compileTime(d, row);
   item.cells = {
       word(code ? s(code->qualname) : QString(), "function", row.state != "captured"),
-      number(row.state == "captured" ? (took > 0 ? kit::timeText(static_cast<double>(took)) : QString())
-                                     : s(row.state))};
+      number(row.state == "captured" ? (took > 0 ? units.compile.text(took) : QString()) : s(row.state))};
   item.cells[0].tooltip = s(row.reason);
   const auto segments = d.segments.of(row.id);
   for (const SegmentRow& segment : segments) {
     if (segments.size() == 1) {
-      addCompilations(d, segment, item);
+      addCompilations(d, segment, units, item);
       continue;
     }
     Item part;
@@ -123,7 +156,7 @@ Item frameItem(const SessionData& d, const FrameRow& row) {
     part.open = segment.ordinal == 0;
     part.cells = {word(QStringLiteral("segment %1").arg(segment.ordinal), "segment"),
                   number(QStringLiteral("pc %1").arg(segment.pc))};
-    addCompilations(d, segment, part);
+    addCompilations(d, segment, units, part);
     item.children.push_back(part);
     for (const CompilationRow& each : d.compilations.of(segment.id))
       for (const BreakRow& gap : d.breaks.of(each.id)) item.children.push_back(breakItem(d, gap));
@@ -137,13 +170,14 @@ Item runItem(const SessionData& d, const RunRow& row) {
   item.open = true;
   item.heading = true;
   int64_t breaks = 0, compilations = 0;
+  const Units units = unitsOf(d, row);
   for (const FrameRow& frame : d.frames.of(row.id)) {
     for (const SegmentRow& segment : d.segments.of(frame.id))
       for (const CompilationRow& each : d.compilations.of(segment.id)) {
         ++compilations;
         breaks += static_cast<int64_t>(d.breaks.of(each.id).size());
       }
-    item.children.push_back(frameItem(d, frame));
+    item.children.push_back(frameItem(d, frame, units));
   }
   Cell name = word(s(row.label), "file");
   name.below =

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "views/kit/numbers.h"
+#include "views/tables/recompilation_diff.h"
 #include "views/tables/tables.h"
 
 namespace vitrine::views {
@@ -244,13 +245,16 @@ std::vector<Item> recompilation_rows(const TableScope& scope) {
               {},
               false,
               false};
+    QString changes;
+    for (const auto& [name, text] : recompilation_diff(scope.data, r->previous, r->compilation))
+      changes += fact(name, text);
     item.detail =
-        QStringLiteral("<table>%1%2%3</table>")
+        QStringLiteral("<table>%1%2%3%4</table>")
             .arg(fact("called by", html(r->call_site)),
                  fact("before",
                       before ? QStringLiteral("compile %1, %2 calls").arg(q(before->label)).arg(before->calls)
                              : QString()),
-                 fact("instead", html(r->hint)));
+                 fact("instead", html(r->hint)), changes);
     item.open = out.empty();
     out.push_back(item);
   }

@@ -1,0 +1,150 @@
+#include "views/tables/recompilation_diff.h"
+
+#include <QStringList>
+#include <algorithm>
+#include <map>
+
+#include "views/kit/numbers.h"
+#include "views/kit/theme.h"
+
+namespace vitrine::views {
+
+using namespace kit;
+using namespace session;
+
+namespace {
+
+constexpr size_t kMostLines = 6;
+
+QString q(const std::string& text) {
+  return QString::fromStdString(text);
+}
+
+// "− text" or "+ text" on the soft colour of what it means.
+QString line(bool added, const QString& text) {
+  const Theme& t = theme();
+  return QStringLiteral("<span style=\"background-color:%1;color:%2\">&nbsp;%3&nbsp;</span> <code>%4</code>")
+      .arg((added ? t.softOk : t.softErr).name(), (added ? t.ok : t.err).name(),
+           added ? QStringLiteral("+") : QString(QChar(0x2212)), text.toHtmlEscaped());
+}
+
+QString arrow(const QString& before, const QString& after) {
+  return QStringLiteral("<code>%1</code> → <code>%2</code>")
+      .arg(before.toHtmlEscaped(), after.toHtmlEscaped());
+}
+
+using Lines = std::vector<std::string>;
+
+// What only one of them has, in its order; the number both have.
+QString diff(const Lines& before, const Lines& after, const char* one, const char* many = nullptr) {
+  std::multimap<std::string, int> left;
+  for (const std::string& text : before) left.emplace(text, 0);
+  Lines added;
+  int64_t same = 0;
+  for (const std::string& text : after) {
+    auto it = left.find(text);
+    if (it == left.end()) {
+      added.push_back(text);
+    } else {
+      left.erase(it);
+      ++same;
+    }
+  }
+  QStringList out;
+  for (const std::string& text : before)
+    if (auto it = left.find(text); it != left.end()) {
+      out << line(false, q(text));
+      left.erase(it);
+    }
+  for (const std::string& text : added) out << line(true, q(text));
+  const qsizetype more = out.size() - static_cast<qsizetype>(kMostLines);
+  if (more > 0) out = out.mid(0, kMostLines) << QStringLiteral("%1 more").arg(more);
+  if (same) out << countText(same, one, many) + QStringLiteral(" the same");
+  return out.join(QStringLiteral("<br>"));
+}
+
+Lines guards(const SessionData& data, Id compilation) {
+  Lines out;
+  for (const GuardRow& row : data.guards.of(compilation)) {
+    const bool bare = row.expected.empty() || row.source.find(row.expected) != std::string::npos;
+    const bool operates = !row.expected.empty() &&
+                          std::ispunct(static_cast<unsigned char>(row.expected[0])) &&
+                          row.expected[0] != '[' && row.expected[0] != '(';
+    out.push_back(bare ? row.source : row.source + (operates ? " " : " is ") + row.expected);
+  }
+  return out;
+}
+
+Lines kernels(const SessionData& data, Id compilation) {
+  Lines out;
+  for (const KernelRow& row : data.kernels.of(compilation))
+    out.push_back(row.name + (row.space.empty() ? "" : ", " + row.space));
+  return out;
+}
+
+// Nodes of the same name and operator whose type is another, then those that only one graph has.
+QString graph(const SessionData& data, Id before, Id after) {
+  const GraphRow *old = data.lastGraph(before, "captured"), *now = data.lastGraph(after, "captured");
+  if (!old || !now) return {};
+  std::map<std::string, const NodeRow*> by_name;
+  Lines left, right;
+  for (const NodeRow& node : data.nodes.of(old->id)) by_name[node.name + " " + node.op] = &node;
+  QStringList changed;
+  int64_t same = 0;
+  for (const NodeRow& node : data.nodes.of(now->id)) {
+    auto it = by_name.find(node.name + " " + node.op);
+    if (it == by_name.end()) {
+      if (node.kind == "op") right.push_back(node.name + ": " + node.type);
+      continue;
+    }
+    if (it->second->type != node.type)
+      changed << QStringLiteral("<code>%1</code> ").arg(q(node.name).toHtmlEscaped()) +
+                     arrow(q(it->second->type), q(node.type));
+    else
+      same += node.kind == "op";
+    by_name.erase(it);
+  }
+  for (const NodeRow& node : data.nodes.of(old->id))
+    if (node.kind == "op" && by_name.contains(node.name + " " + node.op))
+      left.push_back(node.name + ": " + node.type);
+  QStringList out = changed.mid(0, 2);
+  if (changed.size() > 2) out << QStringLiteral("%1 more with the same change").arg(changed.size() - 2);
+  if (const QString others = diff(left, right, "node"); !others.isEmpty()) out << others;
+  if (same) out << countText(same, "node") + QStringLiteral(" the same");
+  return out.join(QStringLiteral("<br>"));
+}
+
+double launched(const SessionData& data, Id compilation) {
+  double ns = 0;
+  for (const LaunchRow& row : data.launches.of(compilation)) ns += row.median_ns;
+  return ns;
+}
+
+QString times(const SessionData& data, Id before, Id after) {
+  const CompilationRow *old = data.compilations.find(before), *now = data.compilations.find(after);
+  if (!old || !now) return {};
+  QStringList out;
+  auto add = [&](const char* what, double a, double b) {
+    if (a <= 0 || b <= 0) return;
+    out << QString::fromUtf8(what) + ' ' + arrow(timeText(a), timeText(b)) +
+               QStringLiteral(" (%1)").arg(signedText(percentText(std::abs(b / a - 1)), b - a));
+  };
+  add("compile", static_cast<double>(old->duration_ns), static_cast<double>(now->duration_ns));
+  add("a call", launched(data, before), launched(data, after));
+  return out.join(QStringLiteral(", "));
+}
+
+}  // namespace
+
+std::vector<QPair<QString, QString>> recompilation_diff(const SessionData& data, Id before, Id after) {
+  std::vector<QPair<QString, QString>> out{
+      {QStringLiteral("guards"), diff(guards(data, before), guards(data, after), "guard")},
+      {QStringLiteral("graph"), graph(data, before, after)},
+      {QStringLiteral("kernels"), diff(kernels(data, before), kernels(data, after), "kernel")},
+      {QStringLiteral("times"), times(data, before, after)},
+  };
+  std::erase_if(out, [](const auto& part) { return part.second.isEmpty(); });
+  return out;
+}
+
+}  // namespace vitrine::views
