@@ -8,7 +8,7 @@ std::span<const LayoutInfo> layouts() {
        "one active thing in graph, source, kernel, assembly and timeline",
        {{40, {{"optimised", 'A', 1}}}, {50, {{"source", 0, 28}, {"kernels", 'B', 46}, {"assembly", 0, 26}}}},
        FilmUnit::Pass,
-       {"runs", "inspector", "timeline", "problems", "guards", "log"}},
+       {"runs", "inspector", "timeline", "problems", "guards", "symbols", "log"}},
       {"Fusion",
        "before and after fusion, a verdict on every pair",
        {{1, {{"loops", 'A', 1}}}, {1, {{"fused", 'B', 1}}}},
@@ -33,6 +33,11 @@ std::span<const LayoutInfo> layouts() {
        {{1, {{"timeline", 'A', 1}}}},
        FilmUnit::Launch,
        {"kernels", "became", "launches", "memory", "problems", "log"}},
+      {"Training",
+       "forward and backward, and the saved tensors between them",
+       {{30, {{"forward", 'A', 1}}}, {38, {{"view:saved", 0, 1}}}, {32, {{"backward", 'B', 1}}}},
+       FilmUnit::Pass,
+       {"kernels", "symbols", "timeline", "problems", "log"}},
   };
   return rows;
 }

@@ -1,4 +1,4 @@
-// The five layouts as data: what the centre shows and which docks stand where.
+// The layouts as data: what the centre shows and which docks stand where.
 #pragma once
 
 #include <QStringList>

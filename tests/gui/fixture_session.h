@@ -24,4 +24,13 @@ struct Ids {
 // repeated, for timing the views on large sessions.
 Ids writeSession(const std::string& path, int copies = 1);
 
+// A training step in a session of its own: forward and backward compilation, what crosses, symbols.
+struct TrainingIds {
+  Id forward = 0, backward = 0;                               // compilations
+  Id saved_joint = 0, saved_forward = 0, saved_backward = 0;  // the product that is kept, in three graphs
+  Id again_backward = 0;                                      // what backward computes again
+  Id line_6 = 0;                                              // the expression of the product
+};
+TrainingIds writeTraining(const std::string& path);
+
 }  // namespace vitrine::fixture

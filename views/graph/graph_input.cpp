@@ -199,8 +199,11 @@ QString GraphView::tooltip(const Hit& hit) const {
   lines << QString::fromStdString(node->type).toHtmlEscaped() +
                (node->bytes ? QStringLiteral(", ") + bytesText(static_cast<double>(node->bytes)) : QString());
   if (!node->module.empty()) lines << QString::fromStdString(node->module).toHtmlEscaped();
-  if (hit.item >= 0 && !picture_.scene.items[static_cast<size_t>(hit.item)].old.isEmpty())
-    lines << QStringLiteral("was ") + picture_.scene.items[static_cast<size_t>(hit.item)].old.toHtmlEscaped();
+  if (hit.item >= 0) {
+    const SceneItem& item = picture_.scene.items[static_cast<size_t>(hit.item)];
+    if (!item.old.isEmpty()) lines << QStringLiteral("was ") + item.old.toHtmlEscaped();
+    if (!item.note.isEmpty()) lines << item.note.toHtmlEscaped();
+  }
   return lines.join(QStringLiteral("<br>"));
 }
 

@@ -345,14 +345,26 @@ class Painter {
   void badge(const SceneItem& it, const QRectF& box) {
     const bool newest = state_.ghosts && state_.ghosts->newest == it.id;
     if (it.badge == Badge::None && !newest) return;
-    const bool added = newest || it.badge == Badge::Added;
+    struct Look {
+      QColor fill;
+      QString sign;
+      const char* icon;  // in its place
+    };
+    const Look looks[] = {{t_.ok, QStringLiteral("+"), nullptr},
+                          {t_.ok, QStringLiteral("+"), nullptr},
+                          {t_.warn, QStringLiteral("~"), nullptr},
+                          {t_.err, QString(QChar(0x2212)), nullptr},
+                          {t_.ok, {}, "tick"},
+                          {t_.info, {}, "refresh"}};
+    const Look& look = looks[newest ? 0 : static_cast<int>(it.badge)];
     QRectF disc(box.right() - 8, box.top() - 7, 15, 15);
     p_.setPen(Qt::NoPen);
-    const bool removed = it.badge == Badge::Removed;
-    p_.setBrush(added ? t_.ok : removed ? t_.err : t_.warn);
+    p_.setBrush(look.fill);
     p_.drawEllipse(disc);
-    const QString sign = added ? QStringLiteral("+") : removed ? QString(QChar(0x2212)) : QStringLiteral("~");
-    kit::drawText(p_, disc.toRect(), sign, t_.mono(11, 600), t_.onAccent, Qt::AlignHCenter);
+    if (look.icon)
+      kit::drawIcon(p_, look.icon, disc.adjusted(2, 2, -2, -2).toRect(), t_.onAccent);
+    else
+      kit::drawText(p_, disc.toRect(), look.sign, t_.mono(11, 600), t_.onAccent, Qt::AlignHCenter);
   }
 
   void decision(size_t index) {

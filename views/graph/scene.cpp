@@ -70,7 +70,19 @@ class SceneBuilder {
     }
   }
 
+  // What stands between forward and backward, by the node that shows it here.
+  void collect_crossings(const GraphRow& graph) {
+    const bool backward = graph.stage == "backward";
+    if (!backward && graph.stage != "forward" && graph.stage != "joint") return;
+    for (const CrossingRow& row : data_.crossings.of(data_.forwardOf(graph.compilation))) {
+      const bool again = row.kind == "recomputed" && graph.stage != "forward";
+      const NodeRow* node = data_.nodes.find(backward ? row.backward_node : row.node);
+      if (node && (again || row.kind == "saved")) crossings_[node->stable] = &row;
+    }
+  }
+
   void collect_roles() {
+    if (const GraphRow* graph = data_.graphs.find(graph_)) collect_crossings(*graph);
     for (const NodeRow& node : nodes_) row_[node.id] = &node;
     if (!options_.before) return;
     for (const NodeRow& node : data_.nodes.of(options_.before)) before_[node.stable] = &node;
@@ -174,6 +186,10 @@ class SceneBuilder {
         it.old = QString::fromStdString(old->second->op + " " + old->second->type);
       }
     }
+    if (auto row = crossings_.find(node.stable); row != crossings_.end() && it.badge == Badge::None) {
+      it.badge = row->second->kind == "saved" ? Badge::Saved : Badge::Again;
+      it.note = QString::fromStdString(row->second->kind + ": " + row->second->reason);
+    }
     return it;
   }
 
@@ -202,7 +218,8 @@ class SceneBuilder {
           {0, kCardHeight, 0, slash == std::string::npos ? -1 : module_group(path.substr(0, slash))});
     }
     SceneItem& card = out_.items[static_cast<size_t>(it->second)];
-    if (gone || item(node).badge != Badge::None) card.badge = Badge::Changed;
+    const Badge badge = item(node).badge;
+    if (gone || badge == Badge::Added || badge == Badge::Changed) card.badge = Badge::Changed;
     if (gone) return;
     card.members.push_back(node.id);
     out_.item_of[node.id] = it->second;
@@ -363,6 +380,7 @@ class SceneBuilder {
   std::map<std::string, int> group_of_, card_of_;
   std::map<std::string, KernelFacts> kernels_;
   std::map<std::pair<int64_t, int64_t>, const DecisionRow*> decisions_;  // by stable numbers
+  std::unordered_map<int64_t, const CrossingRow*> crossings_;            // by stable number
   std::unordered_map<Id, const NodeRow*> row_, removed_;
   std::unordered_map<int64_t, const NodeRow*> before_;
 };

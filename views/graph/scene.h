@@ -15,7 +15,8 @@
 namespace vitrine::views {
 
 enum class Grouping { Modules, Kernels, None };
-enum class Badge { None, Added, Changed, Removed };
+// Saved, Again: kept for backward, computed again in it.
+enum class Badge { None, Added, Changed, Removed, Saved, Again };
 
 struct Pill {
   Id id = 0;
@@ -31,7 +32,8 @@ struct SceneItem {
   QString name, line, right;
   kit::Family family = kit::Family::None;
   Badge badge = Badge::None;
-  QString old;  // Changed: what it was
+  QString old;   // Changed: what it was
+  QString note;  // Saved, Again: why
   std::vector<Pill> pills;
 };
 

@@ -54,6 +54,8 @@ Links impliedLinks(const SessionData& d) {
     out.emplace_back(row.node, row.id);
     out.emplace_back(row.node, row.kernel);
   }
+  for (const CrossingRow& row : d.crossings)
+    if (row.node && row.backward_node) out.emplace_back(row.node, row.backward_node);
   for (const BufferRow& row : d.buffers) out.emplace_back(row.node, row.id);
   for (const LaunchRow& row : d.launches) out.emplace_back(row.kernel, row.id);
   return out;
@@ -92,6 +94,11 @@ void loadCompiler(const Reader& r, SessionData& d) {
   d.graphs = table<GraphRow>(r, "ORDER BY ordinal", &GraphRow::compilation);
   d.nodes = table<NodeRow>(r, "ORDER BY ordinal", &NodeRow::graph);
   d.edges = table<EdgeRow>(r, "ORDER BY dst, slot", &EdgeRow::graph);
+  d.crossings = table<CrossingRow>(r, "ORDER BY ordinal", &CrossingRow::compilation);
+  d.partitions = table<PartitionRow>(r, "", &PartitionRow::compilation);
+  d.backwards = table<BackwardRow>(r, "", &BackwardRow::compilation);
+  d.symbols = table<SymbolRow>(r, "ORDER BY ordinal", &SymbolRow::compilation);
+  d.symbol_guards = table<SymbolGuardRow>(r, "ORDER BY ordinal", &SymbolGuardRow::compilation);
   d.decisions = table<DecisionRow>(r, "ORDER BY ordinal", &DecisionRow::compilation);
   d.kernels = table<KernelRow>(r, "ORDER BY ordinal", &KernelRow::compilation);
   d.ranges = table<KernelRangeRow>(r, "ORDER BY text, line, col", &KernelRangeRow::kernel);
@@ -211,6 +218,12 @@ const StageRow* SessionData::stage(Id compilation, std::string_view name) const 
   return nullptr;
 }
 
+Id SessionData::forwardOf(Id compilation) const {
+  for (const BackwardRow& row : backwards)
+    if (row.backward == compilation) return row.compilation;
+  return compilation;
+}
+
 Id SessionData::codeOf(Id compilation) const {
   const CompilationRow* own = compilations.find(compilation);
   const SegmentRow* segment = own ? segments.find(own->segment) : nullptr;
@@ -267,6 +280,7 @@ std::vector<const GraphRow*> SessionData::snapshots(Id compilation, std::string_
 
 const GraphRow* SessionData::lastGraph(Id compilation, std::string_view stage) const {
   auto all = snapshots(compilation, stage);
+  if (all.empty()) all = snapshots(forwardOf(compilation), stage);
   return all.empty() ? nullptr : withNodes(*all.back());
 }
 

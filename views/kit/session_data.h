@@ -64,17 +64,22 @@ struct SessionData {
   Table<session::GraphRow> graphs;                  // of(compilation), in order: all snapshots
   Table<session::NodeRow> nodes;                    // of(graph), in order
   Table<session::EdgeRow> edges;                    // of(graph)
-  Table<session::DecisionRow> decisions;            // of(compilation), in order
-  Table<session::KernelRow> kernels;                // of(compilation), in order
-  Table<session::KernelRangeRow> ranges;            // of(kernel)
-  Table<session::RemarkRow> remarks;                // of(kernel)
-  Table<session::BufferRow> buffers;                // of(compilation)
-  Table<session::LaunchRow> launches;               // of(compilation), in order
-  Table<session::LaneRow> lanes;                    // of(run)
-  Table<session::AccuracyRow> accuracies;           // of(run)
-  Table<session::TimingRow> timings;                // of(run)
-  Table<session::MessageRow> messages;              // of(run)
-  std::vector<session::NameRow> names;              // names[i].id == i + 1
+  Table<session::CrossingRow> crossings;         // of(compilation), in order: what backward reads of forward
+  Table<session::PartitionRow> partitions;       // of(compilation): at most one
+  Table<session::BackwardRow> backwards;         // of(compilation): its backward compilations
+  Table<session::SymbolRow> symbols;             // of(compilation), in order
+  Table<session::SymbolGuardRow> symbol_guards;  // of(compilation), in order
+  Table<session::DecisionRow> decisions;         // of(compilation), in order
+  Table<session::KernelRow> kernels;             // of(compilation), in order
+  Table<session::KernelRangeRow> ranges;         // of(kernel)
+  Table<session::RemarkRow> remarks;             // of(kernel)
+  Table<session::BufferRow> buffers;             // of(compilation)
+  Table<session::LaunchRow> launches;            // of(compilation), in order
+  Table<session::LaneRow> lanes;                 // of(run)
+  Table<session::AccuracyRow> accuracies;        // of(run)
+  Table<session::TimingRow> timings;             // of(run)
+  Table<session::MessageRow> messages;           // of(run)
+  std::vector<session::NameRow> names;           // names[i].id == i + 1
   LinkIndex links;
   std::shared_ptr<TextStore> texts;
   std::unordered_map<Id, Id> workCodes;  // by compilation
@@ -91,6 +96,8 @@ struct SessionData {
   Id runOf(Id id) const;
   Id codeOf(Id compilation) const;      // of the captured frame
   Id workCodeOf(Id compilation) const;  // the function a person means by it, see kit/frames.h
+  // The compilation whose joint graph a backward one is a half of; any other is its own.
+  Id forwardOf(Id compilation) const;
   const session::StageRow* stage(Id compilation, std::string_view name) const;  // nullptr: not in this run
   // What the stage counted, from its row or else from the rows it left; -1: it is not in this run.
   int64_t countOf(Id compilation, std::string_view stage) const;
@@ -98,6 +105,7 @@ struct SessionData {
   std::vector<const session::GraphRow*> snapshots(Id compilation, std::string_view stage) const;
   // A pass that changed nothing left no nodes: the snapshot of its stage, up to this one, that has them.
   const session::GraphRow* withNodes(const session::GraphRow& snapshot) const;
+  // Of a stage that a backward compilation shares with its forward one: that one's.
   const session::GraphRow* lastGraph(Id compilation, std::string_view stage) const;
   const session::NodeRow* nodeByStable(Id graph, int64_t stable) const;
   const std::string& name(int64_t row) const;  // of a lane's name column

@@ -7,7 +7,9 @@ namespace vitrine::views {
 
 extern const TableSpec kBreaksTable, kGuardsTable, kRecompilationsTable;  // capture_tables.cpp
 extern const TableSpec kDecisionsTable, kKernelsTable, kLaunchesTable, kMemoryTable,
-    kBecameTable;  // program_tables.cpp
+    kBecameTable;                      // program_tables.cpp
+extern const TableSpec kSavedTable;    // training_tables.cpp
+extern const TableSpec kSymbolsTable;  // symbol_table.cpp
 
 // For the registry.
 template <const TableSpec& spec>

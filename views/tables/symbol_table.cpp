@@ -1,0 +1,103 @@
+// Sizes and ints that may be others in the next call, and what is asked of them.
+#include <QFileInfo>
+#include <limits>
+
+#include "views/kit/numbers.h"
+#include "views/tables/tables.h"
+
+namespace vitrine::views {
+
+using namespace kit;
+using namespace session;
+
+namespace {
+
+QString q(const std::string& text) {
+  return QString::fromStdString(text);
+}
+
+// "2 or more", "any", "4", "2 to 64"
+QString range_text(int64_t lo, int64_t hi) {
+  const bool below = lo == std::numeric_limits<int64_t>::min();
+  const bool above = hi == std::numeric_limits<int64_t>::max();
+  if (below && above) return QStringLiteral("any");
+  if (below) return QStringLiteral("%1 or less").arg(hi);
+  if (above) return QStringLiteral("%1 or more").arg(lo);
+  return lo == hi ? QString::number(lo) : QStringLiteral("%1 to %2").arg(lo).arg(hi);
+}
+
+struct Line {
+  QString text;  // "block.py:12"
+  Id span = 0;   // the first expression of it
+};
+
+// place: "/home/user/block.py:12"
+Line line_of(const SessionData& data, const std::string& place) {
+  Line out{QFileInfo(q(place)).fileName(), 0};
+  const size_t colon = place.rfind(':');
+  if (colon == std::string::npos) return out;
+  const int64_t line = q(place.substr(colon + 1)).toLongLong();
+  for (const FileRow& file : data.files) {
+    if (file.path != place.substr(0, colon)) continue;
+    for (const SpanRow& span : data.spans.of(file.id))
+      if (span.line == line && !out.span) out.span = span.id;
+  }
+  return out;
+}
+
+std::vector<Column> symbol_columns(const TableScope&) {
+  return {{"symbol", 150, false, true}, {"stands for", 190, false, true, true},
+          {"first", 64, true},          {"serves", 110},
+          {"why it is one", 190},       {"fixed at", 120, false, true}};
+}
+
+Item symbol_item(const TableScope& s, const SymbolRow& row) {
+  const Line fixed = line_of(s.data, row.fixed_by);
+  Cell name{q(row.name)}, hint{QString::number(row.hint)}, at{row.fixed_by.empty() ? unknown() : fixed.text};
+  hint.sort = static_cast<double>(row.hint);
+  Item item;
+  item.id = fixed.span;
+  if (!row.fixed_by.empty()) {
+    at.icon = name.icon = "warning";
+    at.tone = name.tone = Tone::Warn;
+    item.detail =
+        QStringLiteral("<p>The number itself was needed there, so this compilation serves %1 alone.</p>")
+            .arg(row.hint);
+  }
+  item.cells = {name, {q(row.source)}, hint, {range_text(row.lo, row.hi)}, {q(row.origin)}, at};
+  return item;
+}
+
+std::vector<Item> symbol_rows(const TableScope& s) {
+  const Id compilation = s.data.forwardOf(s.compilation);
+  std::vector<Item> out;
+  for (const SymbolRow& row : s.data.symbols.of(compilation)) out.push_back(symbol_item(s, row));
+  const auto asked = s.data.symbol_guards.of(compilation);
+  if (asked.empty()) return out;
+  Item heading{0, {{QStringLiteral("holds while")}}, {}, {}, true, true};
+  for (const SymbolGuardRow& row : asked) {
+    const Line at = line_of(s.data, row.place);
+    Cell text{q(row.text)}, where{at.text};
+    where.quiet = true;
+    heading.children.push_back({at.span, {text, where}, {}, {}, false, false});
+  }
+  out.push_back(std::move(heading));
+  return out;
+}
+
+QString symbol_subtitle(const TableScope& s) {
+  const auto rows = s.data.symbols.of(s.data.forwardOf(s.compilation));
+  const auto fixed =
+      std::count_if(rows.begin(), rows.end(), [](const SymbolRow& row) { return !row.fixed_by.empty(); });
+  if (rows.empty()) return {};
+  return countText(static_cast<int64_t>(rows.size()), "symbol") +
+         (fixed ? QStringLiteral(", %1 fixed").arg(fixed) : QString());
+}
+
+}  // namespace
+
+const TableSpec kSymbolsTable{"symbols",       "Symbols",
+                              symbol_columns,  symbol_rows,
+                              symbol_subtitle, "No symbols: every size is fixed in this compilation."};
+
+}  // namespace vitrine::views

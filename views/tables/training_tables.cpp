@@ -1,0 +1,89 @@
+// What crosses from forward to backward: saved, computed again, or there anyway.
+#include <algorithm>
+
+#include "views/kit/numbers.h"
+#include "views/tables/tables.h"
+
+namespace vitrine::views {
+
+using namespace kit;
+using namespace session;
+
+namespace {
+
+QString q(const std::string& text) {
+  return QString::fromStdString(text);
+}
+
+const PartitionRow* partition_of(const TableScope& s) {
+  const auto rows = s.data.partitions.of(s.data.forwardOf(s.compilation));
+  return rows.empty() ? nullptr : &rows.front();
+}
+std::span<const CrossingRow> crossings_of(const TableScope& s) {
+  return s.data.crossings.of(s.data.forwardOf(s.compilation));
+}
+
+Unit saved_unit(const TableScope& s) {
+  double most = 0;
+  for (const CrossingRow& row : crossings_of(s)) most = std::max(most, static_cast<double>(row.bytes));
+  return bytesUnit(most);
+}
+
+std::vector<Column> saved_columns(const TableScope& s) {
+  return {{"tensor", 130, false, true, true},
+          {"kept", 92},
+          {"type", 120, false, true},
+          {saved_unit(s).name, 110, true, false, false, true},
+          {"line", 60, false, true}};
+}
+
+Cell kept_cell(const CrossingRow& row) {
+  Cell cell{q(row.kind)};
+  cell.icon = row.kind == "saved" ? "tick" : row.kind == "recomputed" ? "refresh" : "";
+  cell.tone = row.kind == "saved" ? Tone::Ok : row.kind == "recomputed" ? Tone::Info : Tone::None;
+  cell.quiet = row.kind != "saved" && row.kind != "recomputed";
+  return cell;
+}
+
+std::vector<Item> saved_rows(const TableScope& s) {
+  std::vector<Item> out;
+  const Unit unit = saved_unit(s);
+  double most = 1;
+  for (const CrossingRow& row : crossings_of(s)) most = std::max(most, static_cast<double>(row.bytes));
+  for (const CrossingRow& row : crossings_of(s)) {
+    const NodeRow* node = s.data.nodes.find(row.node);
+    Id span = node ? node->span : 0;
+    if (node && !span)  // of what it came from, the nearest expression
+      for (Id id : relativesOf(s.data, node->id).origins)
+        if (!span && kind_of(id) == Kind::Span) span = id;
+    Cell bytes{row.bytes ? unit.format(static_cast<double>(row.bytes)) : unknown()};
+    bytes.sort = static_cast<double>(row.bytes);
+    if (row.bytes) bytes.bar = static_cast<double>(row.bytes) / most;
+    bytes.hollow = row.kind == "recomputed";
+    Cell name{q(row.name)};
+    if (node && node->kind == "op") name.family = familyOf(node->family);
+    Item item;
+    item.id = row.node ? row.node : row.backward_node;
+    item.cells = {name, kept_cell(row), {q(row.type)}, bytes, {span ? s.data.place(span) : unknown()}};
+    if (!row.reason.empty()) item.detail = QStringLiteral("<p>%1</p>").arg(q(row.reason).toHtmlEscaped());
+    out.push_back(std::move(item));
+  }
+  return out;
+}
+
+QString saved_subtitle(const TableScope& s) {
+  const PartitionRow* p = partition_of(s);
+  if (!p) return {};
+  QString out = bytesText(static_cast<double>(p->saved_bytes)) + QStringLiteral(" kept");
+  if (p->eager_bytes) out += QStringLiteral(" of ") + bytesText(static_cast<double>(p->eager_bytes));
+  return out + ", " + QString::number(p->recomputed) + QStringLiteral(" computed again");
+}
+
+}  // namespace
+
+const TableSpec kSavedTable{
+    "saved",    "Saved tensors",    saved_columns,
+    saved_rows, saved_subtitle,     "Nothing is saved for backward: no gradient was asked for.",
+    3,          Qt::DescendingOrder};
+
+}  // namespace vitrine::views
