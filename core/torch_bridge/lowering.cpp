@@ -281,6 +281,12 @@ void Lowering::State::add_captured(const std::string& name, PyObject* callable, 
   });
   if (leaves.empty() && !state_changed && recording.aten_nodes().size() == aten_before) return;
   if (leaves.empty()) note_grad(args);
+  if (grad_mode)
+    for (PyObject* given : {args, kwargs})
+      if (given)
+        each_leaf(given, path, [&](PyObject* t, const std::vector<int>&) {
+          if (requires_grad(t)) recording.effects.asks_autograd = true;
+        });
   for (const auto& [index, where] : leaves) {
     TracedTensor& t = recording.at(index);
     t.captured = {node.id, static_cast<int32_t>(node.outputs.size())};
@@ -291,8 +297,9 @@ void Lowering::State::add_captured(const std::string& name, PyObject* callable, 
     if (requires_grad(t.object.get()) && is_leaf(t.object.get()) && !recording.storage_of_tensor(index).input)
       stop("unsupported_operator", name + " makes a tensor that requires gradients",
            "Make it outside the compiled function and pass it in.");
-    if (requires_grad(t.object.get()) && (grad_mode || !requires_grad_by_base(t.object.get())))
-      recording.effects.needs_grad = true;
+    // With gradients off, what is an input's own memory requires grad as before.
+    const bool as_before = recording.storage_of_tensor(index).input || requires_grad_by_base(t.object.get());
+    if (requires_grad(t.object.get()) && (grad_mode || !as_before)) recording.effects.needs_grad = true;
   }
   call.callable = Py::borrow(callable);
   recording.captured_nodes().push_back(std::move(node));

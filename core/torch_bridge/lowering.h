@@ -97,6 +97,7 @@ class Lowering {
     bool writes_inputs = false, random = false;
     bool needs_grad =
         false;  // with gradients on a call returned a tensor that requires grad, or a result does
+    bool asks_autograd = false;  // with gradients on a call was given a tensor that requires grad
   };
   Effects effects() const;
 

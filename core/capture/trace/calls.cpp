@@ -18,6 +18,20 @@ bool is_disabled(PyObject* function) {
          (torch_mark && PyObject_IsTrue(torch_mark) == 1);
 }
 
+// What PyTorch keeps from its own compiler only (Optimizer.zero_grad, say): the function behind
+// torch._compile._disable_dynamo, or nullptr.
+PyObject* hidden_from_dynamo(PyObject* function) {
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
+  if (text_of(code->co_qualname) != "_disable_dynamo.<locals>.inner" ||
+      !text_of(code->co_filename).ends_with("torch/_compile.py"))
+    return nullptr;
+  Owned names(PyCode_GetFreevars(code));
+  PyObject* closure = PyFunction_GET_CLOSURE(function);
+  for (Py_ssize_t i = 0; names && closure && i < PyTuple_GET_SIZE(names.get()); ++i)
+    if (text_of(PyTuple_GET_ITEM(names.get(), i)) == "fn") return PyCell_GET(PyTuple_GET_ITEM(closure, i));
+  return nullptr;
+}
+
 std::string name_of_callable(PyObject* o) {
   Owned name(PyObject_GetAttrString(o, "__qualname__"));
   if (!name) PyErr_Clear();
@@ -75,6 +89,7 @@ Value* Tracer::call(Value* f, Arguments a) {
     return tensor_method(self, name.substr(7), o, std::move(a));
   }
   if (PyFunction_Check(o)) {
+    if (PyObject* inner = hidden_from_dynamo(o)) return call(pinned(inner), std::move(a));
     if (is_disabled(o)) stop("disabled", "function " + describe(f) + " is marked to run as it is");
     return call_function(f, std::move(a));
   }

@@ -35,8 +35,11 @@ PyObject* Tracer::key_object(Value* key) {
       static PyObject* const hash = find_object("torch.Tensor.__hash__");
       PyObject* own = PyDict_GetItemString(torch_names().tensor->tp_dict, "__hash__");
       pin_type(key->cls);
-      if (own == hash && key->cls->tp_hash == torch_names().tensor->tp_hash)
+      if (own == hash && key->cls->tp_hash == torch_names().tensor->tp_hash) {
+        if (key->source)
+          guard(GuardKind::Identity, key->source, key->real, 0, "", nullptr, "is the same tensor");
         return key->real ? key->real : key->obj;
+      }
       [[fallthrough]];
     }
     default:
@@ -70,6 +73,15 @@ void put_entry(DictState& dict, PyObject* key, Value* k, Value* value) {
 
 }  // namespace
 
+// How a key is written in tables: a tensor by the way that leads to it.
+static std::string key_text(PyObject* key, const Value* value, size_t most) {
+  for (Py_ssize_t i = 0; PyTuple_Check(key) && i < PyTuple_GET_SIZE(key); ++i)
+    if (torch_bridge::is_tensor(PyTuple_GET_ITEM(key, i)))
+      return std::to_string(PyTuple_GET_SIZE(key)) + ", some of them tensors";
+  return torch_bridge::is_tensor(key) ? value && value->source ? value->source->path() : "a tensor"
+                                      : repr_of(key, most);
+}
+
 Value* Tracer::dict_get(Value* v, Value* key) {
   v = look(v);
   PyObject* k = key_object(key);
@@ -83,12 +95,12 @@ Value* Tracer::dict_get(Value* v, Value* key) {
   PyObject* found = PyDict_GetItemWithError(v->obj, k);
   if (PyErr_Occurred()) raise_python();
   if (!found) {
-    guard(GuardKind::DictContains, v->source, k, 0, "", nullptr, "has no " + repr_of(k, 40));
+    guard(GuardKind::DictContains, v->source, k, 0, "", nullptr, "has no " + key_text(k, look(key), 40));
     return nullptr;
   }
-  guard(GuardKind::DictContains, v->source, k, 1, "", nullptr, "has " + repr_of(k, 40));
-  Value* value = lazy(found, sources_->make(SourceKind::Item, v->source, -1, repr_of(k, 60), k));
-  put_entry(dict, k, constant(k), value);
+  guard(GuardKind::DictContains, v->source, k, 1, "", nullptr, "has " + key_text(k, look(key), 40));
+  Value* value = lazy(found, sources_->make(SourceKind::Item, v->source, -1, key_text(k, look(key), 60), k));
+  put_entry(dict, k, torch_bridge::is_tensor(k) ? look(key) : constant(k), value);
   return value;
 }
 
@@ -112,13 +124,16 @@ void Tracer::dict_complete(Value* v) {
     const Py_ssize_t known = position(dict, key);
     value = PyDict_GetItemWithError(v->obj, key);
     if (!value) stop("unsupported_value", "a dict that cannot be read");
-    Value* k = constant(key);
-    Value* entry = known >= 0
-                       ? dict.entries[static_cast<size_t>(known)].second
-                       : lazy(value, sources_->make(SourceKind::Item, v->source, -1, repr_of(key, 60), key));
+    Value* k = torch_bridge::is_tensor(key)
+                   ? lazy(key, sources_->make(SourceKind::DictKey, v->source, static_cast<int32_t>(i), ""))
+                   : constant(key);
+    Value* entry =
+        known >= 0 ? dict.entries[static_cast<size_t>(known)].second
+                   : lazy(value, sources_->make(SourceKind::Item, v->source, -1, key_text(key, k, 60), key));
     put_entry(full, key, k, entry);
   }
-  guard(GuardKind::DictKeys, v->source, keys.get(), 0, "", nullptr, "keys " + repr_of(keys.get()));
+  guard(GuardKind::DictKeys, v->source, keys.get(), 0, "", nullptr,
+        "keys " + key_text(keys.get(), nullptr, 200));
   *v->dict = std::move(full);
 }
 

@@ -247,10 +247,7 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   if (trace->graph_effects.writes_inputs) guard_storages();
   const std::vector<PyObject*> results = make.results();
   // Also when nothing that was made requires grad: detach() of an input that does is autograd's business.
-  bool input_requires_grad = false;
-  for (const auto& [traced, value] : by_tensor_)
-    input_requires_grad = input_requires_grad || (value->real && torch_bridge::requires_grad(value->real));
-  trace->needs_grad = trace->graph_effects.needs_grad || (grad_at_start_ && input_requires_grad) ||
+  trace->needs_grad = trace->graph_effects.needs_grad || trace->graph_effects.asks_autograd ||
                       std::any_of(results.begin(), results.end(), torch_bridge::requires_grad);
   if (trace->needs_grad) find_joint(results, *trace);
   trace->graphs = lowering_->finish(results);

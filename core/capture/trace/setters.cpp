@@ -36,6 +36,7 @@ void Tracer::set_attr(Value* v, const std::string& name, Value* value) {
       return write_attr(v, name, value);
     }
     case Kind::Tensor:
+      if (name == "grad") return write_grad(v, value);
       stop("custom_setter", "attribute " + name + " of a tensor is set");
     case Kind::Object:
     case Kind::Dict:

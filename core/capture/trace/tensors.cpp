@@ -40,7 +40,6 @@ constexpr MemberRow kAttributes[] = {
     {"real", Answer::Node},
     {"imag", Answer::Node},
     {"data", Answer::Refused, ".data is outside autograd's sight"},
-    {"grad", Answer::Refused, ".grad belongs to the backward pass"},
     {"grad_fn", Answer::Refused, ".grad_fn is autograd's own graph"},
     {"is_leaf", Answer::Refused, ".is_leaf is autograd's own graph"},
     {"_version", Answer::Refused, "._version counts eager writes"},
@@ -107,6 +106,7 @@ const MemberRow* find(const MemberRow (&rows)[N], const std::string& name) {
 Value* Tracer::tensor_attr(Value* v, const std::string& name) {
   PyTypeObject* type = v->cls;
   pin_type(type);  // a method may be put in, or in its place, at any time
+  if (name == "grad") return read_grad(v);
   if (name == "__class__") return pinned(reinterpret_cast<PyObject*>(type));
   if (const MemberRow* row = find(kAttributes, name)) {
     switch (row->answer) {
@@ -147,6 +147,11 @@ Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* cal
     if (!self->real) stop("unsupported_operator", "Tensor.is_inference of a tensor made here");
     return fold(PyObject_CallMethod(self->real, "is_inference", nullptr));
   }
+  if (name == "requires_grad_" && !torch_bridge::requires_grad(self->obj) && a.keyword.empty() &&
+      a.positional.size() == 1 && !truth(a.positional[0]))
+    return self;
+  if (!a.keyword.empty())
+    if (Value* scaled = scaled_by_tensor(self, name, a)) return scaled;
   const bool plain_type = name == "type" && a.positional.empty() && a.keyword.empty();
   if ((row && row->answer == Answer::Known) || plain_type) {
     if (Value* sizes = size_question(self, name, a)) return sizes;

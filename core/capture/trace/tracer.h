@@ -234,6 +234,10 @@ class Tracer {
   void change_grad_mode(bool on);
   Value* autocast_call(const char* path, const Arguments& arguments);
   std::vector<Effect> autocast_effects(class RecipeMaker& make);
+  // --- optimizers.cpp
+  Value* read_grad(Value* v);
+  void write_grad(Value* v, Value* value);
+  Value* scaled_by_tensor(Value* self, const std::string& name, const Arguments& a);  // nullptr: it is not
   Value* enter_tensor(Value* v);  // a real tensor becomes a graph input
 
   // --- numpy_values.cpp

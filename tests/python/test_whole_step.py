@@ -1,0 +1,185 @@
+"""A whole training step in one compiled function: zero_grad, forward, backward and the optimizer's update."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import vitrine
+
+OPTIMIZERS = {
+    "SGD": lambda p: torch.optim.SGD(p, lr=0.1),
+    "SGD, momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
+    "SGD, nesterov, decay": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
+    "SGD, foreach": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.1, foreach=True),
+    "AdamW": lambda p: torch.optim.AdamW(p, lr=0.01),
+    "AdamW, foreach": lambda p: torch.optim.AdamW(p, lr=0.01, foreach=True),
+    "Adam, amsgrad": lambda p: torch.optim.Adam(p, lr=0.01, amsgrad=True, weight_decay=0.1),
+    "Adam, amsgrad, foreach": lambda p: torch.optim.Adam(p, lr=0.01, amsgrad=True, foreach=True, maximize=True),
+}
+
+
+def network():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Linear(16, 4))
+
+
+X, Y = torch.randn(32, 8, generator=torch.Generator().manual_seed(1)), torch.arange(32) % 4
+
+
+def training(model, optimizer, zero=True, clip=None):
+    def step(x, y):
+        optimizer.zero_grad(set_to_none=zero)
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        if clip:
+            nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def both(make_optimizer, steps=5, each=lambda optimizer, i: None, **how):
+    """(losses, parameters, optimizer state) by eager and compiled."""
+    found = []
+    for compile in (lambda f: f, vitrine.compile):
+        model = network()
+        optimizer = make_optimizer(model.parameters())
+        step = compile(training(model, optimizer, **how))
+        losses = []
+        for i in range(steps):
+            losses.append(step(X, Y).item())
+            each(optimizer, i)
+        found.append((losses, list(model.parameters()), optimizer.state_dict()["state"]))
+    return found
+
+
+def agree(found):
+    (losses, parameters, state), (losses2, parameters2, state2) = found
+    torch.testing.assert_close(torch.tensor(losses2), torch.tensor(losses), rtol=1e-4, atol=1e-6)
+    for p, q in zip(parameters2, parameters):
+        torch.testing.assert_close(p, q, rtol=1e-3, atol=1e-5)
+        torch.testing.assert_close(p.grad, q.grad, rtol=1e-3, atol=1e-5)
+    assert state.keys() == state2.keys()
+    for i in state:
+        assert state[i].keys() == state2[i].keys()
+        for k in state[i]:
+            torch.testing.assert_close(state2[i][k], state[i][k], rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_losses_parameters_and_state_are_eagers(name):
+    agree(both(OPTIMIZERS[name]))
+
+
+def test_the_only_break_is_where_autograd_runs():
+    model = network()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    step = training(model, optimizer)
+    step(X, Y)
+    explained = vitrine.explain(step)(X, Y)
+    assert [b.reason for b in explained.graph_breaks] == ["Tensor.backward: the backward pass runs for real"]
+    assert not explained.messages
+
+
+def test_gradients_are_kept_and_set_to_zero():
+    agree(both(OPTIMIZERS["SGD, momentum"], zero=False))
+
+
+def test_gradients_are_clipped():
+    agree(both(OPTIMIZERS["SGD"], clip=0.1))
+
+
+def test_a_learning_rate_that_changes():
+    def slower(optimizer, i):
+        optimizer.param_groups[0]["lr"] *= 0.5
+
+    agree(both(OPTIMIZERS["SGD"], each=slower))
+
+
+def test_state_that_is_loaded_takes_effect():
+    def forget(optimizer, i):
+        if i == 2:
+            optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+            for p in optimizer.param_groups[0]["params"]:
+                optimizer.state[p]["exp_avg"].zero_()
+
+    agree(both(OPTIMIZERS["AdamW"], each=forget))
+
+
+def test_another_parameter_in_the_group():
+    found = []
+    for compile in (lambda f: f, vitrine.compile):
+        p, q = (torch.ones(3, requires_grad=True) for _ in "pq")
+        optimizer = torch.optim.SGD([p], lr=0.1, momentum=0.5)
+        step = compile(optimizer.step)
+        for which in (p, p, q, p):
+            optimizer.param_groups[0]["params"][0] = which
+            which.grad = torch.full((3,), 2.0)
+            step()
+        found.append((p, q))
+    torch.testing.assert_close(found[1], found[0])
+
+
+def test_hooks_of_the_optimizer_run():
+    found = []
+    for compile in (lambda f: f, vitrine.compile):
+        model, seen = network(), []
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        optimizer.register_step_pre_hook(lambda *_: seen.append("before"))
+        optimizer.register_step_post_hook(lambda *_: seen.append("after"))
+        step = compile(training(model, optimizer))
+        step(X, Y), step(X, Y)
+        found.append(seen)
+    assert found[1] == found[0]
+
+
+def test_gradients_as_attributes():
+    def swap(a, b):
+        a.grad, b.grad = b.grad, None
+        return a.grad * 2
+
+    for compile in (lambda f: f, vitrine.compile):
+        a, b = (torch.ones(3, requires_grad=True) for _ in "ab")
+        a.grad, b.grad = torch.zeros(3), torch.full((3,), 4.0)
+        was = b.grad
+        assert compile(swap)(a, b).tolist() == [8, 8, 8]
+        assert a.grad is was and b.grad is None
+
+
+def test_a_gradient_that_does_not_fit_is_eagers_error():
+    def assign(a, g):
+        a.grad = g
+
+    with pytest.raises(RuntimeError, match="assign a gradient of size"):
+        vitrine.compile(assign)(torch.ones(3, requires_grad=True), torch.ones(4))
+
+
+FOREACH = {
+    "add": lambda a, b: torch._foreach_add(a, b, alpha=2),
+    "mul number": lambda a, b: torch._foreach_mul(a, 3),
+    "numbers": lambda a, b: torch._foreach_mul(a, [3.0, 4.0]),
+    "div_": lambda a, b: torch._foreach_div_(a, b),
+    "addcdiv": lambda a, b: torch._foreach_addcdiv(a, b, b, [2.0, 3.0]),
+    "addcmul_": lambda a, b: torch._foreach_addcmul_(a, b, b, 0.5),
+    "lerp": lambda a, b: torch._foreach_lerp(a, b, 0.3),
+    "norm": lambda a, b: torch._foreach_norm(a, 2),
+    "maximum_": lambda a, b: torch._foreach_maximum_(a, b),
+    "pow": lambda a, b: torch._foreach_pow(2.0, a),
+    "sqrt": lambda a, b: torch._foreach_sqrt(b),
+}
+
+
+@pytest.mark.parametrize("name", FOREACH)
+def test_operators_on_lists(name):
+    def lists():
+        torch.manual_seed(0)
+        return [torch.randn(3), torch.randn(2, 2)], [torch.rand(3) + 1, torch.rand(2, 2) + 1]
+
+    (a, b), (c, d) = lists(), lists()
+    expected, found = FOREACH[name](a, b), vitrine.compile(FOREACH[name])(c, d)
+    assert type(expected) is type(found) and (expected is a) == (found is c)
+    torch.testing.assert_close((found, c), (expected, a))
