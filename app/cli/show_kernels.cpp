@@ -1,3 +1,5 @@
+#include <map>
+
 #include "app/cli/json_rows.h"
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
@@ -16,9 +18,50 @@ std::vector<Row> of_compilation(const Reader& s, const ShowOptions& options) {
 }
 }  // namespace
 
+namespace {
+
+std::string percent(double part) {
+  return part > 0 ? std::to_string(static_cast<int>(part * 100 + 0.5)) + " %" : "–";
+}
+
+// What the kernels of a GPU take of it; "" where there are none.
+std::string gpu_table(const Reader& s, const std::vector<KernelRow>& kernels,
+                      const std::map<Id, GpuKernelRow>& gpu) {
+  TextTable table(
+      {"kernel", "arch", ">registers", ">spilled", ">shared", ">block", ">grid", ">occupancy", "limited by"});
+  std::string notes;
+  for (const KernelRow& k : kernels) {
+    auto found = gpu.find(k.id);
+    if (found == gpu.end()) continue;
+    const GpuKernelRow& g = found->second;
+    table.row({k.label, g.arch, std::to_string(g.registers), bytes(g.spill_bytes), bytes(g.shared_bytes),
+               std::to_string(g.threads), std::to_string(g.blocks), percent(g.occupancy), g.limited_by});
+    if (!g.note.empty() && notes.find(g.note) == std::string::npos) notes += g.note + "\n";
+  }
+  return table.empty() ? "" : "\n" + table.text() + notes;
+}
+
+std::string kernel_heading(const KernelRow& k, std::string_view stage) {
+  const bool gpu = k.language == "cuda c++";
+  const char* comment = stage == "assembly" && !gpu ? "# " : stage == "ir" && !gpu ? "; " : "// ";
+  std::string heading = comment + k.label + " " + k.name;
+  if (gpu && stage != "kernels") heading += stage == "ir" ? ", PTX" : ", SASS";
+  return heading;
+}
+
+}  // namespace
+
 std::string show_kernel_text(const Reader& s, const ShowOptions& options, std::string_view stage) {
   auto kernels = of_compilation<KernelRow>(s, options);
-  if (options.json) return json_text(json_rows(s, kernels));
+  std::map<Id, GpuKernelRow> gpu;
+  for (GpuKernelRow& row : s.all<GpuKernelRow>()) gpu[row.kernel] = std::move(row);
+  if (options.json) {
+    auto json = json_rows(s, kernels);
+    for (size_t i = 0; i < kernels.size(); ++i)
+      if (auto found = gpu.find(kernels[i].id); found != gpu.end())
+        json[i]["gpu"] = json_row(s, found->second);
+    return json_text(json);
+  }
   std::string out;
   TextTable table({"kernel", "name", "kind", "space", ">bytes", ">compile", "from"});
   for (const KernelRow& k : kernels) {
@@ -28,14 +71,10 @@ std::string show_kernel_text(const Reader& s, const ShowOptions& options, std::s
                : k.cached            ? "cache"
                                      : "compiled"});
     std::string text = s.text(stage == "ir" ? k.ir : stage == "assembly" ? k.assembly : k.source);
-    if (!text.empty())
-      out += "\n" +
-             std::string(stage == "assembly" ? "# "
-                         : stage == "ir"     ? "; "
-                                             : "// ") +
-             k.label + " " + k.name + "\n" + text;
+    if (!text.empty()) out += "\n" + kernel_heading(k, stage) + "\n" + text;
   }
-  return table.empty() ? nothing("kernels", "nothing was compiled") : table.text() + out;
+  if (table.empty()) return nothing("kernels", "nothing was compiled");
+  return table.text() + gpu_table(s, kernels, gpu) + out;
 }
 
 std::string show_remarks(const Reader& s, const ShowOptions& options, std::string_view) {

@@ -41,6 +41,7 @@ class Driver {
   }
 
   PyObject* value() const { return value_; }
+  bool calls_too() const { return calls_too_; }
   void unlink() { link_.leave(); }
 
  private:
@@ -68,6 +69,7 @@ class Driver {
         return Way::Raise;
       case Outcome::Kind::None:
         ask_ = false;
+        calls_too_ = outcome.calls_too;
         return outcome.eager_rest ? Way::CPython : Way::On;
     }
     return Way::CPython;
@@ -101,7 +103,7 @@ class Driver {
   Machine machine_;
   const int patience_;
   int left_;
-  bool ask_ = false;
+  bool ask_ = false, calls_too_ = false;
   PyObject* value_ = nullptr;
 };
 
@@ -111,11 +113,19 @@ PyObject* drive(PyThreadState* thread, _PyInterpreterFrame* raw, SegmentStore& s
                 const DriverOptions& options) noexcept {
   const Frame frame(raw);
   Way way;
+  bool calls_too = false;
   PyObject* value;
   {
     Driver driver(thread, frame, store, options);
     way = driver.run();
     value = driver.value();
+    calls_too = driver.calls_too();
+  }
+  if (calls_too && way == Way::CPython) {
+    const bool off = switch_capture_off(true);
+    value = continue_in_cpython(thread, frame, false);
+    switch_capture_off(off);
+    return value;
   }
   if (way == Way::Return) return leave_with(thread, frame, value);
   return continue_in_cpython(thread, frame, way == Way::Raise);

@@ -35,6 +35,8 @@ PyObject* configure(PyObject*, PyObject* args) {
     config.cache_dir = capture::text_of(value);
   } else if (setting == "nvrtc") {
     config.nvrtc = capture::text_of(value);
+  } else if (setting == "nvdisasm") {
+    config.nvdisasm = capture::text_of(value);
   } else {
     PyErr_Format(PyExc_ValueError, "there is no setting %s", name);
     ok = false;

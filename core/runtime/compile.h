@@ -36,6 +36,7 @@ struct CompileOptions {
   std::shared_ptr<codegen::SizeMemory> sizes;
   std::string kernel_compiler;  // path of vitrine-cc; "" = found beside this library
   std::string nvrtc;            // path of libnvrtc; "" = where the loader looks
+  std::string nvdisasm;         // path of nvdisasm, which prints SASS for a session; "" = no SASS
   std::string target;           // "sm_90": compiled for that GPU, whatever is here; "" = for the one that is
 };
 

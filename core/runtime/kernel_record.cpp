@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/runtime/cuda/occupancy.h"
 #include "core/runtime/kernel_stage.h"
 
 namespace vitrine::runtime {
@@ -35,6 +36,27 @@ void record_ranges(const codegen::Kernel& kernel, const char* text, const std::v
   }
 }
 
+void record_gpu(const codegen::Kernel& kernel, const CompiledKernel& compiled, ir::Recorder& recorder) {
+  session::GpuKernelRow row;
+  row.kernel = kernel.entity;
+  row.arch = compiled.arch;
+  row.registers = compiled.report.registers;
+  row.spill_bytes = compiled.report.spill_bytes;
+  row.shared_bytes = compiled.report.shared_bytes;
+  row.threads = kernel.grid.threads;
+  row.blocks = kernel.grid.blocks;
+  auto occupancy =
+      cuda::theoretical_occupancy(row.arch, kernel.grid.threads, compiled.report.registers, row.shared_bytes);
+  if (occupancy) {
+    row.occupancy = occupancy->part();
+    row.blocks_a_sm = occupancy->blocks;
+    row.limited_by = occupancy->limit;
+  }
+  for (const kc::Remark& r : compiled.texts.remarks)
+    if (r.pass == "nvdisasm") row.note = "no SASS: " + r.text;
+  recorder.writer.put(row);
+}
+
 session::KernelRow kernel_row(const codegen::Program& program, size_t index, const std::string& isa,
                               ir::Recorder& recorder) {
   const codegen::Kernel& kernel = program.kernels[index];
@@ -49,7 +71,7 @@ session::KernelRow kernel_row(const codegen::Program& program, size_t index, con
   row.name = kernel.name;
   row.kind = "generated";
   row.family = kernel.family;
-  row.language = "c++";
+  row.language = kernel.grid.blocks > 0 ? "cuda c++" : "c++";
   row.space = kernel.space;
   row.isa = isa;
   row.source = recorder.writer.blob(kernel.text);
@@ -74,6 +96,7 @@ void record_remarks(const codegen::Kernel& kernel, const CompiledKernel& compile
     if (r.kind != "passed") continue;
     recorder.writer.put(session::RemarkRow{kernel.entity, r.line, r.col, r.pass, r.kind, r.text});
   }
+  if (kernel.grid.blocks > 0) return;
   std::istringstream text(kernel.text);
   std::string line;
   for (int64_t number = 1; std::getline(text, line); ++number) {
@@ -103,6 +126,11 @@ void record_kernels(const codegen::Program& program, const KernelStage& stage, c
     row.compile_ns = compiled.front_ns + compiled.codegen_ns + compiled.link_ns;
     row.cached = compiled.cached ? 1 : 0;
     row.spills = compiled.texts.spills;
+    if (kernel.grid.blocks > 0) {
+      row.isa = compiled.arch;
+      row.spills = compiled.report.spill_bytes;
+      record_gpu(kernel, compiled, recorder);
+    }
     recorder.writer.put(row);
     record_ranges(kernel, "ir", compiled.texts.ir_lines, recorder);
     record_ranges(kernel, "assembly", compiled.texts.assembly_lines, recorder);

@@ -8,6 +8,7 @@
 
 #include "core/codegen/program.h"
 #include "core/runtime/compile.h"
+#include "core/runtime/cuda/nvrtc.h"
 #include "core/runtime/kernels/kernel_service.h"
 #include "core/runtime/kernels/object_cache.h"
 #include "core/runtime/problem.h"
@@ -19,8 +20,9 @@ struct CompiledKernel {
   bool cached = false;
   int64_t start_ns = 0, wall_ns = 0;                  // CLOCK_MONOTONIC; 0 wall when it came from the cache
   int64_t front_ns = 0, codegen_ns = 0, link_ns = 0;  // inside the helper
-  int registers = 0, shared_bytes = 0, spill_bytes = 0;  // of a GPU's kernel
-  kernel_compiler::Texts texts;                          // if asked for
+  std::string arch;                                   // of a GPU's kernel: "sm_90"
+  cuda::Report report;                                // of a GPU's kernel, if texts were asked for
+  kernel_compiler::Texts texts;  // if asked for; of a GPU's kernel PTX as IR and SASS as assembly
 };
 
 struct KernelStage {

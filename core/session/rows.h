@@ -372,6 +372,24 @@ struct KernelRow {
   }
 };
 
+// What a generated kernel takes of a GPU. arch: "sm_90"; registers of a thread; spill_bytes: what did not fit
+// into them; shared_bytes and threads of a block; occupancy: of the warps that a multiprocessor can hold, how
+// many this kernel lets it hold, 0 to 1, and 0 where it is not known; blocks_a_sm: blocks of it at once; limited_by:
+// what allows no more (threads | blocks | registers | shared memory). Source is CUDA C++, ir PTX, assembly SASS.
+struct GpuKernelRow {
+  Id kernel = 0;
+  std::string arch;
+  int64_t registers = 0, spill_bytes = 0, shared_bytes = 0, threads = 0, blocks = 0;
+  double occupancy = 0;
+  int64_t blocks_a_sm = 0;
+  std::string limited_by, note;  // note: why something of it is missing
+  VITRINE_ROW("gpu_kernel") {
+    f("kernel", s.kernel); f("arch", s.arch); f("registers", s.registers); f("spill_bytes", s.spill_bytes);
+    f("shared_bytes", s.shared_bytes); f("threads", s.threads); f("blocks", s.blocks);
+    f("occupancy", s.occupancy); f("blocks_a_sm", s.blocks_a_sm); f("limited_by", s.limited_by); f("note", s.note);
+  }
+};
+
 // Lines of a kernel's text that come from one node. text: source | ir | assembly.
 struct KernelRangeRow {
   Id id = 0, kernel = 0;
@@ -519,7 +537,7 @@ struct LinkRow {
 #define VITRINE_TABLES(X) \
   X(MetaRow) X(BlobRow) X(RunRow) X(FileRow) X(SpanRow) X(CodeRow) X(InstructionRow) X(FrameRow) \
   X(SegmentRow) X(CompilationRow) X(StepRow) X(GuardRow) X(SymbolRow) X(SymbolGuardRow) X(BreakRow) X(RecompilationRow) X(CallRow) \
-  X(StageRow) X(GraphRow) X(NodeRow) X(EdgeRow) X(PartitionRow) X(CrossingRow) X(BackwardRow) X(DecisionRow) X(KernelRow) X(KernelRangeRow) \
+  X(StageRow) X(GraphRow) X(NodeRow) X(EdgeRow) X(PartitionRow) X(CrossingRow) X(BackwardRow) X(DecisionRow) X(KernelRow) X(GpuKernelRow) X(KernelRangeRow) \
   X(RemarkRow) X(ChoiceRow) X(BufferRow) X(LaunchRow) X(LaneRow) X(NameRow) X(AccuracyRow) X(TimingRow) \
   X(MessageRow) X(LinkRow)
 // clang-format on

@@ -32,7 +32,7 @@ ALLOWED = {
         "core/torch_bridge",
         "core/runtime",
     ],
-    "core/python": ["core"],
+    "core/python": ["core", "profiler"],
     "profiler": ["core/base", "core/session"],
     "views/kit": ["core/base", "core/session"],
     "views": ["core/base", "core/session", "profiler/analysis", "views/kit"],

@@ -51,6 +51,7 @@ runtime::CompileOptions Engine::compile_options(const CallSettings& settings) co
   options.products = settings.products;
   options.target = settings.target;
   options.nvrtc = config.nvrtc;
+  options.nvdisasm = config.nvdisasm;
   options.disabled_passes = settings.disabled_passes;
   options.cache_dir = config.cache_dir;
   options.threads = static_cast<int>(config.threads);

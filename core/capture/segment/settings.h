@@ -43,6 +43,7 @@ struct Config {
   int64_t accumulated_recompile_limit = 256;  // of one code object
   std::string cache_dir;                      // "" = none
   std::string nvrtc;                          // path of libnvrtc, "" = where the loader looks
+  std::string nvdisasm;                       // path of nvdisasm, "" = none
   int64_t threads = 0;
   bool check = false;  // compare every compiled graph with eager at each call
 };

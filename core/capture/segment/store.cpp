@@ -88,6 +88,12 @@ bool Store::breaks_full_graph(const Trace& trace) const {
   return settings_->fullgraph && trace.broke && trace.end != Trace::End::Return;
 }
 
+// Whether it was compiled for a GPU that need not be here, and whole: it is not captured again in parts.
+bool Store::only_compiled(const Segment& segment, const Outcome& outcome) const {
+  return !settings_->target.empty() && outcome.kind == Outcome::Kind::None &&
+         segment.trace().end == Trace::End::Return;
+}
+
 Outcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segment, const char* how,
                      int64_t compile_start) {
   if (breaks_full_graph(segment->trace())) {
@@ -97,13 +103,16 @@ Outcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segment, cons
   ++segment->calls;
   Recording* recording = engine_.live_recording();
   const bool checked = engine_.config.check && segment->plan();
-  if (!recording && !engine_.profiling && !checked) return segment->run(frame, nullptr);
+  if (!recording && !engine_.profiling && !checked) {
+    const Outcome outcome = segment->run(frame, nullptr);
+    return only_compiled(*segment, outcome) ? Outcome::eager_throughout() : outcome;
+  }
   const int64_t start = !recording ? 0 : compile_start >= 0 ? compile_start : recording->now();
   std::vector<runtime::LaunchTime> times;
   Check check;
   if (checked) check.cache_dir = engine_.config.cache_dir;
-  const Outcome outcome =
-      segment->run(frame, engine_.profiling ? &times : nullptr, checked ? &check : nullptr);
+  Outcome outcome = segment->run(frame, engine_.profiling ? &times : nullptr, checked ? &check : nullptr);
+  if (only_compiled(*segment, outcome)) outcome = Outcome::eager_throughout();
   report(frame, *segment, check);
   for (const runtime::LaunchTime& time : times) engine_.profile.push_back({segment->compilation, time});
   if (!recording) return outcome;

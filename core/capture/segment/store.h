@@ -38,6 +38,7 @@ class Store : public SegmentStore {
   // The segment is asked for sizes that it meets for the first time. false: it does not fit them.
   bool extend(Segment& segment, Place& place);
   bool breaks_full_graph(const Trace& trace) const;
+  bool only_compiled(const Segment& segment, const Outcome& outcome) const;
 
   Engine& engine_;
   Settings settings_;

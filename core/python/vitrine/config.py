@@ -4,11 +4,13 @@
 ``accumulated_recompile_limit``  the same for all places of one function together
 ``cache_dir``                    where compiled kernels and reproducers go ("" = nowhere)
 ``nvrtc``                        path of NVRTC's library, for kernels of a GPU ("" = where the loader looks)
+``nvdisasm``                     path of nvdisasm, by which a session shows SASS ("" = no SASS)
 ``threads``                      threads of a kernel, 0 = as PyTorch
 ``check``                        compare each compiled graph with eager at every call, and use eager's where they differ
 """
 
 import os
+import shutil
 import sys
 import types
 from pathlib import Path
@@ -22,12 +24,17 @@ def _default_cache_dir() -> str:
     return str(Path(base) / "vitrine")
 
 
-def _nvrtc() -> str:
-    """The NVRTC that came with PyTorch, or the package of its name; "" leaves it to the loader."""
+def _package_file(pattern: str) -> str:
+    """A file of NVIDIA's Python packages, which came with PyTorch or by themselves; "" if there is none."""
     for folder in sys.path:
-        for found in sorted(Path(folder).glob("nvidia/*/lib/libnvrtc.so.*")):
+        for found in sorted(Path(folder).glob(f"nvidia/*/{pattern}")):
             return str(found)
     return ""
+
+
+def _nvdisasm() -> str:
+    toolkit = Path("/usr/local/cuda/bin/nvdisasm")
+    return _package_file("bin/nvdisasm") or shutil.which("nvdisasm") or (str(toolkit) if toolkit.exists() else "")
 
 
 # name -> (type, default)
@@ -35,7 +42,8 @@ _SETTINGS = {
     "recompile_limit": (int, 8),
     "accumulated_recompile_limit": (int, 256),
     "cache_dir": (str, _default_cache_dir()),
-    "nvrtc": (str, _nvrtc()),
+    "nvrtc": (str, _package_file("lib/libnvrtc.so.*")),
+    "nvdisasm": (str, _nvdisasm()),
     "threads": (int, 0),
     "check": (bool, False),
 }

@@ -84,6 +84,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=20, help="measured calls on each side; 0 = do not measure")
     parser.add_argument("--grad", action="store_true", help="keep grad mode on for a model in eval mode")
     parser.add_argument("--mode", default="default")
+    parser.add_argument("--target", metavar="ARCH", help='compile for that GPU, such as "sm_90", which need not be here')
     parser.add_argument("--fullgraph", action="store_true")
     parser.add_argument("--check", action="store_true", help="compare every compiled graph with eager")
     parser.add_argument("--events", action="store_true", help="report progress as JSON lines on stdout")
@@ -141,6 +142,16 @@ def cancel(*_) -> None:
     raise KeyboardInterrupt
 
 
+def target_problem(options) -> tuple[str, str] | None:
+    """What keeps kernels for options.target from being compiled, and what to do."""
+    from vitrine import _engine, config
+
+    problem = _engine.cuda_target_problem(options.target, config.nvrtc)
+    if not problem and (options.take_over or options.check):
+        return "--target compiles and does not run: it goes neither with --take-over nor with --check.", "Leave one of them out."
+    return problem
+
+
 def output_problem(path: str) -> tuple[str, str] | None:
     """What keeps a session from being written there, and what to do."""
     folder = os.path.dirname(path) or "."
@@ -171,6 +182,9 @@ def main(argv: list[str] | None = None) -> int:
         report.failure("Cancelled.")
         return 130
     import_ns = time.perf_counter_ns() - STARTED
+    if options.target and (problem := target_problem(options)):
+        report.failure(*problem)
+        return 1
     from vitrine.loading import LoadError, UsageError, load
     from vitrine.recording import Recording
 
@@ -188,6 +202,16 @@ def main(argv: list[str] | None = None) -> int:
         signal.signal(number, cancel)
     try:
         as_script = options.take_over and not options.entry  # its own calls are what is asked for
+        if options.target:
+            from vitrine.target import gpu_taken_for_cpu, record_for_target
+
+            with gpu_taken_for_cpu():
+                entry = load(options.file, options.entry, options.input)
+            if entry is None:
+                raise UsageError("--target needs an entry: the file is a script.", "Define model and inputs, or name a function with --entry.")
+            code = record_for_target(entry, options, recording, report)
+            status = "finished"
+            return code
         entry = None if as_script else load(options.file, options.entry, options.input)
         if entry is None:
             code = run_script(options, recording)

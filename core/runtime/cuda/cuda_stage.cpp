@@ -7,7 +7,9 @@
 #include <thread>
 #include <unordered_map>
 
+#include "core/runtime/cuda/disassembler.h"
 #include "core/runtime/cuda/driver.h"
+#include "core/runtime/cuda/listing.h"
 #include "core/runtime/cuda/nvrtc.h"
 
 namespace vitrine::runtime::cuda {
@@ -68,7 +70,7 @@ class Stage {
   // "" or why nothing can be compiled.
   std::string prepare() {
     auto nvrtc = Nvrtc::find(options_.nvrtc);
-    if (!nvrtc) return nvrtc.error().what;
+    if (!nvrtc) return nvrtc.error().what + ". " + nvrtc.error().hint;
     nvrtc_ = nvrtc.value();
     arch_ = options_.target;
     if (arch_.empty()) {
@@ -76,12 +78,14 @@ class Stage {
       if (!own) return own.error().what;
       arch_ = own.value();
     }
+    if (std::string refused = nvrtc_->refuses(arch_); !refused.empty()) return refused;
     auto cache = ObjectCache::open(options_.cache_dir);
     if (!cache) cache = ObjectCache::open("");
     if (!cache) return cache.error().what;
     cache_ = cache.take();
-    for (Work& w : work_)
-      w.key = ObjectCache::key("cuda " + arch_ + " nvrtc " + nvrtc_->version() + "\n" + w.kernel->text);
+    // Machine code that tells its lines is another than that of the steady state.
+    const std::string how = "cuda " + arch_ + " nvrtc " + nvrtc_->version() + (with_texts_ ? " lines" : "");
+    for (Work& w : work_) w.key = ObjectCache::key(how + "\n" + w.kernel->text);
     return "";
   }
 
@@ -92,7 +96,8 @@ class Stage {
     if (with_texts_ && !(texts = cache_->texts(w.key))) return;
     w.cubin = file_text(*path);
     w.result.cached = true;
-    if (texts) w.result.texts = std::move(*texts);
+    w.result.arch = arch_;
+    if (texts) take_texts(w, std::move(*texts));
   }
 
   void compile() {
@@ -112,33 +117,63 @@ class Stage {
   }
   void compile(Work& w) const {
     w.result.start_ns = now_ns();
-    auto compiled = nvrtc_->compile(w.kernel->text, arch_);
+    auto compiled = nvrtc_->compile(w.kernel->text, arch_, with_texts_);
     w.result.wall_ns = now_ns() - w.result.start_ns;
     if (!compiled) {
       w.error = compiled.error().what;
       return;
     }
-    const Compiled& c = compiled.value();
-    w.cubin = c.cubin;
-    w.result.texts.ir = c.ptx;
-    w.result.registers = c.registers;
-    w.result.shared_bytes = c.shared_bytes;
-    w.result.spill_bytes = c.spill_bytes;
+    w.cubin = compiled.value().cubin;
+    w.result.front_ns = w.result.wall_ns;
+    w.result.arch = arch_;
+    if (with_texts_) take_texts(w, texts_of(w, compiled.value()));
+  }
+
+  // PTX and SASS with their lines, and ptxas's report as a remark.
+  kernel_compiler::Texts texts_of(const Work& w, const Compiled& compiled) const {
+    std::vector<bool> body(1);
+    for (const codegen::LineOrigin& o : w.kernel->lines) {
+      body.resize(std::max(body.size(), static_cast<size_t>(o.end_line) + 1));
+      std::fill(body.begin() + o.line, body.begin() + o.end_line + 1, true);
+    }
+    kernel_compiler::Texts texts;
+    Listing ptx = read_ptx(compiled.ptx, body);
+    texts.ir = std::move(ptx.text);
+    texts.ir_lines = std::move(ptx.lines);
+    texts.remarks.push_back({0, 0, "ptxas", "analysis", compiled.report});
+    auto sass = disassemble(options_.nvdisasm, compiled.cubin);
+    if (!sass) {
+      texts.remarks.push_back({0, 0, "nvdisasm", "missed", sass.error().what + ". " + sass.error().hint});
+      return texts;
+    }
+    Listing listing = read_sass(sass.value(), body);
+    texts.assembly = std::move(listing.text);
+    texts.assembly_lines = std::move(listing.lines);
+    return texts;
+  }
+  void take_texts(Work& w, kernel_compiler::Texts texts) const {
+    for (const kernel_compiler::Remark& r : texts.remarks)
+      if (r.pass == "ptxas") w.result.report = read_report(r.text);
+    w.result.texts = std::move(texts);
   }
 
   void finish(Work& w) {
     if (!w.error.empty() || w.cubin.empty()) return;
     if (!w.result.cached) store(w);
+    // Compiled for a GPU that was named: tensors were only taken to be on it.
+    if (!options_.target.empty()) return;
     auto loaded = load_kernel(w.cubin, device_);
     if (loaded)
       w.result.loaded.cuda = loaded.take();
-    else if (options_.target.empty())
+    else
       w.error = loaded.error().what;
   }
   void store(const Work& w) {
     const std::string fresh = cache_->fresh_path(w.key);
     std::ofstream(fresh, std::ios::binary) << w.cubin;
-    if (cache_->insert(w.key, fresh) && with_texts_) cache_->insert_texts(w.key, w.result.texts);
+    // Without its SASS an entry is complete only until there is a disassembler.
+    const bool complete = !w.result.texts.assembly.empty() || options_.nvdisasm.empty();
+    if (cache_->insert(w.key, fresh) && with_texts_ && complete) cache_->insert_texts(w.key, w.result.texts);
   }
 
   Problem problem(const Work& w) const {

@@ -7,8 +7,7 @@
 namespace vitrine::runtime::cuda {
 
 // kernels: those with a grid. device: where they will run; its architecture is asked, unless options.target
-// names one. On a machine without a driver kernels are compiled and not loaded. `cancelled` is polled between
-// kernels.
+// names one: then kernels are compiled and not loaded. `cancelled` is polled between kernels.
 KernelStage compile_kernels(const std::vector<const codegen::Kernel*>& kernels, int device,
                             const CompileOptions& options, bool with_texts,
                             const std::function<bool()>& cancelled);

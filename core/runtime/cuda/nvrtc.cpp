@@ -9,16 +9,18 @@ namespace vitrine::runtime::cuda {
 using Program = void*;
 
 // X(member, exported name); the types below, as in nvrtc.h: every result is 0 for success.
-#define VITRINE_NVRTC(X)                \
-  X(create, "nvrtcCreateProgram")       \
-  X(compile, "nvrtcCompileProgram")     \
-  X(destroy, "nvrtcDestroyProgram")     \
-  X(log_size, "nvrtcGetProgramLogSize") \
-  X(log, "nvrtcGetProgramLog")          \
-  X(cubin_size, "nvrtcGetCUBINSize")    \
-  X(cubin, "nvrtcGetCUBIN")             \
-  X(ptx_size, "nvrtcGetPTXSize")        \
-  X(ptx, "nvrtcGetPTX")                 \
+#define VITRINE_NVRTC(X)                     \
+  X(create, "nvrtcCreateProgram")            \
+  X(compile, "nvrtcCompileProgram")          \
+  X(destroy, "nvrtcDestroyProgram")          \
+  X(log_size, "nvrtcGetProgramLogSize")      \
+  X(log, "nvrtcGetProgramLog")               \
+  X(cubin_size, "nvrtcGetCUBINSize")         \
+  X(cubin, "nvrtcGetCUBIN")                  \
+  X(ptx_size, "nvrtcGetPTXSize")             \
+  X(ptx, "nvrtcGetPTX")                      \
+  X(arch_count, "nvrtcGetNumSupportedArchs") \
+  X(archs, "nvrtcGetSupportedArchs")         \
   X(version, "nvrtcVersion")
 
 struct Nvrtc::Functions {
@@ -31,6 +33,8 @@ struct Nvrtc::Functions {
   int (*cubin)(Program, char*) = nullptr;
   int (*ptx_size)(Program, size_t*) = nullptr;
   int (*ptx)(Program, char*) = nullptr;
+  int (*arch_count)(int*) = nullptr;
+  int (*archs)(int*) = nullptr;
   int (*version)(int*, int*) = nullptr;
 };
 
@@ -61,22 +65,24 @@ int number_before(const std::string& text, const char* pattern) {
   return std::regex_search(text, found, std::regex(pattern)) ? std::stoi(found[1]) : 0;
 }
 
-// "ptxas info : Used 48 registers, used 1 barriers, 32 bytes smem"; "8 bytes spill stores"
-void read_report(const std::string& log, Compiled& out) {
-  out.registers = number_before(log, "Used ([0-9]+) registers");
-  out.shared_bytes = number_before(log, "([0-9]+) bytes smem");
-  out.spill_bytes = number_before(log, "([0-9]+) bytes spill stores");
+// ptxas's report stands between the warnings of the front end.
+void sort_log(const std::string& log, Compiled& out) {
   for (size_t from = 0; from < log.size();) {
     const size_t end = std::min(log.find('\n', from), log.size());
     const std::string line = log.substr(from, end - from);
-    if (line.find("ptxas info") == std::string::npos && line.find("bytes stack frame") == std::string::npos &&
-        line.find_first_not_of(" \0\n") != std::string::npos)
-      out.log += line + "\n";
+    const bool reports =
+        line.find("ptxas info") != std::string::npos || line.find("bytes stack frame") != std::string::npos;
+    if (line.find_first_not_of(" \0\n") != std::string::npos) (reports ? out.report : out.log) += line + "\n";
     from = end + 1;
   }
 }
 
 }  // namespace
+
+Report read_report(const std::string& text) {
+  return {number_before(text, "Used ([0-9]+) registers"), number_before(text, "([0-9]+) bytes smem"),
+          number_before(text, "([0-9]+) bytes spill stores")};
+}
 
 Result<const Nvrtc*> Nvrtc::find(const std::string& library) {
   static const auto kFound = [&]() -> Result<Nvrtc> {
@@ -106,13 +112,29 @@ Result<const Nvrtc*> Nvrtc::find(const std::string& library) {
   return &kFound.value();
 }
 
-Result<Compiled> Nvrtc::compile(const std::string& source, const std::string& arch) const {
+std::string Nvrtc::refuses(const std::string& arch) const {
+  int count = 0;
+  f_->arch_count(&count);
+  std::vector<int> known(static_cast<size_t>(std::max(0, count)));
+  if (count > 0) f_->archs(known.data());
+  std::string all;
+  for (int number : known) {
+    // "sm_90a": the architecture's own instructions besides.
+    const std::string name = "sm_" + std::to_string(number);
+    if (arch == name || (arch.starts_with(name) && arch.size() == name.size() + 1)) return "";
+    all += (all.empty() ? "" : ", ") + name;
+  }
+  return "NVRTC " + version_ + " does not know the architecture " + arch + "; it knows " + all;
+}
+
+Result<Compiled> Nvrtc::compile(const std::string& source, const std::string& arch, bool with_lines) const {
   Program program = nullptr;
   if (f_->create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr))
     return Error{"NVRTC did not take the kernel's text", ""};
   const std::string target = "--gpu-architecture=" + arch;
-  const char* options[] = {target.c_str(), "--std=c++17", "--generate-line-info", "--ptxas-options=-v"};
-  const int failed = f_->compile(program, static_cast<int>(std::size(options)), options);
+  std::vector<const char*> options = {target.c_str(), "--std=c++17", "--ptxas-options=-v"};
+  if (with_lines) options.push_back("--generate-line-info");
+  const int failed = f_->compile(program, static_cast<int>(options.size()), options.data());
   auto text = [&](auto size_of, auto read) {
     size_t size = 0;
     if (size_of(program, &size) || size == 0) return std::string();
@@ -130,7 +152,7 @@ Result<Compiled> Nvrtc::compile(const std::string& source, const std::string& ar
   f_->destroy(&program);
   while (!log.empty() && log.back() == '\0') log.pop_back();
   if (failed || out.cubin.empty()) return Error{log.empty() ? "NVRTC failed without a reason" : log, ""};
-  read_report(log, out);
+  sort_log(log, out);
   return out;
 }
 

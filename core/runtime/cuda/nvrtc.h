@@ -11,9 +11,15 @@ namespace vitrine::runtime::cuda {
 
 struct Compiled {
   std::string cubin, ptx;
-  std::string log;                                       // warnings of the front end
-  int registers = 0, shared_bytes = 0, spill_bytes = 0;  // as ptxas reports them
+  std::string log;     // warnings of the front end
+  std::string report;  // what ptxas says of the kernel: read_report()
 };
+
+struct Report {
+  int registers = 0, shared_bytes = 0, spill_bytes = 0;
+};
+// "Used 48 registers, used 1 barriers, 32 bytes smem", "8 bytes spill stores"
+Report read_report(const std::string& text);
 
 class Nvrtc {
  public:
@@ -21,8 +27,11 @@ class Nvrtc {
   // process. Errors: it is nowhere, or lacks a function.
   static Result<const Nvrtc*> find(const std::string& library);
 
-  // arch: "sm_90". Errors: what the compiler says, by line of `source`. Any thread; no GIL.
-  Result<Compiled> compile(const std::string& source, const std::string& arch) const;
+  // arch: "sm_90". with_lines: the machine code tells the lines it comes from, as PTX does too. Errors: what
+  // the compiler says, by line of `source`. Any thread; no GIL.
+  Result<Compiled> compile(const std::string& source, const std::string& arch, bool with_lines) const;
+  // "" or why nothing can be compiled for that architecture: what this NVRTC knows.
+  std::string refuses(const std::string& arch) const;
   const std::string& version() const { return version_; }  // "13.0"
 
  private:

@@ -1,0 +1,215 @@
+#include "profiler/cupti/cupti.h"
+
+#include <dlfcn.h>
+#include <time.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "profiler/events/activity.h"
+#include "profiler/events/records.h"
+
+namespace vitrine::profiler {
+
+namespace {
+
+using Code = int;  // CUptiResult: 0 = success
+using Subscriber = void*;
+using Requested = void (*)(uint8_t**, size_t*, size_t*);
+using Completed = void (*)(void* context, uint32_t stream, uint8_t*, size_t, size_t);
+
+// X(member, exported name, type as in CUPTI's headers)
+#define VITRINE_CUPTI(X)                                                                                    \
+  X(version, "cuptiGetVersion", Code (*)(uint32_t*))                                                        \
+  X(subscribe, "cuptiSubscribe", Code (*)(Subscriber*, void (*)(void*, int, uint32_t, const void*), void*)) \
+  X(unsubscribe, "cuptiUnsubscribe", Code (*)(Subscriber))                                                  \
+  X(set_clock, "cuptiActivityRegisterTimestampCallback", Code (*)(uint64_t (*)()))                          \
+  X(set_buffers, "cuptiActivityRegisterCallbacks", Code (*)(Requested, Completed))                          \
+  X(enable, "cuptiActivityEnable", Code (*)(uint32_t))                                                      \
+  X(disable, "cuptiActivityDisable", Code (*)(uint32_t))                                                    \
+  X(next, "cuptiActivityGetNextRecord", Code (*)(uint8_t*, size_t, void**))                                 \
+  X(flush, "cuptiActivityFlushAll", Code (*)(uint32_t))                                                     \
+  X(dropped, "cuptiActivityGetNumDroppedRecords", Code (*)(void*, uint32_t, size_t*))                       \
+  X(call_name, "cuptiGetCallbackName", Code (*)(int, uint32_t, const char**))                               \
+  X(words, "cuptiGetResultString", Code (*)(Code, const char**))
+
+struct Functions {
+#define X(member, name, type) std::add_pointer_t<std::remove_pointer_t<type>> member = nullptr;
+  VITRINE_CUPTI(X)
+#undef X
+};
+
+constexpr const char* kNames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
+constexpr uint32_t kKinds[] = {records::kConcurrentKernel, records::kCopy,   records::kSet,
+                               records::kRuntime,          records::kDriver, records::kSynchronization,
+                               records::kOverhead};
+constexpr uint32_t kOldest = 18, kNewest = 139999;  // cuptiGetVersion() of CUDA 12.0 and of 13.x
+constexpr size_t kBufferBytes = size_t{4} << 20, kAlignment = 8;
+constexpr int kDriverDomain = 1, kRuntimeDomain = 2;  // CUpti_CallbackDomain
+constexpr uint32_t kFlushForced = 1;
+
+struct Recording {
+  std::mutex mutex;
+  const Functions* f = nullptr;
+  Subscriber subscriber = nullptr;
+  std::string log;
+  int64_t dropped = 0;
+  bool active = false;
+};
+// CUPTI's callbacks carry no argument, and a process has one CUPTI.
+Recording& recording() {
+  static Recording* const kOne = new Recording;
+  return *kOne;
+}
+
+uint64_t monotonic_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+void give_buffer(uint8_t** buffer, size_t* size, size_t* most_records) {
+  *buffer = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, kBufferBytes));
+  *size = *buffer ? kBufferBytes : 0;
+  *most_records = 0;  // as many as fit
+}
+
+// The name that a record points to: it is gone after the callback.
+std::string_view name_of(const Functions& f, uint32_t kind, const char* record) {
+  const char* name = nullptr;
+  if (kind == records::kConcurrentKernel) std::memcpy(&name, record + records::Kernel::name, sizeof name);
+  if (kind == records::kRuntime || kind == records::kDriver) {
+    uint32_t function = 0;
+    std::memcpy(&function, record + records::Call::function, sizeof function);
+    if (f.call_name(kind == records::kRuntime ? kRuntimeDomain : kDriverDomain, function, &name))
+      name = nullptr;
+  }
+  return name ? name : "";
+}
+
+void take_buffer(void* context, uint32_t stream, uint8_t* buffer, size_t, size_t valid) {
+  Recording& r = recording();
+  const std::lock_guard lock(r.mutex);
+  void* record = nullptr;
+  while (r.active && valid > 0 && r.f->next(buffer, valid, &record) == 0) {
+    uint32_t kind = 0;
+    std::memcpy(&kind, record, sizeof kind);
+    const char* bytes = static_cast<const char*>(record);
+    if (const size_t kept = records::kept_bytes(kind))
+      append_to_log(r.log, {bytes, kept}, name_of(*r.f, kind, bytes));
+  }
+  size_t lost = 0;
+  if (r.active && r.f->dropped(context, stream, &lost) == 0) r.dropped += static_cast<int64_t>(lost);
+  std::free(buffer);
+}
+
+void no_callback(void*, int, uint32_t, const void*) {}
+
+Result<const Functions*> find(const std::string& library) {
+  static const auto kFound = [&]() -> Result<Functions> {
+    void* open = library.empty() ? nullptr : dlopen(library.c_str(), RTLD_LAZY);
+    for (const char* name : kNames)
+      if (!open) open = dlopen(name, RTLD_LAZY);
+    if (!open)
+      return Error{"CUPTI, CUDA's profiling library, was not found",
+                   "Install CUDA's toolkit, or the Python package nvidia-cuda-cupti."};
+    Functions f;
+    std::string lacks;
+#define X(member, name, type)                                         \
+  f.member = reinterpret_cast<decltype(f.member)>(dlsym(open, name)); \
+  if (!f.member) lacks = name;
+    VITRINE_CUPTI(X)
+#undef X
+    uint32_t version = 0;
+    if (!lacks.empty() || f.version(&version) || version < kOldest || version > kNewest)
+      return Error{"this CUPTI (" +
+                       (lacks.empty() ? "version " + std::to_string(version) : "without " + lacks) +
+                       ") is not one of CUDA 12 or 13",
+                   "Use the CUPTI of CUDA 12 or 13."};
+    return f;
+  }();
+  if (!kFound) return kFound.error();
+  return &kFound.value();
+}
+
+Error explained(const Functions& f, Code code, const char* what) {
+  constexpr Code kPrivileges = 35, kOther = 39, kVirtualPrivileges = 40;
+  if (code == kOther)
+    return Error{
+        "another profiler already records this process through CUPTI",
+        "PyTorch's profiler with CUDA activities, Nsight Systems and Nsight Compute use the same interface; "
+        "end it and record again."};
+  if (code == kPrivileges || code == kVirtualPrivileges)
+    return Error{"the system does not allow this user to profile the GPU",
+                 "As root, load the driver with NVreg_RestrictProfilingToAdminUsers=0, or give the container "
+                 "CAP_SYS_ADMIN."};
+  const char* words = nullptr;
+  f.words(code, &words);
+  return Error{std::string("CUPTI does not record (") + what +
+                   "): " + (words ? words : "error " + std::to_string(code)),
+               ""};
+}
+
+void switch_off(Recording& r, size_t kinds) {
+  for (size_t i = 0; i < kinds; ++i) r.f->disable(kKinds[i]);
+  if (r.subscriber) r.f->unsubscribe(r.subscriber);
+  r.subscriber = nullptr;
+}
+
+}  // namespace
+
+Status start_recording(const std::string& library) {
+  auto found = find(library);
+  if (!found) return found.error();
+  Recording& r = recording();
+  {
+    const std::lock_guard lock(r.mutex);
+    if (r.active) return Error{"a recording is under way already", ""};
+    r.f = found.value();
+    r.log.clear();
+    r.dropped = 0;
+  }
+  const Functions& f = *r.f;
+  if (Code failed = f.subscribe(&r.subscriber, no_callback, nullptr)) {
+    r.subscriber = nullptr;
+    return explained(f, failed, "subscribe");
+  }
+  Code failed = f.set_clock(monotonic_ns);
+  if (!failed) failed = f.set_buffers(give_buffer, take_buffer);
+  if (failed) {
+    switch_off(r, 0);
+    return explained(f, failed, "set up");
+  }
+  {
+    const std::lock_guard lock(r.mutex);
+    r.active = true;
+  }
+  for (size_t i = 0; i < std::size(kKinds); ++i)
+    if ((failed = f.enable(kKinds[i]))) {
+      const std::lock_guard lock(r.mutex);
+      r.active = false;
+      switch_off(r, i);
+      return explained(f, failed, "enable");
+    }
+  return {};
+}
+
+std::string stop_recording(int64_t* dropped) {
+  Recording& r = recording();
+  {
+    const std::lock_guard lock(r.mutex);
+    if (!r.active) return "";
+  }
+  r.f->flush(kFlushForced);
+  switch_off(r, std::size(kKinds));
+  const std::lock_guard lock(r.mutex);
+  r.active = false;
+  if (dropped) *dropped = r.dropped;
+  return std::move(r.log);
+}
+
+}  // namespace vitrine::profiler

@@ -1,0 +1,170 @@
+"""Compiling for a GPU on a machine that has none: what a user sees, and what the session holds of each kernel."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+import torch
+import vitrine
+from command_line import said, vitrine as run, write
+from recorded import Session, recorded
+from vitrine import _engine, config
+
+NVRTC = not _engine.cuda_target_problem("sm_90", config.nvrtc)
+pytestmark = pytest.mark.skipif(not NVRTC, reason="NVRTC is not here")
+needs_sass = pytest.mark.skipif(not config.nvdisasm, reason="nvdisasm is not here")
+
+MODEL = """
+import torch
+
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(256)
+
+    def forward(self, x):
+        y = torch.softmax(self.norm(torch.relu(x * 2)), -1)
+        return y + torch.arange(256, device=x.device)
+
+model = Block().eval()MOVED
+inputs = (torch.randn(64, 256, device=DEVICE),)
+"""
+
+
+def model_on(folder, device):
+    text = MODEL.replace("MOVED", "" if device == "cpu" else f'.to("{device}")').replace("DEVICE", repr(device))
+    return write(folder, "model.py", text)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda", "cuda:0"])
+def test_a_file_is_compiled_for_a_gpu_that_is_not_here(tmp_path, device):
+    result = run("run", model_on(tmp_path, device), "--target", "sm_90", "-o", "s.vitrine", cwd=tmp_path)
+    assert result.returncode == 0, said(result)
+    assert "ran eagerly" in result.stderr and "Fused" in result.stdout
+    kernels = json.loads(run("show", "s.vitrine", "kernels", "--json", cwd=tmp_path).stdout)
+    ours = [k for k in kernels if k["kind"] == "generated"]
+    assert len(ours) == 1 and ours[0]["language"] == "cuda c++" and ours[0]["isa"] == "sm_90"
+    assert "__global__" in ours[0]["source"] and ".target sm_90" in ours[0]["ir"]
+    gpu = ours[0]["gpu"]
+    assert gpu["registers"] > 0 and gpu["spill_bytes"] == 0 and gpu["blocks"] >= 1 and gpu["threads"] % 32 == 0
+    assert 0 < gpu["occupancy"] <= 1 and gpu["limited_by"]
+    shown = run("show", "s.vitrine", "kernels", cwd=tmp_path).stdout
+    assert "occupancy" in shown and "registers" in shown
+    assert run("show", "s.vitrine", "timeline", cwd=tmp_path).stdout.startswith("No timeline")
+
+
+@pytest.mark.parametrize("arch", ["sm_91", "90", "hopper"])
+def test_an_unknown_architecture_is_named_with_those_that_there_are(tmp_path, arch):
+    result = run("run", model_on(tmp_path, "cpu"), "--target", arch, "-o", "s.vitrine", cwd=tmp_path)
+    assert result.returncode == 1 and f"architecture {arch};" in result.stderr and "sm_90" in result.stderr
+    assert not (tmp_path / "s.vitrine").exists()
+
+
+def test_code_that_asks_for_a_gpu_is_compiled_and_not_run(tmp_path):
+    write(tmp_path, "f.py", "import torch\ndef f(x):\n    return x * 2 + torch.ones(8, device='cuda')\n")
+    words = ["run", "f.py", "--entry", "f", "--input", "f32[4,8]", "--target", "sm_90", "-o", "s.vitrine"]
+    result = run(*words, cwd=tmp_path)
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    assert result.returncode == 0, said(result)
+    assert "was not run" in result.stderr
+    assert "__global__" in run("show", "s.vitrine", "kernels", cwd=tmp_path).stdout
+
+
+def test_an_error_of_the_users_is_told(tmp_path):
+    write(tmp_path, "f.py", "def f(x):\n    raise ValueError('no')\n")
+    result = run("run", "f.py", "--entry", "f", "--input", "f32[4]", "--target", "sm_90", "-o", "s.vitrine", cwd=tmp_path)
+    assert result.returncode == 1 and "ValueError" in result.stderr
+
+
+def test_without_nvrtc_a_run_says_what_to_install(tmp_path):
+    program = "import sys, vitrine; vitrine.config.nvrtc = '/nowhere/libnvrtc.so'; from vitrine import run; sys.exit(run.main(sys.argv[1:]))"
+    result = subprocess.run(
+        [sys.executable, "-c", program, str(model_on(tmp_path, "cpu")), "--target", "sm_90", "-o", str(tmp_path / "s.vitrine")],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert result.returncode == 1 and "NVRTC" in result.stderr and "nvidia-cuda-nvrtc" in result.stderr
+
+
+def softmax_twice(x):
+    return torch.softmax(x * 0.125, -1) + 1
+
+
+def compile_for(tmp_path, fn, *args, target="sm_90"):
+    vitrine.reset()
+    with recorded(tmp_path) as session, torch.no_grad():
+        vitrine.compile(fn, options={"target": target})(*args)
+    return session
+
+
+@needs_sass
+def test_every_listing_is_linked_to_the_lines_of_the_source(tmp_path):
+    session = compile_for(tmp_path, softmax_twice, torch.randn(8, 512))
+    kernel = session.one("kernel", kind="generated")
+    texts = {r["text"] for r in session.rows("kernel_range", kernel=kernel["id"])}
+    assert texts == {"source", "ir", "assembly"}
+    nodes = {t: {r["node"] for r in session.rows("kernel_range", kernel=kernel["id"], text=t)} for t in texts}
+    # Every operator of the source has instructions in PTX and SASS, but for what is folded into others.
+    assert nodes["ir"] <= nodes["source"] and nodes["assembly"] <= nodes["source"]
+    assert len(nodes["ir"]) >= len(nodes["source"]) - 1 and len(nodes["assembly"]) >= len(nodes["source"]) - 1
+
+
+@needs_sass
+def test_what_a_line_of_sass_belongs_to(tmp_path):
+    """The shuffles of a maximum stand under amax, the exponential under exp."""
+    write(tmp_path, "f.py", "import torch\ndef f(x):\n    return torch.softmax(x, -1)\n")
+    words = ["run", "f.py", "--entry", "f", "--input", "f32[64,512]", "--target", "sm_90", "-o", "s.vitrine"]
+    assert run(*words, cwd=tmp_path).returncode == 0
+    (kernel,) = json.loads(run("show", "s.vitrine", "kernels", "--json", cwd=tmp_path).stdout)
+    session = Session(str(tmp_path / "s.vitrine"))
+    op = {n["id"]: n["op"] for n in session.rows("node")}
+    for text, listing, shuffle, exponential in (("ir", kernel["ir"], "shfl", "ex2"), ("assembly", kernel["assembly"], "SHFL", "MUFU.EX2")):
+        lines = listing.splitlines()
+        owner = {}
+        for r in session.rows("kernel_range", text=text):
+            owner.update(dict.fromkeys(range(r["line"], r["end_line"] + 1), op[r["node"]]))
+        shuffles = {owner.get(i) for i, line in enumerate(lines, 1) if shuffle in line}
+        assert shuffles == {"aten.amax.default", "aten.sum.dim_IntList"}, (text, shuffles)
+        assert {owner.get(i) for i, line in enumerate(lines, 1) if exponential in line} == {"aten.exp.default"}
+        assert not re.search(r"\.loc\b|//##", listing)
+
+
+def test_the_steady_state_is_not_compiled_with_lines(tmp_path):
+    """What is recorded is compiled for it; the cubin of an ordinary call holds no line table."""
+    source = 'extern "C" __global__ void vitrine_kernel(float* x) {\n  x[threadIdx.x] *= 2.0f;\n}\n'
+    cubin, ptx, _, report = _engine.cuda_compile(source, "sm_90", config.nvrtc)
+    assert b".debug_line" in cubin and ".loc" in ptx and report["registers"] > 0
+    config.cache_dir = tmp_path / "cache"
+    try:
+        vitrine.reset()
+        with torch.no_grad():
+            vitrine.compile(softmax_twice, options={"target": "sm_90"})(torch.randn(8, 512))
+        (plain,) = (tmp_path / "cache/kernels").glob("*.so")
+        assert b".debug_line" not in plain.read_bytes()
+        compile_for(tmp_path, softmax_twice, torch.randn(8, 512))
+        assert len(list((tmp_path / "cache/kernels").glob("*.so"))) == 2
+    finally:
+        config.cache_dir = vitrine.config._default_cache_dir()
+
+
+# By hand from the limits of the architecture: threads, registers, shared bytes -> part, blocks.
+@pytest.mark.parametrize(
+    "arch, threads, registers, shared, expected",
+    [
+        ("sm_90", 256, 32, 0, (1.0, 8, "threads")),
+        ("sm_90", 256, 48, 0, (0.625, 5, "registers")),  # 40 warps of 48 registers fit
+        ("sm_90", 128, 32, 47 * 1024, (4 * 4 / 64, 4, "shared memory")),
+        ("sm_90", 32, 16, 0, (0.5, 32, "blocks")),
+        ("sm_86", 1024, 32, 0, (32 / 48, 1, "threads")),
+        ("sm_80", 512, 128, 0, (0.25, 1, "registers")),
+    ],
+)
+def test_theoretical_occupancy(arch, threads, registers, shared, expected):
+    assert _engine.cuda_occupancy(arch, threads, registers, shared) == pytest.approx(expected)
+
+
+def test_no_occupancy_is_told_for_an_unknown_architecture():
+    assert _engine.cuda_occupancy("sm_10", 128, 32, 0) is None
+    assert _engine.cuda_occupancy("sm_90", 1024, 255, 0) is None  # such a block does not fit
