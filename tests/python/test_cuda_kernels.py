@@ -1,0 +1,135 @@
+"""Every kernel that is generated for a GPU compiles for the architectures that matter, without spills. No GPU is needed."""
+
+import functools
+import json
+import types
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import test_codegen as programs
+import torch
+from codegen_harness import TOOL, tool
+from vitrine import _engine, config
+
+GOLDEN = sorted((Path(__file__).parent.parent / "golden/cuda").glob("*.txt"))
+ARCHS = ("sm_80", "sm_90", "sm_100")
+pytestmark = [
+    pytest.mark.skipif(not TOOL.exists(), reason="codegen_tool is not built"),
+    pytest.mark.skipif(bool(_engine.cuda_target_problem("sm_100", config.nvrtc)), reason="no NVRTC for sm_100"),
+]
+
+
+@functools.cache
+def compiled(text, arch):
+    return _engine.cuda_compile(text, arch, config.nvrtc)
+
+
+def check_kernels(kernels, archs=ARCHS):
+    """Compiles all of them, side by side; no warning but about what a template leaves out, no spill."""
+    with ThreadPoolExecutor(2) as pool:
+        jobs = [(k, arch, pool.submit(compiled, k["text"], arch)) for k in kernels for arch in archs]
+        for kernel, arch, job in jobs:
+            _, _, log, report = job.result()
+            assert report["registers"] > 0, f"{kernel['name']} {arch}: {log}"
+            assert report["spill_bytes"] == 0, f"{kernel['name']} {arch} spills {report['spill_bytes']} bytes"
+
+
+def on_gpu(text):
+    """The same graph with every tensor on a GPU."""
+    lines = []
+    for line in text.splitlines():
+        head, colon, types = line.rpartition(" : ")
+        if colon:
+            types = ", ".join(t if "cuda" in t else t + "cuda:0" for t in split_types(types))
+        lines.append(head + colon + types if colon else line)
+    return "\n".join(lines) + "\n"
+
+
+def split_types(types):
+    """ "f32[2,3], f32[2]" -> its types; commas inside brackets do not separate."""
+    out, depth, part = [], 0, ""
+    for c in types:
+        depth += (c in "[{(") - (c in "]})")
+        if c == "," and depth == 0:
+            out.append(part.strip())
+            part = ""
+        else:
+            part += c
+    return [*out, part.strip()]
+
+
+def program_of(graph_text, passes=False):
+    return json.loads(tool("json", on_gpu(graph_text), passes=passes))
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
+def test_golden(path):
+    graph = path.read_text().split("----")[0]
+    kernels = program_of(graph)["kernels"]
+    assert kernels and all("__global__" in k["text"] for k in kernels)
+    check_kernels(kernels)
+
+
+@pytest.fixture
+def compiled_only(monkeypatch):
+    """The programs of test_codegen.py, compiled for GPUs instead of being run on the CPU."""
+    seen = []
+
+    def check(graph, results, folder, *how, passes=False, **more):
+        program = program_of(graph.text(results), passes)
+        seen.extend(program["kernels"])
+        assert all("__global__" in k["text"] for k in program["kernels"])
+        return types.SimpleNamespace(p=program)
+
+    monkeypatch.setattr(programs, "check", check)
+    return seen
+
+
+HALF_AND_FULL = [torch.float32, torch.float16, torch.bfloat16]
+
+
+@pytest.mark.parametrize("op", programs.UNARY)
+def test_unary(op, compiled_only, monkeypatch):
+    """Every unary operator in every floating type, one kernel each as in a model."""
+    monkeypatch.setattr(programs, "UNARY", [op])
+    for dtype in HALF_AND_FULL:
+        programs.test_unary(None, dtype)
+    check_kernels(compiled_only, ["sm_90"] if op not in ("exp", "erf", "tanh") else ARCHS)
+
+
+BINARY_TYPES = next(m.args[1] for m in programs.test_binary.pytestmark if m.name == "parametrize")
+
+
+@pytest.mark.parametrize("op", programs.BINARY)
+def test_binary(op, compiled_only, monkeypatch):
+    """Every binary operator over pairs of floating, integer and bool types."""
+    monkeypatch.setattr(programs, "BINARY", [op])
+    for types_of in BINARY_TYPES:
+        programs.test_binary(None, types_of)
+    check_kernels(compiled_only, ["sm_90"])
+
+
+ROWS = {
+    "softmax of short rows": lambda: programs.test_softmax(None, 17, False),
+    "softmax of rows": lambda: programs.test_softmax(None, 1024, False),
+    "softmax of long rows": lambda: programs.test_softmax(None, 20000, False),
+    "layer norm": lambda: programs.test_layer_norm_with_epilogue(None, 768, False),
+    "layer norm of odd rows": lambda: programs.test_layer_norm_with_epilogue(None, 1000, False),
+    "rows of two dims": lambda: programs.test_group_norm_rows_of_two_dims(None),
+    "library's operators, f32": lambda: programs.test_after_the_passes(None, torch.float32),
+    "library's operators, bf16": lambda: programs.test_after_the_passes(None, torch.bfloat16),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows(name, compiled_only):
+    ROWS[name]()
+    assert compiled_only
+    check_kernels(compiled_only)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_graphs(seed, compiled_only):
+    programs.test_random_graphs(None, seed)
+    check_kernels(compiled_only, ["sm_90"])
