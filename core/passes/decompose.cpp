@@ -210,7 +210,10 @@ Values channel_affine(Writer& w, size_t eps) {
   auto out = w.output(0, w.add(w.mul(x, channels(a)), channels(b)));
   if (!out) return std::nullopt;
   auto empty = [&](size_t i) {
-    return Arg(w.op("aten.empty.memory_format", {Arg::ints({0})}, {{"dtype", Arg(w.node.outputs[i].dtype)}}));
+    const TensorType& type = w.node.outputs[i];
+    Kwargs how = {{"dtype", Arg(type.dtype)}};
+    if (!type.device.is_cpu()) how.emplace_back("device", Arg(ir::Word{type.device.text()}));
+    return Arg(w.op("aten.empty.memory_format", {Arg::ints({0})}, std::move(how)));
   };
   Values all({*out});
   for (size_t i = 1; i < w.node.outputs.size(); ++i) all->push_back(empty(i));

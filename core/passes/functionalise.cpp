@@ -62,7 +62,9 @@ bool unseen(const ir::Graph& graph, const Storages& storages, const std::vector<
     bool later = static_cast<int>(graph.position(id)) > here;
     if (!later && last_use[graph.position(id)] > here) return false;
   }
-  return graph.node(written.node).outputs.size() == 1;
+  // The outputs of an operator that makes them all are memories of their own; parts of one tensor are not.
+  const Node& maker = graph.node(written.node);
+  return maker.outputs.size() == 1 || ops::aliased(maker).empty();
 }
 
 // Position of the last node that uses each node; past the end for a result.

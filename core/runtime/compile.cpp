@@ -95,7 +95,7 @@ class Compilation {
     if (options_.sizes) options_.sizes->commit();
     std::vector<LoadedKernel> loaded;
     for (CompiledKernel& k : stage.kernels) loaded.push_back(std::move(k.loaded));
-    return ProgramPlan::make(program.take(), std::move(loaded), std::move(problems_));
+    return ProgramPlan::make(program.take(), std::move(loaded), std::move(problems_), options_.graphs);
   }
 
   Result<std::shared_ptr<Plan>> opaque() {
@@ -105,7 +105,7 @@ class Compilation {
       if (!aten_recorded_) record_aten();
       record_opaque(program, *recorder_);
     }
-    return ProgramPlan::make(std::move(program), {}, std::move(problems_));
+    return ProgramPlan::make(std::move(program), {}, std::move(problems_), options_.graphs);
   }
 
   void record_aten() {

@@ -37,6 +37,7 @@ struct CompileOptions {
   std::string kernel_compiler;  // path of vitrine-cc; "" = found beside this library
   std::string nvrtc;            // path of libnvrtc; "" = where the loader looks
   std::string nvdisasm;         // path of nvdisasm, which prints SASS for a session; "" = no SASS
+  bool graphs = false;          // calls may become replays of a CUDA Graph
   std::string target;           // "sm_90": compiled for that GPU, whatever is here; "" = for the one that is
 };
 
@@ -59,6 +60,8 @@ class Plan {
   virtual int python_calls() const = 0;  // launches that go through a Python overload
   // What did not go as meant: a kernel or a pass that failed, whose part runs through PyTorch instead.
   virtual const std::vector<Problem>& problems() const = 0;
+  // Of the CUDA Graph: "recorded", "watching" (it is made after some calls), or why there is none.
+  virtual std::string graph_state() const = 0;
 };
 
 // Errors: a compiler error of ours (names pass and node; detail says where a reproducer was written).

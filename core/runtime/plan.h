@@ -13,6 +13,7 @@
 #include "core/codegen/program.h"
 #include "core/runtime/call_state.h"
 #include "core/runtime/compile.h"
+#include "core/runtime/graph_runs.h"
 #include "core/runtime/kernels/object_cache.h"
 #include "core/torch_bridge/library.h"
 #include "core/torch_bridge/op_call.h"
@@ -23,7 +24,7 @@ class ProgramPlan : public Plan {
  public:
   // kernels: by position of program.kernels. Errors: an operator that PyTorch does not have.
   static Result<std::shared_ptr<Plan>> make(codegen::Program program, std::vector<LoadedKernel> kernels,
-                                            std::vector<Problem> problems = {});
+                                            std::vector<Problem> problems = {}, bool graphs = false);
 
   bool run(_object* const* inputs, size_t n_inputs, std::vector<_object*>& outputs,
            std::vector<LaunchTime>* times) override;
@@ -31,6 +32,7 @@ class ProgramPlan : public Plan {
   int generated_kernels() const override { return static_cast<int>(kernels_.size()); }
   int python_calls() const override { return python_calls_; }
   const std::vector<Problem>& problems() const override { return problems_; }
+  std::string graph_state() const override;
   ~ProgramPlan() override;
 
  private:
@@ -67,14 +69,17 @@ class ProgramPlan : public Plan {
   void plan_rollback();
   int32_t root(int32_t buffer) const;  // the buffer whose storage it is part of
   int32_t slot_of(ir::Ref ref) const;
+  std::string why_no_graph() const;  // of what is known before it runs
 
   // plan_run.cpp
+  bool run_launches(_object* const* inputs, std::vector<_object*>& outputs, std::vector<LaunchTime>* times);
   bool run_in(CallState& state, std::vector<_object*>& outputs, std::vector<LaunchTime>* times);
   bool run_steps(CallState& state, std::vector<LaunchTime>* times);
   bool run_step(const Step& step, CallState& state);
   bool run_kernel(const Step& step, CallState& state);
   bool launch(const Step& step, CallState& state);
   bool run_library(const Step& step, CallState& state);
+  bool take_made(int32_t out, torch_bridge::Handle made, CallState& state);
   bool run_opaque(const Step& step, CallState& state);
   bool run_view(const Step& step, CallState& state);
   bool store_returned(const Step& step, CallState& state, std::vector<_object*>& returned, bool reads_arena);
@@ -96,6 +101,8 @@ class ProgramPlan : public Plan {
   int python_calls_ = 0;
   bool returns_input_view_ = false;
   bool only_compiled_ = false;  // for a GPU that is not here
+  std::unique_ptr<GraphRuns> graphs_;
+  std::string no_graph_ = "the mode has none";  // why not, while graphs_ is null
 };
 
 }  // namespace vitrine::runtime

@@ -52,6 +52,18 @@ void run_chunk(int64_t begin, int64_t end, void* context) {
   call->function(call->arguments, begin, end);
 }
 
+// Same sizes and, where they matter, same strides.
+bool lies_as(const bridge::View& made, const ir::TensorType& type) {
+  if (made.ndim != static_cast<int64_t>(type.sizes.size())) return false;
+  bool empty = false, same = true;
+  for (size_t d = 0; d < type.sizes.size(); ++d) {
+    if (made.sizes[d] != type.sizes[d]) return false;
+    empty = empty || made.sizes[d] == 0;
+    same = same && (made.sizes[d] == 1 || made.strides[d] == type.strides[d]);
+  }
+  return same || empty;
+}
+
 // Takes the written inputs and the generator back to where the call found them.
 void roll_back(CallState& state) {
   for (auto it = state.saved.rbegin(); it != state.saved.rend(); ++it)
@@ -84,12 +96,24 @@ bool ProgramPlan::run(_object* const* inputs, size_t n_inputs, std::vector<_obje
     return false;
   }
   bool keep_grad = returns_input_view_ && std::none_of(inputs, inputs + n_inputs, bridge::requires_grad);
+  RawMode raw(keep_grad);
+  if (graphs_ && !times) {
+    auto launch = [&](_object* const* given, std::vector<_object*>& out) {
+      return run_launches(given, out, nullptr);
+    };
+    const auto outcome = graphs_->run(inputs, n_inputs, outputs, launch);
+    if (outcome != GraphRuns::Outcome::not_served) return outcome == GraphRuns::Outcome::served;
+  }
+  return run_launches(inputs, outputs, times);
+}
+
+bool ProgramPlan::run_launches(_object* const* inputs, std::vector<_object*>& outputs,
+                               std::vector<LaunchTime>* times) {
   std::unique_ptr<CallState> state;
   bool ok = false;
   try {
     state = take_state();
     state->begin(inputs);
-    RawMode raw(keep_grad);
     ok = run_in(*state, outputs, times);
   } catch (const std::exception& e) {  // no memory, or PyTorch refused what the plan took for granted
     bridge::set_python_error(e.what());
@@ -220,13 +244,26 @@ bool ProgramPlan::run_library(const Step& step, CallState& state) {
     if (!ok || i >= step.outs.size()) {
       bridge::release(fresh[i]);
     } else if (table_.rows[static_cast<size_t>(step.outs[i])].kind == codegen::Buffer::Kind::foreign) {
-      state.take_handle(step.outs[i], fresh[i]);
+      ok = take_made(step.outs[i], fresh[i], state);
     } else {
       bridge::Handle given = state.handle(step.outs[i]);
       ok = given && bridge::copy_into(given, fresh[i]);
       bridge::release(fresh[i]);
     }
   }
+  return ok;
+}
+
+// What PyTorch made lies as the graph says; a kernel that chose another layout (attention does, by its
+// arguments) has its result moved, for what reads it was compiled for the graph's.
+bool ProgramPlan::take_made(int32_t out, bridge::Handle made, CallState& state) {
+  const ir::TensorType& type = table_.rows[static_cast<size_t>(out)].type;
+  if (lies_as(bridge::view(made), type)) {
+    state.take_handle(out, made);
+    return true;
+  }
+  const bool ok = state.allocate(out) && bridge::copy_into(state.handle(out), made);
+  bridge::release(made);
   return ok;
 }
 
@@ -269,7 +306,13 @@ bool ProgramPlan::store_returned(const Step& step, CallState& state, std::vector
       value = copy ? bridge::wrap(copy) : nullptr;
     }
     ok = value != nullptr;
-    if (ok) state.take_object(out, value);
+    if (!ok) continue;
+    if (lies_as(bridge::view(bridge::handle_of(value)), table_.rows[static_cast<size_t>(out)].type)) {
+      state.take_object(out, value);
+      continue;
+    }
+    ok = state.allocate(out) && bridge::copy_into(state.handle(out), bridge::handle_of(value));
+    bridge::drop(value);
   }
   return ok;
 }

@@ -1,0 +1,59 @@
+// Calls of a plan as replays of a CUDA Graph. Two calls run as always; the third records. A tensor that came
+// at the same address in both calls before (a weight) is read there; another one is copied to memory of the
+// graph before each replay. Results are copied out, so that a later call never changes an earlier one's.
+// The GIL must be held in every function.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/cuda_graph.h"
+
+struct _object;
+
+namespace vitrine::runtime {
+
+class GraphRuns {
+ public:
+  // Runs the plan's steps on these inputs; false: a Python error is set.
+  using Launch = std::function<bool(_object* const* inputs, std::vector<_object*>& outputs)>;
+  enum class Outcome : uint8_t { served, failed, not_served };  // failed: a Python error is set
+
+  explicit GraphRuns(int device) : device_(device) {}
+  ~GraphRuns();
+  GraphRuns(const GraphRuns&) = delete;
+  GraphRuns& operator=(const GraphRuns&) = delete;
+
+  // not_served: the call has to be run as always, and no error is set.
+  Outcome run(_object* const* inputs, size_t n, std::vector<_object*>& outputs, const Launch& launch);
+  // Why there is no graph, for good; "" while there may be one.
+  const std::string& off() const { return off_; }
+  bool recorded() const { return graph_ != nullptr; }
+  int64_t bytes_copied() const { return bytes_copied_; }  // a call, in and out
+
+ private:
+  std::vector<void*> addresses(_object* const* inputs, size_t n) const;
+  bool record(_object* const* inputs, size_t n, const Launch& launch);
+  bool make_copies(_object* const* inputs, std::vector<_object*>& given);
+  bool fits(const std::vector<void*>& now);
+  bool replay(_object* const* inputs, std::vector<_object*>& outputs);
+  void give_up(const std::string& why);
+  void drop();
+
+  int device_;
+  int calls_ = 0, recordings_ = 0;
+  std::string off_;
+  std::vector<void*> last_;    // by input: its address in the call before
+  std::vector<bool> changes_;  // by input: it has come at several addresses
+  std::unique_ptr<torch_bridge::CudaGraph> graph_;
+  std::vector<torch_bridge::Handle> copies_;  // by input: the memory read instead of its own (owned), or null
+  std::vector<_object*> copied_;              // the same as objects, owned
+  std::vector<_object*> results_;             // what the recorded call returned, owned
+  void* stream_ = nullptr;                    // where it was replayed last: replays share memory
+  int64_t bytes_copied_ = 0;
+};
+
+}  // namespace vitrine::runtime

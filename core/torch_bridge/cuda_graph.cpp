@@ -1,0 +1,49 @@
+#include "core/torch_bridge/cuda_graph.h"
+
+#include <Python.h>
+
+#include "core/torch_bridge/op_call.h"
+
+namespace vitrine::torch_bridge {
+
+std::unique_ptr<CudaGraph> CudaGraph::begin() {
+  std::unique_ptr<CudaGraph> out(new CudaGraph);
+  out->torch_cuda_ = PyImport_ImportModule("torch.cuda");
+  if (!out->torch_cuda_) return nullptr;
+  out->stream_before_ = PyObject_CallMethod(out->torch_cuda_, "current_stream", nullptr);
+  out->graph_ = PyObject_CallMethod(out->torch_cuda_, "CUDAGraph", nullptr);
+  if (!out->stream_before_ || !out->graph_) return nullptr;
+  // graph(cuda_graph, pool=None, stream=None, capture_error_mode="global"). Other threads may go on
+  // allocating.
+  out->recording_ =
+      PyObject_CallMethod(out->torch_cuda_, "graph", "OOOs", out->graph_, Py_None, Py_None, "thread_local");
+  PyObject* entered = out->recording_ ? PyObject_CallMethod(out->recording_, "__enter__", nullptr) : nullptr;
+  if (!entered) return nullptr;
+  Py_DECREF(entered);
+  return out;
+}
+
+bool CudaGraph::end() {
+  PyObject* left = PyObject_CallMethod(recording_, "__exit__", "OOO", Py_None, Py_None, Py_None);
+  Py_XDECREF(left);
+  if (left) return true;
+  // PyTorch leaves its own stream only after a recording that went well.
+  PendingError error;
+  PyObject* set = PyObject_CallMethod(torch_cuda_, "set_stream", "O", stream_before_);
+  if (!set) PyErr_Clear();
+  Py_XDECREF(set);
+  error.restore();
+  return false;
+}
+
+bool CudaGraph::replay() {
+  PyObject* done = PyObject_CallMethod(graph_, "replay", nullptr);
+  Py_XDECREF(done);
+  return done != nullptr;
+}
+
+CudaGraph::~CudaGraph() {
+  for (PyObject* o : {recording_, graph_, stream_before_, torch_cuda_}) Py_XDECREF(o);
+}
+
+}  // namespace vitrine::torch_bridge
