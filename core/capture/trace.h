@@ -29,6 +29,7 @@ enum class GuardKind : uint8_t {
   TypeIs,       // type(value) is `object`
   Length,       // len(value) == number
   LengthAtLeast,  // len(value) >= number
+  LengthBelow,    // len(value) < number
   DictKeys,  // list(value) == `object` (tuple of keys, in order): each key the same object, or as ConstEquals
   DictContains,  // key `object` is in the dict (number 1) or is not (0); the dict's own lookup, no
                  // __missing__

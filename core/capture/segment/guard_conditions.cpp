@@ -141,6 +141,8 @@ bool GuardTree::holds(const Condition& c) const {
       return builtin_length(o) == c.number;
     case GuardKind::LengthAtLeast:
       return builtin_length(o) >= c.number;
+    case GuardKind::LengthBelow:
+      return builtin_length(o) < c.number;
     case GuardKind::DictKeys:
       return same_keys(o, c.object.get());
     case GuardKind::HasAttr:
@@ -229,8 +231,11 @@ GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const
       break;
     case GuardKind::Length:
     case GuardKind::LengthAtLeast:
+    case GuardKind::LengthBelow:
       f.source = "len(" + f.source + ")";
-      f.expected = std::to_string(c.number) + (c.kind == GuardKind::Length ? "" : " or more");
+      f.expected = std::to_string(c.number) + (c.kind == GuardKind::Length        ? ""
+                                               : c.kind == GuardKind::LengthBelow ? " not yet"
+                                                                                  : " or more");
       if (int64_t n = builtin_length(o); n >= 0) f.actual = std::to_string(n);
       break;
     case GuardKind::DictKeys: {

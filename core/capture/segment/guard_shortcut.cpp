@@ -132,6 +132,7 @@ bool GuardTree::stays(const Condition& c, const std::vector<bool>& same, Watches
       return !PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE) || watches.object(o, c.node);
     case GuardKind::Length:
     case GuardKind::LengthAtLeast:
+    case GuardKind::LengthBelow:
       return PyTuple_CheckExact(o) || watches.dict(o, c.node);
     case GuardKind::DictKeys:
       return PyDict_CheckExact(o) && watches.dict(o, c.node);  // another one may order its keys anew

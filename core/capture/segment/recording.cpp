@@ -28,6 +28,7 @@ const char* guard_word(GuardKind kind) {
       return "type";
     case GuardKind::Length:
     case GuardKind::LengthAtLeast:
+    case GuardKind::LengthBelow:
       return "length";
     case GuardKind::DictKeys:
     case GuardKind::DictContains:

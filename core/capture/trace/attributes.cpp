@@ -23,9 +23,10 @@ bool is_native_method(PyObject* o) {
   return type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type;
 }
 
-// What Vitrine's own wrappers make of a function stays a function of its class.
+// What these wrappers make of a function stays a function of its class.
 bool binds_as_method(PyTypeObject* type) {
-  return type == torch_names().disabled_function || type == torch_names().compiled_function;
+  return type == torch_names().disabled_function || type == torch_names().compiled_function ||
+         type == torch_names().lru_cache_wrapper;
 }
 
 Value* find_written(Value* v, const std::string& name, bool* found) {

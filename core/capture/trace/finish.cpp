@@ -238,6 +238,7 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
     effects.push_back(std::move(e));
   }
   for (Effect& e : autocast_effects(make)) effects.push_back(std::move(e));
+  for (Effect& e : cache_effects(make)) effects.push_back(std::move(e));
   // Objects made here are filled before anything that existed before points to them.
   trace->effects = make.take_effects();
   for (Effect& e : effects) trace->effects.push_back(std::move(e));
@@ -274,6 +275,7 @@ std::unique_ptr<Trace> Tracer::give_up(BreakInfo why) {
   trace->end_pc = live_.pc();
   trace->broke = std::move(why);
   current_ = &root_;
+  guard_not_cached(not_cached_);
   if (!symbolic_->questions.empty()) fix_all_sizes();
   symbolic_->find_use();
   if (dynamic()) trace->symbolic = symbolic_;
@@ -308,6 +310,7 @@ void film_break(Trace& trace) {
 std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& options) {
   BytecodeCache bytecodes;
   std::optional<BreakInfo> broke;
+  NotCached not_cached;
   int64_t stop_at = -1;
   for (int attempt = 0; attempt < 40; ++attempt) {
     Tracer tracer(frame, options, stop_at, bytecodes);
@@ -315,6 +318,7 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& options) {
       if (!broke) broke = tracer.broke();
       stop_at = tracer.executed();
       if (stop_at == 0) return tracer.give_up(*broke);
+      for (auto& each : tracer.take_not_cached()) not_cached.push_back(std::move(each));
       continue;
     }
     if (!tracer.returned() && tracer.latest_end() >= 0) {
@@ -323,6 +327,7 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& options) {
       continue;
     }
     try {
+      if (!tracer.returned()) tracer.guard_not_cached(not_cached);
       auto trace = tracer.finish(tracer.returned());
       if (!tracer.returned()) trace->broke = broke;
       if (!tracer.returned() && options.record_steps && !trace->codes.empty()) film_break(*trace);

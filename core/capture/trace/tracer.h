@@ -60,6 +60,15 @@ struct GlobalWrite {
   std::string name;
 };
 
+// What a functools.lru_cache did not hold: its dict, and the key.
+using NotCached = std::vector<std::pair<Owned, Owned>>;
+struct CacheHit {
+  PyObject* function;
+  size_t positional;  // so many of the objects
+  Values objects;
+  Arguments arguments;
+};
+
 enum class Flow : uint8_t { Next, Jumped, Return, Yield };
 
 class Tracer {
@@ -198,7 +207,14 @@ class Tracer {
   void let_go(VirtualFrame& frame, Value* v);  // a local or stack entry holds it no more
   bool held_elsewhere(const Source* source);
   Value* weak_target(Value* reference);
+  // --- cached_calls.cpp
   Value* call_cached(Value* function, Arguments arguments);  // functools.lru_cache
+  bool cache_arguments(const Arguments& arguments, Values* objects);
+  Value* cached_result(Value* function, const Arguments& arguments);
+  std::vector<Effect> cache_effects(class RecipeMaker& make);
+  // Of the break: what no cache held, and what was computed in vain.
+  NotCached take_not_cached() { return std::move(not_cached_); }
+  void guard_not_cached(const NotCached& keys);
   void check_cached_read(PyObject* read);
   void check_cached_write(Value* v);  // nullptr: a global
   Value* apply_forward(PyObject* builtin, const Arguments& arguments);
@@ -343,6 +359,8 @@ class Tracer {
   std::unordered_set<PyTypeObject*> pinned_types_;
   std::unordered_set<PyObject*> let_go_;  // what locals held when the segment began, and do not hold now
   int64_t cached_since_ = -1;  // >= 0: a cached function runs, which has made the values from here on
+  std::vector<CacheHit> cache_hits_;
+  NotCached not_cached_;
   std::vector<Guard> guards_;
   std::vector<const Source*> inputs_;
   std::vector<std::shared_ptr<VirtualFrame>> frames_;  // inlined calls that run
