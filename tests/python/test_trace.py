@@ -1,8 +1,10 @@
 """The symbolic interpreter: what it captures, where it stops, and that the program behaves as eager does."""
 
+import contextlib
 import copy
 import functools
 import itertools
+import logging
 import math
 import operator
 from collections import OrderedDict, namedtuple
@@ -756,3 +758,19 @@ def test_common_python_around_tensors_is_one_graph():
     whole(lambda x: {x: x + 1}[x] * len({x, x}), x)
     whole(lambda x: x * sum(p.numel() for p in net.parameters()) + len(dict(net.named_parameters())), x)
     whole(lambda m: m.to_tuple()[0] + 1, Ordered(a=x))
+
+
+def test_managers_and_silent_messages_are_one_graph():
+    logger = logging.getLogger("vitrine_test_silent")
+
+    def f(x):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(torch.no_grad())
+            stack.callback(lambda: None)
+            logger.debug("shape %s", x.shape)
+            return x + 1
+
+    whole(f, torch.ones(2))
+    logger.setLevel(logging.DEBUG)
+    broke = traced(f, torch.ones(2))["broke"]
+    assert broke["kind"] == "side_effect" and broke["reason"] == "a message is logged"

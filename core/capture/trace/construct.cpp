@@ -43,6 +43,12 @@ Value* Tracer::construct(PyTypeObject* cls, Arguments a) {
     v->items = {a.positional[0], tuple(std::move(rest)), keywords};
     return v;
   }
+  if (cls == &PyMethod_Type && a.positional.size() == 2 && a.keyword.empty()) {
+    Value* v = make(Kind::Method);
+    v->items = a.positional;
+    v->cls = cls;
+    return v;
+  }
   if (cls == torch.deque) {
     if (a.positional.size() > 1 || !a.keyword.empty())
       stop("unsupported_builtin", "a deque of limited length is made");

@@ -175,6 +175,18 @@ Value* in_python(T& t, const A& a, const char* name) {
   X("itertools", combinations_with_replacement) X("operator", itemgetter) X("operator", attrgetter) X("operator", methodcaller)
 // clang-format on
 
+// Left without an exception, it calls what was registered; with one it looks at the interpreter's own state.
+Value* exit_stack_exit(T& t, const A& a) {
+  if (a.positional.size() == 4 && a.keyword.empty() && t.is_none(a.positional[1]))
+    return in_python(t, {{a.positional[0]}, {}}, "leave_exit_stack");
+  return t.call_function(t.look(t.pinned(find_object("contextlib.ExitStack.__exit__"))), a);
+}
+
+Value* inference_mode(T&, const A&) {
+  stop("context_manager", "torch.inference_mode begins or ends",
+       "Enter it around the compiled call, or use torch.no_grad: tensors made under it are of another kind.");
+}
+
 Value* cast(T& t, const A& a) {
   return need(t, a, 1);
 }
@@ -281,6 +293,11 @@ constexpr BuiltinRow kRows[] = {
      [](T& t, const A& a) { return fold_call(t, find_object("importlib.metadata.version"), a); }},
     {"types.MappingProxyType", mapping_proxy},
     {"functools.reduce", reduce},
+    {"contextlib.ExitStack.__exit__", exit_stack_exit},
+    {"logging.Logger.isEnabledFor", [](T& t, const A& a) { return in_python(t, a, "is_enabled_for"); }},
+    {"torch.inference_mode.__enter__", inference_mode},
+    {"torch.inference_mode.__exit__", inference_mode},
+    {"logging.Logger._log", [](T&, const A&) -> Value* { stop("side_effect", "a message is logged"); }},
     {"copy.copy", shallow_copy},
     {"copy.deepcopy", deep_copy},
     {"typing.cast", cast},

@@ -1,6 +1,8 @@
 """Functions of the standard library that CPython has in C, written in Python, so that capture reads them like any
 other code. Each does what its C namesake does: https://docs.python.org/3/library/itertools.html, operator.html."""
 
+import sys
+
 import torch
 
 _NOTHING = object()
@@ -37,6 +39,27 @@ def without_numpy_warnings(function, args, kwargs):
 
     with numpy.errstate(all="raise"):
         return function(*args, **kwargs)
+
+
+def leave_exit_stack(stack):
+    """contextlib.ExitStack.__exit__ after a body that raised nothing."""
+    while stack._exit_callbacks:
+        _, leave = stack._exit_callbacks.pop()
+        try:
+            leave(None, None, None)
+        except BaseException:
+            sys.exc_info()  # is not traced: the others see the exception, each with its own context
+            raise
+    return False
+
+
+def is_enabled_for(logger, level):
+    """logging.Logger.isEnabledFor, which remembers its answers under a lock."""
+    if logger.disabled:
+        return False
+    if level in logger._cache:
+        return logger._cache[level]
+    return False if logger.manager.disable >= level else level >= logger.getEffectiveLevel()
 
 
 def call_again(function, args, kwargs):
