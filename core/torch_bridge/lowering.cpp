@@ -323,6 +323,28 @@ void Lowering::State::note_grad(PyObject* args) {
   });
 }
 
+namespace {
+
+// PyTorch's fused attention on a GPU reads a mask by rows of neighbours. One that repeats a number along a
+// row is written out before, else attention would run operator by operator.
+void write_out_mask(Recording& recording, ir::Node& attention, const ir::TensorType& mask) {
+  constexpr size_t kMask = 3;
+  if (!mask.device.is_cuda() || mask.sizes.empty()) return;
+  if (mask.sizes.back() == 1 || mask.strides.back() == 1) return;
+  ir::Node copy;
+  copy.op = "aten.clone.default";
+  copy.id = recording.next_id();
+  copy.args = {attention.args[kMask]};
+  copy.kwargs.emplace_back("memory_format", ir::Arg(ir::Word{"torch.contiguous_format"}));
+  ir::TensorType written = ir::TensorType::contiguous(mask.dtype, mask.sizes);
+  written.device = mask.device;
+  copy.outputs = {written};
+  attention.args[kMask] = ir::Arg(ir::Ref{copy.id, 0});
+  recording.add_aten(std::move(copy));
+}
+
+}  // namespace
+
 // Replaces the ATen nodes of a call by the operator that the call is.
 void Lowering::State::collapse(const Whole& whole, PyObject* args, PyObject* kwargs, PyObject* result,
                                const Recording::Mark& mark) {
@@ -338,6 +360,7 @@ void Lowering::State::collapse(const Whole& whole, PyObject* args, PyObject* kwa
   auto ref = [&](PyObject* t) -> std::optional<ir::Arg> {
     return ir::Arg(recording.at(recording.find(t)).aten);
   };
+  std::optional<ir::TensorType> mask;
   for (size_t i = 0; i < op->params.size(); ++i) {
     const OverloadParam& p = op->params[i];
     PyObject* value =
@@ -345,6 +368,7 @@ void Lowering::State::collapse(const Whole& whole, PyObject* args, PyObject* kwa
     if (!value && kwargs) value = PyDict_GetItemWithError(kwargs, p.py_name);
     std::optional<ir::Arg> arg = value ? to_arg(value, ref) : std::optional(p.default_arg);
     if (!arg) return;  // stays decomposed
+    if (p.name == "attn_mask" && value && is_tensor(value)) mask = recording.at(recording.find(value)).type;
     if (!p.keyword_only)
       node.args.push_back(std::move(*arg));
     else if (!arg->is_none())
@@ -354,6 +378,7 @@ void Lowering::State::collapse(const Whole& whole, PyObject* args, PyObject* kwa
   node.outputs = {recording.at(index).type};
   recording.aten_nodes().resize(mark.aten);
   recording.forget_since(mark, index);
+  if (mask) write_out_mask(recording, node, *mask);
   recording.set_aten(index, {node.id, 0});
   recording.add_aten(std::move(node));
 }

@@ -1,6 +1,7 @@
 """Recording for a GPU on a machine that has none: the graph of the CPU, with every tensor elsewhere."""
 
 import pytest
+import torch
 from recorded_program import Program
 from test_lowering import PROGRAMS
 
@@ -26,3 +27,13 @@ def test_the_graph_is_the_cpus_but_for_the_device(name):
 def test_what_pytorch_chooses_by_device_is_chosen_for_the_gpu(name):
     assert "for_cpu" not in text_of(name, as_if="cuda:0")
     assert "bernoulli_" not in text_of(name, as_if="cuda:0")
+
+
+def test_a_mask_that_repeats_along_its_rows_is_written_out_for_attention():
+    def attention(q, m):
+        return torch.nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=m.expand(2, -1, 8, 8))
+
+    args = torch.randn(2, 4, 8, 16), torch.ones(1, 1, 8, 1, dtype=torch.bool)
+    text = Program(attention, args, as_if="cuda:0").recorded.aten()["text"]
+    assert "aten.clone.default(%expand, memory_format=torch.contiguous_format) : b1[2,1,8,8]cuda:0" in text
+    assert "aten.scaled_dot_product_attention.default(%x0, %x0, %x0, %clone" in text

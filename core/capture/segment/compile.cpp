@@ -164,8 +164,7 @@ void Store::give_plan(const Segment& segment, Instance& instance, CompilationRec
   runtime::CompileOptions options = engine_.compile_options(*settings_);
   options.sizes = segment.sizes();
   // What forward keeps for backward must outlive the next call, so it cannot stay in a graph's memory.
-  options.graphs =
-      !instance.joint && (settings_->mode == "reduce-overhead" || settings_->mode == "max-autotune");
+  options.graphs = !instance.joint && settings_->graphs();
   status = "ok";
   if (settings_->replay || (trace.needs_grad && !instance.joint)) {
     message = settings_->replay ? "backend eager: the captured graph runs through PyTorch"
