@@ -5,6 +5,7 @@
 #include "app/shell/main_window.h"
 #include "app/shell/settings.h"
 #include "app/shell/shot.h"
+#include "views/kit/accessible.h"
 #include "views/kit/theme.h"
 
 namespace {
@@ -38,8 +39,11 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "--version")
     return std::puts("vitrine-app " VITRINE_VERSION), 0;
   if (argc > 1 && std::string_view(argv[1]) == "--shot") return shoot(argc, argv);
+  if (argc > 1 && (std::string_view(argv[1]) == "--help" || std::string_view(argv[1]) == "-h"))
+    return std::printf("vitrine-app [FILE.vitrine | FILE.py]\n%s\n", vitrine::app::shotUsage()), 0;
   QApplication app(argc, argv);
   vitrine::app::applyThemeSetting();
+  vitrine::kit::installAccessible();
   vitrine::app::MainWindow window;
   window.show();
   for (const QString& file : app.arguments().mid(1)) window.openFile(file);

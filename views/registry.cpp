@@ -44,6 +44,7 @@ constexpr ViewInfo kViews[] = {
     {"memory", "Memory", "memory", Place::Bottom, "memory", make_table<kMemoryTable>},
     {"became", "What became what", "swap", Place::Bottom, "", make_table<kBecameTable>},
     {"saved", "Saved tensors", "swap", Place::Bottom, "", make_table<kSavedTable>},
+    {"notes", "Notes", "note", Place::Right, "", make_table<kNotesTable>},
     {"runs", "Runs", "layers", Place::Left, "", make<RunsView>},
     {"inspector", "Inspector", "info", Place::Right, "", make<InspectorView>},
     {"problems", "Problems", "warning", Place::Bottom, "", make<ProblemsView>},

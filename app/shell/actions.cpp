@@ -6,6 +6,7 @@
 #include <QMenu>
 #include <QPlainTextEdit>
 
+#include "app/shell/settings.h"
 #include "views/kit/keys.h"
 
 namespace vitrine::app {
@@ -23,16 +24,46 @@ Actions::Actions(QWidget* window) : QObject(window), window_(window) {
   for (const kit::CommandInfo& info : kit::commands()) {
     if (!*info.id) continue;
     auto* action = new QAction(QString::fromUtf8(info.title), this);
-    QList<QKeySequence> keys;
-    for (const QString& key : QString::fromLatin1(info.keys).split(' ', Qt::SkipEmptyParts))
-      keys << QKeySequence(key);
-    action->setShortcuts(keys);
     action->setShortcutContext(Qt::WindowShortcut);
     action->setEnabled(false);  // until something acts on it
     actions_.insert(QString::fromLatin1(info.id), action);
     window->addAction(action);
   }
+  readKeys();
   qApp->installEventFilter(this);
+}
+
+void Actions::readKeys() {
+  const bool single = Settings::singleKeys();
+  for (const kit::CommandInfo& info : kit::commands()) {
+    QAction* action = actions_.value(QString::fromLatin1(info.id));
+    if (!action) continue;
+    const QString own = Settings::keys(QString::fromLatin1(info.id));
+    QList<QKeySequence> keys;
+    for (const QString& key :
+         (own.isNull() ? QString::fromLatin1(info.keys) : own).split(' ', Qt::SkipEmptyParts))
+      if (single || !info.single || !own.isNull()) keys << QKeySequence(key);
+    action->setShortcuts(keys);
+  }
+}
+
+void Actions::setKeys(const QString& id, const QList<QKeySequence>& keys) {
+  QStringList words;
+  for (const QKeySequence& key : keys) words << key.toString(QKeySequence::PortableText).remove(' ');
+  Settings::setKeys(id, words.isEmpty() ? QStringLiteral("") : words.join(' '));
+  if (QAction* action = actions_.value(id)) action->setShortcuts(keys);
+}
+
+void Actions::resetKeys(const QString& id) {
+  Settings::setKeys(id, QString());
+  readKeys();
+}
+
+QString Actions::ownerOf(const QKeySequence& key) const {
+  if (key.isEmpty()) return {};
+  for (auto it = actions_.begin(); it != actions_.end(); ++it)
+    if (it.value()->shortcuts().contains(key)) return it.key();
+  return {};
 }
 
 void Actions::on(const QString& id, std::function<void()> act) {

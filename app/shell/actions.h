@@ -17,6 +17,12 @@ class Actions : public QObject {
   void fill(QMenuBar* bar) const;  // every command that has a menu
   const QHash<QString, QAction*>& all() const { return actions_; }
 
+  // Keys that the user gave are kept by Settings. ownerOf: the command that has the key, "" = none.
+  void readKeys();
+  void setKeys(const QString& id, const QList<QKeySequence>& keys);
+  void resetKeys(const QString& id);
+  QString ownerOf(const QKeySequence& key) const;
+
  private:
   // Single letters do not act while a text field has the focus.
   bool eventFilter(QObject* watched, QEvent* event) override;

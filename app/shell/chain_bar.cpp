@@ -1,7 +1,10 @@
 #include "app/shell/chain_bar.h"
 
+#include <QHelpEvent>
 #include <QMouseEvent>
 #include <QPainter>
+#include <QToolTip>
+#include <algorithm>
 
 #include "views/kit/icons.h"
 #include "views/kit/paint.h"
@@ -24,22 +27,45 @@ void ChainBar::set(const kit::SessionPtr& session, const kit::Selection& selecti
 
 void ChainBar::place() {
   boxes_.clear();
+  const int gap = theme().px(12);
+  const int room = width() - theme().px(hovered_.isEmpty() ? 16 : 220) - theme().px(10) -
+                   gap * static_cast<int>(links_.size());
+  // Where it is narrow an icon stands for the stage; then the longest names are shortened, alike.
   std::vector<int> widths;
-  int total = theme().px(10);
-  for (const kit::ChainLink& link : links_) {
-    widths.push_back(kit::textWidth(theme().ui(11), link.stage) +
-                     kit::textWidth(theme().mono(11), link.text) + theme().px(20));
-    total += widths.back() + theme().px(12);
+  for (bool icons : {false, true}) {
+    icons_ = icons;
+    widths.clear();
+    int total = 0;
+    for (const kit::ChainLink& link : links_) {
+      const int head = iconOf(link) ? theme().px(14) : kit::textWidth(theme().ui(11), link.stage);
+      widths.push_back(head + kit::textWidth(theme().mono(11, link.ring ? 600 : 400), link.text) +
+                       theme().px(20));
+      total += widths.back();
+    }
+    if (total <= room) break;
   }
-  const int room = width() - theme().px(hovered_.isEmpty() ? 16 : 220);
-  const double squeeze = total > room && total > 0 ? static_cast<double>(room) / total : 1;
-  double x = theme().px(10);
+  const int most = widestOf(widths, room);
+  int x = theme().px(10);
   for (int width : widths) {
-    boxes_.emplace_back(static_cast<int>(x), theme().px(5), static_cast<int>(width * squeeze),
-                        height() - theme().px(10));
-    x += (width + theme().px(12)) * squeeze;
+    boxes_.emplace_back(x, theme().px(5), std::min(width, most), height() - theme().px(10));
+    x += std::min(width, most) + gap;
   }
   update();
+}
+
+// The width that none may exceed so that all together fit into the room.
+int ChainBar::widestOf(std::vector<int> widths, int room) {
+  std::sort(widths.begin(), widths.end());
+  for (size_t i = 0; i < widths.size(); ++i) {
+    const int rest = static_cast<int>(widths.size() - i);
+    if (widths[i] * rest > room) return std::max(0, room / rest);
+    room -= widths[i];
+  }
+  return widths.empty() ? 0 : widths.back();
+}
+
+bool ChainBar::iconOf(const kit::ChainLink& link) const {
+  return icons_ && !link.ring && !link.icon.isEmpty();
 }
 
 void ChainBar::paintEvent(QPaintEvent*) {
@@ -70,7 +96,11 @@ void ChainBar::paintEvent(QPaintEvent*) {
                     theme().px(3));
     }
     box.adjust(theme().px(5), 0, -theme().px(4), 0);
-    const int used = kit::drawText(painter, box, link.stage, theme().ui(11), theme().text2);
+    int used = theme().px(14);
+    if (iconOf(link))
+      kit::drawIcon(painter, link.icon, QRect(box.left(), (height() - used) / 2, used, used), theme().text2);
+    else
+      used = kit::drawText(painter, box, link.stage, theme().ui(11), theme().text2);
     box.setLeft(box.left() + used + theme().px(6));
     kit::drawText(painter, box, link.text, theme().mono(11, link.ring ? 600 : 400), theme().text1,
                   Qt::AlignLeft, kit::Elide::Middle);
@@ -102,6 +132,18 @@ void ChainBar::mouseMoveEvent(QMouseEvent* event) {
 
 void ChainBar::leaveEvent(QEvent*) {
   Q_EMIT hover(0);
+}
+
+bool ChainBar::event(QEvent* event) {
+  if (event->type() != QEvent::ToolTip) return QWidget::event(event);
+  auto* help = static_cast<QHelpEvent*>(event);
+  if (const int at = linkAt(help->pos()); at >= 0) {
+    const kit::ChainLink& link = links_[static_cast<size_t>(at)];
+    QToolTip::showText(help->globalPos(), link.stage + ": " + link.text, this);
+  } else {
+    QToolTip::hideText();
+  }
+  return true;
 }
 
 void ChainBar::resizeEvent(QResizeEvent*) {

@@ -15,6 +15,7 @@ class ChainBar : public QWidget {
   explicit ChainBar(QWidget* parent = nullptr);
   void set(const kit::SessionPtr& session, const kit::Selection& selection);
   const std::vector<kit::ChainLink>& links() const { return links_; }
+  const std::vector<QRect>& boxes() const { return boxes_; }  // by link
 
  Q_SIGNALS:
   void activate(vitrine::Id id);
@@ -26,13 +27,17 @@ class ChainBar : public QWidget {
   void mouseMoveEvent(QMouseEvent* event) override;
   void leaveEvent(QEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
+  bool event(QEvent* event) override;
 
  private:
   void place();
+  static int widestOf(std::vector<int> widths, int room);
+  bool iconOf(const kit::ChainLink& link) const;  // instead of its stage's name
   int linkAt(QPoint point) const;
   std::vector<kit::ChainLink> links_;
   std::vector<QRect> boxes_;
   QString hovered_;
+  bool icons_ = false;
 };
 
 }  // namespace vitrine::app

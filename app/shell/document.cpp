@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/session/notes.h"
 #include "views/kit/chain.h"
 
 namespace vitrine::app {
@@ -50,6 +51,24 @@ void Document::close() {
   following_.clear();
   follow_timer_.stop();
   replace(nullptr);
+}
+
+void Document::note(Id id, const QString& text) {
+  if (!session_ || !id) return;
+  jobs_->run<Loaded>(
+      this, "note",
+      [path = session_->path, id, text](const kit::Cancel&) {
+        const Status bad = text.isNull() ? session::remove_note(path, id)
+                                         : session::write_note(path, id, text.toStdString());
+        return std::make_shared<Result<kit::SessionPtr>>(bad ? Result<kit::SessionPtr>(*bad)
+                                                             : kit::SessionData::load(path));
+      },
+      [this](const Loaded& loaded) {
+        if (!loaded->ok())
+          Q_EMIT openFailed(loaded->error());
+        else
+          replace(loaded->value());
+      });
 }
 
 void Document::follow(const QString& path) {

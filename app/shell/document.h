@@ -20,6 +20,8 @@ class Document : public QObject {
   void open(const QString& path);       // by a job; opened() or openFailed()
   Status openNow(const QString& path);  // for shots and tests
   void close();
+  // Keeps a note on a thing in the session file, null takes it away; then the session is loaded again.
+  void note(Id id, const QString& text);
   void follow(const QString& path);  // a run in progress: replaced whenever it has written more
   void stopFollowing();              // one last load
 

@@ -7,6 +7,7 @@
 #include <QStatusBar>
 #include <QVBoxLayout>
 
+#include "app/shell/reproducers.h"
 #include "app/shell/run_status.h"
 #include "app/shell/settings.h"
 #include "views/registry.h"
@@ -80,6 +81,7 @@ void MainWindow::build() {
   setStatusBar(status);
   palette_ = new Palette(document_, actions_, this);
   run_ = new RunController(document_, this);
+  note_ = new NoteField(this);
 }
 
 void MainWindow::connectParts() {
@@ -175,6 +177,7 @@ void MainWindow::refreshEnabled() {
   enable("file.close", open);
   enable("run.start", run_->canRun() && !run_->running());
   enable("run.cancel", run_->running());
+  enable("run.reproducer", !reproducers(document_->session().get()).isEmpty());
   enable("edit.undo", !undo_.isEmpty());
   enable("edit.redo", !redo_.isEmpty());
   row_->run->setState(run_->running()  ? RunButton::Running

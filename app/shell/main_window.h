@@ -13,6 +13,7 @@
 #include "app/shell/document.h"
 #include "app/shell/film_bar.h"
 #include "app/shell/menu_row.h"
+#include "app/shell/note_field.h"
 #include "app/shell/palette.h"
 #include "app/shell/run_controller.h"
 #include "app/shell/stage_strip.h"
@@ -45,6 +46,7 @@ class MainWindow : public QMainWindow {
   Actions* actions() { return actions_; }
   kit::Banner* banner() { return banner_; }
   RunController* runs() { return run_; }
+  NoteField* noteField() { return note_; }
 
  protected:
   void resizeEvent(QResizeEvent* event) override;
@@ -60,6 +62,8 @@ class MainWindow : public QMainWindow {
   void addViewCommands();
   void addWindowCommands();
   void addFocusCommands();
+  void addNoteCommands();
+  void saveReproducer();
   void sessionChanged();
   void refreshStatus();
   void refreshEnabled();
@@ -87,6 +91,7 @@ class MainWindow : public QMainWindow {
   ChainBar* chain_;
   Palette* palette_;
   RunController* run_;
+  NoteField* note_;
   QString layout_;
   QList<QPair<QString, QByteArray>> undo_, redo_;
 };

@@ -12,19 +12,23 @@ namespace vitrine::app {
 namespace {
 constexpr int kMostRecent = 10;
 
-bool& ignored() {
-  static bool value = false;
+QString& file() {
+  static QString value;
   return value;
 }
 
 QSettings store() {
-  if (ignored()) return QSettings(QStringLiteral("/dev/null/vitrine.ini"), QSettings::IniFormat);
+  if (!file().isEmpty()) return QSettings(file(), QSettings::IniFormat);
   return QSettings(QSettings::IniFormat, QSettings::UserScope, "vitrine", "app");
 }
 }  // namespace
 
 void Settings::ignoreStored() {
-  ignored() = true;
+  keepIn(QStringLiteral("/dev/null/vitrine.ini"));
+}
+
+void Settings::keepIn(const QString& path) {
+  file() = path;
 }
 
 ThemeChoice Settings::theme() {
@@ -43,6 +47,36 @@ double Settings::scale() {
 
 void Settings::setScale(double scale) {
   store().setValue("scale", scale);
+}
+
+bool Settings::motion() {
+  return store().value("motion", true).toBool();
+}
+
+void Settings::setMotion(bool on) {
+  store().setValue("motion", on);
+}
+
+bool Settings::singleKeys() {
+  return store().value("single-keys", true).toBool();
+}
+
+void Settings::setSingleKeys(bool on) {
+  store().setValue("single-keys", on);
+}
+
+QString Settings::keys(const QString& command) {
+  const QVariant kept = store().value("keys/" + command);
+  if (!kept.isValid()) return {};
+  return kept.toString().isEmpty() ? QStringLiteral("") : kept.toString();
+}
+
+void Settings::setKeys(const QString& command, const QString& keys) {
+  QSettings kept = store();
+  if (keys.isNull())
+    kept.remove("keys/" + command);
+  else
+    kept.setValue("keys/" + command, keys);
 }
 
 QStringList Settings::recent() {
@@ -85,7 +119,9 @@ void Settings::setState(const QString& key, const QByteArray& value) {
 void applyThemeSetting() {
   const ThemeChoice choice = Settings::theme();
   const bool dark = choice == ThemeChoice::System ? kit::systemIsDark() : choice == ThemeChoice::Dark;
-  kit::applyTheme(*qApp, kit::Theme::make(dark, Settings::scale()));
+  kit::Theme theme = kit::Theme::make(dark, Settings::scale());
+  theme.motion = Settings::motion();
+  kit::applyTheme(*qApp, theme);
 }
 
 }  // namespace vitrine::app

@@ -10,11 +10,19 @@ namespace vitrine::app {
 enum class ThemeChoice { System, Light, Dark };
 
 struct Settings {
-  static void ignoreStored();  // shots and tests: nothing is read or kept
+  static void ignoreStored();               // shots and tests: nothing is read or kept
+  static void keepIn(const QString& file);  // another file than the user's
   static ThemeChoice theme();
   static void setTheme(ThemeChoice choice);
   static double scale();  // 1 to 2
   static void setScale(double scale);
+  static bool motion();
+  static void setMotion(bool on);
+  static bool singleKeys();  // single letters are commands in views
+  static void setSingleKeys(bool on);
+  // The keys the user gave a command, separated by spaces; null: its own.
+  static QString keys(const QString& command);
+  static void setKeys(const QString& command, const QString& keys);  // null: its own again
   static QStringList recent();  // newest first, at most ten, only files that are there
   static void addRecent(const QString& path);
   static QString

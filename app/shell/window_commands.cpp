@@ -57,6 +57,7 @@ void MainWindow::addCommands() {
   addViewCommands();
   addWindowCommands();
   addFocusCommands();
+  addNoteCommands();
 }
 
 void MainWindow::addStepCommands() {

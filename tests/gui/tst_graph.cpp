@@ -1,10 +1,12 @@
 // The graph view: modules, search, keys, marks, ghosts of the capture, brackets and traffic, large graphs.
 
+#include <QAccessible>
 #include <map>
 #include <set>
 
 #include "tests/gui/view_rig.h"
 #include "views/graph/graph_view.h"
+#include "views/kit/accessible.h"
 #include "views/kit/theme.h"
 
 using namespace vitrine;
@@ -246,6 +248,33 @@ class TestGraph : public QObject {
     const auto* with_nodes = session()->withNodes(*unchanged);
     QVERIFY(with_nodes->ordinal < unchanged->ordinal);
     QCOMPARE(with_nodes->stage, unchanged->stage);
+  }
+
+  // A screen reader hears of the nodes in sight, and can press them.
+  void nodesAreChildrenForScreenReaders() {
+    kit::installAccessible();
+    Rig<GraphView> rig(session(), "optimised", {700, 1400});
+    rig.activate(ids().optimised_gelu);
+    QAccessibleInterface* view = QAccessible::queryAccessibleInterface(&rig.view);
+    QVERIFY(view && view->childCount() > 5);
+    QCOMPARE(view->text(QAccessible::Name), rig.view.title());
+    QAccessibleInterface *gelu = nullptr, *other = nullptr;
+    for (int i = 0; i < view->childCount(); ++i) {
+      QAccessibleInterface* child = view->child(i);
+      QCOMPARE(view->indexOfChild(child), i);
+      (child->text(QAccessible::Name).startsWith("gelu,") ? gelu : other) = child;
+    }
+    QVERIFY(gelu && other);
+    QVERIFY2(
+        gelu->text(QAccessible::Name).startsWith("gelu, pointwise, f32[8,128,3072], in kernel K2, active"),
+        qPrintable(gelu->text(QAccessible::Name)));
+    QVERIFY(gelu->state().focused && !other->state().focused);
+    QVERIFY(QRect(rig.view.mapToGlobal(QPoint()), rig.view.size()).intersects(gelu->rect()));
+    QCOMPARE(view->childAt(gelu->rect().center().x(), gelu->rect().center().y()), gelu);
+    other->actionInterface()->doAction(QAccessibleActionInterface::pressAction());
+    rig.settle();
+    QVERIFY(rig.model.selection().active != ids().optimised_gelu);
+    QVERIFY(other->state().focused);
   }
 
   void withoutAGraphItSaysSo() {

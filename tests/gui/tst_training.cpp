@@ -68,7 +68,18 @@ class TestTraining : public QObject {
     Rig<GraphView> forward(session_, "forward", {600, 700}), backward(session_, "backward", {600, 700});
     QCOMPARE(badge(forward, ids_.saved_forward), views::Badge::Saved);
     QCOMPARE(badge(backward, ids_.again_backward), views::Badge::Again);
-    QCOMPARE(badge(backward, ids_.saved_backward), views::Badge::Saved);
+    const auto& scene = backward.view.picture().scene;
+    int saved = 0, inputs = 0;  // what forward left stands beside what reads it, not at the top
+    for (const auto& item : scene.items) {
+      inputs += item.kind == views::SceneItem::Kind::Input;
+      for (const auto& pill : item.pills) {
+        saved += pill.saved;
+        if (pill.saved) QCOMPARE(pill.id, ids_.saved_backward);
+      }
+    }
+    QCOMPARE(saved, 1);
+    QCOMPARE(inputs, 1);  // the tangent
+    QCOMPARE(backward.view.canShow(ids_.saved_backward), ids_.saved_backward);
     int marked = 0;
     for (const auto& item : forward.view.picture().scene.items) marked += item.badge != views::Badge::None;
     QCOMPARE(marked, 1);

@@ -8,12 +8,17 @@
 #include <QTimer>
 
 #include "app/shell/main_window.h"
+#include "app/shell/reproducers.h"
 #include "app/shell/settings.h"
+#include "app/shell/settings_dialog.h"
 #include "app/shell/shot.h"
+#include "core/session/notes.h"
 #include "core/session/stages.h"
+#include "core/session/writer.h"
 #include "tests/gui/fixture_session.h"
 #include "views/kit/keys.h"
 #include "views/kit/numbers.h"
+#include "views/kit/paint.h"
 #include "views/registry.h"
 
 using namespace vitrine;
@@ -158,6 +163,114 @@ class TestWindow : public QObject {
     QCOMPARE(rows[0].id, ids_.gelu_span);
     for (const auto& row : app::paletteRows(session, window.actions(), ">", "", 100))
       QVERIFY(row.enabled || row.context == "not available now");
+  }
+
+  void notesAreKeptInTheSession() {
+    const QString path = folder_.filePath("notes.vitrine");
+    const fixture::Ids ids = fixture::writeSession(path.toStdString());
+    {
+      MainWindow window;
+      show(window);
+      QVERIFY(!window.openSync(path));
+      window.document()->activate(ids.optimised_gelu);
+      trigger(window, "edit.note");
+      QVERIFY(window.noteField()->isVisible());
+      window.noteField()->text()->setPlainText("why not exact?");
+      Q_EMIT window.noteField()->written(ids.optimised_gelu, window.noteField()->text()->toPlainText());
+      QTRY_COMPARE(session::notes_of(window.document()->session()->meta).size(), size_t(1));
+      window.document()->activate(ids.k2);
+      trigger(window, "edit.bookmark");
+      QTRY_COMPARE(session::notes_of(window.document()->session()->meta).size(), size_t(2));
+      QCOMPARE(window.document()->selection().active, ids.k2);  // still
+    }
+    MainWindow window;
+    show(window);
+    QVERIFY(!window.openSync(path));
+    const auto notes = session::notes_of(window.document()->session()->meta);
+    QCOMPARE(notes.at(ids.optimised_gelu), std::string("why not exact?"));
+    QCOMPARE(notes.at(ids.k2), std::string());
+    QSet<Id> seen;
+    for (int i = 0; i < 2; ++i) {
+      trigger(window, "go.bookmark");
+      seen << window.document()->selection().active;
+    }
+    QCOMPARE(seen, (QSet<Id>{ids.optimised_gelu, ids.k2}));
+    window.document()->activate(ids.k2);
+    trigger(window, "edit.bookmark");  // takes it away
+    QTRY_COMPARE(session::notes_of(window.document()->session()->meta).size(), size_t(1));
+    window.document()->activate(ids.optimised_gelu);
+    trigger(window, "edit.bookmark");  // words are not lost by a key
+    window.settle();
+    QCOMPARE(session::notes_of(window.document()->session()->meta).size(), size_t(1));
+  }
+
+  void aNoteOnARunningSessionIsRefused() {
+    const std::string path = folder_.filePath("running.vitrine").toStdString();
+    auto writer = session::Writer::create(path);
+    QVERIFY(writer.ok());
+    writer.value()->commit();
+    const Status bad = session::write_note(path, ids_.k2, "x");
+    QVERIFY(bad && bad->what.find("still records") != std::string::npos);
+  }
+
+  void keysCanBeGivenAnew() {
+    app::Settings::keepIn(folder_.filePath("settings.ini"));
+    {
+      MainWindow window;
+      show(window);
+      app::SettingsDialog dialog(window.actions(), &window);
+      QVERIFY(!dialog.remap("window.swap", QKeySequence("Ctrl+F")));
+      QVERIFY2(dialog.said().contains("Find in view"), qPrintable(dialog.said()));
+      QVERIFY(dialog.remap("window.swap", QKeySequence("Ctrl+Alt+S")));
+      QCOMPARE((*window.actions())["window.swap"]->shortcut(), QKeySequence("Ctrl+Alt+S"));
+      QVERIFY(dialog.remap("window.full", QKeySequence()));
+    }
+    {
+      MainWindow window;  // as the next start
+      QCOMPARE((*window.actions())["window.swap"]->shortcut(), QKeySequence("Ctrl+Alt+S"));
+      QVERIFY((*window.actions())["window.full"]->shortcut().isEmpty());
+      QCOMPARE((*window.actions())["step.next"]->shortcut(), QKeySequence("."));
+      window.actions()->resetKeys("window.swap");
+      QCOMPARE((*window.actions())["window.swap"]->shortcut(), QKeySequence("Ctrl+Shift+\\"));
+      app::Settings::setSingleKeys(false);
+      window.actions()->readKeys();
+      QVERIFY((*window.actions())["step.next"]->shortcut().isEmpty());
+      QVERIFY(!(*window.actions())["edit.find"]->shortcut().isEmpty());
+    }
+    app::Settings::ignoreStored();
+  }
+
+  void reproducersAreFoundInMessages() {
+    QFile file(folder_.filePath("repro.py"));
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.close();
+    kit::SessionData data;
+    session::MessageRow ours{make_id(Kind::Message, 1)}, gone{make_id(Kind::Message, 2)};
+    ours.detail = "reproducer: " + file.fileName().toStdString();
+    ours.entity = ids_.compilation;
+    gone.detail = "reproducer: /nowhere/repro.py";
+    data.messages = kit::Table<session::MessageRow>({ours, gone});
+    QCOMPARE(app::reproducers(&data), QStringList{file.fileName()});
+    QCOMPARE(app::reproducerOf(&data, ids_.compilation), file.fileName());
+    QVERIFY(app::reproducers(nullptr).isEmpty());
+    MainWindow window;
+    openIn(window);
+    QVERIFY(!(*window.actions())["run.reproducer"]->isEnabled());  // nothing failed in this session
+  }
+
+  void aNarrowChainKeepsItsNames() {
+    MainWindow window;
+    openIn(window);
+    window.resize(1024, 640);
+    QVERIFY(window.activateText("gelu"));
+    const auto& boxes = window.chain()->boxes();
+    const auto& links = window.chain()->links();
+    QVERIFY(boxes.size() >= 10);
+    QVERIFY(boxes.back().right() <= window.chain()->width());
+    for (size_t i = 0; i < boxes.size(); ++i)  // a short name is whole
+      if (links[i].text.size() <= 6)
+        QVERIFY2(boxes[i].width() >= kit::textWidth(kit::theme().mono(11), links[i].text) + 14,
+                 qPrintable(links[i].text));
   }
 
   void everyKeyIsFree() {

@@ -19,7 +19,8 @@ namespace {
 constexpr double kNear = 0.75, kFar = 0.5, kNoAntialiasing = 0.35;
 constexpr double kCorner = 8;  // of lanes
 constexpr double kPillRow = 20, kPillHeight = 18, kPillGap = 16;
-constexpr double kDisc = 7;  // radius of a decision's disc
+constexpr int kPillTick = 14;  // the mark of what was kept
+constexpr double kDisc = 7;    // radius of a decision's disc
 
 // Line width by traffic: 1 px under 1 MB, 1.5 under 8 MB, 3 under 64 MB, 4 above.
 double edge_width(int64_t bytes) {
@@ -331,8 +332,12 @@ class Painter {
       p_.setPen(QPen(t_.nodeLine, 1));
       p_.setBrush(m == Mark::None ? t_.canvas : t_.sel);
       p_.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), box.height() / 2, box.height() / 2);
-      kit::drawText(p_, box.adjusted(9, 0, -7, 0).toRect(), it.pills[k].text, t_.mono(11), t_.text2,
-                    Qt::AlignHCenter, kit::Elide::Middle);
+      QRect text = box.adjusted(9, 0, -7, 0).toRect();
+      if (it.pills[k].saved) {
+        kit::drawIcon(p_, "tick", QRect(text.left() - 2, text.center().y() - 5, 12, 12), t_.ok);
+        text.setLeft(text.left() + kPillTick);
+      }
+      kit::drawText(p_, text, it.pills[k].text, t_.mono(11), t_.text2, Qt::AlignHCenter, kit::Elide::Middle);
       p_.setPen(QPen(t_.edge, 1));
       QPointF from(box.right(), box.center().y()),
           to(to_rect(picture_.layout.nodes[index]).left(), box.center().y());
@@ -384,6 +389,7 @@ class Painter {
 
  public:
   static QPointF decision_point(const kit::Route& route) {
+    if (route.cut) return {route.points.back().x, (route.points.end()[-2].y + route.points.back().y) / 2};
     if (route.lane) return {route.points[1].x, (route.points[1].y + route.points[2].y) / 2};
     return {route.points.back().x, (route.points[route.points.size() - 2].y + route.points.back().y) / 2};
   }
@@ -420,7 +426,8 @@ QRectF to_rect(const kit::Box& box) {
 QRectF pill_rect(const GraphPicture& picture, int item, int pill) {
   const SceneItem& it = picture.scene.items[static_cast<size_t>(item)];
   QRectF box = to_rect(picture.layout.nodes[static_cast<size_t>(item)]);
-  double width = kit::textWidth(theme().mono(11), it.pills[static_cast<size_t>(pill)].text) + 18;
+  const Pill& of = it.pills[static_cast<size_t>(pill)];
+  const double width = kit::textWidth(theme().mono(11), of.text) + 18 + (of.saved ? kPillTick : 0);
   double top = box.center().y() - kPillRow * static_cast<double>(it.pills.size()) / 2 + kPillRow * pill +
                (kPillRow - kPillHeight) / 2;
   return {box.left() - kPillGap - width, top, width, kPillHeight};

@@ -290,6 +290,16 @@ std::vector<Id> GraphView::shown() const {
   return out;
 }
 
+std::vector<Thing> GraphView::things() const {
+  std::vector<Thing> out;
+  for (size_t i = 0; i < picture_.layout.nodes.size() && i < picture_.scene.items.size(); ++i) {
+    const QRectF box = to_rect(picture_.layout.nodes[i]);
+    const QRectF seen(camera_.to_view(box.topLeft()), camera_.to_view(box.bottomRight()));
+    if (seen.intersects(canvas())) out.push_back({picture_.scene.items[i].id, seen.toRect()});
+  }
+  return out;
+}
+
 int GraphView::find(const QString& text) {
   matches_.clear();
   match_ = 0;

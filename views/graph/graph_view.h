@@ -28,6 +28,7 @@ class GraphView : public kit::View {
   Id canShow(Id id) const override;
   void reveal(Id id) override;
   std::vector<Id> shown() const override;
+  std::vector<kit::Thing> things() const override;
 
   const GraphPicture& picture() const { return picture_; }
   const Camera& camera() const { return camera_; }

@@ -50,10 +50,12 @@ class SceneBuilder {
   }
 
  private:
-  static bool is_weight(const NodeRow& n) {
-    return n.kind == "parameter" || n.kind == "buffer" || n.kind == "constant";
+  // What stands as a pill beside each node that reads it: weights, and in backward what forward left.
+  bool is_weight(const NodeRow& n) const {
+    return n.kind == "parameter" || n.kind == "buffer" || n.kind == "constant" ||
+           (n.kind == "placeholder" && left_.contains(n.stable));
   }
-  static bool is_vertex(const NodeRow& n) { return !is_weight(n) && n.kind != "output"; }
+  bool is_vertex(const NodeRow& n) const { return !is_weight(n) && n.kind != "output"; }
 
   void collect_kernels() {
     const GraphRow* graph = data_.graphs.find(graph_);
@@ -72,9 +74,13 @@ class SceneBuilder {
 
   // What stands between forward and backward, by the node that shows it here.
   void collect_crossings(const GraphRow& graph) {
-    const bool backward = graph.stage == "backward";
+    const Id forward = data_.forwardOf(graph.compilation);
+    const bool backward = graph.stage == "backward" || forward != graph.compilation;
+    if (backward)
+      for (const CrossingRow& row : data_.crossings.of(forward))
+        if (const NodeRow* node = data_.nodes.find(row.backward_node)) left_[node->stable] = &row;
     if (!backward && graph.stage != "forward" && graph.stage != "joint") return;
-    for (const CrossingRow& row : data_.crossings.of(data_.forwardOf(graph.compilation))) {
+    for (const CrossingRow& row : data_.crossings.of(forward)) {
       const bool again = row.kind == "recomputed" && graph.stage != "forward";
       const NodeRow* node = data_.nodes.find(backward ? row.backward_node : row.node);
       if (node && (again || row.kind == "saved")) crossings_[node->stable] = &row;
@@ -253,7 +259,7 @@ class SceneBuilder {
           consumer.line +=
               (consumer.line.isEmpty() ? QString() : QStringLiteral(" ")) + short_name(*from->second);
         else if (consumer.kind == SceneItem::Kind::Node)
-          consumer.pills.push_back({edge.src, short_name(*from->second)});
+          consumer.pills.push_back({edge.src, short_name(*from->second), is_saved(*from->second)});
         out_.item_of.try_emplace(edge.src, target->second);
         continue;
       }
@@ -299,6 +305,11 @@ class SceneBuilder {
       out.fused = d->second->verdict == "fused";
     }
     return out;
+  }
+
+  bool is_saved(const NodeRow& node) const {
+    auto row = left_.find(node.stable);
+    return row != left_.end() && row->second->kind == "saved";
   }
 
   // "fc.weight" of "L['self'].encoder.fc.weight": the last two parts.
@@ -365,7 +376,7 @@ class SceneBuilder {
           pill ? std::clamp(mono.horizontalAdvance(it.name) + t.px(24), double(t.px(64)), widest) : widest;
       box.height = t.px(box.height);
       for (const Pill& p : it.pills)
-        box.left_extra = std::max(box.left_extra, small.horizontalAdvance(p.text) + t.px(34));
+        box.left_extra = std::max(box.left_extra, small.horizontalAdvance(p.text) + t.px(p.saved ? 48 : 34));
       // Pills stand 18 high, one above the other, at the node's left.
       box.height = std::max(box.height, static_cast<double>(t.px(20)) * static_cast<double>(it.pills.size()));
     }
@@ -380,7 +391,7 @@ class SceneBuilder {
   std::map<std::string, int> group_of_, card_of_;
   std::map<std::string, KernelFacts> kernels_;
   std::map<std::pair<int64_t, int64_t>, const DecisionRow*> decisions_;  // by stable numbers
-  std::unordered_map<int64_t, const CrossingRow*> crossings_;            // by stable number
+  std::unordered_map<int64_t, const CrossingRow*> crossings_, left_;     // by stable number
   std::unordered_map<Id, const NodeRow*> row_, removed_;
   std::unordered_map<int64_t, const NodeRow*> before_;
 };

@@ -21,6 +21,7 @@ enum class Badge { None, Added, Changed, Removed, Saved, Again };
 struct Pill {
   Id id = 0;
   QString text;
+  bool saved = false;  // kept by forward for this graph
 };
 
 struct SceneItem {

@@ -20,6 +20,7 @@ class KernelView : public kit::View {
   QString copy(kit::CopyAs) const override { return pane_->selectedText(); }
   Id canShow(Id id) const override;
   void reveal(Id id) override;
+  std::vector<kit::Thing> things() const override { return pane_->things(); }
   std::vector<Id> shown() const override { return pane_->shown(); }
   kit::CodePane* pane() { return pane_; }
   Id kernel() const { return kernel_; }

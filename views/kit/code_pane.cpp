@@ -145,6 +145,23 @@ std::vector<Id> CodePane::shown() const {
   return out;
 }
 
+std::vector<Thing> CodePane::things() const {
+  std::vector<Thing> out;
+  const int first = verticalScrollBar()->value(), visible = viewport()->height() / std::max(1, row_height_);
+  const double left = textLeft() - horizontalScrollBar()->value();
+  for (const CodeSpan& span : text_.spans) {
+    const int row = rowOfLine(span.line) - first;
+    const bool known = std::any_of(out.begin(), out.end(), [&](const Thing& t) { return t.id == span.id; });
+    if (row < 0 || row >= visible || known || !span.id) continue;
+    const double to = span.end_line == span.line && span.end_col >= 0 ? left + span.end_col * char_width_
+                                                                      : viewport()->width();
+    const QRect box(static_cast<int>(left + span.col * char_width_), row * row_height_,
+                    static_cast<int>(to - left - span.col * char_width_), row_height_);
+    out.push_back({span.id, QRect(viewport()->mapTo(parentWidget(), box.topLeft()), box.size())});
+  }
+  return out;
+}
+
 int CodePane::find(const QString& text) {
   matches_.clear();
   match_ = 0;

@@ -70,6 +70,7 @@ class CodePane : public QAbstractScrollArea {
   QString selectedText() const;
   int lineCount() const { return static_cast<int>(lines_.size()); }
   std::vector<Id> shown() const;
+  std::vector<Thing> things() const;   // spans in sight, boxes in the coordinates of the parent widget
   int lineOf(Id id) const;             // first line of its first span, -1 = none
   Id idAt(const QPoint& point) const;  // innermost span under a point of the viewport, 0 = none
 

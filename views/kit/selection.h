@@ -4,6 +4,7 @@
 #pragma once
 
 #include <QObject>
+#include <QRect>
 #include <QString>
 #include <QTimer>
 #include <array>
@@ -67,6 +68,12 @@ Id nearestShown(const Selection& selection, Id id, Toward first, Has has) {
       if (has(near)) return near;
   return 0;
 }
+
+// A thing in sight, for screen readers; box in the view's coordinates.
+struct Thing {
+  Id id = 0;
+  QRect box;
+};
 
 enum Change : unsigned {
   ChangeActive = 1,

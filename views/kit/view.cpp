@@ -1,5 +1,7 @@
 #include "views/kit/view.h"
 
+#include "views/kit/accessible.h"
+
 #include <QEvent>
 #include <QPainter>
 
@@ -73,6 +75,10 @@ void View::withText(const QString& tag, session::BlobRef ref, std::function<void
       [this, data = session_, done = std::move(done)](Text text) {
         if (data == session_) done(std::move(text));
       });
+}
+
+QString View::spoken(Id id) const {
+  return session_ ? spokenText(*session_, selection_, id) : QString();
 }
 
 QImage View::grabTo(const QSize& size, double dpr) {

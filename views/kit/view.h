@@ -43,6 +43,11 @@ class View : public QWidget {
   virtual Id canShow(Id id) const { return 0; }         // the thing this view would show for `id`, 0 = none
   virtual void reveal(Id id) {}                         // scrolls to it
   virtual std::vector<Id> shown() const { return {}; }  // in order, for the next/previous relative (N)
+  // What the view paints itself and is in sight, in reading order. Widgets in it speak for themselves.
+  virtual std::vector<Thing> things() const { return {}; }
+  QString spoken(Id id) const;  // "gelu, pointwise, f32[8,128,3072], in kernel K2, active"
+  bool isActive(Id id) const { return id && id == selection_.active; }
+  bool isMarked(Id id) const { return selection_.mark(id) != Mark::None; }
 
   QImage grabTo(const QSize& size, double dpr);  // renders offscreen at that logical size
 

@@ -9,6 +9,7 @@ extern const TableSpec kBreaksTable, kGuardsTable, kRecompilationsTable;  // cap
 extern const TableSpec kDecisionsTable, kKernelsTable, kLaunchesTable, kMemoryTable,
     kBecameTable;                      // program_tables.cpp
 extern const TableSpec kSavedTable;    // training_tables.cpp
+extern const TableSpec kNotesTable;    // notes_table.cpp
 extern const TableSpec kSymbolsTable;  // symbol_table.cpp
 
 // For the registry.

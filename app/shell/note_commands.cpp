@@ -1,0 +1,64 @@
+// Notes, bookmarks, settings and reproducers: what their commands do in the window.
+#include <QFile>
+#include <QFileDialog>
+#include <QFileInfo>
+
+#include "app/shell/main_window.h"
+#include "app/shell/reproducers.h"
+#include "app/shell/settings_dialog.h"
+#include "core/session/notes.h"
+
+namespace vitrine::app {
+
+void MainWindow::addNoteCommands() {
+  Actions& on = *actions_;
+  auto notes = [this] {
+    return document_->session() ? session::notes_of(document_->session()->meta) : std::map<Id, std::string>();
+  };
+  on.on("edit.note", [this, notes] {
+    const Id id = document_->selection().active;
+    if (!id || !document_->session()) return;
+    const auto all = notes();
+    auto it = all.find(id);
+    note_->open(id, document_->session()->label(id),
+                it == all.end() ? QString() : QString::fromStdString(it->second));
+  });
+  connect(note_, &NoteField::written, this, [this, notes](Id id, const QString& text) {
+    if (text.isEmpty() && !notes().contains(id)) return;
+    document_->note(id, text.isEmpty() ? QString() : text);
+  });
+  on.on("edit.bookmark", [this, notes] {
+    const Id id = document_->selection().active;
+    const auto all = notes();
+    auto it = all.find(id);
+    if (it == all.end())
+      document_->note(id, QStringLiteral(""));
+    else if (it->second.empty())  // a note with words is not lost by a key
+      document_->note(id, QString());
+  });
+  on.on("go.bookmark", [this, notes] {
+    const auto all = notes();
+    auto next = all.upper_bound(document_->selection().active);
+    if (next == all.end()) next = all.begin();
+    if (next != all.end()) openIn(next->first, {}, false);
+  });
+  on.on("run.reproducer", [this] { saveReproducer(); });
+  on.on("app.settings", [this] {
+    SettingsDialog dialog(actions_, this);
+    connect(&dialog, &SettingsDialog::pythonWanted, this, [this] { (*actions_)["run.python"]->trigger(); });
+    dialog.exec();
+  });
+}
+
+void MainWindow::saveReproducer() {
+  const QString from = reproducerOf(document_->session().get(), document_->selection().active);
+  if (from.isEmpty()) return;
+  const QString to = QFileDialog::getSaveFileName(this, "Save reproducer", QFileInfo(from).fileName());
+  if (to.isEmpty()) return;
+  QFile::remove(to);  // the dialog has asked
+  if (!QFile::copy(from, to))
+    banner_->show(kit::Tone::Err, "The reproducer could not be written to " + to + ".",
+                  "It is still at " + from + ".", {{"Dismiss", "edit.clear"}});
+}
+
+}  // namespace vitrine::app
