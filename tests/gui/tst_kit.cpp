@@ -44,6 +44,8 @@ class TestKit : public QObject {
     QCOMPARE(unit.name, QStringLiteral("ms"));
     QCOMPARE(unit.format(410'000), QStringLiteral("0.41"));
     QCOMPARE(unit.text(410'000), "0.41" + thin + "ms");
+    QCOMPARE(unit.format(900), QStringLiteral("<0.01"));  // something, and not nothing
+    QCOMPARE(unit.format(0), QStringLiteral("0.00"));
   }
 
   void timesBelowEachOtherHaveOneUnit() {
@@ -58,6 +60,33 @@ class TestKit : public QObject {
       QVERIFY2(text.endsWith("ms"), qPrintable(text));
       QCOMPARE(text.section('.', 1).size(), times[0].section('.', 1).size());
     }
+  }
+
+  void equalBreaksStandOnce() {
+    using namespace session;
+    kit::SessionData data;
+    const Id run = make_id(Kind::Run, 1), frame = make_id(Kind::Frame, 1),
+             place = make_id(Kind::Instruction, 7);
+    std::vector<SegmentRow> segments;
+    std::vector<CompilationRow> compilations;
+    std::vector<BreakRow> breaks;
+    for (int i = 1; i <= 2; ++i) segments.push_back({make_id(Kind::Segment, i), frame, i - 1});
+    for (int i = 1; i <= 3; ++i) {
+      compilations.push_back(
+          {make_id(Kind::Compilation, i), segments[0].id, i - 1, "0/" + std::to_string(i - 1), "ok"});
+      BreakRow row{make_id(Kind::Break, i), compilations.back().id, place};
+      row.expression = "h.item()";
+      breaks.push_back(row);
+    }
+    data.runs = kit::Table<RunRow>({RunRow{run, "a.py"}});
+    data.frames = kit::Table<FrameRow>({FrameRow{frame, run, 0, "captured", ""}}, &FrameRow::run);
+    data.segments = kit::Table<SegmentRow>(segments, &SegmentRow::frame);
+    data.compilations = kit::Table<CompilationRow>(compilations, &CompilationRow::segment);
+    data.breaks = kit::Table<BreakRow>(breaks, &BreakRow::compilation);
+    kit::ItemModel model;
+    model.setColumns({{"name"}, {"value"}});
+    model.setItems(views::runItems(data));
+    QCOMPARE(model.lines().filter("h.item()"), QStringList{"    h.item() × 3 | "});
   }
 
   // Relatives out of sight have a tick on the scroll bar.

@@ -29,7 +29,7 @@ class TestTables : public QObject {
     };
     row(views::kBreaksTable, true, 2, "13:53 | h.mean().item() | scalar read from a tensor | 40 | 340");
     row(views::kGuardsTable, false, 15, "  .size() | 8, 128, 768 | 31:26 | 40 | 50 | 0");
-    row(views::kRecompilationsTable, true, 1, "0/1 | 13 | L['x'].size(1) == 128 | 128 | 96 | 61.0 ms");
+    row(views::kRecompilationsTable, true, 1, "0/1 | 13 | L['x'].size(1) == 128 | 128 | 96 | 61.0");
     row(views::kDecisionsTable, false, 13,
         "2 | l6 → l7 | vertical | fused | same iteration space, one reader | K2 | 25.2 | 1");
     row(views::kKernelsTable, false, 9, "");

@@ -93,6 +93,12 @@ QString spaceText(std::string_view shape) {
   return QString::fromUtf8(shape.data(), static_cast<qsizetype>(shape.size())).replace(",", " × ");
 }
 
+QString Unit::format(double value) const {
+  const QString text = fixed(value / size, decimals);
+  if (value == 0 || !std::isfinite(value) || text.toDouble() != 0) return text;
+  return QStringLiteral("<") + fixed(std::pow(10, -decimals), decimals);
+}
+
 QString Unit::text(double value) const {
   return format(value) + QChar(0x202F) + name;
 }

@@ -28,8 +28,8 @@ struct Unit {
   QString name;     // "ms"
   double size = 1;  // value / size = number shown
   int decimals = 0;
-  QString format(double value) const { return fixed(value / size, decimals); }
-  QString text(double value) const;  // with the unit, where no header has it: "0.35 ms"
+  QString format(double value) const;  // "0.35"; "<0.01" for what is something, but less than that
+  QString text(double value) const;    // with the unit, where no header has it: "0.35 ms"
 };
 Unit timeUnit(double largest_ns);
 Unit bytesUnit(double largest);

@@ -94,9 +94,11 @@ Item compilationItem(const SessionData& d, const CompilationRow& row, const Unit
   return item;
 }
 
-Item breakItem(const SessionData& d, const BreakRow& row) {
+// times: of how many compilations this is the end.
+Item breakItem(const SessionData& d, const BreakRow& row, int times) {
   const InstructionRow* ins = d.instructions.find(row.instruction);
   Cell name = word(s(row.expression.empty() ? row.kind : row.expression), "scissors");
+  if (times > 1) name.text += QStringLiteral(" × %1").arg(times);
   name.tone = Tone::Warn;
   Item item;
   item.id = row.id;
@@ -135,6 +137,23 @@ void addCompilations(const SessionData& d, const SegmentRow& segment, const Unit
   }
 }
 
+// Each compilation of a segment ends at the same break: it stands there once.
+void addBreaks(const SessionData& d, const SegmentRow& segment, Item& up) {
+  std::vector<std::pair<const BreakRow*, int>> causes;
+  for (const CompilationRow& each : d.compilations.of(segment.id))
+    for (const BreakRow& gap : d.breaks.of(each.id)) {
+      auto same = [&](const auto& c) {
+        return c.first->instruction == gap.instruction && c.first->kind == gap.kind;
+      };
+      auto it = std::find_if(causes.begin(), causes.end(), same);
+      if (it == causes.end())
+        causes.emplace_back(&gap, 1);
+      else
+        ++it->second;
+    }
+  for (const auto& [gap, times] : causes) up.children.push_back(breakItem(d, *gap, times));
+}
+
 Item frameItem(const SessionData& d, const FrameRow& row, const Units& units) {
   const CodeRow* code = d.codes.find(row.code);
   Item item;
@@ -158,8 +177,7 @@ Item frameItem(const SessionData& d, const FrameRow& row, const Units& units) {
                   number(QStringLiteral("pc %1").arg(segment.pc))};
     addCompilations(d, segment, units, part);
     item.children.push_back(part);
-    for (const CompilationRow& each : d.compilations.of(segment.id))
-      for (const BreakRow& gap : d.breaks.of(each.id)) item.children.push_back(breakItem(d, gap));
+    addBreaks(d, segment, item);
   }
   return item;
 }

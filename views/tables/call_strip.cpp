@@ -126,8 +126,10 @@ void CallStrip::paintBlock(QPainter& painter, const Block& block) const {
     drawText(painter, label, block.words(), t.ui(11), t.text2);
   const CompilationRow* c = data_->compilations.find(block.compilation);
   if (c && calls_[block.from]->kind == "compile" && c->duration_ns > 0) {
-    const QRect time(static_cast<int>(first.right()) + t.px(5), t.px(kBase - kTall), room, t.px(16));
-    drawText(painter, time, timeText(static_cast<double>(c->duration_ns)), t.mono(11), t.text2);
+    const QString text = timeText(static_cast<double>(c->duration_ns));
+    const int beside = static_cast<int>(last.right() - first.right()) - t.px(5);  // over the other calls
+    const QRect time(static_cast<int>(first.right()) + t.px(5), t.px(kBase - kTall), beside, t.px(16));
+    if (textWidth(t.mono(11), text) <= beside) drawText(painter, time, text, t.mono(11), t.text2);
   }
 }
 

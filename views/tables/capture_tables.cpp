@@ -220,13 +220,26 @@ QString guard_subtitle(const TableScope& scope) {
 
 // --- recompilations ---
 
-std::vector<Column> recompilation_columns(const TableScope&) {
-  return {{"compile", 72, false, true}, {"call", 56, true},       {"failed guard", 240, false, true, true},
-          {"was", 92, false, true},     {"now", 92, false, true}, {"took", 84, true}};
+Unit recompilation_unit(const TableScope& scope) {
+  double most = 0;
+  for (const RecompilationRow* r : of_run(scope.data, scope.data.recompilations, scope.run))
+    if (const CompilationRow* c = scope.data.compilations.find(r->compilation))
+      most = std::max(most, static_cast<double>(c->duration_ns));
+  return timeUnit(most);
+}
+
+std::vector<Column> recompilation_columns(const TableScope& scope) {
+  return {{"compile", 72, false, true},
+          {"call", 56, true},
+          {"failed guard", 240, false, true, true},
+          {"was", 92, false, true},
+          {"now", 92, false, true},
+          {QStringLiteral("took, %1").arg(recompilation_unit(scope).name), 84, true}};
 }
 
 std::vector<Item> recompilation_rows(const TableScope& scope) {
   std::vector<Item> out;
+  const Unit unit = recompilation_unit(scope);
   for (const RecompilationRow* r : of_run(scope.data, scope.data.recompilations, scope.run)) {
     const CompilationRow* c = scope.data.compilations.find(r->compilation);
     const CompilationRow* before = scope.data.compilations.find(r->previous);
@@ -240,7 +253,7 @@ std::vector<Item> recompilation_rows(const TableScope& scope) {
                {q(r->failed)},
                was,
                now,
-               number(took, took > 0 ? timeText(took) : unknown())},
+               number(took, took > 0 ? unit.format(took) : unknown())},
               {},
               {},
               false,
@@ -248,13 +261,12 @@ std::vector<Item> recompilation_rows(const TableScope& scope) {
     QString changes;
     for (const auto& [name, text] : recompilation_diff(scope.data, r->previous, r->compilation))
       changes += fact(name, text);
-    item.detail =
-        QStringLiteral("<table>%1%2%3%4</table>")
-            .arg(fact("called by", html(r->call_site)),
-                 fact("before",
-                      before ? QStringLiteral("compile %1, %2 calls").arg(q(before->label)).arg(before->calls)
-                             : QString()),
-                 fact("instead", html(r->hint)), changes);
+    item.detail = QStringLiteral("<table>%1%2%3%4</table>")
+                      .arg(fact("called by", q(r->call_site).section('/', -1).toHtmlEscaped()),
+                           fact("before", before ? QStringLiteral("compile %1, ").arg(q(before->label)) +
+                                                       countText(before->calls, "call")
+                                                 : QString()),
+                           fact("instead", html(r->hint)), changes);
     item.open = out.empty();
     out.push_back(item);
   }

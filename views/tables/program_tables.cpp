@@ -105,6 +105,13 @@ Unit kernel_time_unit(const TableScope& s) {
   return timeUnit(largest(kernel_times(s), [](const auto& pair) { return pair.second; }));
 }
 
+Unit kernel_bytes_unit(const TableScope& s) {
+  return bytesUnit(largest(s.data.kernels.of(s.compilation), [](const KernelRow& k) { return k.bytes; }));
+}
+Unit kernel_compile_unit(const TableScope& s) {
+  return timeUnit(largest(s.data.kernels.of(s.compilation), [](const KernelRow& k) { return k.compile_ns; }));
+}
+
 std::vector<Column> kernel_columns(const TableScope& s) {
   return {{"kernel", 64, false, true},
           {"name", 200, false, true, true},
@@ -112,9 +119,9 @@ std::vector<Column> kernel_columns(const TableScope& s) {
           {"space", 130, false, true},
           {"launches", 72, true},
           {unit_title("time", kernel_time_unit(s)), 150, true, false, false, true},
-          {"bytes", 80, true},
+          {unit_title("traffic", kernel_bytes_unit(s)), 90, true},
           {"rate", 90, true},
-          {"compile", 80, true}};
+          {unit_title("compile", kernel_compile_unit(s)), 90, true}};
 }
 
 std::vector<Item> kernel_rows(const TableScope& s) {
@@ -122,19 +129,20 @@ std::vector<Item> kernel_rows(const TableScope& s) {
   auto times = kernel_times(s);
   std::map<Id, int64_t> launches;
   for (const LaunchRow& l : s.data.launches.of(s.compilation)) ++launches[l.kernel];
-  Unit unit = kernel_time_unit(s);
+  const Unit unit = kernel_time_unit(s), bytes_unit = kernel_bytes_unit(s);
+  const Unit compile_unit = kernel_compile_unit(s);
   double most = largest(times, [](const auto& pair) { return pair.second; });
   for (const KernelRow& k : s.data.kernels.of(s.compilation)) {
     Cell label{q(k.label)};
     label.family = familyOf(k.family);
     Cell time = number(times[k.id], unit);
     time.bar = most > 0 ? times[k.id] / most : 0;
-    Cell bytes{k.bytes ? bytesText(static_cast<double>(k.bytes)) : unknown(), static_cast<double>(k.bytes)};
+    Cell bytes = number(static_cast<double>(k.bytes), bytes_unit);
     double rate = times[k.id] > 0 ? static_cast<double>(k.bytes) / times[k.id] : 0;
     Cell rates{rate > 0 ? rateText(static_cast<double>(k.bytes), times[k.id]) : unknown(), rate};
     Cell compile{k.kind != "generated" ? unknown()
                  : k.cached            ? QStringLiteral("cached")
-                                       : timeText(static_cast<double>(k.compile_ns)),
+                                       : compile_unit.format(static_cast<double>(k.compile_ns)),
                  static_cast<double>(k.compile_ns)};
     if (!k.error.empty()) {
       compile.text = QStringLiteral("failed");
@@ -166,22 +174,33 @@ QString kernel_subtitle(const TableScope& s) {
 
 // --- launch plan ---
 
-std::vector<Column> launch_columns(const TableScope&) {
-  return {{"#", 40, true},     {"launch", 220, false, true, true},
-          {"kind", 80},        {"arguments", 260, false, true, true},
-          {"bytes", 80, true}, {"time", 84, true}};
+Unit launch_bytes_unit(const TableScope& s) {
+  return bytesUnit(largest(s.data.launches.of(s.compilation), [](const LaunchRow& l) { return l.bytes; }));
+}
+Unit launch_time_unit(const TableScope& s) {
+  return timeUnit(largest(s.data.launches.of(s.compilation), [](const LaunchRow& l) { return l.median_ns; }));
+}
+
+std::vector<Column> launch_columns(const TableScope& s) {
+  return {{"#", 40, true},
+          {"launch", 220, false, true, true},
+          {"kind", 80},
+          {"arguments", 260, false, true, true},
+          {unit_title("traffic", launch_bytes_unit(s)), 90, true},
+          {unit_title("time", launch_time_unit(s)), 84, true}};
 }
 
 std::vector<Item> launch_rows(const TableScope& s) {
   std::vector<Item> out;
+  const Unit bytes_unit = launch_bytes_unit(s), time_unit = launch_time_unit(s);
   for (const LaunchRow& l : s.data.launches.of(s.compilation)) {
     const KernelRow* kernel = s.data.kernels.find(l.kernel);
     Cell text{q(l.text)};
     if (kernel) text.family = familyOf(kernel->family);
     Cell args{q(l.args)};
     args.quiet = true;
-    Cell bytes{l.bytes ? bytesText(static_cast<double>(l.bytes)) : unknown(), static_cast<double>(l.bytes)};
-    Cell time{l.median_ns > 0 ? timeText(l.median_ns) : unknown(), l.median_ns};
+    const Cell bytes = number(static_cast<double>(l.bytes), bytes_unit),
+               time = number(l.median_ns, time_unit);
     out.push_back(
         {l.id, {number(l.ordinal + 1), text, {q(l.kind)}, args, bytes, time}, {}, {}, false, false});
   }

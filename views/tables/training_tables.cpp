@@ -31,8 +31,8 @@ Unit saved_unit(const TableScope& s) {
 
 std::vector<Column> saved_columns(const TableScope& s) {
   return {{"tensor", 130, false, true, true},
-          {"kept", 92},
-          {"type", 120, false, true},
+          {"kept", 112},
+          {"type", 150, false, true},
           {saved_unit(s).name, 110, true, false, false, true},
           {"line", 60, false, true}};
 }
