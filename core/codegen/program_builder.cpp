@@ -18,6 +18,7 @@ using BufferKind = Buffer::Kind;
 Program ProgramBuilder::build() {
   add_inputs();
   find_uses();
+  find_destinations();
   for (size_t u = 0; u < fused_.units.size(); ++u) {
     const fusion::Unit& unit = fused_.units[u];
     bool generated = unit.kind == Loop::Kind::pointwise || unit.kind == Loop::Kind::reduction;
@@ -72,6 +73,55 @@ void ProgramBuilder::find_uses() {
   }
   for (const ir::Arg& r : loops_.graph->results())
     ir::each_ref(r, [&](Ref ref) { last_unit_[key(loops_.placement(ref).root)] = INT_MAX; });
+}
+
+// copy_(input, value) of the input's own layout, where the value comes from a kernel, nothing else writes the
+// input and neither leaves the call.
+void ProgramBuilder::find_destinations() {
+  for (size_t l = 0; l < loops_.loops.size(); ++l) {
+    const ir::Node& n = loops_.graph->node(loops_.loops[l].node);
+    if (n.op != "aten.copy_.default" || !n.args.at(1).is<Ref>() || last_unit_.contains(key({n.id, 0})))
+      continue;
+    const fusion::Placement &to = loops_.placement(n.args[0].as<Ref>()),
+                            &from = loops_.placement(n.args[1].as<Ref>());
+    const ir::NodeKind kind = node(to.root).kind;
+    if (kind == ir::NodeKind::op || kind == ir::NodeKind::constant) continue;
+    ir::TensorType target = type(to.root);
+    if (to.type != target || from.type != type(from.root) || last_unit_[key(to.root)] == INT_MAX ||
+        last_unit_[key(from.root)] == INT_MAX)
+      continue;
+    target.offset = from.type.offset;
+    if (target != from.type) continue;
+    Destination d{to.root, -1, fused_.unit_of[l]};
+    bool single = true;
+    for (size_t other = 0; other < loops_.loops.size(); ++other) {
+      const Loop& loop = loops_.loops[other];
+      if (other == l || fused_.unit_of[other] < 0) continue;
+      const ir::Node& reader = loops_.graph->node(loop.node);
+      ir::each_ref(reader, [&](Ref r) {
+        const Ref root = loops_.placement(r).root;
+        const bool may_share = loop.kind == Loop::Kind::opaque && ops::may_alias(reader);
+        if ((root == to.root || root == from.root) && may_share) single = false;
+        if (root == to.root) d.last_read = std::max(d.last_read, fused_.unit_of[other]);
+      });
+    }
+    if (single) destinations_.emplace(key(from.root), d);
+  }
+}
+
+// The input's buffer that this argument of a kernel may be written to, or -1.
+int32_t ProgramBuilder::destination(int unit, const cpp::Schedule& schedule, const cpp::Argument& written) {
+  auto it = destinations_.find(key(written.root));
+  if (it == destinations_.end() || it->second.last_read > unit) return -1;
+  const Destination& d = it->second;
+  if (d.last_read == unit)
+    for (const cpp::Argument& read : schedule.arguments)
+      if (!read.written && read.root == d.input && !same_place(schedule, read, written)) return -1;
+  written_at_once_.insert(d.copy);
+  const int32_t buffer = buffer_for(d.input);
+  buffer_of_[key(written.root)] = buffer;
+  program_.value_buffer.emplace_back(written.root, buffer);
+  return buffer;
 }
 
 int32_t ProgramBuilder::new_buffer(Ref root) {
@@ -151,7 +201,9 @@ void ProgramBuilder::add_kernel(int u) {
   step.numbers = kernel.numbers;
   step.may_fail = false;
   for (const cpp::Argument& a : schedule.arguments) {
-    int32_t b = a.written ? new_buffer(a.root) : buffer_for(a.root);
+    const int32_t given = a.written ? destination(u, schedule, a) : -1;
+    step.writes_input |= given >= 0;
+    int32_t b = given >= 0 ? given : a.written ? new_buffer(a.root) : buffer_for(a.root);
     step.buffers.push_back(b);
     if (a.written) step.outs.push_back(b);
   }
@@ -160,10 +212,21 @@ void ProgramBuilder::add_kernel(int u) {
   add_step(std::move(step), u);
 }
 
+// Arithmetic on known types, which are only not generated, or a copy between equal ones.
+bool ProgramBuilder::cannot_fail(const ir::Node& n) const {
+  const ops::OpRow* row = ops::find(n.op);
+  if (n.op != "aten.copy_.default") return row && row->lower == ops::Lower::pointwise;
+  if (!n.args.at(0).is<Ref>() || !n.args.at(1).is<Ref>()) return false;
+  const ir::TensorType &to = type(n.args[0].as<Ref>()), &from = type(n.args[1].as<Ref>());
+  return to.dtype == from.dtype && to.sizes == from.sizes && to.device == from.device;
+}
+
 void ProgramBuilder::add_call(int u) {
+  if (written_at_once_.contains(u)) return;
   const fusion::Unit& unit = fused_.units[static_cast<size_t>(u)];
   const ir::Node& n = loops_.graph->node(loops_.loops[unit.loops[0]].node);
   Step step;
+  step.may_fail = !cannot_fail(n);
   step.kind = unit.kind == Loop::Kind::library ? Step::Kind::library : Step::Kind::opaque;
   step.label = unit.label;
   step.node = n;
@@ -240,6 +303,7 @@ bool ProgramBuilder::same_place(const cpp::Schedule& s, const cpp::Argument& rea
   if (ir::dtype_bytes(read.dtype) != ir::dtype_bytes(written.dtype)) return false;
   if (type(read.root).bytes() != type(written.root).bytes()) return false;
   if (written.first_store < 0 || read.last_read < 0 || read.last_read > written.first_store) return false;
+  if (type(read.root).numel() == 1 && read.dtype == written.dtype) return true;
   const cpp::Load* only = nullptr;
   for (const cpp::Load& l : s.loads) {
     if (&s.arguments[static_cast<size_t>(l.argument)] != &read) continue;
@@ -261,6 +325,7 @@ void ProgramBuilder::reuse_in_place(int u, const cpp::Schedule& schedule, const 
     for (size_t r = 0; r < schedule.arguments.size(); ++r) {
       const cpp::Argument& read = schedule.arguments[r];
       if (read.written || taken[r]) continue;
+      if (program_.buffers[static_cast<size_t>(step.buffers[w])].kind == BufferKind::input) continue;
       if (program_.buffers[static_cast<size_t>(step.buffers[r])].kind != BufferKind::temporary) continue;
       auto last = last_unit_.find(key(read.root));
       if (last == last_unit_.end() || last->second != u ||

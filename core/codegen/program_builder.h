@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 
 #include "core/codegen/build_program.h"
 #include "core/codegen/cpp/schedule.h"
@@ -26,9 +27,12 @@ class ProgramBuilder {
 
   void add_inputs();
   void find_uses();
+  void find_destinations();
+  int32_t destination(int unit, const cpp::Schedule& schedule, const cpp::Argument& written);
   void add_kernel(int unit);
   cpp::Schedule gpu_schedule(const fusion::Group& group, const std::vector<ir::Ref>& stored) const;
   void add_call(int unit);
+  bool cannot_fail(const ir::Node& node) const;
   void offer_product(const fusion::Unit& unit, Step& step);
   void add_results();
   void add_step(Step step, int unit);
@@ -54,6 +58,13 @@ class ProgramBuilder {
   std::map<Key, int32_t> buffer_of_;  // by value
   std::map<Key, int> last_unit_;      // by root: last unit that reads it from memory; results: INT_MAX
   std::map<Key, bool> keeps_own_;     // by root: an operator may hand out a share of its storage
+  // By root that is only computed to be copied to an input: where a kernel may put it at once.
+  struct Destination {
+    ir::Ref input;
+    int last_read, copy;  // units: the last that reads the input besides, and the copy
+  };
+  std::map<Key, Destination> destinations_;
+  std::set<int> written_at_once_;     // copies (units) that are no longer needed
   std::vector<int32_t> shares_with_;  // by buffer: whose arena place it takes over, or -1
 };
 

@@ -55,6 +55,16 @@ Types clamp_one(const Call& c) {
   need(c.tensor(0).dtype != DType::b1, "not defined for bool");
   return binary(c);
 }
+// Operands of self's own floating type.
+Types scaled(const Call& c) {
+  for (size_t i : {1, 2}) need(!c.is_tensor(i) || c.tensor(i).dtype == c.tensor(0).dtype, "types differ");
+  return stored(c, pointwise(c, c.is_tensor(2) ? std::initializer_list<size_t>{0, 1, 2}
+                                               : std::initializer_list<size_t>{0, 1}));
+}
+Types scaled_float(const Call& c) {
+  need(ir::is_float(c.tensor(0).dtype), "not defined for integers");
+  return scaled(c);
+}
 Types masked_fill(const Call& c) {
   need(c.tensor(1).dtype == DType::b1, "the mask is not bool");
   need(broadcast(c.tensor(0).sizes, c.tensor(1).sizes) == c.tensor(0).sizes, "sizes");
@@ -100,6 +110,14 @@ const std::vector<OpRow> kInplace = {
     {"aten.mul_.Scalar", "self!, other", kPoint, kLower, covered<binary>, "", kLater, "self *= number"},
     {"aten.div_.Tensor", "self!, other", kPoint, kLower, covered<divide>, "", kLater, "self /= b"},
     {"aten.div_.Scalar", "self!, other", kPoint, kLower, covered<divide>, "", kLater, "self /= number"},
+    {"aten.addcmul_.default", "self!, tensor1, tensor2, *, value=1", kPoint, kLower, covered<scaled_float>,
+     "", kLater, "self += value * b * c"},
+    {"aten.addcdiv_.default", "self!, tensor1, tensor2, *, value=1", kPoint, kLower, covered<scaled_float>,
+     "", kLater, "self += value * b / c"},
+    {"aten.lerp_.Scalar", "self!, end, weight", kPoint, kLower, covered<scaled_float>, "", kLater,
+     "linear interpolation"},
+    {"aten.lerp_.Tensor", "self!, end, weight", kPoint, kLower, covered<scaled_float>, "", kLater,
+     "linear interpolation"},
     {"aten.relu_.default", "self!", kPoint, kLower, covered<unary_same>, "", kLater, "max(self, 0)"},
     {"aten.neg_.default", "self!", kPoint, kLower, covered<unary_same>, "", kLater, "-self"},
     {"aten.abs_.default", "self!", kPoint, kLower, covered<unary_same>, "", kLater, "|self|"},

@@ -16,7 +16,7 @@ Table build() {
   Table out;
   for (const auto* family :
        {&kPointwiseBinary, &kPointwiseUnary, &kCompare, &kReduction, &kNorm, &kSoftmax, &kView, &kMatmul,
-        &kConvPool, &kEmbeddingIndex, &kFactory, &kCopy, &kRandom, &kLoss, &kInplace}) {
+        &kConvPool, &kEmbeddingIndex, &kFactory, &kCopy, &kRandom, &kLoss, &kBackward, &kInplace}) {
     for (const OpRow& row : *family) {
       out.rows.push_back(&row);
       bool fresh = out.by_name.emplace(row.name, &row).second;

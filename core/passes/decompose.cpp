@@ -226,6 +226,66 @@ Values batch_norm_no_training(Writer& w) {
   return channel_affine(w, 6);
 }
 
+// gelu'(x) = P(x) + x p(x), distribution function and density of the normal distribution; or, with
+// t = tanh(b (x + k x^3)): (1 + t)/2 + x/2 (1 - t^2) b (1 + 3 k x^2)
+Values gelu_backward(Writer& w) {
+  Ref g = w.wide(0), x = w.wide(1), square = w.mul(x, x);
+  constexpr double kB = 0.7978845608028654, kK = 0.044715;
+  if (w.arg(2).as<std::string>() == "none") {
+    Ref p = w.mul(w.add(w.unary("aten.erf.default", w.mul(x, 0.7071067811865476)), 1), 0.5);
+    Ref density = w.mul(w.unary("aten.exp.default", w.mul(square, -0.5)), 0.3989422804014327);
+    return w.one(w.mul(g, w.add(p, w.mul(x, density))));
+  }
+  Ref t = w.unary("aten.tanh.default", w.mul(w.add(x, w.mul(w.mul(square, x), kK)), kB));
+  Ref steep = w.mul(w.add(w.mul(square, 3 * kK), 1), kB);
+  Ref flat = w.unary("aten.neg.default", w.sub(w.mul(t, t), 1));
+  Ref right = w.mul(w.mul(w.mul(x, 0.5), flat), steep);
+  return w.one(w.mul(g, w.add(w.mul(w.add(t, 1), 0.5), right)));
+}
+
+// g 2 (x - y), by the number of elements for a mean
+Values mse_loss_backward(Writer& w) {
+  Ref x = w.wide(1);
+  if (w.type(x).numel() == 0) return std::nullopt;
+  const double n = w.number(3) == 1 ? static_cast<double>(w.type(x).numel()) : 1;
+  return w.one(w.mul(w.mul(w.sub(x, w.wide(2)), 2 / n), w.wide(0)));
+}
+
+// (g - sum g y) y
+Values softmax_backward(Writer& w) {
+  Ref g = w.wide(0), y = w.wide(1);
+  if (w.type(y).numel() == 0) return std::nullopt;
+  return w.one(w.mul(w.sub(g, w.sum(w.mul(g, y), w.dims(2))), y));
+}
+
+// g - exp(y) sum g
+Values log_softmax_backward(Writer& w) {
+  Ref g = w.wide(0), y = w.wide(1);
+  if (w.type(y).numel() == 0) return std::nullopt;
+  return w.one(w.sub(g, w.mul(w.unary("aten.exp.default", y), w.sum(g, w.dims(2)))));
+}
+
+// -g at the right class of each row that is not ignored; by the total weight for a mean
+Values nll_loss_backward(Writer& w) {
+  if (!w.none(3) || w.type(w.value(1)).numel() == 0) return std::nullopt;
+  const int64_t rows = w.type(w.value(1)).sizes[0], classes = w.type(w.value(1)).sizes[1];
+  auto column = [&](Ref v) { return w.op("aten.view.default", {v, Arg::ints({w.type(v).numel(), 1})}); };
+  Ref g = w.unary("aten.neg.default", w.wide(0)), target = w.value(2);
+  if (w.number(4) == 1) g = w.div(g, w.wide(6));
+  if (!w.type(target).is_contiguous() || (w.type(g).numel() != 1 && w.type(g).numel() != rows))
+    return std::nullopt;
+  if (!w.type(g).is_contiguous()) return std::nullopt;
+  g = column(g);
+  Ref counts = column(w.op("aten.ne.Scalar", {target, w.arg(5)}));
+  g = w.op("aten.where.self", {counts, g, w.unary("aten.zeros_like.default", g)});
+  Kwargs options = {{"dtype", Arg(DType::i32)}};
+  if (w.type(target).device.is_cuda())
+    options.emplace_back("device", Arg(ir::Word{w.type(target).device.text()}));
+  Ref number = w.op("aten.arange.default", {Arg(classes)}, std::move(options));
+  Ref right = w.op("aten.eq.Tensor", {number, column(w.cast(target, DType::i32))});
+  return w.one(w.op("aten.where.self", {right, g, w.unary("aten.zeros_like.default", g)}));
+}
+
 struct Rule {
   std::string_view op;
   Values (*write)(Writer&);
@@ -246,6 +306,11 @@ constexpr Rule kRules[] = {
     {"aten.cudnn_batch_norm.default", batch_norm},
     {"aten._native_batch_norm_legit.default", batch_norm},
     {"aten._native_batch_norm_legit_no_training.default", batch_norm_no_training},
+    {"aten.gelu_backward.default", gelu_backward},
+    {"aten.mse_loss_backward.default", mse_loss_backward},
+    {"aten._softmax_backward_data.default", softmax_backward},
+    {"aten._log_softmax_backward_data.default", log_softmax_backward},
+    {"aten.nll_loss_backward.default", nll_loss_backward},
 };
 
 const Rule* rule_for(const Node& node) {

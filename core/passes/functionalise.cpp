@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "core/passes/rewriter.h"
@@ -80,18 +81,96 @@ std::vector<int> last_uses(const ir::Graph& graph) {
   return out;
 }
 
+// Inputs that are written as a whole only, by operators that hand the tensor on: what they become is computed
+// without writing, and written once, at the end of the graph. A call that fails before has changed nothing.
+class LateWrites {
+ public:
+  LateWrites(const ir::Graph& graph, const Storages& storages, const std::vector<int>& last_use,
+             Rewriter& out)
+      : storages_(storages), out_(out) {
+    for (const Node* input : graph.inputs())
+      if (input->kind != ir::NodeKind::constant && !storages.escapes(input->id))
+        open_[storages.group(input->id)] = input;
+    for (const Node& n : graph.nodes()) check(graph, last_use, n);
+  }
+
+  // The node writes such an input.
+  bool has(const Node& node) const {
+    return open_.contains(storages_.group(node.id)) && !ops::written(node).empty();
+  }
+  void wrote(const Node& node, Ref value) {
+    const int group = storages_.group(node.id);
+    pending_[group] = {&node, value};
+    if (!inputs_.contains(group)) order_.push_back(group);
+    inputs_.try_emplace(group, Ref{open_.at(group)->id, 0});
+  }
+  // The node has no functional form: it writes itself, after what came before it.
+  void give_up(const Node& node, Ref written) {
+    const int group = storages_.group(node.id);
+    if (auto it = pending_.find(group); it != pending_.end()) {
+      out_.rename(written, write(group, it->second));
+      pending_.erase(it);
+    }
+    open_.erase(group);
+  }
+  void finish() {
+    for (int group : order_)
+      if (auto it = pending_.find(group); it != pending_.end()) write(group, it->second);
+  }
+
+ private:
+  struct Late {
+    const Node* node;  // the last that wrote
+    Ref value;
+  };
+
+  // Closes the inputs that the node writes or shares in any other way.
+  void check(const ir::Graph& graph, const std::vector<int>& last_use, const Node& n) {
+    const std::vector<Ref> written = ops::written(n);
+    const int own = storages_.group(n.id);
+    const bool link = written.size() == 1 && n.outputs.size() == 1 && !n.args.empty() &&
+                      n.args[0] == Arg(written[0]) && open_.contains(own) &&
+                      n.type() == open_.at(own)->type();
+    for (Ref r : written)
+      if (!link || storages_.group(r.node) != own) open_.erase(storages_.group(r.node));
+    auto it = open_.find(own);
+    if (it == open_.end() || it->second->id == n.id) return;
+    if (!link) return void(open_.erase(it));
+    // Whoever reads it later reads it by this node's output.
+    const int here = static_cast<int>(graph.position(n.id));
+    for (NodeId id : storages_.members(n.id))
+      if (static_cast<int>(graph.position(id)) < here && last_use[graph.position(id)] > here) {
+        open_.erase(own);
+        return;
+      }
+  }
+  Ref write(int group, const Late& late) {
+    return out_.emit(*late.node, "aten.copy_.default", {Arg(inputs_.at(group)), Arg(late.value)});
+  }
+
+  const Storages& storages_;
+  Rewriter& out_;
+  std::unordered_map<int, const Node*> open_;  // by group
+  std::unordered_map<int, Late> pending_;
+  std::unordered_map<int, Ref> inputs_;
+  std::vector<int> order_;
+};
+
 }  // namespace
 
 GraphPtr functionalise(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
   Storages storages(*graph);
   std::vector<int> last_use = last_uses(*graph);
   Rewriter out(graph, ids, "functionalise");
+  LateWrites late(*graph, storages, last_use, out);
   for (const Node& node : graph->nodes()) {
     auto written = ops::written(node);
     std::optional<Functional> call;
     bool single = written.size() == 1 && node.outputs.size() == 1 && !node.args.empty() &&
                   node.args[0] == Arg(written[0]);
-    if (single && unseen(*graph, storages, last_use, node, written[0])) call = functional(*graph, node);
+    const bool is_late = single && late.has(node);
+    if (is_late || (single && unseen(*graph, storages, last_use, node, written[0])))
+      call = functional(*graph, node);
     std::vector<Arg> args;
     Kwargs kwargs;
     if (call) {
@@ -100,12 +179,15 @@ GraphPtr functionalise(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>
       if (!out.gives(call->op, args, kwargs, node.type())) call.reset();
     }
     if (!call) {
+      if (is_late) late.give_up(node, written[0]);
       out.keep(node);
       continue;
     }
     Ref value = out.change(node, call->op, args, kwargs);
     out.rename(written[0], Arg(value));
+    if (is_late) late.wrote(node, value);
   }
+  late.finish();
   return out.finish();
 }
 

@@ -80,6 +80,17 @@ CASES = {
     "convolution": (lambda x, w: F.conv2d(x, w, padding=1).relu(), [leaf(2, 3, 6, 6), leaf(4, 3, 3, 3)]),
     "pooling": (lambda x: F.max_pool2d(x, 2), [leaf(2, 3, 6, 6)]),
     "where": (lambda x: torch.where(x > 0, x, x * 0.1), [leaf(7)]),
+    "gelu, tanh": (lambda x: F.gelu(x, approximate="tanh"), [leaf(4, 9)]),
+    "log_softmax": (lambda x: (x.log_softmax(0), x.softmax(0)), [leaf(4, 9)]),
+    "activations": (lambda x: (F.hardtanh(x), F.leaky_relu(x), F.silu(x), x.sigmoid(), x.tanh(), F.relu6(x * 5)),
+                    [leaf(5, 7)]),
+    "activations, transposed": (lambda x: (x.t().sigmoid(), F.silu(x.t()), F.gelu(x.t())), [leaf(5, 7)]),
+    "mse": (lambda x, y: (F.mse_loss(x, y), F.mse_loss(x, y, reduction="none")), [leaf(5, 7), leaf(5, 7, seed=1)]),
+    "cross_entropy, ignored": (lambda x: F.cross_entropy(x, torch.tensor([1, -100, 3, 0])), [leaf(4, 9)]),
+    "cross_entropy, sum": (lambda x: F.cross_entropy(x, torch.arange(4), reduction="sum"), [leaf(4, 9)]),
+    "cross_entropy, rows": (lambda x: F.cross_entropy(x, torch.arange(4), reduction="none"), [leaf(4, 9)]),
+    "cross_entropy, weights": (lambda x: F.cross_entropy(x, torch.arange(4), torch.rand(9)), [leaf(4, 9)]),
+    "cross_entropy, bfloat16": (lambda x: F.cross_entropy(x, torch.arange(4)).float(), [leaf(4, 9, dtype=torch.bfloat16)]),
     "reductions": (lambda x: (x.mean(0), x.var(1), x.logsumexp(1)), [leaf(5, 6)]),
 }
 
@@ -87,7 +98,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients_are_eagers(name):
     function, inputs = CASES[name]
-    tolerance = {"rtol": 1e-4, "atol": 1e-5} if name != "bfloat16" else {"rtol": 2e-2, "atol": 2e-2}
+    tolerance = {"rtol": 1e-4, "atol": 1e-5} if not name.endswith("bfloat16") else {"rtol": 2e-2, "atol": 2e-2}
     agree(function, *inputs, **tolerance)
 
 

@@ -1,6 +1,8 @@
 """A whole training step in one compiled function: zero_grad, forward, backward and the optimizer's update."""
 
 import copy
+import sqlite3
+import subprocess
 
 import pytest
 import torch
@@ -81,6 +83,7 @@ def test_the_only_break_is_where_autograd_runs():
     step = training(model, optimizer)
     step(X, Y)
     explained = vitrine.explain(step)(X, Y)
+    assert explained.graph_count == 2 and explained.op_count > 50
     assert [b.reason for b in explained.graph_breaks] == ["Tensor.backward: the backward pass runs for real"]
     assert not explained.messages
 
@@ -183,3 +186,87 @@ def test_operators_on_lists(name):
     expected, found = FOREACH[name](a, b), vitrine.compile(FOREACH[name])(c, d)
     assert type(expected) is type(found) and (expected is a) == (found is c)
     torch.testing.assert_close((found, c), (expected, a))
+
+
+UPDATE = """
+import torch, vitrine
+model = torch.nn.Linear(8, 4)
+optimizer = torch.optim.{}(model.parameters(), {})
+step = vitrine.compile(optimizer.step)
+for _ in range(3):
+    for p in model.parameters():
+        p.grad = torch.ones_like(p)
+    step()
+"""
+
+
+@pytest.mark.parametrize("optimizer, options", [("SGD", "lr=0.1, momentum=0.9, weight_decay=0.1"), ("AdamW", "foreach=True")])
+def test_each_parameter_is_updated_by_one_kernel_in_its_own_memory(optimizer, options, tmp_path):
+    (tmp_path / "update.py").write_text(UPDATE.format(optimizer, options))
+    path = tmp_path / "run.vitrine"
+    done = subprocess.run(["vitrine", "run", tmp_path / "update.py", "-o", path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    rows = sqlite3.connect(path).execute(
+        "SELECT launch.kind, launch.text, args FROM launch JOIN compilation ON compilation.id = launch.compilation "
+        "WHERE compilation.id = (SELECT max(compilation) FROM launch) ORDER BY launch.ordinal").fetchall()
+    updates = [args.split(", ") for kind, _, args in rows if kind == "kernel" and "_grad" in args]
+    for i, args in enumerate(updates):
+        assert sum(a.endswith(f"param_groups_0_params_{i}") for a in args) == 2  # read and written
+    assert len(updates) == 2
+    assert not [args for _, text, args in rows if text.endswith("_") and "_step" not in args]
+
+
+def test_an_input_is_not_written_when_the_call_fails():
+    def update(x, y, index):
+        x.mul_(2).add_(1)
+        y = y * x
+        return y[index]
+
+    x, y = torch.ones(3), torch.ones(3)
+    compiled = vitrine.compile(update)
+    assert compiled(x, y, torch.tensor([0])).tolist() == [3] and x.tolist() == [3, 3, 3]
+    with pytest.raises(IndexError):
+        compiled(x, y, torch.tensor([7]))
+    assert x.tolist() == [7, 7, 7]  # eager ran it again: it writes before it raises
+
+
+def writing(x, y):
+    before = x * 1
+    x.mul_(y).add_(1)
+    between = x.exp()
+    x[0] = 5
+    y.copy_(x)
+    y.sub_(before)
+    return between, y * 2, x
+
+
+def swapped(x, y):
+    old = x.clone()
+    x.copy_(y)
+    y.copy_(old)
+
+
+def through_a_view(x, y):
+    v = x.view(-1)
+    x.add_(1)
+    v.mul_(2)
+    y.add_(v.view(y.shape))
+    return y.sum(0)
+
+
+@pytest.mark.parametrize("function", [writing, swapped, through_a_view])
+@pytest.mark.parametrize("make", [lambda: torch.rand(4, 4), lambda: torch.rand(4, 4).t(), lambda: torch.rand(8, 4)[::2]])
+def test_writes_to_inputs(function, make):
+    try:
+        make().view(-1)
+    except RuntimeError:
+        if function is through_a_view:
+            pytest.skip("no view")
+    inputs = make(), make()
+    again = [x.clone(memory_format=torch.preserve_format) for x in inputs]
+    compiled = vitrine.compile(function)
+    for _ in range(2):
+        versions = [x._version for x in (*inputs, *again)]
+        expected, found = function(*inputs), compiled(*again)
+        torch.testing.assert_close((found, again), (expected, list(inputs)))
+        assert all(x._version > v for x, v in zip((*inputs, *again), versions))

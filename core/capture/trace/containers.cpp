@@ -90,8 +90,7 @@ Value* Tracer::dict_get(Value* v, Value* key) {
   if (PyErr_Occurred()) raise_python();
   if (at >= 0) return dict.entries[static_cast<size_t>(at)].second;
   if (dict.complete) return nullptr;
-  if (torch_bridge::is_tensor(k))
-    stop("unsupported_value", "a tensor is looked up in a dict from before this point");
+  if (torch_bridge::is_tensor(k) && !look(key)->source) return nullptr;  // it did not exist before
   PyObject* found = PyDict_GetItemWithError(v->obj, k);
   if (PyErr_Occurred()) raise_python();
   if (!found) {
