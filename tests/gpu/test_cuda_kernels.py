@@ -14,7 +14,7 @@ from recorded_program import Program  # noqa: E402
 pytestmark = pytest.mark.gpu
 
 FLOATS = [torch.float32, torch.float16, torch.bfloat16]
-SIZES = [(64, 96), (7, 33), (3, 1000), (2, 5000), (130, 4096), (1, 70000), (5, 1), (1, 1)]
+SIZES = [(64, 96), (2048, 2048), (7, 33), (3, 1000), (2, 5000), (130, 4096), (1, 70000), (5, 1), (1, 1)]
 
 
 def weights(x):
@@ -34,6 +34,7 @@ FLOAT_PROGRAMS = {
     "log softmax": lambda x: torch.log_softmax(x, dim=-1),
     "layer norm": lambda x: F.layer_norm(x, x.shape[-1:], weights(x), weights(x)) * 1.5 + x,
     "rms norm": lambda x: (x.float() * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-6)).to(x.dtype) * weights(x),
+    "residual norm": lambda x: (x + x.abs(), F.rms_norm((x + x.abs()).float(), x.shape[-1:]).to(x.dtype)),
     "several sums": lambda x: (x.float().sum(-1), x.float().pow(2).mean(-1), x.amax(-1), x.amin(-1)),
     "transposed": lambda x: (x.t() + 1) * 2,
     "broadcast": lambda x: x[:, :1] * x + x[:1],

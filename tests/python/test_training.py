@@ -2,6 +2,8 @@
 
 import copy
 import gc
+import subprocess
+import sys
 import weakref
 
 import pytest
@@ -327,3 +329,15 @@ def test_a_power_of_one_number_in_place():
 def test_an_input_that_a_call_gives_back_as_it_is():
     assert compiles(lambda x, w: (x.contiguous() @ w.float()).relu(), leaf(3, 4), leaf(4, 5))
     agree(lambda x, w: (x.contiguous() @ w.float()).relu(), leaf(3, 4), leaf(4, 5))
+
+
+def test_a_first_training_step_imports_nothing_large():
+    program = """
+import sys, torch, vitrine
+layer = torch.nn.Linear(4, 4)
+vitrine.compile(lambda x: torch.relu(layer(x)).sum())(torch.randn(2, 4)).backward()
+assert layer.weight.grad is not None
+print(sorted({"sympy", "torch._dynamo", "torch._inductor"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr

@@ -6,7 +6,7 @@ namespace vitrine::codegen::cuda {
 
 namespace {
 
-constexpr int kWarp = 32, kMostThreads = 1024;
+constexpr int kWarp = 32, kLeastThreads = 128, kMostThreads = 1024;
 constexpr int kAccessBytes = 16;    // the widest load
 constexpr int kKeptValues = 64;     // registers of a thread that may hold a row's values
 constexpr int64_t kFewRows = 1024;  // fewer rows are shared by more threads each
@@ -59,11 +59,11 @@ Shape choose_shape(const cpp::Schedule& s) {
   int group = 1;
   const int preferred = rows < kFewRows ? 2 : 8;  // runs of a thread
   while (group < kMostThreads && ceil_div(runs, group) > (group < kWarp ? 1 : preferred)) group *= 2;
-  if (group > kWarp)
-    while (group < 128) group *= 2;
   while (group < kMostThreads && ceil_div(runs, group) > most_items) group *= 2;
+  // More than a warp is a block: its threads meet in memory that rows beside each other would share.
+  if (group > kWarp) group = std::max(group, kLeastThreads);
   shape.group = group;
-  shape.threads = std::max(128, group);
+  shape.threads = std::max(kLeastThreads, group);
   shape.items = static_cast<int>(ceil_div(runs, group));
   shape.registers = shape.items <= most_items;
   if (!shape.registers) shape.threads = shape.group = 512;
