@@ -317,6 +317,13 @@ bool ProgramBuilder::same_place(const cpp::Schedule& s, const cpp::Argument& rea
   return false;
 }
 
+// On a GPU what is large is taken from PyTorch's allocator when it is written and given back after its last
+// use, as eager does: an arena would hold memory from the first step to the last.
+bool ProgramBuilder::has_own_memory(const Buffer& buffer) {
+  constexpr int64_t kLarge = int64_t{1} << 20;
+  return buffer.type.device.is_cuda() && buffer.type.bytes() >= kLarge;
+}
+
 // A value that is read for the last time gives its memory to one that is written at the same places.
 void ProgramBuilder::reuse_in_place(int u, const cpp::Schedule& schedule, const Step& step) {
   std::vector<bool> taken(step.buffers.size(), false);
@@ -326,7 +333,8 @@ void ProgramBuilder::reuse_in_place(int u, const cpp::Schedule& schedule, const 
       const cpp::Argument& read = schedule.arguments[r];
       if (read.written || taken[r]) continue;
       if (program_.buffers[static_cast<size_t>(step.buffers[w])].kind == BufferKind::input) continue;
-      if (program_.buffers[static_cast<size_t>(step.buffers[r])].kind != BufferKind::temporary) continue;
+      const Buffer& source = program_.buffers[static_cast<size_t>(step.buffers[r])];
+      if (source.kind != BufferKind::temporary || has_own_memory(source)) continue;
       auto last = last_unit_.find(key(read.root));
       if (last == last_unit_.end() || last->second != u ||
           keeps_own_.contains(key(schedule.arguments[w].root)))
@@ -384,7 +392,7 @@ void ProgramBuilder::plan_memory() {
   for (size_t b = 0; b < program_.buffers.size(); ++b) {
     const Buffer& row = program_.buffers[b];
     if (row.kind != BufferKind::temporary || row.view_of >= 0 || shares_with_[b] >= 0) continue;
-    if (row.type.device != arena) continue;
+    if (row.type.device != arena || has_own_memory(row)) continue;
     lifetimes.push_back({row.type.bytes(), row.first_step, row.last_step});
     owner.push_back(static_cast<int32_t>(b));
   }
@@ -404,7 +412,8 @@ void ProgramBuilder::plan_memory() {
 void ProgramBuilder::free_foreign() {
   for (size_t b = 0; b < program_.buffers.size(); ++b) {
     const Buffer& root = program_.buffers[static_cast<size_t>(storage(static_cast<int32_t>(b)))];
-    if (root.kind != BufferKind::foreign && root.kind != BufferKind::output) continue;
+    const bool own = root.kind == BufferKind::temporary && has_own_memory(root);
+    if (root.kind != BufferKind::foreign && root.kind != BufferKind::output && !own) continue;
     if (root.last_step < 0 || root.last_step >= static_cast<int32_t>(program_.steps.size())) continue;
     program_.steps[static_cast<size_t>(root.last_step)].free_after.push_back(static_cast<int32_t>(b));
   }

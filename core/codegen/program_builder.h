@@ -36,6 +36,7 @@ class ProgramBuilder {
   void offer_product(const fusion::Unit& unit, Step& step);
   void add_results();
   void add_step(Step step, int unit);
+  static bool has_own_memory(const Buffer& buffer);
   void reuse_in_place(int unit, const cpp::Schedule& schedule, const Step& step);
   bool same_place(const cpp::Schedule& schedule, const cpp::Argument& read,
                   const cpp::Argument& written) const;

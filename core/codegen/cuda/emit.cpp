@@ -492,7 +492,8 @@ class Emitter {
     line(lane_type(v.statement->dtype) + " acc_" + v.name + " = " + from + ";", v.node);
   }
   void fold(const Value& v) {
-    VITRINE_CHECK(shape_.group <= 32 || shape_.rows_a_block() == 1, "rows share the memory they are folded in");
+    VITRINE_CHECK(shape_.group <= 32 || shape_.rows_a_block() == 1,
+                  "rows share the memory they are folded in");
     const char* f = v.statement->reduce == Statement::Reduce::sum   ? "Sum"
                     : v.statement->reduce == Statement::Reduce::max ? "Max"
                                                                     : "Min";
