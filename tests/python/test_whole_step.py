@@ -188,6 +188,17 @@ def test_operators_on_lists(name):
     torch.testing.assert_close((found, c), (expected, a))
 
 
+def test_an_optimizer_with_very_many_parameters_has_few_guards_on_its_memory():
+    parameters = [torch.ones(2, requires_grad=True) for _ in range(120)]
+    for p in parameters:
+        p.grad = torch.ones(2)
+    optimizer = torch.optim.SGD(parameters, lr=0.5)
+    explained = vitrine.explain(optimizer.step)()
+    assert explained.graph_count == 1 and len(explained.guards) < 20 * len(parameters)
+    vitrine.compile(optimizer.step)()
+    assert all(p.tolist() == [0, 0] for p in parameters)  # explain ran it, too
+
+
 UPDATE = """
 import torch, vitrine
 model = torch.nn.Linear(8, 4)

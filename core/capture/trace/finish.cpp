@@ -109,9 +109,16 @@ void Tracer::guard_aliases() {
   }
 }
 
+// Members of a module, parameters and state of an optimizer, gradients.
+static bool is_kept_apart(const Source& s) {
+  if (s.kind == SourceKind::Attr) return s.name == "grad";
+  return s.kind == SourceKind::InstanceDict &&
+         (s.name == "_parameters" || s.name == "_buffers" || s.name == "param_groups" || s.name == "state");
+}
+
 // A write to one input's storage is seen through every other that shares it: what was told apart at capture
 // must be told apart in each call. A model that writes very many of its own members (running statistics of
-// every layer) is taken to keep them apart from each other.
+// every layer), and an optimizer with very many parameters, are taken to keep them apart from each other.
 void Tracer::guard_storages() {
   constexpr size_t kMostPairs = 4096;
   struct Input {
@@ -125,9 +132,7 @@ void Tracer::guard_storages() {
     if (value->real) stand_ins.emplace(value->source, traced);
   for (const Source* source : inputs_) {
     bool member = source->kind == SourceKind::Constant;
-    for (const Source* at = source; at; at = at->base)
-      member = member || (at->kind == SourceKind::InstanceDict &&
-                          (at->name == "_parameters" || at->name == "_buffers"));
+    for (const Source* at = source; at; at = at->base) member = member || is_kept_apart(*at);
     inputs.push_back({source, member, lowering_->is_written(stand_ins.at(source))});
     written += inputs.back().written;
   }

@@ -1,0 +1,41 @@
+"""Training samples: losses and parameters of a few steps are eager's."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+import torch
+
+import vitrine
+
+SAMPLES = Path(__file__).resolve().parents[2] / "samples" / "training"
+SMALL = {
+    "focal_loss": {"rows": 64, "classes": 50},
+    "gpt2_step": {"layers": 2, "width": 64, "vocabulary": 101, "length": 16},
+    "split_step": {}, "whole_step": {},
+}  # fmt: skip
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(f"training_{name}", SAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_sample_is_here():
+    assert {p.stem for p in SAMPLES.glob("*.py")} == set(SMALL)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_losses_and_parameters_are_eagers(name):
+    vitrine.reset()
+    make, found = load(name).make, []
+    for compile in (lambda f: f, vitrine.compile):
+        run, function, parameters = make(**SMALL[name])
+        compiled = compile(function)
+        torch.manual_seed(1)
+        found.append(([run(compiled).detach() for _ in range(4)], parameters))
+    (losses, parameters), (losses2, parameters2) = found
+    torch.testing.assert_close(losses2, losses, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(parameters2, parameters, rtol=1e-3, atol=2e-4)
