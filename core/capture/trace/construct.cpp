@@ -65,6 +65,11 @@ Value* Tracer::construct(PyTypeObject* cls, Arguments a) {
     all.positional.insert(all.positional.begin(), pinned(object));
     return call(pinned(meta_call), std::move(all));
   }
+  if (meta_call && PyType_Check(meta_call))
+    return call(pinned(meta_call), std::move(a));  // typing.TypedDict's: dict
+  if (meta_call && Py_TYPE(meta_call) != &PyWrapperDescr_Type)
+    stop("unsupported_value",
+         std::string("a class whose metaclass's __call__ is a ") + Py_TYPE(meta_call)->tp_name);
   return construct_plain(cls, std::move(a));
 }
 
