@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "core/codegen/followers.h"
 #include "core/codegen/program_builder.h"
 #include "core/codegen/record.h"
 
@@ -24,6 +25,7 @@ Result<Program> build_program(const ir::GraphPtr& optimised, const CodegenOption
   fusion::LoopProgram loops = fusion::build_loops(optimised, options.fuse);
   times.loops = now_ns();
   fusion::FusedProgram fused = fusion::fuse(loops);
+  join_products(loops, fused, options.products.choices);
   times.fused = now_ns();
   ProgramBuilder builder(loops, fused, options);
   Program program = builder.build();

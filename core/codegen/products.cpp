@@ -177,6 +177,11 @@ std::vector<int64_t> numbers(const cpp::ProductNumbers& at) {
 
 }  // namespace
 
+bool is_product(const ir::Node& node) {
+  return std::any_of(std::begin(kOperators), std::end(kOperators),
+                     [&](const Operator& row) { return row.op == node.op; });
+}
+
 std::span<const ProductCandidate> product_candidates() {
   return kCandidates;
 }
@@ -205,9 +210,11 @@ std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& 
   call.reads = {of->a, of->b};
   if (of->bias) call.reads.push_back(*of->bias);
   call.numbers = numbers(at);
+  call.form = {of->bias.has_value(), of->image, 0};
+  if (is_contiguous(node.type())) call.space = {of->batch / at.inner, at.inner, at.m, at.n};
   Kernel& kernel = call.kernel;
   kernel.name = std::string(of->image ? "convolution" : "product") + (of->bias ? "_bias" : "");
-  kernel.text = cpp::product_text(tile, {of->bias.has_value(), of->image});
+  kernel.text = cpp::product_text(tile, call.form);
   kernel.space = (of->batch > 1 ? std::to_string(of->batch) + " × " : "") + std::to_string(at.m) + " × " +
                  std::to_string(at.n) + " × " + std::to_string(at.k);
   kernel.family = "matmul";
@@ -219,6 +226,29 @@ std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& 
   for (ir::Ref r : call.reads) kernel.bytes += type_of(graph, r).bytes();
   kernel.flops = flops;
   return call;
+}
+
+void add_epilogue(ProductCall& call, const cpp::Epilogue& epilogue, const Kernel& follower,
+                  int32_t candidate) {
+  Kernel& kernel = call.kernel;
+  call.form.after = static_cast<int>(epilogue.arguments.size());
+  const std::string product =
+      cpp::product_text(product_candidates()[static_cast<size_t>(candidate)].tile, call.form);
+  auto count = [](const std::string& text) {
+    return static_cast<int32_t>(std::count(text.begin(), text.end(), '\n'));
+  };
+  const ir::NodeId node = kernel.nodes.front();
+  kernel.lines = epilogue.lines;
+  const int32_t first = count(epilogue.text) + 1;
+  kernel.lines.push_back({first, first + count(product) - 1, 0, 0, node});
+  kernel.text = epilogue.text + product;
+  kernel.name += "_" + follower.name;
+  kernel.nodes.insert(kernel.nodes.end(), follower.nodes.begin(), follower.nodes.end());
+  // The product itself is neither written to memory nor read back.
+  const cpp::ProductSpace& s = *call.space;
+  kernel.bytes += follower.bytes - 2 * s.outer * s.inner * s.m * s.n * static_cast<int64_t>(sizeof(float));
+  kernel.flops += follower.flops;
+  call.numbers.insert(call.numbers.end(), epilogue.numbers.begin(), epilogue.numbers.end());
 }
 
 }  // namespace vitrine::codegen

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/codegen/cpp/epilogue_text.h"
 #include "core/codegen/cpp/product_text.h"
 #include "core/codegen/program.h"
 
@@ -26,13 +27,15 @@ std::span<const ProductCandidate> product_candidates();
 
 struct ProductTime {
   int32_t candidate = 0;
-  int64_t ns = 0;  // the best of several calls
+  int64_t ns = 0;  // the best of several calls: of the product and of what follows it, if anything may join
+  bool fused = false;  // both are one kernel
   bool operator==(const ProductTime&) const = default;
 };
 
 // What was measured for one node, and what follows from it.
 struct ProductChoice {
   int32_t candidate = 0;           // who computes it
+  bool fused = false;              // in one kernel with what follows it
   std::vector<ProductTime> times;  // of everybody; empty: not measured
   int threads = 0;
   std::string source;  // measured | kept (by an earlier measurement on this machine) | dictated
@@ -48,10 +51,15 @@ struct ProductOptions {
   ProductChoices choices;
 };
 
+// An operator of the table of products.
+bool is_product(const ir::Node& node);
+
 struct ProductCall {
   Kernel kernel;
   std::vector<ir::Ref> reads;    // a, b and perhaps the bias: the kernel's arguments around its output
   std::vector<int64_t> numbers;  // the kernel's last argument
+  cpp::ProductForm form;
+  std::optional<cpp::ProductSpace> space;  // nothing: the output is not contiguous
 };
 
 // By the candidate's kernel: mm, bmm, addmm with beta = alpha = 1, or a convolution, of f32 values that are
@@ -60,5 +68,10 @@ struct ProductCall {
 // `lanes`.
 std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& node, int32_t candidate,
                                         int lanes, const ProductOptions& options);
+
+// The call of both in one kernel, from that of the product. Its arguments are a, b, the accumulator, perhaps
+// the bias, and the epilogue's.
+void add_epilogue(ProductCall& call, const cpp::Epilogue& epilogue, const Kernel& follower,
+                  int32_t candidate);
 
 }  // namespace vitrine::codegen

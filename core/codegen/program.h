@@ -80,6 +80,7 @@ struct Step {
   std::vector<int32_t> outs;     // written
   ir::Node node;  // library, opaque: op, args, kwargs; a Ref's value is found through value_buffer
   std::vector<int64_t> numbers;  // kernel: its last argument, if there are any
+  // Of a library step: kernels for its product. Of a kernel step: that of the product `node` and this in one.
   std::vector<Alternative> instead;
   bool may_fail = true, writes_input = false, random = false;
   std::vector<int32_t> free_after;  // foreign buffers released after this step

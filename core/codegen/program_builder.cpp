@@ -6,6 +6,7 @@
 #include "core/codegen/cpp/emit.h"
 #include "core/codegen/cuda/emit.h"
 #include "core/codegen/cuda/prelude.h"
+#include "core/codegen/followers.h"
 #include "core/fusion/classify.h"
 #include "core/fusion/memory_plan.h"
 
@@ -181,7 +182,9 @@ cpp::Schedule ProgramBuilder::gpu_schedule(const fusion::Group& group, const std
 }
 
 void ProgramBuilder::add_kernel(int u) {
-  const fusion::Unit& unit = fused_.units[static_cast<size_t>(u)];
+  fusion::Unit unit = fused_.units[static_cast<size_t>(u)];
+  const bool joined = unit.product >= 0;
+  if (joined) std::erase(unit.loops, static_cast<size_t>(unit.product));
   std::vector<Ref> stored;
   for (const fusion::Member& m : unit.group.members)
     for (const fusion::Access& s : m.stores)
@@ -201,14 +204,23 @@ void ProgramBuilder::add_kernel(int u) {
   step.numbers = kernel.numbers;
   step.may_fail = false;
   for (const cpp::Argument& a : schedule.arguments) {
-    const int32_t given = a.written ? destination(u, schedule, a) : -1;
+    if (joined && a.root.node == loops_.loops[static_cast<size_t>(unit.product)].node) {
+      step.buffers.push_back(-1);  // it is never in memory
+      continue;
+    }
+    // The product's sums stand in what is written, while other tiles still read the inputs.
+    const int32_t given = a.written && !joined ? destination(u, schedule, a) : -1;
     step.writes_input |= given >= 0;
     int32_t b = given >= 0 ? given : a.written ? new_buffer(a.root) : buffer_for(a.root);
     step.buffers.push_back(b);
     if (a.written) step.outs.push_back(b);
   }
-  reuse_in_place(u, schedule, step);
+  if (!joined) reuse_in_place(u, schedule, step);
   program_.kernels.push_back(std::move(kernel));
+  if (joined)
+    compute_with_product(u, schedule, step);
+  else if (!gpu && !step.writes_input)
+    offer_with_product(u, schedule, step);
   add_step(std::move(step), u);
 }
 
@@ -277,6 +289,58 @@ void ProgramBuilder::offer_product(const fusion::Unit& unit, Step& step) {
   step.buffers = std::move(only.buffers);
   step.numbers = std::move(only.numbers);
   step.may_fail = false;
+}
+
+// Both in one kernel; step: the follower's, with its buffers.
+std::optional<Alternative> ProgramBuilder::with_product(size_t product, const cpp::Schedule& schedule,
+                                                        const Step& step, const Kernel& kernel,
+                                                        int32_t candidate) {
+  const ir::Node& n = loops_.graph->node(loops_.loops[product].node);
+  auto call = product_call(*loops_.graph, n, candidate, options_.lanes, options_.products);
+  if (!call || !call->space) return {};
+  const size_t first = call->reads.size() + 1;
+  auto epilogue = cpp::make_epilogue(schedule, {n.id, 0}, *call->space, options_.lanes, first);
+  if (!epilogue) return {};
+  add_epilogue(*call, *epilogue, kernel, candidate);
+  call->kernel.label = kernel.label;
+  Alternative made;
+  made.candidate = candidate;
+  made.kernel = static_cast<int32_t>(program_.kernels.size());
+  for (Ref r : call->reads) made.buffers.push_back(buffer_for(r));
+  made.buffers.insert(made.buffers.begin() + 2, step.buffers[static_cast<size_t>(epilogue->accumulator)]);
+  for (int a : epilogue->arguments) made.buffers.push_back(step.buffers[static_cast<size_t>(a)]);
+  made.numbers = std::move(call->numbers);
+  program_.kernels.push_back(std::move(call->kernel));
+  return made;
+}
+
+// While products are measured: the follower's kernel carries the alternative of both in one.
+void ProgramBuilder::offer_with_product(int u, const cpp::Schedule& schedule, Step& step) {
+  const ProductOptions& how = options_.products;
+  auto product = how.offered ? followed_product(loops_, fused_, static_cast<size_t>(u)) : std::nullopt;
+  if (!product) return;
+  const Kernel kernel = program_.kernels.back();
+  const auto count = static_cast<int32_t>(product_candidates().size());
+  for (int32_t candidate = 1; candidate < count && step.instead.empty(); ++candidate) {
+    if (how.only && candidate != how.only) continue;
+    if (auto made = with_product(*product, schedule, step, kernel, candidate))
+      step.instead.push_back(std::move(*made));
+  }
+  step.node = loops_.graph->node(loops_.loops[*product].node);
+}
+
+void ProgramBuilder::compute_with_product(int u, const cpp::Schedule& schedule, Step& step) {
+  const fusion::Unit& unit = fused_.units[static_cast<size_t>(u)];
+  const auto product = static_cast<size_t>(unit.product);
+  const ir::Node& n = loops_.graph->node(loops_.loops[product].node);
+  const Kernel kernel = std::move(program_.kernels.back());
+  program_.kernels.pop_back();
+  auto made = with_product(product, schedule, step, kernel, options_.products.choices.at(n.id).candidate);
+  VITRINE_CHECK(made, "a product and what follows it fell apart");
+  step.node = n;
+  step.kernel = made->kernel;
+  step.buffers = std::move(made->buffers);
+  step.numbers = std::move(made->numbers);
 }
 
 void ProgramBuilder::add_results() {

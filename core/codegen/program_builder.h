@@ -34,6 +34,10 @@ class ProgramBuilder {
   void add_call(int unit);
   bool cannot_fail(const ir::Node& node) const;
   void offer_product(const fusion::Unit& unit, Step& step);
+  std::optional<Alternative> with_product(size_t product, const cpp::Schedule& schedule, const Step& step,
+                                          const Kernel& kernel, int32_t candidate);
+  void offer_with_product(int unit, const cpp::Schedule& schedule, Step& step);
+  void compute_with_product(int unit, const cpp::Schedule& schedule, Step& step);
   void add_results();
   void add_step(Step step, int unit);
   static bool has_own_memory(const Buffer& buffer);

@@ -124,17 +124,18 @@ class ProgramRecorder {
     };
     std::string said = c.candidate ? "our kernel" : "PyTorch's", separator = ": ";
     int64_t ordinal = 0;
-    auto put = [&](int32_t candidate, int64_t ns) {
-      rec_.writer.put(session::ChoiceRow{row.id, ordinal++, name(candidate), ns, candidate == c.candidate,
-                                         c.threads, c.source});
+    auto put = [&](const ProductTime& time) {
+      const bool chosen = time.candidate == c.candidate && time.fused == c.fused;
+      const std::string who = name(time.candidate) + (time.fused ? ", one kernel with what follows" : "");
+      rec_.writer.put(session::ChoiceRow{row.id, ordinal++, who, time.ns, chosen, c.threads, c.source});
+      return who;
     };
     for (const ProductTime& time : c.times) {
-      put(time.candidate, time.ns);
-      said += separator + name(time.candidate) + " " + milliseconds(time.ns);
+      said += separator + put(time) + " " + milliseconds(time.ns);
       separator = ", ";
     }
     if (c.times.empty()) {
-      put(c.candidate, 0);
+      put({c.candidate, 0, c.fused});
       said += ", without measuring";
     } else {
       said += " on " + std::to_string(c.threads) + (c.threads == 1 ? " thread" : " threads");

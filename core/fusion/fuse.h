@@ -33,6 +33,7 @@ struct Unit {
   std::string label;                     // "K2", "L3", "O1"
   std::vector<size_t> loops;             // in program order
   Group group;
+  int product = -1;  // loop of the product that the group follows in one kernel; -1: none
 };
 
 struct FusedProgram {

@@ -18,14 +18,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// chosen 1 threads 2
-// 0 1520000
-// 1 890000
+// chosen 1 threads 2 fused 0
+// 0 1520000 0
+// 1 890000 0
 // end
 std::string text_of(const codegen::ProductChoice& choice) {
   std::ostringstream out;
-  out << "chosen " << choice.candidate << " threads " << choice.threads << "\n";
-  for (const codegen::ProductTime& time : choice.times) out << time.candidate << " " << time.ns << "\n";
+  out << "chosen " << choice.candidate << " threads " << choice.threads << " fused " << choice.fused << "\n";
+  for (const codegen::ProductTime& time : choice.times)
+    out << time.candidate << " " << time.ns << " " << time.fused << "\n";
   out << "end\n";
   return out.str();
 }
@@ -33,19 +34,20 @@ std::string text_of(const codegen::ProductChoice& choice) {
 std::optional<codegen::ProductChoice> choice_of(const std::string& text) {
   std::istringstream in(text);
   codegen::ProductChoice choice;
-  std::string chosen, threads, word;
-  if (!(in >> chosen >> choice.candidate >> threads >> choice.threads)) return {};
+  std::string chosen, threads, fused, word;
+  if (!(in >> chosen >> choice.candidate >> threads >> choice.threads >> fused >> choice.fused)) return {};
   const auto count = static_cast<int32_t>(codegen::product_candidates().size());
   while (in >> word && word != "end") {
     codegen::ProductTime time;
     std::istringstream number(word);
-    if (!(number >> time.candidate) || !(in >> time.ns)) return {};
+    if (!(number >> time.candidate) || !(in >> time.ns >> time.fused)) return {};
     if (time.candidate < 0 || time.candidate >= count || time.ns <= 0) return {};
     choice.times.push_back(time);
   }
   const bool measured =
-      std::any_of(choice.times.begin(), choice.times.end(),
-                  [&](const codegen::ProductTime& t) { return t.candidate == choice.candidate; });
+      std::any_of(choice.times.begin(), choice.times.end(), [&](const codegen::ProductTime& t) {
+        return t.candidate == choice.candidate && t.fused == choice.fused;
+      });
   // Equal to what would be written: nothing is missing and nothing was added.
   if (!measured || text_of(choice) != text) return {};
   choice.source = "kept";
@@ -58,7 +60,7 @@ ChoiceStore::ChoiceStore(const std::string& cache_dir)
     : dir_(cache_dir.empty() ? "" : cache_dir + "/choices") {}
 
 std::string ChoiceStore::key(const std::string& product, int threads) {
-  return sha256_hex("format 1\n" + host_cpu_identity() + "\nPyTorch " + torch_bridge::facts().torch_version +
+  return sha256_hex("format 2\n" + host_cpu_identity() + "\nPyTorch " + torch_bridge::facts().torch_version +
                     "\nthreads " + std::to_string(threads) + "\n" + product)
       .substr(0, 40);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstring>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -38,155 +40,234 @@ void run_chunk(int64_t begin, int64_t end, void* context) {
   call->function(call->arguments, begin, end);
 }
 
-// One product with operands of its own.
-class Trial {
+// Memory of their own for buffers of a program, and its kernels on it.
+class Bench {
  public:
-  Trial(const codegen::Program& program, const codegen::Step& step) : program_(program), step_(step) {}
-  ~Trial() {
+  Bench(const codegen::Program& program, const std::vector<CompiledKernel>& kernels)
+      : program_(program), kernels_(kernels), handles_(program.buffers.size(), nullptr) {}
+  ~Bench() {
     for (bridge::Handle h : handles_)
       if (h) bridge::release(h);
   }
-  Trial(const Trial&) = delete;
-  Trial& operator=(const Trial&) = delete;
+  Bench(const Bench&) = delete;
+  Bench& operator=(const Bench&) = delete;
 
-  // No times: it cannot be tried; no error is left set.
-  codegen::ProductChoice run(const std::vector<CompiledKernel>& kernels) {
-    codegen::ProductChoice choice;
-    choice.threads = bridge::num_threads();
-    choice.source = "measured";
-    if (!prepare()) return choice;
-    std::vector<codegen::ProductTime> times{{0, 0}};
-    for (const codegen::Alternative& a : step_.instead) times.push_back({a.candidate, 0});
-    int64_t began = now_ns();
-    for (int turn = 0; turn < kMostTurns; ++turn) {
-      for (size_t i = 0; i < times.size(); ++i) {
-        const int64_t start = now_ns();
-        if (i > 0) {
-          ours(step_.instead[i - 1], kernels);
-        } else if (!library()) {
-          bridge::PendingError dropped;
-          return choice;
-        }
-        if (turn > 0) keep_least(times[i].ns, now_ns() - start);
-      }
-      if (turn == 0) began = now_ns();  // pages, caches and the library's own set-up are paid
-      if (turn >= kLeastTurns && now_ns() - began > kBudgetNs) break;
-    }
-    choice.times = std::move(times);
-    const auto least = std::min_element(choice.times.begin(), choice.times.end(),
-                                        [](const auto& a, const auto& b) { return a.ns < b.ns; });
-    choice.candidate = least->candidate;
-    return choice;
-  }
-
- private:
-  static void keep_least(int64_t& best, int64_t value) {
-    value = std::max<int64_t>(value, 1);
-    best = best ? std::min(best, value) : value;
-  }
-
-  void ours(const codegen::Alternative& a, const std::vector<CompiledKernel>& kernels) {
-    std::vector<void*> arguments;
-    for (int32_t b : a.buffers) arguments.push_back(bridge::data(handles_[static_cast<size_t>(b)]));
-    arguments.push_back(const_cast<int64_t*>(a.numbers.data()));
-    const auto kernel = static_cast<size_t>(a.kernel);
-    Invocation call{kernels.at(kernel).loaded.function, arguments.data()};
-    bridge::parallel_for(program_.kernels[kernel].work, 1, run_chunk, &call);
-  }
-  bool library() {
-    if (library_->into_out())
-      return library_->call(handles_.data(), &handles_[static_cast<size_t>(step_.outs.at(0))]);
-    std::array<bridge::Handle, 4> made{};
-    const bool ok = library_->call(handles_.data(), made.data());
-    for (bridge::Handle h : made)
-      if (h) bridge::release(h);
-    return ok;
-  }
-
-  bool prepare() {
-    const std::vector<int32_t>& buffers = step_.instead.at(0).buffers;
-    int64_t bytes = 0;
-    for (int32_t b : buffers) bytes += program_.buffers[static_cast<size_t>(b)].type.bytes();
-    if (bytes > kMostBytes) return false;
-    handles_.assign(program_.buffers.size(), nullptr);
+  // false: they are too large to be allocated for a trial; no error is left set.
+  bool allocate(const std::vector<int32_t>& buffers) {
     for (int32_t b : buffers) {
       auto i = static_cast<size_t>(b);
+      if (handles_[i]) continue;
       ir::TensorType type = program_.buffers[i].type;
       type.offset = 0;
-      if (handles_[i]) continue;
+      bytes_ += type.bytes();
+      if (bytes_ > kMostBytes) return false;
       if (!(handles_[i] = bridge::empty_strided(type))) {
         bridge::PendingError dropped;
         return false;
       }
-      fill(static_cast<float*>(bridge::data(handles_[i])), type);
+      fill(bridge::data(handles_[i]), type);
     }
-    library_ = bridge::LibraryCall::make(step_.node, [this](ir::Ref r) { return slot(r); });
-    return library_ && library_->outs() == 1;
+    return true;
   }
+  bridge::Handle* handles() { return handles_.data(); }
+  void run(int32_t kernel, const std::vector<int32_t>& buffers, const std::vector<int64_t>& numbers) {
+    std::vector<void*> arguments;
+    for (int32_t b : buffers) arguments.push_back(bridge::data(handles_[static_cast<size_t>(b)]));
+    if (!numbers.empty()) arguments.push_back(const_cast<int64_t*>(numbers.data()));
+    const auto at = static_cast<size_t>(kernel);
+    Invocation call{kernels_.at(at).loaded.function, arguments.data()};
+    bridge::parallel_for(program_.kernels[at].work, std::max<int64_t>(1, program_.kernels[at].grain),
+                         run_chunk, &call);
+  }
+
+ private:
   // Ordinary numbers: zeros and what memory happens to hold may run faster or slower.
-  static void fill(float* data, const ir::TensorType& type) {
+  static void fill(void* data, const ir::TensorType& type) {
     int64_t reach = 1;
     for (size_t d = 0; d < type.sizes.size(); ++d) reach += (type.sizes[d] - 1) * type.strides[d];
-    for (int64_t i = 0; i < reach; ++i) data[i] = static_cast<float>(i % 61) * 0.03125F - 0.9375F;
-  }
-  int32_t slot(ir::Ref r) const {
-    for (const auto& [value, buffer] : program_.value_buffer)
-      if (value.node == r.node && value.output == r.output) return buffer;
-    throw InternalError("a product reads a value that no buffer holds");
+    if (type.dtype != ir::DType::f32) {
+      std::memset(data, 0, static_cast<size_t>(reach * ir::dtype_bytes(type.dtype)));
+      return;
+    }
+    for (int64_t i = 0; i < reach; ++i)
+      static_cast<float*>(data)[i] = static_cast<float>(i % 61) * 0.03125F - 0.9375F;
   }
 
   const codegen::Program& program_;
-  const codegen::Step& step_;
+  const std::vector<CompiledKernel>& kernels_;
   std::vector<bridge::Handle> handles_;  // by buffer, owned
-  std::unique_ptr<bridge::LibraryCall> library_;
+  int64_t bytes_ = 0;
 };
 
-// Everything that the times of a product depend on, but for the machine.
-std::string description(const codegen::Program& program, const codegen::Step& step) {
-  std::string out = step.node.op;
-  for (const codegen::Alternative& a : step.instead) {
-    const codegen::Kernel& kernel = program.kernels[static_cast<size_t>(a.kernel)];
-    out += "\n" + std::to_string(a.candidate) + " " + ObjectCache::key(kernel.text);
-    for (int64_t number : a.numbers) out += " " + std::to_string(number);
+// Who computes it, called in turn: the least time of each. Empty: one of them cannot be called.
+std::vector<int64_t> least_times(const std::vector<std::function<bool()>>& sides) {
+  std::vector<int64_t> times(sides.size(), 0);
+  int64_t began = now_ns();
+  for (int turn = 0; turn < kMostTurns; ++turn) {
+    for (size_t i = 0; i < sides.size(); ++i) {
+      const int64_t start = now_ns();
+      if (!sides[i]()) {
+        bridge::PendingError dropped;
+        return {};
+      }
+      const int64_t spent = std::max<int64_t>(now_ns() - start, 1);
+      if (turn > 0) times[i] = times[i] ? std::min(times[i], spent) : spent;
+    }
+    if (turn == 0) began = now_ns();  // pages, caches and the library's own set-up are paid
+    if (turn >= kLeastTurns && now_ns() - began > kBudgetNs) break;
   }
+  return times;
+}
+
+void choose_least(codegen::ProductChoice& choice) {
+  const auto least = std::min_element(choice.times.begin(), choice.times.end(),
+                                      [](const auto& a, const auto& b) { return a.ns < b.ns; });
+  choice.candidate = least->candidate;
+  choice.fused = least->fused;
+}
+
+// step: of the library, and kernels that would do the same. No times: it cannot be tried.
+codegen::ProductChoice try_product(const codegen::Program& program, const codegen::Step& step,
+                                   const std::vector<CompiledKernel>& kernels) {
+  codegen::ProductChoice choice;
+  choice.threads = bridge::num_threads();
+  choice.source = "measured";
+  Bench bench(program, kernels);
+  auto slot = [&](ir::Ref r) {
+    for (const auto& [value, buffer] : program.value_buffer)
+      if (value.node == r.node && value.output == r.output) return buffer;
+    throw InternalError("a product reads a value that no buffer holds");
+  };
+  auto library = bridge::LibraryCall::make(step.node, slot);
+  if (!library || library->outs() != 1 || !bench.allocate(step.instead.at(0).buffers)) return choice;
+  std::vector<std::function<bool()>> sides;
+  sides.emplace_back([&] {
+    if (library->into_out())
+      return library->call(bench.handles(), &bench.handles()[static_cast<size_t>(step.outs.at(0))]);
+    std::array<bridge::Handle, 4> made{};
+    const bool ok = library->call(bench.handles(), made.data());
+    for (bridge::Handle h : made)
+      if (h) bridge::release(h);
+    return ok;
+  });
+  for (const codegen::Alternative& a : step.instead)
+    sides.emplace_back([&bench, &a] {
+      bench.run(a.kernel, a.buffers, a.numbers);
+      return true;
+    });
+  const std::vector<int64_t> times = least_times(sides);
+  for (size_t i = 0; i < times.size(); ++i)
+    choice.times.push_back({i ? step.instead[i - 1].candidate : 0, times[i]});
+  if (!times.empty()) choose_least(choice);
+  return choice;
+}
+
+// step: a kernel that follows a product, and one that computes both. The times are those of the two.
+codegen::ProductChoice try_follower(const codegen::Program& program, const codegen::Step& step,
+                                    const std::vector<CompiledKernel>& kernels) {
+  codegen::ProductChoice choice;
+  choice.threads = bridge::num_threads();
+  choice.source = "measured";
+  const codegen::Alternative& both = step.instead.at(0);
+  Bench bench(program, kernels);
+  if (!bench.allocate(step.buffers) || !bench.allocate(both.buffers)) return choice;
+  const std::vector<int64_t> times = least_times({[&] {
+                                                    bench.run(step.kernel, step.buffers, step.numbers);
+                                                    return true;
+                                                  },
+                                                  [&] {
+                                                    bench.run(both.kernel, both.buffers, both.numbers);
+                                                    return true;
+                                                  }});
+  choice.times = {{0, times[0]}, {both.candidate, times[1], true}};
+  choose_least(choice);
+  return choice;
+}
+
+// Everything that the times of a step depend on, but for the machine.
+std::string description(const codegen::Program& program, const codegen::Step& step) {
+  auto kernel = [&](int32_t index, const std::vector<int64_t>& numbers) {
+    std::string out = " " + ObjectCache::key(program.kernels[static_cast<size_t>(index)].text);
+    for (int64_t number : numbers) out += " " + std::to_string(number);
+    return out;
+  };
+  std::string out = step.node.op;
+  if (step.kind == codegen::Step::Kind::kernel) out += " and" + kernel(step.kernel, step.numbers);
+  for (const codegen::Alternative& a : step.instead)
+    out += "\n" + std::to_string(a.candidate) + kernel(a.kernel, a.numbers);
   return out;
 }
+
+class Chooser {
+ public:
+  Chooser(const codegen::Program& program, const std::vector<CompiledKernel>& kernels,
+          const CompileOptions& options)
+      : program_(program), kernels_(kernels), options_(options), store_(options.cache_dir) {}
+
+  codegen::ProductChoices run() {
+    for (const codegen::Step& step : program_.steps) {
+      if (step.instead.empty()) continue;
+      codegen::ProductChoice& choice = choices_[step.node.id];
+      if (options_.products != "measured") {
+        choice.candidate = step.instead[0].candidate;
+        choice.fused = step.kind == codegen::Step::Kind::kernel;
+        choice.source = "dictated";
+      } else if (!chosen_before(step, choice)) {
+        if (step.kind == codegen::Step::Kind::library)
+          choice = tried(step);
+        else if (!choice.times.empty())
+          join(choice, tried(step));
+      }
+    }
+    if (options_.sizes)
+      for (const codegen::Step& step : program_.steps)
+        if (auto made = choices_.find(step.node.id); made != choices_.end() && !step.instead.empty())
+          options_.sizes->products.try_emplace(step.node.name, made->second);
+    return std::move(choices_);
+  }
+
+ private:
+  // For other sizes of one program the choice is that of the first.
+  bool chosen_before(const codegen::Step& step, codegen::ProductChoice& choice) {
+    if (!options_.sizes) return false;
+    auto before = options_.sizes->products.find(step.node.name);
+    if (before == options_.sizes->products.end() || before->second.times.empty()) return false;
+    choice = before->second;
+    return true;
+  }
+  // From this program, from the store, or measured now.
+  codegen::ProductChoice tried(const codegen::Step& step) {
+    const std::string key = ChoiceStore::key(description(program_, step), bridge::num_threads());
+    auto [at, fresh] = known_.try_emplace(key);
+    if (!fresh) return at->second;
+    if (auto kept = store_.find(key)) return at->second = std::move(*kept);
+    at->second = step.kind == codegen::Step::Kind::library ? try_product(program_, step, kernels_)
+                                                           : try_follower(program_, step, kernels_);
+    if (!at->second.times.empty()) store_.insert(key, at->second);
+    return at->second;
+  }
+  // Each way to compute the product takes its own time and the follower's; one kernel takes its own.
+  static void join(codegen::ProductChoice& choice, const codegen::ProductChoice& follower) {
+    if (follower.times.empty()) return;
+    for (codegen::ProductTime& time : choice.times) time.ns += follower.times[0].ns;
+    choice.times.push_back(follower.times[1]);
+    choose_least(choice);
+  }
+
+  const codegen::Program& program_;
+  const std::vector<CompiledKernel>& kernels_;
+  const CompileOptions& options_;
+  const ChoiceStore store_;
+  codegen::ProductChoices choices_;
+  std::map<std::string, codegen::ProductChoice> known_;  // equal products are measured once
+};
 
 }  // namespace
 
 codegen::ProductChoices choose_products(const codegen::Program& program,
                                         const std::vector<CompiledKernel>& kernels,
                                         const CompileOptions& options) {
-  codegen::ProductChoices choices;
-  const ChoiceStore store(options.cache_dir);
-  std::map<std::string, codegen::ProductChoice> known;  // equal products are measured once
-  for (const codegen::Step& step : program.steps) {
-    if (step.instead.empty()) continue;
-    codegen::ProductChoice& choice = choices[step.node.id];
-    if (options.products != "measured") {
-      choice.candidate = step.instead[0].candidate;
-      choice.source = "dictated";
-      continue;
-    }
-    // For other sizes of one program the choice is that of the first.
-    codegen::ProductChoice* before =
-        options.sizes ? &options.sizes->products.try_emplace(step.node.name).first->second : nullptr;
-    if (before && !before->times.empty()) {
-      choice = *before;
-      continue;
-    }
-    const std::string key = ChoiceStore::key(description(program, step), bridge::num_threads());
-    auto [at, fresh] = known.try_emplace(key);
-    if (auto kept = fresh ? store.find(key) : std::nullopt) {
-      at->second = std::move(*kept);
-    } else if (fresh) {
-      at->second = Trial(program, step).run(kernels);
-      if (!at->second.times.empty()) store.insert(key, at->second);
-    }
-    choice = at->second;
-    if (before) *before = choice;
-  }
-  return choices;
+  return Chooser(program, kernels, options).run();
 }
 
 std::vector<CompiledKernel> kernels_of(const std::vector<codegen::Kernel>& wanted,

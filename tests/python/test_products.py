@@ -245,7 +245,7 @@ def test_a_product_between_other_kernels(objects):
     )
     x, w = torch.randn(33, 70), torch.randn(50, 70)
     plan = _engine.plan_compile(text, True, objects, "", "", "generated", 0)
-    assert _engine.plan_facts(plan)["kernels"] == 3
+    assert _engine.plan_facts(plan)["kernels"] == 2  # gelu is computed where the product is
     for _ in range(2):
         (y,) = _engine.plan_run(plan, [x, w])
         torch.testing.assert_close(y, torch.nn.functional.gelu(x.relu() @ w.t()))

@@ -277,12 +277,6 @@ class Emitter {
     const Value* max = value(*difference, right);
     return max && max->statement->reduce == Statement::Reduce::max ? sum : nullptr;
   }
-  static std::string narrowed(const std::string& text, DType t) {
-    std::string name(ir::dtype_name(t));
-    if (t == DType::u8 || t == DType::i8 || t == DType::i16) return "wrap_" + name + "(" + text + ")";
-    if (t == DType::f16 || t == DType::bf16) return "round_" + name + "(" + text + ")";
-    return text;
-  }
 
   // Values of a row that are known before phase `p`.
   void row_values(int p) {

@@ -236,4 +236,12 @@ Typed expr_text(const ExprPtr& expr, DType compute, Lane want, const OperandText
   return cast(printer.print(expr), want);
 }
 
+std::string narrowed(const std::string& text, ir::DType t) {
+  std::string name(ir::dtype_name(t));
+  if (t == ir::DType::u8 || t == ir::DType::i8 || t == ir::DType::i16)
+    return "wrap_" + name + "(" + text + ")";
+  if (t == ir::DType::f16 || t == ir::DType::bf16) return "round_" + name + "(" + text + ")";
+  return text;
+}
+
 }  // namespace vitrine::codegen::cpp

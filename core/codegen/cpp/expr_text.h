@@ -34,6 +34,10 @@ double rounded(double value, ir::DType type);
 // `value` as lane `to`.
 Typed cast(const Typed& value, Lane to);
 
+// What memory of dtype `t` would hold of a value in registers: narrow integers wrap, short floats are
+// rounded.
+std::string narrowed(const std::string& text, ir::DType t);
+
 // A constant as one vector: "splat(1.5f)".
 std::string constant_text(double value, Lane lane);
 

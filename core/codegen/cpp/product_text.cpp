@@ -161,7 +161,7 @@ template <int V> static void rows(const f32* a, const Sizes& s, const f32* panel
 
 // An item is a panel of columns for a chunk of rows.
 extern "C" void vitrine_kernel(void* const* args, i64 begin, i64 end) {
-  const Sizes& s = *(const Sizes*)args[3 + BIAS];
+  const Sizes& s = *(const Sizes*)args[3 + BIAS + AFTER];
   alignas(64) f32 panel[DEPTH * WIDTH];
   Places places;
   const i64 panels = (s.n + WIDTH - 1) / WIDTH, items = panels * s.chunks;
@@ -181,6 +181,7 @@ extern "C" void vitrine_kernel(void* const* args, i64 begin, i64 end) {
       else pack(panel, b + k * s.b_k + j * s.b_column, s.b_k, s.b_column, depth, columns);
       rows<VECTORS>(a + k * s.a_k, s, panel, depth, c, k ? Plus{c, s.c_row, 1} : bias, top, bottom, columns);
     }
+    AFTER_PRODUCT
   }
 }
 )";
@@ -195,7 +196,9 @@ std::string product_text(const ProductTile& tile, const ProductForm& form) {
          " columns of sums in registers.\nconstexpr int " + constant("LANES", tile.lanes) + ", " +
          constant("ROWS", tile.rows) + ", " + constant("VECTORS", tile.vectors) + ", " +
          constant("BIAS", form.bias) + ", " + constant("IMAGE", form.image) + ", " +
-         constant("MOST_TAPS", form.image ? kMostTaps : 1) + ";\n" + kText;
+         constant("AFTER", form.after) + ", " + constant("MOST_TAPS", form.image ? kMostTaps : 1) +
+         ";\n#define AFTER_PRODUCT " +
+         (form.after ? "after(args, &s.m, outer, inner, top, bottom, j, columns);\n" : "\n") + kText;
 }
 
 }  // namespace vitrine::codegen::cpp

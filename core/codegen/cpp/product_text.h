@@ -18,6 +18,7 @@ struct ProductTile {
 struct ProductForm {
   bool bias = false;   // something is added to the product
   bool image = false;  // b's columns are windows of an image
+  int after = 0;       // further arguments, of `after`: what follows the product in the same kernel
 };
 
 // The kernel's last argument, in this order. Strides are counted in elements; those of a batch are by its
@@ -36,9 +37,10 @@ struct ProductNumbers {
 };
 inline constexpr int64_t kMostTaps = 64;  // of a window
 
-// c = a @ b, or c = bias + a @ b, all f32. Arguments: a, b, c, the bias if there is one, ProductNumbers. c
-// has column stride 1. A work item is a panel of columns for a chunk of rows: for each of the batch, ceil(n /
-// columns()) * chunks of them. Each sum runs over k in order, 256 terms at a time.
+// c = a @ b, or c = bias + a @ b, all f32. Arguments: a, b, c, the bias if there is one, those of `after`,
+// ProductNumbers. c has column stride 1. form.after > 0: the text of an Epilogue stands before this one. A
+// work item is a panel of columns for a chunk of rows: for each of the batch, ceil(n / columns()) * chunks of
+// them. Each sum runs over k in order, 256 terms at a time.
 std::string product_text(const ProductTile& tile, const ProductForm& form);
 
 }  // namespace vitrine::codegen::cpp

@@ -1,0 +1,218 @@
+#include "core/codegen/cpp/epilogue_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "core/codegen/cpp/expr_text.h"
+#include "core/codegen/cpp/prelude.h"
+#include "core/fusion/space.h"
+#include "core/fusion/types.h"
+
+namespace vitrine::codegen::cpp {
+
+namespace {
+
+constexpr size_t kDims = 4;  // outer, inner, m, n
+using Strides = std::array<int64_t, kDims>;
+
+constexpr const char* kPart = R"(struct Some { i64 n; };  // the first n: the last columns of a product
+template <class V, class T> static inline V bits_of(const T* p, Some s) {
+  V v = 0;
+  for (i64 i = 0; i < s.n * (i64)sizeof(T); ++i) ((u8*)&v)[i] = ((const u8*)p)[i];
+  return v;
+}
+template <class T, class V> static inline void put_bits(T* p, V v, Some s) {
+  for (i64 i = 0; i < s.n * (i64)sizeof(T); ++i) ((u8*)p)[i] = ((const u8*)&v)[i];
+}
+)";
+
+// Strides over `dims` as strides over outer, inner, m and n; nothing: the dims cannot be joined to these.
+std::optional<Strides> over_product(const ir::Dims& dims, const ir::Dims& strides, const Strides& space) {
+  ir::Dims target(space.begin(), space.end());
+  auto finer = fusion::refine(dims, target);
+  if (!finer) return {};
+  const ir::Dims split = fusion::split_strides(strides, dims, *finer);
+  Strides out{};
+  size_t k = finer->size();
+  for (size_t d = kDims; d-- > 0;) {
+    int64_t left = space[d], next = 0;
+    for (bool first = true; left > 1; first = false) {
+      --k;
+      if (first) out[d] = next = split[k];
+      if (split[k] != next) return {};
+      next = split[k] * (*finer)[k];
+      left /= (*finer)[k];
+    }
+  }
+  return out;
+}
+
+class Writer {
+ public:
+  Writer(const Schedule& s, ir::Ref product, const ProductSpace& p, int lanes, size_t first)
+      : s_(s), product_(product), space_{p.outer, p.inner, p.m, p.n}, lanes_(lanes), first_(first) {}
+
+  std::optional<Epilogue> write() {
+    if (s_.reduces || s_.phases.size() != 1 || !place_arguments()) return {};
+    line(
+        "static inline void after(void* const* args, const i64* e, i64 outer, i64 inner, i64 top, i64 "
+        "bottom, "
+        "i64 left, i64 columns) {");
+    if (!pointers()) return {};
+    line("  for (i64 r = top; r < bottom; ++r) {");
+    for (const std::string& text : row_pointers_) line("    " + text);
+    line("    auto step = [&](i64 c, auto n) INLINE {");
+    if (!body()) return {};
+    line("    };");
+    line("    i64 done = 0;");
+    line("    for (; done + " + std::to_string(lanes_) + " <= columns; done += " + std::to_string(lanes_) +
+         ") step(done, all);");
+    line("    if (done < columns) step(done, Some{columns - done});");
+    line("  }");
+    line("}");
+    finish();
+    return std::move(out_);
+  }
+
+ private:
+  const Argument& argument(int i) const { return s_.arguments[static_cast<size_t>(i)]; }
+  void line(const std::string& text, ir::NodeId node = -1) {
+    text_ += text + "\n";
+    ++lines_;
+    const auto from = static_cast<int32_t>(text.find_first_not_of(' '));
+    if (node >= 0) out_.lines.push_back({lines_, lines_, from, static_cast<int32_t>(text.size()), node});
+  }
+  std::string type_text(ir::DType t) const {
+    return t == ir::DType::b1 ? "bool" : std::string(ir::dtype_name(t));
+  }
+  std::string vector_type(ir::DType lane) const {
+    const char letter = lane == ir::DType::f64   ? 'd'
+                        : lane == ir::DType::i64 ? 'l'
+                        : lane == ir::DType::f32 ? 'v'
+                                                 : 'n';
+    return letter + std::to_string(lanes_);
+  }
+
+  // Every argument but the product itself; the sums stand in the first f32 value that is written.
+  bool place_arguments() {
+    for (size_t i = 0; i < s_.arguments.size(); ++i) {
+      const Argument& a = s_.arguments[i];
+      if (a.root == product_) continue;
+      const auto index = static_cast<int>(i);
+      if (a.written && a.dtype == ir::DType::f32 && out_.accumulator < 0) out_.accumulator = index;
+      out_.arguments.push_back(index);
+    }
+    return out_.accumulator >= 0;
+  }
+  // "args[5]" of an argument; the product's own output is where the sums stand.
+  std::string place_of(int index) const {
+    if (argument(index).root == product_) return "args[2]";
+    const auto at = std::find(out_.arguments.begin(), out_.arguments.end(), index) - out_.arguments.begin();
+    return "args[" + std::to_string(first_ + static_cast<size_t>(at)) + "]";
+  }
+
+  Strides contiguous() const {
+    return {space_[1] * space_[2] * space_[3], space_[2] * space_[3], space_[3], 1};
+  }
+  bool is_contiguous(const Strides& strides) const {
+    const Strides wanted = contiguous();
+    for (size_t d = 0; d < kDims; ++d)
+      if (space_[d] > 1 && strides[d] != wanted[d]) return false;
+    return true;
+  }
+  // Declares a pointer to the row: its strides are numbers of the kernel.
+  void pointer(const std::string& name, int index, const Strides& strides, int64_t offset, bool written) {
+    const std::string type = (written ? "" : "const ") + type_text(argument(index).dtype) + "*";
+    auto number = [&](int64_t value) {
+      out_.numbers.push_back(value);
+      constexpr size_t before = sizeof(ProductNumbers) / sizeof(int64_t);
+      return "e[" + std::to_string(before + out_.numbers.size() - 1) + "]";
+    };
+    std::string text = "  " + type + " b_" + name + " = (" + type + ")" + place_of(index) + " + " +
+                       number(offset) + " + outer * " + number(strides[0]) + " + inner * " +
+                       number(strides[1]);
+    if (strides[3] != 0) text += " + left";
+    line(text + ";");
+    row_pointers_.push_back(type + " " + (written ? "q_" : "p_") + name + " = b_" + name + " + r * " +
+                            number(strides[2]) + ";");
+  }
+  bool pointers() {
+    columns_.assign(s_.loads.size(), 0);
+    for (size_t i = 0; i < s_.loads.size(); ++i) {
+      const Load& l = s_.loads[i];
+      auto strides = over_product(s_.dims, l.strides, space_);
+      if (!strides) return false;
+      if (space_[3] == 1) (*strides)[3] = 1;
+      if ((*strides)[3] != 0 && (*strides)[3] != 1) return false;
+      if (argument(l.argument).root == product_ && (l.offset != 0 || !is_contiguous(*strides))) return false;
+      columns_[i] = (*strides)[3];
+      pointer(l.name, l.argument, *strides, l.offset, false);
+    }
+    for (int i : s_.phases[0].values) {
+      const Value& v = s_.values[static_cast<size_t>(i)];
+      if (v.per_row || v.kept() || v.statement->reduce != fusion::Statement::Reduce::none) return false;
+      if (v.store < 0) continue;
+      auto strides = over_product(s_.dims, v.store_strides, space_);
+      if (!strides || !is_contiguous(*strides)) return false;
+      pointer(v.name, v.store, contiguous(), 0, true);
+    }
+    return true;
+  }
+
+  Typed operand(const Value& v, int i) const {
+    const Source& s = v.sources[static_cast<size_t>(i)];
+    if (s.kind == Source::Kind::load) {
+      const Load& l = s_.loads[static_cast<size_t>(s.index)];
+      return {l.name, fusion::lane_dtype(argument(l.argument).dtype), true};
+    }
+    const Value& from = s_.values[static_cast<size_t>(s.index)];
+    return {from.name, fusion::lane_dtype(from.statement->dtype), true};
+  }
+  bool body() {
+    for (size_t i = 0; i < s_.loads.size(); ++i) {
+      const Load& l = s_.loads[i];
+      line("      " + vector_type(fusion::lane_dtype(argument(l.argument).dtype)) + " " + l.name + " = " +
+               (columns_[i] ? "load(p_" + l.name + " + c, n);" : "load1(p_" + l.name + ");"),
+           l.node);
+    }
+    for (int i : s_.phases[0].values) {
+      const Value& v = s_.values[static_cast<size_t>(i)];
+      const fusion::Statement& st = *v.statement;
+      const ir::DType lane = fusion::lane_dtype(st.dtype);
+      std::string text = expr_text(st.expr, st.compute, lane, [&](int k) { return operand(v, k); }).text;
+      if (st.output >= 0) text = narrowed(text, st.dtype);
+      line("      " + vector_type(lane) + " " + v.name + " = " + text + ";", v.node);
+      if (v.store >= 0) line("      store(q_" + v.name + " + c, " + v.name + ", n);", v.node);
+    }
+    return true;
+  }
+
+  void finish() {
+    const std::string head = "// What follows the product, on a block of it that is still in the cache.\n" +
+                             prelude_text(text_, lanes_) + kPart;
+    const auto before = static_cast<int32_t>(std::count(head.begin(), head.end(), '\n'));
+    for (LineOrigin& o : out_.lines) o.line += before, o.end_line += before;
+    out_.text = head + text_;
+  }
+
+  const Schedule& s_;
+  ir::Ref product_;
+  Strides space_;
+  int lanes_;
+  size_t first_;
+  Epilogue out_;
+  std::string text_;
+  int32_t lines_ = 0;
+  std::vector<int64_t> columns_;  // by load: its stride from column to column
+  std::vector<std::string> row_pointers_;
+};
+
+}  // namespace
+
+std::optional<Epilogue> make_epilogue(const Schedule& schedule, ir::Ref product, const ProductSpace& space,
+                                      int lanes, size_t first) {
+  return Writer(schedule, product, space, lanes, first).write();
+}
+
+}  // namespace vitrine::codegen::cpp
