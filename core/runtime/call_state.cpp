@@ -148,7 +148,7 @@ _object* CallState::make_object(int32_t b) {
   touched_.push_back(b);
   if (row.input >= 0) return e.object = inputs_[row.input];
   bridge::Handle given = nullptr;  // wrapped below: Python's own
-  if (row.in_arena()) {
+  if (e.lasting) {
     given = bridge::from_blob(e.pointer, row.type);
   } else {
     if (!handle(b)) return nullptr;

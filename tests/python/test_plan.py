@@ -338,3 +338,16 @@ def test_what_python_and_a_library_both_read_is_there_in_the_next_call():
     with torch.no_grad():
         for _ in range(5):
             torch.testing.assert_close(plan(x, rows), f(x, rows))
+
+
+def test_an_empty_buffer_that_a_library_and_then_python_reads():
+    """Its memory is none of the arena's: the handle becomes the object's."""
+    x, y = torch.empty(0, 0), torch.empty(0, 0)
+
+    def f(x, y):
+        return (x @ y).neg()
+
+    plan = vitrine.compile(f)
+    with torch.no_grad():
+        for _ in range(3):
+            assert plan(x, y).shape == (0, 0)
