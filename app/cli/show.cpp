@@ -28,6 +28,7 @@ const std::vector<ShowRow>& show_table() {
       {"remarks", "what the kernel compiler said about its lines", show_remarks},
       {"choices", "who could compute each matrix product, and how long each took", show_choices},
       {"launch", "the launch plan", show_launch},
+      {"roofline", "each kernel's bytes and operations a second against the machine's", show_roofline},
       {"timeline", "eager above compiled, slice by slice", show_timeline},
       {"breaks", "graph breaks with reason and hint", show_breaks},
       {"guards", "what is checked at each call", show_guards},

@@ -19,6 +19,7 @@ VITRINE_SHOW(show_choices);         // show_kernels.cpp
 VITRINE_SHOW(show_memory);          // show_kernels.cpp
 VITRINE_SHOW(show_launch);          // show_kernels.cpp
 VITRINE_SHOW(show_partition);       // show_kernels.cpp
+VITRINE_SHOW(show_roofline);        // show_roofline.cpp
 VITRINE_SHOW(show_timeline);        // show_run.cpp
 VITRINE_SHOW(show_accuracy);        // show_run.cpp
 VITRINE_SHOW(show_runs);            // show_run.cpp

@@ -88,6 +88,7 @@ std::string stage_summary(const Reader& s) {
     ++sum.states[row.state];
     if (!row.note.empty()) sum.note = row.note;
   }
+  const bool gpu = !s.all<GpuKernelRow>().empty();
   TextTable table({"stage", ">size", ">time", "state", "note"});
   std::string last_note;
   for (const StageInfo& stage : kStages) {
@@ -95,7 +96,7 @@ std::string stage_summary(const Reader& s) {
     if (it == sums.end()) continue;
     const StageSum& sum = it->second;
     const bool none = sum.states.size() == 1 && sum.states.begin()->first == "none";
-    table.row({std::string(stage.title), none ? "–" : count_text(stage, sum.count),
+    table.row({std::string(stage_title(stage, gpu)), none ? "–" : count_text(stage, sum.count),
                nanoseconds(static_cast<double>(sum.ns)), state_text(sum),
                none && sum.note == last_note ? "" : sum.note});
     last_note = none ? sum.note : "";

@@ -114,10 +114,11 @@ void Pane::chooseStage() {
   if (stage().empty()) return;
   QMenu menu(this);
   int group = 0;
+  const bool gpu = document_->session() && document_->session()->isGpu(document_->compilation());
   for (const session::StageInfo& info : session::kStages) {
     if (info.group != group) menu.addSeparator();
     group = info.group;
-    QAction* action = menu.addAction(s(info.title));
+    QAction* action = menu.addAction(s(session::stage_title(info, gpu)));
     action->setCheckable(true);
     action->setChecked(info.name == what_);
     action->setEnabled(document_->session() &&

@@ -49,7 +49,7 @@ void StageStrip::setSession(const kit::SessionPtr& session, Id compilation) {
   for (const session::StageInfo& info : session::kStages) {
     Cell cell;
     cell.stage = std::string(info.name);
-    cell.title = s(info.title);
+    cell.title = s(session::stage_title(info, session && session->isGpu(compilation)));
     cell.note = s(info.about);
     cell.group = info.group;
     if (session) {

@@ -458,7 +458,8 @@ struct LaunchRow {
   }
 };
 
-// A row of the timeline. side: eager | compiled; kind: module | thread | launch. Slices are columns, sorted
+// A row of the timeline. side: eager | compiled; kind: module | thread | launch, and of a GPU stream | api (calls of
+// CUDA's API by thread) | wait | overhead (of profiler and driver). Slices are columns, sorted
 // by start: start int64 ns, duration int64 ns, name int32 (row of `name`), entity int64 (launch, node or 0),
 // depth int8, relation int64 (eager slice: the launch that replaced it), each a blob of `count` little-endian
 // values.
@@ -506,6 +507,18 @@ struct TimingRow {
   }
 };
 
+// The fastest that the machine of a run was measured to do. kind: copy (rate in bytes a second, read and written
+// together) | product (operations a second of a matrix product); type: of its elements; note: of what size.
+struct CeilingRow {
+  Id run = 0;
+  std::string kind, type;
+  double rate = 0;
+  std::string note;
+  VITRINE_ROW("ceiling") {
+    f("run", s.run); f("kind", s.kind); f("type", s.type); f("rate", s.rate); f("note", s.note);
+  }
+};
+
 // What Problems and Log show. severity: error | warning | info; origin: user | vitrine | environment; detail:
 // traceback or reproducer path.
 struct MessageRow {
@@ -538,7 +551,7 @@ struct LinkRow {
   X(MetaRow) X(BlobRow) X(RunRow) X(FileRow) X(SpanRow) X(CodeRow) X(InstructionRow) X(FrameRow) \
   X(SegmentRow) X(CompilationRow) X(StepRow) X(GuardRow) X(SymbolRow) X(SymbolGuardRow) X(BreakRow) X(RecompilationRow) X(CallRow) \
   X(StageRow) X(GraphRow) X(NodeRow) X(EdgeRow) X(PartitionRow) X(CrossingRow) X(BackwardRow) X(DecisionRow) X(KernelRow) X(GpuKernelRow) X(KernelRangeRow) \
-  X(RemarkRow) X(ChoiceRow) X(BufferRow) X(LaunchRow) X(LaneRow) X(NameRow) X(AccuracyRow) X(TimingRow) \
+  X(RemarkRow) X(ChoiceRow) X(BufferRow) X(LaunchRow) X(LaneRow) X(NameRow) X(AccuracyRow) X(TimingRow) X(CeilingRow) \
   X(MessageRow) X(LinkRow)
 // clang-format on
 

@@ -37,4 +37,13 @@ inline constexpr std::array<StageInfo, 17> kStages = {{
     {"timeline", "Run", 4, "run", "calls", "eager against compiled, measured"},
 }};
 
+// Of a compilation whose kernels are a GPU's, the stages of its texts have other names.
+inline constexpr std::string_view stage_title(const StageInfo& stage, bool gpu) {
+  if (!gpu) return stage.title;
+  return stage.name == "kernels"    ? "CUDA C++"
+         : stage.name == "ir"       ? "PTX"
+         : stage.name == "assembly" ? "SASS"
+                                    : stage.title;
+}
+
 }  // namespace vitrine::session

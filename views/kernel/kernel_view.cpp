@@ -1,7 +1,9 @@
 #include "views/kernel/kernel_view.h"
 
 #include <QPainter>
+#include <cmath>
 
+#include "core/session/stages.h"
 #include "views/kit/link_letters.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
@@ -47,17 +49,40 @@ const char* KernelView::form() const {
   return stage() == "ir" ? "ir" : stage() == "assembly" ? "assembly" : "source";
 }
 
-QString KernelView::title() const {
-  return stage() == "ir"         ? QStringLiteral("LLVM IR")
-         : stage() == "assembly" ? QStringLiteral("Assembly")
-                                 : QStringLiteral("C++");
+const GpuKernelRow* KernelView::gpu() const {
+  if (!session()) return nullptr;
+  auto found = session()->gpu_kernels.find(kernel_);
+  return found == session()->gpu_kernels.end() ? nullptr : &found->second;
 }
 
+Language KernelView::language() const {
+  if (stage() == "kernels") return Language::Cpp;
+  return gpu() ? Language::Ptx : stage() == "ir" ? Language::LlvmIr : Language::Assembly;
+}
+
+QString KernelView::title() const {
+  for (const StageInfo& info : kStages)
+    if (info.name == stage()) {
+      const std::string_view title = stage_title(info, gpu() != nullptr);
+      return QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()));
+    }
+  return QStringLiteral("Kernel");
+}
+
+// "K0 softmax  sm_90, 32 registers, 128 × 96 threads, occupancy 100 %"
 QString KernelView::subtitle() const {
   const KernelRow* k = session() ? session()->kernels.find(kernel_) : nullptr;
   if (!k) return {};
   QString text = QString::fromStdString(k->label + " " + k->name);
   if (!k->isa.empty()) text += QStringLiteral("  ") + QString::fromStdString(k->isa);
+  if (const GpuKernelRow* g = gpu()) {
+    if (g->registers) text += QStringLiteral(", %1 registers").arg(g->registers);
+    if (g->spill_bytes)
+      text += QStringLiteral(", %1 spilled").arg(bytesText(static_cast<double>(g->spill_bytes)));
+    text += QStringLiteral(", %1 × %2 threads").arg(g->blocks).arg(g->threads);
+    if (g->occupancy > 0) text += QStringLiteral(", occupancy %1 %").arg(std::lround(g->occupancy * 100));
+    return text;
+  }
   if (stage() == "assembly" && k->spills > 0) text += QStringLiteral(", %1 spills").arg(k->spills);
   return text;
 }
@@ -83,9 +108,7 @@ void KernelView::sessionChanged() {
     if (id != kernel_) return;
     CodeText code;
     code.text = QString::fromStdString(*text);
-    code.language = stage() == "ir"         ? Language::LlvmIr
-                    : stage() == "assembly" ? Language::Assembly
-                                            : Language::Cpp;
+    code.language = language();
     code.spans = spans();
     code.remarks = remarks();
     if (stage() == "kernels") code.folds = folds_of(code.text);
@@ -164,6 +187,8 @@ QString KernelView::whyEmpty() const {
   if (k->kind != "generated")
     return QStringLiteral("%1 runs as PyTorch's own kernel; there is no generated code.")
         .arg(QString::fromStdString(k->label + " " + k->name));
+  if (const GpuKernelRow* g = gpu(); g && !g->note.empty())
+    return QStringLiteral("There is %1").arg(QString::fromStdString(g->note));
   return QStringLiteral("This run did not record the %1 of %2.")
       .arg(title(), QString::fromStdString(k->label));
 }

@@ -1,4 +1,5 @@
-// A generated kernel: its C++, LLVM IR or assembly, with linked colours and the kernel compiler's remarks.
+// A generated kernel: its C++, LLVM IR or assembly, of a GPU its CUDA C++, PTX or SASS, with linked colours
+// and the kernel compiler's remarks.
 #pragma once
 
 #include "views/kit/code_pane.h"
@@ -34,6 +35,8 @@ class KernelView : public kit::View {
 
  private:
   const char* form() const;  // source | ir | assembly, by stage
+  const session::GpuKernelRow* gpu() const;
+  kit::Language language() const;
   std::vector<kit::CodeSpan> spans() const;
   std::vector<kit::CodeRemark> remarks() const;
   QString whyEmpty() const;

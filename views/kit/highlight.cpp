@@ -1,5 +1,6 @@
 #include "views/kit/highlight.h"
 
+#include <QRegularExpression>
 #include <QSet>
 
 #include "views/kit/theme.h"
@@ -14,11 +15,17 @@ const QSet<QString>& keywords(Language language) {
       "continue", "def",    "del",    "elif", "else",   "except", "finally", "for",      "from",  "global",
       "if",       "import", "in",     "is",   "lambda", "match",  "case",    "nonlocal", "not",   "or",
       "pass",     "raise",  "return", "try",  "while",  "with",   "yield"};
-  static const QSet<QString> cpp{
-      "alignas", "auto",   "break",  "case",        "const",      "constexpr",    "continue",
-      "do",      "else",   "extern", "for",         "if",         "inline",       "namespace",
-      "return",  "sizeof", "static", "static_cast", "struct",     "switch",       "template",
-      "typedef", "using",  "void",   "while",       "__restrict", "__restrict__", "__attribute__"};
+  static const QSet<QString> cpp{"__device__",   "__global__",   "__launch_bounds__",
+                                 "__shared__",   "alignas",      "auto",
+                                 "break",        "case",         "const",
+                                 "constexpr",    "continue",     "do",
+                                 "else",         "extern",       "for",
+                                 "if",           "inline",       "namespace",
+                                 "return",       "sizeof",       "static",
+                                 "static_cast",  "struct",       "switch",
+                                 "template",     "typedef",      "using",
+                                 "void",         "while",        "__restrict",
+                                 "__restrict__", "__attribute__"};
   static const QSet<QString> ir{"define",
                                 "declare",
                                 "ret",
@@ -122,8 +129,8 @@ class Scanner {
     if (comment()) return;
     if (c == '"' || (c == '\'' && language_ != Language::LlvmIr)) return string(c);
     if (c.isDigit() || (c == '.' && peek(1).isDigit())) return number();
-    if (c.isLetter() || c == '_') return word();
-    if ((c == '%' || c == '@') && language_ != Language::Python) {
+    if (c.isLetter() || c == '_' || (c == '.' && language_ == Language::Ptx)) return word();
+    if ((c == '%' || (c == '@' && language_ != Language::Ptx)) && language_ != Language::Python) {
       int start = at_++;
       while (peek().isLetterOrNumber() || peek() == '_' || peek() == '.') ++at_;
       return add(start, c == '@' ? TokenKind::Called : TokenKind::Type);
@@ -134,7 +141,7 @@ class Scanner {
   bool comment() {
     QString rest = line_.mid(at_, 2);
     bool to_end = (language_ == Language::Python && rest[0] == '#') ||
-                  (language_ == Language::Cpp && rest == "//") ||
+                  ((language_ == Language::Cpp || language_ == Language::Ptx) && rest == "//") ||
                   (language_ == Language::LlvmIr && rest[0] == ';') ||
                   (language_ == Language::Assembly && rest[0] == '#');
     if (to_end) {
@@ -143,7 +150,7 @@ class Scanner {
       add(start, TokenKind::Comment);
       return true;
     }
-    if (language_ == Language::Cpp && rest == "/*") {
+    if ((language_ == Language::Cpp || language_ == Language::Ptx) && rest == "/*") {
       state_ = 3;
       carry_on();
       return true;
@@ -171,7 +178,22 @@ class Scanner {
     add(start, TokenKind::Number);
   }
 
+  // "@%p1 bra $L__BB0_2;", "LDG.E R7, desc[UR8][R8.64+0x4] ;": the instruction, then its registers.
+  void gpu_word() {
+    const int start = at_;
+    while (peek().isLetterOrNumber() || peek() == '_' || peek() == '.' || peek() == ':') ++at_;
+    const QString text = line_.mid(start, at_ - start);
+    const bool predicate = start > 0 && (line_[start - 1] == '@' || line_[start - 1] == '!');
+    static const QRegularExpression reg("^U?[RP](\\d+|Z|T)(\\..*)?$");
+    if (reg.match(text).hasMatch())
+      add(start, TokenKind::Type);
+    else if (!instruction_ && !predicate && !text.endsWith(':'))
+      add(start, TokenKind::Keyword);
+    if (!predicate) instruction_ = true;
+  }
+
   void word() {
+    if (language_ == Language::Ptx) return gpu_word();
     int start = at_;
     while (peek().isLetterOrNumber() || peek() == '_' || (language_ == Language::LlvmIr && peek() == '.'))
       ++at_;
@@ -197,6 +219,7 @@ class Scanner {
   const Language language_;
   int& state_;
   int at_ = 0;
+  bool instruction_ = false;  // of this line was seen
   std::vector<Token> out_;
 };
 

@@ -8,7 +8,7 @@
 
 namespace vitrine::kit {
 
-enum class Language { Python, Cpp, LlvmIr, Assembly, Plain };
+enum class Language { Python, Cpp, LlvmIr, Assembly, Ptx, Plain };  // Ptx: also SASS
 enum class TokenKind { Text, Keyword, Type, Number, String, Comment, Called };
 
 struct Token {

@@ -103,6 +103,7 @@ void loadCompiler(const Reader& r, SessionData& d) {
   d.kernels = table<KernelRow>(r, "ORDER BY ordinal", &KernelRow::compilation);
   d.ranges = table<KernelRangeRow>(r, "ORDER BY text, line, col", &KernelRangeRow::kernel);
   d.remarks = table<RemarkRow>(r, "ORDER BY line, col", &RemarkRow::kernel);
+  for (GpuKernelRow& row : r.all<GpuKernelRow>()) d.gpu_kernels[row.kernel] = std::move(row);
   d.buffers = table<BufferRow>(r, "ORDER BY ordinal", &BufferRow::compilation);
   d.launches = table<LaunchRow>(r, "ORDER BY ordinal", &LaunchRow::compilation);
 }
@@ -222,6 +223,12 @@ Id SessionData::forwardOf(Id compilation) const {
   for (const BackwardRow& row : backwards)
     if (row.backward == compilation) return row.compilation;
   return compilation;
+}
+
+bool SessionData::isGpu(Id compilation) const {
+  for (const KernelRow& kernel : kernels.of(compilation))
+    if (gpu_kernels.count(kernel.id)) return true;
+  return false;
 }
 
 Id SessionData::codeOf(Id compilation) const {

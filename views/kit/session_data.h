@@ -73,13 +73,14 @@ struct SessionData {
   Table<session::KernelRow> kernels;             // of(compilation), in order
   Table<session::KernelRangeRow> ranges;         // of(kernel)
   Table<session::RemarkRow> remarks;             // of(kernel)
-  Table<session::BufferRow> buffers;             // of(compilation)
-  Table<session::LaunchRow> launches;            // of(compilation), in order
-  Table<session::LaneRow> lanes;                 // of(run)
-  Table<session::AccuracyRow> accuracies;        // of(run)
-  Table<session::TimingRow> timings;             // of(run)
-  Table<session::MessageRow> messages;           // of(run)
-  std::vector<session::NameRow> names;           // names[i].id == i + 1
+  std::unordered_map<Id, session::GpuKernelRow> gpu_kernels;  // by kernel
+  Table<session::BufferRow> buffers;                          // of(compilation)
+  Table<session::LaunchRow> launches;                         // of(compilation), in order
+  Table<session::LaneRow> lanes;                              // of(run)
+  Table<session::AccuracyRow> accuracies;                     // of(run)
+  Table<session::TimingRow> timings;                          // of(run)
+  Table<session::MessageRow> messages;                        // of(run)
+  std::vector<session::NameRow> names;                        // names[i].id == i + 1
   LinkIndex links;
   std::shared_ptr<TextStore> texts;
   std::unordered_map<Id, Id> workCodes;  // by compilation
@@ -95,6 +96,7 @@ struct SessionData {
   Id compilationOf(Id id) const;
   Id runOf(Id id) const;
   Id codeOf(Id compilation) const;      // of the captured frame
+  bool isGpu(Id compilation) const;     // its generated kernels are a GPU's
   Id workCodeOf(Id compilation) const;  // the function a person means by it, see kit/frames.h
   // The compilation whose joint graph a backward one is a half of; any other is its own.
   Id forwardOf(Id compilation) const;

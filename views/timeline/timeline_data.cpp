@@ -14,7 +14,9 @@ Lane read_lane(const kit::SessionData& data, const LaneRow& row) {
   lane.side = row.side == "compiled" ? Lane::Side::Compiled : Lane::Side::Eager;
   lane.kind = row.kind == "module"   ? Lane::Kind::Module
               : row.kind == "launch" ? Lane::Kind::Launch
-                                     : Lane::Kind::Thread;
+              : row.kind == "stream" ? Lane::Kind::Stream
+              : row.kind == "thread" ? Lane::Kind::Thread
+                                     : Lane::Kind::Api;
   lane.label = QString::fromStdString(row.label);
   auto start = data.texts->column<int64_t>(row.start), duration = data.texts->column<int64_t>(row.duration);
   auto entity = data.texts->column<int64_t>(row.entity), relation = data.texts->column<int64_t>(row.relation);
@@ -97,9 +99,13 @@ TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
     if (lane.slices.empty()) continue;
     for (const Slice& s : lane.slices) out->end_ns = std::max(out->end_ns, s.end());
     int index = static_cast<int>(out->lanes.size());
-    if (lane.side == Lane::Side::Eager && lane.kind == Lane::Kind::Thread) out->facing_eager = index;
-    if (lane.side == Lane::Side::Compiled && lane.kind == Lane::Kind::Launch && out->facing_compiled < 0)
-      out->facing_compiled = index;
+    // On a GPU its streams face each other, else operators and launches; eager's come last, compiled ones
+    // first.
+    const bool faces =
+        lane.kind == Lane::Kind::Stream ||
+        lane.kind == (lane.side == Lane::Side::Eager ? Lane::Kind::Thread : Lane::Kind::Launch);
+    if (faces && lane.side == Lane::Side::Eager) out->facing_eager = index;
+    if (faces && lane.side == Lane::Side::Compiled && out->facing_compiled < 0) out->facing_compiled = index;
     out->lanes.push_back(std::move(lane));
   }
   relate(*out);

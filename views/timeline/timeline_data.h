@@ -23,7 +23,7 @@ struct Slice {
 
 struct Lane {
   enum class Side { Eager, Compiled };
-  enum class Kind { Module, Thread, Launch };
+  enum class Kind { Module, Thread, Launch, Stream, Api };  // Api: also waiting and the profiler's own cost
   Side side = Side::Eager;
   Kind kind = Kind::Thread;
   QString label;

@@ -126,7 +126,8 @@ class Painter {
       }
       last = -1e9;
     }
-    if (lane.kind == Lane::Kind::Launch) gaps(place, lane);
+    const bool device = lane.kind == Lane::Kind::Stream && lane.side == Lane::Side::Compiled;
+    if (lane.kind == Lane::Kind::Launch || device) gaps(place, lane);
   }
 
   size_t first_visible(const Lane& lane) const {

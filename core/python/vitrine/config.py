@@ -5,6 +5,7 @@
 ``cache_dir``                    where compiled kernels and reproducers go ("" = nowhere)
 ``nvrtc``                        path of NVRTC's library, for kernels of a GPU ("" = where the loader looks)
 ``nvdisasm``                     path of nvdisasm, by which a session shows SASS ("" = no SASS)
+``cupti``                        path of CUPTI's library, for timelines of a GPU ("" = where the loader looks)
 ``threads``                      threads of a kernel, 0 = as PyTorch
 ``check``                        compare each compiled graph with eager at every call, and use eager's where they differ
 """
@@ -44,6 +45,7 @@ _SETTINGS = {
     "cache_dir": (str, _default_cache_dir()),
     "nvrtc": (str, _package_file("lib/libnvrtc.so.*")),
     "nvdisasm": (str, _nvdisasm()),
+    "cupti": (str, _package_file("lib/libcupti.so.*")),
     "threads": (int, 0),
     "check": (bool, False),
 }

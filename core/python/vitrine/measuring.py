@@ -11,7 +11,7 @@ import time
 import torch
 
 import vitrine
-from vitrine import _engine
+from vitrine import _engine, ceilings, gpu
 from vitrine.accuracy import compare
 from vitrine.loading import Entry, LoadError, user_traceback
 
@@ -81,7 +81,7 @@ def record_differences(recording, run) -> bool:
 def locate(entry, compiled, rng) -> None:
     """Calls once more with every graph checked, so that the graph at fault is named and its reproducer written."""
     vitrine.config.check = True
-    torch.set_rng_state(rng)
+    gpu.set_random_states(rng)
     args, kwargs = copied((entry.args, entry.kwargs))
     with quiet():
         Outcome(compiled, args, kwargs)
@@ -121,7 +121,9 @@ def record_entry(entry: Entry, options, recording, report) -> int:
 
 def record_in_mode(entry: Entry, options, recording, report, run) -> int:
     report.progress(f"{entry.label}: {entry.text}, eager reference")
-    rng = torch.get_rng_state()
+    rng = gpu.random_states()
+    if device := gpu.device_of(entry.function, entry.calls, entry.kwargs):
+        recording.update_run(run, device=torch.cuda.get_device_name(device))
     reference, calls, kwargs = copied((entry.function, entry.calls, entry.kwargs))
     with quiet():
         eager = [Outcome(reference, args, kwargs) for args in calls]
@@ -131,7 +133,7 @@ def record_in_mode(entry: Entry, options, recording, report, run) -> int:
         where = type(entry.function).__name__ if isinstance(entry.function, torch.nn.Module) else getattr(entry.function, "__qualname__", "the entry")
         raise LoadError(f"Your code raised {type(error).__name__} in {where}: {error}",
                         "Eager raises this too: check the inputs and their shapes.", user_traceback(error))  # fmt: skip
-    torch.set_rng_state(rng)
+    gpu.set_random_states(rng)
     report.progress("capture and compile", "captured")
     compiled = vitrine.compile(entry.function, mode=options.mode, fullgraph=options.fullgraph)
     fresh = copied((entry.calls, entry.kwargs))
@@ -167,12 +169,17 @@ def measure(entry: Entry, options, recording, report, run, compiled) -> None:
 
     report.progress("measure: eager and compiled, interleaved", "timeline", 1, 2)
     args, kwargs = copied((entry.args, entry.kwargs))
+    sides = (entry.function, compiled)
+    if gpu.device_of(entry.function, args, kwargs):
+        sides = tuple(map(gpu.finished, sides))
     with quiet():
-        eager_ns, compiled_ns = interleaved(entry.function, compiled, args, kwargs, options.repeats, report.border)
+        eager_ns, compiled_ns = interleaved(*sides, args, kwargs, options.repeats, report.border)
     for side, times in (("eager", eager_ns), ("compiled", compiled_ns)):
         for i, ns in enumerate(times):
             recording.put("timing", run=run["id"], side=side, ordinal=i, ns=ns)
     recording.update_run(run, eager_ns=median(eager_ns), compiled_ns=median(compiled_ns))
+    for row in ceilings.measured(gpu.device_of(entry.function, args, kwargs) or torch.device("cpu")):
+        recording.put("ceiling", run=run["id"], **row)
     report.progress("timelines", "timeline", 2, 2)
     sys.stdout.flush()
     with quiet():

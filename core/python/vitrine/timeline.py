@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch.autograd.profiler import profile, record_function
 
-from vitrine import _engine
+from vitrine import _engine, gpu
 
 REPETITIONS = 5
 MOST_CELLS = 4_000_000  # of the exact alignment of eager operators with graph nodes: about a second
@@ -198,12 +198,32 @@ def stderr_closed():
         os.close(sink)
 
 
-def eager_call(function, args, kwargs) -> tuple[list[Slice], list[Slice], int]:
-    """Operators, modules and the duration of the eager call with the median duration of REPETITIONS profiled ones."""
+@dataclass
+class Call:
+    """One profiled call: slices from its begin, its duration, and what it did on a GPU."""
+
+    slices: list[Slice]
+    modules: list[Slice]
+    begin: int
+    duration: int
+    activities: list[dict]
+    problem: tuple[str, str] | None = None
+
+    def on_gpu(self) -> dict[tuple, list[Slice]]:
+        owners = [(self.begin + s.start, self.begin + s.start + s.duration, s.name, s.family, s.entity, s.relation) for s in self.slices]
+        return gpu.slices_of(gpu.within(self.activities, self.begin, self.begin + self.duration), self.begin, owners, Slice)
+
+
+def eager_call(function, args, kwargs, on_gpu=False) -> Call:
+    """Of REPETITIONS profiled calls the one with the median duration."""
     calls: list[tuple[int, int]] = []
     modules: list[tuple[int, int, str]] = []
     marks: list[tuple[int, int]] = []
-    with quiet_profile() as prof, module_ranges(function, modules):
+    called = gpu.finished(function) if on_gpu else function
+    if on_gpu:
+        function(*args, **kwargs)
+    # PyTorch's profiler outside: it leaves CUPTI alone, as it is not asked for activities of CUDA.
+    with quiet_profile() as prof, gpu.recorded(on_gpu) as recording, module_ranges(function, modules):
         for _ in range(4):
             begin = time.monotonic_ns()
             with record_function("vitrine.mark"):
@@ -211,7 +231,7 @@ def eager_call(function, args, kwargs) -> tuple[list[Slice], list[Slice], int]:
             marks.append((begin, time.monotonic_ns()))
         for _ in range(REPETITIONS):
             begin = time.monotonic_ns()
-            function(*args, **kwargs)
+            called(*args, **kwargs)
             calls.append((begin, time.monotonic_ns()))
     events = prof.kineto_results.events()
     offset = clock_offset(events, marks)
@@ -223,50 +243,67 @@ def eager_call(function, args, kwargs) -> tuple[list[Slice], list[Slice], int]:
         if begin <= e.start_ns() - offset < end and e.start_thread_id() == main_thread and e.name() != "vitrine.mark"
     ]
     ranges = [Slice(s - begin, e - s, name, "view") for s, e, name in modules if begin <= s < end]
-    return add_depths(operators), add_depths(ranges), end - begin
+    return Call(add_depths(operators), add_depths(ranges), begin, end - begin, recording.activities, recording.problem)
 
 
-def compiled_call(function, args, kwargs, graph: Graph) -> tuple[list[Slice], int]:
-    """Launches and the duration of the compiled call with the median duration of REPETITIONS profiled ones."""
+def compiled_call(function, args, kwargs, graph: Graph, on_gpu=False) -> Call:
+    """Of REPETITIONS profiled calls the one with the median duration, with its launches."""
     runs = []
-    for _ in range(REPETITIONS):
-        _engine.profile(True)
-        begin = time.monotonic_ns()
-        try:
-            function(*args, **kwargs)
-        finally:
-            end = time.monotonic_ns()
-            entries = _engine.profile_take()
-            _engine.profile(False)
-        runs.append((end - begin, begin, entries))
+    called = gpu.finished(function) if on_gpu else function
+    if on_gpu:
+        called(*args, **kwargs)
+    with gpu.recorded(on_gpu) as recording:
+        for _ in range(REPETITIONS):
+            _engine.profile(True)
+            begin = time.monotonic_ns()
+            try:
+                called(*args, **kwargs)
+            finally:
+                end = time.monotonic_ns()
+                entries = _engine.profile_take()
+                _engine.profile(False)
+            runs.append((end - begin, begin, entries))
     duration, begin, entries = sorted(runs, key=lambda r: r[0])[len(runs) // 2]
     slices = []
     for compilation, ordinal, start, end in entries:
         launch, text, family = graph.launches.get((compilation, ordinal), (0, f"launch {ordinal}", "opaque"))
         slices.append(Slice(start - begin, end - start, text, family, launch, 0, launch))
-    return add_depths(slices), duration
+    return Call(add_depths(slices), [], begin, duration, recording.activities, recording.problem)
 
 
 def record_timelines(recording, run, function, compiled, args, kwargs) -> None:
     recording.commit()
     graph = Graph(recording.path)
-    operators, modules, eager_ns = eager_call(function, args, kwargs)
-    relate(operators, graph)
-    launches, compiled_ns = compiled_call(compiled, args, kwargs, graph)
-    put_lane(recording, run, "eager", "module", "modules", 0, modules)
-    put_lane(recording, run, "eager", "thread", "operators", 1, operators)
-    put_lane(recording, run, "compiled", "launch", "launches", 2, launches)
-    for side, profiled, plain in (("eager", eager_ns, run["eager_ns"]), ("compiled", compiled_ns, run["compiled_ns"])):
-        recording.put("meta", key=f"profiled_{side}_ns", value=str(profiled))
+    on_gpu = gpu.device_of(function, args, kwargs) is not None
+    eager = eager_call(function, args, kwargs, on_gpu)
+    relate(eager.slices, graph)
+    ours = compiled_call(compiled, args, kwargs, graph, on_gpu)
+    problem = eager.problem or ours.problem
+    theirs_there, ours_there = ({}, {}) if problem or not on_gpu else (eager.on_gpu(), ours.on_gpu())
+    lanes = [("eager", "module", "modules", eager.modules), ("eager", "thread", "operators", eager.slices)]
+    # The devices of both sides face each other.
+    lanes += [("eager", lane[0], gpu.label_of(lane), theirs_there[lane]) for lane in gpu.in_order(theirs_there)]
+    lanes += [("compiled", lane[0], gpu.label_of(lane), ours_there[lane]) for lane in reversed(gpu.in_order(ours_there))]
+    lanes.append(("compiled", "launch", "launches", ours.slices))
+    for ordinal, (side, kind, label, slices) in enumerate(lanes):
+        put_lane(recording, run, side, kind, label, ordinal, add_depths(slices))
+    for side, call, plain in (("eager", eager, run["eager_ns"]), ("compiled", ours, run["compiled_ns"])):
+        recording.put("meta", key=f"profiled_{side}_ns", value=str(call.duration))
         if plain:
-            recording.put("meta", key=f"profiling_cost_{side}", value=f"{profiled / plain - 1:+.1%}")
-    median_launches(recording, graph, launches)
+            recording.put("meta", key=f"profiling_cost_{side}", value=f"{call.duration / plain - 1:+.1%}")
+    if problem:
+        text = f"There is no timeline of the GPU: {problem[0]}."
+        recording.message("warning", "environment", text, problem[1], run=run["id"])
+    elif on_gpu:
+        median_launches(recording, graph, gpu.time_of_launches(ours_there))
+    else:
+        median_launches(recording, graph, {s.entity: s.duration for s in ours.slices})
 
 
-def median_launches(recording, graph: Graph, slices: list[Slice]) -> None:
-    """Fills each launch's time from the profiled call."""
+def median_launches(recording, graph: Graph, times: dict[int, int]) -> None:
+    """Fills each launch's time in ns from the profiled call, by its id: of a GPU's launch that of its kernels."""
     columns = [c[1] for c in graph.db.execute("PRAGMA table_info(launch)")]
-    for s in slices:
-        found = graph.db.execute("SELECT * FROM launch WHERE id = ?", (s.entity,)).fetchone()
+    for launch, ns in times.items():
+        found = graph.db.execute("SELECT * FROM launch WHERE id = ?", (launch,)).fetchone()
         if found:
-            recording.put("launch", **{**dict(zip(columns, found)), "median_ns": float(s.duration)})
+            recording.put("launch", **{**dict(zip(columns, found)), "median_ns": float(ns)})
