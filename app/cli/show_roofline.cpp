@@ -54,9 +54,15 @@ std::vector<Point> points_of(const Reader& s, const ShowOptions& options) {
 
 std::string scaled(double value, const char* unit) {
   if (value <= 0) return "–";
+  struct Prefix {
+    double from;
+    const char* name;
+  };
+  static constexpr Prefix kPrefixes[] = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {0, ""}};
+  const Prefix* p = kPrefixes;
+  while (value < p->from) ++p;
   std::array<char, 32> out{};
-  const bool tera = value >= 1e12;
-  std::snprintf(out.data(), out.size(), "%.3g %s%s", value / (tera ? 1e12 : 1e9), tera ? "T" : "G", unit);
+  std::snprintf(out.data(), out.size(), "%.3g %s%s", p->from > 0 ? value / p->from : value, p->name, unit);
   return out.data();
 }
 

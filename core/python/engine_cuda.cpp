@@ -88,8 +88,10 @@ PyObject* gpu_recording_stop(PyObject*, PyObject*) {
 
 PyObject* activity_row(const profiler::Activity& a) {
   const std::string kind(kind_name(a.kind));
-  return Py_BuildValue("{s:s,s:s,s:L,s:L,s:I,s:I,s:I,s:I,s:K,s:L,s:L,s:i,s:i,s:i}", "kind", kind.c_str(),
-                       "name", a.name.c_str(), "start", static_cast<long long>(a.start_ns), "end",
+  PyObject* name = PyUnicode_DecodeUTF8(a.name.data(), static_cast<Py_ssize_t>(a.name.size()), "replace");
+  if (!name) return nullptr;
+  return Py_BuildValue("{s:s,s:N,s:L,s:L,s:I,s:I,s:I,s:I,s:K,s:L,s:L,s:i,s:i,s:i}", "kind", kind.c_str(),
+                       "name", name, "start", static_cast<long long>(a.start_ns), "end",
                        static_cast<long long>(a.end_ns), "device", a.device, "stream", a.stream, "thread",
                        a.thread, "correlation", a.correlation, "graph_node",
                        static_cast<unsigned long long>(a.graph_node), "bytes",
