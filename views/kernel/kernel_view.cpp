@@ -114,10 +114,13 @@ void KernelView::sessionChanged() {
     if (stage() == "kernels") code.folds = folds_of(code.text);
     pane_->setText(std::move(code));
     pane_->show();
-    if (Id shown = canShow(selection().active))
+    if (Id shown = canShow(selection().active)) {
       pane_->reveal(shown);
-    else if (!pane_->shown().empty())
-      pane_->scrollToLine(pane_->lineOf(pane_->shown().front()));
+    } else if (!pane_->shown().empty()) {
+      int first = pane_->lineOf(pane_->shown().front());
+      for (Id id : pane_->shown()) first = std::min(first, pane_->lineOf(id));
+      pane_->scrollToLine(first);
+    }
     Q_EMIT headerChanged();
     update();
   });
