@@ -4,6 +4,7 @@
     vitrine bench --against inductor           the same, torch.compile beside it
     vitrine bench bert.py --against eager,inductor,onnxruntime,openvino
                                                a model's steady state beside its peers, those that are installed
+    vitrine bench --cuda --against inductor    the table of a GPU (vitrine bench --cuda --help)
     vitrine bench --compile bert               cold and warm first call of a model, five fresh processes a side
 Every figure is a median; threads are equal on all sides; nothing is profiled while it is timed.
 """
@@ -235,6 +236,11 @@ def compile_times(file: str, sides: list[str], processes: int) -> list[dict]:
 
 
 def main() -> int:
+    if "--cuda" in sys.argv[1:]:
+        from vitrine import bench_cuda
+
+        sys.argv.remove("--cuda")
+        return bench_cuda.main()
     parser = argparse.ArgumentParser(prog="vitrine bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="?", help="a Python file with a model: measure its calls instead of kernels")
     parser.add_argument("--against", default="", help="peers, comma separated: inductor; with FILE also eager, onnxruntime, openvino")

@@ -1,0 +1,100 @@
+"""mode="reduce-overhead": calls become replays of a CUDA Graph, and nobody can tell but by the clock."""
+
+import pytest
+import torch
+import vitrine
+from torch import nn
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    vitrine.reset()
+    torch.manual_seed(0)
+    yield
+    vitrine.reset()
+
+
+def stack(width=64, depth=4):
+    block = lambda: nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.LayerNorm(width))  # noqa: E731
+    return nn.Sequential(*(block() for _ in range(depth))).cuda().eval()
+
+
+def close(got, expected):
+    torch.testing.assert_close(got, expected, atol=2e-5, rtol=1e-4)
+
+
+@torch.no_grad()
+def test_results_of_earlier_calls_stay():
+    model = stack()
+    compiled = vitrine.compile(model, mode="reduce-overhead")
+    calls = []
+    for _ in range(8):
+        x = torch.randn(8, 64, device="cuda")
+        calls.append((x, compiled(x)))
+    for x, y in calls:
+        close(y, model(x))
+
+
+@torch.no_grad()
+def test_a_weight_changed_in_place_or_moved_is_seen():
+    model = stack()
+    compiled = vitrine.compile(model, mode="reduce-overhead")
+    for call in range(16):
+        x = torch.randn(8, 64, device="cuda")
+        if call % 5 == 4:
+            model[0][0].weight.mul_(1.25)
+        if call in (6, 9):
+            model[1][0].weight.data = model[1][0].weight.data.clone() * 1.5
+        close(compiled(x), model(x))
+
+
+@torch.no_grad()
+def test_another_stream_and_another_size():
+    model = stack()
+    compiled = vitrine.compile(model, mode="reduce-overhead")
+    side = torch.cuda.Stream()
+    for call in range(12):
+        x = torch.randn(8 if call % 4 else 12, 64, device="cuda")
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side if call % 3 == 2 else torch.cuda.current_stream()):
+            close(compiled(x), model(x))
+        torch.cuda.synchronize()
+
+
+def test_training_and_random_numbers_run_as_always():
+    model = nn.Sequential(nn.Linear(32, 32), nn.ReLU(), nn.Dropout(0.5), nn.Linear(32, 4)).cuda()
+    compiled = vitrine.compile(model, mode="reduce-overhead")
+    for seed in range(6):
+        x = torch.randn(16, 32, device="cuda")
+        grads = []
+        for run in (model, compiled):
+            torch.manual_seed(seed)
+            model.zero_grad()
+            run(x).square().sum().backward()
+            grads.append([p.grad.clone() for p in model.parameters()])
+        torch.testing.assert_close(*grads)
+    with torch.no_grad():
+        for seed in range(6):
+            torch.manual_seed(seed)
+            expected = model(x)
+            torch.manual_seed(seed)
+            torch.testing.assert_close(compiled(x), expected)
+
+
+@torch.no_grad()
+def test_results_that_are_inputs_twice_the_same_or_share_memory():
+    def program(x, y):
+        z = torch.relu(x @ y) @ y + 1
+        z = (z @ y).tanh() @ y
+        return z, z, x, z[0]
+
+    compiled = vitrine.compile(program, mode="reduce-overhead")
+    for _ in range(6):
+        x, y = torch.randn(16, 16, device="cuda"), torch.randn(16, 16, device="cuda")
+        a, b, c, d = compiled(x, y)
+        close(a, program(x, y)[0])
+        assert a is b and c is x
+        a[0].zero_()
+        assert d.abs().sum() == 0
