@@ -233,7 +233,8 @@ struct RecompilationRow {
   }
 };
 
-// One entry into a segment. kind: hit | compile | eager.
+// One entry into a segment. kind: hit | compile | sizes (it was made ready for sizes that it met for the first
+// time) | eager.
 struct CallRow {
   Id id = 0, run = 0;
   int64_t ordinal = 0;

@@ -1,7 +1,7 @@
 """Random little programs over tensors, eager against compiled. A program grows statement by statement and is run eagerly as
 it grows, so that most of it makes sense. A failure is made smaller by deleting statements and kept under tests/fuzz/kept/.
 
-    program_fuzz.py [--first 0] [--count 150] [--seconds 30] [--keep]
+    program_fuzz.py [--first 0] [--count 150] [--seconds 30] [--keep] [--sizes]
     program_fuzz.py --show 17            prints the program of one seed
 """
 
@@ -10,6 +10,7 @@ import contextlib
 import faulthandler
 import io
 import random
+import resource
 import sys
 import time
 import traceback
@@ -41,8 +42,8 @@ class Box:
         return self.t * self.scale
 
 
-def make_args(call):
-    base = (torch.arange(12.0) % 5 - 2).reshape(3, 4)
+def make_args(call, rows=3):
+    base = (torch.arange(rows * 4.0) % 5 - 2).reshape(rows, 4)
     n = 2 + call // 2 % 2
     items = [base[0].clone(), 3, base + 1]
     alias = base[1:] if call == 3 else base[1:].clone()
@@ -50,6 +51,10 @@ def make_args(call):
 
 
 '''
+# Rows of the inputs by call, with --sizes: the program was made for the first.
+ROWS = [3, 5, 4, 3, 7, 2, 1, 5, 6]
+MOST_BYTES = 8 << 30  # of memory: a program that wants more gets its error
+
 SIGNATURE = "def f(a, b, n, items, table, box):"
 
 
@@ -230,24 +235,29 @@ def generate(seed):
     return program
 
 
-def failure(program, grad, name="<program>"):
-    """Why eager and compiled differ; None when they do not."""
+def failure(program, grad, name="<program>", sizes=False):
+    """Why eager and compiled differ; None when they do not. With `sizes`, the inputs have other ones from call to call."""
     import vitrine
 
     scope, _ = program.build(RESULT, name)
     vitrine.reset()
     calls = iter(range(100))
+
+    def arguments():
+        call = next(calls)
+        return scope["make_args"](call, *([ROWS[call % len(ROWS)]] if sizes else []))
+
     try:
         with torch.set_grad_enabled(grad):
             torch.manual_seed(0)
-            check(scope["f"], vitrine.compile(scope["f"]), lambda: scope["make_args"](next(calls)), calls=5)
+            check(scope["f"], vitrine.compile(scope["f"]), arguments, calls=len(ROWS) if sizes else 5)
     except Exception as error:
         cause = f"\n{''.join(traceback.format_exception(error.__cause__))}" if error.__cause__ else ""
         return f"{type(error).__name__}: {error}{cause}"
     return None
 
 
-def minimise(program, grad):
+def minimise(program, grad, sizes=False):
     """Deletes statements, largest first, for as long as it still fails."""
 
     def spots(body):
@@ -267,7 +277,7 @@ def minimise(program, grad):
                 continue  # without it its loop has no end
             del body[i]
             try:
-                fails = failure(program, grad)
+                fails = failure(program, grad, sizes=sizes)
             except SyntaxError:
                 fails = None
             if fails and "NameError" not in fails:
@@ -284,7 +294,9 @@ def main():
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--show", type=int)
     parser.add_argument("--keep", action="store_true", help="write minimised failures to tests/fuzz/kept/")
+    parser.add_argument("--sizes", action="store_true", help="inputs of other sizes from call to call")
     options = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
     if options.show is not None:
         print(generate(options.show).text(RESULT))
         return 0
@@ -296,13 +308,13 @@ def main():
         print(f"\rseed {seed}", end="", flush=True)  # the last line of a crash
         program, grad = generate(seed), seed % 2 == 1
         tried += 1
-        why = failure(program, grad)
+        why = failure(program, grad, sizes=options.sizes)
         if why is None:
             continue
         failed.append(seed)
         print(f"\nseed {seed} (grad {grad}) fails: {why}", flush=True)
-        source = minimise(program, grad).text(RESULT)
-        print(source[len(PRELUDE) :], failure(program, grad), flush=True)
+        source = minimise(program, grad, options.sizes).text(RESULT)
+        print(source[len(PRELUDE) :], failure(program, grad, sizes=options.sizes), flush=True)
         if options.keep:
             (HERE / "kept" / f"seed_{seed}.py").write_text(source)
     print(f"\n{tried} programs in {time.monotonic() - start:.0f} s, {len(failed)} failed: {failed}")

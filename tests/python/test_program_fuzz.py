@@ -17,9 +17,10 @@ sys.path.insert(0, str(HERE))
 from same_as_eager import check  # noqa: E402
 
 
-def test_random_programs():
+@pytest.mark.parametrize("how", [["--count", "150"], ["--sizes", "--first", "5000", "--count", "60"]], ids=["", "sizes"])
+def test_random_programs(how):
     """In a process of its own: a crash names its seed instead of ending the tests."""
-    command = [sys.executable, "-W", "ignore", str(FUZZ / "program_fuzz.py"), "--count", "150", "--seconds", "30"]
+    command = [sys.executable, "-W", "ignore", str(FUZZ / "program_fuzz.py"), *how, "--seconds", "30"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=dict(os.environ))
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
     assert "0 failed" in done.stdout

@@ -17,6 +17,7 @@ namespace vitrine::capture {
 
 struct Instance {
   std::vector<int64_t> key;  // GuardTree::read_sizes
+  int64_t uses = 0;          // since meetings are counted (Segment::is_rare)
   torch_bridge::Lowering::Graphs graphs;
   std::shared_ptr<const torch_bridge::Joint> joint;  // as Trace's
   std::string no_joint;

@@ -73,7 +73,8 @@ Segment::Fit Segment::fits(const Frame& frame, const torch_bridge::GlobalState& 
     if (std::find(refused_.begin(), refused_.end(), call_.key) != refused_.end()) return Fit::No;
     std::vector<bool> known;
     const std::vector<int64_t> values = symbol_values(symbolic, call_, known);
-    return symbolic.table.may_hold(values, known) ? Fit::New : Fit::No;
+    if (!symbolic.table.may_hold(values, known)) return Fit::No;
+    return is_rare() ? Fit::Rare : Fit::New;
   }
   if (call_.apart.empty()) return Fit::Yes;
   return symbolic.table.holds(symbol_values(symbolic, call_, *now_)) ? Fit::Yes : Fit::No;
@@ -85,6 +86,23 @@ bool Segment::choose_instance() {
   if (at == instances_.end()) return false;
   std::rotate(instances_.begin(), at, at + 1);
   now_ = instances_.front();
+  return true;
+}
+
+// Each instance costs what many calls of eager's do. When there are as many as are kept, sizes get one only
+// in exchange for one that is used less often than they come: a cycle through more sizes than are kept must
+// not make each of them again and again.
+bool Segment::is_rare() {
+  if (instances_.size() < kInstancesKept) return false;
+  const int64_t times = ++met_[call_.key];
+  if (times > instances_.back()->uses + 1) {
+    met_.erase(call_.key);
+    return false;
+  }
+  if (met_.size() > kMeetingsCounted) {  // what was is forgotten
+    met_.clear();
+    for (auto& instance : instances_) instance->uses /= 2;
+  }
   return true;
 }
 
@@ -275,6 +293,7 @@ Outcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* times, Chec
   const std::shared_ptr<Instance> instance = now_;  // another call may choose another meanwhile
   std::vector<Owned> integers;                      // where they are others than the instance's
   const bool own = !call_.apart.empty();
+  ++instance->uses;
   if (own && !make_integers(*trace_->symbolic, symbol_values(*trace_->symbolic, call_, *instance), integers))
     return Outcome::none();
   if (instance->replayer) {

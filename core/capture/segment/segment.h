@@ -3,6 +3,7 @@
 // are as before.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,8 +34,9 @@ class Segment {
   // The graph's inputs as the frame holds them now, constants left out. Empty: they cannot be read.
   std::vector<Owned> read_inputs(const Frame& frame, const torch_bridge::GlobalState& state);
 
-  // Whether it may run here. New: its guards hold, but it has no instance for these sizes yet.
-  enum class Fit : uint8_t { No, Yes, New };
+  // Whether it may run here. New: its guards hold, but it has no instance for these sizes yet. Rare: nor are
+  // they worth one; they are run as eager runs them.
+  enum class Fit : uint8_t { No, Yes, New, Rare };
   Fit fits(const Frame& frame, const torch_bridge::GlobalState& state);
   bool check(const Frame& frame, const torch_bridge::GlobalState& state) {
     return fits(frame, state) == Fit::Yes;
@@ -70,6 +72,7 @@ class Segment {
   static constexpr size_t kBreaksKept = 64;
   Segment() = default;
   bool choose_instance();  // for the sizes of the check; false: there is none yet
+  bool is_rare();          // whether sizes without an instance come less often than those that have one
   Outcome run_graph(Instance& instance, std::span<const Owned> sources, std::vector<PyObject*>& results,
                     std::vector<runtime::LaunchTime>* times, Check* check);
   Outcome replay(Instance& instance, const std::vector<PyObject*>& inputs, std::vector<PyObject*>& results);
@@ -81,8 +84,10 @@ class Segment {
   std::unique_ptr<Trace> trace_;
   GuardTree guards_;
   static constexpr size_t kInstancesKept = 64;
+  static constexpr size_t kMeetingsCounted = 4096;
   std::vector<std::shared_ptr<Instance>> instances_;  // most recently used first
-  std::shared_ptr<Instance> now_;                     // of the last check that passed
+  std::map<std::vector<int64_t>, int64_t> met_;  // how often keys without an instance came, once it is full
+  std::shared_ptr<Instance> now_;                // of the last check that passed
   std::shared_ptr<codegen::SizeMemory> sizes_;
   CallSizes call_;                             // of the last check
   std::vector<std::vector<int64_t>> refused_;  // keys of sizes that it does not fit, newest last

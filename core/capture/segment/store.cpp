@@ -74,12 +74,20 @@ Outcome Store::look_up(Frame& frame, CodeSegments& code, Place& place) {
     if (all[i]->settings != number_) continue;
     const std::shared_ptr<Segment> segment = all[i];  // alive, whatever its run does
     Segment::Fit fit = segment->fits(frame, state);
+    if (fit == Segment::Fit::Rare) {
+      if (Recording* recording = engine_.live_recording())
+        recording->call(segment->compilation, "eager", recording->now(), 0);
+      return Outcome::eager_throughout();
+    }
+    const bool made = fit == Segment::Fit::New;
+    Recording* recording = made ? engine_.live_recording() : nullptr;
+    const int64_t start = recording ? recording->now() : -1;
     if (fit == Segment::Fit::New && extend(*segment, place)) fit = segment->fits(frame, state);
     if (fit != Segment::Fit::Yes) continue;
     // Where it stands now: making an instance may have let other threads run.
     const auto at = std::find(all.begin(), all.end(), segment);
     if (at != all.end()) std::rotate(all.begin(), at, at + 1);
-    return enter(frame, segment, "hit");
+    return enter(frame, segment, made ? "sizes" : "hit", start);
   }
   return miss(frame, code, place, state);
 }

@@ -30,7 +30,7 @@ Value* builtin_isinstance(Tracer& t, const Arguments& a) {
     // A metaclass may answer by itself (abstract classes, Parameter): asked about the class, which is pure.
     if (PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(o))) return t.boolean(true);
     if (Py_TYPE(o) == &PyType_Type) continue;
-    Value* first = t.look(need(t, a, 0));
+    Value* first = t.peek(need(t, a, 0));
     PyObject* real = first->kind == Kind::Tensor     ? (first->real ? first->real : first->obj)
                      : first->kind == Kind::Constant ? first->obj
                                                      : first->obj;
@@ -287,6 +287,8 @@ Value* number(Tracer& t, const Arguments& a, const char* type) {
 }
 
 Value* builtin_abs(Tracer& t, const Arguments& a) {
+  if (Value* open = t.symbolic(need(t, a, 0)))
+    return t.truth(t.compare(Py_GE, open, t.integer(0))) ? open : t.unary("neg", open);
   Value* v = t.look(need(t, a, 0));
   if (v->kind == Kind::Tensor) return t.unary("abs", v);
   return fold_call(t, find_object("builtins.abs"), a);

@@ -248,7 +248,15 @@ Value* find_spec(T& t, const A& a) {
   return t.pinned(spec.get());
 }
 
+// math.prod(iterable, start=1): a product of sizes stays one of symbols.
+Value* product_of_numbers(Tracer& t, const Arguments& a) {
+  Value* result = need(t, a, 1, "start", t.integer(1));
+  for (Value* item : t.unpack(need(t, a, 0))) result = t.binary("mul", result, item);
+  return result;
+}
+
 constexpr BuiltinRow kRows[] = {
+    {"math.prod", product_of_numbers},
 #define X(name) \
   {"operator." #name, [](T& t, const A& a) { return t.binary(#name, need(t, a, 0), need(t, a, 1)); }},
     VITRINE_BINARY(X)

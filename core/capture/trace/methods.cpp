@@ -334,8 +334,9 @@ const Table& tuple_methods() {
        }},
       {"numel",
        [](Tracer& t, Value* s, const Arguments&) -> Value* {
-         Owned size(t.constant_tree(s));
-         return t.fold(PyObject_CallMethod(size.get(), "numel", nullptr));
+         Value* product = t.integer(1);
+         for (Value* d : s->items) product = t.binary("mul", product, d);
+         return product;
        }},
   };
   return table;

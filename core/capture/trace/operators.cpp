@@ -84,16 +84,18 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
     guard_length(a);
     guard_length(b);
     // torch.Size has its own rule for the type of the sum.
+    PyTypeObject* type = nullptr;
     if (a->cls == torch.size || b->cls == torch.size) {
-      Owned left(constant_tree(a)), right(constant_tree(b));
-      PyErr_Clear();
+      Owned left(hints_of(a)), right(hints_of(b)), sum;
       if (left && right)
-        return fold(
+        sum = Owned(
             PyObject_CallFunctionObjArgs(torch.operator_function("add"), left.get(), right.get(), nullptr));
+      if (left && right && !sum) raise_python();
+      if (sum && Py_TYPE(sum.get()) == torch.size) type = torch.size;
     }
     Values items = a->items;
     items.insert(items.end(), b->items.begin(), b->items.end());
-    return sequence(a->kind, std::move(items));
+    return sequence(a->kind, std::move(items), type);
   }
   if (std::string(row->name) == "mul") {
     Value* s = a->kind == Kind::List || a->kind == Kind::Tuple ? a : b;
@@ -264,7 +266,7 @@ bool Tracer::equal(Value* a, Value* b) {
   if (sequences) {
     if (length(a) != length(b)) return false;
     for (size_t i = 0; i < a->items.size(); ++i) {
-      Value *x = look(a->items[i]), *y = look(b->items[i]);
+      Value *x = peek(a->items[i]), *y = peek(b->items[i]);
       if (x == y) continue;  // containers compare identity first
       if (!truth(compare(Py_EQ, x, y))) return false;
     }

@@ -11,6 +11,8 @@ namespace {
 
 // Small powers are products.
 constexpr int64_t kHighestPower = 4;
+// Shifts by as much are products and quotients of 64 bits.
+constexpr int64_t kMostBits = 62;
 
 bool fits(PyObject* o, int64_t* n) {
   if (!PyLong_CheckExact(o)) return false;
@@ -277,6 +279,19 @@ void Tracer::fix_all_sizes() {
     (void)static_cast<int64_t>(symbolic_->table.symbol(static_cast<int32_t>(i)));
 }
 
+// A tuple or a torch.Size of the numbers that these are now; nothing where one is no number.
+PyObject* Tracer::hints_of(Value* v) {
+  Owned list(PyList_New(0));
+  for (Value* item : v->items) {
+    item = peek(item);
+    if ((item->kind != Kind::Symbol && item->kind != Kind::Constant) || !PyLong_CheckExact(item->obj) ||
+        PyList_Append(list.get(), item->obj) != 0)
+      return nullptr;
+  }
+  PyTypeObject* type = v->cls == torch_names().size ? v->cls : &PyTuple_Type;
+  return PyObject_CallOneArg(reinterpret_cast<PyObject*>(type), list.get());
+}
+
 Value* Tracer::symbolic_binary(const std::string& op, Value* a, Value* b) {
   int64_t n = 0;
   for (Value* v : {a, b})
@@ -294,6 +309,9 @@ Value* Tracer::symbolic_binary(const std::string& op, Value* a, Value* b) {
     if (op == "mul") return symbol_value(x * y);
     if (op == "floordiv" && y.hint() != 0) return symbol_value(floordiv(x, y));
     if (op == "mod" && y.hint() != 0) return symbol_value(mod(x, y));
+    const bool few = !y.symbolic() && y.hint() >= 0 && y.hint() < kMostBits;
+    if (op == "lshift" && few) return symbol_value(x * (int64_t{1} << y.hint()));
+    if (op == "rshift" && few) return symbol_value(floordiv(x, ir::Sym(int64_t{1} << y.hint())));
     if (op == "pow" && !y.symbolic() && y.hint() >= 0 && y.hint() <= kHighestPower) {
       ir::Sym product(1);
       for (int64_t i = 0; i < y.hint(); ++i) product = product * x;

@@ -67,8 +67,19 @@ constexpr const char* kFloating = "is_floating_point";
 constexpr const char* kComplex = "is_complex";
 constexpr const char* kNumel = "numel";
 
+PyObject* int64_dtype() {
+  return find_object("torch.int64");
+}
+
 // A tensor written out in the program: its value is fixed, each evaluation gives a new tensor.
 Value* tensor_literal(T& t, const A& a) {
+  if (a.positional.size() == 1 && t.symbolic(a.positional[0])) {
+    A full{{t.tuple({}), a.positional[0]}, a.keyword};
+    const bool typed = a.find("dtype") && !t.is_none(a.find("dtype"));
+    if (a.keyword.empty()) full.keyword.emplace_back("dtype", t.pinned(int64_dtype()));
+    if (a.keyword.empty() || (a.keyword.size() == 1 && typed))
+      return t.torch_call("torch.full", find_object("torch.full"), full);
+  }
   return t.literal(find_object("torch.tensor"), a);
 }
 

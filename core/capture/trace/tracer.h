@@ -124,6 +124,7 @@ class Tracer {
   Value* symbolic_binary(const std::string& op, Value* a, Value* b);  // nullptr: not as a symbol
   Value* symbolic_compare(int op, Value* a, Value* b);                // the same
   PyObject* symbol_object(Value* v);                                  // new reference
+  PyObject* hints_of(Value* v);                                       // new reference
   void settle(Value* v);                                              // fixes every such int in it
   void fix_all_sizes();
   Value* fact(PyObject* callable, PyObject* args);
