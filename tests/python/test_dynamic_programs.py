@@ -133,8 +133,7 @@ def test_training_with_changing_batches(tmp_path):
             torch.testing.assert_close(*losses, rtol=1e-4, atol=1e-5)
     for mine, eager in zip(models[0].parameters(), models[1].parameters()):
         torch.testing.assert_close(mine, eager, rtol=1e-4, atol=1e-5)
-    # the first size, others, one row
-    assert len([c for c in session.rows("compilation") if c["status"] == "ok"]) == 3
+    assert len(session.rows("recompilation")) == 2  # sizes that change, and one row
 
 
 def test_more_sizes_than_are_kept(tmp_path):
@@ -156,8 +155,7 @@ def test_more_sizes_than_are_kept(tmp_path):
                 x = rows(n)
                 torch.testing.assert_close(compiled(x), program(x))
     assert len(session.rows("compilation")) == 2
-    kinds = {row["kind"] for row in session.rows("call")}
-    assert {"compile", "sizes", "hit"} <= kinds
+    assert {"compile", "sizes"} <= {row["kind"] for row in session.rows("call")}
 
 
 def test_generation_with_a_growing_cache(tmp_path):

@@ -254,7 +254,10 @@ Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arg
   auto outcome = lowering_->call(name, callable, positional.get(), keyword.get(), origin());
   if (outcome.unsupported)
     stop(outcome.unsupported->kind.c_str(), outcome.unsupported->reason, outcome.unsupported->hint);
-  if (outcome.raised || !outcome.value) raise_python();
+  if (outcome.raised || !outcome.value) {
+    if (dynamic()) fix_all_sizes();  // the error may be another one for others, or none
+    raise_python();
+  }
   Owned value(outcome.value);
   // A plain bool that is no question about dtype, layout or shape may be one about the elements, which are
   // not there.
