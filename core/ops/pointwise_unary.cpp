@@ -14,6 +14,15 @@ Types bitwise(const Call& c) {
   return unary(c);
 }
 
+// What eager refuses is left to it.
+Types gelu(const Call& c) {
+  need(c.text(1) == "none" || c.text(1) == "tanh", "an approximation of another name");
+  return unary_float_only(c);
+}
+Types softshrink(const Call& c) {
+  need(c.number(1) >= 0 && c.number(1) <= 3.0e38, "lambd out of range");
+  return unary_float_only(c);
+}
 Types hardtanh(const Call& c) {
   need(c.tensor(0).dtype != DType::u8 || (c.number(1) >= 0 && c.number(2) >= 0), "a negative bound for u8");
   TensorType out = no_bool(c)[0];
@@ -77,8 +86,8 @@ const std::vector<OpRow> kPointwiseUnary = {
      "where(a > 0, a, a * b)", kLater, "a, or slope * a below 0"},
     {"aten.elu.default", "self, alpha=1, scale=1, input_scale=1", kFamily, kLoop, covered<unary_float_only>,
      "where(a <= 0, expm1(a * d) * (b * c), a * c)", kLater, "scale * (a, or alpha * (exp(a) - 1) below 0)"},
-    {"aten.gelu.default", R"(self, *, approximate="none")", kFamily, Lower::decompose,
-     covered<unary_float_only>, "", kLater, "a * normal cumulative distribution of a"},
+    {"aten.gelu.default", R"(self, *, approximate="none")", kFamily, Lower::decompose, covered<gelu>, "",
+     kLater, "a * normal cumulative distribution of a"},
     {"aten.silu.default", "self", kFamily, kLoop, covered<unary_float_only>, "a / (1 + exp(-a))", kLater,
      "a * sigmoid(a)"},
     {"aten.mish.default", "self", kFamily, kLoop, covered<unary_float_only>, "a * tanh(log1p(exp(a)))",
@@ -95,7 +104,7 @@ const std::vector<OpRow> kPointwiseUnary = {
      "where(a <= b, c, a)", kLater, "value where a is at most the threshold"},
     {"aten.hardshrink.default", "self, lambd=0.5", kFamily, kLoop, covered<unary_float_only>,
      "where((a >= -b) & (a <= b), 0, a)", kLater, "0 where a is near 0"},
-    {"aten.softshrink.default", "self, lambd=0.5", kFamily, kLoop, covered<unary_float_only>,
+    {"aten.softshrink.default", "self, lambd=0.5", kFamily, kLoop, covered<softshrink>,
      "where(a > b, a - b, where(a < -b, a + b, a * 0))", kLater, "a moved towards 0"},
     {"aten.log_sigmoid_forward.default", "self", kFamily, Lower::opaque, nullptr, "", kLater,
      "log(sigmoid(a)) and a buffer"},

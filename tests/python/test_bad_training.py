@@ -161,6 +161,14 @@ def index_out_of_range(compile):
     compile(lambda w, i: F.embedding(i, w).sum())(leaf(W), torch.tensor([0, 3])).backward()
 
 
+def approximation_of_another_name(compile):
+    compile(lambda x: F.gelu(x, approximate="tan"))(leaf(X))
+
+
+def threshold_below_zero(compile):
+    compile(lambda x: F.softshrink(x, -0.5))(leaf(X))
+
+
 def leaf_written(compile):
     def f(x):
         x.mul_(2)
