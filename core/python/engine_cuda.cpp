@@ -63,13 +63,14 @@ PyObject* cuda_occupancy(PyObject*, PyObject* args) {
   return Py_BuildValue("(dis)", found->part(), found->blocks, found->limit.c_str());
 }
 
-// gpu_recording_start(library) -> None, or (what, hint)
-PyObject* gpu_recording_start(PyObject*, PyObject* library) {
-  const char* path = PyUnicode_AsUTF8(library);
-  if (!path) return nullptr;
+// gpu_recording_start(library, others_idle) -> None, or (what, hint)
+PyObject* gpu_recording_start(PyObject*, PyObject* args) {
+  const char* path = "";
+  int others_idle = 0;
+  if (!PyArg_ParseTuple(args, "s|p", &path, &others_idle)) return nullptr;
   Status failed;
   Py_BEGIN_ALLOW_THREADS;
-  failed = profiler::start_recording(path);
+  failed = profiler::start_recording(path, others_idle != 0);
   Py_END_ALLOW_THREADS;
   if (failed) return pair(*failed);
   Py_RETURN_NONE;
@@ -118,7 +119,7 @@ PyMethodDef kMethods[] = {
      "Why NVRTC does not compile for a GPU, or None."},
     {"cuda_compile", cuda_compile, METH_VARARGS, "A kernel's CUDA C++ to machine code, through NVRTC."},
     {"cuda_occupancy", cuda_occupancy, METH_VARARGS, "Theoretical occupancy of a kernel on a GPU."},
-    {"gpu_recording_start", gpu_recording_start, METH_O,
+    {"gpu_recording_start", gpu_recording_start, METH_VARARGS,
      "Begins to record through CUPTI; None, or (what, hint)."},
     {"gpu_recording_stop", gpu_recording_stop, METH_NOARGS, "Ends it: (log, lost records)."},
     {"gpu_activities", gpu_activities, METH_VARARGS, "What a log tells, by start."},

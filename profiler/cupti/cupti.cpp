@@ -136,9 +136,11 @@ Result<const Functions*> find(const std::string& library) {
   return &kFound.value();
 }
 
+constexpr Code kOtherSubscriber = 39;
+
 Error explained(const Functions& f, Code code, const char* what) {
-  constexpr Code kPrivileges = 35, kOther = 39, kVirtualPrivileges = 40;
-  if (code == kOther)
+  constexpr Code kPrivileges = 35, kVirtualPrivileges = 40;
+  if (code == kOtherSubscriber)
     return Error{
         "another profiler already records this process through CUPTI",
         "PyTorch's profiler with CUDA activities, Nsight Systems and Nsight Compute use the same interface; "
@@ -162,7 +164,7 @@ void switch_off(Recording& r, size_t kinds) {
 
 }  // namespace
 
-Status start_recording(const std::string& library) {
+Status start_recording(const std::string& library, bool others_idle) {
   auto found = find(library);
   if (!found) return found.error();
   Recording& r = recording();
@@ -176,7 +178,7 @@ Status start_recording(const std::string& library) {
   const Functions& f = *r.f;
   if (Code failed = f.subscribe(&r.subscriber, no_callback, nullptr)) {
     r.subscriber = nullptr;
-    return explained(f, failed, "subscribe");
+    if (failed != kOtherSubscriber || !others_idle) return explained(f, failed, "subscribe");
   }
   Code failed = f.set_clock(monotonic_ns);
   if (!failed) failed = f.set_buffers(give_buffer, take_buffer);

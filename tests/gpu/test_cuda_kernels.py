@@ -44,7 +44,7 @@ FLOAT_PROGRAMS = {
     "cast": lambda x: x.to(torch.float16).float() + x.to(torch.bfloat16).float(),
     "masked rows": lambda x: torch.softmax(x.masked_fill(x > 1, float("-inf")), -1).nan_to_num(0.0),
 }
-THROUGH_PYTORCH = {"erf and power", "columns", "everything", "layer norm", "rms norm", "masked rows"}
+THROUGH_PYTORCH = {"erf and power", "columns", "everything", "layer norm", "rms norm", "residual norm", "masked rows"}
 INT_PROGRAMS = {
     "arithmetic": lambda x: (x * 3 - 7) // 2 + x % 5,
     "bits": lambda x: (x & 7) | (x ^ 3),

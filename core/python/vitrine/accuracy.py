@@ -1,4 +1,8 @@
-"""Compares what eager and compiled returned, tensor by tensor, as torch.testing.assert_close does by default."""
+"""Compares what eager and compiled returned, tensor by tensor, as torch.testing.assert_close does by default.
+
+float16 and bfloat16: every operator of a program rounds to the type, at the size of its own values, so that two right
+orders of rounding differ by some units of the result's largest value wherever the result itself is small.
+"""
 
 import dataclasses
 
@@ -9,6 +13,7 @@ TOLERANCES = {
     torch.float16: (1e-3, 1e-5), torch.bfloat16: (1.6e-2, 1e-5), torch.float32: (1.3e-6, 1e-5), torch.float64: (1e-7, 1e-7),
     torch.complex64: (1.3e-6, 1e-5), torch.complex128: (1e-7, 1e-7),
 }  # fmt: skip
+ROUNDINGS = {torch.float16: 8, torch.bfloat16: 8}  # units of the largest value that are allowed besides
 
 
 def leaves(value, path: str = "output"):
@@ -61,6 +66,9 @@ def compare_values(path: str, kind: str, x: torch.Tensor, y: torch.Tensor) -> di
     if x.dtype not in TOLERANCES:
         return row(path, kind, False, "values differ", count=x.numel(), mismatched=int((x != y).sum()))
     rtol, atol = TOLERANCES[x.dtype]
+    if x.dtype in ROUNDINGS:
+        largest = x[torch.isfinite(x)].abs().amax().item() if torch.isfinite(x).any() else 0.0
+        atol = max(atol, ROUNDINGS[x.dtype] * torch.finfo(x.dtype).eps * largest)
     close = torch.isclose(y, x, rtol=rtol, atol=atol, equal_nan=True)
     wide = torch.complex128 if x.dtype.is_complex else torch.float64
     delta = (x.to(wide) - y.to(wide)).abs()
@@ -69,7 +77,7 @@ def compare_values(path: str, kind: str, x: torch.Tensor, y: torch.Tensor) -> di
     scale = x.to(wide).abs()
     relative = (delta / scale)[finite & (scale > 0)]
     mismatched = int((~close).sum())
-    return row(path, kind, not mismatched, f"{mismatched} of {x.numel()} outside rtol {rtol}, atol {atol}" if mismatched else "",
+    return row(path, kind, not mismatched, f"{mismatched} of {x.numel()} outside rtol {rtol}, atol {atol:.3g}" if mismatched else "",
                count=x.numel(), mismatched=mismatched, max_abs=max_abs, max_rel=float(relative.max()) if relative.numel() else 0.0,
                max_ulp=largest_ulp(x, y))  # fmt: skip
 

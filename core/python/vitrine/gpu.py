@@ -53,7 +53,8 @@ class Recording:
         self.lost = 0
 
     def __enter__(self):
-        self.problem = _engine.gpu_recording_start(config.cupti)
+        # PyTorch's profiler keeps its subscription when it ends.
+        self.problem = _engine.gpu_recording_start(config.cupti, not torch.autograd._profiler_enabled())
         return self
 
     def __exit__(self, *exception):

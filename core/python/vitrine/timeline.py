@@ -222,8 +222,8 @@ def eager_call(function, args, kwargs, on_gpu=False) -> Call:
     called = gpu.finished(function) if on_gpu else function
     if on_gpu:
         function(*args, **kwargs)
-    # PyTorch's profiler outside: it leaves CUPTI alone, as it is not asked for activities of CUDA.
-    with quiet_profile() as prof, gpu.recorded(on_gpu) as recording, module_ranges(function, modules):
+    # PyTorch's profiler inside: it subscribes to CUPTI although it is asked for the CPU alone.
+    with gpu.recorded(on_gpu) as recording, quiet_profile() as prof, module_ranges(function, modules):
         for _ in range(4):
             begin = time.monotonic_ns()
             with record_function("vitrine.mark"):
