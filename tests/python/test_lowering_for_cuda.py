@@ -18,6 +18,8 @@ def text_of(name, **how):
 @pytest.mark.parametrize("name", sorted(set(PROGRAMS) - DIFFERS - NEEDS_A_GPU))
 def test_the_graph_is_the_cpus_but_for_the_device(name):
     there = text_of(name, as_if="cuda:0")
+    if "_fused_rms_norm" in there:
+        pytest.skip("this PyTorch has an operator of its own for it on a GPU")
     values = [line for line in there.splitlines() if "] : " in line or ") : " in line]
     assert values and all("cuda:0" in line for line in values), there
     assert there.replace("device=cuda:0", "device=cpu").replace("cuda:0", "") == text_of(name)

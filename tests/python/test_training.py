@@ -318,7 +318,10 @@ def test_gradients_that_need_no_tangent_are_the_zeros_that_eager_gives():
 
 
 def test_two_results_of_one_operator_are_told_apart_in_backward():
-    agree(lambda x: tuple(x.aminmax(dim=1)), leaf(5, 7))
+    x = leaf(5, 7)
+    if "NotImplemented" in type(x.aminmax(dim=1).min.grad_fn).__name__:
+        pytest.skip("this PyTorch has no derivative for aminmax")
+    agree(lambda x: tuple(x.aminmax(dim=1)), x)
 
 
 def test_a_power_of_one_number_in_place():

@@ -170,7 +170,8 @@ Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, con
       if (!getter || getter.get() == Py_None) raise(PyExc_AttributeError, "unreadable attribute " + name);
       return call(pinned(getter.get()), {{self}, {}});
     }
-    if (std::string(kind->tp_name) == "_collections._tuplegetter" && self->kind == Kind::Tuple) {
+    // "_collections._tuplegetter" before CPython 3.12
+    if (std::string_view(kind->tp_name).ends_with("collections._tuplegetter") && self->kind == Kind::Tuple) {
       Owned reduced(PyObject_CallMethod(d, "__reduce__", nullptr));
       if (!reduced) raise_python();
       const auto i = PyLong_AsSize_t(PyTuple_GET_ITEM(PyTuple_GET_ITEM(reduced.get(), 1), 0));

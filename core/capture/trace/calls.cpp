@@ -1,5 +1,6 @@
 // Calls: Python functions are inlined, torch functions recorded, builtins looked up in their table, classes
 // constructed here.
+#include "core/capture/class_dict.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 #include "core/torch_bridge/bridge.h"
@@ -46,7 +47,7 @@ std::string module_of(PyObject* o) {
 
 // type.__call__, which a metaclass's own __call__ ends in.
 PyObject* type_call() {
-  static PyObject* method = PyDict_GetItemString(PyType_Type.tp_dict, "__call__");
+  static PyObject* method = PyDict_GetItemString(class_dict(&PyType_Type), "__call__");
   return method;
 }
 

@@ -33,7 +33,7 @@ PyObject* Tracer::key_object(Value* key) {
     case Kind::Tensor: {
       // Hashed by identity, too: a tensor made here is its stand-in.
       static PyObject* const hash = find_object("torch.Tensor.__hash__");
-      PyObject* own = PyDict_GetItemString(torch_names().tensor->tp_dict, "__hash__");
+      PyObject* own = PyDict_GetItemString(class_dict(torch_names().tensor), "__hash__");
       pin_type(key->cls);
       if (own == hash && key->cls->tp_hash == torch_names().tensor->tp_hash) {
         if (key->source)
