@@ -9,13 +9,16 @@ import itertools
 
 import pytest
 import torch
-from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
 from graph_text import GraphText, NoText, type_text
 from sweep import part
 from vitrine import _engine
+
+# PyTorch's own list needs it.
+pytest.importorskip("expecttest")
+from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
 
 TABLE = {row["name"]: row for row in _engine.op_table()}
 SAMPLES = 3
