@@ -13,18 +13,12 @@ def no_gpu():
 MARKS = [("gpu", "needs an NVIDIA GPU", no_gpu)]
 
 
-# Once torch.compile has been used, PyTorch tags every module that is made and marks functions of its optimizers: both
-# are seen as breaks. What says where breaks are comes before the tests that use it.
-FIRST = ("test_whole_step.py", "test_samples.py", "test_models.py")
-
-
 def pytest_configure(config):
     for name, about, _ in MARKS:
         config.addinivalue_line("markers", f"{name}: {about}")
 
 
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: item.path.name not in FIRST)
     for name, _, reason in MARKS:
         marked = [item for item in items if item.get_closest_marker(name)]
         why = reason() if marked else ""

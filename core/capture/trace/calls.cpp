@@ -19,9 +19,41 @@ bool is_disabled(PyObject* function) {
          (torch_mark && PyObject_IsTrue(torch_mark) == 1);
 }
 
+// Whether owner, a module or class of PyTorch's library, or a subclass there holds this function by this
+// name.
+bool library_holds(PyObject* owner, const std::string& name, PyObject* function) {
+  Owned module(PyObject_GetAttrString(owner, PyType_Check(owner) ? "__module__" : "__name__"));
+  PyErr_Clear();
+  if (!module || !text_of(module.get()).starts_with("torch.")) return false;
+  PyObject* dict = PyType_Check(owner) ? class_dict(reinterpret_cast<PyTypeObject*>(owner))
+                                       : (PyModule_Check(owner) ? PyModule_GetDict(owner) : nullptr);
+  if (dict && PyDict_GetItemString(dict, name.c_str()) == function) return true;
+  Owned derived(PyType_Check(owner) ? PyObject_CallMethod(owner, "__subclasses__", nullptr) : nullptr);
+  PyErr_Clear();
+  for (Py_ssize_t i = 0; derived && i < PyList_GET_SIZE(derived.get()); ++i)
+    if (library_holds(PyList_GET_ITEM(derived.get(), i), name, function)) return true;
+  return false;
+}
+
+// Once torch.compile was used in the process, PyTorch marks functions of its own library
+// (Optimizer._init_group) for its compiler. The function behind the mark where the library's own place holds
+// it, else nullptr.
+PyObject* marked_by_pytorch(PyObject* function) {
+  PyObject* dict = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
+  PyObject* inner = dict ? PyDict_GetItemString(dict, "_torchdynamo_orig_callable") : nullptr;
+  if (!inner || !PyFunction_Check(inner)) return nullptr;
+  auto* f = reinterpret_cast<PyFunctionObject*>(inner);
+  const std::string path = text_of(f->func_module) + "." + text_of(f->func_qualname);
+  if (!path.starts_with("torch.")) return nullptr;
+  const size_t dot = path.rfind('.');
+  PyObject* owner = find_object(path.substr(0, dot));
+  return owner && library_holds(owner, path.substr(dot + 1), function) ? inner : nullptr;
+}
+
 // What PyTorch keeps from its own compiler only (Optimizer.zero_grad, say): the function behind
 // torch._compile._disable_dynamo, or nullptr.
 PyObject* hidden_from_dynamo(PyObject* function) {
+  if (PyObject* inner = marked_by_pytorch(function)) return inner;
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
   if (text_of(code->co_qualname) != "_disable_dynamo.<locals>.inner" ||
       !text_of(code->co_filename).ends_with("torch/_compile.py"))
@@ -81,6 +113,10 @@ Value* Tracer::call(Value* f, Arguments a) {
   bool known = false;
   if (Value* result = call_builtin(o, a, &known); known) return result;
   if (Value* result = call_numpy(o, a)) return result;
+  if (PyFunction_Check(o)) {
+    if (PyObject* inner = hidden_from_dynamo(o)) return call(pinned(inner), std::move(a));
+    if (is_disabled(o)) stop("disabled", "function " + describe(f) + " is marked to run as it is");
+  }
   std::string name;
   if (is_torch_leaf(o, &name)) {
     const bool method = name.rfind("Tensor.", 0) == 0 && !a.positional.empty();
@@ -89,11 +125,7 @@ Value* Tracer::call(Value* f, Arguments a) {
     a.positional.erase(a.positional.begin());
     return tensor_method(self, name.substr(7), o, std::move(a));
   }
-  if (PyFunction_Check(o)) {
-    if (PyObject* inner = hidden_from_dynamo(o)) return call(pinned(inner), std::move(a));
-    if (is_disabled(o)) stop("disabled", "function " + describe(f) + " is marked to run as it is");
-    return call_function(f, std::move(a));
-  }
+  if (PyFunction_Check(o)) return call_function(f, std::move(a));
   if (PyType_Check(o)) return construct(reinterpret_cast<PyTypeObject*>(o), std::move(a));
   if (Py_TYPE(o) == &PyMethodDescr_Type || Py_TYPE(o) == &PyWrapperDescr_Type) {
     if (a.positional.empty()) raise(PyExc_TypeError, "unbound method needs an argument");

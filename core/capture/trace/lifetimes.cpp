@@ -4,6 +4,14 @@
 namespace vitrine::capture {
 namespace {
 
+// Once torch.compile was used in the process, it notes every module that is made in weak dicts of its own,
+// which nothing else reads.
+bool is_note_of_dynamo(PyObject* callback) {
+  if (!PyFunction_Check(callback)) return false;
+  PyObject* module = reinterpret_cast<PyFunctionObject*>(callback)->func_module;
+  return module && PyUnicode_Check(module) && text_of(module).starts_with("torch._dynamo.");
+}
+
 // Something runs when this object dies.
 bool has_last_words(PyObject* o) {
   static PyObject* name = PyUnicode_InternFromString("__del__");
@@ -12,7 +20,7 @@ bool has_last_words(PyObject* o) {
   if (!PyType_SUPPORTS_WEAKREFS(type) || PyType_Check(o)) return false;
   auto* reference = reinterpret_cast<PyWeakReference*>(*PyObject_GET_WEAKREFS_LISTPTR(o));
   for (; reference; reference = reference->wr_next)
-    if (reference->wr_callback) return true;
+    if (reference->wr_callback && !is_note_of_dynamo(reference->wr_callback)) return true;
   return false;
 }
 

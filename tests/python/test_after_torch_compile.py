@@ -1,0 +1,56 @@
+"""Once torch.compile was used in the process, PyTorch notes every new module in weak dicts and marks functions of its own
+library. Programs are captured as before; what the user marked stays marked."""
+
+import pytest
+import torch
+from test_whole_step import X, Y, network, training
+from torch import nn
+
+import vitrine
+
+
+@pytest.fixture(scope="module", autouse=True)
+def torch_compile_was_used():
+    model = nn.Linear(8, 4)
+    optimizer = torch.optim.AdamW(model.parameters())
+    torch.compile(training(model, optimizer), backend="eager")(X, Y)
+
+
+@pytest.mark.parametrize("make", [torch.optim.SGD, torch.optim.AdamW, torch.optim.Adam], ids=lambda o: o.__name__)
+def test_optimizers_break_no_more_often(make):
+    model = network()
+    optimizer = make(model.parameters(), lr=0.1)
+    step = training(model, optimizer)
+    assert hasattr(type(optimizer)._init_group, "_torchdynamo_disable")
+    reasons = [str(reason) for reason in vitrine.explain(step)(X, Y).graph_break_reasons]
+    assert not any("marked" in reason or "noticed" in reason for reason in reasons), reasons
+
+
+def test_a_new_module_is_let_go():
+    def program(x):
+        model = nn.Linear(8, 4)
+        y = model(x)
+        model = None
+        return y + 1
+
+    def swapped(x, model):
+        y = model(x)
+        model = None
+        return y + 1
+
+    assert not any("noticed" in str(r) for r in vitrine.explain(program)(X).graph_break_reasons)
+    assert vitrine.explain(swapped)(X, nn.Linear(8, 4)).graph_break_count == 0
+
+
+def test_what_the_user_disabled_stays():
+    @torch._dynamo.disable
+    def island(x):
+        return x * 2
+
+    clip = torch._dynamo.disable(nn.functional.gelu)
+
+    def program(x):
+        return clip(island(x + 1)) + 1
+
+    reasons = vitrine.explain(program)(X).graph_break_reasons
+    assert len(reasons) == 2 and all("marked to run as it is" in str(reason) for reason in reasons)
