@@ -1,6 +1,7 @@
 #include "core/passes/pipeline.h"
 
 #include "core/passes/canonicalise.h"
+#include "core/passes/channels_last.h"
 #include "core/passes/cse.h"
 #include "core/passes/dce.h"
 #include "core/passes/decompose.h"
@@ -22,6 +23,8 @@ constexpr Pass kPipeline[] = {
     // Writing out repeats work (the mean of a variance, a cast): merge before counting uses.
     {"cse", "decomposed", cse, "equal computations merged"},
     {"dce", "decomposed", dce, "unused operators removed"},
+    {"channels_last", "optimised", channels_last,
+     "convolutions and what lies between them get their channels innermost"},
     {"fold_views", "optimised", fold_views, "chains of views shortened"},
     // Views must be short by now: the pass looks through them for a loop to fuse with.
     {"split_addmm_bias", "optimised", split_addmm_bias,

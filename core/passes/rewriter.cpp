@@ -45,11 +45,17 @@ Ref Rewriter::keep(const Node& node) {
 }
 
 Ref Rewriter::change(const Node& node, std::string op, std::vector<Arg> args, Kwargs kwargs) {
+  return change(node, std::move(op), std::move(args), std::move(kwargs), node.outputs);
+}
+
+Ref Rewriter::change(const Node& node, std::string op, std::vector<Arg> args, Kwargs kwargs,
+                     std::vector<TensorType> types) {
   changed_ = true;
   Node copy = node;
   copy.op = std::move(op);
   copy.args = std::move(args);
   copy.kwargs = std::move(kwargs);
+  copy.outputs = std::move(types);
   copy.origin.rule = rule_;
   copy.origin.from = {node.id};
   auto& values = values_[node.id];
@@ -68,9 +74,14 @@ void Rewriter::rename(Ref old, Arg value) {
   values_.at(old.node).at(static_cast<size_t>(old.output)) = std::move(value);
 }
 
+Result<std::vector<TensorType>> Rewriter::types(const std::string& op, const std::vector<Arg>& args,
+                                                const Kwargs& kwargs) const {
+  return types_of(builder_, op, args, kwargs);
+}
+
 bool Rewriter::gives(const std::string& op, const std::vector<Arg>& args, const Kwargs& kwargs,
                      const TensorType& type) const {
-  auto types = types_of(builder_, op, args, kwargs);
+  auto types = this->types(op, args, kwargs);
   return types.ok() && types.value().size() == 1 && types.value()[0] == type;
 }
 

@@ -35,11 +35,17 @@ class Rewriter {
   Ref keep(const Node& node);
   // Keeps the node under another operator or with other arguments (already of the new graph).
   Ref change(const Node& node, std::string op, std::vector<Arg> args, Kwargs kwargs);
+  // As above, with other types.
+  Ref change(const Node& node, std::string op, std::vector<Arg> args, Kwargs kwargs,
+             std::vector<TensorType> types);
   // Every output of the old node becomes one of these values of the new graph; None for one that is unused.
   void replace(const Node& node, std::vector<Arg> values);
   void drop(const Node& node);  // nobody uses it
   // From here on the old value reads as this value of the new graph: what a write did to it.
   void rename(Ref old, Arg value);
+  // The types that the table gives for a call; values in args are of the new graph.
+  Result<std::vector<TensorType>> types(const std::string& op, const std::vector<Arg>& args,
+                                        const Kwargs& kwargs) const;
   // Whether the table gives this very type for a call.
   bool gives(const std::string& op, const std::vector<Arg>& args, const Kwargs& kwargs,
              const TensorType& type) const;

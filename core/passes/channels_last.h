@@ -1,0 +1,15 @@
+// Convolutions on a GPU, and what lies between them, computed with the channels innermost: the layout of the
+// matrix units' kernels, around which cuDNN else transposes on the way in and out of each convolution. Values
+// that leave the graph keep eager's strides, and so does whatever would show the difference.
+// Examples: tests/golden/passes/channels_last.txt.
+#pragma once
+
+#include <memory>
+
+#include "core/ir/graph.h"
+
+namespace vitrine::passes {
+
+ir::GraphPtr channels_last(const ir::GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids);
+
+}  // namespace vitrine::passes

@@ -1,0 +1,101 @@
+"""Convolutions for a GPU are computed with their channels innermost: the graph that would run there, run here operator by
+operator, gives what eager gives, with the same strides, the same sharing and the same writes."""
+
+import re
+
+import pytest
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from graph_run import run
+from test_passes import recorded
+from vitrine import _engine
+
+TYPE = re.compile(r"\b((?:u8|i\d+|f\d+|bf16|b1)\[[\d,]*\](?:\{[\d,]*\})?)(@\d+)?")
+
+
+def on_gpu(text):
+    """The graph as if its tensors were on a GPU."""
+    lines = [(head.replace("device=cpu", "device=cuda:0"), types) for head, _, types in (line.rpartition(" : ") for line in text.splitlines())]
+    return "\n".join(f"{head} : {TYPE.sub(lambda m: m[1] + (m[2] or '') + 'cuda:0', types)}" if head else types
+                     for head, types in lines) + "\n"
+
+
+def check(function, *args):
+    """The last graph, and how many convolutions have their channels innermost."""
+    record, results = recorded(function, *args)
+    after = dict(_engine.run_passes(on_gpu(record.graph.text(results))))["dce"].replace("device=cuda:0", "device=cpu").replace("cuda:0", "")
+    fresh = [t.clone() for t in record.before]
+    torch.manual_seed(0)
+    found = run(after, fresh)
+    for a, b in zip(found, results, strict=True):
+        assert (a.shape, a.dtype, a.stride()) == (b.shape, b.dtype, b.stride()), after
+        torch.testing.assert_close(a, b, msg=lambda m: f"{m}\n{after}")
+    for a, b in zip(fresh, record.inputs):
+        torch.testing.assert_close(a, b, msg=lambda m: f"an input: {m}\n{after}")
+    pairs = [(a, b) for a in range(len(results)) for b in range(a)]
+    for a, b in pairs:
+        same = results[a].untyped_storage().data_ptr() == results[b].untyped_storage().data_ptr()
+        assert same == (found[a].untyped_storage().data_ptr() == found[b].untyped_storage().data_ptr()), after
+    types = [line for line in after.splitlines() if "aten.convolution.default" in line]
+    return after, sum("{" in line.rpartition(" : ")[2] for line in types)
+
+
+class Block(nn.Module):
+    def __init__(self, channels, stride=1):
+        super().__init__()
+        self.a, self.b = nn.Conv2d(channels, 16, 3, stride, 1, bias=False), nn.Conv2d(16, 24, 1)
+        self.down = nn.Conv2d(channels, 24, 1, stride, bias=False)
+        self.na, self.nb = nn.BatchNorm2d(16), nn.BatchNorm2d(24)
+
+    def forward(self, x):
+        y = self.nb(self.b(F.relu(self.na(self.a(x)))))
+        return F.relu(y.add_(self.down(x)))
+
+
+def images(*sizes):
+    torch.manual_seed(0)
+    return torch.randn(*sizes)
+
+
+def test_a_residual_network():
+    model = nn.Sequential(nn.Conv2d(3, 16, 7, 2, 3), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1), Block(16), Block(24, 2),
+                          nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(24, 10)).eval()
+    after, convolutions = check(model, images(2, 3, 32, 32))
+    assert convolutions == 7 and after.count("channels_last") > 0
+
+
+NETS = {
+    "two results that share memory": lambda c, d, x: (lambda y: (y, y.view(-1)))(d(c(x))),
+    "a view of the channels": lambda c, d, x: d(c(x)).flatten(2).transpose(1, 2) * 2,
+    "channels cut in two": lambda c, d, x: torch.cat(d(c(x)).chunk(2, 1), 0) + 1,
+    "random numbers": lambda c, d, x: d(F.dropout(c(x), 0.5)),
+    "random numbers of its own": lambda c, d, x: d(c(x) + torch.rand_like(x).repeat(1, 2, 1, 1)),
+    "a mask": lambda c, d, x: d(c(x).masked_fill(c(x) > 0, 1)),
+    "a number by channel": lambda c, d, x: d(c(x) * c.weight[:, 0, 0, 0].view(-1, 1, 1)),
+    "statistics": lambda c, d, x: F.group_norm(d(c(x)), 4),
+    "softmax over channels": lambda c, d, x: d(c(x)).softmax(1),
+    "the place of the largest": lambda c, d, x: F.max_pool2d(d(c(x)), 2, return_indices=True),
+    "resized": lambda c, d, x: F.interpolate(d(c(x)), scale_factor=2),
+    "an input that is written": lambda c, d, x: d(c(x.add_(1))),
+    "written between": lambda c, d, x: (lambda y: (y, x.mul_(2), d(c(x))))(d(c(x))),
+    "a result that is written": lambda c, d, x: d(c(x)).add_(1).relu_(),
+    "rows of it written": lambda c, d, x: (lambda y: (y[:, 0].zero_(), y)[1])(d(c(x))),
+    "laid out by the user": lambda c, d, x: d(c(x.contiguous(memory_format=torch.channels_last))),
+    "transposed by the user": lambda c, d, x: d(c(x.transpose(2, 3))),
+    "copied by the user": lambda c, d, x: d(c(x)).permute(0, 2, 3, 1).contiguous(),
+}
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_what_stands_beside_convolutions(name):
+    torch.manual_seed(1)
+    c, d = nn.Conv2d(8, 16, 3, padding=1).eval(), nn.Conv2d(16, 16, 3, padding=1).eval()
+    check(lambda x: NETS[name](c, d, x), images(2, 8, 12, 12))
+
+
+def test_sizes_of_one():
+    squeeze = nn.Sequential(nn.Conv2d(8, 16, 3), nn.AdaptiveAvgPool2d(1), nn.Conv2d(16, 4, 1), nn.ReLU(), nn.Conv2d(4, 8, 1)).eval()
+    check(squeeze, images(2, 8, 9, 9))
+    check(squeeze, images(1, 8, 3, 3))
+    check(nn.Sequential(nn.Conv2d(1, 8, 3), nn.Conv2d(8, 1, 3), nn.Conv2d(1, 1, 1)).eval(), images(2, 1, 9, 9))
