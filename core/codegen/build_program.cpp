@@ -5,6 +5,7 @@
 #include "core/codegen/followers.h"
 #include "core/codegen/program_builder.h"
 #include "core/codegen/record.h"
+#include "core/fusion/recompute.h"
 
 namespace vitrine::codegen {
 
@@ -22,7 +23,7 @@ Result<Program> build_program(const ir::GraphPtr& optimised, const CodegenOption
                               ir::Recorder* recorder) {
   BuildTimes times;
   times.start = now_ns();
-  fusion::LoopProgram loops = fusion::build_loops(optimised, options.fuse);
+  fusion::LoopProgram loops = fusion::recompute_small(fusion::build_loops(optimised, options.fuse));
   times.loops = now_ns();
   fusion::FusedProgram fused = fusion::fuse(loops);
   join_products(loops, fused, options.products.choices);

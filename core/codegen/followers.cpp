@@ -13,15 +13,16 @@ using fusion::Loop;
 // Units that read the value from memory; -1: it is a result.
 std::set<int> readers(const fusion::LoopProgram& loops, const fusion::FusedProgram& fused, ir::Ref root) {
   std::set<int> out;
-  auto use = [&](ir::Ref r, int unit) {
-    if (loops.placement(r).root == root) out.insert(unit);
-  };
   for (size_t l = 0; l < loops.loops.size(); ++l) {
     const Loop& loop = loops.loops[l];
-    if (loop.kind == Loop::Kind::view) continue;
-    ir::each_ref(loops.graph->node(loop.node), [&](ir::Ref r) { use(r, fused.unit_of[l]); });
+    fusion::each_read(loops, loop, [&](ir::Ref r) {
+      if (r == root) out.insert(fused.unit_of[l]);
+    });
   }
-  for (const ir::Arg& r : loops.graph->results()) ir::each_ref(r, [&](ir::Ref ref) { use(ref, -1); });
+  for (const ir::Arg& r : loops.graph->results())
+    ir::each_ref(r, [&](ir::Ref ref) {
+      if (loops.placement(ref).root == root) out.insert(-1);
+    });
   return out;
 }
 

@@ -66,11 +66,7 @@ void ProgramBuilder::find_uses() {
       last = std::max(last, unit);
       if (aliases) keeps_own_[key(root)] = true;
     };
-    // A generated loop reads only what its body uses.
-    if (loop.body.empty())
-      ir::each_ref(n, [&](Ref r) { use(loops_.placement(r).root); });
-    else
-      for (const fusion::Operand& o : loop.operands) use(o.at.root);
+    fusion::each_read(loops_, loop, use);
   }
   for (const ir::Arg& r : loops_.graph->results())
     ir::each_ref(r, [&](Ref ref) { last_unit_[key(loops_.placement(ref).root)] = INT_MAX; });
@@ -98,10 +94,8 @@ void ProgramBuilder::find_destinations() {
     for (size_t other = 0; other < loops_.loops.size(); ++other) {
       const Loop& loop = loops_.loops[other];
       if (other == l || fused_.unit_of[other] < 0) continue;
-      const ir::Node& reader = loops_.graph->node(loop.node);
-      ir::each_ref(reader, [&](Ref r) {
-        const Ref root = loops_.placement(r).root;
-        const bool may_share = loop.kind == Loop::Kind::opaque && ops::may_alias(reader);
+      const bool may_share = loop.kind == Loop::Kind::opaque && ops::may_alias(loops_.graph->node(loop.node));
+      fusion::each_read(loops_, loop, [&](Ref root) {
         if ((root == to.root || root == from.root) && may_share) single = false;
         if (root == to.root) d.last_read = std::max(d.last_read, fused_.unit_of[other]);
       });

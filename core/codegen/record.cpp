@@ -30,17 +30,18 @@ class ProgramRecorder {
   ir::GraphPtr graph_for(const char* stage) const { return fusion::loops_graph(loops_, stage); }
 
   void graphs(const BuildTimes& t) {
-    int64_t nests = 0, views = 0;
-    for (const fusion::Loop& l : loops_.loops) (l.kind == fusion::Loop::Kind::view ? views : nests) += 1;
-    rec_.graph(graph_for("loops"), "",
-               std::to_string(views) + " views are folded into the places that loops read", true, t.start,
-               t.loops - t.start);
+    int64_t nests = 0, views = 0, inlined = 0;
+    for (const fusion::Loop& l : loops_.loops)
+      (l.runs() ? nests : l.kind == fusion::Loop::Kind::view ? views : inlined) += 1;
+    std::string said = std::to_string(views) + " views are folded into the places that loops read";
+    if (inlined) said += ", " + std::to_string(inlined) + " small nests into the loops that read them";
+    rec_.graph(graph_for("loops"), "", said, true, t.start, t.loops - t.start);
     rec_.stage("loops", "ok", nests, t.start, t.loops - t.start);
     std::unordered_map<ir::NodeId, std::string> labels;
     int64_t groups = 0;
     for (const fusion::Unit& u : fused_.units) {
       groups += u.group.members.empty() ? 0 : 1;
-      for (size_t l : u.loops) labels[loops_.loops[l].node] = u.label;
+      for (ir::NodeId n : fusion::nodes_of(loops_, u)) labels.try_emplace(n, u.label);
     }
     rec_.graph(
         graph_for("fused"), "",
@@ -69,8 +70,8 @@ class ProgramRecorder {
       step_entity_[s] = row.id;
       choice(step, row);
       unit_entity_[static_cast<size_t>(unit_of_step_[s])] = row.id;
-      for (size_t l : fused_.units[static_cast<size_t>(unit_of_step_[s])].loops)
-        rec_.writer.link(rec_.entity(loops_.loops[l].node), row.id);
+      for (ir::NodeId n : fusion::nodes_of(loops_, fused_.units[static_cast<size_t>(unit_of_step_[s])]))
+        rec_.writer.link(rec_.entity(n), row.id);
     }
     rec_.stage("kernels", "ok", static_cast<int64_t>(program_.kernels.size()), t.fused, t.program - t.fused);
   }

@@ -17,6 +17,16 @@ constexpr std::string_view kBoolean[] = {"&", "|", "^", "~", "*", "+", "min", "m
 
 }  // namespace
 
+int expr_cost(const Expr& e) {
+  int cost = 0;
+  if (e.kind == Expr::Kind::call) {
+    const Function* f = find_function(e.name);
+    cost = f ? f->cost : 1;
+  }
+  for (const ExprPtr& a : e.args) cost += expr_cost(*a);
+  return cost;
+}
+
 bool is_truth(const Expr& e) {
   if (e.kind != Expr::Kind::call) return false;
   if (one_of(e.name, kComparisons)) return true;

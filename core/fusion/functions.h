@@ -66,6 +66,9 @@ constexpr const Function* find_function(std::string_view name) {
   return nullptr;
 }
 
+// What computing the tree costs, in additions of one vector.
+int expr_cost(const Expr& e);
+
 // Whether the value is a truth: a comparison, or a bitwise combination of such.
 bool is_truth(const Expr& e);
 

@@ -41,9 +41,9 @@ class Fuser {
     dependencies();
     for (size_t l = 0; l < program_.loops.size(); ++l) {
       const Loop& loop = program_.loops[l];
-      if (loop.kind == Loop::Kind::view) continue;
+      if (!loop.runs()) continue;
       cluster_of_[l] = static_cast<int>(clusters_.size());
-      clusters_.push_back({{l}, generated(loop)});
+      clusters_.push_back({{l}, loop.generated()});
       consider(l);
       remember_reads(l);
     }
@@ -63,9 +63,6 @@ class Fuser {
     Ref shared;
   };
 
-  static bool generated(const Loop& l) {
-    return l.kind == Loop::Kind::pointwise || l.kind == Loop::Kind::reduction;
-  }
   NodeId node(size_t l) const { return program_.loops[l].node; }
   int64_t bytes_of(Ref root) const {
     return program_.graph->node(root.node).outputs[static_cast<size_t>(root.output)].bytes();
@@ -78,8 +75,8 @@ class Fuser {
     for (size_t l = 0; l < program_.loops.size(); ++l) {
       const ir::Node& n = program_.graph->node(node(l));
       std::set<size_t> set;
-      ir::each_ref(n, [&](Ref r) {
-        auto it = program_.loop_of.find(program_.placement(r).root.node);
+      each_read(program_, program_.loops[l], [&](Ref root) {
+        auto it = program_.loop_of.find(root.node);
         if (it != program_.loop_of.end() && it->second != l) set.insert(it->second);
       });
       if (ops::is_random(n) && program_.loops[l].kind == Loop::Kind::opaque) {
@@ -95,14 +92,12 @@ class Fuser {
     std::set<Ref,
              decltype([](Ref a, Ref b) { return std::pair(a.node, a.output) < std::pair(b.node, b.output); })>
         seen;
-    const ir::Node& n = program_.graph->node(node(l));
-    ir::each_ref(n, [&](Ref r) {
-      Ref root = program_.placement(r).root;
+    each_read(program_, program_.loops[l], [&](Ref root) {
       if (!seen.insert(root).second) return;
       auto producer = program_.loop_of.find(root.node);
       if (producer != program_.loop_of.end())
         out.push_back({producer->second, true, 2 * bytes_of(root), root});
-      if (!generated(program_.loops[l])) return;
+      if (!program_.loops[l].generated()) return;
       auto readers = readers_.find({root.node, root.output});
       if (readers == readers_.end()) return;
       std::set<int> clusters;
@@ -115,13 +110,28 @@ class Fuser {
     return out;
   }
 
+  // What is computed again in this loop.
+  void mention_small(size_t l) {
+    std::set<NodeId> seen;
+    for (const Statement& s : program_.loops[l].body) {
+      if (s.node < 0 || !seen.insert(s.node).second) continue;
+      const ir::TensorType& type = program_.graph->node(s.node).type();
+      out_.decisions.push_back({s.node, node(l), "vertical",
+                                "small: its " + std::to_string(type.numel()) +
+                                    " elements are computed again where they are read, saves " +
+                                    megabytes(2 * type.bytes()),
+                                true, 2 * type.bytes()});
+    }
+  }
+
   void consider(size_t l) {
+    mention_small(l);
     for (const Candidate& c : candidates(l)) {
       const Loop &a = program_.loops[c.other], &b = program_.loops[l];
       bool same = cluster_of_[c.other] == cluster_of_[l];
       if (same && !c.vertical) continue;
       codegen::Decision d{a.node, b.node, c.vertical ? "vertical" : "horizontal", "", same, c.bytes};
-      if (!generated(a) || !generated(b)) {
+      if (!a.generated() || !b.generated()) {
         if (!c.vertical) continue;
         d.kind = b.kind == Loop::Kind::library   ? "prologue"
                  : a.kind == Loop::Kind::library ? "epilogue"
@@ -181,7 +191,7 @@ class Fuser {
   }
 
   void remember_reads(size_t l) {
-    if (!generated(program_.loops[l])) return;
+    if (!program_.loops[l].generated()) return;
     std::set<std::pair<NodeId, int32_t>> roots;
     for (const Operand& o : program_.loops[l].operands) roots.insert({o.at.root.node, o.at.root.output});
     for (const auto& r : roots) readers_[r].push_back(l);
@@ -253,6 +263,19 @@ class Fuser {
 
 FusedProgram fuse(const LoopProgram& program) {
   return Fuser(program).run();
+}
+
+std::vector<NodeId> nodes_of(const LoopProgram& program, const Unit& unit) {
+  std::vector<NodeId> out;
+  auto add = [&](NodeId node) {
+    if (std::find(out.begin(), out.end(), node) == out.end()) out.push_back(node);
+  };
+  for (size_t l : unit.loops) {
+    for (const Statement& s : program.loops[l].body)
+      if (s.node >= 0) add(s.node);
+    add(program.loops[l].node);
+  }
+  return out;
 }
 
 std::string fused_text(const LoopProgram& program, const FusedProgram& fused) {

@@ -48,6 +48,9 @@ std::optional<Group> make_group(const LoopProgram& program, const std::vector<si
 
 FusedProgram fuse(const LoopProgram& program);
 
+// The operators that a unit computes: its loops' and those computed again in them, each once.
+std::vector<ir::NodeId> nodes_of(const LoopProgram& program, const Unit& unit);
+
 std::string fused_text(const LoopProgram& program, const FusedProgram& fused);
 
 }  // namespace vitrine::fusion

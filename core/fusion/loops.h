@@ -36,10 +36,13 @@ struct Statement {
   ir::DType dtype = ir::DType::f32;    // of the value
   ir::DType compute = ir::DType::f32;  // operands are cast to it first
   int output = -1;                     // output of the node that it is, or -1
+  ir::NodeId node = -1;                // another operator's result, computed again here; -1: the loop's own
+  // What memory would hold: rounded and wrapped as its dtype is.
+  bool is_result() const { return reduce == Reduce::none && (output >= 0 || node >= 0); }
 };
 
 struct Loop {
-  enum class Kind : uint8_t { pointwise, reduction, view, library, opaque };
+  enum class Kind : uint8_t { pointwise, reduction, view, library, opaque, inlined };
   ir::NodeId node = -1;
   Kind kind = Kind::opaque;
   ir::Dims dims;
@@ -51,6 +54,9 @@ struct Loop {
   bool barrier = false;        // writes to one of its arguments: nothing may move across it
   int epoch = 0;               // number of barriers before it
 
+  // Neither a view nor computed only by its readers (kind inlined).
+  bool runs() const { return kind != Kind::view && kind != Kind::inlined; }
+  bool generated() const { return kind == Kind::pointwise || kind == Kind::reduction; }
   size_t rows() const { return dims.size() - reduced; }  // dims that are not reduced
 };
 
@@ -68,6 +74,15 @@ struct LoopProgram {
   const Placement& placement(ir::Ref value) const;
   std::vector<std::vector<Placement>> placements;  // by node position and output
 };
+
+// f(root) for every value that the loop reads from memory; a value read at two places comes twice.
+template <class F>
+void each_read(const LoopProgram& program, const Loop& loop, F&& f) {
+  if (loop.generated())
+    for (const Operand& o : loop.operands) f(o.at.root);
+  else if (loop.runs())
+    ir::each_ref(program.graph->node(loop.node), [&](ir::Ref r) { f(program.placement(r).root); });
+}
 
 // generate = false: everything is opaque or library (for bisecting).
 LoopProgram build_loops(const ir::GraphPtr& graph, bool generate = true);

@@ -26,7 +26,7 @@ std::string access_text(const LoopProgram& program, const Access& a) {
 }
 
 constexpr const char* kReduce[] = {"", "sum ", "max ", "min "};
-constexpr const char* kKinds[] = {"pointwise", "reduction", "view", "library", "opaque"};
+constexpr const char* kKinds[] = {"pointwise", "reduction", "view", "library", "opaque", "inlined"};
 
 }  // namespace
 

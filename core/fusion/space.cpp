@@ -42,6 +42,24 @@ Dims split_strides(const Dims& strides, const Dims& from, const Dims& to) {
   return out;
 }
 
+std::optional<Dims> join_strides(const Dims& strides, const Dims& from, const Dims& to) {
+  Dims out(to.size(), 0);
+  size_t k = from.size();
+  for (size_t d = to.size(); d-- > 0;) {
+    int64_t left = to[d], next = 0;
+    for (bool first = true; left > 1; first = false) {
+      VITRINE_CHECK(k > 0 && left % from[k - 1] == 0, "dims are no refinement");
+      --k;
+      if (from[k] == 1) continue;
+      if (first) out[d] = next = strides[k];
+      if (strides[k] != next) return std::nullopt;
+      next = strides[k] * from[k];
+      left /= from[k];
+    }
+  }
+  return out;
+}
+
 void collapse(Dims& dims, size_t& boundary, const std::vector<Dims*>& strides) {
   for (size_t k = dims.size(); k-- > 1;) {
     if (k == boundary) continue;

@@ -15,6 +15,10 @@ std::optional<ir::Dims> refine(const ir::Dims& a, const ir::Dims& b);
 // `strides` over `from`, rewritten for `to`, a refinement of `from`.
 ir::Dims split_strides(const ir::Dims& strides, const ir::Dims& from, const ir::Dims& to);
 
+// The same the other way: strides over `from`, a refinement of `to`, as strides over `to`; nullopt: a dim of
+// `to` is no run of equal steps.
+std::optional<ir::Dims> join_strides(const ir::Dims& strides, const ir::Dims& from, const ir::Dims& to);
+
 // Dims joined wherever every list of strides allows it (stride of the outer = stride * size of the inner);
 // never across a boundary at position `boundary` (0 or dims.size(): none). Rewrites all of them.
 void collapse(ir::Dims& dims, size_t& boundary, const std::vector<ir::Dims*>& strides);

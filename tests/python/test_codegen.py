@@ -8,6 +8,11 @@ from codegen_harness import GraphWriter, TOOL, check, tool
 pytestmark = pytest.mark.skipif(not TOOL.exists(), reason="codegen_tool is not built")
 
 
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("kernels")
@@ -180,6 +185,34 @@ def test_channels_last(folder):
     y = g.op("aten.relu.default", g.op("aten.add.Tensor", g.op("aten.mul.Tensor", x, s3), b3))
     p = check(g, [y], folder)
     assert len(p.p["kernels"]) == 1 and "gather" not in p.p["kernels"][0]["text"].split("// end of prelude")[1]
+
+
+@pytest.mark.parametrize("sizes", [(3, 8, 5, 7), (2, 16, 1, 1), (2, 17, 4, 4), (5, 1, 3, 3)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64])
+def test_factors_of_a_batch_norm(folder, sizes, dtype):
+    """Small values are computed again where they are read, rounded as a tensor of them would be."""
+    g = GraphWriter()
+    c = sizes[1]
+    x, shift = g.input(torch.randn(sizes, dtype=dtype)), g.input(torch.randn(c, dtype=dtype))
+    var, weight = g.input(torch.rand(c, dtype=dtype) + 0.5), g.input(torch.randn(c, dtype=dtype))
+    factor = g.op("aten.sqrt.default", g.op("aten.add.Tensor", var, 1e-3))
+    factor = g.op("aten.mul.Tensor", g.op("aten.mul.Tensor", factor, weight), 3.0)
+    f3, s3 = (g.op("aten.view.default", v, [1, c, 1, 1]) for v in (factor, shift))
+    y = g.op("aten.relu.default", g.op("aten.add.Tensor", g.op("aten.mul.Tensor", x, f3), s3))
+    p = check(g, [y], folder)
+    assert len(p.p["kernels"]) == (2 if sizes == (2, 16, 1, 1) else 1)  # a root an element is dear
+
+
+def test_a_small_value_between_a_write(folder):
+    """What a write stands between is computed when it was asked for."""
+    g = GraphWriter()
+    x, w, new = g.input(torch.randn(6, 40)), g.input(torch.randn(40)), g.input(torch.randn(40))
+    twice = g.op("aten.mul.Tensor", w, 2)
+    old = w.tensor.clone()
+    g.op("aten.copy_.default", w, new)
+    sums = [g.op("aten.add.Tensor", x, twice), g.op("aten.add.Tensor", x, w)]
+    w.tensor.copy_(old)
+    check(g, sums, folder)
 
 
 def test_reads_do_not_cross_a_write(folder):

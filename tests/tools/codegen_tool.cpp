@@ -8,6 +8,7 @@
 
 #include "core/codegen/build_program.h"
 #include "core/fusion/fuse.h"
+#include "core/fusion/recompute.h"
 #include "core/ir/parse.h"
 #include "core/ir/print.h"
 #include "core/passes/pipeline.h"
@@ -90,7 +91,7 @@ int run(const std::string& what, int lanes, bool passes, bool stream) {
     }
   }
   if (what == "graph") std::cout << ir::print(*graph.value());
-  fusion::LoopProgram loops = fusion::build_loops(graph.value());
+  fusion::LoopProgram loops = fusion::recompute_small(fusion::build_loops(graph.value()));
   if (what == "loops") std::cout << fusion::loops_text(loops);
   if (what == "fused") std::cout << fusion::fused_text(loops, fusion::fuse(loops));
   if (what != "program" && what != "json") return 0;

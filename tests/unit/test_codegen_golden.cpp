@@ -10,6 +10,7 @@
 
 #include "core/codegen/build_program.h"
 #include "core/fusion/fuse.h"
+#include "core/fusion/recompute.h"
 #include "core/ir/parse.h"
 
 using namespace vitrine;
@@ -99,9 +100,15 @@ TEST_CASE("loops") {
   check_folder("loops", [](const ir::GraphPtr& g) { return fusion::loops_text(fusion::build_loops(g)); });
 }
 
+TEST_CASE("small values computed again") {
+  check_folder("recompute", [](const ir::GraphPtr& g) {
+    return fusion::loops_text(fusion::recompute_small(fusion::build_loops(g)));
+  });
+}
+
 TEST_CASE("fusion") {
   check_folder("fuse", [](const ir::GraphPtr& g) {
-    fusion::LoopProgram loops = fusion::build_loops(g);
+    fusion::LoopProgram loops = fusion::recompute_small(fusion::build_loops(g));
     return fusion::fused_text(loops, fusion::fuse(loops));
   });
 }

@@ -37,7 +37,7 @@ class Emitter {
     kernel_.name = kernel_name(program_, unit_);
     kernel_.space = space();
     kernel_.family = s_.reduces ? "reduction" : "pointwise";
-    for (size_t l : unit_.loops) kernel_.nodes.push_back(program_.loops[l].node);
+    kernel_.nodes = fusion::nodes_of(program_, unit_);
     costs();
     body();
     assemble();
@@ -246,8 +246,7 @@ class Emitter {
       t = {operand(v, s.expr->args[0]->operand).text + " * " + sum->inverse, lane, false};
     // Every operator's result is what memory would hold: narrow integers wrap, short floats are rounded, as
     // eager does between operators. Sums inside one operator stay in f32.
-    if (s.reduce != Statement::Reduce::none || s.output < 0) return t.text;
-    return narrowed(t.text, s.dtype);
+    return s.is_result() ? narrowed(t.text, s.dtype) : t.text;
   }
   // For exp(x - max) / sum: the sum, which is 1 or more, so that a product with its inverse does not overflow
   // where the quotient would not. nullptr: any other value.

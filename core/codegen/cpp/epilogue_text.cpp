@@ -32,19 +32,10 @@ std::optional<Strides> over_product(const ir::Dims& dims, const ir::Dims& stride
   ir::Dims target(space.begin(), space.end());
   auto finer = fusion::refine(dims, target);
   if (!finer) return {};
-  const ir::Dims split = fusion::split_strides(strides, dims, *finer);
+  auto joined = fusion::join_strides(fusion::split_strides(strides, dims, *finer), *finer, target);
+  if (!joined) return {};
   Strides out{};
-  size_t k = finer->size();
-  for (size_t d = kDims; d-- > 0;) {
-    int64_t left = space[d], next = 0;
-    for (bool first = true; left > 1; first = false) {
-      --k;
-      if (first) out[d] = next = split[k];
-      if (split[k] != next) return {};
-      next = split[k] * (*finer)[k];
-      left /= (*finer)[k];
-    }
-  }
+  std::copy(joined->begin(), joined->end(), out.begin());
   return out;
 }
 
@@ -176,16 +167,18 @@ class Writer {
                (columns_[i] ? "load(p_" + l.name + " + c, n);" : "load1(p_" + l.name + ");"),
            l.node);
     }
-    for (int i : s_.phases[0].values) {
-      const Value& v = s_.values[static_cast<size_t>(i)];
-      const fusion::Statement& st = *v.statement;
-      const ir::DType lane = fusion::lane_dtype(st.dtype);
-      std::string text = expr_text(st.expr, st.compute, lane, [&](int k) { return operand(v, k); }).text;
-      if (st.output >= 0) text = narrowed(text, st.dtype);
-      line("      " + vector_type(lane) + " " + v.name + " = " + text + ";", v.node);
-      if (v.store >= 0) line("      store(q_" + v.name + " + c, " + v.name + ", n);", v.node);
-    }
+    for (const Value& v : s_.values)
+      if (v.per_row) value(v);
+    for (int i : s_.phases[0].values) value(s_.values[static_cast<size_t>(i)]);
     return true;
+  }
+  void value(const Value& v) {
+    const fusion::Statement& st = *v.statement;
+    const ir::DType lane = fusion::lane_dtype(st.dtype);
+    std::string text = expr_text(st.expr, st.compute, lane, [&](int k) { return operand(v, k); }).text;
+    if (st.is_result()) text = narrowed(text, st.dtype);
+    line("      " + vector_type(lane) + " " + v.name + " = " + text + ";", v.node);
+    if (v.store >= 0) line("      store(q_" + v.name + " + c, " + v.name + ", n);", v.node);
   }
 
   void finish() {

@@ -31,16 +31,6 @@ constexpr int64_t kFlatBlock = 2048;  // elements of a work item of a kernel wit
 constexpr int kCheap = 8;             // at most so many additions are done again instead of kept
 constexpr int kLoadCost = 2;
 
-int expr_cost(const ExprPtr& e) {
-  int cost = 0;
-  if (e->kind == fusion::Expr::Kind::call) {
-    const fusion::Function* f = fusion::find_function(e->name);
-    cost = f ? f->cost : 1;
-  }
-  for (const ExprPtr& a : e->args) cost += expr_cost(a);
-  return cost;
-}
-
 // "x" of "L['x']", "weight" of "L['self'].fc.weight"; an operator's short name; always an identifier.
 std::string base_name(const ir::Node& node) {
   std::string raw = node.kind == ir::NodeKind::op ? ir::short_op(node.op)
@@ -172,8 +162,9 @@ class Scheduler {
       std::vector<Source> sources;
       for (size_t i = 0; i < loop.operands.size(); ++i) sources.push_back(source(m.operands[i], loop.node));
       for (const Statement& s : loop.body) {
-        sources.push_back({Source::Kind::value, static_cast<int>(out_.values.size())});
-        add_value(m, loop, s, sources);
+        const int again = s.node >= 0 ? computed_again(s, sources) : -1;
+        sources.push_back({Source::Kind::value, again >= 0 ? again : static_cast<int>(out_.values.size())});
+        if (again < 0) add_value(m, loop, s, sources);
       }
     }
   }
@@ -212,16 +203,16 @@ class Scheduler {
                  const std::vector<Source>& sources) {
     Value v;
     v.statement = &s;
-    v.node = loop.node;
+    v.node = s.node >= 0 ? s.node : loop.node;
     v.sources = sources;
-    v.per_row = m.per_row || s.per_row;
+    v.per_row = m.per_row || s.per_row || (s.node >= 0 && stands_still(v));
     static constexpr const char* kSuffix[] = {"", "_sum", "_max", "_min"};
-    std::string name = base_name(program_.graph->node(loop.node));
+    std::string name = base_name(program_.graph->node(v.node));
     bool whole = s.output == 0 && loop.stores.size() == 1;
-    v.name = names_.unique(whole           ? name
-                           : s.output > 0  ? name + "_" + std::to_string(s.output)
-                           : s.output == 0 ? name
-                                           : name + kSuffix[static_cast<size_t>(s.reduce)]);
+    v.name = names_.unique(whole                          ? name
+                           : s.output > 0                 ? name + "_" + std::to_string(s.output)
+                           : s.output == 0 || s.node >= 0 ? name
+                                                          : name + kSuffix[static_cast<size_t>(s.reduce)]);
     if (s.reduce == Statement::Reduce::sum) v.inverse = "inv_" + v.name;
     int self = static_cast<int>(out_.values.size());
     if (s.output >= 0) {
@@ -232,7 +223,7 @@ class Scheduler {
         v.store_strides = store.strides;
       }
     }
-    v.cost = expr_cost(s.expr);
+    v.cost = fusion::expr_cost(*s.expr);
     each_source(s.expr, v, [&](Source src) {
       if (src.kind == Source::Kind::load) {
         v.cost += kLoadCost;
@@ -244,6 +235,24 @@ class Scheduler {
           std::max(v.phase, from.statement->reduce == Statement::Reduce::none ? from.phase : from.phase + 1);
     });
     out_.values.push_back(std::move(v));
+  }
+  // The same value of another operator that another member has computed already; -1: there is none.
+  int computed_again(const Statement& s, const std::vector<Source>& sources) {
+    Value asked;
+    asked.sources = sources;
+    std::vector<std::pair<Source::Kind, int>> key;
+    each_source(s.expr, asked, [&](Source from) { key.emplace_back(from.kind, from.index); });
+    auto [known, fresh] = again_.try_emplace({s.node, std::move(key)}, static_cast<int>(out_.values.size()));
+    return fresh ? -1 : known->second;
+  }
+  // Whether all it is made of is the same along a row.
+  bool stands_still(const Value& v) const {
+    bool still = true;
+    each_source(v.statement->expr, v, [&](Source s) {
+      const auto i = static_cast<size_t>(s.index);
+      still &= s.kind == Source::Kind::load ? out_.loads[i].per_row : out_.values[i].per_row;
+    });
+    return still;
   }
   template <class F>
   static void each_source(const ExprPtr& e, const Value& v, F&& f) {
@@ -348,6 +357,7 @@ class Scheduler {
   const Keeping keeping_;
   std::vector<Member> members_;
   std::map<std::pair<ir::NodeId, int32_t>, int> value_of_;
+  std::map<std::pair<ir::NodeId, std::vector<std::pair<Source::Kind, int>>>, int> again_;
   std::vector<int> done_;  // by value: first phase that computes it, or -1
   std::vector<bool> here_value_, here_load_, hosts_;
   int last_ = 0;  // the last phase

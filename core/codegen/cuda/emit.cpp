@@ -45,7 +45,7 @@ class Emitter {
     kernel_.space =
         s_.rows == 0 || s_.block > 0 ? num(s_.columns()) : num(s_.row_count()) + " × " + num(s_.columns());
     kernel_.family = s_.reduces ? "reduction" : "pointwise";
-    for (size_t l : unit_.loops) kernel_.nodes.push_back(program_.loops[l].node);
+    kernel_.nodes = fusion::nodes_of(program_, unit_);
     kernel_.grid = {shape_.blocks, shape_.threads};
     kernel_.work = s_.row_count() * s_.columns();
     count_costs();
@@ -219,7 +219,7 @@ class Emitter {
   std::string value_text(const Value& v) const {
     const Statement& s = *v.statement;
     Typed t = expr_text(s.expr, s.compute, lane_of(v), [&](int i) { return operand(v, i); });
-    return s.reduce != Statement::Reduce::none || s.output < 0 ? t.text : narrowed(t.text, s.dtype);
+    return s.is_result() ? narrowed(t.text, s.dtype) : t.text;
   }
   void row_values(int p, const std::string& condition) {
     for (const Value& v : s_.values) {
