@@ -242,6 +242,11 @@ bool Lowering::is_written(PyObject* traced) const {
   return index >= 0 && state_->recording.storage_of_tensor(index).written;
 }
 
+PyObject* Lowering::known_value(PyObject* traced) const {
+  const int index = state_->recording.find_exact(traced);
+  return index < 0 ? nullptr : state_->recording.known_value(index).release();
+}
+
 int Lowering::State::leaf_slot(PyObject* tensor) {
   if (!is_plain_tensor(tensor))
     stop("unsupported_value", std::string("a tensor of class ") + Py_TYPE(tensor)->tp_name + " is made");

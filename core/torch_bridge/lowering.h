@@ -56,6 +56,9 @@ class Lowering {
   bool is_traced(_object* o) const;             // a tensor of this recording
   ir::Ref captured_ref(_object* traced) const;  // its value in the captured graph
   bool is_written(_object* traced) const;       // something was recorded that writes to its storage
+  // A real tensor of what a traced one holds, where that follows from constants of the program alone, for the
+  // sizes at hand. New reference; nullptr: its value exists only when the program runs.
+  _object* known_value(_object* traced) const;
 
   // Runs callable(*args, **kwargs), where traced tensors stand for tensors anywhere inside args (tuples,
   // lists, dicts, slices). `name` is how the call is written: "torch.nn.functional.linear", "Tensor.view",

@@ -259,7 +259,8 @@ int Recording::constant_made_inside(PyObject* real) {
 
 Py Recording::known_value(int index) {
   const TracedStorage& storage = storage_of_tensor(index);
-  if (!storage.constant || storage.written) return Py();
+  if (storage.written || storage.input) return Py();
+  if (!storage.constant) return computed_value(index);
   return wrapped(as_strided(handle_of(storage.constant.get()), at(index).type));
 }
 

@@ -65,7 +65,8 @@ class Recording {
   int constant(PyObject* real);  // a real tensor that keeps its value
   int constant_made_inside(
       PyObject* real);  // of a call: what the program sees is a copy, for it may write to it
-  // The real tensor behind a traced one whose value is known; a null object if it is not.
+  // A real tensor of what a traced one holds, where that is known: a constant, or computed from constants
+  // alone. A null object if it is not.
   Py known_value(int index);
 
   // Nodes.
@@ -99,6 +100,7 @@ class Recording {
 
  private:
   int find_alias(PyObject* tensor);
+  Py computed_value(int index) const;
   ir::TensorType type_here(PyObject* real) const;
   void undo_last();
   int add_on_storage(PyObject* real, const ir::TensorType& type);

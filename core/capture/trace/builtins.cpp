@@ -277,6 +277,8 @@ Value* number(Tracer& t, const Arguments& a, const char* type) {
   if (Value* open = is_int ? t.symbolic(a.positional[0]) : nullptr) return open;
   if (!a.positional.empty()) {
     Value* v = t.look(a.positional[0]);
+    if (v->kind == Kind::Tensor && a.positional.size() == 1 && a.keyword.empty())
+      if (Value* known = t.known_number(v, (std::string("__") + type + "__").c_str())) return known;
     if (v->kind == Kind::Tensor)
       stop("scalar_read", std::string(type) + "() reads the value of a tensor (" + t.describe(v) + ")");
     if (v->kind == Kind::Object && std::string(type) != "complex")
@@ -551,10 +553,13 @@ Value* Tracer::call_builtin(PyObject* callable, const Arguments& a, bool* known)
     const std::string name = module ? module : "";
     if (name == "math" || name == "cmath" || name == "posixpath") {
       *known = true;
-      for (Value* v : a.positional)
-        if (resolve(v)->kind == Kind::Tensor)
-          stop("scalar_read", name + "." + describe(pinned(callable)) + " reads the value of a tensor");
-      return fold_call(*this, callable, a);
+      Arguments known_arguments = a;
+      for (Value*& v : known_arguments.positional) {
+        if (resolve(v)->kind != Kind::Tensor) continue;
+        v = known_number(resolve(v), "__float__");
+        if (!v) stop("scalar_read", name + "." + describe(pinned(callable)) + " reads the value of a tensor");
+      }
+      return fold_call(*this, callable, known_arguments);
     }
     if (name == "_operator") {
       const std::string op = reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name;

@@ -29,6 +29,19 @@ bool is_plain_class(PyTypeObject* type) {
 
 }  // namespace
 
+// One of length 0 is how an iterator is run to its end: it is made, and never used.
+Value* Tracer::new_deque(const Arguments& a) {
+  Value* limit = a.positional.size() > 1 ? a.positional[1] : a.find("maxlen");
+  const bool known = a.positional.size() + a.keyword.size() <= 2 && (a.keyword.empty() || a.find("maxlen"));
+  const bool limited = limit && !is_none(limit);
+  if (!known || (limited && int_of(limit, "a deque's length") != 0))
+    stop("unsupported_builtin", "a deque of limited length is made");
+  Values items = a.positional.empty() ? Values{} : unpack(a.positional[0]);
+  Value* v = sequence(Kind::List, limited ? Values{} : std::move(items), torch_names().deque);
+  v->limited = limited;
+  return v;
+}
+
 Value* Tracer::construct(PyTypeObject* cls, Arguments a) {
   const TorchNames& torch = torch_names();
   PyObject* object = reinterpret_cast<PyObject*>(cls);
@@ -50,9 +63,7 @@ Value* Tracer::construct(PyTypeObject* cls, Arguments a) {
     return v;
   }
   if (cls == torch.deque) {
-    if (a.positional.size() > 1 || !a.keyword.empty())
-      stop("unsupported_builtin", "a deque of limited length is made");
-    return sequence(Kind::List, a.positional.empty() ? Values{} : unpack(a.positional[0]), cls);
+    return new_deque(a);
   }
   if (PyType_IsSubtype(cls, torch.enum_base)) {
     Owned key(a.positional.size() == 1 && a.keyword.empty() ? constant_tree(a.positional[0]) : nullptr);

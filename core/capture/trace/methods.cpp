@@ -451,6 +451,7 @@ Value* Tracer::call_method(Value* self, const std::string& name, const Arguments
                        : self->kind == Kind::Tuple ? &tuple_methods()
                        : self->kind == Kind::Set   ? &set_methods()
                                                    : nullptr;
+  if (self->limited) stop("unsupported_builtin", name + "() of a deque of limited length");
   if (self->kind == Kind::List && self->cls == torch_names().deque)
     if (auto found = deque_methods().find(name); found != deque_methods().end())
       return found->second(*this, self, a);

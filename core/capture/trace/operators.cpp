@@ -359,6 +359,7 @@ bool Tracer::truth(Value* v, const char* where) {
   v = look(v);
   switch (v->kind) {
     case Kind::Tensor:
+      if (Value* known = known_number(v, "__bool__")) return known->obj == Py_True;
       stop(where, std::string(where) == std::string("data_dependent_branch")
                       ? "the branch depends on the value of a tensor (" + describe(v) + ")"
                       : "the value of a tensor is read (" + describe(v) + ")");

@@ -256,6 +256,7 @@ Recipe RecipeMaker::dict(Value* v) {
 }
 
 Recipe RecipeMaker::deque(Value* v) {
+  if (v->limited) stop("unsupported_value", "a deque of limited length is kept");
   std::vector<Recipe> items;
   items.push_back(sequence(Recipe::Kind::List, v->items));
   return call(reinterpret_cast<PyObject*>(v->cls), std::move(items));

@@ -178,6 +178,8 @@ Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* cal
     if (dynamic()) fix_all_sizes();
     return fold(PyObject_Call(method.get(), arguments.get(), keyword.get()));
   }
+  if (row && row->answer == Answer::Reads && a.positional.empty() && a.keyword.empty())
+    if (Value* known = known_number(self, row->name)) return known;
   if (row && row->answer == Answer::Reads)
     stop("scalar_read", std::string(row->why) + " reads the value of a tensor (" + describe(self) + ")");
   if (row) stop("unsupported_operator", "Tensor." + name + ": " + row->why);
@@ -190,6 +192,17 @@ Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* cal
   }
   a.positional.insert(a.positional.begin(), self);
   return torch_call("Tensor." + name, callable, a);
+}
+
+Value* Tracer::known_number(Value* tensor, const char* method) {
+  Owned real(lowering_->known_value(tensor->obj));
+  if (!real || torch_bridge::type_of(real.get()).numel() != 1) return nullptr;
+  fix_all_sizes();  // it may follow from them
+  Owned number(PyObject_CallMethod(real.get(), method, nullptr));
+  if (!number) raise_python();
+  const bool plain = PyBool_Check(number.get()) || PyLong_CheckExact(number.get()) ||
+                     PyFloat_CheckExact(number.get()) || PyComplex_CheckExact(number.get());
+  return plain ? fold(number.release()) : nullptr;
 }
 
 }  // namespace vitrine::capture

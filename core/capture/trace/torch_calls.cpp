@@ -192,9 +192,13 @@ PyObject* Tracer::to_python(Value* v) {
       return dict.release();
     }
     case Kind::Slice: {
-      Owned a(to_python(v->items[0])), b(to_python(v->items[1])), c(to_python(v->items[2]));
-      for (PyObject* bound : {a.get(), b.get(), c.get()})
-        if (torch_bridge::is_tensor(bound)) stop("scalar_read", "a tensor is used as a slice bound");
+      const auto bound = [&](Value* at) {
+        Value* known = look(at)->kind == Kind::Tensor ? known_number(look(at), "__index__") : nullptr;
+        return to_python(known ? known : at);
+      };
+      Owned a(bound(v->items[0])), b(bound(v->items[1])), c(bound(v->items[2]));
+      for (PyObject* each : {a.get(), b.get(), c.get()})
+        if (torch_bridge::is_tensor(each)) stop("scalar_read", "a tensor is used as a slice bound");
       return PySlice_New(a.get(), b.get(), c.get());
     }
     case Kind::Object:

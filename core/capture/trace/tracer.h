@@ -201,6 +201,7 @@ class Tracer {
   Values bind(PyCodeObject* code, const std::string& name, Value* defaults, Value* kwdefaults,
               const Arguments& arguments);
   Value* construct(PyTypeObject* cls, Arguments arguments);
+  Value* new_deque(const Arguments& arguments);
   Value* construct_plain(PyTypeObject* cls, Arguments arguments);  // past the metaclass's __call__
   Value* call_object(Value* v, Arguments arguments);
   Value* getter_in_python(Value* v);
@@ -245,6 +246,9 @@ class Tracer {
   Value* from_python(PyObject* o);  // result of a torch call
   Value* tensor_attr(Value* v, const std::string& name);
   Value* tensor_method(Value* self, const std::string& name, PyObject* callable, Arguments arguments);
+  // What a method of a tensor that reads its value (item, __index__, ...) gives, where the value is known at
+  // capture; nullptr: it is not.
+  Value* known_number(Value* tensor, const char* method = "item");
   bool is_torch_leaf(PyObject* callable, std::string* name);
   Value* literal(PyObject* maker, const Arguments& arguments);  // torch.tensor([1, 2])
   bool grad_mode() const;
