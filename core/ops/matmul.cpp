@@ -80,6 +80,8 @@ const std::vector<OpRow> kMatmul = {
     {"aten.mm.default", "self, mat2", kFamily, kLower, covered<mm>, "", kLater, "matrix product"},
     {"aten.addmm.default", "self, mat1, mat2, *, beta=1, alpha=1", kFamily, kLower, covered<addmm>, "",
      kLater, "beta * bias + alpha * matrix product"},
+    {"aten._addmm_activation.default", "self, mat1, mat2, *, beta=1, alpha=1, use_gelu=False", kFamily,
+     kLower, covered<addmm>, "", kLater, "relu or gelu of addmm; on a GPU gelu is that by tanh"},
     {"aten.bmm.default", "self, mat2", kFamily, kLower, covered<bmm>, "", kLater,
      "matrix products of a batch"},
     {"aten.baddbmm.default", "self, batch1, batch2, *, beta=1, alpha=1", kFamily, kLower, covered<baddbmm>,

@@ -7,6 +7,7 @@
 #include "core/passes/decompose.h"
 #include "core/passes/fold_views.h"
 #include "core/passes/functionalise.h"
+#include "core/passes/linear_activation.h"
 #include "core/passes/split_addmm_bias.h"
 
 namespace vitrine::passes {
@@ -19,6 +20,9 @@ constexpr Pass kPipeline[] = {
     // Below this line memory is written only where somebody else can see it.
     {"functionalise", "aten", functionalise,
      "operators that write memory of the graph itself become functional"},
+    // Activations must be whole.
+    {"linear_activation", "decomposed", linear_activation,
+     "a linear layer and its activation become one library call"},
     {"decompose", "decomposed", decompose, "composite operators written out"},
     // Writing out repeats work (the mean of a variance, a cast): merge before counting uses.
     {"cse", "decomposed", cse, "equal computations merged"},

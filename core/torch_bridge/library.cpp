@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 
+#include "core/torch_bridge/lt_call.h"
 #include "core/torch_bridge/op_call.h"
 
 namespace vitrine::torch_bridge {
@@ -241,7 +242,7 @@ struct Row {
 #define VITRINE_CALL(device, op, Kind, symbol) \
   {"aten." op, On::device, [](auto& n, auto& s) { return Kind::make(n, s, library_symbols().symbol); }}
 // One row an operator and device that runs through the C interface.
-constexpr std::array<Row, 11> kRows = {{
+constexpr std::array<Row, 12> kRows = {{
     VITRINE_CALL(cpu, "mm.default", Product, mm_out),
     VITRINE_CALL(cpu, "bmm.default", Product, bmm_out),
     VITRINE_CALL(cpu, "addmm.default", AddProduct, addmm_out),
@@ -254,6 +255,8 @@ constexpr std::array<Row, 11> kRows = {{
     VITRINE_CALL(cuda, "addmm.default", AddProduct, cuda_addmm_out),
     VITRINE_CALL(cuda, "baddbmm.default", AddProduct, cuda_baddbmm_out),
     VITRINE_CALL(cuda, "convolution.default", Convolution, cuda_convolution),
+    {"aten._addmm_activation.default", On::cuda,
+     [](auto& n, auto& s) { return make_lt_call(n, s, 0, nullptr); }},
 }};
 #undef VITRINE_CALL
 
@@ -266,10 +269,16 @@ PyObject* default_generator() {  // new reference
 
 }  // namespace
 
-std::unique_ptr<LibraryCall> LibraryCall::make(const ir::Node& node, const SlotOf& slot_of) {
+std::unique_ptr<LibraryCall> LibraryCall::make(const ir::Node& node, const SlotOf& slot_of, int algorithm) {
   if (node.outputs.empty()) return nullptr;
-  for (const Row& row : kRows)
-    if (row.op == node.op && row.device == node.type().device.type) return row.make(node, slot_of);
+  for (const Row& row : kRows) {
+    if (row.op != node.op || row.device != node.type().device.type) continue;
+    if (algorithm > 0)
+      if (auto call =
+              make_lt_call(node, slot_of, static_cast<size_t>(algorithm - 1), row.make(node, slot_of)))
+        return call;
+    return row.make(node, slot_of);
+  }
   return nullptr;
 }
 

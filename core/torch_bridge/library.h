@@ -38,7 +38,8 @@ class LibraryCall {
  public:
   using SlotOf = std::function<int32_t(ir::Ref)>;
   // nullptr: this operator, with these arguments, has no such form here; the Python overload does it.
-  static std::unique_ptr<LibraryCall> make(const ir::Node& node, const SlotOf& slot_of);
+  // algorithm: 0 is PyTorch's own call, n cuBLASLt's n-th, where it has the product.
+  static std::unique_ptr<LibraryCall> make(const ir::Node& node, const SlotOf& slot_of, int algorithm = 0);
   virtual ~LibraryCall() = default;
 
   // true: computes into the one out that call() is given. false: call() makes the outs.
