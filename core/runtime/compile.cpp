@@ -49,6 +49,8 @@ class Compilation {
     passes::PassOptions how;
     how.verify = options_.verify;
     how.disabled = options_.disabled_passes;
+    // Without TF32 products of f32 are not for the matrix units, which alone ask for such rows.
+    if (torch_bridge::global_state().matmul_precision == 0) how.disabled.emplace_back("pad_f32_products");
     how.cancelled = cancelled_;
     aten_recorded_ = true;
     auto graph = passes::optimise(aten_, how, recorder_);
