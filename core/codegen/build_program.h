@@ -2,6 +2,8 @@
 // is not generated becomes a library or an opaque step, so a program is always complete.
 #pragma once
 
+#include <set>
+
 #include "core/base/result.h"
 #include "core/codegen/products.h"
 #include "core/codegen/program.h"
@@ -13,7 +15,8 @@ namespace vitrine::codegen {
 struct CodegenOptions {
   int lanes = 16;  // f32 values of a vector: 16 for AVX-512, 8 for AVX2
   ProductOptions products;
-  bool fuse = true;  // false: every operator through PyTorch
+  bool fuse = true;                 // false: every operator through PyTorch
+  std::set<ir::NodeId> by_pytorch;  // operators that run through PyTorch because their kernel has no code
   // A kernel that touches at least so many bytes writes past the cache; 0 = none does. What it writes would
   // not stay in the cache anyway, and a store of a whole line need not read the line first.
   int64_t stream_bytes = 0;

@@ -29,7 +29,10 @@ const TensorType& type_of(const ir::Graph& graph, Ref ref) {
 
 class LoopBuilder {
  public:
-  LoopBuilder(const ir::GraphPtr& graph, bool generate) : generate_(generate) { out_.graph = graph; }
+  LoopBuilder(const ir::GraphPtr& graph, bool generate, const std::set<ir::NodeId>& by_pytorch)
+      : generate_(generate), by_pytorch_(by_pytorch) {
+    out_.graph = graph;
+  }
 
   LoopProgram build() {
     for (const Node& node : out_.graph->nodes()) {
@@ -73,6 +76,8 @@ class LoopBuilder {
     if (loop.kind == Loop::Kind::library) return loop;
     if (!generate_)
       loop.why = "generation is switched off";
+    else if (by_pytorch_.contains(node.id))
+      loop.why = "its kernel could not be compiled";
     else if (loop.barrier)
       loop.why = "it writes to its argument";
     else if (ops::is_random(node))
@@ -179,13 +184,14 @@ class LoopBuilder {
 
   LoopProgram out_;
   bool generate_;
+  const std::set<ir::NodeId>& by_pytorch_;
   int epoch_ = 0;
 };
 
 }  // namespace
 
-LoopProgram build_loops(const ir::GraphPtr& graph, bool generate) {
-  return LoopBuilder(graph, generate).build();
+LoopProgram build_loops(const ir::GraphPtr& graph, bool generate, const std::set<ir::NodeId>& by_pytorch) {
+  return LoopBuilder(graph, generate, by_pytorch).build();
 }
 
 }  // namespace vitrine::fusion

@@ -4,6 +4,7 @@
 // views, transposes, slices and broadcasts (stride 0) are folded into the places and have no loops.
 #pragma once
 
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -84,8 +85,10 @@ void each_read(const LoopProgram& program, const Loop& loop, F&& f) {
     ir::each_ref(program.graph->node(loop.node), [&](ir::Ref r) { f(program.placement(r).root); });
 }
 
-// generate = false: everything is opaque or library (for bisecting).
-LoopProgram build_loops(const ir::GraphPtr& graph, bool generate = true);
+// generate = false: everything is opaque or library (for bisecting). by_pytorch: nodes that are opaque,
+// because no kernel of theirs can be had.
+LoopProgram build_loops(const ir::GraphPtr& graph, bool generate = true,
+                        const std::set<ir::NodeId>& by_pytorch = {});
 
 // "[1024,3072] gelu = gelu($0)   $0 = mm_2[3072,1]": one line, for goldens and the session.
 std::string loop_text(const LoopProgram& program, const Loop& loop);

@@ -1,5 +1,6 @@
 #include "core/runtime/compile.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "core/codegen/build_program.h"
@@ -59,11 +60,7 @@ class Compilation {
     return {};
   }
 
-  // Nothing: a pass failed, or a kernel has no code; problems_ say why.
-  std::optional<Result<std::shared_ptr<Plan>>> fused() {
-    auto optimised = optimise();
-    if (!optimised) return {};
-    const ir::GraphPtr& graph = *optimised;
+  codegen::CodegenOptions codegen_options() const {
     codegen::CodegenOptions how;
     how.lanes = options_.lanes ? options_.lanes : host_lanes();
     how.products.threads = options_.threads ? options_.threads : torch_bridge::num_threads();
@@ -74,30 +71,91 @@ class Compilation {
       if (candidates[i].name == options_.products) how.products.only = static_cast<int32_t>(i);
     how.stream_bytes = host_cache_bytes();
     how.sizes = options_.sizes;
+    return how;
+  }
+
+  void add_problems(const std::vector<Problem>& problems) {
+    for (const Problem& problem : problems) {
+      const auto same = [&](const Problem& known) { return known.text == problem.text; };
+      if (std::none_of(problems_.begin(), problems_.end(), same)) problems_.push_back(problem);
+    }
+  }
+
+  // Compiles the program's kernels. What a kernel without code was to compute is left to PyTorch, and the
+  // program built again around it; a candidate without code is no candidate. Nothing: no kernel has code, or
+  // cancelled.
+  std::optional<KernelStage> with_kernels(const ir::GraphPtr& graph, codegen::CodegenOptions& how,
+                                          Result<codegen::Program>& program) {
+    while (true) {
+      KernelStage stage =
+          compile_kernels(program.value().kernels, options_, recorder_ != nullptr, cancelled_);
+      add_problems(stage.problems);
+      if (stage.cancelled) return {};
+      if (stage.ok()) return stage;
+      const auto failed = [&](int32_t k) { return stage.kernels[static_cast<size_t>(k)].failed; };
+      bool whole = true, any = false;
+      for (const CompiledKernel& k : stage.kernels) any = any || !k.failed;
+      if (!any) return {};
+      for (codegen::Step& step : program.value().steps) {
+        std::erase_if(step.instead, [&](const codegen::Alternative& a) { return failed(a.kernel); });
+        if (step.kind != codegen::Step::Kind::kernel || !failed(step.kernel)) continue;
+        const std::vector<ir::NodeId>& nodes =
+            program.value().kernels[static_cast<size_t>(step.kernel)].nodes;
+        how.by_pytorch.insert(nodes.begin(), nodes.end());
+        whole = false;
+      }
+      if (whole) return stage;
+      program = codegen::build_program(graph, how, nullptr);
+      if (!program) return {};
+    }
+  }
+
+  // A choice of before, for other sizes, may be of a candidate that has no code now.
+  static void keep_offered(const codegen::Program& program, codegen::ProductChoices& choices) {
+    for (auto& [node, choice] : choices) {
+      bool offered = choice.candidate == 0;
+      for (const codegen::Step& step : program.steps)
+        for (const codegen::Alternative& a : step.instead)
+          offered = offered || (step.node.id == node && a.candidate == choice.candidate &&
+                                (step.kind == codegen::Step::Kind::kernel) == choice.fused);
+      if (offered) continue;
+      choice.candidate = 0;
+      choice.fused = false;
+    }
+  }
+
+  // Nothing: a pass failed, or no kernel has code; problems_ say why.
+  std::optional<Result<std::shared_ptr<Plan>>> fused() {
+    auto optimised = optimise();
+    if (!optimised) return {};
+    const ir::GraphPtr& graph = *optimised;
+    codegen::CodegenOptions how = codegen_options();
     // Recorded only once every kernel has its code: what the session shows is what runs.
     auto program = codegen::build_program(graph, how, nullptr);
     if (!program) return program.error();
-    KernelStage stage = compile_kernels(program.value().kernels, options_, recorder_ != nullptr, cancelled_);
-    if (stage.cancelled) return cancelled_error();
-    if (!stage.ok()) {
-      problems_ = std::move(stage.problems);
-      return {};
-    }
+    std::optional<KernelStage> stage = with_kernels(graph, how, program);
+    if (stopped()) return cancelled_error();
+    if (!stage) return {};
     std::vector<codegen::Kernel> offered = program.value().kernels;
-    how.products.choices = choose_products(program.value(), stage.kernels, options_);
+    how.products.choices = choose_products(program.value(), stage->kernels, options_);
+    keep_offered(program.value(), how.products.choices);
     how.products.offered = false;
-    if (recorder_ || !how.products.choices.empty()) {
+    if (recorder_ || !how.products.choices.empty() || !problems_.empty()) {
       program = codegen::build_program(graph, how, recorder_);
       if (!program) return program.error();
-      stage.kernels = kernels_of(program.value().kernels, offered, stage.kernels);
+      stage->kernels = kernels_of(program.value().kernels, offered, stage->kernels);
     }
     if (recorder_) {
-      record_kernels(program.value(), stage, isa_name(how.lanes), *recorder_);
+      record_kernels(program.value(), *stage, isa_name(how.lanes), *recorder_);
+      for (const Problem& problem : problems_) record_problem(*recorder_, problem, 0);
     }
     if (options_.sizes) options_.sizes->commit();
     std::vector<LoadedKernel> loaded;
-    for (CompiledKernel& k : stage.kernels) loaded.push_back(std::move(k.loaded));
-    return ProgramPlan::make(program.take(), std::move(loaded), std::move(problems_), options_.graphs);
+    for (CompiledKernel& k : stage->kernels) loaded.push_back(std::move(k.loaded));
+    auto plan = ProgramPlan::make(program.take(), std::move(loaded), problems_, options_.graphs);
+    if (plan || how.by_pytorch.empty()) return plan;
+    fail(plan.error().what);  // PyTorch has no operator for one of them
+    return {};
   }
 
   Result<std::shared_ptr<Plan>> opaque() {

@@ -59,6 +59,7 @@ class Stage {
     for (Work& w : work_)
       if (!w.result.loaded.function && w.problem.text.empty())
         w.problem.text = "no place for compiled kernels: " + cache_problem_;
+    for (Work& w : work_) w.result.failed = !w.problem.text.empty();
     out.cancelled = cancelled_now_;
     for (const codegen::Kernel& k : kernels) out.kernels.push_back(work_[place_.at(k.text)].result);
     for (Work& w : work_)

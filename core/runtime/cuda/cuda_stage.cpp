@@ -53,7 +53,8 @@ class Stage {
     }
     for (Work& w : work_) {
       if (w.error.empty()) w.error = why;
-      if (!w.error.empty()) out.problems.push_back(problem(w));
+      w.result.failed = !w.error.empty();
+      if (w.result.failed) out.problems.push_back(problem(w));
     }
     out.cancelled = stopped_;
     for (const codegen::Kernel* k : kernels) out.kernels.push_back(work_[place_.at(k->text)].result);
