@@ -42,6 +42,7 @@ enum class GuardKind : uint8_t {
   NotInGlobals,  // `name` is not in the globals of the function `source` (nullptr: of the frame's function),
                  // so that the builtin is found
   FunctionCode,  // value.__code__ is `object`
+  PlainLeaf,     // a tensor that autograd did not make, without hooks
   NoHooks,       // an nn.Module without forward/backward hooks, instance or global
   IterPosition,  // a list/tuple/range iterator on the stack: same sequence object's position == number
   NotAliased,    // two tensor sources are different objects / do not share storage (`other`)
@@ -155,6 +156,10 @@ struct Trace {
   // Then: its forward and backward, or why there is none and it runs by Replayer.
   std::shared_ptr<const torch_bridge::Joint> joint;
   std::string no_joint;
+  // A backward pass is in the graph itself, which runs without autograd; then by result of the graph: whether
+  // it requires grad, its backward done.
+  bool differentiates = false;
+  std::vector<bool> consumed;
   std::vector<StepRecord> steps;
   std::vector<_object*> codes;  // owned: code objects met (frame's first), for recording
   ~Trace();                     // releases references; needs the GIL
@@ -169,6 +174,7 @@ struct TraceOptions {
   std::optional<ir::Device> as_if;  // every tensor is taken to be there
   DynamicMode dynamic = DynamicMode::Never;
   SizeHistory* sizes = nullptr;          // of the place; nullptr: no size is a symbol
+  std::string backward_for_real;         // why no backward pass is to be part of a graph; empty: it may
   int32_t max_instructions = 2'000'000;  // per trace: a runaway loop becomes a break
 };
 

@@ -243,6 +243,28 @@ bool requires_grad(PyObject* tensor) {
   return value.get() == Py_True;
 }
 
+NoGradScope::NoGradScope() : before_(api().symbols.grad_enabled()) {
+  api().symbols.grad_set_enabled(false);
+}
+
+NoGradScope::~NoGradScope() {
+  api().symbols.grad_set_enabled(before_);
+}
+
+bool is_leaf(PyObject* tensor) {
+  const Layout& layout = api().layout;
+  if (layout.autograd_word >= 0) {
+    auto* meta = static_cast<char*>(word_at(impl_of(handle_of(tensor)), layout.autograd_word));
+    if (!meta) return true;
+    if (word_at(meta, layout.grad_fn_word) != nullptr) return false;
+    if (!meta[layout.is_view_offset]) return true;  // a view's grad_fn may be made when it is asked for
+  }
+  static PyObject* const name = PyUnicode_InternFromString("is_leaf");
+  Py value = Py::steal(PyObject_GetAttr(tensor, name));
+  PyErr_Clear();
+  return value.get() == Py_True;
+}
+
 bool bump_version(Handle t) {
   const Layout& layout = api().layout;
   if (layout.version_word < 0) return false;

@@ -48,9 +48,20 @@ ir::Device device_of(const View& v);  // of a CPU or CUDA tensor; any other devi
 void* data(Handle t);                 // address of element 0, storage offset included
 uint64_t dispatch_keys(Handle t);     // raw key set
 bool requires_grad(_object* tensor);
+bool is_leaf(_object* tensor);  // autograd did not make it
 ir::TensorType type_of(_object* tensor);
 ir::TensorType type_of(Handle t);
 const void* storage_id(Handle t);  // equal for tensors that share storage
+// Autograd records nothing in the scope.
+class NoGradScope {
+ public:
+  NoGradScope();
+  ~NoGradScope();
+  NoGradScope(const NoGradScope&) = delete;
+
+ private:
+  const bool before_;
+};
 // Whether nothing else knows the tensor's storage: no other tensor, no Python object. false: not known.
 bool owns_storage_alone(Handle t);
 // Tells autograd that the tensor's memory was written without PyTorch's knowledge. false: not possible here.

@@ -84,12 +84,6 @@ void refuse_arrays(PyObject* value) {
          "Make it a tensor outside the compiled function.");
 }
 
-bool is_leaf(PyObject* tensor) {
-  Py leaf = Py::steal(PyObject_GetAttrString(tensor, "is_leaf"));
-  if (!leaf) PyErr_Clear();
-  return leaf.get() == Py_True;
-}
-
 std::string why_not_input(PyObject* tensor) {
   if (!is_tensor(tensor)) return "not a tensor";
   if (!is_plain_tensor(tensor)) return std::string("a tensor of class ") + Py_TYPE(tensor)->tp_name;

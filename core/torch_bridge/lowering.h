@@ -94,6 +94,11 @@ class Lowering {
   // and without a trace in what that gives. Errors: why the program has no such graph.
   Result<std::shared_ptr<const Joint>> joint(const std::vector<_object*>& results);
 
+  // Of a program with a backward pass in it, by result: whether it requires grad and its graph is gone, so
+  // that another backward raises. To be asked for before finish(), and without a trace in what that gives.
+  // Errors: why what the program leaves behind needs autograd.
+  Result<std::vector<bool>> consumed(const std::vector<_object*>& results);
+
   // Whether anything recorded writes to an input's storage, draws random numbers, ... (for the segment's
   // transaction)
   struct Effects {

@@ -372,6 +372,23 @@ Lowering::Graphs Recording::finish(const std::vector<PyObject*>& results) {
   return graphs;
 }
 
+std::string Recording::why_autograd_changed() const {
+  for (const auto& [real, index] : real_inputs_) {
+    const TracedTensor& t = at(index);
+    const bool wants = requires_grad(real);
+    if (wants != requires_grad(t.object.get())) return "an input that starts to require grad";
+    if (!wants || !storages_[static_cast<size_t>(t.storage)].written) continue;
+    if (!is_leaf(real) || !is_leaf(t.object.get())) return "an input that is written to";
+  }
+  return "";
+}
+
+bool Recording::storage_requires_grad(int index) const {
+  const TracedStorage& storage = storages_[static_cast<size_t>(at(index).storage)];
+  return std::any_of(storage.tensors.begin(), storage.tensors.end(),
+                     [&](int t) { return requires_grad(at(t).object.get()); });
+}
+
 bool Recording::leading(std::vector<ir::Node>& nodes, std::vector<Py>& constants,
                         std::vector<PyObject*>& inputs) const {
   for (const auto* from : {&inputs_, &constants_, &inner_constants_})

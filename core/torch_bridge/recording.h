@@ -85,6 +85,9 @@ class Recording {
   // input is no longer what it was (requires_grad_() on it, say).
   bool leading(std::vector<ir::Node>& nodes, std::vector<Py>& constants,
                std::vector<PyObject*>& inputs) const;
+  // "", or which input is to autograd what it was not when it entered.
+  std::string why_autograd_changed() const;
+  bool storage_requires_grad(int index) const;  // whether a tensor on the storage of this one does
   const std::shared_ptr<ir::NodeIds>& ids() const { return ids_; }
 
   struct Mark {

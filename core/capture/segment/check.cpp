@@ -1,4 +1,5 @@
 #include "core/capture/segment/check.h"
+#include "core/capture/segment/plan_call.h"
 
 #include "core/ir/print.h"
 
@@ -74,7 +75,7 @@ Checked check_pure(const CheckedCall& call, std::vector<PyObject*>& results, Che
   random.restore();
   if (!fine) return Checked::Failed;
   std::string failure;
-  if (!call.plan.run(call.plan_inputs.data(), call.plan_inputs.size(), compiled.all)) failure = take_error();
+  if (!run_plan(call.plan, call.trace, call.plan_inputs, compiled.all, nullptr)) failure = take_error();
   compare(call, list_of(eager.all), failure.empty() ? list_of(compiled.all) : Owned(),
           list_of(call.plan_inputs), failure, check);
   use(check.text.empty() ? compiled : eager, results);
@@ -91,7 +92,7 @@ Checked check_writing(const CheckedCall& call, std::vector<PyObject*>& results, 
   Results eager, compiled;
   std::vector<PyObject*> copied = items_of(working);
   std::string failure;
-  if (!call.plan.run(copied.data(), copied.size(), compiled.all)) failure = take_error();
+  if (!run_plan(call.plan, call.trace, copied, compiled.all, nullptr)) failure = take_error();
   random.restore();
   if (!call.replayer.run(call.replay_inputs, eager.all)) return Checked::Raised;
   Owned a = list_of(eager.all), b = list_of(compiled.all);

@@ -61,7 +61,8 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   options.record_steps = record != nullptr;
   options.fullgraph = settings_->fullgraph;
   options.dynamic = settings_->dynamic;
-  // A backend of the user's own is given graphs of fixed sizes.
+  // A backend of the user's own is given graphs of fixed sizes, and no backward pass.
+  if (settings_->backend) options.backward_for_real = "the backend is given graphs that are differentiated";
   if (!settings_->backend) options.sizes = &place.sizes[number_];
   if (!settings_->target.empty()) options.as_if = ir::Device{ir::Device::Type::cuda, 0};
   Recording* recording = engine_.live_recording();

@@ -48,6 +48,19 @@ bool has_no_hooks(PyObject* module) {
   return true;
 }
 
+bool is_true(PyObject* o, PyObject* name) {
+  Owned value(PyObject_GetAttr(o, name));
+  if (!value) PyErr_Clear();
+  return value && PyObject_IsTrue(value.get()) == 1;
+}
+
+bool is_plain_leaf(PyObject* tensor) {
+  static PyObject* const hooks[] = {PyUnicode_InternFromString("_backward_hooks"),
+                                    PyUnicode_InternFromString("_post_accumulate_grad_hooks")};
+  return torch_bridge::is_tensor(tensor) && torch_bridge::is_leaf(tensor) && !is_true(tensor, hooks[0]) &&
+         !is_true(tensor, hooks[1]);
+}
+
 // The addresses that a tensor's elements may lie at.
 struct Extent {
   const char *begin = nullptr, *end = nullptr;
@@ -165,6 +178,8 @@ bool GuardTree::holds(const Condition& c) const {
     }
     case GuardKind::FunctionCode:
       return PyFunction_Check(o) && PyFunction_GET_CODE(o) == c.object.get();
+    case GuardKind::PlainLeaf:
+      return is_plain_leaf(o);
     case GuardKind::NoHooks:
       return has_no_hooks(o);
     case GuardKind::IterPosition: {
@@ -274,6 +289,10 @@ GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const
       f.source += ".__code__";
       f.expected = "the code of capture";
       f.actual = "another code object";
+      break;
+    case GuardKind::PlainLeaf:
+      f.expected = "a leaf without hooks";
+      f.actual = "computed, or with a hook";
       break;
     case GuardKind::NoHooks:
       f.source += " hooks";

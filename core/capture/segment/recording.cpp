@@ -40,6 +40,7 @@ const char* guard_word(GuardKind kind) {
       return "attribute";
     case GuardKind::TypeVersion:
       return "version";
+    case GuardKind::PlainLeaf:
     case GuardKind::NoHooks:
       return "hooks";
     case GuardKind::NotAliased:

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/capture/segment/fx_graph.h"
+#include "core/capture/segment/plan_call.h"
 #include "core/torch_bridge/bridge.h"
 
 namespace vitrine::capture {
@@ -199,28 +200,6 @@ Outcome Segment::run_backend(std::span<const Owned> sources, std::vector<PyObjec
   return run_by_backend(backend_.get(), inputs, expected, results) ? Outcome::ran() : Outcome::raised();
 }
 
-namespace {
-
-// Views that change nothing were folded away, so that two results of the program, or a result and an input,
-// may have become one tensor. The program made them distinct objects: each is one again. Outside autograd
-// only, where detach() is a plain alias. false: a Python error is set.
-bool tell_apart(std::span<PyObject* const> inputs, std::vector<PyObject*>& results) {
-  for (size_t i = 0; i < results.size(); ++i) {
-    const auto before = results.begin() + static_cast<std::ptrdiff_t>(i);
-    if (std::find(results.begin(), before, results[i]) == before &&
-        std::find(inputs.begin(), inputs.end(), results[i]) == inputs.end())
-      continue;
-    if (!torch_bridge::is_tensor(results[i])) continue;
-    PyObject* alias = PyObject_CallMethod(results[i], "detach", nullptr);
-    if (!alias) return false;
-    Py_DECREF(results[i]);
-    results[i] = alias;
-  }
-  return true;
-}
-
-}  // namespace
-
 Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
                            std::vector<PyObject*>& results, std::vector<runtime::LaunchTime>* times,
                            Check* check) {
@@ -237,7 +216,7 @@ Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
         *plan, *instance.replayer, *trace_, inputs, {inputs.begin(), inputs.begin() + captured()}};
     switch (run_checked(call, results, *check)) {
       case Checked::Ran:
-        return Outcome::ran();
+        return use_up(*trace_, results) ? Outcome::ran() : Outcome::raised();
       case Checked::Raised:
         return Outcome::raised();
       case Checked::Failed:
@@ -248,8 +227,8 @@ Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
     }
   }
   if (plan) {
-    if (plan->run(inputs.data(), inputs.size(), results, times))
-      return tell_apart(inputs, results) ? Outcome::ran() : Outcome::raised();
+    if (run_plan(*plan, *trace_, inputs, results, times))
+      return finish_results(*trace_, inputs, results) ? Outcome::ran() : Outcome::raised();
     PyErr_Clear();  // nothing was written: eager raises it again, at the line it belongs to
     ++failures;
     return Outcome::none();

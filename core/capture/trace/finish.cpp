@@ -173,6 +173,14 @@ void Tracer::find_joint(const std::vector<PyObject*>& results, Trace& trace) {
     trace.no_joint = joint.error().what;
 }
 
+void Tracer::find_consumed(const std::vector<PyObject*>& results, Trace& trace) {
+  auto consumed = lowering_->consumed(results);
+  if (!consumed) throw AutogradSignal{consumed.error().what};
+  trace.consumed = consumed.take();
+  trace.differentiates = true;
+  trace.needs_grad = false;
+}
+
 // The calls that bring the process to where the segment leaves autocast.
 std::vector<Effect> Tracer::autocast_effects(RecipeMaker& make) {
   std::vector<Effect> out;
@@ -255,7 +263,10 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   // Also when nothing that was made requires grad: detach() of an input that does is autograd's business.
   trace->needs_grad = trace->graph_effects.needs_grad || trace->graph_effects.asks_autograd ||
                       std::any_of(results.begin(), results.end(), torch_bridge::requires_grad);
-  if (trace->needs_grad) find_joint(results, *trace);
+  if (differentiates_)
+    find_consumed(results, *trace);
+  else if (trace->needs_grad)
+    find_joint(results, *trace);
   trace->graphs = lowering_->finish(results);
   trace->graph_effects = lowering_->effects();
   const auto& nodes = trace->graphs.captured->nodes();
@@ -312,8 +323,11 @@ void film_break(Trace& trace) {
 // The program is interpreted until it ends or something must run for real. In the latter case it is
 // interpreted once more, up to the last instruction of the outermost frame before that: nothing was executed,
 // so nothing is undone.
-std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& options) {
+//
+// Where a backward pass was recorded and autograd is needed nevertheless, all of it is done again without.
+std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& given) {
   BytecodeCache bytecodes;
+  TraceOptions options = given;
   std::optional<BreakInfo> broke;
   NotCached not_cached;
   int64_t stop_at = -1;
@@ -337,6 +351,11 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& options) {
       if (!tracer.returned()) trace->broke = broke;
       if (!tracer.returned() && options.record_steps && !trace->codes.empty()) film_break(*trace);
       return trace;
+    } catch (const AutogradSignal& signal) {
+      VITRINE_CHECK(options.backward_for_real.empty(), "a backward pass was recorded against all options");
+      options.backward_for_real = signal.why;
+      broke.reset(), not_cached.clear();
+      stop_at = -1;
     } catch (const BreakSignal& signal) {
       // A value that cannot be rebuilt lives here: the segment ends where it does not live yet.
       if (!broke) broke = signal.info;

@@ -30,6 +30,28 @@ Value* as_given(T& t, const A& a) {
   return need(t, a, 0, "x");
 }
 
+// Lists of tensors by the device and type of those in the first list. PyTorch does not say in which order
+// several groups come.
+Value* grouped(T& t, const A& a) {
+  const Values lists = t.unpack(need(t, a, 0, "tensorlistlist"));
+  const bool with_indices = a.positional.size() > 1 && t.truth(a.positional[1]);
+  Values copies, indices;
+  Value *key = nullptr, *out = t.new_dict();
+  for (Value* list : lists) copies.push_back(t.list(t.unpack(list)));
+  if (lists.empty() || t.unpack(lists[0]).empty()) stop("exception", "no tensors are grouped");
+  for (Value* v : t.unpack(lists[0])) {
+    Value* tensor = t.look(v);
+    if (tensor->kind != Kind::Tensor) stop("exception", "a group is made of something that is no tensor");
+    Value* own = t.tuple({t.tensor_attr(tensor, "device"), t.tensor_attr(tensor, "dtype")});
+    if (key && !t.equal(key, own))
+      stop("unsupported_builtin", "tensors of several devices or types are grouped");
+    key = own;
+    if (with_indices) indices.push_back(t.integer(static_cast<int64_t>(indices.size())));
+  }
+  t.dict_set(out, key, t.tuple({t.list(std::move(copies)), t.list(std::move(indices))}));
+  return out;
+}
+
 bool is_list(Value* v) {
   return v->kind == Kind::List || v->kind == Kind::Tuple;
 }
@@ -97,6 +119,7 @@ constexpr BuiltinRow kRows[] = {
     VITRINE_FOREACH(X)
 #undef X
         {"torch.autograd.profiler.record_function", profiled_range},
+    {"torch._C._group_tensors_by_device_and_dtype", grouped},
     {"torch.optim.optimizer._get_value", step_count},
     {"torch.optim.optimizer._stack_if_compiling", as_given},
 };
@@ -112,8 +135,7 @@ Value* Tracer::read_grad(Value* v) {
   for (const auto& [name, value] : v->attrs)
     if (name == "grad") return value;
   if (!v->real || !v->source) stop("unsupported_operator", "the gradient of a tensor made here is read");
-  Owned leaf(PyObject_GetAttrString(v->real, "is_leaf"));
-  if (!leaf || leaf.get() != Py_True)
+  if (!torch_bridge::is_leaf(v->real))
     stop("unsupported_operator", "the gradient of a tensor that is no leaf is read");
   Owned grad(PyObject_GetAttrString(v->real, "grad"));
   if (!grad) raise_python();

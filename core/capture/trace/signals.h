@@ -14,6 +14,11 @@ struct BreakSignal {
   BreakInfo info;
 };
 
+// The graph has a backward pass, and what leaves the segment needs autograd nevertheless.
+struct AutogradSignal {
+  std::string why;
+};
+
 // The traced program raises `exception` (an Object made in the segment, or a Constant class).
 struct RaiseSignal {
   Value* exception = nullptr;

@@ -78,7 +78,6 @@ constexpr MemberRow kMethods[] = {
     {"__format__", Answer::Reads, "format()"},
     {"data_ptr", Answer::Refused, "its address is known only when it runs"},
     {"_is_view", Answer::Refused, "it is eager's own view"},
-    {"backward", Answer::Refused, "the backward pass runs for real"},
     {"register_hook", Answer::Refused, "hooks are registered for real"},
     {"register_post_accumulate_grad_hook", Answer::Refused, "hooks are registered for real"},
     {"retain_grad", Answer::Refused, "it changes autograd's own graph"},
@@ -150,6 +149,10 @@ Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* cal
   if (name == "requires_grad_" && !torch_bridge::requires_grad(self->obj) && a.keyword.empty() &&
       a.positional.size() == 1 && !truth(a.positional[0]))
     return self;
+  if (name == "backward") {
+    a.positional.insert(a.positional.begin(), self);
+    return tensor_backward(a);
+  }
   if (!a.keyword.empty())
     if (Value* scaled = scaled_by_tensor(self, name, a)) return scaled;
   const bool plain_type = name == "type" && a.positional.empty() && a.keyword.empty();

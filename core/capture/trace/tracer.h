@@ -87,6 +87,8 @@ class Tracer {
   std::unique_ptr<Trace> finish(bool returned);
   // The trace's joint graph, or why there is none.
   void find_joint(const std::vector<PyObject*>& results, Trace& trace);
+  // Of a trace with a backward pass in its graph: which of its results autograd has done with.
+  void find_consumed(const std::vector<PyObject*>& results, Trace& trace);
   // No progress: the trace says only why, and under which guards that holds.
   std::unique_ptr<Trace> give_up(BreakInfo why);
   bool returned() const { return result_ != nullptr; }
@@ -259,6 +261,13 @@ class Tracer {
   Value* read_grad(Value* v);
   void write_grad(Value* v, Value* value);
   Value* scaled_by_tensor(Value* self, const std::string& name, const Arguments& a);  // nullptr: it is not
+  // --- backward.cpp
+  Value* tensor_backward(const Arguments& a);
+  Values leaves_behind(const std::string& name, const Values& outputs, const Values& tangents);
+  void guard_leaf(const std::string& name, Value* leaf);
+  Value* gradients(const std::string& name, const Values& outputs, const Values& tangents,
+                   const Values& inputs, const std::vector<bool>& fresh, bool retain);
+  void accumulate(const std::string& name, const Values& outputs, const Values& tangents, bool retain);
   Value* enter_tensor(Value* v);  // a real tensor becomes a graph input
 
   // --- numpy_values.cpp
@@ -377,6 +386,7 @@ class Tracer {
   BytecodeCache& bytecodes_;
   int covered_ = 0;  // > 0: what is asked now is asked again when a real enumerate() is advanced
   bool grad_at_start_ = false, grad_now_ = false;
+  bool differentiates_ = false;  // a backward pass is in the graph
   torch_bridge::AutocastState autocast_at_start_;
 };
 

@@ -410,6 +410,11 @@ int64_t Tracer::int_of(Value* v, const char* what) {
 bool Tracer::is_none(Value* v) {
   v = resolve(v);
   if (v->kind == Kind::Symbol) return false;
+  if (v->kind == Kind::Lazy && v->obj && v->source &&
+      torch_bridge::is_tensor(v->obj)) {  // nor does it become an input
+    guard_type(v);
+    return false;
+  }
   if (v->kind == Kind::Lazy && v->obj != Py_None && !is_plain_constant(v->obj)) {
     v = look(v);
     type_of(v);

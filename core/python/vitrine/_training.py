@@ -32,6 +32,117 @@ def borrowed_gradients(outputs, inputs, tangents):
         return list(_engine_run_backward(tuple(outputs), tuple(tangents), False, False, tuple(inputs), True, accumulate_grad=False))
 
 
+def leaves_behind(outputs, tangents):
+    """The leaves that a backward pass over stand-ins reaches; a text instead says why it must run for real."""
+    for output, tangent in zip(outputs, tangents):
+        if output.grad_fn is None:
+            return "a tensor that requires no grad, or is a leaf"
+        if tangent is None and (output.numel() != 1 or not output.is_floating_point()):
+            return "no gradient is given for a tensor that is not a real scalar"
+        if tangent is not None and (tangent.shape != output.shape or tangent.dtype != output.dtype or tangent.requires_grad):
+            return "a gradient that does not fit, or requires grad"
+    seen, leaves, todo = set(), [], [output.grad_fn for output in outputs]
+    while todo:
+        node = todo.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node, torch.autograd.function.BackwardCFunction):
+            return "a torch.autograd.Function has a backward of the user's own"
+        if hasattr(node, "variable"):
+            leaves.append(node.variable)
+        todo.extend(following for following, _ in node.next_functions)
+    return leaves
+
+
+def gradients(outputs, tangents, inputs, fresh, retain):
+    """Gradients of the inputs by PyTorch's engine, None where nothing reaches one.
+
+    fresh, by input: the gradient becomes a tensor's .grad. It then has the layout that AccumulateGrad gives it and
+    memory of its own; a text instead says that eager would not give it its own.
+    """
+    outputs, inputs = tuple(outputs), tuple(inputs)
+    given = tuple(torch.ones_like(o, memory_format=torch.preserve_format) if t is None else t for o, t in zip(outputs, tangents))
+    found = list(_engine_run_backward(outputs, given, retain, False, inputs, True, accumulate_grad=False))
+    owners = {}
+    for tensor in (*found, *tangents):
+        if tensor is not None:
+            owners.setdefault(tensor.untyped_storage()._cdata, []).append(tensor)
+    for i, (grad, leaf, is_fresh) in enumerate(zip(found, inputs, fresh)):
+        if grad is None or not is_fresh:
+            continue
+        sharing = owners[grad.untyped_storage()._cdata]
+        if any(tensor is not grad for tensor in sharing):
+            return "two gradients share memory"
+        if len(sharing) > 1 or not _has_layout_of(leaf, grad):
+            found[i] = _in_layout_of(leaf, grad)
+    return found
+
+
+def _is_dense(tensor):
+    """Every element at a place of its own, without gaps."""
+    expected = 1
+    for stride, size in sorted((stride, size) for stride, size in zip(tensor.stride(), tensor.shape) if size != 1):
+        if stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _has_layout_of(leaf, grad):
+    if not _is_dense(leaf):
+        return grad.is_contiguous()
+    return all(g == s if n != 1 else g != 0 for g, s, n in zip(grad.stride(), leaf.stride(), leaf.shape))
+
+
+def _in_layout_of(leaf, grad):
+    if leaf.is_contiguous() or not _is_dense(leaf):
+        return grad.clone(memory_format=torch.contiguous_format)
+    return torch.empty_strided(leaf.shape, leaf.stride(), dtype=grad.dtype, device=grad.device).copy_(grad)
+
+
+BACKWARD_TWICE = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+    "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward."
+)
+
+
+def is_consumed(stand_in):
+    """Whether another backward from a stand-in raises, because one has been there."""
+    if stand_in.grad_fn is None:
+        return False
+    leaves = leaves_behind((stand_in,), (torch.ones_like(stand_in),))
+    if isinstance(leaves, str):
+        return False
+    try:
+        _engine_run_backward((stand_in,), (torch.ones_like(stand_in),), True, False, tuple(leaves), True, accumulate_grad=False)
+    except RuntimeError as error:
+        return "backward through the graph a second time" in str(error)
+    return False
+
+
+_anchor = torch.empty(0, requires_grad=True)
+
+
+class _Consumed(torch.autograd.Function):
+    """Gives results of a graph that had its own backward pass what eager leaves on them: a graph that is used up."""
+
+    @staticmethod
+    def forward(ctx, anchor, results):
+        return tuple(results)
+
+    @staticmethod
+    def backward(ctx, *tangents):
+        raise RuntimeError(BACKWARD_TWICE)
+
+
+def consumed(results):
+    with torch.enable_grad():
+        return _Consumed.apply(_anchor, results)
+
+
 class Region:
     """One compiled region.
 

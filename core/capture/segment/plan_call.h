@@ -1,0 +1,22 @@
+// One run of a segment's plan: outside autograd where the graph has its own backward pass.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/capture/trace.h"
+#include "core/runtime/compile.h"
+
+namespace vitrine::capture {
+
+// results: new references. false: a Python error is set, and nothing was written.
+bool run_plan(runtime::Plan& plan, const Trace& trace, std::span<_object* const> inputs,
+              std::vector<_object*>& results, std::vector<runtime::LaunchTime>* times);
+
+// What a plan gave as the program's own tensors: distinct objects where the program made them distinct, and
+// with a graph that is used up where a backward pass has been there. false: a Python error is set.
+bool finish_results(const Trace& trace, std::span<_object* const> inputs, std::vector<_object*>& results);
+// The latter only: what a replay gave is distinct already.
+bool use_up(const Trace& trace, std::vector<_object*>& results);
+
+}  // namespace vitrine::capture

@@ -1,0 +1,49 @@
+// What autograd has done with, of a recording with a backward pass in it: PyTorch itself is asked, by another
+// backward over the stand-ins, whose nodes are taken back.
+#include <set>
+
+#include "core/torch_bridge/lowering_state.h"
+
+namespace vitrine::torch_bridge {
+
+namespace {
+
+Error needed(const std::string& why) {
+  return Error{why + " needs autograd", "Detach what is to be kept."};
+}
+
+}  // namespace
+
+Result<std::vector<bool>> Lowering::consumed(const std::vector<PyObject*>& results) {
+  Recording& r = state_->recording;
+  if (std::string why = r.why_autograd_changed(); !why.empty()) return needed(why);
+  Py module = Py::steal(PyImport_ImportModule("vitrine._training"));
+  if (!module) throw InternalError("no vitrine._training: " + take_python_error());
+  std::vector<bool> out;
+  std::set<int> storages;
+  const Recording::Mark mark = r.mark();
+  const ir::NodeId next = r.ids()->next;
+  std::string why;
+  for (PyObject* o : results) {
+    const int index = r.find(o);
+    const bool wants = requires_grad(o);
+    out.push_back(wants);
+    if (r.storage_of_tensor(index).input && r.storage_requires_grad(index)) why = "a view of an input";
+    if (!wants || !why.empty()) continue;
+    if (!storages.insert(r.at(index).storage).second) why = "a view of another result";
+    Py gone;
+    {
+      ModeGuard guard(state_->mode.get());
+      gone = Py::steal(PyObject_CallMethod(module.get(), "is_consumed", "O", o));
+    }
+    state_->dispatch.stopped.reset();
+    PyErr_Clear();
+    if (gone.get() != Py_True) why = "a result that can still be differentiated";
+  }
+  r.undo(mark);
+  r.ids()->next = next;
+  if (!why.empty()) return needed(why);
+  return out;
+}
+
+}  // namespace vitrine::torch_bridge
