@@ -77,6 +77,34 @@ std::string count_text(const StageInfo& stage, int64_t count) {
   return std::to_string(count) + " " + unit;
 }
 
+// "; 2 inputs copied"
+std::string count_of(int64_t n, const std::string& one, const std::string& what) {
+  const char* several = one.ends_with("ch") ? "es" : "s";
+  return n == 0 ? "" : "; " + std::to_string(n) + " " + one + (n == 1 ? "" : several) + what;
+}
+
+// A line for each plan whose mode asks for a CUDA Graph.
+std::string graphs_text(const Reader& s) {
+  std::map<Id, std::string> labels;
+  for (const CompilationRow& row : s.all<CompilationRow>()) labels[row.id] = row.label;
+  std::string out;
+  for (const CudaGraphRow& g : s.all<CudaGraphRow>()) {
+    out += "CUDA Graph of " + labels[g.compilation] + ": " + g.state;
+    if (!g.reason.empty()) out += ", " + g.reason;
+    if (g.state == "recorded") {
+      out += count_of(g.launches, "launch", "");
+      out += count_of(g.inputs_followed, "input", " followed") +
+             count_of(g.inputs_in_place, "input", " read in place") +
+             count_of(g.inputs_copied, "input", " copied") +
+             count_of(g.results_followed, "result", " followed") +
+             count_of(g.results_copied, "result", " copied");
+      if (g.bytes_copied) out += "; " + bytes(g.bytes_copied) + " copied a call";
+    }
+    out += "\n";
+  }
+  return out.empty() ? "" : "\n" + out;
+}
+
 }  // namespace
 
 std::string stage_summary(const Reader& s) {
@@ -101,7 +129,7 @@ std::string stage_summary(const Reader& s) {
                none && sum.note == last_note ? "" : sum.note});
     last_note = none ? sum.note : "";
   }
-  return table.empty() ? nothing("stages", "nothing was compiled") : table.text();
+  return table.empty() ? nothing("stages", "nothing was compiled") : table.text() + graphs_text(s);
 }
 
 std::string show_timeline(const Reader& s, const ShowOptions& options, std::string_view) {

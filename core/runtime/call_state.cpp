@@ -84,6 +84,7 @@ void CallState::clear() {
   bridge::drop(random_state);
   random_state = nullptr;
   inputs_ = nullptr;
+  recording = nullptr;
   stream_known_ = false;
   if (!gpu_arena_) return;
   bridge::release(gpu_arena_);

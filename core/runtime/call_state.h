@@ -14,6 +14,8 @@ struct _object;
 
 namespace vitrine::runtime {
 
+class GraphLaunches;
+
 // The facts about buffers that all calls share.
 struct BufferTable {
   struct Row {
@@ -70,6 +72,7 @@ class CallState {
   std::vector<_object*> returned;                                // scratch: what an opaque call gave
   std::vector<std::pair<_object*, torch_bridge::Handle>> saved;  // written tensor (owned), its copy (owned)
   _object* random_state = nullptr;                               // owned
+  GraphLaunches* recording = nullptr;                            // where launches are noted, if at all
 
  private:
   struct Entry {

@@ -47,6 +47,13 @@ struct LaunchTime {
   int64_t start_ns, end_ns;
 };  // CLOCK_MONOTONIC
 
+// What has become of a plan's CUDA Graph; see session::CudaGraphRow.
+struct GraphFacts {
+  std::string state, reason;  // state "": the mode has none
+  int64_t launches = 0, inputs_followed = 0, inputs_in_place = 0, inputs_copied = 0, results_followed = 0,
+          results_copied = 0, bytes_copied = 0;
+};
+
 class Plan {
  public:
   virtual ~Plan() = default;
@@ -60,8 +67,7 @@ class Plan {
   virtual int python_calls() const = 0;  // launches that go through a Python overload
   // What did not go as meant: a kernel or a pass that failed, whose part runs through PyTorch instead.
   virtual const std::vector<Problem>& problems() const = 0;
-  // Of the CUDA Graph: "recorded", "watching" (it is made after some calls), or why there is none.
-  virtual std::string graph_state() const = 0;
+  virtual GraphFacts graph_facts() const = 0;
 };
 
 // Errors: a compiler error of ours (names pass and node; detail says where a reproducer was written).

@@ -46,7 +46,8 @@ GraphRuns::Outcome GraphRuns::run(_object* const* inputs, size_t n, std::vector<
   const std::vector<void*> now = addresses(inputs, n);
   changes_.resize(n);
   if (!graph_) {
-    for (size_t i = 0; i < n; ++i) changes_[i] = changes_[i] || (calls_ > 0 && now[i] != last_[i]);
+    for (size_t i = 0; i < n; ++i)
+      changes_[i] = changes_[i] || (calls_ > 0 && now[i] != last_[i] && !our_inputs_[i]);
     last_ = now;
     if (calls_++ < kCallsBefore) return Outcome::not_served;
     if (!record(inputs, n, launch)) return Outcome::not_served;
@@ -54,14 +55,27 @@ GraphRuns::Outcome GraphRuns::run(_object* const* inputs, size_t n, std::vector<
   void* stream = bridge::current_stream(device_);
   if (stream != stream_) return Outcome::not_served;
   if (!fits(now)) return Outcome::not_served;
-  return replay(inputs, outputs) ? Outcome::served : Outcome::failed;
+  return replay(inputs, now, outputs) ? Outcome::served : Outcome::failed;
+}
+
+GraphFacts GraphRuns::facts() const {
+  GraphFacts f;
+  f.state = !off_.empty() ? "none" : graph_ ? "recorded" : "watching";
+  f.reason = off_;
+  if (!graph_) return f;
+  for (size_t i = 0; i < copies_.size(); ++i)
+    ++(copies_[i] ? f.inputs_copied : our_inputs_[i] ? f.inputs_followed : f.inputs_in_place);
+  for (size_t i = 0; i < results_.size(); ++i)
+    if (bridge::is_tensor(results_[i])) ++(our_results_[i] ? f.results_followed : f.results_copied);
+  f.bytes_copied = bytes_copied_;
+  return f;
 }
 
 // A weight that has moved makes the recording useless; the next one copies it.
 bool GraphRuns::fits(const std::vector<void*>& now) {
   bool same = true;
   for (size_t i = 0; i < now.size(); ++i) {
-    if (copies_[i] || now[i] == last_[i]) continue;
+    if (copies_[i] || our_inputs_[i] || now[i] == last_[i]) continue;
     changes_[i] = true;
     same = false;
   }
@@ -92,21 +106,29 @@ bool GraphRuns::record(_object* const* inputs, size_t n, const Launch& launch) {
     return false;
   }
   copies_.assign(n, nullptr);
+  launches_ = {};
   bytes_copied_ = 0;
   std::vector<_object*> given(n);
   stream_ = bridge::current_stream(device_);
   bool ok = make_copies(inputs, given);
   auto graph = ok ? bridge::CudaGraph::begin() : nullptr;
   if (graph) {
-    ok = launch(given.data(), results_);
+    ok = launch(given.data(), results_, &launches_);
     bridge::PendingError error;  // of the launch, if it failed: it says more than what end() says then
     ok = graph->end() && ok;
     if (ok) graph_ = std::move(graph);
     if (!error.text().empty()) error.restore();
   }
   if (graph_) {
-    for (_object* r : results_)
-      if (bridge::is_tensor(r)) bytes_copied_ += bridge::type_of(r).bytes();
+    if (!launches_.complete() || !graph_->executable()) {  // a driver or a PyTorch that does not help
+      our_inputs_.assign(our_inputs_.size(), false);
+      our_results_.assign(our_results_.size(), false);
+      drop();
+      return false;
+    }
+    for (size_t i = 0; i < results_.size(); ++i)
+      if (bridge::is_tensor(results_[i]) && !our_results_[i])
+        bytes_copied_ += bridge::type_of(results_[i]).bytes();
     return true;
   }
   bridge::PendingError error;
@@ -114,32 +136,61 @@ bool GraphRuns::record(_object* const* inputs, size_t n, const Launch& launch) {
   return false;
 }
 
-bool GraphRuns::replay(_object* const* inputs, std::vector<_object*>& outputs) {
-  for (size_t i = 0; i < copies_.size(); ++i)
-    if (copies_[i] && !bridge::copy_into(copies_[i], bridge::handle_of(inputs[i]))) return false;
-  if (!graph_->replay()) return false;
-  const size_t before = outputs.size();
-  std::unordered_map<_object*, _object*> given;  // a tensor returned twice is one tensor
-  for (_object* result : results_) {
-    _object* out = result;
-    if (auto known = given.find(result); known != given.end()) {
-      out = known->second;
-      bridge::retain(out);
-    } else if (!bridge::is_tensor(result)) {
-      bridge::retain(out);
-    } else {
-      bridge::Handle copy = bridge::clone(bridge::handle_of(result));
-      out = copy ? bridge::wrap(copy) : nullptr;
+// Memory for the results that our kernels write: new references, null for the others.
+bool GraphRuns::fresh_results(std::vector<_object*>& fresh) {
+  places_.assign(results_.size(), nullptr);
+  for (size_t i = 0; i < results_.size(); ++i) {
+    _object* made = nullptr;
+    if (our_results_[i]) {
+      bridge::Handle tensor = bridge::empty_strided(bridge::type_of(results_[i]));
+      made = tensor ? bridge::wrap(tensor) : nullptr;
+      if (!made) return false;
+      places_[i] = bridge::data(bridge::handle_of(made));
     }
-    if (!out) {
-      for (size_t k = before; k < outputs.size(); ++k) bridge::drop(outputs[k]);
-      outputs.resize(before);
-      return false;
-    }
-    given.emplace(result, out);
-    outputs.push_back(out);
+    fresh.push_back(made);
   }
   return true;
+}
+
+// What the caller gets for a recorded result: its fresh memory, or a copy. A new reference.
+_object* GraphRuns::handed_out(size_t result, _object* fresh) {
+  _object* recorded = results_[result];
+  if (fresh || !bridge::is_tensor(recorded)) {
+    bridge::retain(fresh ? fresh : recorded);
+    return fresh ? fresh : recorded;
+  }
+  bridge::Handle copy = bridge::clone(bridge::handle_of(recorded));
+  return copy ? bridge::wrap(copy) : nullptr;
+}
+
+bool GraphRuns::replay(_object* const* inputs, const std::vector<void*>& now,
+                       std::vector<_object*>& outputs) {
+  for (size_t i = 0; i < copies_.size(); ++i)
+    if (copies_[i] && !bridge::copy_into(copies_[i], bridge::handle_of(inputs[i]))) return false;
+  std::vector<_object*> fresh;
+  bool ok = fresh_results(fresh);
+  if (ok && launches_.size() > 0) {
+    const std::string failed = launches_.point_at(graph_->executable(), now, places_);
+    if (!failed.empty()) bridge::set_python_error("a recorded kernel could not be changed: " + failed);
+    ok = failed.empty();
+  }
+  ok = ok && graph_->replay();
+  const size_t before = outputs.size();
+  std::unordered_map<_object*, _object*> given;  // a tensor returned twice is one tensor
+  for (size_t i = 0; ok && i < results_.size(); ++i) {
+    auto known = given.find(results_[i]);
+    _object* out = known == given.end() ? handed_out(i, fresh[i]) : known->second;
+    if (known != given.end()) bridge::retain(out);
+    ok = out != nullptr;
+    if (!ok) break;
+    given.emplace(results_[i], out);
+    outputs.push_back(out);
+  }
+  for (_object* o : fresh) bridge::drop(o);
+  if (ok) return true;
+  for (size_t k = before; k < outputs.size(); ++k) bridge::drop(outputs[k]);
+  outputs.resize(before);
+  return false;
 }
 
 }  // namespace vitrine::runtime

@@ -1,6 +1,8 @@
-// Calls of a plan as replays of a CUDA Graph. Two calls run as always; the third records. A tensor that came
+// Calls of a plan as replays of a CUDA Graph. Two calls run as always; the third records. What only kernels
+// of our own touch is not copied: their launches get the address that an input has in this call, and that of
+// a fresh result. Of what PyTorch's kernels read, whose arguments are not ours to change, a tensor that came
 // at the same address in both calls before (a weight) is read there; another one is copied to memory of the
-// graph before each replay. Results are copied out, so that a later call never changes an earlier one's.
+// graph before each replay, and results are copied out, so that a later call never changes an earlier one's.
 // The GIL must be held in every function.
 #pragma once
 
@@ -9,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "core/runtime/compile.h"
+#include "core/runtime/graph_launches.h"
 #include "core/torch_bridge/bridge.h"
 #include "core/torch_bridge/cuda_graph.h"
 
@@ -18,34 +22,39 @@ namespace vitrine::runtime {
 
 class GraphRuns {
  public:
-  // Runs the plan's steps on these inputs; false: a Python error is set.
-  using Launch = std::function<bool(_object* const* inputs, std::vector<_object*>& outputs)>;
+  // Runs the plan's steps on these inputs and adds its own launches to `seen`; false: a Python error is set.
+  using Launch =
+      std::function<bool(_object* const* inputs, std::vector<_object*>& outputs, GraphLaunches* seen)>;
   enum class Outcome : uint8_t { served, failed, not_served };  // failed: a Python error is set
 
-  explicit GraphRuns(int device) : device_(device) {}
+  // ours: by input and by result, whether only kernels of our own touch it.
+  GraphRuns(int device, std::vector<bool> our_inputs, std::vector<bool> our_results)
+      : device_(device), our_inputs_(std::move(our_inputs)), our_results_(std::move(our_results)) {}
   ~GraphRuns();
   GraphRuns(const GraphRuns&) = delete;
   GraphRuns& operator=(const GraphRuns&) = delete;
 
   // not_served: the call has to be run as always, and no error is set.
   Outcome run(_object* const* inputs, size_t n, std::vector<_object*>& outputs, const Launch& launch);
-  // Why there is no graph, for good; "" while there may be one.
-  const std::string& off() const { return off_; }
-  bool recorded() const { return graph_ != nullptr; }
-  int64_t bytes_copied() const { return bytes_copied_; }  // a call, in and out
+  GraphFacts facts() const;
 
  private:
   std::vector<void*> addresses(_object* const* inputs, size_t n) const;
   bool record(_object* const* inputs, size_t n, const Launch& launch);
   bool make_copies(_object* const* inputs, std::vector<_object*>& given);
   bool fits(const std::vector<void*>& now);
-  bool replay(_object* const* inputs, std::vector<_object*>& outputs);
+  bool replay(_object* const* inputs, const std::vector<void*>& now, std::vector<_object*>& outputs);
+  bool fresh_results(std::vector<_object*>& fresh);
+  _object* handed_out(size_t result, _object* fresh);
   void give_up(const std::string& why);
   void drop();
 
   int device_;
+  std::vector<bool> our_inputs_, our_results_;
+  GraphLaunches launches_;
+  std::vector<void*> places_;  // scratch: addresses of fresh results
   int calls_ = 0, recordings_ = 0;
-  std::string off_;
+  std::string off_;            // why there is no graph, for good
   std::vector<void*> last_;    // by input: its address in the call before
   std::vector<bool> changes_;  // by input: it has come at several addresses
   std::unique_ptr<torch_bridge::CudaGraph> graph_;

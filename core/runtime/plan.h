@@ -32,7 +32,7 @@ class ProgramPlan : public Plan {
   int generated_kernels() const override { return static_cast<int>(kernels_.size()); }
   int python_calls() const override { return python_calls_; }
   const std::vector<Problem>& problems() const override { return problems_; }
-  std::string graph_state() const override;
+  GraphFacts graph_facts() const override;
   ~ProgramPlan() override;
 
  private:
@@ -42,6 +42,7 @@ class ProgramPlan : public Plan {
     int64_t work = 1, grain = 1;
     const cuda::Function* gpu = nullptr;  // instead of `function`
     codegen::Grid grid;
+    std::vector<GraphUse> uses;    // in a graph: arguments that follow the call's tensors
     std::vector<int64_t> numbers;  // its last argument, if there are any
     std::vector<int32_t> buffers, outs;
     std::vector<int32_t> fresh;     // output buffers that are allocated before it
@@ -70,9 +71,11 @@ class ProgramPlan : public Plan {
   int32_t root(int32_t buffer) const;  // the buffer whose storage it is part of
   int32_t slot_of(ir::Ref ref) const;
   std::string why_no_graph() const;  // of what is known before it runs
+  void prepare_graph();
 
   // plan_run.cpp
-  bool run_launches(_object* const* inputs, std::vector<_object*>& outputs, std::vector<LaunchTime>* times);
+  bool run_launches(_object* const* inputs, std::vector<_object*>& outputs, std::vector<LaunchTime>* times,
+                    GraphLaunches* seen = nullptr);
   bool run_in(CallState& state, std::vector<_object*>& outputs, std::vector<LaunchTime>* times);
   bool run_steps(CallState& state, std::vector<LaunchTime>* times);
   bool run_step(const Step& step, CallState& state);
@@ -102,7 +105,7 @@ class ProgramPlan : public Plan {
   bool returns_input_view_ = false;
   bool only_compiled_ = false;  // for a GPU that is not here
   std::unique_ptr<GraphRuns> graphs_;
-  std::string no_graph_ = "the mode has none";  // why not, while graphs_ is null
+  std::string no_graph_;  // why not, while graphs_ is null; "": the mode has none
 };
 
 }  // namespace vitrine::runtime

@@ -42,7 +42,7 @@ Result<std::shared_ptr<Plan>> ProgramPlan::make(codegen::Program program, std::v
       new ProgramPlan(std::move(program), std::move(kernels), std::move(problems)));
   if (Status failed = plan->prepare()) return *failed;
   if (graphs) plan->no_graph_ = plan->why_no_graph();
-  if (graphs && plan->no_graph_.empty()) plan->graphs_ = std::make_unique<GraphRuns>(plan->table_.gpu);
+  if (graphs && plan->no_graph_.empty()) plan->prepare_graph();
   return std::shared_ptr<Plan>(plan);
 }
 

@@ -13,10 +13,14 @@ constexpr int kFewLaunches = 4;
 
 }  // namespace
 
-std::string ProgramPlan::graph_state() const {
-  if (!graphs_) return no_graph_;
-  if (!graphs_->off().empty()) return graphs_->off();
-  return graphs_->recorded() ? "recorded" : "watching";
+GraphFacts ProgramPlan::graph_facts() const {
+  GraphFacts facts;
+  if (graphs_)
+    facts = graphs_->facts();
+  else if (!no_graph_.empty())
+    facts.state = "none", facts.reason = no_graph_;
+  for (const codegen::Step& step : program_.steps) facts.launches += step.kind != StepKind::view;
+  return facts;
 }
 
 std::string ProgramPlan::why_no_graph() const {
@@ -46,6 +50,47 @@ std::string ProgramPlan::why_no_graph() const {
     returned.push_back(item.buffer);
   }
   return "";
+}
+
+// Which inputs and results only kernels of our own touch, and where.
+void ProgramPlan::prepare_graph() {
+  std::vector<bool> foreign(table_.rows.size(), false);  // by buffer without views: PyTorch touches it
+  for (const Step& step : steps_) {
+    if (step.kind == StepKind::view || step.gpu) continue;
+    for (const auto* list : {&step.buffers, &step.outs})
+      for (int32_t b : *list) foreign[static_cast<size_t>(root(b))] = true;
+  }
+  for (size_t b = 0; b < program_.buffers.size(); ++b)
+    if (int32_t other = program_.buffers[b].reuses; other >= 0)
+      foreign[b] = foreign[static_cast<size_t>(root(other))] = true;  // memory that two values share
+  std::vector<bool> our_inputs(program_.input_buffer.size(), false), our_results(results_.size(), false);
+  std::unordered_map<int32_t, GraphUse> source;  // by buffer: what of the call it is
+  for (size_t i = 0; i < our_inputs.size(); ++i) {
+    const int32_t b = program_.input_buffer[i];
+    our_inputs[i] = !foreign[static_cast<size_t>(b)];
+    if (our_inputs[i]) source[b] = {0, false, i, 0};
+  }
+  for (size_t i = 0; i < results_.size(); ++i) {
+    const int32_t b = results_[i].buffer;
+    if (b < 0 || root(b) != b || foreign[static_cast<size_t>(b)] || source.contains(b)) continue;
+    if (table_.rows[static_cast<size_t>(b)].kind != BufferKind::output) continue;
+    our_results[i] = true;
+    source[b] = {0, true, i, 0};
+  }
+  for (Step& step : steps_) {
+    if (!step.gpu) continue;
+    for (size_t a = 0; a < step.buffers.size(); ++a) {
+      int64_t bytes = 0;
+      int32_t b = step.buffers[a];
+      for (; table_.rows[static_cast<size_t>(b)].view_of >= 0;
+           b = table_.rows[static_cast<size_t>(b)].view_of)
+        bytes += table_.rows[static_cast<size_t>(b)].shift *
+                 ir::dtype_bytes(table_.rows[static_cast<size_t>(b)].type.dtype);
+      if (auto it = source.find(b); it != source.end())
+        step.uses.push_back({a, it->second.result, it->second.index, bytes});
+    }
+  }
+  graphs_ = std::make_unique<GraphRuns>(table_.gpu, std::move(our_inputs), std::move(our_results));
 }
 
 }  // namespace vitrine::runtime

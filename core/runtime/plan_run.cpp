@@ -98,8 +98,8 @@ bool ProgramPlan::run(_object* const* inputs, size_t n_inputs, std::vector<_obje
   bool keep_grad = returns_input_view_ && std::none_of(inputs, inputs + n_inputs, bridge::requires_grad);
   RawMode raw(keep_grad);
   if (graphs_ && !times) {
-    auto launch = [&](_object* const* given, std::vector<_object*>& out) {
-      return run_launches(given, out, nullptr);
+    auto launch = [&](_object* const* given, std::vector<_object*>& out, GraphLaunches* seen) {
+      return run_launches(given, out, nullptr, seen);
     };
     const auto outcome = graphs_->run(inputs, n_inputs, outputs, launch);
     if (outcome != GraphRuns::Outcome::not_served) return outcome == GraphRuns::Outcome::served;
@@ -108,12 +108,13 @@ bool ProgramPlan::run(_object* const* inputs, size_t n_inputs, std::vector<_obje
 }
 
 bool ProgramPlan::run_launches(_object* const* inputs, std::vector<_object*>& outputs,
-                               std::vector<LaunchTime>* times) {
+                               std::vector<LaunchTime>* times, GraphLaunches* seen) {
   std::unique_ptr<CallState> state;
   bool ok = false;
   try {
     state = take_state();
     state->begin(inputs);
+    state->recording = seen;
     ok = run_in(*state, outputs, times);
   } catch (const std::exception& e) {  // no memory, or PyTorch refused what the plan took for granted
     bridge::set_python_error(e.what());
@@ -210,6 +211,9 @@ bool ProgramPlan::launch(const Step& step, CallState& state) {
   const std::string failed =
       step.gpu->launch(step.grid.blocks, step.grid.threads, state.stream(), addresses.data());
   if (!failed.empty()) bridge::set_python_error("a kernel could not be launched: " + failed);
+  if (state.recording)
+    state.recording->add(*step.gpu, step.grid, step.uses, state.arguments.data(), step.buffers.size(),
+                         state.stream());
   return failed.empty();
 }
 

@@ -391,6 +391,23 @@ struct GpuKernelRow {
   }
 };
 
+// A plan's calls as replays of a CUDA Graph, where the mode asks for one. state: recorded | watching (the first
+// calls run as always) | none, and reason says why. What only generated kernels touch follows the call's
+// tensors; of the rest, inputs are read in place while they stay where they were, or copied, and results are
+// copied: bytes_copied a call.
+struct CudaGraphRow {
+  Id compilation = 0;
+  std::string state, reason;
+  int64_t launches = 0, inputs_followed = 0, inputs_in_place = 0, inputs_copied = 0, results_followed = 0,
+          results_copied = 0, bytes_copied = 0;
+  VITRINE_ROW("cuda_graph") {
+    f("compilation", s.compilation); f("state", s.state); f("reason", s.reason); f("launches", s.launches);
+    f("inputs_followed", s.inputs_followed); f("inputs_in_place", s.inputs_in_place);
+    f("inputs_copied", s.inputs_copied); f("results_followed", s.results_followed);
+    f("results_copied", s.results_copied); f("bytes_copied", s.bytes_copied);
+  }
+};
+
 // Lines of a kernel's text that come from one node. text: source | ir | assembly.
 struct KernelRangeRow {
   Id id = 0, kernel = 0;
@@ -551,7 +568,7 @@ struct LinkRow {
 #define VITRINE_TABLES(X) \
   X(MetaRow) X(BlobRow) X(RunRow) X(FileRow) X(SpanRow) X(CodeRow) X(InstructionRow) X(FrameRow) \
   X(SegmentRow) X(CompilationRow) X(StepRow) X(GuardRow) X(SymbolRow) X(SymbolGuardRow) X(BreakRow) X(RecompilationRow) X(CallRow) \
-  X(StageRow) X(GraphRow) X(NodeRow) X(EdgeRow) X(PartitionRow) X(CrossingRow) X(BackwardRow) X(DecisionRow) X(KernelRow) X(GpuKernelRow) X(KernelRangeRow) \
+  X(StageRow) X(GraphRow) X(NodeRow) X(EdgeRow) X(PartitionRow) X(CrossingRow) X(BackwardRow) X(DecisionRow) X(KernelRow) X(GpuKernelRow) X(CudaGraphRow) X(KernelRangeRow) \
   X(RemarkRow) X(ChoiceRow) X(BufferRow) X(LaunchRow) X(LaneRow) X(NameRow) X(AccuracyRow) X(TimingRow) X(CeilingRow) \
   X(MessageRow) X(LinkRow)
 // clang-format on

@@ -11,7 +11,12 @@ std::unique_ptr<CudaGraph> CudaGraph::begin() {
   out->torch_cuda_ = PyImport_ImportModule("torch.cuda");
   if (!out->torch_cuda_) return nullptr;
   out->stream_before_ = PyObject_CallMethod(out->torch_cuda_, "current_stream", nullptr);
-  out->graph_ = PyObject_CallMethod(out->torch_cuda_, "CUDAGraph", nullptr);
+  // keep_graph: its launches are changed by their place in the graph, which has to outlive instantiation.
+  out->graph_ = PyObject_CallMethod(out->torch_cuda_, "CUDAGraph", "O", Py_True);
+  if (!out->graph_ && PyErr_ExceptionMatches(PyExc_TypeError)) {
+    PyErr_Clear();
+    out->graph_ = PyObject_CallMethod(out->torch_cuda_, "CUDAGraph", nullptr);
+  }
   if (!out->stream_before_ || !out->graph_) return nullptr;
   // graph(cuda_graph, pool=None, stream=None, capture_error_mode="global"). Other threads may go on
   // allocating.
@@ -26,7 +31,7 @@ std::unique_ptr<CudaGraph> CudaGraph::begin() {
 bool CudaGraph::end() {
   PyObject* left = PyObject_CallMethod(recording_, "__exit__", "OOO", Py_None, Py_None, Py_None);
   Py_XDECREF(left);
-  if (left) return true;
+  if (left) return show_executable();
   // PyTorch leaves its own stream only after a recording that went well.
   PendingError error;
   PyObject* set = PyObject_CallMethod(torch_cuda_, "set_stream", "O", stream_before_);
@@ -34,6 +39,16 @@ bool CudaGraph::end() {
   Py_XDECREF(set);
   error.restore();
   return false;
+}
+
+bool CudaGraph::show_executable() {
+  if (!PyObject_HasAttrString(graph_, "raw_cuda_graph_exec")) return true;
+  PyObject* done = PyObject_CallMethod(graph_, "instantiate", nullptr);
+  PyObject* address = done ? PyObject_CallMethod(graph_, "raw_cuda_graph_exec", nullptr) : nullptr;
+  if (address) executable_ = PyLong_AsVoidPtr(address);
+  Py_XDECREF(done);
+  Py_XDECREF(address);
+  return address && !PyErr_Occurred();
 }
 
 bool CudaGraph::replay() {

@@ -16,6 +16,9 @@ class CudaGraph {
   static std::unique_ptr<CudaGraph> begin();
   // false: a Python error is set, and nothing was recorded. The stream is that of before begin() either way.
   bool end();
+  // The instantiated graph, a cudaGraphExec_t, whose launches may be given other arguments; nullptr: this
+  // PyTorch does not show it.
+  void* executable() const { return executable_; }
   // Runs it on the current stream. false: a Python error is set.
   bool replay();
   ~CudaGraph();
@@ -24,8 +27,10 @@ class CudaGraph {
 
  private:
   CudaGraph() = default;
+  bool show_executable();
   // All owned.
   _object *graph_ = nullptr, *recording_ = nullptr, *stream_before_ = nullptr, *torch_cuda_ = nullptr;
+  void* executable_ = nullptr;
 };
 
 }  // namespace vitrine::torch_bridge

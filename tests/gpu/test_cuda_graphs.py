@@ -1,5 +1,10 @@
 """mode="reduce-overhead": calls become replays of a CUDA Graph, and nobody can tell but by the clock."""
 
+import contextlib
+import sqlite3
+import subprocess
+import sys
+
 import pytest
 import torch
 import vitrine
@@ -98,3 +103,64 @@ def test_results_that_are_inputs_twice_the_same_or_share_memory():
         assert a is b and c is x
         a[0].zero_()
         assert d.abs().sum() == 0
+
+
+PROGRAM = """
+import torch
+torch.manual_seed(0)
+
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.norm = torch.nn.Linear(64, 64), torch.nn.Linear(64, 64), torch.nn.LayerNorm(64)
+
+    def forward(self, x, y):
+        h = self.a(torch.relu(x * y)) + y
+        return self.norm(self.b(torch.tanh(h)) + x), h.sum(-1)
+
+def get_model():
+    return Block().cuda().eval()
+
+def get_inputs():
+    return torch.randn(32, 64, device="cuda"), torch.randn(32, 64, device="cuda")
+"""
+
+
+def test_what_only_our_kernels_touch_follows_the_call(tmp_path):
+    file, session = tmp_path / "block.py", tmp_path / "s.vitrine"
+    file.write_text(PROGRAM)
+    words = [sys.executable, "-m", "vitrine.run", str(file), "-o", str(session), "--mode", "reduce-overhead"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with contextlib.closing(sqlite3.connect(session)) as db:
+        db.row_factory = sqlite3.Row
+        (row,) = db.execute("SELECT * FROM cuda_graph").fetchall()
+    assert row["state"] == "recorded", row["reason"]
+    assert row["inputs_followed"] >= 2 and row["results_followed"] == 2  # x and y, and what the kernels return
+    assert row["inputs_copied"] == row["results_copied"] == row["bytes_copied"] == 0
+    assert row["inputs_in_place"] >= 2  # weights of the products
+
+
+def test_why_there_is_no_graph_is_recorded(tmp_path):
+    file, session = tmp_path / "block.py", tmp_path / "s.vitrine"
+    file.write_text(PROGRAM.replace("torch.tanh(h)", "torch.rand_like(h)"))
+    words = [sys.executable, "-m", "vitrine.run", str(file), "-o", str(session), "--mode", "reduce-overhead"]
+    assert subprocess.run(words, capture_output=True, text=True).returncode in (0, 3)
+    with contextlib.closing(sqlite3.connect(session)) as db:
+        (row,) = db.execute("SELECT state, reason FROM cuda_graph").fetchall()
+    assert row[0] == "none" and "random" in row[1]
+
+
+@torch.no_grad()
+def test_slices_of_a_larger_tensor_follow_too():
+    """Inputs that begin anywhere in their storage, some not at a multiple of 16 bytes."""
+
+    def program(x, w, v):
+        return torch.relu((x.sin() @ w).cos() @ v).exp() + x
+
+    w, v = torch.randn(48, 48, device="cuda"), torch.randn(48, 48, device="cuda")
+    compiled = vitrine.compile(program, mode="reduce-overhead")
+    store = torch.randn(40, 48 * 20, device="cuda")
+    for call in range(12):
+        x = store[call : call + 8].reshape(-1)[call : call + 8 * 48].view(8, 48)
+        close(compiled(x, w, v), program(x, w, v))

@@ -427,10 +427,20 @@ void Recording::eager_code(PyObject* code, const std::string& reason) {
   frame(code, "eager", reason);
 }
 
+void Recording::write_graph(const Watched& w) {
+  const runtime::Plan* plan = w.segment->plan();
+  const runtime::GraphFacts f = plan ? plan->graph_facts() : runtime::GraphFacts{};
+  if (f.state.empty()) return;
+  writer_->put(session::CudaGraphRow{w.row.id, f.state, f.reason, f.launches, f.inputs_followed,
+                                     f.inputs_in_place, f.inputs_copied, f.results_followed, f.results_copied,
+                                     f.bytes_copied});
+}
+
 void Recording::write_counts() {
   for (Watched& w : watched_) {
     w.row.calls = w.segment->calls;
     writer_->put(w.row);
+    write_graph(w);
     const std::vector<GuardCount>& counts = w.segment->guards().counts();
     for (size_t i = 0; i < w.guards.size() && i < counts.size(); ++i) {
       w.guards[i].checks = counts[i].checks;

@@ -108,6 +108,7 @@ class Recording {
   void write_steps(CompilationRecord& record, const Trace& trace, const std::vector<Id>& steps,
                    const StepOrigins& origins);
   void write_partition(const CompilationRecord& record, const Trace& trace);
+  void write_graph(const Watched& w);
   void write_counts();
   void write_captured(CompilationRecord& record, const Trace& trace, const std::vector<Id>& steps,
                       const StepOrigins& origins, int64_t start_ns);

@@ -22,6 +22,20 @@ using Code = int;  // CUresult: 0 = success
   X(module_function, "cuModuleGetFunction")     \
   X(launch, "cuLaunchKernel")
 
+// Later additions, which a driver may lack.
+#define VITRINE_GRAPH_DRIVER(X)                \
+  X(capture_info, "cuStreamGetCaptureInfo_v2") \
+  X(set_node, "cuGraphExecKernelNodeSetParams_v2")
+
+// CUDA_KERNEL_NODE_PARAMS_v2.
+struct NodeParameters {
+  void* function = nullptr;
+  unsigned grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
+  unsigned shared_bytes = 0;
+  void** arguments = nullptr;
+  void **extra = nullptr, *kernel = nullptr, *context = nullptr;
+};
+
 struct Driver {
   Code (*init)(unsigned) = nullptr;
   Code (*error_string)(Code, const char**) = nullptr;
@@ -35,6 +49,8 @@ struct Driver {
   Code (*module_function)(void**, void*, const char*) = nullptr;
   Code (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
                  void**) = nullptr;
+  Code (*capture_info)(void*, int*, uint64_t*, void**, void* const**, size_t*) = nullptr;
+  Code (*set_node)(void*, void*, const NodeParameters*) = nullptr;
 };
 
 // nullptr: there is no driver, or an old one.
@@ -50,8 +66,10 @@ const Driver* driver() {
     };
 #define X(member, name) look_up(d.member, name);
     VITRINE_DRIVER(X)
+    const bool enough = all;
+    VITRINE_GRAPH_DRIVER(X)
 #undef X
-    return all && d.init(0) == 0 ? &d : nullptr;
+    return enough && d.init(0) == 0 ? &d : nullptr;
   }();
   return kFound;
 }
@@ -88,6 +106,30 @@ std::string Function::launch(int64_t blocks, int threads, void* stream, void** a
   const Code failed = driver()->launch(function_, static_cast<unsigned>(blocks), 1, 1,
                                        static_cast<unsigned>(threads), 1, 1, 0, stream, arguments, nullptr);
   return failed ? words(failed) : "";
+}
+
+std::string Function::set_recorded(void* executable, void* node, int64_t blocks, int threads,
+                                   void** arguments) const {
+  if (!driver()->set_node) return "this driver does not change recorded launches";
+  NodeParameters p;
+  p.function = function_;
+  p.grid[0] = static_cast<unsigned>(blocks);
+  p.block[0] = static_cast<unsigned>(threads);
+  p.arguments = arguments;
+  const Code failed = driver()->set_node(executable, node, &p);
+  return failed ? words(failed) : "";
+}
+
+void* recorded_launch(void* stream) {
+  if (!driver() || !driver()->capture_info || !driver()->set_node) return nullptr;
+  constexpr int kActive = 1;  // CU_STREAM_CAPTURE_STATUS_ACTIVE
+  int status = 0;
+  uint64_t id = 0;
+  void* graph = nullptr;
+  void* const* last = nullptr;  // what the next launch would depend on: the last one
+  size_t count = 0;
+  if (driver()->capture_info(stream, &status, &id, &graph, &last, &count)) return nullptr;
+  return status == kActive && count == 1 ? last[0] : nullptr;
 }
 
 Result<std::shared_ptr<Function>> load_kernel(const std::string& cubin, int device) {

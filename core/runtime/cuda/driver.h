@@ -19,6 +19,8 @@ class Function {
   // arguments: addresses of the pointers that the kernel takes. Asynchronous on `stream`. "" or what the
   // driver says.
   std::string launch(int64_t blocks, int threads, void* stream, void** arguments) const;
+  // Other arguments for a launch that was recorded: `node` of the graph that `executable` is made of.
+  std::string set_recorded(void* executable, void* node, int64_t blocks, int threads, void** arguments) const;
 
  private:
   void *function_, *module_;
@@ -28,5 +30,8 @@ class Function {
 Result<std::shared_ptr<Function>> load_kernel(const std::string& cubin, int device);
 // "sm_90" of a device. Errors: no driver, no such device.
 Result<std::string> architecture(int device);
+
+// The node of the graph being recorded that was the last launch on `stream`; nullptr: not known.
+void* recorded_launch(void* stream);
 
 }  // namespace vitrine::runtime::cuda

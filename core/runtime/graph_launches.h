@@ -1,0 +1,47 @@
+// The kernels of our own in a CUDA Graph, and how their pointers follow a call's tensors: a recorded launch
+// whose argument is an input or a result of the plan gets the address that the tensor has in this call
+// (cuGraphExecKernelNodeSetParams), so that nothing is copied for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/codegen/program.h"
+#include "core/runtime/cuda/driver.h"
+
+namespace vitrine::runtime {
+
+// An argument of a launch that lies in a tensor of the call.
+struct GraphUse {
+  size_t argument;
+  bool result;    // of the plan's results, else of its inputs
+  size_t index;   // which
+  int64_t bytes;  // from the tensor's first element
+};
+
+class GraphLaunches {
+ public:
+  // Just launched on `stream`, which is being recorded; arguments: pointers, as the kernel got them.
+  void add(const cuda::Function& function, const codegen::Grid& grid, const std::vector<GraphUse>& uses,
+           void* const* arguments, size_t count, void* stream);
+  // Whether the place of every launch in the graph is known.
+  bool complete() const { return complete_; }
+  // Gives the launches of an instantiated graph these tensors. "" or what the driver says.
+  std::string point_at(void* executable, const std::vector<void*>& inputs, const std::vector<void*>& results);
+  size_t size() const { return launches_.size(); }
+
+ private:
+  struct Launch {
+    const cuda::Function* function;
+    codegen::Grid grid;
+    void* node;
+    std::vector<void*> arguments;
+    std::vector<GraphUse> uses;
+  };
+  std::vector<Launch> launches_;  // those with uses
+  bool complete_ = true;
+};
+
+}  // namespace vitrine::runtime
