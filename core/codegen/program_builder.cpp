@@ -4,11 +4,13 @@
 #include <climits>
 
 #include "core/codegen/cpp/emit.h"
+#include "core/codegen/cpp/parts.h"
 #include "core/codegen/cuda/emit.h"
 #include "core/codegen/cuda/prelude.h"
 #include "core/codegen/followers.h"
 #include "core/fusion/classify.h"
 #include "core/fusion/memory_plan.h"
+#include "core/fusion/types.h"
 
 namespace vitrine::codegen {
 
@@ -167,6 +169,16 @@ void ProgramBuilder::add_step(Step step, int unit) {
   unit_of_step_.push_back(unit);
 }
 
+// What waits for another launch waits in an output, or is computed again.
+cpp::Schedule ProgramBuilder::cpu_schedule(const fusion::Group& group, const std::vector<Ref>& stored) const {
+  cpp::Schedule whole = cpp::make_schedule(loops_, group, stored);
+  const int64_t parts = cpp::parts_of(whole, options_.lanes, options_.sizes != nullptr);
+  if (parts == 1) return whole;
+  cpp::Schedule split = cpp::make_schedule(loops_, group, stored, {0, true});
+  split.parts = parts;
+  return split;
+}
+
 // Rows that fit keep their values in registers; of the others, each phase computes them anew.
 cpp::Schedule ProgramBuilder::gpu_schedule(const fusion::Group& group, const std::vector<Ref>& stored) const {
   constexpr int64_t kAnyNumber = int64_t{1} << 40;
@@ -185,17 +197,10 @@ void ProgramBuilder::add_kernel(int u) {
       if (last_unit_.contains(key(s.root))) stored.push_back(s.root);
   if (stored.empty()) return;  // nobody wants what it computes
   const bool gpu = type(stored[0]).device.is_cuda();
-  cpp::Schedule schedule =
-      gpu ? gpu_schedule(unit.group, stored) : cpp::make_schedule(loops_, unit.group, stored);
-  Kernel kernel = gpu ? cuda::emit_kernel(loops_, unit, schedule, cuda::choose_shape(schedule))
-                      : cpp::emit_kernel(loops_, unit, schedule,
-                                         {options_.lanes, options_.stream_bytes, options_.sizes.get()});
-  kernel.label = unit.label;
+  cpp::Schedule schedule = gpu ? gpu_schedule(unit.group, stored) : cpu_schedule(unit.group, stored);
   Step step;
   step.kind = Step::Kind::kernel;
   step.label = unit.label;
-  step.kernel = static_cast<int32_t>(program_.kernels.size());
-  step.numbers = kernel.numbers;
   step.may_fail = false;
   for (const cpp::Argument& a : schedule.arguments) {
     if (joined && a.root.node == loops_.loops[static_cast<size_t>(unit.product)].node) {
@@ -210,12 +215,49 @@ void ProgramBuilder::add_kernel(int u) {
     if (a.written) step.outs.push_back(b);
   }
   if (!joined) reuse_in_place(u, schedule, step);
-  program_.kernels.push_back(std::move(kernel));
-  if (joined)
-    compute_with_product(u, schedule, step);
-  else if (!gpu && !step.writes_input)
-    offer_with_product(u, schedule, step);
-  add_step(std::move(step), u);
+  add_launches(unit, u, schedule, std::move(step));
+}
+
+// A step a launch; all get the same arguments. What passes from one to the next are partial sums.
+void ProgramBuilder::add_launches(const fusion::Unit& unit, int u, const cpp::Schedule& schedule, Step step) {
+  const bool gpu = type(schedule.arguments.front().root).device.is_cuda(), joined = unit.product >= 0;
+  const cpp::Target cpu{options_.lanes, options_.stream_bytes, options_.sizes.get()};
+  if (schedule.parts > 1)
+    for (int i : schedule.sums()) {
+      const int32_t partial = partial_sums(schedule, schedule.values[static_cast<size_t>(i)]);
+      step.buffers.push_back(partial);
+      step.outs.push_back(partial);
+    }
+  for (size_t launch = 0; launch < schedule.launches(); ++launch) {
+    Kernel kernel = gpu ? cuda::emit_kernel(loops_, unit, schedule, cuda::choose_shape(schedule))
+                        : cpp::emit_kernel(loops_, unit, schedule, cpu, launch);
+    kernel.label = unit.label + (launch ? std::string(1, static_cast<char>('a' + launch)) : "");
+    Step one = step;
+    one.label = kernel.label;
+    one.kernel = static_cast<int32_t>(program_.kernels.size());
+    one.numbers = kernel.numbers;
+    program_.kernels.push_back(std::move(kernel));
+    if (joined)
+      compute_with_product(u, schedule, one);
+    else if (!gpu && !one.writes_input)
+      offer_with_product(u, schedule, one);
+    add_step(std::move(one), u);
+  }
+}
+
+// Memory for the sums of the parts of each row.
+int32_t ProgramBuilder::partial_sums(const cpp::Schedule& schedule, const cpp::Value& sum) {
+  auto index = static_cast<int32_t>(program_.buffers.size());
+  Buffer b;
+  b.name = "buf" + std::to_string(index - static_cast<int32_t>(program_.input_buffer.size()));
+  b.kind = BufferKind::temporary;
+  b.type = ir::TensorType::contiguous(fusion::lane_dtype(sum.statement->dtype),
+                                      {schedule.parts, schedule.row_count()});
+  b.type.device = loops_.graph->node(sum.node).type().device;
+  b.value = {sum.node, 0};
+  program_.buffers.push_back(std::move(b));
+  shares_with_.push_back(-1);
+  return index;
 }
 
 // Arithmetic on known types, which are only not generated, or a copy between equal ones.

@@ -30,7 +30,10 @@ class ProgramBuilder {
   void find_destinations();
   int32_t destination(int unit, const cpp::Schedule& schedule, const cpp::Argument& written);
   void add_kernel(int unit);
+  cpp::Schedule cpu_schedule(const fusion::Group& group, const std::vector<ir::Ref>& stored) const;
   cpp::Schedule gpu_schedule(const fusion::Group& group, const std::vector<ir::Ref>& stored) const;
+  void add_launches(const fusion::Unit& unit, int position, const cpp::Schedule& schedule, Step step);
+  int32_t partial_sums(const cpp::Schedule& schedule, const cpp::Value& sum);
   void add_call(int unit);
   bool cannot_fail(const ir::Node& node) const;
   void offer_product(const fusion::Unit& unit, Step& step);

@@ -32,34 +32,37 @@ class Layout {
   const Loop& loop(size_t l) const { return program_.loops[l]; }
   ir::Device device(size_t l) const { return program_.graph->node(loop(l).node).type().device; }
 
-  // Rows and columns come from the reductions, which must agree; without one every dim is a row.
+  // The iteration space is the reductions', or the largest.
   bool space() {
-    const Loop* first = nullptr;
     for (size_t l : loops_) {
       if (loop(l).epoch != loop(loops_[0]).epoch) return no("a write to a tensor stands between them");
       if (device(l) != device(loops_[0])) return no("they run on different devices");
-      if (loop(l).reduced == 0) continue;
-      if (!first)
-        first = &loop(l);
-      else if (row_count(loop(l)) != row_count(*first) || ir::numel(loop(l).dims) != ir::numel(first->dims))
-        return no("the reductions run over different rows: " + space_text(first->dims) + " and " +
+      if (loop(l).over.empty()) continue;
+      if (!reduction_)
+        reduction_ = &loop(l);
+      else if (kept_count(loop(l)) != kept_count(*reduction_) ||
+               ir::numel(loop(l).dims) != ir::numel(reduction_->dims))
+        return no("the reductions run over different rows: " + space_text(reduction_->dims) + " and " +
                   space_text(loop(l).dims));
     }
-    group_.reduces = first != nullptr;
-    if (first)
-      dims_ = first->dims, rows_ = row_count(*first);
-    else {
+    group_.reduces = reduction_ != nullptr;
+    if (reduction_)
+      dims_ = reduction_->dims;
+    else
       for (size_t l : loops_)
         if (ir::numel(loop(l).dims) > ir::numel(dims_)) dims_ = loop(l).dims;
-      rows_ = ir::numel(dims_);
-    }
     full_ = ir::numel(dims_);
+    kept_ = reduction_ ? kept_count(*reduction_) : full_;
     return true;
   }
-  static int64_t row_count(const Loop& l) {
-    return ir::numel(Dims(l.dims.begin(), l.dims.begin() + static_cast<int64_t>(l.rows())));
+  static int64_t kept_count(const Loop& l) {
+    int64_t n = 1;
+    for (size_t d = 0; d < l.dims.size(); ++d)
+      if (!l.over[d]) n *= l.dims[d];
+    return n;
   }
 
+  // Dims in which all loops run, in the order of their elements; rows are those that are not reduced.
   bool levels() {
     for (size_t l : loops_) {
       if (ir::numel(loop(l).dims) != full_) continue;
@@ -67,24 +70,60 @@ class Layout {
       if (!finer) return differ(dims_, loop(l).dims);
       dims_ = *finer;
     }
-    Dims rows;
-    int64_t n = 1;
-    size_t k = 0;
-    while (k < dims_.size() && n < rows_) n *= dims_[k++];
-    if (n != rows_) return no("their rows differ");
-    rows.assign(dims_.begin(), dims_.begin() + static_cast<int64_t>(k));
-    Dims columns(dims_.begin() + static_cast<int64_t>(k), dims_.end());
+    over_.assign(dims_.size(), false);
+    if (reduction_) over_ = reduced(*reduction_);
+    for (size_t l : loops_)
+      if (!loop(l).over.empty() && reduced(loop(l)) != over_)
+        return no("they reduce different dimensions of " + space_text(dims_));
+    Dims rows = rows_of(dims_);
     for (size_t l : loops_) {
       if (ir::numel(loop(l).dims) == full_) continue;
-      if (!group_.reduces || ir::numel(loop(l).dims) != rows_) return differ(dims_, loop(l).dims);
+      if (!group_.reduces || ir::numel(loop(l).dims) != kept_) return differ(dims_, loop(l).dims);
       auto finer = refine(rows, loop(l).dims);
       if (!finer) return differ(rows, loop(l).dims);
       rows = *finer;
     }
+    split_rows(rows);
     group_.rows = rows.size();
-    group_.dims = std::move(rows);
-    group_.dims.insert(group_.dims.end(), columns.begin(), columns.end());
+    group_.dims = rows_first(dims_);
     return true;
+  }
+  // By dim of the space: the loop reduces it.
+  std::vector<bool> reduced(const Loop& l) const {
+    std::vector<bool> out;
+    for (size_t d = 0; d < l.dims.size(); ++d)
+      for (int64_t left = l.dims[d]; left > 1; left /= dims_[out.size() - 1]) out.push_back(l.over[d]);
+    return out;
+  }
+  Dims rows_of(const Dims& dims) const {
+    Dims rows;
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (!over_[d]) rows.push_back(dims[d]);
+    return rows;
+  }
+  Dims rows_first(const Dims& of) const {
+    Dims out = rows_of(of);
+    for (size_t d = 0; d < of.size(); ++d)
+      if (over_[d]) out.push_back(of[d]);
+    return out;
+  }
+  // `rows` is a refinement of the dims that are not reduced.
+  void split_rows(const Dims& rows) {
+    Dims dims;
+    std::vector<bool> over;
+    size_t next = 0;
+    for (size_t d = 0; d < dims_.size(); ++d) {
+      if (over_[d]) {
+        dims.push_back(dims_[d]);
+        over.push_back(true);
+      }
+      for (int64_t left = over_[d] ? 1 : dims_[d]; left > 1; left /= rows[next++]) {
+        dims.push_back(rows[next]);
+        over.push_back(false);
+      }
+    }
+    dims_ = std::move(dims);
+    over_ = std::move(over);
   }
 
   Member member(size_t l) const {
@@ -96,9 +135,8 @@ class Layout {
     return m;
   }
   Access spread(const Access& a, const Loop& l, bool per_row) const {
-    Dims to = group_.dims;
-    if (per_row) to.resize(group_.rows);
-    Access out{a.root, split_strides(a.strides, l.dims, to), a.offset};
+    const Dims strides = split_strides(a.strides, l.dims, per_row ? rows_of(dims_) : dims_);
+    Access out{a.root, per_row ? strides : rows_first(strides), a.offset};
     out.strides.resize(group_.dims.size(), 0);
     return out;
   }
@@ -139,8 +177,10 @@ class Layout {
   const std::vector<size_t>& loops_;
   std::string& why_;
   Group group_;
-  Dims dims_;
-  int64_t rows_ = 1, full_ = 1;
+  const Loop* reduction_ = nullptr;
+  Dims dims_;               // of the space, in the order of its elements
+  std::vector<bool> over_;  // by dim: it is reduced
+  int64_t kept_ = 1, full_ = 1;
 };
 
 }  // namespace

@@ -153,32 +153,29 @@ class LoopBuilder {
     if (!typed(node, loop)) return;
     if (!node.args[0].is<Ref>()) return;
     const Placement& in = out_.placement(node.args[0].as<Ref>());
-    std::optional<RowReduction> r = row_reduction(node, in.type, loop.why);
+    std::optional<Reduction> r = reduction_of(node, in.type, loop.why);
     if (!r) return;
     const Dims& sizes = in.type.sizes;
-    size_t kept = sizes.size() - r->reduced_dims;
-    Dims dims = without_ones(sizes);
-    size_t reduced = without_ones(Dims(sizes.begin() + static_cast<int64_t>(kept), sizes.end())).size();
-    Access read = access(node.args[0].as<Ref>(), sizes);
-    if (read.strides.back() > 1 && out_.placement(node.args[0].as<Ref>()).root.node >= 0 && r->columns > 1 &&
-        in.type.numel() > 4096) {
-      loop.why = "its rows are strided";
-      return;
-    }
+    for (size_t i = 0; i < sizes.size(); ++i)
+      if (sizes[i] != 1) loop.over.push_back(r->over[i]);
     loop.kind = Loop::Kind::reduction;
-    loop.dims = dims;
-    loop.reduced = reduced;
-    loop.operands = {{node.args[0].as<Ref>(), in.type.dtype, std::move(read)}};
+    loop.dims = without_ones(sizes);
+    loop.operands = {{node.args[0].as<Ref>(), in.type.dtype, access(node.args[0].as<Ref>(), sizes)}};
     loop.body = std::move(r->body);
-    for (const TensorType& t : node.outputs) loop.stores.push_back(row_store(node, t, loop));
+    for (const TensorType& t : node.outputs) loop.stores.push_back(reduced_store(node, t, loop));
   }
-  // A reduction's output: strides of its dims without those of 1, then 0 for the reduced ones.
-  Access row_store(const Node& node, const TensorType& type, const Loop& loop) const {
-    Access a{Ref{node.id, static_cast<int32_t>(loop.stores.size())}, {}, 0};
+  // A reduction's output: strides of its dims without those of 1, and 0 for the reduced ones.
+  Access reduced_store(const Node& node, const TensorType& type, const Loop& loop) const {
+    Dims kept;
     for (size_t i = 0; i < type.sizes.size(); ++i)
-      if (type.sizes[i] != 1) a.strides.push_back(type.strides[i]);
-    VITRINE_CHECK(a.strides.size() == loop.rows(), node.name + ": its output is not its rows");
-    a.strides.resize(loop.dims.size(), 0);
+      if (type.sizes[i] != 1) kept.push_back(type.strides[i]);
+    Access a{Ref{node.id, static_cast<int32_t>(loop.stores.size())}, {}, 0};
+    size_t next = 0;
+    for (size_t d = 0; d < loop.dims.size(); ++d) {
+      VITRINE_CHECK(loop.over[d] || next < kept.size(), node.name + ": its output is not what is kept");
+      a.strides.push_back(loop.over[d] ? 0 : kept[next++]);
+    }
+    VITRINE_CHECK(next == kept.size(), node.name + ": its output is not what is kept");
     return a;
   }
 

@@ -1,7 +1,7 @@
-// One loop nest an operator. Iteration dimensions are the output's sizes without those of 1 (a reduction adds
-// the reduced ones, which must be the last). Every tensor is read and written at an affine place:
-// offset + sum over dims of stride * index, counted in elements of the storage's first owner (its root); so
-// views, transposes, slices and broadcasts (stride 0) are folded into the places and have no loops.
+// One loop nest an operator. Iteration dimensions are the output's sizes without those of 1; a reduction's
+// are its argument's. Every tensor is read and written at an affine place: offset + sum over dims of stride *
+// index, counted in elements of the storage's first owner (its root); so views, transposes, slices and
+// broadcasts (stride 0) are folded into the places and have no loops.
 #pragma once
 
 #include <set>
@@ -30,7 +30,7 @@ struct Operand {
 
 // One value of a loop nest. `expr` is over $0.. = the loop's operands, then its earlier statements.
 struct Statement {
-  enum class Reduce : uint8_t { none, sum, max, min };
+  enum class Reduce : uint8_t { none, sum, prod, max, min };
   ExprPtr expr;
   Reduce reduce = Reduce::none;
   bool per_row = false;                // one value a row: a reduction's result, or computed from such
@@ -47,7 +47,7 @@ struct Loop {
   ir::NodeId node = -1;
   Kind kind = Kind::opaque;
   ir::Dims dims;
-  size_t reduced = 0;  // so many last dims are reduced
+  std::vector<bool> over;  // by dim: it is reduced; empty: none is
   std::vector<Operand> operands;
   std::vector<Statement> body;
   std::vector<Access> stores;  // by output; a reduction's have stride 0 in reduced dims
@@ -58,7 +58,7 @@ struct Loop {
   // Neither a view nor computed only by its readers (kind inlined).
   bool runs() const { return kind != Kind::view && kind != Kind::inlined; }
   bool generated() const { return kind == Kind::pointwise || kind == Kind::reduction; }
-  size_t rows() const { return dims.size() - reduced; }  // dims that are not reduced
+  bool reduces(size_t dim) const { return !over.empty() && over[dim]; }
 };
 
 // Where a value's elements are: its root and its type.

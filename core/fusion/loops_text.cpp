@@ -25,7 +25,23 @@ std::string access_text(const LoopProgram& program, const Access& a) {
          (a.offset != 0 ? "+" + std::to_string(a.offset) : "");
 }
 
-constexpr const char* kReduce[] = {"", "sum ", "max ", "min "};
+// "[768]" of the last dims; of others with their positions: "[65536] at 0".
+std::string reduced_text(const Loop& loop) {
+  ir::Dims sizes;
+  std::string at;
+  bool last = true;
+  for (size_t d = 0; d < loop.dims.size(); ++d) {
+    if (!loop.over[d]) {
+      last = last && sizes.empty();
+      continue;
+    }
+    sizes.push_back(loop.dims[d]);
+    at += (at.empty() ? "" : ",") + std::to_string(d);
+  }
+  return "[" + dims_text(sizes) + "]" + (last ? "" : " at " + at);
+}
+
+constexpr const char* kReduce[] = {"", "sum ", "product ", "max ", "min "};
 constexpr const char* kKinds[] = {"pointwise", "reduction", "view", "library", "opaque", "inlined"};
 
 }  // namespace
@@ -35,10 +51,7 @@ std::string loop_text(const LoopProgram& program, const Loop& loop) {
   std::string out = name + ": " + kKinds[static_cast<size_t>(loop.kind)];
   if (loop.body.empty()) return loop.why.empty() ? out : out + " (" + loop.why + ")";
   out += " for [" + dims_text(loop.dims) + "]";
-  if (loop.reduced) {
-    ir::Dims tail(loop.dims.end() - static_cast<int64_t>(loop.reduced), loop.dims.end());
-    out += " over [" + dims_text(tail) + "]";
-  }
+  if (!loop.over.empty()) out += " over " + reduced_text(loop);
   for (size_t i = 0; i < loop.body.size(); ++i) {
     const Statement& s = loop.body[i];
     out += "; $" + std::to_string(loop.operands.size() + i) + ":" + std::string(ir::dtype_name(s.dtype)) +

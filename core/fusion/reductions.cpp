@@ -11,9 +11,6 @@ using ir::DType;
 
 namespace {
 
-// One row, or few rows of great length: PyTorch splits those over threads, a kernel of rows would not.
-constexpr int64_t kLongestRow = 1 << 17;
-
 using Body = std::vector<Statement>;
 
 Statement statement(ExprPtr expr, DType dtype, Statement::Reduce reduce = Statement::Reduce::none) {
@@ -26,9 +23,9 @@ ExprPtr call(const char* name, ExprPtr a, ExprPtr b) {
   return Expr::make_call(name, {std::move(a), std::move(b)});
 }
 
-// What a reduction computes from $0, a row of `n` elements; `free` are the degrees of freedom of a variance.
+// What a reduction computes from `n` elements $0 of a type; `free` are the degrees of freedom of a variance.
 struct Shape {
-  DType dtype;
+  DType dtype, in;
   double n, free;
 };
 
@@ -46,6 +43,24 @@ Body max_body(const Shape& s) {
 }
 Body min_body(const Shape& s) {
   return {statement(at(0), s.dtype, Statement::Reduce::min)};
+}
+Body prod_body(const Shape& s) {
+  return {statement(at(0), s.dtype, Statement::Reduce::prod)};
+}
+// any = max(x != 0) != 0, all = min(x != 0) != 0, counted in i32
+Body truth_body(const Shape& s, Statement::Reduce reduce) {
+  ExprPtr zero = Expr::make_integer(0);
+  Body b = {statement(s.in == DType::b1 ? at(0) : call("!=", at(0), zero), DType::i32, reduce)};
+  b[0].compute = s.in;
+  b.push_back(statement(call("!=", at(1), zero), s.dtype));
+  b[1].compute = DType::i32;
+  return b;
+}
+Body any_body(const Shape& s) {
+  return truth_body(s, Statement::Reduce::max);
+}
+Body all_body(const Shape& s) {
+  return truth_body(s, Statement::Reduce::min);
 }
 // var = sum((x - mean)^2) / free; outputs var
 Body var_body(const Shape& s) {
@@ -80,6 +95,12 @@ const std::vector<Row>& rows() {
       {"aten.amin.default", min_body, {0}, 1, false},
       {"aten.max.default", max_body, {0}, -1, false},
       {"aten.min.default", min_body, {0}, -1, false},
+      {"aten.prod.default", prod_body, {0}, -1, false},
+      {"aten.prod.dim_int", prod_body, {0}, 1, false},
+      {"aten.any.default", any_body, {1}, -1, false},
+      {"aten.any.dim", any_body, {1}, 1, false},
+      {"aten.all.default", all_body, {1}, -1, false},
+      {"aten.all.dim", all_body, {1}, 1, false},
       {"aten.var.correction", var_body, {3}, 1, true},
       {"aten.std.correction", std_body, {4}, 1, true},
       {"aten.var_mean.correction", var_body, {3, 1}, 1, true},
@@ -93,9 +114,8 @@ const Row* find(const ir::Node& node) {
   return nullptr;
 }
 
-// How many last dims are reduced; 0 if the reduced dims are not the last ones (dims of size 1 do not matter).
-size_t trailing(const ir::Node& node, const Row& row, const ir::Dims& sizes) {
-  size_t rank = sizes.size();
+// Which dims are reduced; empty: the argument cannot be read.
+std::vector<bool> reduced_dims(const ir::Node& node, const Row& row, size_t rank) {
   std::vector<bool> reduced(rank, false);
   const Arg* dims = row.dims >= 0 && static_cast<size_t>(row.dims) < node.args.size()
                         ? &node.args[static_cast<size_t>(row.dims)]
@@ -105,17 +125,12 @@ size_t trailing(const ir::Node& node, const Row& row, const ir::Dims& sizes) {
   if (dims && dims->is<std::vector<Arg>>()) list = dims->as<std::vector<Arg>>();
   if (list.empty()) reduced.assign(rank, true);
   for (const Arg& d : list) {
-    if (!d.is<int64_t>()) return 0;
+    if (!d.is<int64_t>()) return {};
     int64_t k = d.as<int64_t>() < 0 ? d.as<int64_t>() + static_cast<int64_t>(rank) : d.as<int64_t>();
-    if (k < 0 || k >= static_cast<int64_t>(rank)) return 0;
+    if (k < 0 || k >= static_cast<int64_t>(rank)) return {};
     reduced[static_cast<size_t>(k)] = true;
   }
-  size_t n = 0;
-  while (n < rank && (reduced[rank - 1 - n] || sizes[rank - 1 - n] == 1)) ++n;
-  // A kept dim of size 1 at the left end of the run is no part of the reduction, and does no harm.
-  for (size_t i = 0; i + n < rank; ++i)
-    if (reduced[i] && sizes[i] != 1) return 0;
-  return n;
+  return reduced;
 }
 
 double correction_of(const ir::Node& node) {
@@ -133,28 +148,25 @@ bool is_reduction(const ir::Node& node) {
   return find(node) != nullptr;
 }
 
-std::optional<RowReduction> row_reduction(const ir::Node& node, const ir::TensorType& in, std::string& why) {
+std::optional<Reduction> reduction_of(const ir::Node& node, const ir::TensorType& in, std::string& why) {
   const Row* row = find(node);
-  size_t n = trailing(node, *row, in.sizes);
-  RowReduction out;
-  out.reduced_dims = n;
-  for (size_t i = in.sizes.size() - n; i < in.sizes.size(); ++i) out.columns *= in.sizes[i];
-  if (n == 0)
-    why = "the reduced dimensions are not the last ones";
-  else if (in.numel() == 0 || out.columns < 2)
-    why = "there is nothing to reduce";
-  else if (out.columns > kLongestRow)
-    why = "PyTorch splits so long a row over its threads";
+  Reduction out;
+  out.over = reduced_dims(node, *row, in.sizes.size());
+  for (size_t i = 0; i < out.over.size(); ++i) out.count *= out.over[i] ? in.sizes[i] : 1;
+  if (in.numel() == 0 || out.count < 2) why = "there is nothing to reduce";
   DType dtype = node.type().dtype;
   if (row->variance && !ir::is_float(dtype)) why = "a variance of integers";
-  if (dtype == DType::b1) why = "a reduction to booleans is not generated";
-  Shape shape{dtype, static_cast<double>(out.columns), 0};
+  Shape shape{dtype, in.dtype, static_cast<double>(out.count), 0};
   if (row->variance) {
     shape.free = shape.n - correction_of(node);
     if (shape.free <= 0) why = "there are no degrees of freedom";
   }
   if (!why.empty()) return std::nullopt;
   out.body = row->body(shape);
+  for (const Statement& s : out.body)
+    if (s.reduce != Statement::Reduce::none && s.dtype == DType::b1)
+      why = "a reduction to booleans is not generated";
+  if (!why.empty()) return std::nullopt;
   for (size_t i = 0; i < row->outputs.size(); ++i)
     out.body[static_cast<size_t>(row->outputs[i])].output = static_cast<int>(i);
   return out;

@@ -1,5 +1,5 @@
-// Reductions over the last dimensions, written as statements: a mean is a sum and a division, a variance two
-// passes over the row.
+// Reductions over any dimensions, written as statements: a mean is a sum and a division, a variance two
+// passes over what is reduced.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@ namespace vitrine::fusion {
 
 bool is_reduction(const ir::Node& node);
 
-struct RowReduction {
-  size_t reduced_dims = 0;  // so many last dims of the argument
-  int64_t columns = 1;      // elements of a row
+struct Reduction {
+  std::vector<bool> over;  // by dim of the argument: it is reduced
+  int64_t count = 1;       // elements that become one
   std::vector<Statement> body;
 };
-// nullopt: not over the last dims, or not worth generating; `why` says which.
-std::optional<RowReduction> row_reduction(const ir::Node& node, const ir::TensorType& in, std::string& why);
+// nullopt: nothing is reduced, or it is not generated; `why` says which.
+std::optional<Reduction> reduction_of(const ir::Node& node, const ir::TensorType& in, std::string& why);
 
 }  // namespace vitrine::fusion

@@ -2,121 +2,50 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
-#include "core/codegen/cpp/expr_text.h"
-#include "core/codegen/cpp/prelude.h"
-#include "core/codegen/naming.h"
+#include "core/codegen/cpp/emit_across.h"
+#include "core/codegen/cpp/parts.h"
+#include "core/codegen/cpp/vector_text.h"
 #include "core/fusion/types.h"
 
 namespace vitrine::codegen::cpp {
 
-using fusion::Statement;
 using ir::Dims;
 using ir::DType;
-using ir::NodeId;
 
 namespace {
 
-std::string memory_type(DType t) {
-  return t == DType::b1 ? "bool" : std::string(ir::dtype_name(t));
-}
-
-class Emitter {
+class Emitter : VectorText {
  public:
   Emitter(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
-          const Target& target)
-      : program_(program),
-        unit_(unit),
-        s_(s),
-        lanes_(target.lanes),
-        stream_bytes_(target.stream_bytes),
-        sizes_(target.sizes) {}
+          const Target& target, size_t launch)
+      : VectorText(program, unit, s, target, launch) {}
 
   Kernel emit() {
-    kernel_.name = kernel_name(program_, unit_);
-    kernel_.space = space();
-    kernel_.family = s_.reduces ? "reduction" : "pointwise";
-    kernel_.nodes = fusion::nodes_of(program_, unit_);
+    begin_kernel();
     costs();
-    body();
+    open_function();
+    if (s_.block > 0)
+      flat();
+    else if (s_.parts > 1)
+      rows_in_parts();
+    else
+      rows();
+    if (streams_) line("__builtin_ia32_sfence();  // before another thread is told");
+    close();
     assemble();
     return std::move(kernel_);
   }
 
  private:
-  // ---- names and facts -------------------------------------------------------------------------------
-  std::string space() const {
-    const fusion::Group& g = unit_.group;
-    Dims rows(g.dims.begin(), g.dims.begin() + static_cast<int64_t>(g.rows));
-    if (s_.block > 0) return std::to_string(s_.columns());
-    return std::to_string(s_.row_count()) + " × " + std::to_string(s_.columns());
-  }
-  std::string space_text() const {
-    if (s_.block > 0) return size(s_.columns());
-    return size(s_.row_count()) + " × " + size(s_.columns());
-  }
   void costs() {
-    int64_t elements = s_.row_count() * s_.columns(), per_element = 0;
-    for (const Value& v : s_.values)
-      per_element += v.per_row && v.statement->reduce == Statement::Reduce::none ? 0 : 1;
-    kernel_.flops = elements * per_element;
-    int cost = 0;
-    for (const Phase& p : s_.phases) {
-      cost += 2 * static_cast<int>(p.loads.size()) + 2;
-      for (int v : p.values) cost += std::max(1, s_.values[static_cast<size_t>(v)].cost / 2);
-    }
-    for (const Argument& a : s_.arguments)
-      kernel_.bytes += program_.graph->node(a.root.node).outputs[static_cast<size_t>(a.root.output)].bytes();
+    const int64_t elements = s_.row_count() * s_.columns(), parts = walks() ? s_.parts : 1;
     // A chunk is worth handing to a thread from some 30,000 vector operations on.
-    int64_t item = std::max<int64_t>(1, (s_.block > 0 ? s_.block : s_.columns()) * cost / lanes_);
-    kernel_.grain = std::max<int64_t>(1, 30'000 / item);
-    kernel_.work = s_.block > 0 ? (elements + s_.block - 1) / s_.block : s_.row_count();
+    const int64_t item = (s_.block > 0 ? s_.block : s_.columns() / parts) * cost_of_vector() / lanes_;
+    kernel_.grain = std::max<int64_t>(1, 30'000 / std::max<int64_t>(1, item));
+    kernel_.work = s_.block > 0 ? (elements + s_.block - 1) / s_.block : s_.row_count() * parts;
   }
-
-  std::string vector_type(DType lane) const {
-    char letter = lane == DType::f64 ? 'd' : lane == DType::i64 ? 'l' : lane == DType::f32 ? 'v' : 'n';
-    return letter + std::to_string(lanes_);
-  }
-  static DType lane_of(const Value& v) { return fusion::lane_dtype(v.statement->dtype); }
-  const Argument& argument(int i) const { return s_.arguments[static_cast<size_t>(i)]; }
-
-  // A number of the text that another size may change.
-  std::string size(int64_t n) const { return sizes_ ? SizeMemory::mark(n) : std::to_string(n); }
-
-  // ---- text ------------------------------------------------------------------------------------------
-  void line(const std::string& text, NodeId node = -1) {
-    text_ += std::string(static_cast<size_t>(indent_) * 2, ' ') + text + "\n";
-    ++lines_;
-    if (node >= 0)
-      kernel_.lines.push_back(
-          {lines_, lines_, indent_ * 2, indent_ * 2 + static_cast<int32_t>(text.size()), node});
-  }
-  void open(const std::string& text) {
-    line(text);
-    ++indent_;
-  }
-  void close(const std::string& text = "}") {
-    --indent_;
-    line(text);
-  }
-
-  void body() {
-    open("extern \"C\" void vitrine_kernel(void* const* args, i64 begin, i64 end) {");
-    if (sizes_) line(std::string(1, SizeMemory::kDeclaration));
-    for (size_t i = 0; i < s_.arguments.size(); ++i) {
-      const Argument& a = s_.arguments[i];
-      std::string type = memory_type(a.dtype);
-      line((a.written ? type + "* out_" : "const " + type + "* in_") + a.name + " = " +
-           (a.written ? "(" : "(const ") + type + "*)args[" + std::to_string(i) + "];");
-    }
-    if (s_.block > 0)
-      flat();
-    else
-      rows();
-    if (streams_) line("__builtin_ia32_sfence();  // before another thread is told");
-    close();
-  }
+  bool walks() const { return s_.parts == 1 || launch_ < s_.phases.size(); }
 
   // A kernel over a flat range: work items are blocks of it.
   void flat() {
@@ -168,10 +97,37 @@ class Emitter {
     row_values(static_cast<int>(s_.phases.size()));
     close();
   }
+  // One phase of a part of each row, after the sums of the phases before.
+  void rows_in_parts() {
+    open("for (i64 item = begin; item < end; ++item) {");
+    if (walks()) {
+      line("i64 r = item / " + size(s_.parts) + ", part = item % " + size(s_.parts) + ";");
+    } else {
+      line("i64 r = item;");
+    }
+    decode();
+    pointers();
+    for (const Load& l : s_.loads)
+      if (l.per_row) load_once(l);
+    row_values(0);
+    for (size_t p = 0; p < launch_; ++p) {
+      for (int i : reductions(p)) add_parts(value(i));
+      row_values(static_cast<int>(p) + 1);
+    }
+    if (walks()) phase(static_cast<int>(launch_));
+    close();
+  }
+  void add_parts(const Value& v) {
+    line(vector_type(v) + " acc_" + v.name + " = " + start_text(v) + ";", v.node);
+    line("for (i64 t = 0; t < " + size(s_.parts) + "; ++t) acc_" + v.name + " = " +
+             joined(v, "acc_" + v.name, "load1(" + part(v) + " + r * " + size(s_.parts) + " + t)") + ";",
+         v.node);
+    define_sum(v, "acc_" + v.name);
+  }
   void scratch() {
     int64_t columns = (s_.columns() + lanes_ - 1) / lanes_ * lanes_ + lanes_;
     // An array's length is a number; one text serves many sizes.
-    if (sizes_) columns = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(columns)));
+    if (target_.sizes) columns = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(columns)));
     for (const Value& v : s_.values)
       if (v.scratch >= 0)
         line("alignas(64) " + memory_type(lane_of(v)) + " row_" + v.name + "[" + std::to_string(columns) +
@@ -218,8 +174,6 @@ class Emitter {
                  row_offset(v.store_strides, 0) + ";",
              v.node);
   }
-  static std::string pointer(const Argument& a) { return (a.written ? "out_" : "in_") + a.name; }
-
   void load_once(const Load& l) {
     const Argument& a = argument(l.argument);
     std::string at =
@@ -228,96 +182,28 @@ class Emitter {
          l.node);
   }
 
-  // ---- values ----------------------------------------------------------------------------------------
-  Typed operand(const Value& v, int i) const {
-    const Source& s = v.sources[static_cast<size_t>(i)];
-    if (s.kind == Source::Kind::load) {
-      const Load& l = s_.loads[static_cast<size_t>(s.index)];
-      return {l.name, fusion::lane_dtype(argument(l.argument).dtype), true};
-    }
-    const Value& from = s_.values[static_cast<size_t>(s.index)];
-    return {from.name, lane_of(from), true};
-  }
-  std::string value_text(const Value& v) const {
-    const Statement& s = *v.statement;
-    DType lane = lane_of(v);
-    Typed t = expr_text(s.expr, s.compute, lane, [&](int i) { return operand(v, i); });
-    if (const Value* sum = exponential_sum(v))
-      t = {operand(v, s.expr->args[0]->operand).text + " * " + sum->inverse, lane, false};
-    // Every operator's result is what memory would hold: narrow integers wrap, short floats are rounded, as
-    // eager does between operators. Sums inside one operator stay in f32.
-    return s.is_result() ? narrowed(t.text, s.dtype) : t.text;
-  }
-  // For exp(x - max) / sum: the sum, which is 1 or more, so that a product with its inverse does not overflow
-  // where the quotient would not. nullptr: any other value.
-  const Value* exponential_sum(const Value& v) const {
-    const fusion::Expr& e = *v.statement->expr;
-    if (e.kind != fusion::Expr::Kind::call || e.name != "/" || v.per_row ||
-        v.statement->compute != DType::f32)
-      return nullptr;
-    auto value = [&](const Value& of, const fusion::ExprPtr& a) -> const Value* {
-      if (a->kind != fusion::Expr::Kind::operand) return nullptr;
-      const Source& s = of.sources[static_cast<size_t>(a->operand)];
-      return s.kind == Source::Kind::value ? &s_.values[static_cast<size_t>(s.index)] : nullptr;
-    };
-    auto calls = [](const Value* of, const char* name) {
-      return of && of->statement->expr->kind == fusion::Expr::Kind::call && of->statement->expr->name == name;
-    };
-    const Value *up = value(v, e.args[0]), *sum = value(v, e.args[1]);
-    if (!up || !sum || sum->statement->reduce != Statement::Reduce::sum || lane_of(*sum) != DType::f32 ||
-        lane_of(*up) != DType::f32)
-      return nullptr;
-    const Value* exp = value(*sum, sum->statement->expr);
-    const Value* difference = calls(exp, "exp") ? value(*exp, exp->statement->expr->args[0]) : nullptr;
-    // a - 1 * max
-    if (!calls(difference, "-")) return nullptr;
-    fusion::ExprPtr right = difference->statement->expr->args[1];
-    if (right->kind == fusion::Expr::Kind::call && right->name == "*") right = right->args[1];
-    const Value* max = value(*difference, right);
-    return max && max->statement->reduce == Statement::Reduce::max ? sum : nullptr;
-  }
-
   // Values of a row that are known before phase `p`.
   void row_values(int p) {
     for (const Value& v : s_.values) {
-      if (!v.per_row || v.statement->reduce != Statement::Reduce::none || v.phase != p) continue;
-      line(vector_type(lane_of(v)) + " " + v.name + " = " + value_text(v) + ";", v.node);
-      store_once(v);
+      if (!v.per_row || reduces(v) || v.phase != p) continue;
+      line(vector_type(v) + " " + v.name + " = " + value_text(v) + ";", v.node);
+      store_once(v, static_cast<size_t>(p));
     }
   }
-  void store_once(const Value& v) {
-    if (v.store >= 0)
-      line("store1(" + pointer(argument(v.store)) + row_offset(v.store_strides, 0) + ", " + v.name + ");",
-           v.node);
+  // known: the first phase before which the value is known. With parts, the launch of that phase stores it.
+  void store_once(const Value& v, size_t known) {
+    if (v.store < 0 || (s_.parts > 1 && known != launch_)) return;
+    line(std::string(s_.parts > 1 && walks() ? "if (part == 0) " : "") + "store1(" +
+             pointer(argument(v.store)) + row_offset(v.store_strides, 0) + ", " + v.name + ");",
+         v.node);
   }
 
   // ---- phases ----------------------------------------------------------------------------------------
-  std::vector<int> reductions(const Phase& p) const {
-    std::vector<int> out;
-    for (int i : p.values)
-      if (s_.values[static_cast<size_t>(i)].statement->reduce != Statement::Reduce::none) out.push_back(i);
-    return out;
-  }
-  int64_t inner() const { return s_.dims.back(); }
-
-  // "// pass 2 of 3 over the row: sum", where there are several.
-  void comment(int index, const Phase& p, const std::vector<int>& sums) {
-    if (s_.phases.size() < 2) return;
-    std::string what;
-    for (int i : sums) what += (what.empty() ? "" : ", ") + s_.values[static_cast<size_t>(i)].name;
-    for (int i : p.values)
-      if (s_.values[static_cast<size_t>(i)].store >= 0 && !s_.values[static_cast<size_t>(i)].per_row &&
-          first_phase(i) == index)
-        what += (what.empty() ? "" : ", ") + s_.values[static_cast<size_t>(i)].name;
-    line("// pass " + std::to_string(index + 1) + " of " + std::to_string(s_.phases.size()) +
-         " over the row: " + what);
-  }
-
   void phase(int index) {
     const Phase& p = s_.phases[static_cast<size_t>(index)];
     if (p.values.empty()) return;
-    std::vector<int> sums = reductions(p);
-    comment(index, p, sums);
+    std::vector<int> sums = reductions(static_cast<size_t>(index));
+    comment(static_cast<size_t>(index));
     int64_t vectors = inner() / lanes_;
     int ways = sums.empty() ? 1 : vectors >= 8 ? 4 : vectors >= 2 ? 2 : 1;
     for (int i : sums) accumulators(s_.values[static_cast<size_t>(i)], ways);
@@ -337,44 +223,43 @@ class Emitter {
     int nested = 0;
     for (size_t k = s_.rows; k + 1 < s_.dims.size(); ++k, ++nested) {
       std::string c = "c" + std::to_string(k - s_.rows);
-      open("for (i64 " + c + " = 0; " + c + " < " + size(s_.dims[k]) + "; ++" + c + ") {");
+      const std::string n = size(s_.dims[k]);
+      const bool split = s_.parts > 1 && k == split_dim(s_);
+      open("for (i64 " + c + " = " + (split ? n + " * part / " + size(s_.parts) : "0") + "; " + c + " < " +
+           (split ? n + " * (part + 1) / " + size(s_.parts) : n) + "; ++" + c + ") {");
     }
     if (simple) {
-      open("for (i64 c = 0; c < " + size(inner()) + "; c += " + std::to_string(lanes_) + ") {");
+      columns_of_part(inner());
+      open("for (i64 c = " + from() + "; c < " + to(inner()) + "; c += " + std::to_string(lanes_) + ") {");
       phase_body(index, p, "all");
       close();
     } else {
       run_phase(name, sums, ways);
     }
     while (nested-- > 0) close();
-    for (int i : sums) fold(s_.values[static_cast<size_t>(i)], ways);
+    for (int i : sums) fold(value(i), ways);
   }
+  // The columns in whole turns that are this part's.
+  bool splits_columns() const { return s_.parts > 1 && split_dim(s_) + 1 == s_.dims.size(); }
+  void columns_of_part(int64_t whole) {
+    if (!splits_columns()) return;
+    const int64_t turn = int64_t{4} * lanes_,
+                  length = ((whole + s_.parts - 1) / s_.parts + turn - 1) / turn * turn;
+    const std::string n = size(whole), l = size(length);
+    line("i64 from = part * " + l + ", to = from + " + l + " < " + n + " ? from + " + l + " : " + n + ";");
+  }
+  std::string from() const { return splits_columns() ? "from" : "0"; }
+  std::string to(int64_t whole) const { return splits_columns() ? "to" : size(whole); }
+
   static std::string sum_name(int i) { return "acc" + std::to_string(i); }
   std::string acc(const Value& v, int way) const {
     return "acc_" + v.name + "_" + static_cast<char>('a' + way);
   }
 
   void accumulators(const Value& v, int ways) {
-    DType lane = lane_of(v);
-    std::string start = "splat(" +
-                        std::string(lane == DType::f32   ? "0.0f"
-                                    : lane == DType::f64 ? "0.0"
-                                    : lane == DType::i64 ? "0l"
-                                                         : "0") +
-                        ")";
-    if (v.statement->reduce != Statement::Reduce::sum) {
-      bool max = v.statement->reduce == Statement::Reduce::max;
-      double inf = std::numeric_limits<double>::infinity();
-      if (ir::is_float(lane))
-        start = constant_text(max ? -inf : inf, lane);
-      else if (lane == DType::i64)
-        start = max ? "splat(-9223372036854775807l - 1)" : "splat(9223372036854775807l)";
-      else
-        start = max ? "splat(-2147483647 - 1)" : "splat(2147483647)";
-    }
     std::string list;
-    for (int w = 0; w < ways; ++w) list += (w ? ", " : "") + acc(v, w) + " = " + start;
-    line(vector_type(lane) + " " + list + ";", v.node);
+    for (int w = 0; w < ways; ++w) list += (w ? ", " : "") + acc(v, w) + " = " + start_text(v);
+    line(vector_type(v) + " " + list + ";", v.node);
   }
   // Calls of a phase: several vectors a turn into accumulators of their own, then the rest.
   void run_phase(const std::string& name, const std::vector<int>& sums, int ways) {
@@ -387,33 +272,34 @@ class Emitter {
       return name + "(" + list + ");";
     };
     if (whole > 0) {
-      open("for (i64 c = 0; c < " + size(whole) + "; c += " + std::to_string(turn) + ") {");
+      columns_of_part(whole);
+      open("for (i64 c = " + from() + "; c < " + to(whole) + "; c += " + std::to_string(turn) + ") {");
       for (int w = 0; w < ways; ++w) line(call(w ? "c + " + std::to_string(w * lanes_) : "c", "all", w));
       close();
     }
     int way = 0;
+    if (whole == n) return;
+    if (splits_columns()) open("if (part == " + size(s_.parts - 1) + ") {");
     for (; whole + lanes_ <= n; whole += lanes_) line(call(size(whole), "all", way++ % ways));
     if (whole < n) line(call(size(whole), "first<" + std::to_string(n - whole) + ">", way % ways));
+    if (splits_columns()) close();
   }
   void fold(const Value& v, int ways) {
-    bool sum = v.statement->reduce == Statement::Reduce::sum;
-    std::string f = sum ? "" : v.statement->reduce == Statement::Reduce::max ? "vmax" : "vmin";
-    auto join = [&](const std::string& a, const std::string& b) {
-      return sum ? "(" + a + " + " + b + ")" : f + "(" + a + ", " + b + ")";
-    };
+    auto join = [&](const std::string& a, const std::string& b) { return joined(v, a, b); };
     std::string all = acc(v, 0);
     if (ways == 2) all = join(acc(v, 0), acc(v, 1));
     if (ways == 4) all = join(join(acc(v, 0), acc(v, 1)), join(acc(v, 2), acc(v, 3)));
-    std::string fold = sum                                             ? "fold_add"
-                       : v.statement->reduce == Statement::Reduce::max ? "fold_max"
-                                                                       : "fold_min";
-    std::string value = "splat(" + fold + "(" + all + "))";
-    if (v.statement->output >= 0) value = narrowed(value, v.statement->dtype);
-    line(vector_type(lane_of(v)) + " " + v.name + " = " + value + ";", v.node);
+    if (s_.parts == 1) return define_sum(v, "splat(" + folded(v, all) + ")");
+    line("store1(" + part(v) + " + item, splat(" + folded(v, all) + "));", v.node);
+  }
+  void define_sum(const Value& v, const std::string& sum) {
+    line(vector_type(v) + " " + v.name + " = " +
+             (v.statement->output >= 0 ? narrowed(sum, v.statement->dtype) : sum) + ";",
+         v.node);
     bool inverted = std::any_of(s_.values.begin(), s_.values.end(),
                                 [&](const Value& w) { return exponential_sum(w) == &v; });
-    if (inverted) line(vector_type(lane_of(v)) + " " + v.inverse + " = 1.0f / " + v.name + ";", v.node);
-    store_once(v);
+    if (inverted) line(vector_type(v) + " " + v.inverse + " = 1.0f / " + v.name + ";", v.node);
+    store_once(v, static_cast<size_t>(v.phase) + 1);
   }
 
   // Element offset inside a row: "c", "c * 64", "c0 * 49 + c".
@@ -464,14 +350,9 @@ class Emitter {
   void compute(int phase_index, int i, const std::string& part) {
     const Value& v = s_.values[static_cast<size_t>(i)];
     std::string type = vector_type(lane_of(v));
-    if (v.statement->reduce != Statement::Reduce::none) {
+    if (reduces(v)) {
       bool lambda = part == "n";
-      std::string sum = lambda ? sum_name(i) : acc(v, 0);
-      std::string x = value_text(v);
-      std::string next = v.statement->reduce == Statement::Reduce::sum
-                             ? sum + " + " + (x.find(' ') == std::string::npos ? x : "(" + x + ")")
-                         : v.statement->reduce == Statement::Reduce::max ? "vmax(" + sum + ", " + x + ")"
-                                                                         : "vmin(" + sum + ", " + x + ")";
+      std::string sum = lambda ? sum_name(i) : acc(v, 0), next = joined(v, sum, value_text(v));
       line(sum + " = " + (lambda ? "keep(" + next + ", " + sum + ", n)" : next) + ";", v.node);
       return;
     }
@@ -497,68 +378,20 @@ class Emitter {
                        (a.dtype == DType::f32 || a.dtype == DType::i32);
     bool hosts =
         std::any_of(s_.values.begin(), s_.values.end(), [&](const Value& w) { return w.host == value; });
-    bool streams =
-        stream_bytes_ > 0 && kernel_.bytes >= stream_bytes_ && whole_lines && !hosts && a.last_read < 0;
+    bool streams = target_.stream_bytes > 0 && kernel_.bytes >= target_.stream_bytes && whole_lines &&
+                   !hosts && a.last_read < 0;
     streams_ = streams_ || streams;
     return streams;
   }
-  int first_phase(int value) const {
-    for (size_t p = 0; p < s_.phases.size(); ++p)
-      if (std::find(s_.phases[p].values.begin(), s_.phases[p].values.end(), value) !=
-          s_.phases[p].values.end())
-        return static_cast<int>(p);
-    return -1;
-  }
-
-  // Header, prelude, body; lines are then counted from the whole text.
-  void assemble() {
-    std::string head = "// " + kernel_.name + ": " + space_text() + "\n";
-    std::string prelude = prelude_text(text_, lanes_);
-    auto count = [](const std::string& t) {
-      return static_cast<int32_t>(std::count(t.begin(), t.end(), '\n'));
-    };
-    head += "// prelude: vectors of " + std::to_string(lanes_) + " lanes, loads and stores, functions\n" +
-            prelude + "// end of prelude\n\n";
-    for (LineOrigin& o : kernel_.lines) {
-      o.line += count(head);
-      o.end_line += count(head);
-    }
-    kernel_.text = head + text_;
-    if (!sizes_) return;
-    auto resolved =
-        sizes_->resolve(unit_.label, kernel_.text, "args[" + std::to_string(s_.arguments.size()) + "]");
-    kernel_.text = std::move(resolved.text);
-    kernel_.numbers = std::move(resolved.numbers);
-    measure_lines();
-  }
-
-  // Where the lines of nodes end, now that the text is as it stays.
-  void measure_lines() {
-    std::vector<int32_t> lengths;
-    for (size_t at = 0, end; at < kernel_.text.size(); at = end + 1) {
-      end = std::min(kernel_.text.find('\n', at), kernel_.text.size());
-      lengths.push_back(static_cast<int32_t>(end - at));
-    }
-    for (LineOrigin& o : kernel_.lines) o.end_col = lengths.at(static_cast<size_t>(o.line) - 1);
-  }
-
-  const fusion::LoopProgram& program_;
-  const fusion::Unit& unit_;
-  const Schedule& s_;
-  int lanes_;
-  int64_t stream_bytes_;
-  SizeMemory* sizes_;
   bool streams_ = false;  // a store went past the cache
-  Kernel kernel_;
-  std::string text_;
-  int32_t lines_ = 0, indent_ = 0;
 };
 
 }  // namespace
 
 Kernel emit_kernel(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
-                   const Target& target) {
-  return Emitter(program, unit, schedule, target).emit();
+                   const Target& target, size_t launch) {
+  if (schedule.across) return emit_across(program, unit, schedule, target, launch);
+  return Emitter(program, unit, schedule, target, launch).emit();
 }
 
 }  // namespace vitrine::codegen::cpp

@@ -15,8 +15,10 @@ struct Target {
 };
 
 // Fills text, lines, name, space, work, grain, bytes, flops of a kernel. Its arguments are
-// schedule.arguments, in order. The text holds no name that differs between equal kernels of two layers.
+// schedule.arguments, in order; with parts, then a buffer for each of schedule.sums(), of its lanes' type:
+// parts × rows across rows, else rows × parts. launch: which of schedule.launches(). The text holds no name
+// that differs between equal kernels of two layers.
 Kernel emit_kernel(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
-                   const Target& target);
+                   const Target& target, size_t launch = 0);
 
 }  // namespace vitrine::codegen::cpp

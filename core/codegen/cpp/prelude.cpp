@@ -155,12 +155,17 @@ template <class V, class T> static inline V at_most(V x, T bound) { V b = bound;
      R"(template <class V> static inline V vmax(V a, V b) { V m = a > b ? a : b; return a != a ? a : m; }  // NaN if either is
 template <class V> static inline V vmin(V a, V b) { V m = a < b ? a : b; return a != a ? a : m; }
 )"},
-    {"fold_add fold_max fold_min",
+    {"fold_add fold_mul fold_max fold_min",
      R"(template <class V> constexpr int is_pair = sizeof(V) == 2 * sizeof(V{}[0]);
 )"},
     {"fold_add", R"(template <class V> static inline auto fold_add(V v) {
   if constexpr (is_pair<V>) return v[0] + v[1];
   else return fold_add(v.lo + v.hi);
+}
+)"},
+    {"fold_mul", R"(template <class V> static inline auto fold_mul(V v) {
+  if constexpr (is_pair<V>) return v[0] * v[1];
+  else return fold_mul(v.lo * v.hi);
 }
 )"},
     {"fold_max", R"(template <class V> static inline auto fold_max(V v) {

@@ -25,6 +25,21 @@ int64_t Schedule::columns() const {
   return ir::numel(Dims(dims.begin() + static_cast<int64_t>(rows), dims.end()));
 }
 
+bool Schedule::reduces_in(size_t phase) const {
+  return std::any_of(phases[phase].values.begin(), phases[phase].values.end(), [&](int i) {
+    return values[static_cast<size_t>(i)].statement->reduce != Statement::Reduce::none;
+  });
+}
+size_t Schedule::launches() const {
+  return parts == 1 ? 1 : phases.size() + (reduces_in(phases.size() - 1) ? 1 : 0);
+}
+std::vector<int> Schedule::sums() const {
+  std::vector<int> out;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (values[i].statement->reduce != Statement::Reduce::none) out.push_back(static_cast<int>(i));
+  return out;
+}
+
 namespace {
 
 constexpr int64_t kFlatBlock = 2048;  // elements of a work item of a kernel without rows
@@ -46,7 +61,8 @@ std::string base_name(const ir::Node& node) {
     out += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ? c : '_';
   if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out = "t" + out;
   // Prefixes, and letters with numbers, are the generated text's own.
-  for (const char* prefix : {"p_", "q_", "in_", "out_", "row_", "acc", "inv_", "phase", "st"})
+  for (const char* prefix : {"p_", "q_", "in_", "out_", "row_", "acc", "inv_", "phase", "st", "part_", "sub_",
+                             "into_", "more_", "known", "settle"})
     if (out.starts_with(prefix)) return "t_" + out;
   if ((out[0] == 'i' || out[0] == 'c') && out.find_first_not_of("0123456789", 1) == std::string::npos)
     return "t_" + out;
@@ -85,7 +101,8 @@ class Scheduler {
           "l8",       "mask",   "All",      "First",    "namespace", "using",  "try",    "catch",
           "throw",    "public", "private",  "register", "goto",      "sizeof", "void",   "break",
           "continue", "f16",    "bf16",     "i16",      "u16",       "u32",    "u64",    "i8",
-          "u8"})
+          "u8",       "item",   "part",     "place",    "stop",      "from",   "to",     "added",
+          "j",        "j0",     "t"})
       names_.reserve(w);
     for (std::string_view w : keeping.reserved) names_.reserve(w);
   }
@@ -93,6 +110,7 @@ class Scheduler {
   Schedule make() {
     arrange();
     collect();
+    out_.across = group_.reduces && lies_across();
     phases();
     argument_phases();
     return std::move(out_);
@@ -110,7 +128,10 @@ class Scheduler {
     out_.dims = group_.dims;
     out_.reduces = group_.reduces;
     size_t boundary = group_.reduces ? group_.rows : 0;
-    if (!group_.reduces) sort_dims(strides);
+    if (group_.reduces)
+      sort_reduction(strides);
+    else
+      sort_dims(members_.back().stores[0].strides, 0, out_.dims.size(), strides);
     fusion::collapse(out_.dims, boundary, strides);
     if (out_.dims.empty()) {
       out_.dims = {1};
@@ -124,12 +145,12 @@ class Scheduler {
     else
       split_long_columns(strides);
   }
-  // By falling stride of the first output, so that the last dim is written in order.
-  void sort_dims(const std::vector<Dims*>& strides) {
-    const Dims key = members_.back().stores[0].strides;
+  // dims[from, to) by falling stride of `key`, so that the last of them is read or written in order.
+  void sort_dims(const Dims key, size_t from, size_t to, const std::vector<Dims*>& strides) {
     std::vector<size_t> order(out_.dims.size());
     std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key[a] > key[b]; });
+    std::stable_sort(order.begin() + static_cast<int64_t>(from), order.begin() + static_cast<int64_t>(to),
+                     [&](size_t a, size_t b) { return key[a] > key[b]; });
     auto permute = [&](Dims& d) {
       Dims sorted;
       for (size_t k : order) sorted.push_back(d[k]);
@@ -137,6 +158,39 @@ class Scheduler {
     };
     permute(out_.dims);
     for (Dims* s : strides) permute(*s);
+  }
+  // By the first place that runs through most dims.
+  void sort_reduction(const std::vector<Dims*>& strides) {
+    const Dims* key = nullptr;
+    auto moves = [](const Dims& d) {
+      return std::count_if(d.begin(), d.end(), [](int64_t s) { return s != 0; });
+    };
+    for (const Member& m : members_)
+      for (const std::vector<Access>* list : {&m.operands, &m.stores})
+        for (const Access& a : *list)
+          if (!m.per_row && (!key || moves(a.strides) > moves(*key))) key = &a.strides;
+    VITRINE_CHECK(key, "a reduction reads nothing");
+    const Dims rows_by = *key;
+    sort_dims(rows_by, 0, group_.rows, strides);
+    const Dims columns_by = *key;  // in its new order
+    sort_dims(columns_by, group_.rows, out_.dims.size(), strides);
+  }
+  // Whether more bytes lie side by side along the last row dim than along the last column dim.
+  bool lies_across() const {
+    if (out_.rows == 0) return false;
+    int64_t along = 0, across = 0;
+    auto count = [&](const Dims& strides, int argument) {
+      const int64_t bytes = ir::dtype_bytes(out_.arguments[static_cast<size_t>(argument)].dtype);
+      if (strides.back() == 1)
+        along += bytes;
+      else if (strides[out_.rows - 1] == 1 && strides.back() != 0)
+        across += bytes;
+    };
+    for (const Load& l : out_.loads)
+      if (!l.per_row) count(l.strides, l.argument);
+    for (const Value& v : out_.values)
+      if (v.store >= 0 && !v.per_row) count(v.store_strides, v.store);
+    return across > along;
   }
   // Few rows of great length would leave threads idle.
   void split_long_columns(const std::vector<Dims*>& strides) {
@@ -206,7 +260,7 @@ class Scheduler {
     v.node = s.node >= 0 ? s.node : loop.node;
     v.sources = sources;
     v.per_row = m.per_row || s.per_row || (s.node >= 0 && stands_still(v));
-    static constexpr const char* kSuffix[] = {"", "_sum", "_max", "_min"};
+    static constexpr const char* kSuffix[] = {"", "_sum", "_prod", "_max", "_min"};
     std::string name = base_name(program_.graph->node(v.node));
     bool whole = s.output == 0 && loop.stores.size() == 1;
     v.name = names_.unique(whole                          ? name
@@ -284,6 +338,9 @@ class Scheduler {
     }
   }
   bool cheap(const Value& v) const { return v.cost <= kCheap; }
+  bool in_order(const Dims& strides) const {
+    return (out_.across ? strides[out_.rows - 1] : strides.back()) == 1;
+  }
   // Keeps a value between phases: in an output's row that is written later anyhow, else in a scratch row.
   bool keep(int index) {
     Value& v = out_.values[static_cast<size_t>(index)];
@@ -293,13 +350,14 @@ class Scheduler {
     for (int w = 0; keeping_.in_outputs && v.host < 0 && w < static_cast<int>(out_.values.size()); ++w) {
       const Value& to = out_.values[static_cast<size_t>(w)];
       bool free = w == index || (to.phase == last_ && !hosts_[static_cast<size_t>(w)]);
-      if (!free || to.store < 0 || to.per_row || to.statement->dtype != dtype || to.store_strides.back() != 1)
+      if (!free || to.store < 0 || to.per_row || to.statement->dtype != dtype || !in_order(to.store_strides))
         continue;
       if (w != index && v.store >= 0) continue;  // its own output keeps it
       hosts_[static_cast<size_t>(w)] = true;
       v.host = w;
     }
     if (v.host >= 0) return true;
+    if (out_.across) return false;
     if (out_.columns() * ir::dtype_bytes(dtype) * (out_.scratch_rows + 1) > keeping_.scratch_bytes)
       return false;
     v.scratch = out_.scratch_rows++;

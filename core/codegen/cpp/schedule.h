@@ -1,6 +1,11 @@
 // How one group of loop nests runs: rows, phases over a row, what each phase loads, computes, stores and
 // keeps. A reduction ends a phase: what needs its result runs in the next. A value of an earlier phase is
 // computed again where that is cheap, else kept in a scratch row.
+//
+// A row is what a reduction makes one value of, wherever it lies. Where neighbours in memory belong to
+// neighbouring rows, lanes run across rows (`across`): the sums of a matrix's columns. Where rows are few and
+// long, each is shared by several work items (`parts`): then every phase is a launch of its own, which leaves
+// a sum a part in memory, and the next launch begins by adding these up, always in the same order.
 #pragma once
 
 #include <string>
@@ -61,8 +66,10 @@ struct Phase {
 
 struct Schedule {
   ir::Dims dims;
-  size_t rows = 0;    // dims[0, rows) are decoded from the work item; the rest are columns
-  int64_t block = 0;  // flat kernels: elements of one work item; else 0
+  size_t rows = 0;      // dims[0, rows) are decoded from the work item; the rest are columns
+  bool across = false;  // neighbours in memory are rows: lanes run along dims[rows - 1]
+  int64_t parts = 1;    // of a row; more than one: a launch a phase
+  int64_t block = 0;    // flat kernels: elements of one work item; else 0
   bool reduces = false;
   std::vector<Argument> arguments;
   std::vector<Load> loads;
@@ -71,6 +78,11 @@ struct Schedule {
   int scratch_rows = 0;
   int64_t row_count() const;
   int64_t columns() const;
+  // Launches: one, or one a phase and another where the last phase leaves sums.
+  size_t launches() const;
+  bool reduces_in(size_t phase) const;
+  // Values that are sums over rows, in order: with parts, each has partial sums in memory.
+  std::vector<int> sums() const;
 };
 
 // Where values wait for a later phase.

@@ -1,0 +1,215 @@
+#include "core/codegen/cpp/vector_text.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/codegen/cpp/prelude.h"
+#include "core/codegen/naming.h"
+#include "core/fusion/types.h"
+
+namespace vitrine::codegen::cpp {
+
+using fusion::Statement;
+using ir::DType;
+
+std::string memory_type(DType t) {
+  return t == DType::b1 ? "bool" : std::string(ir::dtype_name(t));
+}
+std::string lane_memory(DType lane) {
+  return lane == DType::b1 ? "i32" : std::string(ir::dtype_name(lane));
+}
+
+VectorText::VectorText(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
+                       const Target& target, size_t launch)
+    : program_(program), unit_(unit), s_(s), target_(target), lanes_(target.lanes), launch_(launch) {}
+
+void VectorText::begin_kernel() {
+  kernel_.name = kernel_name(program_, unit_);
+  kernel_.space = space();
+  kernel_.family = s_.reduces ? "reduction" : "pointwise";
+  kernel_.nodes = fusion::nodes_of(program_, unit_);
+  const int64_t elements = s_.row_count() * s_.columns();
+  for (const Value& v : s_.values) kernel_.flops += v.per_row && !reduces(v) ? 0 : elements;
+  for (const Argument& a : s_.arguments)
+    kernel_.bytes += program_.graph->node(a.root.node).outputs[static_cast<size_t>(a.root.output)].bytes();
+}
+int VectorText::cost_of_vector() const {
+  int cost = 0;
+  for (const Phase& p : s_.phases) {
+    cost += 2 * static_cast<int>(p.loads.size()) + 2;
+    for (int v : p.values) cost += std::max(1, value(v).cost / 2);
+  }
+  return cost;
+}
+
+std::string VectorText::space() const {
+  if (s_.block > 0) return std::to_string(s_.columns());
+  return std::to_string(s_.row_count()) + " × " + std::to_string(s_.columns());
+}
+std::string VectorText::space_text() const {
+  if (s_.block > 0) return size(s_.columns());
+  return size(s_.row_count()) + " × " + size(s_.columns());
+}
+std::string VectorText::vector_type(DType lane) const {
+  char letter = lane == DType::f64 ? 'd' : lane == DType::i64 ? 'l' : lane == DType::f32 ? 'v' : 'n';
+  return letter + std::to_string(lanes_);
+}
+DType VectorText::lane_of(const Value& v) {
+  return fusion::lane_dtype(v.statement->dtype);
+}
+std::string VectorText::size(int64_t n) const {
+  return target_.sizes ? SizeMemory::mark(n) : std::to_string(n);
+}
+std::string VectorText::times(const std::string& i, int64_t stride) const {
+  return stride == 1 ? i : i + " * " + size(stride);
+}
+
+void VectorText::open_function() {
+  open("extern \"C\" void vitrine_kernel(void* const* args, i64 begin, i64 end) {");
+  if (target_.sizes) line(std::string(1, SizeMemory::kDeclaration));
+  size_t at = 0;
+  for (const Argument& a : s_.arguments) {
+    std::string type = memory_type(a.dtype);
+    line((a.written ? type + "* out_" : "const " + type + "* in_") + a.name + " = " +
+         (a.written ? "(" : "(const ") + type + "*)args[" + std::to_string(at++) + "];");
+  }
+  if (s_.parts == 1) return;
+  for (int i : s_.sums()) {
+    const std::string type = lane_memory(lane_of(value(i)));
+    line(type + "* " + part(value(i)) + " = (" + type + "*)args[" + std::to_string(at++) + "];",
+         value(i).node);
+  }
+}
+
+Typed VectorText::operand(const Value& v, int i) const {
+  const Source& s = v.sources[static_cast<size_t>(i)];
+  if (s.kind == Source::Kind::load) {
+    const Load& l = s_.loads[static_cast<size_t>(s.index)];
+    return {l.name, fusion::lane_dtype(argument(l.argument).dtype), true};
+  }
+  return {value(s.index).name, lane_of(value(s.index)), true};
+}
+std::string VectorText::value_text(const Value& v) const {
+  const Statement& s = *v.statement;
+  DType lane = lane_of(v);
+  Typed t = expr_text(s.expr, s.compute, lane, [&](int i) { return operand(v, i); });
+  if (const Value* sum = exponential_sum(v))
+    t = {operand(v, s.expr->args[0]->operand).text + " * " + sum->inverse, lane, false};
+  // Every operator's result is what memory would hold: narrow integers wrap, short floats are rounded, as
+  // eager does between operators. Sums inside one operator stay in f32.
+  return s.is_result() ? narrowed(t.text, s.dtype) : t.text;
+}
+const Value* VectorText::exponential_sum(const Value& v) const {
+  const fusion::Expr& e = *v.statement->expr;
+  if (e.kind != fusion::Expr::Kind::call || e.name != "/" || v.per_row || s_.across ||
+      v.statement->compute != DType::f32)
+    return nullptr;
+  auto source = [&](const Value& of, const fusion::ExprPtr& a) -> const Value* {
+    if (a->kind != fusion::Expr::Kind::operand) return nullptr;
+    const Source& s = of.sources[static_cast<size_t>(a->operand)];
+    return s.kind == Source::Kind::value ? &value(s.index) : nullptr;
+  };
+  auto calls = [](const Value* of, const char* name) {
+    return of && of->statement->expr->kind == fusion::Expr::Kind::call && of->statement->expr->name == name;
+  };
+  const Value *up = source(v, e.args[0]), *sum = source(v, e.args[1]);
+  if (!up || !sum || sum->statement->reduce != Statement::Reduce::sum || lane_of(*sum) != DType::f32 ||
+      lane_of(*up) != DType::f32)
+    return nullptr;
+  const Value* exp = source(*sum, sum->statement->expr);
+  const Value* difference = calls(exp, "exp") ? source(*exp, exp->statement->expr->args[0]) : nullptr;
+  // a - 1 * max
+  if (!calls(difference, "-")) return nullptr;
+  fusion::ExprPtr right = difference->statement->expr->args[1];
+  if (right->kind == fusion::Expr::Kind::call && right->name == "*") right = right->args[1];
+  const Value* max = source(*difference, right);
+  return max && max->statement->reduce == Statement::Reduce::max ? sum : nullptr;
+}
+
+std::string VectorText::start_text(const Value& v) {
+  const DType lane = lane_of(v);
+  const bool wide = lane == DType::i64, whole = !ir::is_float(lane);
+  const double inf = std::numeric_limits<double>::infinity();
+  switch (v.statement->reduce) {
+    case Statement::Reduce::max:
+      if (!whole) return constant_text(-inf, lane);
+      return wide ? "splat(-9223372036854775807l - 1)" : "splat(-2147483647 - 1)";
+    case Statement::Reduce::min:
+      if (!whole) return constant_text(inf, lane);
+      return wide ? "splat(9223372036854775807l)" : "splat(2147483647)";
+    default: {
+      const std::string one = v.statement->reduce == Statement::Reduce::prod ? "1" : "0";
+      return "splat(" + one +
+             (lane == DType::f32   ? ".0f"
+              : lane == DType::f64 ? ".0"
+              : wide               ? "l"
+                                   : "") +
+             ")";
+    }
+  }
+}
+std::string VectorText::joined(const Value& v, const std::string& a, const std::string& b) {
+  auto side = [](const std::string& t) { return t.find(' ') == std::string::npos ? t : "(" + t + ")"; };
+  switch (v.statement->reduce) {
+    case Statement::Reduce::max:
+      return "vmax(" + a + ", " + b + ")";
+    case Statement::Reduce::min:
+      return "vmin(" + a + ", " + b + ")";
+    case Statement::Reduce::prod:
+      return side(a) + " * " + side(b);
+    default:
+      return side(a) + " + " + side(b);
+  }
+}
+std::string VectorText::folded(const Value& v, const std::string& vector) {
+  static constexpr const char* kFolds[] = {"", "fold_add", "fold_mul", "fold_max", "fold_min"};
+  return std::string(kFolds[static_cast<size_t>(v.statement->reduce)]) + "(" + vector + ")";
+}
+std::vector<int> VectorText::reductions(size_t phase) const {
+  std::vector<int> out;
+  for (int i : s_.phases[phase].values)
+    if (reduces(value(i))) out.push_back(i);
+  return out;
+}
+
+void VectorText::comment(size_t phase) {
+  if (s_.phases.size() < 2) return;
+  std::string what;
+  for (int i : reductions(phase)) what += (what.empty() ? "" : ", ") + value(i).name;
+  for (int i : s_.phases[phase].values)
+    if (value(i).store >= 0 && !value(i).per_row && first_phase(i) == static_cast<int>(phase))
+      what += (what.empty() ? "" : ", ") + value(i).name;
+  line("// pass " + std::to_string(phase + 1) + " of " + std::to_string(s_.phases.size()) +
+       " over the row: " + what);
+}
+int VectorText::first_phase(int value) const {
+  for (size_t p = 0; p < s_.phases.size(); ++p)
+    if (std::find(s_.phases[p].values.begin(), s_.phases[p].values.end(), value) != s_.phases[p].values.end())
+      return static_cast<int>(p);
+  return -1;
+}
+
+void VectorText::assemble() {
+  put_before("// " + kernel_.name + ": " + space_text() + "\n// prelude: vectors of " +
+             std::to_string(lanes_) + " lanes, loads and stores, functions\n" + prelude_text(text_, lanes_) +
+             "// end of prelude\n\n");
+  if (!target_.sizes) return;
+  const size_t given = s_.arguments.size() + (s_.parts > 1 ? s_.sums().size() : 0);
+  auto resolved = target_.sizes->resolve(unit_.label + (launch_ ? "." + std::to_string(launch_) : ""),
+                                         kernel_.text, "args[" + std::to_string(given) + "]");
+  kernel_.text = std::move(resolved.text);
+  kernel_.numbers = std::move(resolved.numbers);
+  measure_lines();
+}
+
+// Where the lines of nodes end, now that the text is as it stays.
+void VectorText::measure_lines() {
+  std::vector<int32_t> lengths;
+  for (size_t at = 0, end; at < kernel_.text.size(); at = end + 1) {
+    end = std::min(kernel_.text.find('\n', at), kernel_.text.size());
+    lengths.push_back(static_cast<int32_t>(end - at));
+  }
+  for (LineOrigin& o : kernel_.lines) o.end_col = lengths.at(static_cast<size_t>(o.line) - 1);
+}
+
+}  // namespace vitrine::codegen::cpp

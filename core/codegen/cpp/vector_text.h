@@ -1,0 +1,72 @@
+// What the texts of all kernels for a CPU have in common: names, types, values as expressions over vectors,
+// sums, and the frame around the body.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/codegen/cpp/emit.h"
+#include "core/codegen/cpp/expr_text.h"
+#include "core/codegen/kernel_text.h"
+
+namespace vitrine::codegen::cpp {
+
+// The type of an element in memory, and of an element of a vector in memory of the kernel's own.
+std::string memory_type(ir::DType t);
+std::string lane_memory(ir::DType lane);
+
+class VectorText : protected KernelText {
+ protected:
+  VectorText(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
+             const Target& target, size_t launch);
+
+  void begin_kernel();
+  // Opens the function and declares the arguments: tensors, then partial sums.
+  void open_function();
+  // Header and prelude before the body, sizes that change as arguments.
+  void assemble();
+
+  static ir::DType lane_of(const Value& v);
+  const Value& value(int i) const { return s_.values[static_cast<size_t>(i)]; }
+  const Argument& argument(int i) const { return s_.arguments[static_cast<size_t>(i)]; }
+  std::string vector_type(ir::DType lane) const;
+  std::string vector_type(const Value& v) const { return vector_type(lane_of(v)); }
+  static std::string pointer(const Argument& a) { return (a.written ? "out_" : "in_") + a.name; }
+  static std::string part(const Value& v) { return "part_" + v.name; }
+  // A number of the text that another size may change.
+  std::string size(int64_t n) const;
+  std::string times(const std::string& i, int64_t stride) const;
+  int64_t inner() const { return s_.dims.back(); }
+
+  // The value of `v` from its operands' names, as memory would hold it where it is an operator's result.
+  std::string value_text(const Value& v) const;
+  // For exp(x - max) / sum: the sum, which is 1 or more, so that a product with its inverse does not overflow
+  // where the quotient would not. nullptr: any other value.
+  const Value* exponential_sum(const Value& v) const;
+  // Of a reduction: where it starts, one step, the values of a vector's lanes together.
+  static std::string start_text(const Value& v);
+  static std::string joined(const Value& v, const std::string& a, const std::string& b);
+  static std::string folded(const Value& v, const std::string& vector);
+  static bool reduces(const Value& v) { return v.statement->reduce != fusion::Statement::Reduce::none; }
+  std::vector<int> reductions(size_t phase) const;
+  // "// pass 2 of 3 over the row: sum", where there are several.
+  void comment(size_t phase);
+  int first_phase(int value) const;
+  // Vector operations of the phases for one vector of elements.
+  int cost_of_vector() const;
+
+  const fusion::LoopProgram& program_;
+  const fusion::Unit& unit_;
+  const Schedule& s_;
+  const Target& target_;
+  const int lanes_;
+  const size_t launch_;  // which of the schedule's launches this is
+
+ private:
+  Typed operand(const Value& v, int i) const;
+  std::string space() const;
+  std::string space_text() const;
+  void measure_lines();
+};
+
+}  // namespace vitrine::codegen::cpp

@@ -1,0 +1,34 @@
+#include "core/codegen/kernel_text.h"
+
+#include <algorithm>
+
+namespace vitrine::codegen {
+
+void KernelText::line(const std::string& text, ir::NodeId node) {
+  text_ += std::string(static_cast<size_t>(indent_) * 2, ' ') + text + "\n";
+  ++lines_;
+  if (node >= 0)
+    kernel_.lines.push_back(
+        {lines_, lines_, indent_ * 2, indent_ * 2 + static_cast<int32_t>(text.size()), node});
+}
+
+void KernelText::open(const std::string& text) {
+  line(text);
+  ++indent_;
+}
+
+void KernelText::close(const std::string& text) {
+  --indent_;
+  line(text);
+}
+
+void KernelText::put_before(const std::string& head) {
+  const auto more = static_cast<int32_t>(std::count(head.begin(), head.end(), '\n'));
+  for (LineOrigin& o : kernel_.lines) {
+    o.line += more;
+    o.end_line += more;
+  }
+  kernel_.text = head + text_;
+}
+
+}  // namespace vitrine::codegen
