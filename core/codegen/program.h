@@ -86,6 +86,11 @@ struct Step {
   std::vector<int32_t> free_after;  // foreign buffers released after this step
 };
 
+// How often the program as it was written writes to a tensor that its caller sees; empty: no count is kept.
+struct WriteCounts {
+  std::vector<int32_t> inputs, results;  // by position
+};
+
 struct Program {
   std::vector<Buffer> buffers;
   std::vector<Kernel> kernels;
@@ -94,6 +99,7 @@ struct Program {
   std::vector<int32_t> input_buffer;                      // by position of the graph's inputs()
   std::vector<ir::Arg> results;                           // as the graph's results
   int64_t arena_bytes = 0;
+  WriteCounts writes;
 };
 
 struct Decision {  // one considered pair

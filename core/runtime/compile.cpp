@@ -10,6 +10,7 @@
 #include "core/runtime/opaque_program.h"
 #include "core/runtime/plan.h"
 #include "core/runtime/product_choice.h"
+#include "core/runtime/write_counts.h"
 #include "core/torch_bridge/bridge.h"
 
 namespace vitrine::runtime {
@@ -152,6 +153,7 @@ class Compilation {
     if (options_.sizes) options_.sizes->commit();
     std::vector<LoadedKernel> loaded;
     for (CompiledKernel& k : stage->kernels) loaded.push_back(std::move(k.loaded));
+    program.value().writes = count_writes(*aten_);
     auto plan = ProgramPlan::make(program.take(), std::move(loaded), problems_, options_.graphs);
     if (plan || how.by_pytorch.empty()) return plan;
     fail(plan.error().what);  // PyTorch has no operator for one of them
@@ -160,6 +162,7 @@ class Compilation {
 
   Result<std::shared_ptr<Plan>> opaque() {
     codegen::Program program = opaque_program(*aten_);
+    program.writes = count_writes(*aten_);
     if (recorder_) {
       for (const Problem& problem : problems_) record_problem(*recorder_, problem, 0);
       if (!aten_recorded_) record_aten();

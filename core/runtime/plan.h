@@ -47,6 +47,7 @@ class ProgramPlan : public Plan {
     std::vector<int32_t> buffers, outs;
     std::vector<int32_t> fresh;     // output buffers that are allocated before it
     std::vector<int32_t> written;   // input buffers whose storage our own code writes
+    std::vector<int32_t> counted;   // input buffers whose version is counted up after it, once an entry
     std::vector<int32_t> saved;     // buffers copied before it, because a later step may fail
     std::vector<int32_t> released;  // buffers whose tensor goes after it
     bool first_random = false;      // the generator's state is kept before it
@@ -56,6 +57,7 @@ class ProgramPlan : public Plan {
   struct ResultItem {
     int32_t buffer = -1;                             // or:
     _object* constant = nullptr;                     // owned
+    int32_t uncounted = 0;                           // writes to it that PyTorch has not counted
     std::unique_ptr<torch_bridge::PreparedOp> view;  // makes the result from its base, as PyTorch's own view
   };
 
@@ -67,6 +69,8 @@ class ProgramPlan : public Plan {
   Status prepare_results();
   void find_input_views();
   void find_written();
+  void count_as_eager();
+  int32_t counted_by_pytorch(int32_t base) const;
   void plan_rollback();
   int32_t root(int32_t buffer) const;  // the buffer whose storage it is part of
   int32_t slot_of(ir::Ref ref) const;

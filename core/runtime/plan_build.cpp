@@ -81,6 +81,7 @@ Status ProgramPlan::prepare() {
   if (Status failed = prepare_results()) return failed;
   find_input_views();
   find_written();
+  count_as_eager();
   plan_rollback();
   slots_.clear();
   return {};
@@ -198,6 +199,45 @@ void ProgramPlan::find_written() {
       if (table_.rows[static_cast<size_t>(base)].input >= 0 && !holds(step.written, base))
         step.written.push_back(base);
     }
+  }
+}
+
+int32_t ProgramPlan::counted_by_pytorch(int32_t base) const {
+  const std::unordered_map<int32_t, int32_t> handed_back = arguments_handed_back();
+  const auto is_base = [&](int32_t b) {
+    for (auto at = handed_back.find(b); at != handed_back.end(); at = handed_back.find(b)) b = at->second;
+    return b == base;
+  };
+  int32_t counted = 0;
+  for (const Step& step : steps_)
+    if (step.op) counted += std::any_of(step.op->mutates().begin(), step.op->mutates().end(), is_base);
+  return counted;
+}
+
+// One kernel may do what were several writes, and none what came to nothing: a version tells how many the
+// program has made.
+void ProgramPlan::count_as_eager() {
+  for (Step& step : steps_) step.counted = step.written;
+  const codegen::WriteCounts& wanted = program_.writes;
+  for (size_t i = 0; i < std::min(wanted.inputs.size(), program_.input_buffer.size()); ++i) {
+    const int32_t base = program_.input_buffer[i];
+    if (wanted.inputs[i] == 0 || steps_.empty()) continue;
+    Step* last = &steps_.back();
+    for (Step& step : steps_) {
+      std::erase(step.counted, base);
+      if (holds(step.written, base)) last = &step;
+    }
+    const int32_t ours = std::max(0, wanted.inputs[i] - counted_by_pytorch(base));
+    last->counted.insert(last->counted.end(), static_cast<size_t>(ours), base);
+  }
+  std::vector<int32_t> counted;  // results share memory with one another
+  for (size_t i = 0; i < std::min(wanted.results.size(), results_.size()); ++i) {
+    ResultItem& item = results_[i];
+    if (item.buffer < 0 || wanted.results[i] == 0) continue;
+    const int32_t base = root(item.buffer);
+    if (table_.rows[static_cast<size_t>(base)].input >= 0 || holds(counted, base)) continue;
+    counted.push_back(base);
+    item.uncounted = std::max(0, wanted.results[i] - counted_by_pytorch(base));
   }
 }
 

@@ -194,7 +194,7 @@ bool ProgramPlan::run_step(const Step& step, CallState& state) {
       ok = run_view(step, state);
       break;
   }
-  for (int32_t b : step.written) {
+  for (int32_t b : step.counted) {
     if (!ok || bridge::bump_version(state.handle(b))) continue;
     bridge::set_python_error("this PyTorch does not let a write to a tensor be counted");
     ok = false;
@@ -354,6 +354,7 @@ bool ProgramPlan::collect(CallState& state, std::vector<_object*>& outputs) {
     }
     if (!value) return false;
     outputs.push_back(value);
+    for (int32_t i = 0; i < item.uncounted; ++i) bridge::bump_version(bridge::handle_of(value));
   }
   return true;
 }

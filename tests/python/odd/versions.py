@@ -1,0 +1,93 @@
+"""How often a tensor was written, as autograd counts it: kernels that join writes, and writes that come to nothing."""
+
+import torch
+from odd.registry import scenario
+
+
+@scenario
+def version_counters(compile):
+    def f(x, y):
+        x.add_(1)
+        x.mul_(2)
+        x[0] = 4
+        x.t().zero_()
+        y.view(-1)[1:].sin_()
+        z = y + 1
+        z.mul_(2).relu_()
+        w = torch.zeros(3)
+        w[0] = x.sum()
+        return x.sum(), z, w, z.view(-1)
+
+    g = compile(f)
+    x, y = torch.ones(2, 2), torch.ones(2, 2)
+    out = []
+    with torch.no_grad():
+        for _ in range(2):
+            results = g(x, y)
+            out += [x._version, y._version, [t._version for t in results], results]
+    return out
+
+
+@scenario
+def versions_in_training(compile):
+    def f(x, b, w):
+        b.mul_(0.9).add_(x.detach().mean(0), alpha=0.1)
+        h = torch.relu_(x * w)
+        return (h * b.clone()).sum()
+
+    g = compile(f)
+    b, w = torch.zeros(3), torch.ones(3, requires_grad=True)
+    out = []
+    for _ in range(3):
+        loss = g(torch.arange(6.0).reshape(2, 3), b, w)
+        loss.backward()
+        out += [b._version, w._version, loss._version]
+    return out, b, w.grad
+
+
+@scenario
+def writes_of_nothing_count(compile):
+    def f(x):
+        x.add_(0)
+        x.mul_(1)
+        x.copy_(x.clone())
+        x.fill_(2)
+        x.fill_(3)
+        return x + 1
+
+    g = compile(f)
+    x = torch.ones(3)
+    out = []
+    for _ in range(2):
+        out += [g(x), x._version]
+    return out
+
+
+@scenario
+def a_saved_tensor_was_written(compile):
+    def f(x):
+        x.add_(1)
+        x.mul_(2)
+        return x.sum()
+
+    g = compile(f)
+    w = torch.ones(2, requires_grad=True)
+    x = torch.ones(2)
+    y = w * x
+    g(x)
+    y.sum().backward()  # says at which version x is
+
+
+@scenario
+def versions_of_an_optimizer(compile):
+    p = torch.ones(3, requires_grad=True)
+    out = []
+    for make in (torch.optim.SGD, torch.optim.AdamW):
+        optimizer = make([p], 0.1)
+        step = compile(lambda: optimizer.step())  # noqa: B023
+        for _ in range(3):
+            p.grad = torch.ones(3)
+            step()
+            state = [v._version for v in optimizer.state[p].values() if isinstance(v, torch.Tensor)]
+            out += [p._version, p.grad._version, state, p.detach().clone()]
+    return out
