@@ -18,7 +18,7 @@ namespace vitrine::runtime {
 struct CompiledKernel {
   LoadedKernel loaded;
   bool cached = false;
-  bool failed = false;  // it has no code; a problem says why
+  bool failed = false;                                // it has no code; a problem says why
   int64_t start_ns = 0, wall_ns = 0;                  // CLOCK_MONOTONIC; 0 wall when it came from the cache
   int64_t front_ns = 0, codegen_ns = 0, link_ns = 0;  // inside the helper
   std::string arch;                                   // of a GPU's kernel: "sm_90"
