@@ -16,6 +16,11 @@ constexpr ProductCandidate kCandidates[] = {
     // 16 registers of 8 lanes.
     {"6 x 16", {8, 6, 2}},
     {"4 x 24", {8, 4, 3}},
+    {"cuBLASLt's 1st", {0, 0, 0}, 1},
+    {"cuBLASLt's 2nd", {0, 0, 0}, 2},
+    {"cuBLASLt's 3rd", {0, 0, 0}, 3},
+    {"cuBLASLt's 4th", {0, 0, 0}, 4},
+    {"cuBLASLt's 5th", {0, 0, 0}, 5},
 };
 
 // One product: what it reads and how the kernel finds it.
@@ -182,6 +187,13 @@ bool is_product(const ir::Node& node) {
                      [&](const Operator& row) { return row.op == node.op; });
 }
 
+bool is_gpu_product(const ir::Node& node) {
+  constexpr std::string_view kNames[] = {"aten.mm.default", "aten.bmm.default", "aten.addmm.default",
+                                         "aten.baddbmm.default", "aten._addmm_activation.default"};
+  return !node.outputs.empty() && node.type().device.is_cuda() &&
+         std::find(std::begin(kNames), std::end(kNames), node.op) != std::end(kNames);
+}
+
 std::span<const ProductCandidate> product_candidates() {
   return kCandidates;
 }
@@ -189,7 +201,7 @@ std::span<const ProductCandidate> product_candidates() {
 std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& node, int32_t candidate,
                                         int lanes, const ProductOptions& options) {
   const cpp::ProductTile& tile = product_candidates()[static_cast<size_t>(candidate)].tile;
-  if (tile.lanes != lanes) return {};
+  if (tile.lanes != lanes) return {};  // of other vectors, or a library's
   auto of = operands(graph, node);
   if (!of) return {};
   cpp::ProductNumbers& at = of->at;

@@ -20,7 +20,8 @@ namespace vitrine::codegen {
 // One row a way to compute a product.
 struct ProductCandidate {
   std::string_view name;  // of a kernel: its tile, rows x columns of sums in registers
-  cpp::ProductTile tile;  // lanes 0: PyTorch's own call
+  cpp::ProductTile tile;  // lanes 0: a library's call
+  int algorithm = 0;      // of a GPU: 0 is PyTorch's own call, n the n-th that cuBLASLt proposes
 };
 // Position in it: the number of a candidate. The first is PyTorch's.
 std::span<const ProductCandidate> product_candidates();
@@ -29,16 +30,18 @@ struct ProductTime {
   int32_t candidate = 0;
   int64_t ns = 0;  // the best of several calls: of the product and of what follows it, if anything may join
   bool fused = false;  // both are one kernel
+  std::string shape;   // of a GPU's kernel: how it is laid out; the candidate is a number of a shape
   bool operator==(const ProductTime&) const = default;
 };
 
-// What was measured for one node, and what follows from it.
+// What was measured for one node, and what follows from it: for a product, or for a GPU's kernel, by the
+// first value that it stores, in which shape it runs.
 struct ProductChoice {
   int32_t candidate = 0;           // who computes it
   bool fused = false;              // in one kernel with what follows it
   std::vector<ProductTime> times;  // of everybody; empty: not measured
-  int threads = 0;
-  std::string source;  // measured | kept (by an earlier measurement on this machine) | dictated
+  int threads = 0;                 // of the CPU
+  std::string source;              // measured | kept (by an earlier measurement on this machine) | dictated
 };
 using ProductChoices = std::map<ir::NodeId, ProductChoice>;
 
@@ -48,11 +51,14 @@ struct ProductOptions {
   int threads = 1;                // of the pool, to share out the work
   int64_t least_flops = 4 << 20;  // smaller products are not worth a choice
   int32_t only = 0;               // the one candidate to offer; 0: all
+  bool on_gpu = false;            // a GPU's products and kernels carry theirs too: Step::instead and shapes
   ProductChoices choices;
 };
 
 // An operator of the table of products.
 bool is_product(const ir::Node& node);
+// One that cuBLASLt may compute.
+bool is_gpu_product(const ir::Node& node);
 
 struct ProductCall {
   Kernel kernel;

@@ -58,10 +58,11 @@ struct Kernel {
   Id entity = 0;                 // its row of the session; 0: nothing is recorded
 };
 
-// A kernel that would compute the same as a library step.
+// Another way to compute the same as a step.
 struct Alternative {
-  int32_t candidate = 0;  // row of product_candidates()
-  int32_t kernel = -1;
+  int32_t candidate = 0;         // row of product_candidates(); of `shapes` the number of the shape
+  int32_t kernel = -1;           // -1: a library's call
+  std::string shape;             // of `shapes`: "128 threads x 2 runs of 4"
   std::vector<int32_t> buffers;  // all arguments, in order
   std::vector<int64_t> numbers;
 };
@@ -78,10 +79,14 @@ struct Step {
   int32_t kernel = -1;
   std::vector<int32_t> buffers;  // read (kernel: all arguments)
   std::vector<int32_t> outs;     // written
-  ir::Node node;  // library, opaque: op, args, kwargs; a Ref's value is found through value_buffer
+  ir::Node node;      // library, opaque: op, args, kwargs; a Ref's value is found through value_buffer
+  int algorithm = 0;  // library: of cuBLASLt, from 1; 0: PyTorch's own call
   std::vector<int64_t> numbers;  // kernel: its last argument, if there are any
   // Of a library step: kernels for its product. Of a kernel step: that of the product `node` and this in one.
   std::vector<Alternative> instead;
+  std::vector<Alternative>
+      shapes;              // of a GPU's kernel: itself in each shape that is tried, the first its own
+  ir::NodeId shaped = -1;  // of a GPU's kernel: the node whose choice is that of the shape
   bool may_fail = true, writes_input = false, random = false;
   std::vector<int32_t> free_after;  // foreign buffers released after this step
 };

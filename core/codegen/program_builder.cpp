@@ -7,6 +7,7 @@
 #include "core/codegen/cpp/parts.h"
 #include "core/codegen/cuda/emit.h"
 #include "core/codegen/cuda/prelude.h"
+#include "core/codegen/cuda/tried_shapes.h"
 #include "core/codegen/followers.h"
 #include "core/fusion/classify.h"
 #include "core/fusion/memory_plan.h"
@@ -187,6 +188,31 @@ cpp::Schedule ProgramBuilder::gpu_schedule(const fusion::Group& group, const std
   return cpp::make_schedule(loops_, group, stored, {0, false, cuda::reserved_words()});
 }
 
+// In the shape that was chosen for it, if one was.
+Kernel ProgramBuilder::gpu_kernel(const fusion::Unit& unit, const cpp::Schedule& schedule,
+                                  ir::NodeId first) const {
+  cuda::Shape shape = cuda::choose_shape(schedule);
+  auto choice = options_.products.choices.find(first);
+  if (choice != options_.products.choices.end() && choice->second.candidate > 0)
+    shape = cuda::tried_shapes(schedule).at(static_cast<size_t>(choice->second.candidate));
+  return cuda::emit_kernel(loops_, unit, schedule, shape);
+}
+
+// While they are measured: the kernel in each shape.
+void ProgramBuilder::offer_shapes(const fusion::Unit& unit, const cpp::Schedule& schedule, Step& step) {
+  const std::vector<cuda::Shape> shapes = cuda::tried_shapes(schedule);
+  for (size_t i = 0; shapes.size() > 1 && i < shapes.size(); ++i) {
+    Alternative way{static_cast<int32_t>(i), step.kernel, cuda::shape_text(shapes[i]), step.buffers, {}};
+    if (i > 0) {
+      way.kernel = static_cast<int32_t>(program_.kernels.size());
+      Kernel kernel = cuda::emit_kernel(loops_, unit, schedule, shapes[i]);
+      kernel.label = unit.label;
+      program_.kernels.push_back(std::move(kernel));
+    }
+    step.shapes.push_back(std::move(way));
+  }
+}
+
 void ProgramBuilder::add_kernel(int u) {
   fusion::Unit unit = fused_.units[static_cast<size_t>(u)];
   const bool joined = unit.product >= 0;
@@ -215,6 +241,7 @@ void ProgramBuilder::add_kernel(int u) {
     if (a.written) step.outs.push_back(b);
   }
   if (!joined) reuse_in_place(u, schedule, step);
+  if (gpu) step.shaped = stored[0].node;
   add_launches(unit, u, schedule, std::move(step));
 }
 
@@ -229,14 +256,16 @@ void ProgramBuilder::add_launches(const fusion::Unit& unit, int u, const cpp::Sc
       step.outs.push_back(partial);
     }
   for (size_t launch = 0; launch < schedule.launches(); ++launch) {
-    Kernel kernel = gpu ? cuda::emit_kernel(loops_, unit, schedule, cuda::choose_shape(schedule))
-                        : cpp::emit_kernel(loops_, unit, schedule, cpu, launch);
+    Kernel kernel =
+        gpu ? gpu_kernel(unit, schedule, step.shaped) : cpp::emit_kernel(loops_, unit, schedule, cpu, launch);
     kernel.label = unit.label + (launch ? std::string(1, static_cast<char>('a' + launch)) : "");
     Step one = step;
     one.label = kernel.label;
     one.kernel = static_cast<int32_t>(program_.kernels.size());
     one.numbers = kernel.numbers;
     program_.kernels.push_back(std::move(kernel));
+    if (gpu && options_.products.offered && options_.products.on_gpu && schedule.launches() == 1)
+      offer_shapes(unit, schedule, one);
     if (joined)
       compute_with_product(u, schedule, one);
     else if (!gpu && !one.writes_input)
@@ -301,7 +330,7 @@ void ProgramBuilder::offer_product(const fusion::Unit& unit, Step& step) {
   auto choice = how.choices.find(step.node.id);
   const int32_t chosen = choice == how.choices.end() ? 0 : choice->second.candidate;
   if (!how.offered && !chosen) return;
-  if (step.node.type().device.is_cuda()) return;
+  if (step.node.type().device.is_cuda()) return offer_algorithms(step, chosen);
   const auto count = static_cast<int32_t>(product_candidates().size());
   for (int32_t candidate = 1; candidate < count; ++candidate) {
     if (chosen ? candidate != chosen : how.only && candidate != how.only) continue;
@@ -325,6 +354,17 @@ void ProgramBuilder::offer_product(const fusion::Unit& unit, Step& step) {
   step.buffers = std::move(only.buffers);
   step.numbers = std::move(only.numbers);
   step.may_fail = false;
+}
+
+// A GPU's product is a library's call: PyTorch's, or one of cuBLASLt's algorithms.
+void ProgramBuilder::offer_algorithms(Step& step, int32_t chosen) const {
+  if (!is_gpu_product(step.node)) return;
+  const auto candidates = product_candidates();
+  if (chosen) step.algorithm = candidates[static_cast<size_t>(chosen)].algorithm;
+  if (!options_.products.offered || !options_.products.on_gpu) return;
+  for (size_t i = 1; i < candidates.size(); ++i)
+    if (candidates[i].algorithm > 0)
+      step.instead.push_back({static_cast<int32_t>(i), -1, "", step.buffers, {}});
 }
 
 // Both in one kernel; step: the follower's, with its buffers.

@@ -115,20 +115,24 @@ class ProgramRecorder {
     }
   }
 
-  // Who computes a product, and how long each took.
+  // Who computes a product, or which shape a kernel has, and how long each took.
   void choice(const Step& step, const session::KernelRow& row) {
-    auto found = options_.products.choices.find(step.node.id);
-    if (step.node.op.empty() || found == options_.products.choices.end()) return;
+    auto found = options_.products.choices.find(step.shaped >= 0 ? step.shaped : step.node.id);
+    if (found == options_.products.choices.end() || (step.shaped < 0 && step.node.op.empty())) return;
     const ProductChoice& c = found->second;
-    auto name = [](int32_t candidate) {
-      return std::string(product_candidates()[static_cast<size_t>(candidate)].name);
-    };
-    std::string said = c.candidate ? "our kernel" : "PyTorch's", separator = ": ";
+    const ProductCandidate& chosen = product_candidates()[static_cast<size_t>(c.candidate)];
+    std::string said = step.shaped >= 0       ? "this shape"
+                       : chosen.algorithm > 0 ? "cuBLASLt's algorithm"
+                       : c.candidate          ? "our kernel"
+                                              : "PyTorch's";
+    std::string separator = ": ";
     int64_t ordinal = 0;
     auto put = [&](const ProductTime& time) {
-      const bool chosen = time.candidate == c.candidate && time.fused == c.fused;
-      const std::string who = name(time.candidate) + (time.fused ? ", one kernel with what follows" : "");
-      rec_.writer.put(session::ChoiceRow{row.id, ordinal++, who, time.ns, chosen, c.threads, c.source});
+      const bool is_chosen = time.candidate == c.candidate && time.fused == c.fused;
+      std::string who(product_candidates()[static_cast<size_t>(time.candidate)].name);
+      if (!time.shape.empty()) who = time.shape;
+      if (time.fused) who += ", one kernel with what follows";
+      rec_.writer.put(session::ChoiceRow{row.id, ordinal++, who, time.ns, is_chosen, c.threads, c.source});
       return who;
     };
     for (const ProductTime& time : c.times) {
@@ -136,10 +140,10 @@ class ProgramRecorder {
       separator = ", ";
     }
     if (c.times.empty()) {
-      put({c.candidate, 0, c.fused});
+      put({c.candidate, 0, c.fused, ""});
       said += ", without measuring";
     } else {
-      said += " on " + std::to_string(c.threads) + (c.threads == 1 ? " thread" : " threads");
+      if (c.threads) said += " on " + std::to_string(c.threads) + (c.threads == 1 ? " thread" : " threads");
       if (c.source == "kept") said += ", measured before";
     }
     rec_.writer.put(session::RemarkRow{row.id, 1, 0, "choice", "analysis", said});

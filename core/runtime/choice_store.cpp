@@ -22,11 +22,13 @@ namespace {
 // 0 1520000 0
 // 1 890000 0
 // end
+// A GPU's kernel has its shape's text behind each time.
 std::string text_of(const codegen::ProductChoice& choice) {
   std::ostringstream out;
   out << "chosen " << choice.candidate << " threads " << choice.threads << " fused " << choice.fused << "\n";
   for (const codegen::ProductTime& time : choice.times)
-    out << time.candidate << " " << time.ns << " " << time.fused << "\n";
+    out << time.candidate << " " << time.ns << " " << time.fused << (time.shape.empty() ? "" : " ")
+        << time.shape << "\n";
   out << "end\n";
   return out.str();
 }
@@ -41,6 +43,7 @@ std::optional<codegen::ProductChoice> choice_of(const std::string& text) {
     codegen::ProductTime time;
     std::istringstream number(word);
     if (!(number >> time.candidate) || !(in >> time.ns >> time.fused)) return {};
+    if (in.get() == ' ') std::getline(in, time.shape);
     if (time.candidate < 0 || time.candidate >= count || time.ns <= 0) return {};
     choice.times.push_back(time);
   }
@@ -62,6 +65,11 @@ ChoiceStore::ChoiceStore(const std::string& cache_dir)
 std::string ChoiceStore::key(const std::string& product, int threads) {
   return sha256_hex("format 2\n" + host_cpu_identity() + "\nPyTorch " + torch_bridge::facts().torch_version +
                     "\nthreads " + std::to_string(threads) + "\n" + product)
+      .substr(0, 40);
+}
+
+std::string ChoiceStore::gpu_key(const std::string& work, const std::string& machine) {
+  return sha256_hex("format 3\n" + machine + "\nPyTorch " + torch_bridge::facts().torch_version + "\n" + work)
       .substr(0, 40);
 }
 

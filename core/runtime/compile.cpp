@@ -70,6 +70,7 @@ class Compilation {
     const auto candidates = codegen::product_candidates();
     for (size_t i = 1; i < candidates.size(); ++i)
       if (candidates[i].name == options_.products) how.products.only = static_cast<int32_t>(i);
+    how.products.on_gpu = options_.mode.starts_with("max-autotune");
     how.stream_bytes = host_cache_bytes();
     how.sizes = options_.sizes;
     return how;
@@ -98,7 +99,9 @@ class Compilation {
       for (const CompiledKernel& k : stage.kernels) any = any || !k.failed;
       if (!any) return {};
       for (codegen::Step& step : program.value().steps) {
-        std::erase_if(step.instead, [&](const codegen::Alternative& a) { return failed(a.kernel); });
+        for (std::vector<codegen::Alternative>* ways : {&step.instead, &step.shapes})
+          std::erase_if(*ways,
+                        [&](const codegen::Alternative& a) { return a.kernel >= 0 && failed(a.kernel); });
         if (step.kind != codegen::Step::Kind::kernel || !failed(step.kernel)) continue;
         const std::vector<ir::NodeId>& nodes =
             program.value().kernels[static_cast<size_t>(step.kernel)].nodes;
@@ -115,10 +118,13 @@ class Compilation {
   static void keep_offered(const codegen::Program& program, codegen::ProductChoices& choices) {
     for (auto& [node, choice] : choices) {
       bool offered = choice.candidate == 0;
-      for (const codegen::Step& step : program.steps)
+      for (const codegen::Step& step : program.steps) {
+        for (const codegen::Alternative& a : step.shapes)
+          offered = offered || (step.shaped == node && a.candidate == choice.candidate);
         for (const codegen::Alternative& a : step.instead)
           offered = offered || (step.node.id == node && a.candidate == choice.candidate &&
                                 (step.kind == codegen::Step::Kind::kernel) == choice.fused);
+      }
       if (offered) continue;
       choice.candidate = 0;
       choice.fused = false;
@@ -138,7 +144,10 @@ class Compilation {
     if (stopped()) return cancelled_error();
     if (!stage) return {};
     std::vector<codegen::Kernel> offered = program.value().kernels;
-    how.products.choices = choose_products(program.value(), stage->kernels, options_);
+    std::vector<std::string> dropped;
+    how.products.choices = choose_products(program.value(), stage->kernels, options_, dropped);
+    for (std::string& text : dropped)
+      problems_.push_back({std::move(text), "What was measured without it is used.", ""});
     keep_offered(program.value(), how.products.choices);
     how.products.offered = false;
     if (recorder_ || !how.products.choices.empty() || !problems_.empty()) {

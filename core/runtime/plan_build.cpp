@@ -106,7 +106,7 @@ Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
     table_.max_arguments = std::max(table_.max_arguments, step.buffers.size() + 1);
   }
   bool calls = from.kind == StepKind::library || from.kind == StepKind::opaque;
-  if (calls) step.library = bridge::LibraryCall::make(from.node, slot);
+  if (calls) step.library = bridge::LibraryCall::make(from.node, slot, from.algorithm);
   if (calls && !step.library) {
     auto op = bridge::PreparedOp::make(from.node, slot);
     if (!op) return op.error();

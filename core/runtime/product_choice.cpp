@@ -6,10 +6,12 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "core/codegen/size_memory.h"
 #include "core/runtime/choice_store.h"
+#include "core/runtime/cuda/tuning.h"
 #include "core/torch_bridge/bridge.h"
 #include "core/torch_bridge/library.h"
 #include "core/torch_bridge/op_call.h"
@@ -201,11 +203,19 @@ std::string description(const codegen::Program& program, const codegen::Step& st
 class Chooser {
  public:
   Chooser(const codegen::Program& program, const std::vector<CompiledKernel>& kernels,
-          const CompileOptions& options)
-      : program_(program), kernels_(kernels), options_(options), store_(options.cache_dir) {}
+          const CompileOptions& options, std::vector<std::string>& dropped)
+      : program_(program),
+        kernels_(kernels),
+        options_(options),
+        dropped_(dropped),
+        store_(options.cache_dir) {}
 
   codegen::ProductChoices run() {
     for (const codegen::Step& step : program_.steps) {
+      if (on_gpu(step)) {
+        tune(step);
+        continue;
+      }
       if (step.instead.empty()) continue;
       codegen::ProductChoice& choice = choices_[step.node.id];
       if (options_.products != "measured") {
@@ -221,12 +231,34 @@ class Chooser {
     }
     if (options_.sizes)
       for (const codegen::Step& step : program_.steps)
-        if (auto made = choices_.find(step.node.id); made != choices_.end() && !step.instead.empty())
+        if (auto made = choices_.find(step.node.id);
+            made != choices_.end() && !step.instead.empty() && !on_gpu(step))
           options_.sizes->products.try_emplace(step.node.name, made->second);
     return std::move(choices_);
   }
 
  private:
+  bool on_gpu(const codegen::Step& step) const {
+    return !step.outs.empty() && program_.buffers[static_cast<size_t>(step.outs[0])].type.device.is_cuda();
+  }
+  // From this program, from the store, or measured now; a kernel's is found by the node that it is named by.
+  void tune(const codegen::Step& step) {
+    if (step.instead.empty() && step.shapes.empty()) return;
+    if (!machine_) {
+      auto machine =
+          cuda::tuning_machine(program_.buffers[static_cast<size_t>(step.outs[0])].type.device.index);
+      machine_ = machine ? machine.value() : "";
+    }
+    if (machine_->empty()) return;
+    const std::string key = ChoiceStore::gpu_key(cuda::tuning_work(program_, step), *machine_);
+    auto [at, fresh] = known_.try_emplace(key);
+    if (fresh) {
+      auto kept = store_.find(key);
+      at->second = kept ? std::move(*kept) : cuda::tune(program_, step, kernels_, dropped_);
+      if (!kept && !at->second.times.empty()) store_.insert(key, at->second);
+    }
+    if (!at->second.times.empty()) choices_[step.shaped >= 0 ? step.shaped : step.node.id] = at->second;
+  }
   // For other sizes of one program the choice is that of the first.
   bool chosen_before(const codegen::Step& step, codegen::ProductChoice& choice) {
     if (!options_.sizes) return false;
@@ -257,7 +289,9 @@ class Chooser {
   const codegen::Program& program_;
   const std::vector<CompiledKernel>& kernels_;
   const CompileOptions& options_;
+  std::vector<std::string>& dropped_;
   const ChoiceStore store_;
+  std::optional<std::string> machine_;  // of the GPU; "": it does not tell
   codegen::ProductChoices choices_;
   std::map<std::string, codegen::ProductChoice> known_;  // equal products are measured once
 };
@@ -266,8 +300,8 @@ class Chooser {
 
 codegen::ProductChoices choose_products(const codegen::Program& program,
                                         const std::vector<CompiledKernel>& kernels,
-                                        const CompileOptions& options) {
-  return Chooser(program, kernels, options).run();
+                                        const CompileOptions& options, std::vector<std::string>& dropped) {
+  return Chooser(program, kernels, options, dropped).run();
 }
 
 std::vector<CompiledKernel> kernels_of(const std::vector<codegen::Kernel>& wanted,

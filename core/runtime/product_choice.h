@@ -1,6 +1,8 @@
-// Who computes each matrix product of a program, found by running both on operands of its types.
+// Who computes each matrix product of a program, found by running both on operands of its types; of a GPU's
+// program also which algorithm a library takes and which shape a kernel has.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/codegen/products.h"
@@ -10,10 +12,11 @@
 namespace vitrine::runtime {
 
 // program's library steps offer kernels (Step::instead), whose code is in `kernels`. Equal products are
-// measured once, a few calls each. The GIL must be held. A product that cannot be measured stays PyTorch's.
+// measured once, a few calls each. The GIL must be held. A product that cannot be measured stays PyTorch's, a
+// kernel keeps its own shape; `dropped` gets a sentence for each that memory did not suffice for.
 codegen::ProductChoices choose_products(const codegen::Program& program,
                                         const std::vector<CompiledKernel>& kernels,
-                                        const CompileOptions& options);
+                                        const CompileOptions& options, std::vector<std::string>& dropped);
 
 // The code of `wanted`, in order, from kernels that were compiled for `offered`: same text, same code.
 std::vector<CompiledKernel> kernels_of(const std::vector<codegen::Kernel>& wanted,

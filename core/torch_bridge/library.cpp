@@ -23,6 +23,7 @@ using Code = int32_t;  // 0 = success
     Code (*)(void*, int64_t, const int64_t*, const int64_t*, int64_t, int32_t, int32_t, int32_t, H*),      \
     "aoti_torch_create_tensor_from_blob")                                                                  \
   X(clone_strided, Code (*)(H, H*), "aoti_torch_clone_preserve_strides")                                   \
+  X(zero, Code (*)(H), "aoti_torch_zero_")                                                                 \
   X(copy, Code (*)(H, H, int32_t), "aoti_torch_copy_")                                                     \
   X(what, const char* (*)(), "torch_exception_get_what_without_backtrace")                                 \
   X(grad_is_on, bool (*)(), "aoti_torch_grad_mode_is_enabled")                                             \
@@ -301,6 +302,11 @@ Handle clone(Handle t) {
 bool copy_into(Handle dst, Handle src) {
   if (!library_symbols().copy) return missing("aoti_torch_copy_");
   return done(library_symbols().copy(dst, src, 0));
+}
+
+bool zero(Handle t) {
+  if (!library_symbols().zero) return missing("aoti_torch_zero_");
+  return done(library_symbols().zero(t));
 }
 
 bool grad_enabled() {

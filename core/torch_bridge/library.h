@@ -23,6 +23,7 @@ Handle from_blob(void* data, const ir::TensorType& type);
 Handle clone(Handle t);
 // dst.copy_(src). false: a Python error is set.
 bool copy_into(Handle dst, Handle src);
+bool zero(Handle t);  // false: a Python error is set
 bool grad_enabled();
 void set_grad_enabled(bool on);
 // Autocast of this thread. A graph was recorded below autocast, so replaying it must not cast again.

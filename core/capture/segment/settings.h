@@ -27,12 +27,13 @@ struct CallSettings {
   DynamicMode dynamic = DynamicMode::Automatic;
   int64_t recompile_limit = 0;  // of one place; 0 = the process's
 
+  bool tunes() const { return mode.starts_with("max-autotune"); }
   bool graphs() const { return mode == "reduce-overhead" || mode == "max-autotune"; }  // CUDA Graphs
   bool same_code_as(const CallSettings& other) const {
     return replay == other.replay && backend.get() == other.backend.get() &&
            observer.get() == other.observer.get() && fuse == other.fuse && verify == other.verify &&
            products == other.products && target == other.target && graphs() == other.graphs() &&
-           dynamic == other.dynamic && disabled_passes == other.disabled_passes;
+           tunes() == other.tunes() && dynamic == other.dynamic && disabled_passes == other.disabled_passes;
   }
 };
 

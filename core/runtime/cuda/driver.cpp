@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+
 namespace vitrine::runtime::cuda {
 
 namespace {
@@ -20,7 +22,15 @@ using Code = int;  // CUresult: 0 = success
   X(module_load, "cuModuleLoadData")            \
   X(module_unload, "cuModuleUnload")            \
   X(module_function, "cuModuleGetFunction")     \
-  X(launch, "cuLaunchKernel")
+  X(launch, "cuLaunchKernel")                   \
+  X(event_create, "cuEventCreate")              \
+  X(event_destroy, "cuEventDestroy_v2")         \
+  X(event_record, "cuEventRecord")              \
+  X(event_wait, "cuEventSynchronize")           \
+  X(event_between, "cuEventElapsedTime")        \
+  X(stream_captures, "cuStreamIsCapturing")     \
+  X(device_name, "cuDeviceGetName")             \
+  X(version, "cuDriverGetVersion")
 
 // Later additions, which a driver may lack.
 #define VITRINE_GRAPH_DRIVER(X)                \
@@ -51,6 +61,14 @@ struct Driver {
                  void**) = nullptr;
   Code (*capture_info)(void*, int*, uint64_t*, void**, void* const**, size_t*) = nullptr;
   Code (*set_node)(void*, void*, const NodeParameters*) = nullptr;
+  Code (*event_create)(void**, unsigned) = nullptr;
+  Code (*event_destroy)(void*) = nullptr;
+  Code (*event_record)(void*, void*) = nullptr;
+  Code (*event_wait)(void*) = nullptr;
+  Code (*event_between)(float*, void*, void*) = nullptr;
+  Code (*stream_captures)(void*, int*) = nullptr;
+  Code (*device_name)(char*, int, int) = nullptr;
+  Code (*version)(int*) = nullptr;
 };
 
 // nullptr: there is no driver, or an old one.
@@ -151,6 +169,41 @@ Result<std::string> architecture(int device) {
   if (!failed) failed = driver()->device_attribute(&minor, kMinor, handle);
   if (failed) return Error{"the GPU does not tell its architecture: " + words(failed), ""};
   return "sm_" + std::to_string(major) + std::to_string(minor);
+}
+
+Result<std::string> identity(int device) {
+  auto arch = architecture(device);
+  if (!arch) return arch;
+  char name[256] = "";
+  int handle = 0, version = 0;
+  Code failed = driver()->device_get(&handle, device);
+  if (!failed) failed = driver()->device_name(name, sizeof name, handle);
+  if (!failed) failed = driver()->version(&version);
+  if (failed) return Error{"the GPU does not tell its name: " + words(failed), ""};
+  return std::string(name) + " " + arch.value() + " driver " + std::to_string(version);
+}
+
+bool is_capturing(void* stream) {
+  int state = 0;
+  return driver() && driver()->stream_captures(stream, &state) == 0 && state != 0;
+}
+
+Timer::Timer() {
+  if (driver() && (driver()->event_create(&begin_, 0) || driver()->event_create(&end_, 0))) end_ = nullptr;
+}
+
+Timer::~Timer() {
+  for (void* event : {begin_, end_})
+    if (event) driver()->event_destroy(event);
+}
+
+int64_t Timer::time(void* stream, const std::function<bool()>& work) {
+  if (!end_ || driver()->event_record(begin_, stream)) return 0;
+  const bool done = work();
+  float milliseconds = 0;
+  if (driver()->event_record(end_, stream) || driver()->event_wait(end_) || !done) return 0;
+  if (driver()->event_between(&milliseconds, begin_, end_)) return 0;
+  return std::max<int64_t>(1, static_cast<int64_t>(milliseconds * 1e6F));
 }
 
 }  // namespace vitrine::runtime::cuda

@@ -2,6 +2,8 @@
 // device is used, and its current stream.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -30,6 +32,25 @@ class Function {
 Result<std::shared_ptr<Function>> load_kernel(const std::string& cubin, int device);
 // "sm_90" of a device. Errors: no driver, no such device.
 Result<std::string> architecture(int device);
+// "NVIDIA H200 sm_90 driver 13000": what the times of kernels depend on. Errors: as above.
+Result<std::string> identity(int device);
+// Work for the stream is being recorded into a graph: it does not run, and nothing may wait for it.
+bool is_capturing(void* stream);
+
+// Times of work on a stream, by the GPU's own clock.
+class Timer {
+ public:
+  Timer();
+  ~Timer();
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+  // Nanoseconds from when what was asked for before is done; waits. 0: `work` returned false, or the driver
+  // refused.
+  int64_t time(void* stream, const std::function<bool()>& work);
+
+ private:
+  void *begin_ = nullptr, *end_ = nullptr;
+};
 
 // The node of the graph being recorded that was the last launch on `stream`; nullptr: not known.
 void* recorded_launch(void* stream);

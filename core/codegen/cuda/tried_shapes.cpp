@@ -1,0 +1,80 @@
+#include "core/codegen/cuda/tried_shapes.h"
+
+#include <algorithm>
+
+namespace vitrine::codegen::cuda {
+
+namespace {
+
+constexpr int kWarp = 32, kMostThreads = 1024;
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+std::vector<Shape> flat_shapes(const Shape& own, int64_t total) {
+  struct Way {
+    int threads, items, narrower;
+  };
+  constexpr Way kWays[] = {{256, 1, 1}, {256, 2, 1}, {256, 4, 1}, {128, 2, 1}, {512, 1, 1}, {256, 2, 2}};
+  std::vector<Shape> out;
+  for (const Way& way : kWays) {
+    Shape shape = own;
+    if (own.vector % way.narrower) continue;
+    shape.threads = way.threads, shape.items = way.items, shape.vector = own.vector / way.narrower;
+    shape.blocks = ceil_div(total, int64_t{1} * shape.threads * shape.vector * shape.items);
+    out.push_back(shape);
+  }
+  return out;
+}
+
+// Up to a warp rows lie side by side in a block; more threads than that are one.
+std::vector<Shape> row_shapes(const Shape& own, int64_t rows, int64_t columns) {
+  std::vector<Shape> out;
+  auto add = [&](int group, int threads, int vector) {
+    if (group < 1 || threads > kMostThreads || threads < kWarp || (group > kWarp && group < 2 * kWarp))
+      return;
+    Shape shape = own;
+    shape.group = group, shape.threads = threads, shape.vector = vector;
+    if (own.registers) shape.items = static_cast<int>(ceil_div(ceil_div(columns, vector), group));
+    shape.blocks = ceil_div(rows, shape.rows_a_block());
+    out.push_back(shape);
+  };
+  if (own.group > kWarp) {
+    for (int threads : {own.group / 2, own.group * 2}) add(threads, threads, own.vector);
+    if (own.vector > 1) add(own.group, own.group, own.vector / 2);
+    return out;
+  }
+  for (int threads : {128, 256, 512}) add(own.group, threads, own.vector);
+  for (int group : {own.group / 2, own.group * 2})
+    if (group <= kWarp) add(group, own.threads, own.vector);
+  if (own.group == kWarp) add(2 * 2 * kWarp, 2 * 2 * kWarp, own.vector);
+  return out;
+}
+
+bool equal(const Shape& a, const Shape& b) {
+  return a.threads == b.threads && a.vector == b.vector && a.items == b.items && a.group == b.group;
+}
+
+}  // namespace
+
+std::vector<Shape> tried_shapes(const cpp::Schedule& s) {
+  const Shape own = choose_shape(s);
+  std::vector<Shape> out = {own};
+  const std::vector<Shape> others =
+      s.reduces ? row_shapes(own, s.row_count(), s.columns()) : flat_shapes(own, s.row_count() * s.columns());
+  for (const Shape& shape : others)
+    if (std::none_of(out.begin(), out.end(), [&](const Shape& known) { return equal(known, shape); }))
+      out.push_back(shape);
+  return out;
+}
+
+std::string shape_text(const Shape& shape) {
+  std::string out = std::to_string(shape.threads) + " threads";
+  if (shape.items > 1) out += " x " + std::to_string(shape.items) + " runs";
+  if (shape.vector > 1) out += " of " + std::to_string(shape.vector);
+  if (shape.group > 1) out += ", " + std::to_string(shape.group) + " a row";
+  return out;
+}
+
+}  // namespace vitrine::codegen::cuda

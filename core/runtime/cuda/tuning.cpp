@@ -1,0 +1,241 @@
+#include "core/runtime/cuda/tuning.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+
+#include "core/runtime/cuda/driver.h"
+#include "core/runtime/kernels/object_cache.h"
+#include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/cublaslt.h"
+#include "core/torch_bridge/library.h"
+#include "core/torch_bridge/lt_call.h"
+#include "core/torch_bridge/op_call.h"
+
+namespace vitrine::runtime::cuda {
+
+namespace bridge = torch_bridge;
+
+namespace {
+
+constexpr int kTurns = 9;                                // timed calls of each way, after one that is not
+constexpr int64_t kCacheBytes = int64_t{256} << 20;      // more than any GPU's cache holds
+constexpr int64_t kPatternNumbers = (int64_t{1} << 20);  // different numbers that tensors are filled from
+
+ir::Device device_of(const codegen::Program& program, const codegen::Step& step) {
+  return program.buffers[static_cast<size_t>(step.outs.at(0))].type.device;
+}
+
+// Memory of its own for the buffers of one step.
+class Room {
+ public:
+  Room(const codegen::Program& program, ir::Device device)
+      : program_(program), device_(device), handles_(program.buffers.size(), nullptr) {}
+  ~Room() {
+    for (bridge::Handle h : handles_)
+      if (h) bridge::release(h);
+    for (bridge::Handle h : {cache_, pattern_})
+      if (h) bridge::release(h);
+  }
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+
+  // "" or why there is none.
+  std::string open(const std::vector<int32_t>& buffers) {
+    ir::TensorType bytes = ir::TensorType::contiguous(ir::DType::u8, {kCacheBytes});
+    bytes.device = device_;
+    if (!(cache_ = bridge::empty_strided(bytes)) || !make_pattern()) return reason();
+    for (int32_t b : buffers) {
+      bridge::Handle& handle = handles_[static_cast<size_t>(b)];
+      if (handle) continue;
+      ir::TensorType type = program_.buffers[static_cast<size_t>(b)].type;
+      type.offset = 0;
+      if (!(handle = bridge::empty_strided(type)) || !fill(handle, type)) return reason();
+    }
+    return "";
+  }
+  const bridge::Handle* handles() const { return handles_.data(); }
+  bridge::Handle handle(int32_t b) const { return handles_[static_cast<size_t>(b)]; }
+  // After it no cache holds anything of the step.
+  bool sweep() const { return bridge::zero(cache_); }
+  // What failed last; the error is taken.
+  static std::string reason() {
+    bridge::PendingError error;
+    const std::string text = error.text();
+    return text.empty() ? "no memory" : text.substr(0, text.find('\n'));
+  }
+
+ private:
+  // Ordinary numbers: zeros may be faster to compute with.
+  bool make_pattern() {
+    const ir::TensorType type = ir::TensorType::contiguous(ir::DType::f32, {kPatternNumbers});
+    bridge::Handle here = bridge::empty_strided(type);
+    if (!here) return false;
+    auto* numbers = static_cast<float*>(bridge::data(here));
+    uint32_t state = 1;
+    for (int64_t i = 0; i < kPatternNumbers; ++i) {
+      state = state * 1664525U + 1013904223U;
+      numbers[i] = static_cast<float>(state >> 8) * 0x1p-23F - 1.0F;  // in [-1, 1)
+    }
+    ir::TensorType there = type;
+    there.device = device_;
+    pattern_ = bridge::empty_strided(there);
+    const bool ok = pattern_ && bridge::copy_into(pattern_, here);
+    bridge::release(here);
+    return ok;
+  }
+  // Integers are places and classes: zero is one of each.
+  bool fill(bridge::Handle handle, const ir::TensorType& type) const {
+    if (!ir::is_float(type.dtype)) return bridge::zero(handle);
+    ir::TensorType from = type;
+    from.dtype = ir::DType::f32;
+    int64_t left = kPatternNumbers - 1;
+    for (size_t d = type.sizes.size(); d-- > 0;) {
+      const int64_t steps = std::max<int64_t>(1, type.sizes[d] - 1);
+      const int64_t fits = left / steps / static_cast<int64_t>(d + 1);
+      from.strides[d] = type.sizes[d] > 1 ? std::min<int64_t>(fits, d % 2 ? 1 : 37) : 0;
+      left -= from.strides[d] * (type.sizes[d] - 1);
+    }
+    bridge::Handle numbers = bridge::as_strided(pattern_, from);
+    const bool ok = numbers && bridge::copy_into(handle, numbers);
+    if (numbers) bridge::release(numbers);
+    return ok;
+  }
+
+  const codegen::Program& program_;
+  const ir::Device device_;
+  std::vector<bridge::Handle> handles_;  // by buffer, owned
+  bridge::Handle cache_ = nullptr, pattern_ = nullptr;
+};
+
+struct Way {
+  int32_t candidate = 0;
+  std::string name;
+  std::function<bool()> call;  // false: a Python error may be set
+};
+
+// Median of several calls; 0: it failed.
+int64_t median(const Room& room, Timer& timer, void* stream, const std::function<bool()>& call) {
+  std::vector<int64_t> times;
+  for (int turn = 0; turn <= kTurns; ++turn) {
+    if (!room.sweep()) return 0;
+    const int64_t ns = timer.time(stream, call);
+    if (!ns) return 0;
+    if (turn > 0) times.push_back(ns);
+  }
+  std::nth_element(times.begin(), times.begin() + kTurns / 2, times.end());
+  return times[kTurns / 2];
+}
+
+class Trial {
+ public:
+  Trial(const codegen::Program& program, const codegen::Step& step,
+        const std::vector<CompiledKernel>& kernels)
+      : program_(program), step_(step), kernels_(kernels), room_(program, device_of(program, step)) {}
+
+  codegen::ProductChoice run(std::vector<std::string>& dropped) {
+    codegen::ProductChoice choice;
+    choice.source = "measured";
+    stream_ = bridge::current_stream(device_of(program_, step_).index);
+    if (is_capturing(stream_)) return choice;
+    std::vector<int32_t> all = step_.buffers;
+    all.insert(all.end(), step_.outs.begin(), step_.outs.end());
+    if (std::string why = room_.open(all); !why.empty()) {
+      dropped.push_back(step_.label + " was not tuned: " + why);
+      return choice;
+    }
+    Timer timer;
+    for (const Way& way : step_.shapes.empty() ? calls() : shapes()) {
+      const int64_t ns = median(room_, timer, stream_, way.call);
+      if (ns)
+        choice.times.push_back({way.candidate, ns, false, step_.shapes.empty() ? "" : way.name});
+      else if (const std::string why = Room::reason(); !why.starts_with("cuBLASLt"))
+        dropped.push_back(step_.label + ", " + way.name + ", was left out of the choice: " + why);
+    }
+    if (choice.times.size() < 2) choice.times.clear();
+    const auto least = std::min_element(choice.times.begin(), choice.times.end(),
+                                        [](const auto& a, const auto& b) { return a.ns < b.ns; });
+    if (least != choice.times.end()) choice.candidate = least->candidate;
+    return choice;
+  }
+
+ private:
+  std::vector<Way> shapes() {
+    std::vector<Way> out;
+    for (const codegen::Alternative& a : step_.shapes)
+      out.push_back({a.candidate, a.shape, [this, &a] { return launch(a); }});
+    return out;
+  }
+  bool launch(const codegen::Alternative& a) const {
+    std::vector<void*> pointers, addresses;
+    for (int32_t b : a.buffers) pointers.push_back(bridge::data(room_.handle(b)));
+    for (void*& p : pointers) addresses.push_back(&p);
+    const Function* function = kernels_.at(static_cast<size_t>(a.kernel)).loaded.cuda.get();
+    const codegen::Grid& grid = program_.kernels[static_cast<size_t>(a.kernel)].grid;
+    if (!function) return false;
+    const std::string failed = function->launch(grid.blocks, grid.threads, stream_, addresses.data());
+    if (!failed.empty()) bridge::set_python_error(failed);
+    return failed.empty();
+  }
+
+  // PyTorch's own call first. One that cuBLASLt cannot make fails, where the plan would fall back.
+  std::vector<Way> calls() {
+    auto slot = [this](ir::Ref r) {
+      for (const auto& [value, buffer] : program_.value_buffer)
+        if (value == r) return buffer;
+      throw InternalError("a product reads a value that no buffer holds");
+    };
+    std::vector<Way> out;
+    auto add = [&](int32_t candidate, std::unique_ptr<bridge::LibraryCall> call) {
+      const std::string name(codegen::product_candidates()[static_cast<size_t>(candidate)].name);
+      if (!call || !call->into_out()) return;
+      std::shared_ptr<bridge::LibraryCall> kept = std::move(call);
+      out.push_back({candidate, name, [this, kept] {
+                       bridge::Handle given = room_.handle(step_.outs.at(0));
+                       return kept->call(room_.handles(), &given);
+                     }});
+    };
+    add(0, bridge::LibraryCall::make(step_.node, slot));
+    for (const codegen::Alternative& a : step_.instead) {
+      const int algorithm = codegen::product_candidates()[static_cast<size_t>(a.candidate)].algorithm;
+      add(a.candidate, bridge::make_lt_call(step_.node, slot, static_cast<size_t>(algorithm - 1), nullptr));
+    }
+    return out;
+  }
+
+  const codegen::Program& program_;
+  const codegen::Step& step_;
+  const std::vector<CompiledKernel>& kernels_;
+  Room room_;
+  void* stream_ = nullptr;
+};
+
+}  // namespace
+
+codegen::ProductChoice tune(const codegen::Program& program, const codegen::Step& step,
+                            const std::vector<CompiledKernel>& kernels, std::vector<std::string>& dropped) {
+  return Trial(program, step, kernels).run(dropped);
+}
+
+Result<std::string> tuning_machine(int device) {
+  auto gpu = identity(device);
+  if (!gpu) return gpu;
+  return gpu.value() + " cuBLASLt " + std::to_string(bridge::lt_version());
+}
+
+std::string tuning_work(const codegen::Program& program, const codegen::Step& step) {
+  std::string out = step.node.op;
+  for (const auto& [name, value] : step.node.kwargs)
+    if (value.is<double>() || value.is<int64_t>() || value.is<bool>())
+      out += " " + name + (value == ir::Arg(true) ? " true" : "");
+  for (const std::vector<int32_t>* list : {&step.buffers, &step.outs})
+    for (int32_t b : *list) out += " " + program.buffers[static_cast<size_t>(b)].type.text();
+  if (!step.instead.empty()) out += " precision " + std::to_string(bridge::global_state().matmul_precision);
+  for (const codegen::Alternative& a : step.instead) out += " " + std::to_string(a.candidate);
+  for (const codegen::Alternative& a : step.shapes)
+    out += "\n" + ObjectCache::key(program.kernels[static_cast<size_t>(a.kernel)].text);
+  return out;
+}
+
+}  // namespace vitrine::runtime::cuda
