@@ -101,7 +101,19 @@ void Document::followLater() {
 
 Id Document::compilation() const {
   if (selection().film.compilation) return selection().film.compilation;
-  return session_ && !session_->compilations.empty() ? session_->compilations[0].id : 0;
+  return session_ ? session_->main : 0;
+}
+
+void Document::wantStage(const std::string& stage) {
+  if (!session_ || stage.empty() || session_->lastGraph(compilation(), stage)) return;
+  kit::Film film;
+  size_t most = 0;
+  for (const session::CompilationRow& row : session_->compilations) {
+    const auto all = session_->snapshots(row.id, stage);
+    const size_t nodes = all.empty() ? 0 : session_->nodes.of(session_->withNodes(*all.back())->id).size();
+    if (nodes > most) std::tie(most, film.compilation) = std::pair(nodes, row.id);
+  }
+  if (film.compilation) model_.setFilm(film);
 }
 
 void Document::replace(kit::SessionPtr session) {

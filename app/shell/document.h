@@ -29,6 +29,8 @@ class Document : public QObject {
   kit::SelectionModel& model() { return model_; }
   const kit::Selection& selection() const { return model_.selection(); }
   Id compilation() const;
+  // When the compilation that is shown has no graph of that stage, the largest one that has.
+  void wantStage(const std::string& stage);
   JobRunner* jobs() const { return jobs_; }
 
   // Film

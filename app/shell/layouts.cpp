@@ -37,7 +37,8 @@ std::span<const LayoutInfo> layouts() {
        "forward and backward, and the saved tensors between them",
        {{30, {{"forward", 'A', 1}}}, {38, {{"view:saved", 0, 1}}}, {32, {{"backward", 'B', 1}}}},
        FilmUnit::Pass,
-       {"kernels", "symbols", "timeline", "problems", "log"}},
+       {"kernels", "symbols", "timeline", "problems", "log"},
+       "joint"},
   };
   return rows;
 }

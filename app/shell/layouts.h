@@ -12,8 +12,9 @@ struct LayoutInfo {
   const char* name;
   const char* about;
   std::vector<ColumnSpec> columns;
-  FilmUnit unit;      // what one step is here
-  QStringList docks;  // shown, by view id; the first of each area is raised
+  FilmUnit unit;           // what one step is here
+  QStringList docks;       // shown, by view id; the first of each area is raised
+  const char* stage = "";  // what it is about: a compilation without it gives way to one that has it
 };
 
 std::span<const LayoutInfo> layouts();

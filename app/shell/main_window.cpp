@@ -163,6 +163,7 @@ void MainWindow::refreshStatus() {
   if (!session) return film_->setStatus(kit::Tone::None, {}, {});
   const RunStatus status = runStatus(*session, document_->compilation());
   film_->setStatus(status.tone, status.text, status.numbers);
+  row_->run->setWhere(status.where);
   if (!session->damage.empty() && banner_->text().isEmpty())
     banner_->show(kit::Tone::Err, "A part of this session could not be read.",
                   QString::fromStdString(session->damage) + "\nWhat could be read is shown.",

@@ -138,7 +138,9 @@ void RunButton::setState(State state) {
 }
 
 void RunButton::setWhere(const QString& where) {
-  where_ = where;
+  const QFontMetrics metrics(theme().ui(12));
+  where_ = metrics.elidedText(where, Qt::ElideMiddle, theme().px(150));
+  setAccessibleDescription(where);
   updateGeometry();
   update();
 }

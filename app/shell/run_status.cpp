@@ -29,6 +29,7 @@ RunStatus runStatus(const kit::SessionData& d, Id compilation) {
   const Id run_id = compilation ? d.runOf(compilation) : d.runs.empty() ? 0 : d.runs[0].id;
   const auto* run = d.runs.find(run_id);
   if (!run) return out;
+  out.where = QString::fromStdString(run->device) + QStringLiteral(" · ") + QString::fromStdString(run->mode);
   out.text = QString::fromStdString(run->status);
   out.tone = run->status == "finished"  ? kit::Tone::Ok
              : run->status == "running" ? kit::Tone::Info

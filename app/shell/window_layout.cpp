@@ -53,6 +53,7 @@ bool MainWindow::chooseLayout(const QString& name) {
   docks_->setNarrow(width() < kit::theme().px(1280));
   row_->layouts->setCurrent(layout_);
   document_->setUnit(layout->unit);
+  document_->wantStage(layout->stage);
   return true;
 }
 

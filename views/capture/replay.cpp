@@ -187,7 +187,7 @@ class Replay {
       node = named->second;
     if (node) {
       value.text = QString::fromStdString(node->name);
-      value.type = QString::fromStdString(node->type);
+      value.type = data_.type(node->type);
       value.kind = QStringLiteral("tensor");
       value.family = kit::familyOf(node->family);
       value.from = node->id;

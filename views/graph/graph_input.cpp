@@ -196,7 +196,7 @@ QString GraphView::tooltip(const Hit& hit) const {
   QStringList lines{QStringLiteral("<b>%1</b> %2")
                         .arg(QString::fromStdString(node->name).toHtmlEscaped(),
                              QString::fromStdString(node->op).toHtmlEscaped())};
-  lines << QString::fromStdString(node->type).toHtmlEscaped() +
+  lines << session()->type(node->type).toHtmlEscaped() +
                (node->bytes ? QStringLiteral(", ") + bytesText(static_cast<double>(node->bytes)) : QString());
   if (!node->module.empty()) lines << QString::fromStdString(node->module).toHtmlEscaped();
   if (hit.item >= 0) {

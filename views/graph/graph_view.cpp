@@ -9,6 +9,7 @@
 #include "core/session/stages.h"
 #include "views/graph/rows.h"
 #include "views/graph/traffic.h"
+#include "views/kit/missing.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
 
@@ -340,18 +341,20 @@ void GraphView::resizeEvent(QResizeEvent*) {
   if (!fitted_ || !moved_) fit();
 }
 
+QString GraphView::whyEmpty() const {
+  if (!session()) return QStringLiteral("The graph of a run stands here.");
+  if (shown_graph_) return QStringLiteral("Laying out…");
+  return QStringLiteral("No %1 graph. %2")
+      .arg(QString::fromStdString(stage()), whyMissing(*session(), compilation(), stage()))
+      .trimmed();
+}
+
 void GraphView::paintEvent(QPaintEvent*) {
   const Theme& t = theme();
   QPainter painter(this);
   painter.fillRect(rect(), t.canvas);
   if (picture_.empty()) {
-    QString why = !session() ? QStringLiteral("The graph of a run stands here.")
-                  : shown_graph_
-                      ? QStringLiteral("Laying out…")
-                      : QStringLiteral("This run has no %1 graph.").arg(QString::fromStdString(stage()));
-    drawText(painter, QRect(t.padding(), t.px(8), width() - 2 * t.padding(), t.row()), why, t.ui(13),
-             t.text2);
-    return;
+    return drawEmpty(painter, rect(), whyEmpty());
   }
   PaintState state{&selection(), matches_, &ghosts_, t.motion, bars_};
   painter.setClipRect(canvas());

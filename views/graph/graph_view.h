@@ -67,6 +67,7 @@ class GraphView : public kit::View {
   void cycle_groups();
   void step_along(Qt::Key key);
   QString tooltip(const Hit& hit) const;
+  QString whyEmpty() const;
   QString kernelCounts(const session::GraphRow& graph) const;
   Grouping grouping() const;
   QRectF extent() const;

@@ -65,7 +65,7 @@ void inspectNode(const SessionData& d, const kit::Selection& selection, const No
   out.icon = out.family == kit::Family::None ? "graph" : "";
   out.subtitle = s(row.op);
   out.kind = out.family == kit::Family::None ? s(row.kind) : kit::familyTitle(out.family);
-  InspectorSection value{"Value", {{"type", s(row.type)}}};
+  InspectorSection value{"Value", {{"type", d.type(row.type)}}};
   if (!row.strides.empty()) value.rows.push_back({"strides", s(row.strides)});
   if (!row.detail.empty()) value.rows.push_back({"arguments", s(row.detail)});
   if (!row.module.empty()) value.rows.push_back({"module", s(row.module)});

@@ -5,6 +5,7 @@
 
 #include "core/session/stages.h"
 #include "views/kit/link_letters.h"
+#include "views/kit/missing.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
 
@@ -63,7 +64,7 @@ Language KernelView::language() const {
 QString KernelView::title() const {
   for (const StageInfo& info : kStages)
     if (info.name == stage()) {
-      const std::string_view title = stage_title(info, gpu() != nullptr);
+      const std::string_view title = stage_title(info, session() && session()->isGpu(compilation()));
       return QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()));
     }
   return QStringLiteral("Kernel");
@@ -182,8 +183,10 @@ void KernelView::resizeEvent(QResizeEvent*) {
 QString KernelView::whyEmpty() const {
   if (!session()) return QStringLiteral("Generated kernels stand here.");
   const KernelRow* k = session()->kernels.find(kernel_);
-  if (!k)
-    return QStringLiteral("No generated kernel: this compilation runs through PyTorch's own operators.");
+  if (!k) {
+    const QString why = whyMissing(*session(), compilation(), stage());
+    return why.isEmpty() ? QStringLiteral("No generated kernel: PyTorch's own operators run.") : why;
+  }
   if (!k->error.empty())
     return QStringLiteral("%1 was not compiled: %2")
         .arg(QString::fromStdString(k->label), QString::fromStdString(k->error));
@@ -200,8 +203,7 @@ void KernelView::paintEvent(QPaintEvent*) {
   const Theme& t = theme();
   QPainter painter(this);
   painter.fillRect(rect(), t.bg1);
-  drawText(painter, QRect(t.padding(), t.px(8), width() - 2 * t.padding(), t.row()), whyEmpty(), t.ui(13),
-           t.text2);
+  drawEmpty(painter, rect(), whyEmpty());
 }
 
 }  // namespace vitrine::views

@@ -116,7 +116,7 @@ QString ofNode(const SessionData& d, const NodeRow& node) {
   QString out;
   const Family family = familyOf(node.family);
   out += ", " + (family == Family::None ? QString::fromStdString(node.kind) : familyTitle(family));
-  out += ", " + QString::fromStdString(node.type);
+  out += ", " + d.type(node.type);
   std::string label = node.group_label;
   if (label.empty())
     for (Id later : relativesOf(d, node.id).derived)

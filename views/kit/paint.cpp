@@ -128,6 +128,14 @@ int drawText(QPainter& painter, const QRect& box, const QString& text, const QFo
   return width;
 }
 
+void drawEmpty(QPainter& painter, const QRect& box, const QString& text) {
+  const QRect inner = box.adjusted(theme().padding(), theme().px(10), -theme().padding(), 0);
+  painter.setFont(theme().ui(13));
+  painter.setPen(theme().text2);
+  painter.drawText(inner.intersected(QRect(inner.topLeft(), QSize(theme().px(560), inner.height()))),
+                   Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, text);
+}
+
 QRect centred(const QRect& box, int size) {
   return {box.x() + (box.width() - size) / 2, box.y() + (box.height() - size) / 2, size, size};
 }

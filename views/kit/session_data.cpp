@@ -6,6 +6,7 @@
 
 #include "views/kit/frames.h"
 #include "views/kit/labels.h"
+#include "views/kit/types.h"
 
 namespace vitrine::kit {
 
@@ -103,6 +104,7 @@ void loadCompiler(const Reader& r, SessionData& d) {
   d.kernels = table<KernelRow>(r, "ORDER BY ordinal", &KernelRow::compilation);
   d.ranges = table<KernelRangeRow>(r, "ORDER BY text, line, col", &KernelRangeRow::kernel);
   d.remarks = table<RemarkRow>(r, "ORDER BY line, col", &RemarkRow::kernel);
+  d.choices = table<ChoiceRow>(r, "ORDER BY ordinal", &ChoiceRow::kernel);
   for (GpuKernelRow& row : r.all<GpuKernelRow>()) d.gpu_kernels[row.kernel] = std::move(row);
   d.buffers = table<BufferRow>(r, "ORDER BY ordinal", &BufferRow::compilation);
   d.launches = table<LaunchRow>(r, "ORDER BY ordinal", &LaunchRow::compilation);
@@ -114,8 +116,28 @@ void loadRuns(const Reader& r, SessionData& d) {
   d.accuracies = table<AccuracyRow>(r, "", &AccuracyRow::run);
   d.timings = table<TimingRow>(r, "ORDER BY ordinal", &TimingRow::run);
   d.messages = table<MessageRow>(r, "ORDER BY time_ns, id", &MessageRow::run);
+  d.ceilings = r.all<CeilingRow>();
   d.names = r.all<NameRow>("ORDER BY id");
   for (const MetaRow& row : r.all<MetaRow>()) d.meta[row.key] = row.value;
+}
+
+// A backward graph comes second to the forward one that it is a half of.
+Id mainCompilation(const SessionData& d) {
+  Id best = 0;
+  std::pair<int64_t, int64_t> most{-1, -1};
+  for (const CompilationRow& row : d.compilations) {
+    if (!d.runs.empty() && d.runOf(row.id) != d.runs[0].id) continue;
+    int64_t ops = 0;
+    for (const char* stage : {"aten", "joint", "captured"}) {
+      const auto all = d.snapshots(row.id, stage);
+      const auto nodes = all.empty() ? std::span<const NodeRow>() : d.nodes.of(d.withNodes(*all.back())->id);
+      ops = std::max<int64_t>(
+          ops, std::count_if(nodes.begin(), nodes.end(), [](const NodeRow& n) { return n.kind == "op"; }));
+    }
+    const std::pair<int64_t, int64_t> weight{d.kernels.of(row.id).empty() ? 0 : 1, ops};
+    if (weight > most) std::tie(most, best) = std::pair(weight, row.id);
+  }
+  return best;
 }
 
 }  // namespace
@@ -138,6 +160,8 @@ Result<std::shared_ptr<const SessionData>> SessionData::load(const std::string& 
   linkSpans(d, links);
   d.links = LinkIndex(std::move(links));
   for (const CompilationRow& row : d.compilations) d.workCodes[row.id] = workCode(d, row.id);
+  d.main = mainCompilation(d);
+  d.device = deviceOf(d.nodes.all());
   d.damage = r.damage();
   d.texts = std::make_shared<TextStore>(reader.take());
   for (const FileRow& file : d.files)
@@ -313,6 +337,10 @@ const std::string& SessionData::name(int64_t row) const {
 QString SessionData::fileName(Id file) const {
   const FileRow* row = files.find(file);
   return row ? QFileInfo(QString::fromStdString(row->path)).fileName() : QString();
+}
+
+QString SessionData::type(const std::string& recorded) const {
+  return QString::fromStdString(typeFor(recorded, device));
 }
 
 QString SessionData::place(Id span) const {

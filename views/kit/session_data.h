@@ -73,17 +73,22 @@ struct SessionData {
   Table<session::KernelRow> kernels;             // of(compilation), in order
   Table<session::KernelRangeRow> ranges;         // of(kernel)
   Table<session::RemarkRow> remarks;             // of(kernel)
+  Table<session::ChoiceRow> choices;             // of(kernel): who could compute it, in order
   std::unordered_map<Id, session::GpuKernelRow> gpu_kernels;  // by kernel
   Table<session::BufferRow> buffers;                          // of(compilation)
   Table<session::LaunchRow> launches;                         // of(compilation), in order
   Table<session::LaneRow> lanes;                              // of(run)
   Table<session::AccuracyRow> accuracies;                     // of(run)
   Table<session::TimingRow> timings;                          // of(run)
-  Table<session::MessageRow> messages;                        // of(run)
-  std::vector<session::NameRow> names;                        // names[i].id == i + 1
+  std::vector<session::CeilingRow> ceilings;
+  Table<session::MessageRow> messages;  // of(run)
+  std::vector<session::NameRow> names;  // names[i].id == i + 1
   LinkIndex links;
   std::shared_ptr<TextStore> texts;
   std::unordered_map<Id, Id> workCodes;  // by compilation
+  Id main =
+      0;  // the compilation that is shown first: of the first run, the one whose graph has most operators
+  std::string device;  // of the first run, as types write it: "cuda:0"; "" on the CPU
 
   // Loads a snapshot; milliseconds to a second, so from a job. Errors: as session::Reader::open.
   static Result<std::shared_ptr<const SessionData>> load(const std::string& path);
@@ -112,6 +117,8 @@ struct SessionData {
   const session::NodeRow* nodeByStable(Id graph, int64_t stable) const;
   const std::string& name(int64_t row) const;  // of a lane's name column
   QString fileName(Id file) const;             // last part of its path
+  // A tensor's type without the run's device: "f32[8,128]"; what lies elsewhere says so: "i64[] cpu".
+  QString type(const std::string& recorded) const;
 
   // Words for the entity, the same in every view: "gelu", "K2 add_gelu", "32:12 F.gelu(…)", "0/1", "l6 → l7".
   QString label(Id id) const;

@@ -53,7 +53,7 @@ bool View::event(QEvent* event) {
 
 Id View::compilation() const {
   if (selection_.film.compilation) return selection_.film.compilation;
-  return session_ && !session_->compilations.empty() ? session_->compilations[0].id : 0;
+  return session_ ? session_->main : 0;
 }
 
 const session::GraphRow* View::graph() const {

@@ -234,7 +234,7 @@ std::vector<Item> memory_rows(const TableScope& s) {
     out.push_back({b.id,
                    {{q(b.name)},
                     {q(b.kind)},
-                    {q(b.type)},
+                    {s.data.type(b.type)},
                     size,
                     number(b.first),
                     number(b.last),
@@ -311,19 +311,29 @@ const TableSpec kDecisionsTable{"decisions",
                                 decision_subtitle,
                                 "No fusion decisions: nothing was fused in this compilation.",
                                 6,
-                                Qt::DescendingOrder};
+                                Qt::DescendingOrder,
+                                false,
+                                "fused"};
 const TableSpec kKernelsTable{
-    "kernels",   "Kernels",          kernel_columns,
-    kernel_rows, kernel_subtitle,    "No kernels: nothing was compiled in this run.",
-    5,           Qt::DescendingOrder};
+    "kernels",   "Kernels",           kernel_columns,
+    kernel_rows, kernel_subtitle,     "No kernels: nothing was compiled in this run.",
+    5,           Qt::DescendingOrder, false,
+    "kernels"};
 const TableSpec kLaunchesTable{
-    "launches",  "Launch plan",     launch_columns,
-    launch_rows, launch_subtitle,   "No launch plan: nothing was compiled in this run.",
-    0,           Qt::AscendingOrder};
-const TableSpec kMemoryTable{
-    "memory",    "Memory",           memory_columns,
-    memory_rows, memory_subtitle,    "No memory plan: nothing was compiled in this run.",
-    3,           Qt::DescendingOrder};
+    "launches",  "Launch plan",      launch_columns,
+    launch_rows, launch_subtitle,    "No launch plan: nothing was compiled in this run.",
+    0,           Qt::AscendingOrder, false,
+    "launch"};
+const TableSpec kMemoryTable{"memory",
+                             "Memory",
+                             memory_columns,
+                             memory_rows,
+                             memory_subtitle,
+                             "No memory plan: nothing was compiled in this run.",
+                             3,
+                             Qt::DescendingOrder,
+                             false,
+                             "memory"};
 const TableSpec kBecameTable{"became",
                              "What became what",
                              became_columns,
@@ -331,6 +341,8 @@ const TableSpec kBecameTable{"became",
                              nullptr,
                              "No launches: nothing was compiled in this run.",
                              3,
-                             Qt::DescendingOrder};
+                             Qt::DescendingOrder,
+                             false,
+                             "launch"};
 
 }  // namespace vitrine::views

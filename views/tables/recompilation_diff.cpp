@@ -99,7 +99,7 @@ QString graph(const SessionData& data, Id before, Id after) {
     }
     if (it->second->type != node.type)
       changed << QStringLiteral("<code>%1</code> ").arg(q(node.name).toHtmlEscaped()) +
-                     arrow(q(it->second->type), q(node.type));
+                     arrow(data.type(it->second->type), data.type(node.type));
     else
       same += node.kind == "op";
     by_name.erase(it);

@@ -3,6 +3,7 @@
 #include <QLineEdit>
 #include <QPainter>
 
+#include "views/kit/missing.h"
 #include "views/kit/paint.h"
 #include "views/kit/widgets.h"
 
@@ -111,15 +112,22 @@ void TableView::resizeEvent(QResizeEvent*) {
   place();
 }
 
+// "No kernels. Gradients are needed and …": the sentence ends before its own reason when a recorded one is
+// known.
+QString TableView::why_empty() const {
+  if (!session()) return QStringLiteral("Open a session to see this.");
+  const QString sentence = QString::fromUtf8(spec_.empty);
+  const QString why = *spec_.stage ? whyMissing(*session(), compilation(), spec_.stage) : QString();
+  return why.isEmpty() ? sentence : sentence.section(':', 0, 0) + ". " + why;
+}
+
 void TableView::paintEvent(QPaintEvent*) {
   const Theme& t = theme();
   QPainter painter(this);
   painter.fillRect(rect(), t.bg1);
   if (any_) return;
   const int above = calls_ && calls_->calls() ? calls_->height() : 0;
-  QRect line(t.padding(), above + t.px(8), width() - 2 * t.padding(), t.row());
-  drawText(painter, line, QString::fromUtf8(session() ? spec_.empty : "Open a session to see this."),
-           t.ui(13), t.text2);
+  drawEmpty(painter, rect().adjusted(0, above, 0, 0), why_empty());
 }
 
 }  // namespace vitrine::views

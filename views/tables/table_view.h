@@ -24,7 +24,8 @@ struct TableSpec {
   const char* empty;  // the sentence when there are no rows
   int sort = -1;      // column of the first order, -1 = as given
   Qt::SortOrder order = Qt::DescendingOrder;
-  bool calls = false;  // the strip of calls stands above the rows
+  bool calls = false;      // the strip of calls stands above the rows
+  const char* stage = "";  // what the rows are made by: why it is missing follows the sentence
 };
 
 class TableView : public kit::View {
@@ -42,6 +43,7 @@ class TableView : public kit::View {
   void reveal(Id id) override { items_->reveal(id); }
   std::vector<Id> shown() const override { return items_->shown(); }
   kit::ItemView* items() { return items_; }
+  QString why_empty() const;             // what stands there without rows
   CallStrip* calls() { return calls_; }  // nullptr when the table has none
 
  protected:

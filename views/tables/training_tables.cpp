@@ -64,7 +64,8 @@ std::vector<Item> saved_rows(const TableScope& s) {
     if (node && node->kind == "op") name.family = familyOf(node->family);
     Item item;
     item.id = row.node ? row.node : row.backward_node;
-    item.cells = {name, kept_cell(row), {q(row.type)}, bytes, {span ? s.data.place(span) : unknown()}};
+    item.cells = {
+        name, kept_cell(row), {s.data.type(row.type)}, bytes, {span ? s.data.place(span) : unknown()}};
     if (!row.reason.empty()) item.detail = QStringLiteral("<p>%1</p>").arg(q(row.reason).toHtmlEscaped());
     out.push_back(std::move(item));
   }
@@ -82,8 +83,9 @@ QString saved_subtitle(const TableScope& s) {
 }  // namespace
 
 const TableSpec kSavedTable{
-    "saved",    "Saved tensors",    saved_columns,
-    saved_rows, saved_subtitle,     "Nothing is saved for backward: no gradient was asked for.",
-    3,          Qt::DescendingOrder};
+    "saved",    "Saved tensors",     saved_columns,
+    saved_rows, saved_subtitle,      "Nothing is saved for backward: no gradient was asked for.",
+    3,          Qt::DescendingOrder, false,
+    "joint"};
 
 }  // namespace vitrine::views

@@ -206,17 +206,22 @@ void TimelineView::step(int by, bool lanes) {
     }
 }
 
+QString TimelineView::why_empty() const {
+  if (!session()) return QStringLiteral("Eager and compiled runs stand here, one above the other.");
+  const session::RunRow* row = session()->runs.find(run());
+  if (row && row->device.find("compiled only") != std::string::npos)
+    return QStringLiteral("No timeline: nothing ran on that device, it was compiled for only.");
+  if (row && row->status != "finished")
+    return QStringLiteral("No timeline: the run ended before it was measured.");
+  return QStringLiteral("No timeline: this run was not measured.");
+}
+
 void TimelineView::paintEvent(QPaintEvent*) {
   const Theme& t = theme();
   QPainter painter(this);
   if (!timeline_ || timeline_->empty()) {
     painter.fillRect(rect(), t.bg1);
-    drawText(painter, QRect(t.padding(), t.px(8), width() - 2 * t.padding(), t.row()),
-             session() ? QStringLiteral(
-                             "No timeline: this run was not measured (--repeats 0), or it stopped before.")
-                       : QStringLiteral("Eager and compiled runs stand here, one above the other."),
-             t.ui(13), t.text2);
-    return;
+    return drawEmpty(painter, rect(), why_empty());
   }
   paint_timeline(painter, rect(), *session(), *timeline_, window_, selection(), matches_);
 }

@@ -43,6 +43,7 @@ class TimelineView : public kit::View {
   bool event(QEvent* event) override;
 
  private:
+  QString why_empty() const;
   void fit();
   void zoom_at(double x, double factor);
   void pan(double pixels);

@@ -1,0 +1,131 @@
+// What a session opens on: the compilation that did the work, with the reasons of those that did none; types
+// without the run's device.
+#include <QApplication>
+#include <QTest>
+
+#include "app/shell/main_window.h"
+#include "app/shell/settings.h"
+#include "tests/gui/fixture_builder.h"
+#include "tests/gui/view_rig.h"
+#include "views/graph/graph_view.h"
+#include "views/kit/missing.h"
+#include "views/tables/tables.h"
+
+using namespace vitrine;
+using namespace vitrine::session;
+using app::MainWindow;
+using fixture::Rig;
+
+namespace {
+
+struct Script {
+  Id empty = 0, work = 0, eager = 0;
+};
+
+Id compilation(fixture::Builder& b, Id segment, const char* label, const char* status, const char* end,
+               const char* message = "") {
+  CompilationRow row{b.w.next(Kind::Compilation), segment, 0, label, status, end, message};
+  b.w.put(row);
+  return row.id;
+}
+
+// A script on a GPU: first a break, then a graph, then what runs through PyTorch's autograd.
+Script writeScript(const std::string& path) {
+  auto writer = Writer::create(path);
+  VITRINE_CHECK(writer.ok(), writer.error().what);
+  fixture::Builder b(writer.take());
+  RunRow run{b.w.next(Kind::Run), "step.py", "script", "", "NVIDIA H200", "default", "finished"};
+  b.w.put(run);
+  const Id file = b.file("/home/user/step.py", "def step(x):\n    return x + 1\n");
+  const Id code = b.code(file, "step", {{0, "RESUME", 0, "", 1, 0, 1, 0, -1}}, 2);
+  const Id frame = b.w.next(Kind::Frame), segment = b.w.next(Kind::Segment);
+  b.w.put(FrameRow{frame, run.id, code, "captured", ""});
+  b.w.put(SegmentRow{segment, frame, 0, 0, 0, b.instruction(code, 0)});
+  Script ids;
+  ids.empty = compilation(b, segment, "0/0", "no_graph", "break");
+  ids.work = compilation(b, segment, "0/1", "ok", "return");
+  ids.eager =
+      compilation(b, segment, "0/2", "ok", "return", "gradients are needed and an input is written to");
+  b.stage(ids.eager, "kernels", 0, 0, "none", "gradients are needed and an input is written to");
+  for (const char* stage : {"aten", "forward"}) {
+    GraphRow graph{b.w.next(Kind::Graph), ids.work, stage};
+    b.w.put(graph);
+    int64_t n = 0;
+    for (auto [name, kind, type] : {std::tuple{"x", "placeholder", "f32[8]cuda:0"},
+                                    {"n", "placeholder", "i64[]"},
+                                    {"add", "op", "f32[8]cuda:0, f32[8]{2}cuda:0"}}) {
+      NodeRow node{b.w.next(Kind::Node), graph.id, n, n, name, kind, "aten.add", "pointwise", type};
+      b.w.put(node);
+      ++n;
+    }
+  }
+  b.w.finish("finished");
+  return ids;
+}
+
+}  // namespace
+
+class TestOpening : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    app::Settings::ignoreStored();
+    kit::applyTheme(*qApp, kit::Theme::make(true));
+    path_ = folder_.filePath("a.vitrine");
+    ids_ = writeScript(path_.toStdString());
+    session_ = kit::SessionData::load(path_.toStdString()).value();
+  }
+
+  void theCompilationThatDidTheWorkIsShownFirst() {
+    QCOMPARE(session_->main, ids_.work);
+    MainWindow window(nullptr, app::JobRunner::Mode::Inline);
+    window.setAttribute(Qt::WA_DontShowOnScreen);
+    window.show();
+    QVERIFY(!window.openSync(path_));
+    QCOMPARE(window.document()->compilation(), ids_.work);
+  }
+
+  void aLayoutGoesToACompilationThatHasItsStage() {
+    app::JobRunner jobs(nullptr, app::JobRunner::Mode::Inline);
+    app::Document document(&jobs);
+    QVERIFY(!document.openNow(path_));
+    document.activate(ids_.empty);
+    QCOMPARE(document.compilation(), ids_.empty);
+    document.wantStage("aten");
+    QCOMPARE(document.compilation(), ids_.work);
+    document.wantStage("optimised");  // none has it
+    QCOMPARE(document.compilation(), ids_.work);
+  }
+
+  void whatIsMissingSaysWhy() {
+    auto why = [this](Id id, const char* stage) { return kit::whyMissing(*session_, id, stage); };
+    QCOMPARE(why(ids_.empty, "aten"),
+             QStringLiteral(
+                 "compile 0/0 holds no tensor operation: it ends with a graph break before the first one."));
+    QCOMPARE(why(ids_.eager, "kernels"), QStringLiteral("Gradients are needed and an input is written to."));
+    QCOMPARE(why(ids_.work, "joint"), QStringLiteral("No gradient was asked for."));
+    Rig<views::TableView> kernels(session_, "", {500, 300}, views::kKernelsTable);
+    kit::Film film;
+    film.compilation = ids_.eager;
+    kernels.film(film);
+    QCOMPARE(kernels.view.why_empty(),
+             QStringLiteral("No kernels. Gradients are needed and an input is written to."));
+  }
+
+  void typesLeaveOutTheRunsDevice() {
+    QCOMPARE(session_->device, std::string("cuda:0"));
+    QCOMPARE(session_->type("f32[8,128]{1,8}cuda:0"), QStringLiteral("f32[8,128]{1,8}"));
+    QCOMPARE(session_->type("i64[]"), QStringLiteral("i64[] cpu"));
+    QCOMPARE(session_->type("f16[2,3]cuda:0, f16[2]{4}cuda:1"), QStringLiteral("f16[2,3], f16[2]{4} cuda:1"));
+    QCOMPARE(session_->type("bool"), QStringLiteral("bool"));
+  }
+
+ private:
+  QTemporaryDir folder_;
+  QString path_;
+  Script ids_;
+  kit::SessionPtr session_;
+};
+
+QTEST_MAIN(TestOpening)
+#include "tst_opening.moc"

@@ -1,0 +1,42 @@
+#include "views/kit/missing.h"
+
+namespace vitrine::kit {
+
+using namespace session;
+
+namespace {
+
+QString sentence(const std::string& text) {
+  QString out = QString::fromStdString(text).trimmed();
+  if (out.isEmpty()) return out;
+  out[0] = out[0].toUpper();
+  return out.endsWith('.') ? out : out + '.';
+}
+
+bool ofTraining(std::string_view stage) {
+  return stage == "joint" || stage == "forward" || stage == "backward";
+}
+
+}  // namespace
+
+QString whyMissing(const SessionData& data, Id compilation, std::string_view stage) {
+  const CompilationRow* row = data.compilations.find(compilation);
+  if (!row) return {};
+  for (const StageRow& s : data.stages.of(compilation))
+    if (s.name == stage && s.state != "ok" && !s.note.empty()) return sentence(s.note);
+  const QString name = data.label(compilation);
+  if (row->status == "no_graph")
+    return QStringLiteral("%1 holds no tensor operation%2.")
+        .arg(name, row->end == "break" ? QStringLiteral(": it ends with a graph break before the first one")
+                                       : QString());
+  if (row->status == "cancelled") return QStringLiteral("%1 was cancelled before.").arg(name);
+  if (!row->message.empty()) return sentence(row->message);
+  const RunRow* run = data.runs.find(data.runOf(compilation));
+  if (run && run->status == "running") return QStringLiteral("The run has not come to it yet.");
+  if (run && run->status == "died") return QStringLiteral("The engine ended before it.");
+  if (ofTraining(stage) && data.crossings.of(data.forwardOf(compilation)).empty())
+    return QStringLiteral("No gradient was asked for.");
+  return {};
+}
+
+}  // namespace vitrine::kit
