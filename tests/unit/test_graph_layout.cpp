@@ -97,3 +97,36 @@ TEST_CASE("random graphs with nested groups: boxes stay apart, and the result is
 TEST_CASE("cancelling gives an empty layout") {
   CHECK(layout_graph(chain(5), {}, [] { return true; }).nodes.empty());
 }
+
+TEST_CASE("a side chain stands above its reader, not at the top") {
+  LayoutGraph g = chain(6);  // 0 .. 5
+  g.nodes.insert(g.nodes.end(), {{160, 40}, {160, 40}});
+  g.edges.push_back({6, 7});
+  g.edges.push_back({7, 5});
+  // Producers stand before their consumers.
+  std::rotate(g.nodes.begin(), g.nodes.begin() + 6, g.nodes.end());
+  for (LayoutEdge& e : g.edges) e = {(e.from + 2) % 8, (e.to + 2) % 8};
+  Layout layout = layout_graph(g);
+  check_apart(layout);
+  CHECK(layout.nodes[1].y == doctest::Approx(layout.nodes[6].y));  // one row above the last node of the chain
+  CHECK(layout.nodes[0].y == doctest::Approx(layout.nodes[5].y));
+}
+
+TEST_CASE("a lane does not run through a neighbour of its target") {
+  LayoutGraph g;  // 0 feeds 1, 2 and 3; 1 -> 2 -> {4}, 3 beside 2's row
+  for (int i = 0; i < 6; ++i) g.nodes.push_back({160, 40});
+  for (LayoutEdge e : {LayoutEdge{0, 1}, {1, 2}, {2, 3}, {2, 4}, {3, 5}, {4, 5}, {0, 3}, {0, 4}})
+    g.edges.push_back(e);
+  Layout layout = layout_graph(g);
+  for (size_t e = 0; e < g.edges.size(); ++e) {
+    const auto& points = layout.edges[e].points;
+    for (size_t i = 1; i < points.size(); ++i)
+      for (size_t n = 0; n < layout.nodes.size(); ++n) {
+        if (static_cast<int>(n) == g.edges[e].from || static_cast<int>(n) == g.edges[e].to) continue;
+        const Box& box = layout.nodes[n];
+        const double x0 = std::min(points[i - 1].x, points[i].x), x1 = std::max(points[i - 1].x, points[i].x);
+        const double y0 = std::min(points[i - 1].y, points[i].y), y1 = std::max(points[i - 1].y, points[i].y);
+        CHECK_FALSE((x0 < box.right() && x1 > box.x && y0 < box.bottom() && y1 > box.y));
+      }
+  }
+}

@@ -390,7 +390,13 @@ class Painter {
  public:
   static QPointF decision_point(const kit::Route& route) {
     if (route.cut) return {route.points.back().x, (route.points.end()[-2].y + route.points.back().y) / 2};
-    if (route.lane) return {route.points[1].x, (route.points[1].y + route.points[2].y) / 2};
+    if (route.lane) {  // in the middle of the lane itself, its longest upright part
+      size_t lane = 1;
+      auto height = [&](size_t i) { return std::abs(route.points[i].y - route.points[i - 1].y); };
+      for (size_t i = 2; i < route.points.size(); ++i)
+        if (height(i) > height(lane)) lane = i;
+      return {route.points[lane].x, (route.points[lane].y + route.points[lane - 1].y) / 2};
+    }
     return {route.points.back().x, (route.points[route.points.size() - 2].y + route.points.back().y) / 2};
   }
 

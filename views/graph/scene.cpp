@@ -16,6 +16,9 @@ namespace {
 
 constexpr double kNodeHeight = 40, kCardHeight = 44, kPillHeight = 24;
 constexpr double kLeastWidth = 120, kMostWidth = 240;
+constexpr size_t kMostInputs = 8;  // that stand in a row of their own
+constexpr int kMostName = 32;      // letters of a weight's name
+constexpr int kMostReaders = 4;    // of an input that stands beside them
 constexpr double kCompactHeight = 24, kCompactLeast = 214, kCompactMost = 320;
 
 struct KernelFacts {
@@ -53,7 +56,7 @@ class SceneBuilder {
   // What stands as a pill beside each node that reads it: weights, and in backward what forward left.
   bool is_weight(const NodeRow& n) const {
     return n.kind == "parameter" || n.kind == "buffer" || n.kind == "constant" ||
-           (n.kind == "placeholder" && left_.contains(n.stable));
+           (n.kind == "placeholder" && (left_.contains(n.stable) || beside_.contains(n.id)));
   }
   bool is_vertex(const NodeRow& n) const { return !is_weight(n) && n.kind != "output"; }
 
@@ -87,8 +90,19 @@ class SceneBuilder {
     }
   }
 
+  // Of many inputs, as of a function that takes its weights, each stands where it is read and not in one long
+  // row; what is read all over the graph keeps its own node.
+  void collect_inputs() {
+    std::unordered_map<Id, int> readers;
+    for (const EdgeRow& edge : data_.edges.of(graph_)) ++readers[edge.src];
+    for (const NodeRow& node : nodes_)
+      if (node.kind == "placeholder" && readers[node.id] <= kMostReaders) beside_.insert(node.id);
+    if (beside_.size() <= kMostInputs) beside_.clear();
+  }
+
   void collect_roles() {
     if (const GraphRow* graph = data_.graphs.find(graph_)) collect_crossings(*graph);
+    collect_inputs();
     for (const NodeRow& node : nodes_) row_[node.id] = &node;
     if (!options_.before) return;
     for (const NodeRow& node : data_.nodes.of(options_.before)) before_[node.stable] = &node;
@@ -171,7 +185,7 @@ class SceneBuilder {
     it.id = node.id;
     it.members = {node.id};
     it.name = QString::fromStdString(node.name);
-    it.line = QString::fromStdString(node.type);
+    it.line = data_.type(node.type);
     it.family = node.kind == "op" ? kit::familyOf(node.family) : kit::Family::None;
     if (options_.compact) {
       it.line = operation(node);
@@ -189,7 +203,7 @@ class SceneBuilder {
       } else if (old->second->op != node.op || old->second->type != node.type ||
                  old->second->detail != node.detail) {
         it.badge = Badge::Changed;
-        it.old = QString::fromStdString(old->second->op + " " + old->second->type);
+        it.old = QString::fromStdString(old->second->op + " ") + data_.type(old->second->type);
       }
     }
     if (auto row = crossings_.find(node.stable); row != crossings_.end() && it.badge == Badge::None) {
@@ -317,7 +331,9 @@ class SceneBuilder {
     QString text = QString::fromStdString(
         node.detail.empty() || node.detail.find('.') == std::string::npos ? node.name : node.detail);
     QStringList parts = text.split('.');
-    return parts.size() > 2 ? parts.mid(parts.size() - 2).join('.') : text;
+    if (parts.size() > 2) text = parts.mid(parts.size() - 2).join('.');
+    // Of a path through containers the end says which one it is.
+    return text.size() > kMostName ? QStringLiteral("…") + text.right(kMostName - 1) : text;
   }
 
   void finish_modules() {
@@ -392,6 +408,7 @@ class SceneBuilder {
   std::map<std::string, KernelFacts> kernels_;
   std::map<std::pair<int64_t, int64_t>, const DecisionRow*> decisions_;  // by stable numbers
   std::unordered_map<int64_t, const CrossingRow*> crossings_, left_;     // by stable number
+  std::set<Id> beside_;                                                  // inputs drawn as weights are
   std::unordered_map<Id, const NodeRow*> row_, removed_;
   std::unordered_map<int64_t, const NodeRow*> before_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -101,9 +102,28 @@ class Container {
       for (int p : item.above) item.rank = std::max(item.rank, at(p).rank + 1);
       ranks = std::max(ranks, item.rank + 1);
     }
+    pull_down();
     rows_.assign(static_cast<size_t>(ranks), {});
     for (size_t i = 0; i < items_.size(); ++i)
       rows_[static_cast<size_t>(items_[i].rank)].push_back(static_cast<int>(i));
+  }
+
+  // What starts a side chain (a weight's transpose, a mask) stands above its first reader, not in one long
+  // row at the top.
+  void pull_down() {
+    std::vector<bool> side(items_.size());
+    for (size_t i = 0; i < items_.size(); ++i) {
+      const Item& item = items_[i];
+      const bool chain = std::all_of(item.above.begin(), item.above.end(),
+                                     [&](int p) { return side[static_cast<size_t>(p)]; });
+      side[i] = item.above.empty() || (chain && item.below.size() == 1);
+    }
+    for (size_t i = items_.size(); i-- > 0;) {
+      if (!side[i] || items_[i].below.empty()) continue;
+      int latest = std::numeric_limits<int>::max();
+      for (int next : items_[i].below) latest = std::min(latest, at(next).rank - 1);
+      items_[i].rank = std::max(items_[i].rank, latest);
+    }
   }
 
   double position(int i) const {

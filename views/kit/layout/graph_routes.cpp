@@ -98,6 +98,27 @@ std::vector<int> tracks(std::vector<Lane>& lanes) {
   return out;
 }
 
+// Out at the right, along the lane at x, in from the right; where a neighbour of the row stands between,
+// below it or above it.
+std::vector<Point> by_lane(const Box& a, const Box& b, double x, const LayoutEdge& edge,
+                           const LayoutMetrics& metrics, const Strips& strips) {
+  const double y0 = a.y + a.h * 0.75, y1 = b.y + b.h / 2;
+  auto blocked = [&](const Box& box, double y) {
+    return strips.blocked(box.right(), y - 1, x, y + 1, edge.from, edge.to);
+  };
+  auto clear = [&](const Box& box, double y) {
+    return !strips.blocked(box.middle(), y - 1, x, y + 1, edge.from, edge.to);
+  };
+  std::vector<Point> out{{a.right(), y0}, {x, y0}};
+  const double under = a.bottom() + metrics.row_gap / 2, over = b.y - metrics.row_gap / 2;
+  if (blocked(a, y0) && clear(a, under)) out = {{a.middle(), a.bottom()}, {a.middle(), under}, {x, under}};
+  if (blocked(b, y1) && clear(b, over))
+    out.insert(out.end(), {{x, over}, {b.middle(), over}, {b.middle(), b.y}});
+  else
+    out.insert(out.end(), {{x, y1}, {b.right(), y1}});
+  return out;
+}
+
 }  // namespace
 
 void route_edges(const LayoutGraph& graph, const LayoutMetrics& metrics, Layout& layout) {
@@ -127,8 +148,7 @@ void route_edges(const LayoutGraph& graph, const LayoutMetrics& metrics, Layout&
               &b = layout.nodes[static_cast<size_t>(edge.to)];
     double x = std::max(strips.right_of(lanes[i].top, lanes[i].bottom), hulls_right(layout, lanes[i])) +
                metrics.lane_clear + metrics.lane_gap * track[i];
-    double y0 = a.y + a.h * 0.75, y1 = b.y + b.h / 2;
-    layout.edges[lanes[i].edge].points = {{a.right(), y0}, {x, y0}, {x, y1}, {b.right(), y1}};
+    layout.edges[lanes[i].edge].points = by_lane(a, b, x, edge, metrics, strips);
   }
 }
 
