@@ -20,6 +20,7 @@ struct CodegenOptions {
   // A kernel that touches at least so many bytes writes past the cache; 0 = none does. What it writes would
   // not stay in the cache anyway, and a store of a whole line need not read the line first.
   int64_t stream_bytes = 0;
+  bool own_results = false;  // a result takes no other value's memory: a CUDA Graph writes it anywhere
   std::shared_ptr<SizeMemory> sizes;  // null: all sizes are numbers of the kernels' texts
 };
 

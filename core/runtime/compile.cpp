@@ -72,6 +72,7 @@ class Compilation {
       if (candidates[i].name == options_.products) how.products.only = static_cast<int32_t>(i);
     how.products.on_gpu = options_.mode.starts_with("max-autotune");
     how.stream_bytes = host_cache_bytes();
+    how.own_results = options_.graphs;
     how.sizes = options_.sizes;
     return how;
   }
