@@ -40,6 +40,7 @@ struct LineOrigin {
 struct Grid {
   int64_t blocks = 0;
   int threads = 0;  // of a block
+  int device = 0;   // index of the GPU
 };
 
 // extern "C" void vitrine_kernel(void* const* args, int64_t begin, int64_t end): work items [begin, end) of

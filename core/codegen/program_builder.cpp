@@ -469,7 +469,8 @@ void ProgramBuilder::reuse_in_place(int u, const cpp::Schedule& schedule, const 
   std::vector<bool> taken(step.buffers.size(), false);
   for (size_t w = 0; w < schedule.arguments.size(); ++w) {
     if (!schedule.arguments[w].written) continue;
-    if (options_.own_results && program_.buffers[static_cast<size_t>(step.buffers[w])].kind == BufferKind::output)
+    if (options_.own_results &&
+        program_.buffers[static_cast<size_t>(step.buffers[w])].kind == BufferKind::output)
       continue;
     for (size_t r = 0; r < schedule.arguments.size(); ++r) {
       const cpp::Argument& read = schedule.arguments[r];

@@ -67,10 +67,10 @@ void CallState::begin(_object* const* inputs) {
   }
 }
 
-void* CallState::stream() {
-  if (!stream_known_) stream_ = bridge::current_stream(table_.gpu);
-  stream_known_ = true;
-  return stream_;
+void* CallState::stream(int gpu) {
+  for (const auto& [device, stream] : streams_)
+    if (device == gpu) return stream;
+  return streams_.emplace_back(gpu, bridge::current_stream(gpu)).second;
 }
 
 void CallState::clear() {
@@ -85,7 +85,7 @@ void CallState::clear() {
   random_state = nullptr;
   inputs_ = nullptr;
   recording = nullptr;
-  stream_known_ = false;
+  streams_.clear();
   if (!gpu_arena_) return;
   bridge::release(gpu_arena_);
   gpu_arena_ = nullptr;

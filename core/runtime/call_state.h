@@ -62,8 +62,8 @@ class CallState {
   void take_object(int32_t b, _object* owned);
   void take_handle(int32_t b, torch_bridge::Handle owned);
   void release(int32_t b);
-  // PyTorch's current stream on the GPU of the plan; asked once a call.
-  void* stream();
+  // PyTorch's current stream on a GPU; asked once a call.
+  void* stream(int gpu);
   bool in_arena(const void* p) const { return p >= arena_ && p < arena_ + table_.arena_bytes; }
 
   std::vector<void*> arguments;                                  // scratch: of the kernel that runs
@@ -102,8 +102,7 @@ class CallState {
   _object* const* inputs_ = nullptr;
   char* arena_ = nullptr;
   torch_bridge::Handle gpu_arena_ = nullptr;  // a GPU's is PyTorch's, taken for one call
-  void* stream_ = nullptr;
-  bool stream_known_ = false;
+  std::vector<std::pair<int, void*>> streams_;  // by GPU
 };
 
 }  // namespace vitrine::runtime

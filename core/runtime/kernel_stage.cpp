@@ -3,6 +3,7 @@
 #include "core/runtime/cuda/cuda_stage.h"
 
 #include <chrono>
+#include <map>
 #include <unordered_map>
 
 namespace vitrine::runtime {
@@ -40,7 +41,7 @@ class Stage {
   Stage(const CompileOptions& options, bool with_texts, const std::function<bool()>& cancelled)
       : options_(options), with_texts_(with_texts), cancelled_(cancelled) {}
 
-  KernelStage run(const std::vector<codegen::Kernel>& kernels) {
+  KernelStage run(const std::vector<const codegen::Kernel*>& kernels) {
     KernelStage out;
     out.start_ns = now_ns();
     gather(kernels);
@@ -61,7 +62,7 @@ class Stage {
         w.problem.text = "no place for compiled kernels: " + cache_problem_;
     for (Work& w : work_) w.result.failed = !w.problem.text.empty();
     out.cancelled = cancelled_now_;
-    for (const codegen::Kernel& k : kernels) out.kernels.push_back(work_[place_.at(k.text)].result);
+    for (const codegen::Kernel* k : kernels) out.kernels.push_back(work_[place_.at(k->text)].result);
     for (Work& w : work_)
       if (!w.problem.text.empty()) out.problems.push_back(w.problem);
     out.duration_ns = now_ns() - out.start_ns;
@@ -69,12 +70,12 @@ class Stage {
   }
 
  private:
-  void gather(const std::vector<codegen::Kernel>& kernels) {
-    for (const codegen::Kernel& k : kernels) {
-      if (!place_.try_emplace(k.text, work_.size()).second) continue;
+  void gather(const std::vector<const codegen::Kernel*>& kernels) {
+    for (const codegen::Kernel* k : kernels) {
+      if (!place_.try_emplace(k->text, work_.size()).second) continue;
       Work& w = work_.emplace_back();
-      w.key = ObjectCache::key(k.text);
-      w.kernel = &k;
+      w.key = ObjectCache::key(k->text);
+      w.kernel = k;
     }
   }
 
@@ -167,26 +168,23 @@ class Stage {
 KernelStage compile_kernels(const std::vector<codegen::Kernel>& kernels, const CompileOptions& options,
                             bool with_texts, const std::function<bool()>& cancelled) {
   if (kernels.empty()) return {};
-  std::vector<codegen::Kernel> here;
-  std::vector<const codegen::Kernel*> there;
-  for (const codegen::Kernel& k : kernels)
-    if (k.grid.blocks > 0)
-      there.push_back(&k);
-    else
-      here.push_back(k);
-  if (there.empty()) return Stage(options, with_texts, cancelled).run(kernels);
-  KernelStage out = cuda::compile_kernels(there, 0, options, with_texts, cancelled);
-  if (here.empty()) return out;
-  KernelStage cpu = Stage(options, with_texts, cancelled).run(here);
-  // Back into the program's order.
-  std::vector<CompiledKernel> gpu = std::move(out.kernels);
-  size_t next_gpu = 0, next_cpu = 0;
-  out.kernels.clear();
-  for (const codegen::Kernel& k : kernels)
-    out.kernels.push_back(k.grid.blocks > 0 ? gpu[next_gpu++] : cpu.kernels[next_cpu++]);
-  out.problems.insert(out.problems.end(), cpu.problems.begin(), cpu.problems.end());
-  out.cancelled = out.cancelled || cpu.cancelled;
-  out.duration_ns += cpu.duration_ns;
+  std::map<int, std::vector<size_t>> places;  // by GPU, -1: the CPU
+  for (size_t k = 0; k < kernels.size(); ++k)
+    places[kernels[k].grid.blocks > 0 ? kernels[k].grid.device : -1].push_back(k);
+  KernelStage out;
+  out.start_ns = now_ns();
+  out.kernels.resize(kernels.size());
+  for (const auto& [device, list] : places) {
+    std::vector<const codegen::Kernel*> part;
+    for (size_t k : list) part.push_back(&kernels[k]);
+    KernelStage done = device < 0 ? Stage(options, with_texts, cancelled).run(part)
+                                  : cuda::compile_kernels(part, device, options, with_texts, cancelled);
+    for (size_t i = 0; i < list.size() && i < done.kernels.size(); ++i)
+      out.kernels[list[i]] = std::move(done.kernels[i]);
+    out.problems.insert(out.problems.end(), done.problems.begin(), done.problems.end());
+    out.cancelled = out.cancelled || done.cancelled;
+    out.duration_ns += done.duration_ns;
+  }
   return out;
 }
 

@@ -209,11 +209,11 @@ bool ProgramPlan::launch(const Step& step, CallState& state) {
   VITRINE_CHECK(step.buffers.size() <= addresses.size(), "a kernel with very many arguments");
   for (size_t i = 0; i < step.buffers.size(); ++i) addresses[i] = &state.arguments[i];
   const std::string failed =
-      step.gpu->launch(step.grid.blocks, step.grid.threads, state.stream(), addresses.data());
+      step.gpu->launch(step.grid.blocks, step.grid.threads, state.stream(step.grid.device), addresses.data());
   if (!failed.empty()) bridge::set_python_error("a kernel could not be launched: " + failed);
   if (state.recording)
     state.recording->add(*step.gpu, step.grid, step.uses, state.arguments.data(), step.buffers.size(),
-                         state.stream());
+                         state.stream(step.grid.device));
   return failed.empty();
 }
 

@@ -46,7 +46,8 @@ class Emitter {
         s_.rows == 0 || s_.block > 0 ? num(s_.columns()) : num(s_.row_count()) + " × " + num(s_.columns());
     kernel_.family = s_.reduces ? "reduction" : "pointwise";
     kernel_.nodes = fusion::nodes_of(program_, unit_);
-    kernel_.grid = {shape_.blocks, shape_.threads};
+    kernel_.grid = {shape_.blocks, shape_.threads,
+                    program_.graph->node(kernel_.nodes.front()).type().device.index};
     kernel_.work = s_.row_count() * s_.columns();
     count_costs();
     find_kept();

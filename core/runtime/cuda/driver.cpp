@@ -102,25 +102,41 @@ std::string words(Code code) {
   return text ? text : "CUDA error " + std::to_string(code);
 }
 
-// PyTorch makes the device's primary context current on the threads that it works on; another thread may ask
-// first.
-Code make_current(int device) {
-  void* context = nullptr;
-  if (Code failed = driver()->context_current(&context)) return failed;
-  if (context) return 0;
+// A context is current meanwhile. PyTorch keeps one GPU's current, which need not be the one that is worked
+// on.
+class Current {
+ public:
+  explicit Current(void* context) : context_(context) {
+    driver()->context_current(&before_);
+    if (before_ != context_) driver()->context_set(context_);
+  }
+  ~Current() {
+    if (before_ != context_) driver()->context_set(before_);
+  }
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+
+ private:
+  void *context_, *before_ = nullptr;
+};
+
+// A device's primary context, which PyTorch uses; held as long as the process lives.
+Code context_of(int device, void** context) {
   int handle = 0;
   if (Code failed = driver()->device_get(&handle, device)) return failed;
-  if (Code failed = driver()->primary_retain(&context, handle)) return failed;
-  return driver()->context_set(context);
+  return driver()->primary_retain(context, handle);
 }
 
 }  // namespace
 
 Function::~Function() {
-  if (driver()) driver()->module_unload(module_);
+  if (!driver()) return;
+  const Current current(context_);
+  driver()->module_unload(module_);
 }
 
 std::string Function::launch(int64_t blocks, int threads, void* stream, void** arguments) const {
+  const Current current(context_);
   const Code failed = driver()->launch(function_, static_cast<unsigned>(blocks), 1, 1,
                                        static_cast<unsigned>(threads), 1, 1, 0, stream, arguments, nullptr);
   return failed ? words(failed) : "";
@@ -152,12 +168,14 @@ void* recorded_launch(void* stream) {
 
 Result<std::shared_ptr<Function>> load_kernel(const std::string& cubin, int device) {
   if (!driver()) return no_driver();
-  Code failed = make_current(device);
-  void *module = nullptr, *function = nullptr;
-  if (!failed) failed = driver()->module_load(&module, cubin.data());
+  void *context = nullptr, *module = nullptr, *function = nullptr;
+  if (Code failed = context_of(device, &context))
+    return Error{"the driver has no GPU " + std::to_string(device) + ": " + words(failed), ""};
+  const Current current(context);
+  Code failed = driver()->module_load(&module, cubin.data());
   if (!failed) failed = driver()->module_function(&function, module, "vitrine_kernel");
   if (failed) return Error{"the driver did not load a kernel: " + words(failed), ""};
-  return std::make_shared<Function>(function, module);
+  return std::make_shared<Function>(function, module, context);
 }
 
 Result<std::string> architecture(int device) {

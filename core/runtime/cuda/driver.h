@@ -1,5 +1,5 @@
 // Machine code on a GPU, through the CUDA driver, which is opened at run time. PyTorch's context of the
-// device is used, and its current stream.
+// device is used, and its current stream. What is current on a thread is left as it was.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace vitrine::runtime::cuda {
 // A loaded kernel; keeps its module.
 class Function {
  public:
-  Function(void* function, void* module) : function_(function), module_(module) {}
+  Function(void* function, void* module, void* context)
+      : function_(function), module_(module), context_(context) {}
   ~Function();
   Function(const Function&) = delete;
   Function& operator=(const Function&) = delete;
@@ -25,7 +26,7 @@ class Function {
   std::string set_recorded(void* executable, void* node, int64_t blocks, int threads, void** arguments) const;
 
  private:
-  void *function_, *module_;
+  void *function_, *module_, *context_;
 };
 
 // Errors: no driver, or the driver's own words (a cubin for another architecture).
