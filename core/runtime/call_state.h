@@ -101,7 +101,7 @@ class CallState {
   int64_t kept_bytes_ = 0;
   _object* const* inputs_ = nullptr;
   char* arena_ = nullptr;
-  torch_bridge::Handle gpu_arena_ = nullptr;  // a GPU's is PyTorch's, taken for one call
+  torch_bridge::Handle gpu_arena_ = nullptr;    // a GPU's is PyTorch's, taken for one call
   std::vector<std::pair<int, void*>> streams_;  // by GPU
 };
 
