@@ -45,16 +45,16 @@ class Stage {
     KernelStage out;
     out.start_ns = now_ns();
     gather(kernels);
-    std::string why = prepare();
-    if (why.empty()) {
+    missing_ = prepare();
+    if (!missing_) {
       for (Work& w : work_) look_up(w);
       compile();
       for (Work& w : work_) finish(w);
     }
+    if (missing_) out.problems.push_back(environment_problem(*missing_));
     for (Work& w : work_) {
-      if (w.error.empty()) w.error = why;
-      w.result.failed = !w.error.empty();
-      if (w.result.failed) out.problems.push_back(problem(w));
+      w.result.failed = missing_ || !w.error.empty();
+      if (!w.error.empty()) out.problems.push_back(problem(w));
     }
     out.cancelled = stopped_;
     for (const codegen::Kernel* k : kernels) out.kernels.push_back(work_[place_.at(k->text)].result);
@@ -68,26 +68,27 @@ class Stage {
       if (place_.try_emplace(k->text, work_.size()).second) work_.emplace_back().kernel = k;
   }
 
-  // "" or why nothing can be compiled.
-  std::string prepare() {
+  // Errors: what keeps every kernel from being compiled.
+  Status prepare() {
     auto nvrtc = Nvrtc::find(options_.nvrtc);
-    if (!nvrtc) return nvrtc.error().what + ". " + nvrtc.error().hint;
+    if (!nvrtc) return nvrtc.error();
     nvrtc_ = nvrtc.value();
     arch_ = options_.target;
     if (arch_.empty()) {
       auto own = architecture(device_);
-      if (!own) return own.error().what;
+      if (!own) return own.error();
       arch_ = own.value();
     }
-    if (std::string refused = nvrtc_->refuses(arch_); !refused.empty()) return refused;
+    if (std::string refused = nvrtc_->refuses(arch_); !refused.empty())
+      return Error{refused, "Install the NVRTC of a CUDA version that serves this GPU."};
     auto cache = ObjectCache::open(options_.cache_dir);
     if (!cache) cache = ObjectCache::open("");
-    if (!cache) return cache.error().what;
+    if (!cache) return cache.error();
     cache_ = cache.take();
     // Machine code that tells its lines is another than that of the steady state.
     const std::string how = "cuda " + arch_ + " nvrtc " + nvrtc_->version() + (with_texts_ ? " lines" : "");
     for (Work& w : work_) w.key = ObjectCache::key(how + "\n" + w.kernel->text);
-    return "";
+    return {};
   }
 
   void look_up(Work& w) {
@@ -166,8 +167,8 @@ class Stage {
     auto loaded = load_kernel(w.cubin, device_);
     if (loaded)
       w.result.loaded.cuda = loaded.take();
-    else
-      w.error = loaded.error().what;
+    else if (!missing_)
+      missing_ = loaded.error();
   }
   void store(const Work& w) {
     const std::string fresh = cache_->fresh_path(w.key);
@@ -177,6 +178,9 @@ class Stage {
     if (cache_->insert(w.key, fresh) && with_texts_ && complete) cache_->insert_texts(w.key, w.result.texts);
   }
 
+  static Problem environment_problem(const Error& error) {
+    return {error.what + ": kernels for the GPU run through PyTorch instead", error.hint, ""};
+  }
   Problem problem(const Work& w) const {
     Problem out;
     out.text = "kernel " + w.kernel->label + " (" + w.kernel->name +
@@ -192,6 +196,7 @@ class Stage {
   bool with_texts_;
   const std::function<bool()>& cancelled_;
   std::atomic<bool> stopped_ = false;
+  Status missing_;  // what of the machine keeps kernels from running
   const Nvrtc* nvrtc_ = nullptr;
   std::string arch_;
   std::shared_ptr<ObjectCache> cache_;

@@ -174,7 +174,10 @@ Result<std::shared_ptr<Function>> load_kernel(const std::string& cubin, int devi
   const Current current(context);
   Code failed = driver()->module_load(&module, cubin.data());
   if (!failed) failed = driver()->module_function(&function, module, "vitrine_kernel");
-  if (failed) return Error{"the driver did not load a kernel: " + words(failed), ""};
+  if (failed)
+    return Error{"the CUDA driver did not load a kernel: " + words(failed),
+                 "A driver older than NVRTC refuses its code: update the driver, or let config.nvrtc name an "
+                 "older NVRTC."};
   return std::make_shared<Function>(function, module, context);
 }
 

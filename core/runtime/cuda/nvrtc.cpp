@@ -88,8 +88,9 @@ Result<const Nvrtc*> Nvrtc::find(const std::string& library) {
   static const auto kFound = [&]() -> Result<Nvrtc> {
     void* open = open_library(library);
     if (!open)
-      return Error{"NVRTC, CUDA's run-time compiler, was not found",
-                   "Install CUDA, or the Python package nvidia-cuda-nvrtc."};
+      return Error{
+          "NVRTC, CUDA's run-time compiler, was not found" + (library.empty() ? "" : " at " + library),
+          "Install CUDA, or the Python package nvidia-cuda-nvrtc."};
     static Functions f;
     bool all = true;
     auto look_up = [&](auto& function, const char* name) {
