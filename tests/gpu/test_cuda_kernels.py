@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
+import vitrine
 from vitrine import _engine
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
@@ -130,3 +131,17 @@ def test_another_stream():
             y = x * 3
             (got,) = _engine.plan_run(plan, [y, *constants])
             assert torch.equal(got, FLOAT_PROGRAMS["pointwise"](y))
+
+
+@pytest.mark.parametrize("columns", [40000, 50257, 65536])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_softmax_of_rows_that_registers_do_not_hold(columns, dtype):
+    """Maximum and sum come of one pass; infinities and NaNs, wherever they stand, are eager's."""
+    x = 10 * torch.randn(24, columns, device="cuda").to(dtype)
+    x[1], x[2, 7], x[3, columns - 1] = -torch.inf, torch.inf, torch.nan
+    x[4, : columns - 1], x[5, 1:], x[6, ::3] = -torch.inf, -torch.inf, -torch.inf
+    x[7, 0], x[7, 9], x[8] = torch.nan, torch.inf, torch.inf
+    x[9, 3], x[10], x[11] = 3e4, 0.0, -6e4
+    program = lambda x: (torch.softmax(x, -1), torch.log_softmax(x, -1))  # noqa: E731
+    for got, expected in zip(vitrine.compile(program)(x), program(x), strict=True):
+        torch.testing.assert_close(got, expected, equal_nan=True, atol=1e-5 if dtype == torch.float32 else 2e-3, rtol=1e-4 if dtype == torch.float32 else 1e-2)

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/codegen/cuda/expr_text.h"
+#include "core/codegen/cuda/online.h"
 #include "core/codegen/cuda/prelude.h"
 #include "core/codegen/naming.h"
 #include "core/fusion/types.h"
@@ -341,6 +342,7 @@ class Emitter {
   // A value of one element: into its name, the accumulator it feeds, or memory.
   void compute(int phase, int i, const std::string& kept_at) {
     const Value& v = s_.values[static_cast<size_t>(i)];
+    if (online_ && i == online_->max) return compute_online(*online_);
     if (v.statement->reduce != Statement::Reduce::none) {
       const std::string acc = "acc_" + v.name, x = value_text(v);
       line(acc + " = " +
@@ -390,7 +392,10 @@ class Emitter {
     if (shape_.registers) declare_kept();
     for (size_t p = 0; p < s_.phases.size(); ++p) {
       row_values(static_cast<int>(p), first_thread());
+      online_ = shape_.registers ? std::nullopt : online_sum(s_, p);
       phase(static_cast<int>(p));
+      if (online_) row_values(static_cast<int>(++p), first_thread());
+      online_.reset();
     }
     row_values(static_cast<int>(s_.phases.size()), first_thread());
   }
@@ -418,11 +423,39 @@ class Emitter {
       if (sum) sums.push_back(i);
       if (sum || stores_here(index, i)) what += (what.empty() ? "" : ", ") + v.name;
     }
+    std::string number = num(index + 1);
+    if (online_) number += " and " + num(index + 2), what += ", " + value(online_->sum).name;
     if (s_.phases.size() > 1)
-      line("// pass " + num(index + 1) + " of " + num(static_cast<int64_t>(s_.phases.size())) + ": " + what);
-    for (int i : sums) start(s_.values[static_cast<size_t>(i)]);
+      line("// pass " + number + " of " + num(static_cast<int64_t>(s_.phases.size())) + ": " + what);
+    if (online_) start(value(online_->sum));
+    for (int i : sums) start(value(i));
     walk(index, p);
-    for (int i : sums) fold(s_.values[static_cast<size_t>(i)]);
+    if (online_) return fold_online(*online_);
+    for (int i : sums) fold(value(i));
+  }
+  const Value& value(int i) const { return s_.values[static_cast<size_t>(i)]; }
+
+  // m = max(m, x), s = sum exp(x - m): s is rescaled when m grows. Equal infinities must not meet in a
+  // difference; what eager makes of them follows at the end. A NaN stays in m and s.
+  void compute_online(const OnlineSum& o) {
+    const Value &max = value(o.max), &sum = value(o.sum);
+    const std::string x = operand(max, max.statement->expr->operand).text, m = "acc_" + max.name,
+                      s = "acc_" + sum.name;
+    open("if (" + x + " > " + m + " || isnan(" + x + ")) {");
+    line(s + " = " + s + " * expf(" + m + " - " + x + ") + 1.0f;", sum.node);
+    line(m + " = " + x + ";", max.node);
+    --indent_;
+    open("} else {");
+    line(s + " += " + x + " == " + m + " ? 1.0f : expf(" + x + " - " + m + ");", sum.node);
+    close();
+  }
+  void fold_online(const OnlineSum& o) {
+    const Value &max = value(o.max), &sum = value(o.sum);
+    const std::string m = "acc_" + max.name, s = "acc_" + sum.name;
+    fold(max);
+    line("if (" + m + " != " + max.name + ") " + s + " *= expf(" + m + " - " + max.name + ");", sum.node);
+    line("if (is_inf(" + max.name + ")) " + s + " = kNan;  // as the difference of infinities is", sum.node);
+    fold(sum);
   }
   // The columns of this thread.
   void walk(int index, const Phase& p) {
@@ -433,6 +466,7 @@ class Emitter {
       line(type + " " + column_name() + " = (u * " + num(shape_.group) + " + lane)" + run + ";");
       if (!exact_columns()) line("if (" + column_name() + " >= " + num(s_.columns()) + ") break;");
     } else {
+      line("#pragma unroll 4");
       open("for (" + type + " " + column_name() + " = lane" + run + "; " + column_name() + " < " +
            num(s_.columns()) + "; " + column_name() + " += " + num(int64_t{1} * shape_.group * vector()) +
            ") {");
@@ -525,7 +559,8 @@ class Emitter {
   const cpp::Schedule& s_;
   const Shape& shape_;
   Kernel kernel_;
-  std::vector<bool> kept_;  // by load: stays in registers between phases
+  std::vector<bool> kept_;           // by load: stays in registers between phases
+  std::optional<OnlineSum> online_;  // of the phase that is written
   std::string text_;
   int32_t lines_ = 0, indent_ = 0;
 };

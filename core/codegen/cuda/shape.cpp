@@ -65,8 +65,11 @@ Shape choose_shape(const cpp::Schedule& s) {
   shape.group = group;
   shape.threads = std::max(kLeastThreads, group);
   shape.items = static_cast<int>(ceil_div(runs, group));
-  shape.registers = shape.items <= most_items;
-  if (!shape.registers) shape.threads = shape.group = 512;
+  // A block of so many threads whose registers are full has its multiprocessor alone, and memory waits while
+  // it computes: rows are read again instead, mostly from the second-level cache.
+  const bool crowded = group == kMostThreads && shape.items * shape.vector * kept_arrays(s) > kKeptValues / 2;
+  shape.registers = shape.items <= most_items && !crowded;
+  if (!shape.registers) shape.threads = shape.group = kMostThreads;
   shape.blocks = ceil_div(rows, shape.rows_a_block());
   return shape;
 }
