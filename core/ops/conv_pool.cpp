@@ -45,6 +45,32 @@ Types convolution(const Call& c) {
   return {TensorType::contiguous(x.dtype, out)};
 }
 
+// cuDNN's convolution with a bias, perhaps a tensor added, and relu behind it; lists from `stride` on.
+Types with_relu(const Call& c, size_t stride) {
+  const TensorType &x = c.tensor(0), &w = c.tensor(1);
+  need(x.sizes.size() == 4 && w.sizes.size() == 4 && x.numel() > 0 && w.dtype == x.dtype, "images");
+  need(x.sizes[1] == w.sizes[1] * c.integer(stride + 3), "channels");
+  Dims step = c.ints(stride), pad = c.ints(stride + 1), dilation = c.ints(stride + 2);
+  Dims out{x.sizes[0], w.sizes[0]};
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t reach = spatial(dilation, i) * (w.sizes[i + 2] - 1) + 1;
+    const int64_t room = x.sizes[i + 2] + 2 * spatial(pad, i) - reach;
+    need(spatial(step, i) > 0 && room >= 0, "output size");
+    out.push_back(room / spatial(step, i) + 1);
+  }
+  const bool nhwc = suggests_channels_last(x) || suggests_channels_last(w);
+  if (nhwc) return {{x.dtype, out, channels_last_strides(out), 0}};
+  return {TensorType::contiguous(x.dtype, out)};
+}
+Types convolution_relu(const Call& c) {
+  return with_relu(c, 3);
+}
+Types convolution_add_relu(const Call& c) {
+  Types out = with_relu(c, 5);
+  need(c.tensor(2).sizes == out[0].sizes && c.tensor(2).dtype == out[0].dtype, "what is added");
+  return out;
+}
+
 // floor or ceil((size + 2 pad - dilation (kernel - 1) - 1) / stride) + 1; no window starts in the padding.
 int64_t pooled(int64_t size, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation, bool ceil) {
   need(stride > 0 && kernel > 0 && dilation > 0 && pad >= 0 && 2 * pad <= (kernel - 1) * dilation + 1,
@@ -101,6 +127,11 @@ const std::vector<OpRow> kConvPool = {
     {"aten.convolution.default",
      "input, weight, bias, stride, padding, dilation, transposed, output_padding, groups", kFamily,
      Lower::library, covered<convolution>, "", kLater, "convolution in 1 or 2 dimensions"},
+    {"aten.cudnn_convolution_relu.default", "self, weight, bias, stride, padding, dilation, groups", kFamily,
+     Lower::library, covered<convolution_relu>, "", kLater, "relu(convolution + bias), on a GPU"},
+    {"aten.cudnn_convolution_add_relu.default",
+     "self, weight, z, alpha, bias, stride, padding, dilation, groups", kFamily, Lower::library,
+     covered<convolution_add_relu>, "", kLater, "relu(convolution + alpha z + bias), on a GPU"},
     {"aten.max_pool2d_with_indices.default",
      "self, kernel_size, stride=[], padding=[0], dilation=[1], ceil_mode=False", kWindow, kLower,
      covered<max_pool2d>, "", kLater, "largest of each window, and where"},

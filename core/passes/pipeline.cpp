@@ -2,6 +2,7 @@
 
 #include "core/passes/canonicalise.h"
 #include "core/passes/channels_last.h"
+#include "core/passes/convolution_relu.h"
 #include "core/passes/cse.h"
 #include "core/passes/dce.h"
 #include "core/passes/decompose.h"
@@ -30,6 +31,8 @@ constexpr Pass kPipeline[] = {
     {"dce", "decomposed", dce, "unused operators removed"},
     {"channels_last", "optimised", channels_last,
      "convolutions and what lies between them get their channels innermost"},
+    {"convolution_relu", "optimised", convolution_relu,
+     "a convolution, its batch norm, a residual and relu become one library call"},
     {"fold_views", "optimised", fold_views, "chains of views shortened"},
     // Views must be short by now: the pass looks through them for a loop to fuse with.
     {"split_addmm_bias", "optimised", split_addmm_bias,

@@ -12,6 +12,7 @@
 #include "core/runtime/product_choice.h"
 #include "core/runtime/write_counts.h"
 #include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/library.h"
 
 namespace vitrine::runtime {
 
@@ -53,6 +54,7 @@ class Compilation {
     how.disabled = options_.disabled_passes;
     // Without TF32 products of f32 are not for the matrix units, which alone ask for such rows.
     if (torch_bridge::global_state().matmul_precision == 0) how.disabled.emplace_back("pad_f32_products");
+    if (!torch_bridge::cudnn_is_free()) how.disabled.emplace_back("convolution_relu");
     how.cancelled = cancelled_;
     aten_recorded_ = true;
     auto graph = passes::optimise(aten_, how, recorder_);

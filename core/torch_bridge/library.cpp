@@ -30,6 +30,10 @@ using Code = int32_t;  // 0 = success
   X(grad_set, void (*)(bool), "aoti_torch_grad_mode_set_enabled")                                          \
   X(autocast_is_on, bool (*)(int8_t), "_ZN2at8autocast19is_autocast_enabledEN3c1010DeviceTypeE")           \
   X(autocast_set, void (*)(int8_t, bool), "_ZN2at8autocast20set_autocast_enabledEN3c1010DeviceTypeEb")     \
+  X(context, void* (*)(), "_ZN2at13globalContextEv")                                                       \
+  X(cudnn_enabled, bool (*)(const void*), "_ZNK2at7Context16userEnabledCuDNNEv")                           \
+  X(cudnn_deterministic, bool (*)(const void*), "_ZNK2at7Context18deterministicCuDNNEv")                   \
+  X(deterministic, bool (*)(const void*), "_ZNK2at7Context23deterministicAlgorithmsEv")                    \
   X(mm_out, Code (*)(H, H, H), "aoti_torch_cpu_mm_out")                                                    \
   X(bmm_out, Code (*)(H, H, H), "aoti_torch_cpu_bmm_out")                                                  \
   X(addmm_out, Code (*)(H, H, H, H, double, double), "aoti_torch_cpu_addmm_out")                           \
@@ -320,6 +324,13 @@ bool autocast_enabled(ir::Device::Type device) {
 }
 void set_autocast_enabled(ir::Device::Type device, bool on) {
   if (library_symbols().autocast_set) library_symbols().autocast_set(static_cast<int8_t>(device), on);
+}
+
+bool cudnn_is_free() {
+  const LibrarySymbols& s = library_symbols();
+  if (!s.context || !s.cudnn_enabled || !s.cudnn_deterministic || !s.deterministic) return false;
+  const void* context = s.context();
+  return s.cudnn_enabled(context) && !s.cudnn_deterministic(context) && !s.deterministic(context);
 }
 
 _object* generator_state() {

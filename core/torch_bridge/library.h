@@ -30,6 +30,10 @@ void set_grad_enabled(bool on);
 bool autocast_enabled(ir::Device::Type device);
 void set_autocast_enabled(ir::Device::Type device, bool on);
 
+// Whether cuDNN may be called, and may choose any algorithm: torch.backends.cudnn.enabled and .deterministic,
+// torch.use_deterministic_algorithms.
+bool cudnn_is_free();
+
 // State of the default CPU generator, to take a failed call's draws back. nullptr: a Python error is set.
 _object* generator_state();
 bool set_generator_state(_object* state);

@@ -13,7 +13,21 @@ TOKEN = re.compile(r"""\s*(%[\w.]+|"(?:[^"\\]|\\.)*"|[\[\],=]|[^\s\[\],="]+)""")
 WORDS = {"None": None, "True": True, "False": False, "nan": float("nan"), "inf": float("inf"), "-inf": -float("inf")}
 
 
+def convolution_relu(x, w, bias, *how):
+    return torch.relu(torch.conv2d(x, w, bias, *how))
+
+
+def convolution_add_relu(x, w, z, alpha, bias, *how):
+    return torch.relu(torch.conv2d(x, w, bias, *how) + alpha * z)
+
+
+# What PyTorch has for a GPU alone.
+ELSEWHERE = {"aten.cudnn_convolution_relu.default": convolution_relu, "aten.cudnn_convolution_add_relu.default": convolution_add_relu}
+
+
 def overload(name):
+    if name in ELSEWHERE:
+        return ELSEWHERE[name]
     namespace, packet, variant = name.split(".")
     return getattr(getattr(getattr(torch.ops, namespace), packet), variant)
 

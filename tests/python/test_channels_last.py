@@ -37,7 +37,7 @@ def check(function, *args):
     for a, b in pairs:
         same = results[a].untyped_storage().data_ptr() == results[b].untyped_storage().data_ptr()
         assert same == (found[a].untyped_storage().data_ptr() == found[b].untyped_storage().data_ptr()), after
-    types = [line for line in after.splitlines() if "aten.convolution.default" in line]
+    types = [line for line in after.splitlines() if "convolution" in line and " = aten." in line]
     return after, sum("{" in line.rpartition(" : ")[2] for line in types)
 
 
@@ -63,6 +63,7 @@ def test_a_residual_network():
                           nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(24, 10)).eval()
     after, convolutions = check(model, images(2, 3, 32, 32))
     assert convolutions == 7 and after.count("channels_last") > 0
+    assert after.count("aten.cudnn_convolution_relu") == 3 and after.count("aten.cudnn_convolution_add_relu") == 2
 
 
 NETS = {
@@ -99,3 +100,37 @@ def test_sizes_of_one():
     check(squeeze, images(2, 8, 9, 9))
     check(squeeze, images(1, 8, 3, 3))
     check(nn.Sequential(nn.Conv2d(1, 8, 3), nn.Conv2d(8, 1, 3), nn.Conv2d(1, 1, 1)).eval(), images(2, 1, 9, 9))
+
+
+NORMS = {
+    "norm and relu": lambda c, d, n, x: F.relu(n(d(c(x)))),
+    "a norm without relu": lambda c, d, n, x: n(d(c(x))) + 1,
+    "relu twice": lambda c, d, n, x: F.relu(n(d(c(x)))) + F.relu(n(d(c(x)))),
+    "a residual": lambda c, d, n, x: F.relu(n(d(c(x))) + c(x)),
+    "two residuals": lambda c, d, n, x: F.relu(n(d(c(x))) + c(x) + c(x).sin()),
+    "two convolutions and a tensor": lambda c, d, n, x: F.relu(n(d(c(x))) + n(c(x)) + c(x).sin()),
+    "two normed convolutions": lambda c, d, n, x: F.relu(n(d(c(x))) + n(c(x))),
+    "the norm is seen": lambda c, d, n, x: (lambda y: (y, F.relu(y)))(n(d(c(x)))),
+    "the convolution is seen": lambda c, d, n, x: (lambda y: (y, F.relu(n(y))))(d(c(x))),
+    "a weight that is written": lambda c, d, n, x: (lambda y: (d.weight.mul_(1.5), F.relu(n(y))))(d(c(x))),
+    "a scale": lambda c, d, n, x: F.relu(d(c(x)) * 2 + 1),
+    "training": lambda c, d, n, x: F.relu(F.batch_norm(d(c(x)), None, None, training=True)),
+    "of no weight": lambda c, d, n, x: F.relu(F.batch_norm(d(c(x)), n.running_mean, n.running_var)),
+}
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_what_follows_a_convolution(name):
+    torch.manual_seed(1)
+    c, d, n = nn.Conv2d(8, 16, 3, padding=1), nn.Conv2d(16, 16, 3, padding=1), nn.BatchNorm2d(16)
+    with torch.no_grad():
+        for p in (n.weight, n.bias, n.running_mean):
+            p.normal_()
+        n.running_var.uniform_(0.1, 2)
+    for part in (c, d, n.eval()):
+        part.requires_grad_(False)
+    after, _ = check(lambda x: NORMS[name](c, d, n, x), images(2, 8, 12, 12))
+    assert ("cudnn_convolution" in after) == (name in JOINED)
+
+
+JOINED = {"norm and relu", "relu twice", "a residual", "two normed convolutions", "of no weight"}
