@@ -17,6 +17,7 @@ from odd.registry import PROGRAMS  # noqa: E402
 # module of odd programs: those without a break
 WHOLE = {
     "known_values": ["root_of_size", "quotient_of_sizes", "branch_on_constant", "many_dtypes", "known_under_autocast"],
+    "operators": ["locals_in_callee", "locals_written", "dispatched_methods", "repr_of_dataclasses", "function_get"],
 }
 for module in WHOLE:
     importlib.import_module(f"odd.{module}")

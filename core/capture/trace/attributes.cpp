@@ -61,6 +61,12 @@ Value* Tracer::call_special(Value* v, PyObject* function, Values arguments) {
   return call(pinned(function), std::move(all));
 }
 
+Value* Tracer::own_method(Value* v, const char* name, Values arguments) {
+  v = look(v);
+  PyObject* method = v->kind == Kind::Object ? python_method(type_of(v), name) : nullptr;
+  return method ? call_special(v, method, std::move(arguments)) : nullptr;
+}
+
 Value* Tracer::load_attr(Value* v, const std::string& name) {
   Value* found = get_attr(v, name);
   if (!found) raise(PyExc_AttributeError, describe(v) + " has no attribute '" + name + "'");
@@ -195,6 +201,10 @@ Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, con
       if (!self->obj && PyType_IsSubtype(self->cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)) &&
           !(reinterpret_cast<PyDescrObject*>(d)->d_type->tp_flags & Py_TPFLAGS_HEAPTYPE))
         stop("unsupported_value", "attribute " + name + " of a " + describe(self));
+      if (!self->obj && self->cls == torch_names().partial && self->items.size() == 3)
+        for (size_t i = 0; i < 3; ++i)
+          if (constexpr std::string_view kParts[] = {"func", "args", "keywords"}; name == kParts[i])
+            return self->items[i];
       if (!self->obj) return nullptr;
       Owned value(PyObject_GenericGetAttr(self->obj, reinterpret_cast<PyDescrObject*>(d)->d_name));
       if (!value) {
@@ -473,7 +483,8 @@ Value* Tracer::function_attr(Value* v, const std::string& name) {
     holder->source = base;
     return instance_dict(holder);
   }
-  if (name == "__globals__" || name == "__get__" || name == "__call__" || name == "__builtins__")
+  if (name == "__get__") return bind_descriptor(lookup(&PyFunction_Type, name), v, &PyFunction_Type, name);
+  if (name == "__globals__" || name == "__call__" || name == "__builtins__")
     stop("unsupported_value", name + " of a function");
   Owned value(PyObject_GetAttrString(v->obj, name.c_str()));
   if (!value) {

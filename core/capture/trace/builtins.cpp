@@ -293,6 +293,7 @@ Value* builtin_abs(Tracer& t, const Arguments& a) {
     return t.truth(t.compare(Py_GE, open, t.integer(0))) ? open : t.unary("neg", open);
   Value* v = t.look(need(t, a, 0));
   if (v->kind == Kind::Tensor) return t.unary("abs", v);
+  if (Value* own = t.own_method(v, "__abs__")) return own;
   return fold_call(t, find_object("builtins.abs"), a);
 }
 
@@ -302,6 +303,12 @@ Value* builtin_pow(Tracer& t, const Arguments& a) {
 }
 
 Value* builtin_divmod(Tracer& t, const Arguments& a) {
+  for (Value* v : a.positional)
+    if (t.look(v)->kind == Kind::Object) {
+      Value* own = v == a.positional[0] ? t.own_method(v, "__divmod__", {need(t, a, 1)}) : nullptr;
+      if (own && t.const_object(own) != Py_NotImplemented) return own;
+      stop("unsupported_builtin", "divmod() of " + t.describe(v));
+    }
   return t.tuple({t.binary("floordiv", need(t, a, 0), need(t, a, 1)),
                   t.binary("mod", a.positional[0], a.positional[1])});
 }
@@ -313,6 +320,8 @@ Value* builtin_round(Tracer& t, const Arguments& a) {
     if (!rest.positional.empty()) rest = {{}, {{"decimals", rest.positional[0]}}};
     return t.tensor_method(t.look(a.positional[0]), "round", nullptr, rest);
   }
+  if (Value* own = t.own_method(a.positional[0], "__round__", {a.positional.begin() + 1, a.positional.end()}))
+    return own;
   return fold_call(t, find_object("builtins.round"), a);
 }
 
@@ -351,6 +360,10 @@ Value* builtin_str(Tracer& t, const Arguments& a) {
 }
 
 Value* builtin_hash(Tracer& t, const Arguments& a) {
+  if (Value* own = t.own_method(need(t, a, 0), "__hash__")) {
+    PyObject* number = t.const_object(own);
+    if (number && PyLong_CheckExact(number)) return t.fold(PyLong_FromSsize_t(PyObject_Hash(number)));
+  }
   PyObject* o = t.const_object(need(t, a, 0));
   if (!o || !(PyLong_Check(o) || PyFloat_Check(o)))
     stop("unsupported_builtin", "hash() of " + t.describe(a.positional[0]));
@@ -358,7 +371,7 @@ Value* builtin_hash(Tracer& t, const Arguments& a) {
 }
 
 Value* builtin_vars(Tracer& t, const Arguments& a) {
-  if (a.positional.empty()) stop("unsupported_builtin", "vars() of the frame");
+  if (a.positional.empty()) return locals_of_frame(t);
   return t.load_attr(a.positional[0], "__dict__");
 }
 
@@ -378,7 +391,7 @@ Value* builtin_issubclass(Tracer& t, const Arguments& a) {
   }
 VITRINE_SIDE_EFFECTS(X)
 #undef X
-#define VITRINE_REFUSED(X) X(locals) X(globals) X(dir) X(memoryview) X(bytearray) X(compile)
+#define VITRINE_REFUSED(X) X(globals) X(dir) X(memoryview) X(bytearray) X(compile)
 #define X(name)                                         \
   Value* refuse_##name(Tracer&, const Arguments&) {     \
     stop("unsupported_builtin", "call of " #name "()"); \
@@ -463,6 +476,7 @@ constexpr BuiltinRow kRows[] = {
     {"builtins.divmod", builtin_divmod},
     {"builtins.super", builtin_super},
     {"builtins.vars", builtin_vars},
+    {"builtins.locals", [](T& t, const A&) { return locals_of_frame(t); }},
     {"builtins.hash", builtin_hash},
     {"builtins.ord", [](T& t, const A& a) { return fold_call(t, find_object("builtins.ord"), a); }},
     {"builtins.chr", [](T& t, const A& a) { return fold_call(t, find_object("builtins.chr"), a); }},

@@ -31,6 +31,10 @@ inline Value* need(Tracer& t, const Arguments& a, size_t i, const char* name = "
   return otherwise;
 }
 
+Value* locals_of_frame(Tracer& t);  // own_frame.cpp
+// known_functions.cpp; nullptr: a function like any other.
+Value* call_known_function(Tracer& t, PyObject* function, const Arguments& a);
+
 // Calls `callable` for real on constant arguments; ends the segment when one is not constant.
 Value* fold_call(Tracer& t, PyObject* callable, const Arguments& a);
 

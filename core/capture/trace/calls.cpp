@@ -1,8 +1,8 @@
 // Calls: Python functions are inlined, torch functions recorded, builtins looked up in their table, classes
 // constructed here.
 #include "core/capture/class_dict.h"
+#include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
-#include "core/capture/trace/tracer.h"
 #include "core/torch_bridge/bridge.h"
 
 namespace vitrine::capture {
@@ -125,7 +125,10 @@ Value* Tracer::call(Value* f, Arguments a) {
     a.positional.erase(a.positional.begin());
     return tensor_method(self, name.substr(7), o, std::move(a));
   }
-  if (PyFunction_Check(o)) return call_function(f, std::move(a));
+  if (PyFunction_Check(o)) {
+    Value* known_result = call_known_function(*this, o, a);
+    return known_result ? known_result : call_function(f, std::move(a));
+  }
   if (PyType_Check(o)) return construct(reinterpret_cast<PyTypeObject*>(o), std::move(a));
   if (Py_TYPE(o) == &PyMethodDescr_Type || Py_TYPE(o) == &PyWrapperDescr_Type) {
     if (a.positional.empty()) raise(PyExc_TypeError, "unbound method needs an argument");
@@ -336,16 +339,8 @@ Value* Tracer::call_function(Value* f, Arguments a) {
                      std::move(state.closure));
 }
 
-// Once torch._dynamo was used in the process, nn.Module.__init__ notes there when each module was made. Only
-// Dynamo's own cache reads that, and a module made inside a segment is not Dynamo's.
-static bool is_note_of_dynamo(PyCodeObject* code) {
-  return text_of(code->co_qualname) == "GenerationTracker.tag" &&
-         text_of(code->co_filename).ends_with("torch/_dynamo/mutation_guard.py");
-}
-
 Value* Tracer::inline_code(PyCodeObject* code, PyObject* globals, const Source* owner, Values bound,
                            Values closure, const std::string& module) {
-  if (is_note_of_dynamo(code)) return none();
   if (depth_ >= kMaxDepth) stop("limit", "calls are nested deeper than " + std::to_string(kMaxDepth));
   if (code->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE))
     stop("generator", "an async function");

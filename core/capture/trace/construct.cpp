@@ -50,10 +50,18 @@ Value* Tracer::construct(PyTypeObject* cls, Arguments a) {
     if (a.positional.empty()) raise(PyExc_TypeError, "partial() needs a function");
     Value* v = make(Kind::Object);
     v->cls = cls;
+    Value* function = look(a.positional[0]);
     Values rest(a.positional.begin() + 1, a.positional.end());
     Value* keywords = new_dict();
+    if (function->kind == Kind::Object && function->cls == cls) {  // a partial of a partial is one
+      const Values before = unpack(load_attr(function, "args"));
+      rest.insert(rest.begin(), before.begin(), before.end());
+      dict_update(keywords, load_attr(function, "keywords"));
+      function = load_attr(function, "func");
+    }
     for (auto& [key, value] : a.keyword) dict_set(keywords, text(key), value);
-    v->items = {a.positional[0], tuple(std::move(rest)), keywords};
+    keywords->mutated = false;
+    v->items = {function, tuple(std::move(rest)), keywords};
     return v;
   }
   if (cls == &PyMethod_Type && a.positional.size() == 2 && a.keyword.empty()) {

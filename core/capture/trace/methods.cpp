@@ -472,6 +472,7 @@ Value* Tracer::call_method(Value* self, const std::string& name, const Arguments
     if (auto found = object_methods().find(name); found != object_methods().end())
       return found->second(*this, self, a);
   if (name == "__get__" && self->kind == Kind::Constant && PyFunction_Check(self->obj)) {
+    if (is_none(argument(*this, a, 0))) return self;
     Value* m = make(Kind::Method);
     m->items = {self, argument(*this, a, 0)};
     m->cls = &PyMethod_Type;

@@ -10,22 +10,22 @@ namespace vitrine::capture {
 namespace {
 
 struct OperatorRow {
-  const char *name, *method, *reflected;
+  const char *name, *method, *reflected, *sign;
 };
 constexpr OperatorRow kOperators[] = {
-    {"add", "__add__", "__radd__"},
-    {"sub", "__sub__", "__rsub__"},
-    {"mul", "__mul__", "__rmul__"},
-    {"truediv", "__truediv__", "__rtruediv__"},
-    {"floordiv", "__floordiv__", "__rfloordiv__"},
-    {"mod", "__mod__", "__rmod__"},
-    {"pow", "__pow__", "__rpow__"},
-    {"matmul", "__matmul__", "__rmatmul__"},
-    {"lshift", "__lshift__", "__rlshift__"},
-    {"rshift", "__rshift__", "__rrshift__"},
-    {"and_", "__and__", "__rand__"},
-    {"or_", "__or__", "__ror__"},
-    {"xor", "__xor__", "__rxor__"},
+    {"add", "__add__", "__radd__", "+"},
+    {"sub", "__sub__", "__rsub__", "-"},
+    {"mul", "__mul__", "__rmul__", "*"},
+    {"truediv", "__truediv__", "__rtruediv__", "/"},
+    {"floordiv", "__floordiv__", "__rfloordiv__", "//"},
+    {"mod", "__mod__", "__rmod__", "%"},
+    {"pow", "__pow__", "__rpow__", "** or pow()"},
+    {"matmul", "__matmul__", "__rmatmul__", "@"},
+    {"lshift", "__lshift__", "__rlshift__", "<<"},
+    {"rshift", "__rshift__", "__rrshift__", ">>"},
+    {"and_", "__and__", "__rand__", "&"},
+    {"or_", "__or__", "__ror__", "|"},
+    {"xor", "__xor__", "__rxor__", "^"},
 };
 constexpr std::array<const char*, 6> kCompare = {"lt", "le", "eq", "ne", "gt", "ge"};
 constexpr std::array<const char*, 6> kCompareMethod = {"__lt__", "__le__", "__eq__",
@@ -43,6 +43,11 @@ const OperatorRow* row_of(const std::string& op, bool* in_place) {
     }
   }
   return nullptr;
+}
+
+std::string sign_of(const OperatorRow& row, bool in_place) {
+  const std::string sign = row.sign;
+  return in_place ? sign.substr(0, sign.find(' ')) + "=" : sign;
 }
 
 }  // namespace
@@ -125,15 +130,32 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
   if (a->kind == Kind::Object && in_place) {
     std::string name = row->method;
     if (PyObject* method = python_method(a->cls, ("__i" + name.substr(2)).c_str()))
-      return call_special(a, method, {b});
+      if (Value* result = call_special(a, method, {b}); const_object(result) != Py_NotImplemented)
+        return result;
   }
   if (Value* result = user_binary(row->method, row->reflected, a, b)) return result;
+  if (has_no_operators(a) && has_no_operators(b))
+    raise(PyExc_TypeError,
+          std::string("unsupported operand type(s) for ") + sign_of(*row, in_place) + ": '" +
+              type_of(a)->tp_name + "' and '" + type_of(b)->tp_name + "'",
+          true);
   Owned left(constant_tree(a)), right(constant_tree(b));
   PyErr_Clear();
   if (left && right && !in_place)
     return fold(
         PyObject_CallFunctionObjArgs(torch.operator_function(row->name), left.get(), right.get(), nullptr));
   stop("unsupported_value", std::string(row->name) + " of " + describe(a) + " and " + describe(b));
+}
+
+// The last word on an operator of which neither side knows anything: numbers, None, and objects of plain
+// classes.
+bool Tracer::has_no_operators(Value* v) {
+  if (v->kind == Kind::Constant)
+    return v->obj == Py_None || PyLong_Check(v->obj) || PyFloat_CheckExact(v->obj);
+  if (v->kind != Kind::Object) return false;
+  for (PyTypeObject* type = type_of(v); type; type = type->tp_base)
+    if (type != &PyBaseObject_Type && !(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
+  return true;
 }
 
 // a.method(b), then b.reflected(a); the other way round when b's class derives from a's and has its own
@@ -166,6 +188,9 @@ Value* Tracer::unary(const std::string& op, Value* a) {
     if (Value* result = numpy_operator(op, a->obj, nullptr)) return result;
     return fold(PyObject_CallOneArg(function, a->obj));
   }
+  if (PyObject* method =
+          a->kind == Kind::Object ? python_method(type_of(a), ("__" + op + "__").c_str()) : nullptr)
+    return call_special(a, method, {});
   stop("unsupported_value", op + " of " + describe(a));
 }
 
@@ -201,6 +226,27 @@ bool Tracer::same(Value* a, Value* b) {
   return false;
 }
 
+// a.method(b), then b's reflected; the other way round when b's class derives from a's. nullptr: neither
+// knows.
+Value* Tracer::user_compare(int op, Value* a, Value* b) {
+  const auto row = static_cast<size_t>(op), reflected = std::array<size_t, 6>{4, 5, 2, 3, 0, 1}[row];
+  const auto is_user = [](Value* v) {
+    return v->cls && (v->kind == Kind::Object || v->kind == Kind::Dict || v->kind == Kind::List);
+  };
+  const bool swapped = is_user(a) && is_user(b) && a->cls != b->cls && PyType_IsSubtype(b->cls, a->cls);
+  for (const bool right : {swapped, !swapped}) {
+    Value *self = right ? b : a, *other = right ? a : b;
+    if (!is_user(self)) continue;
+    PyObject* method = python_method(type_of(self), kCompareMethod[right ? reflected : row]);
+    // object.__ne__ asks __eq__.
+    PyObject* inverse = !method && op == Py_NE ? python_method(self->cls, "__eq__") : nullptr;
+    if (!method && !inverse) continue;
+    Value* result = call_special(self, method ? method : inverse, {other});
+    if (const_object(result) != Py_NotImplemented) return method ? result : boolean(!truth(result));
+  }
+  return nullptr;
+}
+
 Value* Tracer::compare(int op, Value* a, Value* b) {
   a = peek(a);
   b = peek(b);
@@ -223,13 +269,7 @@ Value* Tracer::compare(int op, Value* a, Value* b) {
   }
   if (a->kind == Kind::Constant && b->kind == Kind::Constant)
     return fold(PyObject_RichCompare(a->obj, b->obj, op));
-  for (auto [self, other, method] :
-       {std::tuple{a, b, row}, std::tuple{b, a, std::array<size_t, 6>{4, 5, 2, 3, 0, 1}[row]}})
-    if (self->kind == Kind::Object || ((self->kind == Kind::Dict || self->kind == Kind::List) && self->cls))
-      if (PyObject* m = python_method(type_of(self), kCompareMethod[method])) {
-        Value* result = call_special(self, m, {other});
-        if (const_object(result) != Py_NotImplemented) return result;
-      }
+  if (Value* result = user_compare(op, a, b)) return result;
   if (op == Py_EQ || op == Py_NE) return boolean(equal(a, b) == (op == Py_EQ));
   Owned left(constant_tree(a)), right(constant_tree(b));
   PyErr_Clear();

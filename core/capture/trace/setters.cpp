@@ -111,6 +111,16 @@ void Tracer::del_attr(Value* v, const std::string& name) {
     return;
   }
   PyObject* d = lookup(type, name.c_str());
+  if (d && PyType_IsSubtype(Py_TYPE(d), &PyProperty_Type)) {
+    Owned function(PyObject_GetAttrString(d, "fdel"));
+    if (!function || function.get() == Py_None) stop("custom_setter", "property " + name + " has no deleter");
+    call(pinned(function.get()), {{v}, {}});
+    return;
+  }
+  if (PyObject* own = d && Py_TYPE(d)->tp_descr_set ? python_method(Py_TYPE(d), "__delete__") : nullptr) {
+    call_special(pinned(d), own, {v});
+    return;
+  }
   if ((d && Py_TYPE(d)->tp_descr_set) || !instance_get(v, name))
     stop("custom_setter", "attribute " + name + " of a " + describe(v) + " is deleted");
   write_attr(v, name, nullptr);

@@ -196,6 +196,7 @@ Value* Tracer::format(Value* v, Value* spec, int conversion) {
     v = text(str_of(v, conversion == 2));
   }
   std::string form = spec ? str_of(spec, false) : "";
+  if (Value* own = own_method(v, "__format__", {text(form)})) return own;
   if (form.empty()) {
     if (v->kind == Kind::Constant && PyUnicode_CheckExact(v->obj)) return v;
     if (v->kind != Kind::Constant) return text(str_of(v, false));

@@ -48,7 +48,8 @@ struct VirtualFrame {
   Value* keywords = nullptr;  // pending KW_NAMES
   Values closure;             // copied by COPY_FREE_VARS
   VirtualFrame* caller = nullptr;
-  bool running = false;  // generators: resumed right now
+  bool running = false;      // generators: resumed right now
+  bool gave_locals = false;  // locals() was called
   int32_t step = -1;     // number of the instruction that runs now, when steps are recorded
   std::string module;    // "encoder.layer.0": the nn.Module whose forward this is
 };
@@ -182,6 +183,10 @@ class Tracer {
 
   // --- operators.cpp
   Value* binary(const std::string& op, Value* a, Value* b);  // "add", "iadd", ...: names of module operator
+  bool has_no_operators(Value* v);
+  Value* user_compare(int op, Value* a, Value* b);
+  // v.name(arguments...) where v is an object whose class says so in Python; nullptr: it does not.
+  Value* own_method(Value* v, const char* name, Values arguments = {});
   Value* user_binary(const char* method, const char* reflected, Value* a, Value* b);
   Value* unary(const std::string& op, Value* a);
   Value* compare(int op, Value* a, Value* b);  // Py_LT ...

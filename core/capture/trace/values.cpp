@@ -395,6 +395,7 @@ PyObject* Tracer::const_object(Value* v) {
 int64_t Tracer::int_of(Value* v, const char* what) {
   if (look(v)->kind == Kind::Tensor)
     if (Value* known = known_number(look(v), "__index__")) v = known;
+  if (Value* own = own_method(v, "__index__")) v = own;
   PyObject* o = const_object(v);
   if (!o) {
     if (resolve(v)->kind == Kind::Tensor) stop("scalar_read", std::string("a tensor used as ") + what);

@@ -1,0 +1,76 @@
+// Functions of the standard library that are written in Python, but ask what no recording can answer (whether
+// a weak dict holds something yet, at which address an object lies). They are closures, and known by their
+// code.
+#include "core/capture/trace/builtins.h"
+#include "core/capture/trace/torch_names.h"
+
+namespace vitrine::capture {
+namespace {
+
+// Borrowed contents of a closure's cell; nullptr: no such name, or it is empty.
+PyObject* closed_over(PyObject* function, const char* name) {
+  Owned names(PyCode_GetFreevars(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function))));
+  PyObject* cells = PyFunction_GET_CLOSURE(function);
+  for (Py_ssize_t i = 0; names && cells && i < PyTuple_GET_SIZE(names.get()); ++i)
+    if (text_of(PyTuple_GET_ITEM(names.get(), i)) == name) return PyCell_GET(PyTuple_GET_ITEM(cells, i));
+  return nullptr;
+}
+
+// dispatch(cls) of functools.singledispatch: the implementation for a class. Registering another one empties
+// its cache, where the answer stands from now on.
+Value* implementation(Tracer& t, PyObject* dispatch, const Arguments& a) {
+  PyObject* cls = a.positional.size() == 1 && a.keyword.empty() ? t.const_object(a.positional[0]) : nullptr;
+  PyObject* cache = closed_over(dispatch, "dispatch_cache");
+  // With abstract classes among the registered, any register() anywhere may change the answer.
+  if (!cls || !PyType_Check(cls) || !cache || closed_over(dispatch, "cache_token") != Py_None) return nullptr;
+  Owned chosen(PyObject_CallOneArg(dispatch, cls)), data(PyObject_GetAttrString(cache, "data"));
+  if (!chosen || !data) t.raise_python();
+  PyObject* key = t.keep(PyWeakref_NewRef(cls, nullptr));
+  if (PyDict_GetItem(data.get(), key) != chosen.get()) return nullptr;
+  const Source* held = t.sources().make(SourceKind::Constant, nullptr, -1, "dispatch_cache", data.get());
+  t.keep(data.release());
+  const std::string name = static_cast<PyTypeObject*>(static_cast<void*>(cls))->tp_name;
+  t.guard(GuardKind::Identity, t.sources().make(SourceKind::Item, held, -1, name, key), chosen.get(), 0, "",
+          nullptr, "is still chosen for " + name);
+  return t.pinned(chosen.get());
+}
+
+// A data class's __repr__ notes meanwhile, by address and thread, whose text is being made.
+Value* guarded_repr(Tracer& t, PyObject* wrapper, const Arguments& a) {
+  PyObject* inner = closed_over(wrapper, "user_function");
+  if (!inner || !PyFunction_Check(inner) || a.positional.size() != 1) return nullptr;
+  for (const VirtualFrame* f = &t.frame(); f; f = f->caller)
+    if (f->code == reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(inner)) && !f->locals.empty() &&
+        f->locals[0] && t.look(f->locals[0]) == t.look(a.positional[0]))
+      return t.text("...");
+  return t.call(t.pinned(inner), a);
+}
+
+// Once torch._dynamo was used in the process, nn.Module.__init__ notes there when each module was made. Only
+// Dynamo's own cache reads that, and a module made inside a segment is not Dynamo's.
+Value* noted_by_dynamo(Tracer& t, PyObject*, const Arguments&) {
+  return t.none();
+}
+
+struct Row {
+  const char *file, *qualname;
+  Value* (*handler)(Tracer&, PyObject* function, const Arguments&);  // nullptr: as any other function
+};
+constexpr Row kRows[] = {
+    {"/functools.py", "singledispatch.<locals>.dispatch", implementation},
+    {"/dataclasses.py", "_recursive_repr.<locals>.wrapper", guarded_repr},
+    {"/torch/_dynamo/mutation_guard.py", "GenerationTracker.tag", noted_by_dynamo},
+};
+
+}  // namespace
+
+Value* call_known_function(Tracer& t, PyObject* function, const Arguments& a) {
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
+  for (const Row& row : kRows)
+    if (PyUnicode_CompareWithASCIIString(code->co_qualname, row.qualname) == 0 &&
+        text_of(code->co_filename).ends_with(row.file))
+      return row.handler(t, function, a);
+  return nullptr;
+}
+
+}  // namespace vitrine::capture
