@@ -50,8 +50,8 @@ struct VirtualFrame {
   VirtualFrame* caller = nullptr;
   bool running = false;      // generators: resumed right now
   bool gave_locals = false;  // locals() was called
-  int32_t step = -1;     // number of the instruction that runs now, when steps are recorded
-  std::string module;    // "encoder.layer.0": the nn.Module whose forward this is
+  int32_t step = -1;         // number of the instruction that runs now, when steps are recorded
+  std::string module;        // "encoder.layer.0": the nn.Module whose forward this is
 };
 
 using BytecodeCache = std::unordered_map<PyCodeObject*, std::unique_ptr<Bytecode>>;
