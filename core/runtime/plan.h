@@ -67,6 +67,7 @@ class ProgramPlan : public Plan {
   std::unordered_map<int32_t, int32_t> arguments_handed_back() const;
   Status prepare_step(const codegen::Step& from, Step& step);
   Status prepare_results();
+  void find_read();
   void find_input_views();
   void find_written();
   void count_as_eager();
@@ -86,6 +87,8 @@ class ProgramPlan : public Plan {
   bool run_kernel(const Step& step, CallState& state);
   bool launch(const Step& step, CallState& state);
   bool run_library(const Step& step, CallState& state);
+  enum class Made : uint8_t { as_planned, elsewhere, otherwise };  // otherwise: a Python error is set
+  Made judge(int32_t out, torch_bridge::Handle made) const;
   bool take_made(int32_t out, torch_bridge::Handle made, CallState& state);
   bool run_opaque(const Step& step, CallState& state);
   bool run_view(const Step& step, CallState& state);

@@ -79,6 +79,7 @@ Status ProgramPlan::prepare() {
   for (const codegen::Step& from : program_.steps)
     if (Status failed = prepare_step(from, steps_.emplace_back())) return failed;
   if (Status failed = prepare_results()) return failed;
+  find_read();
   find_input_views();
   find_written();
   count_as_eager();
@@ -170,6 +171,14 @@ Status ProgramPlan::prepare_results() {
     ++python_calls_;
   }
   return {};
+}
+
+void ProgramPlan::find_read() {
+  auto read = [this](int32_t b) { table_.rows[static_cast<size_t>(root(b))].read = true; };
+  for (const Step& step : steps_)
+    for (int32_t b : step.buffers) read(b);
+  for (const ResultItem& item : results_)
+    if (item.buffer >= 0) read(item.buffer);
 }
 
 // Whether a result shares its storage with an input, as our own view or as what an operator returned. Such a

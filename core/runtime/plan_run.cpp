@@ -52,12 +52,13 @@ void run_chunk(int64_t begin, int64_t end, void* context) {
   call->function(call->arguments, begin, end);
 }
 
-// Same sizes and, where they matter, same strides.
+bool has_sizes(const bridge::View& made, const ir::TensorType& type) {
+  return std::equal(made.sizes, made.sizes + made.ndim, type.sizes.begin(), type.sizes.end());
+}
+// Same strides, where they matter; of equal sizes.
 bool lies_as(const bridge::View& made, const ir::TensorType& type) {
-  if (made.ndim != static_cast<int64_t>(type.sizes.size())) return false;
   bool empty = false, same = true;
   for (size_t d = 0; d < type.sizes.size(); ++d) {
-    if (made.sizes[d] != type.sizes[d]) return false;
     empty = empty || made.sizes[d] == 0;
     same = same && (made.sizes[d] == 1 || made.strides[d] == type.strides[d]);
   }
@@ -258,17 +259,27 @@ bool ProgramPlan::run_library(const Step& step, CallState& state) {
   return ok;
 }
 
-// What PyTorch made lies as the graph says; a kernel that chose another layout (attention does, by its
-// arguments) has its result moved, for what reads it was compiled for the graph's.
 bool ProgramPlan::take_made(int32_t out, bridge::Handle made, CallState& state) {
-  const ir::TensorType& type = table_.rows[static_cast<size_t>(out)].type;
-  if (lies_as(bridge::view(made), type)) {
+  const Made is = judge(out, made);
+  if (is == Made::as_planned) {
     state.take_handle(out, made);
     return true;
   }
-  const bool ok = state.allocate(out) && bridge::copy_into(state.handle(out), made);
+  const bool ok = is == Made::elsewhere && state.allocate(out) && bridge::copy_into(state.handle(out), made);
   bridge::release(made);
   return ok;
+}
+
+// What PyTorch made lies as the graph says; a kernel that chose another layout (attention does, by its
+// arguments) has its result moved, for what reads it was compiled for the graph's. Other sizes than the
+// operator's rule says would be read as something else, unless nothing reads them.
+ProgramPlan::Made ProgramPlan::judge(int32_t out, bridge::Handle made) const {
+  const auto& row = table_.rows[static_cast<size_t>(out)];
+  const bridge::View view = bridge::view(made);
+  if (!row.read) return Made::as_planned;
+  if (has_sizes(view, row.type)) return lies_as(view, row.type) ? Made::as_planned : Made::elsewhere;
+  bridge::set_python_error("an operator returned a tensor of other sizes than its rule says");
+  return Made::otherwise;
 }
 
 bool ProgramPlan::run_opaque(const Step& step, CallState& state) {
@@ -311,11 +322,13 @@ bool ProgramPlan::store_returned(const Step& step, CallState& state, std::vector
     }
     ok = value != nullptr;
     if (!ok) continue;
-    if (lies_as(bridge::view(bridge::handle_of(value)), table_.rows[static_cast<size_t>(out)].type)) {
+    const Made is = judge(out, bridge::handle_of(value));
+    if (is == Made::as_planned) {
       state.take_object(out, value);
       continue;
     }
-    ok = state.allocate(out) && bridge::copy_into(state.handle(out), bridge::handle_of(value));
+    ok = is == Made::elsewhere && state.allocate(out) &&
+         bridge::copy_into(state.handle(out), bridge::handle_of(value));
     bridge::drop(value);
   }
   return ok;

@@ -39,6 +39,20 @@ def test_operators_run_in_order(fuse):
     assert not out.requires_grad
 
 
+def test_other_sizes_than_the_rule_says_are_no_result():
+    """They could be broadcast to what is expected, and every number would be wrong."""
+    text = """graph aten {
+  %x = placeholder() : f32[4,6]
+  %unique = aten._unique2.default(%x) : f32[6], i64[0], i64[0]
+  %add = aten.add.Tensor(%x, %unique) : f32[4,6]
+  return %add
+}"""
+    with pytest.raises(RuntimeError, match="other sizes"):
+        run(text, torch.ones(4, 6))
+    x = torch.arange(24.0).view(4, 6) % 6
+    assert torch.equal(run(text, x)[0], x + torch.arange(6.0))
+
+
 def test_keywords_words_lists_and_several_outputs():
     text = """graph aten {
   %x = placeholder() : f32[4,6]
