@@ -53,7 +53,11 @@ struct Kernel {
   std::string family;  // pointwise | reduction
   std::vector<LineOrigin> lines;
   std::vector<ir::NodeId> nodes;
-  std::vector<int64_t> numbers;  // its last argument, if there are any: sizes that change
+  std::vector<int64_t> numbers;  // its next argument, if there are any: sizes that change
+  // Indices are checked. On the CPU: the argument after the numbers (whose place is kept) points to a number
+  // that becomes 1 if one is out of range; what was written is then of no use. On a GPU the kernel stops with
+  // an assertion, as PyTorch's own do.
+  bool checks = false;
   int64_t work = 1, grain = 1;   // parallel loop length, least chunk
   int64_t bytes = 0, flops = 0;  // per call
   Id entity = 0;                 // its row of the session; 0: nothing is recorded

@@ -110,7 +110,8 @@ void ProgramBuilder::find_destinations() {
 // The input's buffer that this argument of a kernel may be written to, or -1.
 int32_t ProgramBuilder::destination(int unit, const cpp::Schedule& schedule, const cpp::Argument& written) {
   auto it = destinations_.find(key(written.root));
-  if (it == destinations_.end() || it->second.last_read > unit) return -1;
+  // An index out of range is known only when the kernel has run: an input must be as it was then.
+  if (it == destinations_.end() || it->second.last_read > unit || schedule.picks()) return -1;
   const Destination& d = it->second;
   if (d.last_read == unit)
     for (const cpp::Argument& read : schedule.arguments)
@@ -227,7 +228,7 @@ void ProgramBuilder::add_kernel(int u) {
   Step step;
   step.kind = Step::Kind::kernel;
   step.label = unit.label;
-  step.may_fail = false;
+  step.may_fail = !gpu && schedule.picks();
   for (const cpp::Argument& a : schedule.arguments) {
     if (joined && a.root.node == loops_.loops[static_cast<size_t>(unit.product)].node) {
       step.buffers.push_back(-1);  // it is never in memory
@@ -446,8 +447,8 @@ bool ProgramBuilder::same_place(const cpp::Schedule& s, const cpp::Argument& rea
   if (type(read.root).numel() == 1 && read.dtype == written.dtype) return true;
   const cpp::Load* only = nullptr;
   for (const cpp::Load& l : s.loads) {
-    if (&s.arguments[static_cast<size_t>(l.argument)] != &read) continue;
-    if (only) return false;
+    if (l.argument < 0 || &s.arguments[static_cast<size_t>(l.argument)] != &read) continue;
+    if (only || !l.affine()) return false;
     only = &l;
   }
   if (!only || only->per_row || only->offset != 0) return false;

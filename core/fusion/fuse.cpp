@@ -193,7 +193,8 @@ class Fuser {
   void remember_reads(size_t l) {
     if (!program_.loops[l].generated()) return;
     std::set<std::pair<NodeId, int32_t>> roots;
-    for (const Operand& o : program_.loops[l].operands) roots.insert({o.at.root.node, o.at.root.output});
+    for (const Operand& o : program_.loops[l].operands)
+      if (o.at.in_memory()) roots.insert({o.at.root.node, o.at.root.output});
     for (const auto& r : roots) readers_[r].push_back(l);
   }
 

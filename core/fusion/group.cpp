@@ -135,9 +135,12 @@ class Layout {
     return m;
   }
   Access spread(const Access& a, const Loop& l, bool per_row) const {
-    const Dims strides = split_strides(a.strides, l.dims, per_row ? rows_of(dims_) : dims_);
-    Access out{a.root, per_row ? strides : rows_first(strides), a.offset};
-    out.strides.resize(group_.dims.size(), 0);
+    Access out = a;
+    each_strides(out, [&](Dims& strides) {
+      strides = split_strides(strides, l.dims, per_row ? rows_of(dims_) : dims_);
+      if (!per_row) strides = rows_first(strides);
+      strides.resize(group_.dims.size(), 0);
+    });
     return out;
   }
 
@@ -161,7 +164,8 @@ class Layout {
     std::vector<ir::Ref> roots;
     for (const Member& m : group_.members)
       for (const Access& a : m.operands)
-        if (std::find(roots.begin(), roots.end(), a.root) == roots.end()) roots.push_back(a.root);
+        if (a.in_memory() && std::find(roots.begin(), roots.end(), a.root) == roots.end())
+          roots.push_back(a.root);
     return roots.size() <= kMaxArguments || no("the kernel would read too many tensors");
   }
 

@@ -6,6 +6,7 @@
 #include "core/fusion/bodies.h"
 #include "core/fusion/classify.h"
 #include "core/fusion/functions.h"
+#include "core/fusion/nests.h"
 #include "core/fusion/reductions.h"
 #include "core/fusion/types.h"
 
@@ -86,6 +87,8 @@ class LoopBuilder {
       pointwise(node, *body, loop);
     else if (is_reduction(node))
       reduction(node, loop);
+    else if (is_moving(node))
+      moving(node, loop);
     else
       loop.why = "PyTorch's own kernel is used";
     return loop;
@@ -147,6 +150,27 @@ class LoopBuilder {
     loop.dims = without_ones(out.sizes);
     loop.stores = {access(Ref{node.id, 0}, out.sizes)};
     loop.body = {{body.expr, Statement::Reduce::none, false, out.dtype, body.compute, 0}};
+  }
+
+  void moving(const Node& node, Loop& loop) {
+    if (!typed(node, loop)) return;
+    std::optional<Nest> made = moving_nest(out_, node, loop.why);
+    if (!made || !computable(*made->expr, made->compute, loop.why)) return;
+    Nest& nest = *made;
+    Access store{Ref{node.id, 0}, nest.store.value_or(node.type().strides)};
+    auto drop_ones = [&](Dims& strides) {
+      Dims kept;
+      for (size_t i = 0; i < strides.size(); ++i)
+        if (nest.dims[i] != 1) kept.push_back(strides[i]);
+      strides = std::move(kept);
+    };
+    for (Operand& o : nest.operands) each_strides(o.at, drop_ones);
+    each_strides(store, drop_ones);
+    loop.kind = Loop::Kind::pointwise;
+    loop.dims = without_ones(nest.dims);
+    loop.operands = std::move(nest.operands);
+    loop.stores = {std::move(store)};
+    loop.body = {{nest.expr, Statement::Reduce::none, false, node.type().dtype, nest.compute, 0}};
   }
 
   void reduction(const Node& node, Loop& loop) {

@@ -1,7 +1,9 @@
 // One loop nest an operator. Iteration dimensions are the output's sizes without those of 1; a reduction's
 // are its argument's. Every tensor is read and written at an affine place: offset + sum over dims of stride *
 // index, counted in elements of the storage's first owner (its root); so views, transposes, slices and
-// broadcasts (stride 0) are folded into the places and have no loops.
+// broadcasts (stride 0) are folded into the places and have no loops. An operand may also be read only within
+// a part of the nest (of what joins, pads or shifts), at a place that other operands hold (of what picks by
+// an index), or be no memory at all but the place itself.
 #pragma once
 
 #include <set>
@@ -14,11 +16,36 @@
 
 namespace vitrine::fusion {
 
-// A place in the storage of `root`, for every index of a loop's dims.
+// The part of a nest in which low <= sum over dims of stride * index < high. A bound that is none is far off.
+struct Range {
+  static constexpr int64_t kNone = int64_t{1} << 50;
+  ir::Dims strides;
+  int64_t low = -kNone, high = kNone;
+  bool bounded_below() const { return low > -kNone; }
+  bool bounded_above() const { return high < kNone; }
+  bool operator==(const Range&) const = default;
+};
+
+// stride * index elements further on, where the index is what $value holds: 0 <= index < size, or, counted
+// from the end too, -size <= index < size. Anything else is an error of the user's.
+struct Picked {
+  int value = -1;
+  int64_t stride = 1, size = 1;
+  bool from_end = false;
+  bool operator==(const Picked&) const = default;
+};
+
+// A place in the storage of `root`, for every index of a loop's dims. Without a root (node -1) nothing is
+// read: the operand is the number offset + sum of stride * index itself (i64), or whether the place is
+// within all the ranges (b1).
 struct Access {
   ir::Ref root;
   ir::Dims strides;
   int64_t offset = 0;
+  std::vector<Range> within = {};  // memory is touched only there; the value elsewhere is 0
+  std::vector<Picked> picked = {};
+  bool in_memory() const { return root.node >= 0; }
+  bool is_affine() const { return in_memory() && within.empty() && picked.empty(); }
   bool operator==(const Access&) const = default;
 };
 
@@ -27,6 +54,13 @@ struct Operand {
   ir::DType dtype = ir::DType::f32;
   Access at;
 };
+
+// The strides of an access and of its ranges, one after the other.
+template <class A, class F>
+void each_strides(A& access, F&& f) {
+  f(access.strides);
+  for (auto& range : access.within) f(range.strides);
+}
 
 // One value of a loop nest. `expr` is over $0.. = the loop's operands, then its earlier statements.
 struct Statement {
@@ -80,7 +114,9 @@ struct LoopProgram {
 template <class F>
 void each_read(const LoopProgram& program, const Loop& loop, F&& f) {
   if (loop.generated())
-    for (const Operand& o : loop.operands) f(o.at.root);
+    for (const Operand& o : loop.operands) {
+      if (o.at.in_memory()) f(o.at.root);
+    }
   else if (loop.runs())
     ir::each_ref(program.graph->node(loop.node), [&](ir::Ref r) { f(program.placement(r).root); });
 }

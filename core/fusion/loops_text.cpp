@@ -18,11 +18,23 @@ std::string value_name(const LoopProgram& program, ir::Ref ref) {
 }
 
 // "mm_2[3072,1]+64": strides, then offset.
+// Read by an index, "x[0,1]+$1*768"; in a part of the nest, "x[1] if 4 <= [1]"; no memory, "place[1]".
 std::string access_text(const LoopProgram& program, const Access& a) {
-  std::string strides;
-  for (int64_t s : a.strides) strides += (strides.empty() ? "" : ",") + std::to_string(s);
-  return value_name(program, a.root) + "[" + strides + "]" +
-         (a.offset != 0 ? "+" + std::to_string(a.offset) : "");
+  auto list = [](const ir::Dims& strides) {
+    std::string out;
+    for (int64_t s : strides) out += (out.empty() ? "" : ",") + std::to_string(s);
+    return "[" + out + "]";
+  };
+  std::string out = (a.in_memory() ? value_name(program, a.root) : "place") + list(a.strides);
+  if (a.offset != 0) out += (a.offset > 0 ? "+" : "") + std::to_string(a.offset);
+  for (const Picked& p : a.picked)
+    out += "+$" + std::to_string(p.value) + (p.stride == 1 ? "" : "*" + std::to_string(p.stride));
+  for (size_t i = 0; i < a.within.size(); ++i) {
+    const Range& r = a.within[i];
+    out += (i ? " and " : " if ") + (r.bounded_below() ? std::to_string(r.low) + " <= " : std::string()) +
+           list(r.strides) + (r.bounded_above() ? " < " + std::to_string(r.high) : "");
+  }
+  return out;
 }
 
 // "[768]" of the last dims; of others with their positions: "[65536] at 0".

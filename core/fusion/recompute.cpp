@@ -39,23 +39,71 @@ Dims picked(const Dims& from, const std::vector<size_t>& order) {
   return out;
 }
 
+// The part of `dims` in which a place is read: from `begin` on, `dims` of it. nullopt: it is no box.
+struct Part {
+  Dims begin, dims;
+};
+std::optional<Part> part_of(const Dims& dims, const std::vector<Range>& within) {
+  Part part{Dims(dims.size(), 0), dims};
+  for (const Range& r : within) {
+    const auto moves = [](int64_t s) { return s != 0; };
+    const auto at = std::find_if(r.strides.begin(), r.strides.end(), moves);
+    if (at == r.strides.end() || *at != 1 || std::count_if(at, r.strides.end(), moves) > 1)
+      return std::nullopt;
+    const auto d = static_cast<size_t>(at - r.strides.begin());
+    const int64_t begin = std::max(part.begin[d], r.low),
+                  end = std::min(part.begin[d] + part.dims[d], r.high);
+    if (begin >= end) return std::nullopt;
+    part.begin[d] = begin;
+    part.dims[d] = end - begin;
+  }
+  return part;
+}
+
 // What `operand` of `small` is for a loop over `dims` that reads the small loop's value at `read`:
 // read : index -> element of small, its store's inverse : element -> index of small, operand : that -> place.
 std::optional<Access> through(const Access& read, const Dims& dims, const Loop& small,
                               const Access& operand) {
   const Access& store = small.stores[0];
   const int64_t count = ir::numel(small.dims);
-  if (read.offset != 0 || store.offset != 0) return std::nullopt;
-  auto outer = dense_order(dims, read.strides, count);
+  const auto part = part_of(dims, read.within);
+  if (!part || store.offset != 0 || !read.picked.empty()) return std::nullopt;
+  if (!read.within.empty() && !operand.picked.empty()) return std::nullopt;
+  Dims steps = read.strides;
+  int64_t first = read.offset;  // element that is read at the part's begin
+  for (size_t d = 0; d < dims.size(); ++d) {
+    first += part->begin[d] * steps[d];
+    if (part->dims[d] == 1) steps[d] = 0;
+  }
+  if (first != 0) return std::nullopt;
+  auto outer = dense_order(part->dims, steps, count);
   auto inner = dense_order(small.dims, store.strides, count);
   if (!outer || !inner) return std::nullopt;
-  const Dims to = picked(dims, *outer), from = picked(small.dims, *inner);
+  const Dims to = picked(part->dims, *outer), from = picked(small.dims, *inner);
   auto finer = refine(to, from);
   if (!finer) return std::nullopt;
-  auto joined = join_strides(split_strides(picked(operand.strides, *inner), from, *finer), *finer, to);
-  if (!joined) return std::nullopt;
-  Access out{operand.root, Dims(dims.size(), 0), operand.offset};
-  for (size_t k = 0; k < outer->size(); ++k) out.strides[(*outer)[k]] = (*joined)[k];
+  bool fits = true;
+  // The strides over dims, and what they come to at the part's begin.
+  auto over = [&](Dims& strides) {
+    auto joined = join_strides(split_strides(picked(strides, *inner), from, *finer), *finer, to);
+    strides.assign(dims.size(), 0);
+    fits = fits && joined;
+    int64_t begin = 0;
+    for (size_t k = 0; joined && k < outer->size(); ++k) {
+      strides[(*outer)[k]] = (*joined)[k];
+      begin += (*joined)[k] * part->begin[(*outer)[k]];
+    }
+    return begin;
+  };
+  Access out = operand;
+  out.offset -= over(out.strides);
+  for (Range& r : out.within) {
+    const int64_t begin = over(r.strides);
+    if (r.bounded_below()) r.low += begin;
+    if (r.bounded_above()) r.high += begin;
+  }
+  if (!fits) return std::nullopt;
+  if (out.in_memory()) out.within.insert(out.within.end(), read.within.begin(), read.within.end());
   return out;
 }
 
@@ -107,14 +155,23 @@ class Recomputer {
   // Backwards, so that a small nest's readers are known.
   void find_candidates() {
     small_.assign(program_.loops.size(), false);
+    joined_ = small_;
     for (size_t l = program_.loops.size(); l-- > 0;) {
       const Loop& it = loop(l);
       if (it.kind != Loop::Kind::pointwise || leaves_[l] || readers_[l].empty()) continue;
+      joined_[l] = std::all_of(readers_[l].begin(), readers_[l].end(), [&](size_t r) { return joins(r, l); });
       small_[l] = std::all_of(readers_[l].begin(), readers_[l].end(), [&](size_t r) {
         return loop(r).generated() && loop(r).epoch == it.epoch &&
-               (small_[r] || ir::numel(loop(r).dims) >= 2 * ir::numel(it.dims));
+               (small_[r] || joined_[l] || ir::numel(loop(r).dims) >= 2 * ir::numel(it.dims));
       });
     }
+  }
+  // Whether `reader` has the value in parts of its nest only, as what joins tensors has.
+  bool joins(size_t reader, size_t l) const {
+    const auto& operands = loop(reader).operands;
+    return std::all_of(operands.begin(), operands.end(), [&](const Operand& o) {
+      return o.at.root.node != loop(l).node || !o.at.within.empty();
+    });
   }
 
   // Every loop with the small ones that it reads copied into it; false: some cannot be, and are small no
@@ -127,7 +184,8 @@ class Recomputer {
       for (const Operand& o : loop(l).operands) {
         auto p = producer(o.at.root);
         if (!p) continue;
-        if (small_[l] && !small_[*p] && loop(*p).kind != Loop::Kind::opaque) small_[l] = all = false;
+        if (small_[l] && !small_[*p] && !joined_[l] && loop(*p).kind != Loop::Kind::opaque)
+          small_[l] = all = false;
         if (small_[*p] && !copy(*p, made_[l], small_[l])) small_[*p] = all = false;
       }
       if (small_[l] && made_[l].operands.size() > kMostOperands) small_[l] = all = false;
@@ -187,13 +245,21 @@ class Recomputer {
     }
     into.body = std::move(body);
     into.operands.erase(into.operands.begin() + static_cast<int64_t>(gone));
-    for (Operand& o : operands) into.operands.push_back(std::move(o));
+    auto renumber = [](Operand& o, const std::vector<int>& to) {
+      for (Picked& p : o.at.picked) p.value = to[static_cast<size_t>(p.value)];
+    };
+    for (Operand& o : into.operands) renumber(o, outer);
+    for (Operand& o : operands) {
+      renumber(o, inner);
+      into.operands.push_back(std::move(o));
+    }
   }
 
   LoopProgram program_;
   std::vector<Loop> made_;
   std::vector<std::vector<size_t>> readers_;
-  std::vector<bool> leaves_, small_;  // by loop: a result of the graph; computed by its readers
+  // By loop: a result of the graph; computed by its readers; read in parts of other nests only.
+  std::vector<bool> leaves_, small_, joined_;
 };
 
 }  // namespace

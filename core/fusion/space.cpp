@@ -76,4 +76,55 @@ void collapse(Dims& dims, size_t& boundary, const std::vector<Dims*>& strides) {
   }
 }
 
+namespace {
+
+void scale(Range& r, int64_t by) {
+  if (r.bounded_below()) r.low *= by;
+  if (r.bounded_above()) r.high *= by;
+  for (int64_t& s : r.strides) s *= by;
+}
+
+}  // namespace
+
+void stretch(Range& r, const Dims& dims) {
+  size_t last = dims.size();
+  while (last > 0 && r.strides[last - 1] == 0) --last;
+  if (last == 0 || r.strides[last - 1] != 1) return;
+  int64_t inner = 1;
+  for (size_t k = last; k < dims.size(); ++k) inner *= dims[k];
+  scale(r, inner);
+  for (size_t k = dims.size(); k > last; --k) {
+    const int64_t next = k == dims.size() ? 1 : r.strides[k] * dims[k];
+    r.strides[k - 1] = next;
+  }
+}
+
+void shrink(Range& r, const Dims& dims) {
+  // Whole dims at the end through which the sum only counts on: i * n + c is within if i is.
+  while (!dims.empty()) {
+    size_t last = dims.size();
+    while (last > 0 && r.strides[last - 1] == 0) --last;
+    if (last == 0 || r.strides[last - 1] != 1) break;
+    const int64_t n = dims[last - 1];
+    bool whole = n > 1 && last > 1 && (!r.bounded_below() || r.low % n == 0) &&
+                 (!r.bounded_above() || r.high % n == 0);
+    for (size_t k = 0; k + 1 < last; ++k) whole = whole && r.strides[k] % n == 0;
+    if (!whole) break;
+    r.strides[last - 1] = 0;
+    for (int64_t& s : r.strides) s /= n;
+    if (r.bounded_below()) r.low /= n;
+    if (r.bounded_above()) r.high /= n;
+  }
+  if (!dims.empty() && r.strides.back() < 0) {
+    for (int64_t& s : r.strides) s = -s;
+    const int64_t low = r.bounded_above() ? 1 - r.high : -Range::kNone;
+    r.high = r.bounded_below() ? 1 - r.low : Range::kNone;
+    r.low = low;
+  }
+  int64_t least = 0, most = 0;
+  for (size_t k = 0; k < dims.size(); ++k) (r.strides[k] < 0 ? least : most) += r.strides[k] * (dims[k] - 1);
+  if (r.low <= least) r.low = -Range::kNone;
+  if (r.high > most) r.high = Range::kNone;
+}
+
 }  // namespace vitrine::fusion

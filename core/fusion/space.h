@@ -23,4 +23,10 @@ std::optional<ir::Dims> join_strides(const ir::Dims& strides, const ir::Dims& fr
 // never across a boundary at position `boundary` (0 or dims.size(): none). Rewrites all of them.
 void collapse(ir::Dims& dims, size_t& boundary, const std::vector<ir::Dims*>& strides);
 
+// A range of dim k alone, low <= i < high, as one of all dims from k on, so that they may be joined:
+// low * n <= i * n + (the place in the n elements after it) < high * n. shrink() takes back what is still so.
+// Afterwards no range falls along the last dim, and a bound that always holds is none.
+void stretch(Range& range, const ir::Dims& dims);
+void shrink(Range& range, const ir::Dims& dims);
+
 }  // namespace vitrine::fusion

@@ -43,7 +43,8 @@ class ProgramPlan : public Plan {
     const cuda::Function* gpu = nullptr;  // instead of `function`
     codegen::Grid grid;
     std::vector<GraphUse> uses;    // in a graph: arguments that follow the call's tensors
-    std::vector<int64_t> numbers;  // its last argument, if there are any
+    std::vector<int64_t> numbers;  // its next argument, if there are any
+    bool checks = false;           // codegen::Kernel::checks
     std::vector<int32_t> buffers, outs;
     std::vector<int32_t> fresh;     // output buffers that are allocated before it
     std::vector<int32_t> written;   // input buffers whose storage our own code writes

@@ -104,7 +104,8 @@ Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
     step.work = kernel.work;
     step.grain = std::max<int64_t>(1, kernel.grain);
     step.numbers = from.numbers;
-    table_.max_arguments = std::max(table_.max_arguments, step.buffers.size() + 1);
+    step.checks = kernel.checks;
+    table_.max_arguments = std::max(table_.max_arguments, step.buffers.size() + 2);
   }
   bool calls = from.kind == StepKind::library || from.kind == StepKind::opaque;
   if (calls) step.library = bridge::LibraryCall::make(from.node, slot, from.algorithm);

@@ -223,13 +223,16 @@ bool ProgramPlan::run_kernel(const Step& step, CallState& state) {
   // A kernel reads its numbers and never writes them.
   if (step.gpu) return launch(step, state);
   if (!step.numbers.empty()) state.arguments[step.buffers.size()] = const_cast<int64_t*>(step.numbers.data());
+  int64_t bad = 0;
+  if (step.checks) state.arguments[step.buffers.size() + 1] = &bad;
   if (step.work <= step.grain) {
     step.function(state.arguments.data(), 0, step.work);
-    return true;
+  } else {
+    KernelCall call{step.function, state.arguments.data()};
+    bridge::parallel_for(step.work, step.grain, run_chunk, &call);
   }
-  KernelCall call{step.function, state.arguments.data()};
-  bridge::parallel_for(step.work, step.grain, run_chunk, &call);
-  return true;
+  if (bad) bridge::set_index_error("index out of range in self");
+  return !bad;
 }
 
 bool ProgramPlan::run_library(const Step& step, CallState& state) {

@@ -122,6 +122,9 @@ std::string PendingError::text() const {
 void set_python_error(const std::string& text) {
   PyErr_SetString(PyExc_RuntimeError, text.c_str());
 }
+void set_index_error(const std::string& text) {
+  PyErr_SetString(PyExc_IndexError, text.c_str());
+}
 
 Result<_object*> to_python(const ir::Arg& arg) {
   PyObject* out = constant_object(arg);

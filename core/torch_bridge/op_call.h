@@ -22,6 +22,7 @@ void drop(_object* o);    // nullptr is allowed
 Result<_object*> to_python(const ir::Arg& arg);
 
 void set_python_error(const std::string& text);  // RuntimeError
+void set_index_error(const std::string& text);   // IndexError
 
 // Takes the pending Python error away for a scope, in which Python may run.
 class PendingError {

@@ -177,11 +177,15 @@ class Program:
             self.get(s["outs"][0])
             return
         if s["kind"] == KERNEL:
-            pointers = (ctypes.c_void_p * len(s["buffers"]))(*[self.get(b).data_ptr() for b in s["buffers"]])
+            bad = ctypes.c_int64(0)
+            given = [self.get(b).data_ptr() for b in s["buffers"]] + [0, ctypes.addressof(bad)]
+            pointers = (ctypes.c_void_p * len(given))(*given)
             work = self.p["kernels"][s["kernel"]]["work"]
             cuts = sorted({0, work, *[work * i // chunks for i in range(chunks)]})
             for a, b in zip(cuts, cuts[1:]):
                 self.functions[s["kernel"]](pointers, a, b)
+            if bad.value:
+                raise IndexError("an index is out of range")
             return
         packet, overload = s["op"].split(".")[1:]
         out = getattr(getattr(torch.ops.aten, packet), overload)(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import test_codegen as programs
+import test_moving_kernels as moving
 import torch
 from codegen_harness import TOOL, tool
 from vitrine import _engine, config
@@ -83,6 +84,7 @@ def compiled_only(monkeypatch):
         return types.SimpleNamespace(p=program)
 
     monkeypatch.setattr(programs, "check", check)
+    monkeypatch.setattr(moving, "check", check)
     return seen
 
 
@@ -127,6 +129,36 @@ def test_rows(name, compiled_only):
     ROWS[name]()
     assert compiled_only
     check_kernels(compiled_only)
+
+
+MOVING = {
+    "moves": lambda: [moving.test_moves(None, name, (3, 4, n), 16) for name in moving.MOVES for n in (37, 64)],
+    "picks": lambda: [moving.exactly(g, [make(g, x, i)], None) for make in moving.PICKS.values() for g, x, i in [moving_inputs()]],
+    "every type": lambda: [moving.test_types(None, t) for t in moving.DTYPES],
+    "picked types": lambda: [moving.test_picked_types(None, t) for t in (torch.float16, torch.int64, torch.bool)],
+    "rotate half": lambda: [moving.test_rotate_half_is_one_kernel(None, n, torch.bfloat16) for n in (128, 6)],
+    "embeddings and norm": lambda: moving.test_embeddings_and_norm_are_one_kernel(None),
+    "mask": lambda: moving.test_causal_mask_from_numbers(None),
+    "numbers": lambda: moving.exactly(*counted(), None, 1),
+}  # fmt: skip
+
+
+def moving_inputs():
+    g = moving.GraphWriter()
+    return g, g.input(torch.randn(3, 4, 64)), g.input(torch.randint(0, 3, (8,)))
+
+
+def counted():
+    g = moving.GraphWriter()
+    x = g.input(torch.randn(37))
+    return g, [g.op("aten.add.Tensor", x, g.op("aten.arange.default", 37))]
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_moving(name, compiled_only):
+    MOVING[name]()
+    assert compiled_only
+    check_kernels(compiled_only, ["sm_90"])
 
 
 @pytest.mark.parametrize("seed", range(6))

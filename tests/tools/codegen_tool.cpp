@@ -50,8 +50,12 @@ json program_json(const codegen::Program& p) {
                               {"view_of", b.view_of}});
   out["kernels"] = json::array();
   for (const auto& k : p.kernels)
-    out["kernels"].push_back(
-        {{"label", k.label}, {"name", k.name}, {"text", k.text}, {"work", k.work}, {"grain", k.grain}});
+    out["kernels"].push_back({{"label", k.label},
+                              {"name", k.name},
+                              {"text", k.text},
+                              {"work", k.work},
+                              {"grain", k.grain},
+                              {"checks", k.checks}});
   out["steps"] = json::array();
   for (const auto& s : p.steps) {
     json step = {{"kind", static_cast<int>(s.kind)},

@@ -50,8 +50,6 @@ class Emitter : VectorText {
   // A kernel over a flat range: work items are blocks of it.
   void flat() {
     int64_t n = s_.columns(), whole = n / lanes_ * lanes_;
-    for (size_t i = 0; i < s_.loads.size(); ++i)
-      if (s_.loads[i].per_row) load_once(s_.loads[i]);
     std::string block = std::to_string(s_.block);
     row_values(0);
     const Phase& p = s_.phases[0];
@@ -88,8 +86,6 @@ class Emitter : VectorText {
     open("for (i64 r = begin; r < end; ++r) {");
     decode();
     pointers();
-    for (size_t i = 0; i < s_.loads.size(); ++i)
-      if (s_.loads[i].per_row) load_once(s_.loads[i]);
     for (size_t p = 0; p < s_.phases.size(); ++p) {
       row_values(static_cast<int>(p));
       phase(static_cast<int>(p));
@@ -107,8 +103,6 @@ class Emitter : VectorText {
     }
     decode();
     pointers();
-    for (const Load& l : s_.loads)
-      if (l.per_row) load_once(l);
     row_values(0);
     for (size_t p = 0; p < launch_; ++p) {
       for (int i : reductions(p)) add_parts(value(i));
@@ -149,52 +143,41 @@ class Emitter : VectorText {
       rest = rest == "r" ? "r / " + n : rest + " / " + n;
     }
   }
-  // "r * 768" or "i0 * 98304 + i1 * 64", plus the offset.
-  std::string row_offset(const Dims& strides, int64_t offset) const {
-    std::string out;
-    for (size_t k = 0; k < s_.rows; ++k) {
-      if (strides[k] == 0) continue;
-      std::string i = s_.rows == 1 ? "r" : "i" + std::to_string(k);
-      out += " + " + i + (strides[k] == 1 ? "" : " * " + size(strides[k]));
-    }
-    if (offset != 0) out += " + " + size(offset);
-    return out;
-  }
   void pointers() {
     for (const Load& l : s_.loads) {
-      if (l.per_row) continue;
-      const Argument& a = argument(l.argument);
-      line("const " + memory_type(a.dtype) + "* p_" + l.name + " = " + pointer(a) +
-               row_offset(l.strides, l.offset) + ";",
-           l.node);
+      if (!l.per_row && !l.picked_by_row) row_pointer(l);
     }
     for (const Value& v : s_.values)
       if (v.store >= 0 && !v.per_row)
         line(memory_type(argument(v.store).dtype) + "* q_" + v.name + " = " + pointer(argument(v.store)) +
-                 row_offset(v.store_strides, 0) + ";",
+                 index_.row(v.store_strides, 0) + ";",
              v.node);
   }
-  void load_once(const Load& l) {
-    const Argument& a = argument(l.argument);
-    std::string at =
-        s_.block > 0 ? (l.offset ? " + " + size(l.offset) : "") : row_offset(l.strides, l.offset);
-    line(vector_type(fusion::lane_dtype(a.dtype)) + " " + l.name + " = load1(" + pointer(a) + at + ");",
-         l.node);
+  void row_pointer(const Load& l) {
+    if (l.kind == Load::Kind::memory)
+      line("const " + memory_type(l.dtype) + "* p_" + l.name + " = " + loads_.row_pointer(l) + ";", l.node);
   }
 
-  // Values of a row that are known before phase `p`.
+  // What is known of a row before phase `p`.
   void row_values(int p) {
-    for (const Value& v : s_.values) {
-      if (!v.per_row || reduces(v) || v.phase != p) continue;
+    for (const Source& s : s_.once(p)) {
+      if (s.kind == Source::Kind::load) {
+        const Load& l = s_.loads[static_cast<size_t>(s.index)];
+        line(vector_type(fusion::lane_dtype(l.dtype)) + " " + l.name + " = " + loads_.once(l) + ";", l.node);
+        continue;
+      }
+      const Value& v = value(s.index);
       line(vector_type(v) + " " + v.name + " = " + value_text(v) + ";", v.node);
       store_once(v, static_cast<size_t>(p));
     }
+    for (const Load& l : s_.loads)
+      if (l.picked_by_row && !l.per_row && l.phase == p) row_pointer(l);
   }
   // known: the first phase before which the value is known. With parts, the launch of that phase stores it.
   void store_once(const Value& v, size_t known) {
     if (v.store < 0 || (s_.parts > 1 && known != launch_)) return;
     line(std::string(s_.parts > 1 && walks() ? "if (part == 0) " : "") + "store1(" +
-             pointer(argument(v.store)) + row_offset(v.store_strides, 0) + ", " + v.name + ");",
+             pointer(argument(v.store)) + index_.row(v.store_strides, 0) + ", " + v.name + ");",
          v.node);
   }
 
@@ -302,21 +285,10 @@ class Emitter : VectorText {
     store_once(v, static_cast<size_t>(v.phase) + 1);
   }
 
-  // Element offset inside a row: "c", "c * 64", "c0 * 49 + c".
-  std::string column(const Dims& strides, bool last_too) const {
-    std::string out;
-    for (size_t k = s_.rows; k < s_.dims.size(); ++k) {
-      bool last = k + 1 == s_.dims.size();
-      if (strides[k] == 0 || (last && !last_too)) continue;
-      std::string i = last ? "c" : "c" + std::to_string(k - s_.rows);
-      out += " + " + i + (strides[k] == 1 ? "" : " * " + size(strides[k]));
-    }
-    return out;
-  }
   std::string scratch_at(const Value& v) const {
     if (v.host >= 0) {
       const Value& host = s_.values[static_cast<size_t>(v.host)];
-      return "q_" + host.name + column(host.store_strides, true);
+      return "q_" + host.name + index_.column(host.store_strides);
     }
     std::string at = "row_" + v.name;
     int64_t stride = inner();
@@ -329,23 +301,23 @@ class Emitter : VectorText {
   }
 
   void phase_body(int index, const Phase& p, const std::string& part) {
-    for (int i : p.loads) {
-      const Load& l = s_.loads[static_cast<size_t>(i)];
-      const Argument& a = argument(l.argument);
-      std::string from = s_.block > 0 ? pointer(a) + (l.offset ? " + " + size(l.offset) : "") : "p_" + l.name;
-      std::string type = vector_type(fusion::lane_dtype(a.dtype));
-      int64_t stride = l.strides.back();
-      std::string at = from + column(l.strides, true);
-      std::string get = stride == 1   ? "load(" + at + ", " + part + ")"
-                        : stride == 0 ? "load1(" + at + ")"
-                                      : "gather(" + at + ", " + size(stride) + ", " + part + ")";
-      line(type + " " + l.name + " = " + get + ";", l.node);
-    }
+    for (int i : p.loads) load(i, part);
     for (int i : p.from_scratch) {
       const Value& v = s_.values[static_cast<size_t>(i)];
       line(vector_type(lane_of(v)) + " " + v.name + " = load(" + scratch_at(v) + ", " + part + ");", v.node);
     }
-    for (int i : p.values) compute(index, i, part);
+    for (size_t k = 0; k < p.values.size(); ++k) {
+      for (const Phase::Late& late : p.late)
+        if (late.before == k) load(late.load, part);
+      compute(index, p.values[k], part);
+    }
+  }
+  void load(int i, const std::string& part) {
+    const Load& l = s_.loads[static_cast<size_t>(i)];
+    const bool row = s_.block == 0 || l.picked_by_row;
+    const std::string from = l.kind != Load::Kind::memory ? "" : row ? "p_" + l.name : loads_.row_pointer(l);
+    line(vector_type(fusion::lane_dtype(l.dtype)) + " " + l.name + " = " + loads_.full(l, from, part) + ";",
+         l.node);
   }
   void compute(int phase_index, int i, const std::string& part) {
     const Value& v = s_.values[static_cast<size_t>(i)];
@@ -362,7 +334,7 @@ class Emitter : VectorText {
       line("store(" + scratch_at(v) + ", " + v.name + ", " + part + ");", v.node);
     if (v.store >= 0 && first) {
       const Argument& a = argument(v.store);
-      std::string to = (s_.block > 0 ? pointer(a) : "q_" + v.name) + column(v.store_strides, true);
+      std::string to = (s_.block > 0 ? pointer(a) : "q_" + v.name) + index_.column(v.store_strides);
       int64_t stride = v.store_strides.back();
       if (stride == 1 || s_.dims.back() == 1)
         line((streamed(i) ? "stream(" : "store(") + to + ", " + v.name + ", " + part + ");", v.node);

@@ -132,6 +132,7 @@ class Writer {
     columns_.assign(s_.loads.size(), 0);
     for (size_t i = 0; i < s_.loads.size(); ++i) {
       const Load& l = s_.loads[i];
+      if (!l.affine()) return false;
       auto strides = over_product(s_.dims, l.strides, space_);
       if (!strides) return false;
       if (space_[3] == 1) (*strides)[3] = 1;

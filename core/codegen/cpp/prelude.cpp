@@ -42,7 +42,7 @@ template <class V, class T, int N> static inline V bits_of(const T* p, First<N>)
      R"(template <class T, class V> static inline void put_bits(T* p, V v, All) { __builtin_memcpy(p, &v, sizeof v); }
 template <class T, class V, int N> static inline void put_bits(T* p, V v, First<N>) { __builtin_memcpy(p, &v, N * sizeof(T)); }
 )"},
-    {"load gather load1",
+    {"load gather load1 load_in load_at gather_in load1_if",
      R"(template <class N> static inline v16 load(const f32* p, N n) { return bits_of<v16>(p, n); }
 template <class N> static inline d16 load(const f64* p, N n) { return bits_of<d16>(p, n); }
 template <class N> static inline n16 load(const i32* p, N n) { return bits_of<n16>(p, n); }
@@ -91,9 +91,11 @@ template <class N> static inline void store(i64* p, l16 v, N n) { put_bits(p, v,
      R"(template <class T, class V, class N> static inline void stream(T* p, V v, N n) { store(p, v, n); }
 template <class T, class V> static inline void stream(T* p, V v, All) { __builtin_nontemporal_store(v, (V*)p); }  // past the cache
 )"},
-    {"gather scatter", R"(template <int N> constexpr int count(First<N>) { return N; }
+    {"gather scatter load_in load_at gather_in index_lanes",
+     R"(template <int N> constexpr int count(First<N>) { return N; }
 constexpr int count(All) { return LANES; }
-template <class T, class N> static inline auto gather(const T* p, i64 stride, N n) {
+)"},
+    {"gather scatter", R"(template <class T, class N> static inline auto gather(const T* p, i64 stride, N n) {
   T line[LANES] = {};
   for (int k = 0; k < count(n); ++k) line[k] = p[k * stride];
   return load(line, all);
@@ -102,6 +104,74 @@ template <class T, class V, class N> static inline void scatter(T* p, i64 stride
   T line[LANES];
   store(line, v, all);
   for (int k = 0; k < count(n); ++k) p[k * stride] = line[k];
+}
+)"},
+    {"load_in", R"(// Lanes [low, high) of these, 0 in the others, whose memory is not touched.
+template <class T, class N> static inline auto load_in(const T* p, i64 low, i64 high, N n) {
+  if (low <= 0 && high >= count(n)) return load(p, n);
+  T line[LANES] = {};
+  for (i64 k = low < 0 ? 0 : low; k < high && k < count(n); ++k) line[k] = p[k];
+  return load(line, all);
+}
+)"},
+    {"gather_in",
+     R"(template <class T, class N> static inline auto gather_in(const T* p, i64 stride, i64 low, i64 high, N n) {
+  T line[LANES] = {};
+  for (i64 k = low < 0 ? 0 : low; k < high && k < count(n); ++k) line[k] = p[k * stride];
+  return load(line, all);
+}
+)"},
+    {"load_at", R"(template <class T, class N> static inline auto load_at(const T* p, l16 at, N n) {
+  T line[LANES] = {};
+  for (int k = 0; k < count(n); ++k) line[k] = p[at[k]];
+  return load(line, all);
+}
+)"},
+    {"lanes_in lanes_below lanes_from steps", R"(static inline n16 lane_numbers() {
+  n16 k;
+  for (int i = 0; i < LANES; ++i) k[i] = i;
+  return k;
+}
+)"},
+    {"lanes_in lanes_below lanes_from",
+     R"(static inline i32 lane_at(i64 k) { return k < 0 ? 0 : k > LANES ? LANES : (i32)k; }
+static inline n16 lanes_below(i64 high) { return lane_numbers() < lane_at(high); }
+static inline n16 lanes_from(i64 low) { return lane_numbers() >= lane_at(low); }
+static inline n16 lanes_in(i64 low, i64 high) { return lanes_from(low) & lanes_below(high); }
+)"},
+    {"steps",
+     R"(static inline l16 steps(i64 first, i64 by) { return first + __builtin_convertvector(lane_numbers(), l16) * by; }
+)"},
+    {"steps_to",
+     R"(static inline i64 steps_to(i64 left, i64 by) { return left > 0 ? (left + by - 1) / by : left / by; }
+)"},
+    {"most least", R"(static inline i64 most(i64 a, i64 b) { return a > b ? a : b; }
+static inline i64 least(i64 a, i64 b) { return a < b ? a : b; }
+)"},
+    {"from_end", R"(static inline i64 from_end(i64 i, i64 size) { return i < 0 ? i + size : i; }
+)"},
+    {"index_at", R"(static inline i64 index_at(i64 i, i64 size, i64* bad) {  // 0 for one that there is not
+  if (i >= 0 && i < size) return i;
+  *bad = 1;
+  return 0;
+}
+)"},
+    {"from_end_lanes",
+     R"(static inline l16 from_end_lanes(l16 i, i64 size) { l16 back = i + size; return i < 0 ? back : i; }
+)"},
+    {"index_lanes", R"(template <class N> static inline l16 index_lanes(l16 i, i64 size, i64* bad, N n) {
+  l16 wrong = i < 0 | i >= size;
+  for (int k = count(n); k < LANES; ++k) wrong[k] = -1;  // no lanes: nothing to report
+  for (int k = 0; k < count(n); ++k)
+    if (wrong[k]) *bad = 1;
+  l16 none = 0;
+  return wrong ? none : i;
+}
+)"},
+    {"load1_if", R"(template <class T> static inline auto load1_if(bool there, const T* p) {
+  T line[LANES] = {};
+  for (int k = 0; there && k < LANES; ++k) line[k] = *p;
+  return load(line, all);
 }
 )"},
     {"load1", R"(template <class T> static inline auto load1(const T* p) {  // one element in every lane

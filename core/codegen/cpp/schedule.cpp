@@ -18,6 +18,35 @@ using ir::Dims;
 using ir::DType;
 using ir::Ref;
 
+bool Schedule::picks() const {
+  return std::any_of(loads.begin(), loads.end(), [](const Load& l) { return !l.picked.empty(); });
+}
+std::vector<Source> Schedule::once(int phase) const {
+  std::vector<Source> out;
+  std::vector<bool> done(loads.size(), false);
+  auto add = [&](auto& self, size_t l) -> void {
+    if (!loads[l].per_row || loads[l].phase != phase || done[l]) return;
+    done[l] = true;
+    for (const Index& index : loads[l].picked)
+      if (index.from.kind == Source::Kind::load) self(self, static_cast<size_t>(index.from.index));
+    out.push_back({Source::Kind::load, static_cast<int>(l)});
+  };
+  auto add_late = [&](bool late_too) {
+    for (size_t l = 0; l < loads.size(); ++l)
+      if (late_too || !loads[l].late) add(add, l);
+  };
+  add_late(false);
+  for (size_t v = 0; v < values.size(); ++v) {
+    if (!values[v].per_row || values[v].statement->reduce != Statement::Reduce::none ||
+        values[v].phase != phase)
+      continue;
+    for (const Source& s : values[v].used)
+      if (s.kind == Source::Kind::load) add(add, static_cast<size_t>(s.index));
+    out.push_back({Source::Kind::value, static_cast<int>(v)});
+  }
+  add_late(true);
+  return out;
+}
 int64_t Schedule::row_count() const {
   return ir::numel(Dims(dims.begin(), dims.begin() + static_cast<int64_t>(rows)));
 }
@@ -61,8 +90,8 @@ std::string base_name(const ir::Node& node) {
     out += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ? c : '_';
   if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out = "t" + out;
   // Prefixes, and letters with numbers, are the generated text's own.
-  for (const char* prefix : {"p_", "q_", "in_", "out_", "row_", "acc", "inv_", "phase", "st", "part_", "sub_",
-                             "into_", "more_", "known", "settle"})
+  for (const char* prefix : {"p_", "q_", "in_", "out_", "row_", "acc", "inv_", "at_", "phase", "st", "part_",
+                             "sub_", "into_", "more_", "known", "settle"})
     if (out.starts_with(prefix)) return "t_" + out;
   if ((out[0] == 'i' || out[0] == 'c') && out.find_first_not_of("0123456789", 1) == std::string::npos)
     return "t_" + out;
@@ -89,20 +118,27 @@ class Scheduler {
       : program_(program), group_(group), stored_(stored), keeping_(keeping) {
     // Words of the generated text that a tensor's name must not take.
     for (const char* w :
-         {"args",     "begin",  "end",      "r",        "c",         "n",      "all",    "first",
-          "i0",       "i1",     "i2",       "i3",       "i4",        "c0",     "c1",     "c2",
-          "load",     "store",  "splat",    "where",    "keep",      "gather", "float",  "double",
-          "int",      "bool",   "auto",     "if",       "for",       "while",  "do",     "else",
-          "return",   "switch", "case",     "default",  "new",       "delete", "class",  "struct",
-          "union",    "enum",   "this",     "and",      "or",        "not",    "xor",    "f32",
-          "f64",      "i64",    "i32",      "long",     "short",     "char",   "signed", "unsigned",
-          "const",    "static", "template", "typename", "operator",  "true",   "false",  "isnan",
-          "isinf",    "v16",    "v8",       "d16",      "d8",        "n16",    "n8",     "l16",
-          "l8",       "mask",   "All",      "First",    "namespace", "using",  "try",    "catch",
-          "throw",    "public", "private",  "register", "goto",      "sizeof", "void",   "break",
-          "continue", "f16",    "bf16",     "i16",      "u16",       "u32",    "u64",    "i8",
-          "u8",       "item",   "part",     "place",    "stop",      "from",   "to",     "added",
-          "j",        "j0",     "t"})
+         {"args",      "begin",       "end",       "r",           "c",         "n",
+          "all",       "first",       "i0",        "i1",          "i2",        "i3",
+          "i4",        "c0",          "c1",        "c2",          "load",      "store",
+          "splat",     "where",       "keep",      "gather",      "float",     "double",
+          "int",       "bool",        "auto",      "if",          "for",       "while",
+          "do",        "else",        "return",    "switch",      "case",      "default",
+          "new",       "delete",      "class",     "struct",      "union",     "enum",
+          "this",      "and",         "or",        "not",         "xor",       "f32",
+          "f64",       "i64",         "i32",       "long",        "short",     "char",
+          "signed",    "unsigned",    "const",     "static",      "template",  "typename",
+          "operator",  "true",        "false",     "isnan",       "isinf",     "v16",
+          "v8",        "d16",         "d8",        "n16",         "n8",        "l16",
+          "l8",        "mask",        "All",       "First",       "namespace", "using",
+          "try",       "catch",       "throw",     "public",      "private",   "register",
+          "goto",      "sizeof",      "void",      "break",       "continue",  "f16",
+          "bf16",      "i16",         "u16",       "u32",         "u64",       "i8",
+          "u8",        "item",        "part",      "place",       "stop",      "from",
+          "to",        "added",       "j",         "j0",          "t",         "bad",
+          "load_in",   "load_at",     "steps",     "most",        "least",     "load1_if",
+          "gather_in", "steps_to",    "index_at",  "index_lanes", "from_end",  "from_end_lanes",
+          "lanes_in",  "lanes_below", "lanes_from"})
       names_.reserve(w);
     for (std::string_view w : keeping.reserved) names_.reserve(w);
   }
@@ -122,7 +158,7 @@ class Scheduler {
     members_ = group_.members;
     std::vector<Dims*> strides;
     for (Member& m : members_) {
-      for (Access& a : m.operands) strides.push_back(&a.strides);
+      for (Access& a : m.operands) fusion::each_strides(a, [&](Dims& s) { strides.push_back(&s); });
       for (Access& a : m.stores) strides.push_back(&a.strides);
     }
     out_.dims = group_.dims;
@@ -132,18 +168,27 @@ class Scheduler {
       sort_reduction(strides);
     else
       sort_dims(members_.back().stores[0].strides, 0, out_.dims.size(), strides);
+    each_range([&](fusion::Range& r) { fusion::stretch(r, out_.dims); });
     fusion::collapse(out_.dims, boundary, strides);
     if (out_.dims.empty()) {
       out_.dims = {1};
       for (Dims* s : strides) s->push_back(0);
     }
     out_.rows = boundary;
-    if (group_.reduces) return;
-    out_.rows = out_.dims.size() - 1;
-    if (out_.rows == 0)
-      out_.block = kFlatBlock;
-    else
-      split_long_columns(strides);
+    if (!group_.reduces) {
+      out_.rows = out_.dims.size() - 1;
+      if (out_.rows == 0)
+        out_.block = kFlatBlock;
+      else
+        split_long_columns(strides);
+    }
+    each_range([&](fusion::Range& r) { fusion::shrink(r, out_.dims); });
+  }
+  template <class F>
+  void each_range(F&& f) {
+    for (Member& m : members_)
+      for (Access& a : m.operands)
+        for (fusion::Range& r : a.within) f(r);
   }
   // dims[from, to) by falling stride of `key`, so that the last of them is read or written in order.
   void sort_dims(const Dims key, size_t from, size_t to, const std::vector<Dims*>& strides) {
@@ -177,7 +222,9 @@ class Scheduler {
   }
   // Whether more bytes lie side by side along the last row dim than along the last column dim.
   bool lies_across() const {
-    if (out_.rows == 0) return false;
+    const bool affine =
+        std::all_of(out_.loads.begin(), out_.loads.end(), [](const Load& l) { return l.affine(); });
+    if (out_.rows == 0 || !affine) return false;
     int64_t along = 0, across = 0;
     auto count = [&](const Dims& strides, int argument) {
       const int64_t bytes = ir::dtype_bytes(out_.arguments[static_cast<size_t>(argument)].dtype);
@@ -213,33 +260,84 @@ class Scheduler {
   void collect() {
     for (const Member& m : members_) {
       const fusion::Loop& loop = program_.loops[m.loop];
-      std::vector<Source> sources;
-      for (size_t i = 0; i < loop.operands.size(); ++i) sources.push_back(source(m.operands[i], loop.node));
+      std::vector<Source> sources(loop.operands.size());
+      std::vector<bool> known(loop.operands.size(), false);
       for (const Statement& s : loop.body) {
+        operands_of(s.expr, m, loop, sources, known);
         const int again = s.node >= 0 ? computed_again(s, sources) : -1;
         sources.push_back({Source::Kind::value, again >= 0 ? again : static_cast<int>(out_.values.size())});
         if (again < 0) add_value(m, loop, s, sources);
       }
     }
   }
-  Source source(const Access& a, ir::NodeId reader) {
+  // The operands that an expression uses, and what they are picked by: earlier statements may be among these.
+  void operands_of(const ExprPtr& e, const Member& m, const fusion::Loop& loop, std::vector<Source>& sources,
+                   std::vector<bool>& known) {
+    if (e->kind == fusion::Expr::Kind::operand)
+      operand(static_cast<size_t>(e->operand), m, loop, sources, known);
+    for (const ExprPtr& a : e->args) operands_of(a, m, loop, sources, known);
+  }
+  void operand(size_t i, const Member& m, const fusion::Loop& loop, std::vector<Source>& sources,
+               std::vector<bool>& known) {
+    if (i >= known.size() || known[i]) return;
+    known[i] = true;
+    const Access& a = m.operands[i];
     auto inside = value_of_.find({a.root.node, a.root.output});
-    if (inside != value_of_.end()) return {Source::Kind::value, inside->second};
-    int argument = add_argument(a.root, false);
-    for (size_t i = 0; i < out_.loads.size(); ++i)
-      if (out_.loads[i].argument == argument && out_.loads[i].strides == a.strides &&
-          out_.loads[i].offset == a.offset)
+    if (a.in_memory() && inside != value_of_.end()) {
+      sources[i] = {Source::Kind::value, inside->second};
+      return;
+    }
+    std::vector<Index> picked;
+    for (const fusion::Picked& p : a.picked) {
+      operand(static_cast<size_t>(p.value), m, loop, sources, known);
+      picked.push_back({sources.at(static_cast<size_t>(p.value)), p.stride, p.size, p.from_end});
+    }
+    sources[i] = load(a, loop.operands[i].dtype, std::move(picked), loop.node);
+  }
+  Source load(const Access& a, DType dtype, std::vector<Index> picked, ir::NodeId reader) {
+    Load load;
+    load.kind = a.in_memory()        ? Load::Kind::memory
+                : dtype == DType::b1 ? Load::Kind::truth
+                                     : Load::Kind::number;
+    if (a.in_memory()) load.argument = add_argument(a.root, false);
+    load.strides = a.strides;
+    load.offset = a.offset;
+    load.within = a.within;
+    load.picked = std::move(picked);
+    for (size_t i = 0; i < out_.loads.size(); ++i) {
+      const Load& other = out_.loads[i];
+      if (other.kind == load.kind && other.argument == load.argument && other.strides == load.strides &&
+          other.offset == load.offset && other.within == load.within && other.picked == load.picked)
         return {Source::Kind::load, static_cast<int>(i)};
-    Load load{argument,
-              a.strides,
-              a.offset,
-              true,
-              names_.unique(out_.arguments[static_cast<size_t>(argument)].name),
-              reader};
-    for (size_t k = out_.rows; k < a.strides.size(); ++k)
-      if (a.strides[k] != 0) load.per_row = false;
+    }
+    load.node = reader;
+    load.dtype = a.in_memory() ? out_.arguments[static_cast<size_t>(load.argument)].dtype : dtype;
+    load.name = names_.unique(a.in_memory() ? out_.arguments[static_cast<size_t>(load.argument)].name
+                              : load.kind == Load::Kind::truth ? "here"
+                                                               : "index");
+    find_columns(load, a);
     out_.loads.push_back(std::move(load));
     return {Source::Kind::load, static_cast<int>(out_.loads.size() - 1)};
+  }
+  // Whether a load moves along the columns, and when what it is picked by is known.
+  void find_columns(Load& load, const Access& a) const {
+    bool moves = false, picked_by_row = true;
+    fusion::each_strides(a, [&](const Dims& strides) {
+      for (size_t k = out_.rows; k < strides.size(); ++k) moves |= strides[k] != 0;
+    });
+    for (const Index& index : load.picked) {
+      const auto i = static_cast<size_t>(index.from.index);
+      const bool value = index.from.kind == Source::Kind::value;
+      picked_by_row &= value ? out_.values[i].per_row : out_.loads[i].per_row;
+      load.phase = std::max(load.phase, value ? known_from(out_.values[i]) : out_.loads[i].phase);
+      load.late |= value || out_.loads[i].late;
+    }
+    load.per_row = !moves && picked_by_row;
+    load.picked_by_row = !load.picked.empty() && picked_by_row;
+    load.late &= load.per_row || !picked_by_row;
+  }
+  static int known_from(const Value& v) {
+    return v.statement->reduce == Statement::Reduce::none ? v.phase : v.phase + 1;
   }
   int add_argument(Ref root, bool written) {
     for (size_t i = 0; i < out_.arguments.size(); ++i)
@@ -279,14 +377,15 @@ class Scheduler {
     }
     v.cost = fusion::expr_cost(*s.expr);
     each_source(s.expr, v, [&](Source src) {
+      v.used.push_back(src);
       if (src.kind == Source::Kind::load) {
         v.cost += kLoadCost;
+        v.phase = std::max(v.phase, out_.loads[static_cast<size_t>(src.index)].phase);
         return;
       }
       const Value& from = out_.values[static_cast<size_t>(src.index)];
       if (!from.per_row) v.cost += from.cost;
-      v.phase =
-          std::max(v.phase, from.statement->reduce == Statement::Reduce::none ? from.phase : from.phase + 1);
+      v.phase = std::max(v.phase, known_from(from));
     });
     out_.values.push_back(std::move(v));
   }
@@ -363,6 +462,21 @@ class Scheduler {
     v.scratch = out_.scratch_rows++;
     return true;
   }
+  void need(Source s, int p) {
+    const auto i = static_cast<size_t>(s.index);
+    if (s.kind == Source::Kind::value) {
+      if (!out_.values[i].per_row) need(s.index, p);
+      return;
+    }
+    if (out_.loads[i].per_row || here_load_[i]) return;
+    here_load_[i] = true;
+    for (const Index& index : out_.loads[i].picked) need(index.from, p);
+    Phase& phase = out_.phases[static_cast<size_t>(p)];
+    if (out_.loads[i].late)
+      phase.late.push_back({s.index, phase.values.size()});
+    else
+      phase.loads.push_back(s.index);
+  }
   void need(int index, int p) {
     if (here_value_[static_cast<size_t>(index)]) return;
     here_value_[static_cast<size_t>(index)] = true;
@@ -374,16 +488,7 @@ class Scheduler {
       phase.from_scratch.push_back(index);
       return;
     }
-    each_source(v.statement->expr, v, [&](Source s) {
-      if (s.kind == Source::Kind::value) {
-        const Value& from = out_.values[static_cast<size_t>(s.index)];
-        if (!from.per_row) need(s.index, p);
-      } else if (!out_.loads[static_cast<size_t>(s.index)].per_row &&
-                 !here_load_[static_cast<size_t>(s.index)]) {
-        here_load_[static_cast<size_t>(s.index)] = true;
-        phase.loads.push_back(s.index);
-      }
-    });
+    each_source(v.statement->expr, v, [&](Source s) { need(s, p); });
     phase.values.push_back(index);
     if (done_[static_cast<size_t>(index)] < 0) done_[static_cast<size_t>(index)] = p;
   }
@@ -392,9 +497,13 @@ class Scheduler {
   void argument_phases() {
     std::vector<bool> stored(out_.values.size(), false);
     for (size_t p = 0; p < out_.phases.size(); ++p) {
-      for (int l : out_.phases[p].loads)
-        out_.arguments[static_cast<size_t>(out_.loads[static_cast<size_t>(l)].argument)].last_read =
-            static_cast<int>(p);
+      auto read = [&](int l) {
+        const Load& load = out_.loads[static_cast<size_t>(l)];
+        if (load.kind == Load::Kind::memory)
+          out_.arguments[static_cast<size_t>(load.argument)].last_read = static_cast<int>(p);
+      };
+      for (int l : out_.phases[p].loads) read(l);
+      for (const Phase::Late& l : out_.phases[p].late) read(l.load);
       for (int i : out_.phases[p].values) {
         const Value& v = out_.values[static_cast<size_t>(i)];
         if (stored[static_cast<size_t>(i)]) continue;

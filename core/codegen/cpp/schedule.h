@@ -26,26 +26,46 @@ struct Argument {
   int last_read = -1;    // read: last phase that loads from it
 };
 
-// One place that is loaded. A load whose columns all have stride 0 happens once a row.
-struct Load {
-  int argument = 0;
-  ir::Dims strides;  // over Schedule::dims
-  int64_t offset = 0;
-  bool per_row = false;
-  std::string name;
-  ir::NodeId node = -1;  // who asked for it first
-};
-
 // What an operand of a value is.
 struct Source {
   enum class Kind : uint8_t { load, value };
   Kind kind = Kind::load;
   int index = 0;
+  bool operator==(const Source&) const = default;
+};
+
+// An index that moves a load by stride elements for each; fusion::Picked.
+struct Index {
+  Source from;
+  int64_t stride = 1, size = 1;
+  bool from_end = false;
+  bool operator==(const Index&) const = default;
+};
+
+// One place that is loaded, or the place itself as a number, or whether it is within ranges. What does not
+// move along the columns is done once a row.
+struct Load {
+  enum class Kind : uint8_t { memory, number, truth };
+  Kind kind = Kind::memory;
+  int argument = -1;  // memory
+  ir::Dims strides;   // over Schedule::dims
+  int64_t offset = 0;
+  std::vector<fusion::Range> within;  // memory is touched only there; 0 elsewhere
+  std::vector<Index> picked;
+  bool per_row = true;
+  std::string name;
+  ir::NodeId node = -1;              // who asked for it first
+  ir::DType dtype = ir::DType::f32;  // of an element
+  int phase = 0;                     // before which what it is picked by is known
+  bool late = false;                 // picked by a value of its own phase: loaded when it is asked for
+  bool picked_by_row = false;        // full, and all that it is picked by are once a row
+  bool affine() const { return kind == Kind::memory && within.empty() && picked.empty(); }
 };
 
 struct Value {
   const fusion::Statement* statement = nullptr;
   std::vector<Source> sources;  // by $ of the statement's expression
+  std::vector<Source> used;     // those that the expression names
   std::string name;
   ir::NodeId node = -1;
   bool per_row = false;
@@ -62,6 +82,11 @@ struct Value {
 struct Phase {
   std::vector<int> loads, values;  // full ones, in order; values include this phase's reductions
   std::vector<int> from_scratch;   // values read back
+  struct Late {
+    int load;
+    size_t before;  // position in values
+  };
+  std::vector<Late> late;  // loads that are picked by values of this phase
 };
 
 struct Schedule {
@@ -76,6 +101,9 @@ struct Schedule {
   std::vector<Value> values;
   std::vector<Phase> phases;
   int scratch_rows = 0;
+  bool picks() const;  // some load is picked by an index, which may be out of range
+  // What is done once a row before the phase (phases.size(): after the last), in order.
+  std::vector<Source> once(int phase) const;
   int64_t row_count() const;
   int64_t columns() const;
   // Launches: one, or one a phase and another where the last phase leaves sums.

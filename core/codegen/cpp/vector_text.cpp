@@ -21,7 +21,14 @@ std::string lane_memory(DType lane) {
 
 VectorText::VectorText(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
                        const Target& target, size_t launch)
-    : program_(program), unit_(unit), s_(s), target_(target), lanes_(target.lanes), launch_(launch) {}
+    : program_(program),
+      unit_(unit),
+      s_(s),
+      target_(target),
+      lanes_(target.lanes),
+      launch_(launch),
+      index_(s, [this](int64_t n) { return size(n); }),
+      loads_(s, index_, [this](const Source& from) { return named(from); }) {}
 
 void VectorText::begin_kernel() {
   kernel_.name = kernel_name(program_, unit_);
@@ -30,8 +37,8 @@ void VectorText::begin_kernel() {
   kernel_.nodes = fusion::nodes_of(program_, unit_);
   const int64_t elements = s_.row_count() * s_.columns();
   for (const Value& v : s_.values) kernel_.flops += v.per_row && !reduces(v) ? 0 : elements;
-  for (const Argument& a : s_.arguments)
-    kernel_.bytes += program_.graph->node(a.root.node).outputs[static_cast<size_t>(a.root.output)].bytes();
+  for (const Argument& a : s_.arguments) kernel_.bytes += argument_bytes(program_, s_, a);
+  kernel_.checks = s_.picks();
 }
 int VectorText::cost_of_vector() const {
   int cost = 0;
@@ -73,19 +80,22 @@ void VectorText::open_function() {
     line((a.written ? type + "* out_" : "const " + type + "* in_") + a.name + " = " +
          (a.written ? "(" : "(const ") + type + "*)args[" + std::to_string(at++) + "];");
   }
-  if (s_.parts == 1) return;
-  for (int i : s_.sums()) {
+  for (int i : s_.parts == 1 ? std::vector<int>() : s_.sums()) {
     const std::string type = lane_memory(lane_of(value(i)));
     line(type + "* " + part(value(i)) + " = (" + type + "*)args[" + std::to_string(at++) + "];",
          value(i).node);
   }
+  if (kernel_.checks)
+    line("i64* bad = (i64*)args[" + std::to_string(at + 1) + "];  // becomes 1: an index is out of range");
 }
 
 Typed VectorText::operand(const Value& v, int i) const {
-  const Source& s = v.sources[static_cast<size_t>(i)];
+  return named(v.sources[static_cast<size_t>(i)]);
+}
+Typed VectorText::named(const Source& s) const {
   if (s.kind == Source::Kind::load) {
     const Load& l = s_.loads[static_cast<size_t>(s.index)];
-    return {l.name, fusion::lane_dtype(argument(l.argument).dtype), true};
+    return {l.name, fusion::lane_dtype(l.dtype), true};
   }
   return {value(s.index).name, lane_of(value(s.index)), true};
 }

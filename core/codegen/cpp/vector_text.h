@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/codegen/cpp/emit.h"
-#include "core/codegen/cpp/expr_text.h"
+#include "core/codegen/cpp/load_text.h"
 #include "core/codegen/kernel_text.h"
 
 namespace vitrine::codegen::cpp {
@@ -61,8 +61,11 @@ class VectorText : protected KernelText {
   const Target& target_;
   const int lanes_;
   const size_t launch_;  // which of the schedule's launches this is
+  const IndexText index_;
+  const LoadText loads_;
 
  private:
+  Typed named(const Source& source) const;
   Typed operand(const Value& v, int i) const;
   std::string space() const;
   std::string space_text() const;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/codegen/cuda/expr_text.h"
+#include "core/codegen/cuda/load_text.h"
 #include "core/codegen/cuda/online.h"
 #include "core/codegen/cuda/prelude.h"
 #include "core/codegen/naming.h"
@@ -39,7 +39,12 @@ class Emitter {
  public:
   Emitter(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
           const Shape& shape)
-      : program_(program), unit_(unit), s_(s), shape_(shape) {}
+      : program_(program),
+        unit_(unit),
+        s_(s),
+        shape_(shape),
+        index_(s, num),
+        loads_(s, index_, shape.vector, [this](const Source& from) { return named(from); }) {}
 
   Kernel emit() {
     kernel_.name = kernel_name(program_, unit_);
@@ -50,6 +55,7 @@ class Emitter {
     kernel_.grid = {shape_.blocks, shape_.threads,
                     program_.graph->node(kernel_.nodes.front()).type().device.index};
     kernel_.work = s_.row_count() * s_.columns();
+    kernel_.checks = s_.picks();
     count_costs();
     find_kept();
     body();
@@ -63,8 +69,7 @@ class Emitter {
     for (const Value& v : s_.values)
       per_element += v.per_row && v.statement->reduce == Statement::Reduce::none ? 0 : 1;
     kernel_.flops = kernel_.work * per_element;
-    for (const Argument& a : s_.arguments)
-      kernel_.bytes += program_.graph->node(a.root.node).outputs[static_cast<size_t>(a.root.output)].bytes();
+    for (const Argument& a : s_.arguments) kernel_.bytes += argument_bytes(program_, s_, a);
   }
 
   // Loads that more than one phase reads stay in registers, so that memory is passed over once.
@@ -72,6 +77,7 @@ class Emitter {
     kept_.assign(s_.loads.size(), false);
     if (!s_.reduces || !shape_.registers) return;
     for (size_t l = 0; l < s_.loads.size(); ++l) {
+      if (s_.loads[l].kind != Load::Kind::memory) continue;
       int phases = 0;
       for (const Phase& p : s_.phases)
         phases += std::find(p.loads.begin(), p.loads.end(), static_cast<int>(l)) != p.loads.end();
@@ -128,13 +134,26 @@ class Emitter {
     open(head + "vitrine_kernel(" + parameters(true) + ") {");
     std::string test;
     for (const Argument& a : s_.arguments)
-      test += (test.empty() ? "" : " && ") + ("is_aligned(" + pointer(a)) + ", " +
-              num(std::min<int64_t>(kLaneBytes, vector() * ir::dtype_bytes(a.dtype))) + ")";
+      if (moves_in_runs(a))
+        test += (test.empty() ? "" : " && ") + ("is_aligned(" + pointer(a)) + ", " +
+                num(std::min<int64_t>(kLaneBytes, vector() * ir::dtype_bytes(a.dtype))) + ")";
+    if (test.empty()) test = "true";
     line("if (" + test + ")");
     line("  compute<true>(" + parameters(false) + ");");
     line("else");
     line("  compute<false>(" + parameters(false) + ");");
     close();
+  }
+  bool moves_in_runs(const Argument& a) const {
+    return std::any_of(s_.loads.begin(), s_.loads.end(),
+                       [&](const Load& l) {
+                         return l.argument >= 0 && &argument(l.argument) == &a && !l.per_row &&
+                                loads_.together(l);
+                       }) ||
+           std::any_of(s_.values.begin(), s_.values.end(), [&](const Value& v) {
+             return v.store >= 0 && &argument(v.store) == &a && !v.per_row &&
+                    loads_.together(v.store_strides, 0);
+           });
   }
   void content() { s_.reduces ? rows() : elements(); }
 
@@ -177,35 +196,12 @@ class Emitter {
   }
   std::string column_name() const { return s_.dims.size() - s_.rows < 2 ? "c" : "column"; }
 
-  std::string term(const std::string& i, int64_t stride) const {
-    return stride == 0 ? "" : " + " + i + (stride == 1 ? "" : " * " + num(stride));
-  }
-  std::string row_offset(const Dims& strides, int64_t offset) const {
-    std::string out;
-    for (size_t k = 0; k < s_.rows; ++k)
-      out += term(s_.rows == 1 ? "r" : "i" + num(static_cast<int64_t>(k)), strides[k]);
-    return out + (offset ? " + " + num(offset) : "");
-  }
-  std::string column_offset(const Dims& strides) const {
-    std::string out;
-    for (size_t k = s_.rows; k < s_.dims.size(); ++k)
-      out += term(k + 1 == s_.dims.size() ? "c" : "c" + num(static_cast<int64_t>(k - s_.rows)), strides[k]);
-    return out;
-  }
-  // Whether a run of neighbours lies together, and begins at a multiple of its length.
-  bool together(const Dims& strides, int64_t offset) const {
-    if (vector() == 1 || strides.back() != 1 || offset % vector() != 0) return false;
-    for (size_t k = 0; k + 1 < strides.size(); ++k)
-      if (strides[k] % vector() != 0) return false;
-    return true;
-  }
-
   // ---- values ----------------------------------------------------------------------------------------
-  Typed operand(const Value& v, int i) const {
-    const Source& s = v.sources[static_cast<size_t>(i)];
+  Typed operand(const Value& v, int i) const { return named(v.sources[static_cast<size_t>(i)]); }
+  Typed named(const Source& s) const {
     if (s.kind == Source::Kind::load) {
       const Load& l = s_.loads[static_cast<size_t>(s.index)];
-      return {l.name, fusion::lane_dtype(argument(l.argument).dtype), true};
+      return {l.name, fusion::lane_dtype(l.dtype), true};
     }
     const Value& from = s_.values[static_cast<size_t>(s.index)];
     return {from.name, lane_of(from), true};
@@ -223,44 +219,45 @@ class Emitter {
     Typed t = expr_text(s.expr, s.compute, lane_of(v), [&](int i) { return operand(v, i); });
     return s.is_result() ? narrowed(t.text, s.dtype) : t.text;
   }
+  // What is known of a row before phase `p`.
   void row_values(int p, const std::string& condition) {
-    for (const Value& v : s_.values) {
-      if (!v.per_row || v.statement->reduce != Statement::Reduce::none || v.phase != p) continue;
+    for (const Source& s : s_.once(p)) {
+      if (s.kind == Source::Kind::load) {
+        const Load& l = s_.loads[static_cast<size_t>(s.index)];
+        line(lane_type(l.dtype) + " " + l.name + " = " + loads_.element(l, true) + ";", l.node);
+        continue;
+      }
+      const Value& v = s_.values[static_cast<size_t>(s.index)];
       line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
       store_once(v, condition);
     }
+    for (const Load& l : s_.loads)
+      if (l.picked_by_row && !l.per_row && l.phase == p) line(loads_.row_begin(l), l.node);
   }
   void store_once(const Value& v, const std::string& condition) {
     if (v.store < 0) return;
     line("if (" + condition + ") put(" + pointer(argument(v.store)) + "[" +
-             trimmed(row_offset(v.store_strides, 0)) + "], " + v.name + ");",
+             IndexText::trimmed(index_.row(v.store_strides, 0)) + "], " + v.name + ");",
          v.node);
   }
-  static std::string trimmed(const std::string& sum) { return sum.empty() ? "0" : sum.substr(3); }
-  void row_loads() {
-    for (const Load& l : s_.loads)
-      if (l.per_row)
-        line(lane_type(argument(l.argument).dtype) + " " + l.name + " = wide(" +
-                 pointer(argument(l.argument)) + "[" + trimmed(row_offset(l.strides, l.offset)) + "]);",
-             l.node);
-  }
-
-  // A run of a load, as a Pack where it lies together.
+  // A run of a load, as a Pack where it lies together; whether it is within its part of the nest.
   void load_run(const Load& l) {
+    if (known_of_run(l)) return line("bool " + l.name + " = " + loads_.inside(l, false) + ";", l.node);
+    if (!loads_.together(l)) return;
     const Argument& a = argument(l.argument);
-    if (together(l.strides, l.offset))
-      line("Pack<" + memory_type(a.dtype) + ", " + num(vector()) + "> p_" + l.name +
-               " = load_pack<aligned, " + num(vector()) + ">(" + pointer(a) +
-               row_offset(l.strides, l.offset) + column_offset(l.strides) + ");",
-           l.node);
+    const std::string pack = "Pack<" + memory_type(a.dtype) + ", " + num(vector()) + "> p_" + l.name,
+                      read =
+                          "load_pack<aligned, " + num(vector()) + ">(" + pointer(a) + loads_.place(l) + ");";
+    if (l.within.empty()) return line(pack + " = " + read, l.node);
+    line(pack + " = {};", l.node);
+    line("if (" + loads_.inside(l, false) + ") p_" + l.name + " = " + read, l.node);
   }
   // One element of the run.
   std::string element(const Load& l) const {
-    const Argument& a = argument(l.argument);
-    if (together(l.strides, l.offset)) return "wide(p_" + l.name + ".v[k])";
-    std::string at = row_offset(l.strides, l.offset) + column_offset(l.strides);
-    if (vector() > 1) at += term("k", l.strides.back());
-    return "wide(" + pointer(a) + "[" + trimmed(at) + "])";
+    return loads_.together(l) ? "wide(p_" + l.name + ".v[k])" : loads_.element(l, false);
+  }
+  bool known_of_run(const Load& l) const {
+    return l.kind == Load::Kind::truth && loads_.at_once(l) && vector() > 1;
   }
 
   // ---- pointwise -------------------------------------------------------------------------------------
@@ -284,18 +281,13 @@ class Emitter {
     } else {
       line(type + " c = i;");
     }
-    row_loads();
     row_values(0, "c == 0");
     const Phase& p = s_.phases[0];
     for (int l : p.loads) load_run(s_.loads[static_cast<size_t>(l)]);
     declare_stores(p, 0);
     each_of_run([&] {
-      for (int l : p.loads) {
-        const Load& load = s_.loads[static_cast<size_t>(l)];
-        line(lane_type(argument(load.argument).dtype) + " " + load.name + " = " + element(load) + ";",
-             load.node);
-      }
-      for (int i : p.values) compute(0, i, "");
+      for (int l : p.loads) load_element(0, l);
+      values(0, p, "");
     });
     write_stores(p, 0);
     if (shape_.items > 1) close();
@@ -325,7 +317,7 @@ class Emitter {
   void declare_stores(const Phase& p, int phase) {
     for (int i : p.values) {
       const Value& v = s_.values[static_cast<size_t>(i)];
-      if (stores_here(phase, i) && together(v.store_strides, 0))
+      if (stores_here(phase, i) && loads_.together(v.store_strides, 0))
         line("Pack<" + memory_type(argument(v.store).dtype) + ", " + num(vector()) + "> q_" + v.name + ";",
              v.node);
     }
@@ -333,10 +325,17 @@ class Emitter {
   void write_stores(const Phase& p, int phase) {
     for (int i : p.values) {
       const Value& v = s_.values[static_cast<size_t>(i)];
-      if (stores_here(phase, i) && together(v.store_strides, 0))
+      if (stores_here(phase, i) && loads_.together(v.store_strides, 0))
         line("store_pack<aligned, " + num(vector()) + ">(" + pointer(argument(v.store)) +
-                 row_offset(v.store_strides, 0) + column_offset(v.store_strides) + ", q_" + v.name + ");",
+                 index_.row(v.store_strides, 0) + index_.column(v.store_strides) + ", q_" + v.name + ");",
              v.node);
+    }
+  }
+  void values(int phase, const Phase& p, const std::string& kept_at) {
+    for (size_t k = 0; k < p.values.size(); ++k) {
+      for (const Phase::Late& late : p.late)
+        if (late.before == k) load_element(phase, late.load);
+      compute(phase, p.values[k], kept_at);
     }
   }
   // A value of one element: into its name, the accumulator it feeds, or memory.
@@ -357,11 +356,13 @@ class Emitter {
     line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
     if (v.kept() && !kept_at.empty()) line("row_" + v.name + kept_at + " = " + v.name + ";", v.node);
     if (!stores_here(phase, i)) return;
-    if (together(v.store_strides, 0)) return line("put(q_" + v.name + ".v[k], " + v.name + ");", v.node);
-    std::string at = row_offset(v.store_strides, 0) + column_offset(v.store_strides);
-    if (vector() > 1) at += term("k", v.store_strides.back());
+    if (loads_.together(v.store_strides, 0))
+      return line("put(q_" + v.name + ".v[k], " + v.name + ");", v.node);
+    std::string at = index_.row(v.store_strides, 0) + index_.column(v.store_strides);
+    if (vector() > 1) at += index_.term("k", v.store_strides.back());
     const std::string guard = s_.reduces && !exact_rows() ? "if (inside) " : "";
-    line(guard + "put(" + pointer(argument(v.store)) + "[" + trimmed(at) + "], " + v.name + ");", v.node);
+    line(guard + "put(" + pointer(argument(v.store)) + "[" + IndexText::trimmed(at) + "], " + v.name + ");",
+         v.node);
   }
 
   // ---- rows ------------------------------------------------------------------------------------------
@@ -388,7 +389,6 @@ class Emitter {
       }
     }
     decode_row();
-    row_loads();
     if (shape_.registers) declare_kept();
     for (size_t p = 0; p < s_.phases.size(); ++p) {
       row_values(static_cast<int>(p), first_thread());
@@ -406,8 +406,7 @@ class Emitter {
   void declare_kept() {
     for (size_t l = 0; l < s_.loads.size(); ++l)
       if (kept_[l])
-        line(lane_type(argument(s_.loads[l].argument).dtype) + " row_" + s_.loads[l].name + size() + ";",
-             s_.loads[l].node);
+        line(lane_type(s_.loads[l].dtype) + " row_" + s_.loads[l].name + size() + ";", s_.loads[l].node);
     for (const Value& v : s_.values)
       if (v.kept()) line(lane_type(v.statement->dtype) + " row_" + v.name + size() + ";", v.node);
   }
@@ -482,7 +481,7 @@ class Emitter {
         const Value& v = s_.values[static_cast<size_t>(i)];
         line(lane_type(v.statement->dtype) + " " + v.name + " = row_" + v.name + at() + ";", v.node);
       }
-      for (int i : p.values) compute(index, i, shape_.registers ? at() : "");
+      values(index, p, shape_.registers ? at() : "");
     });
     if (exact_rows()) {
       write_stores(p, index);
@@ -504,7 +503,8 @@ class Emitter {
   }
   void load_element(int index, int l) {
     const Load& load = s_.loads[static_cast<size_t>(l)];
-    const std::string type = lane_type(argument(load.argument).dtype) + " " + load.name + " = ";
+    if (known_of_run(load)) return;
+    const std::string type = lane_type(load.dtype) + " " + load.name + " = ";
     if (!kept_[static_cast<size_t>(l)]) return line(type + element(load) + ";", load.node);
     if (first_load(l) == index) {
       line(type + element(load) + ";", load.node);
@@ -558,6 +558,8 @@ class Emitter {
   const fusion::Unit& unit_;
   const cpp::Schedule& s_;
   const Shape& shape_;
+  const IndexText index_;
+  const LoadText loads_;
   Kernel kernel_;
   std::vector<bool> kept_;           // by load: stays in registers between phases
   std::optional<OnlineSum> online_;  // of the phase that is written

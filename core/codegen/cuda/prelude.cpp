@@ -72,6 +72,16 @@ __device__ void put(bool& to, bool x) { to = x; }
 )"},
     {"round_bf16", R"(__device__ f32 round_bf16(f32 x) { return wide(to_bf16(x)); }
 )"},
+    // An index out of range stops the kernel, as PyTorch's own kernels do.
+    {"index_at",
+     R"(extern "C" __device__ void __assertfail(const char* said, const char* file, unsigned line, const char* function, size_t size);
+__device__ i64 index_at(i64 i, i64 size) {
+  if (i < 0 || i >= size) __assertfail("index out of range in self", "a generated kernel", 0, "index_at", 1);
+  return i;
+}
+)"},
+    {"from_end", R"(__device__ i64 from_end(i64 i, i64 size) { return i < 0 ? i + size : i; }
+)"},
     {"kInf sigmoid is_inf", R"(#define kInf __int_as_float(0x7f800000)
 )"},
     {"kNan", R"(#define kNan __int_as_float(0x7fffffff)
@@ -146,10 +156,10 @@ bool uses_any(std::string_view text, std::string_view names) {
 
 const std::vector<std::string_view>& reserved_words() {
   static const std::vector<std::string_view> kWords = {
-      "lane",   "inside", "column", "aligned", "compute", "u",         "k",        "i",
-      "wide",   "put",    "sign",   "sigmoid", "maximum", "minimum",   "absolute", "is_nan",
-      "is_inf", "Pack",   "Sum",    "Max",     "Min",     "T",         "N",        "F",
-      "kInf",   "kNan",   "to_f16", "to_bf16", "asm",     "is_aligned"};
+      "lane",   "inside", "column", "aligned", "compute", "u",          "k",        "i",
+      "wide",   "put",    "sign",   "sigmoid", "maximum", "minimum",    "absolute", "is_nan",
+      "is_inf", "Pack",   "Sum",    "Max",     "Min",     "T",          "N",        "F",
+      "kInf",   "kNan",   "to_f16", "to_bf16", "asm",     "is_aligned", "index_at", "from_end"};
   return kWords;
 }
 

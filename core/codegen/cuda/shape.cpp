@@ -15,10 +15,15 @@ int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Neighbours that every tensor moves at once: the widest type decides, and rows must begin at multiples.
+// Neighbours that every tensor moves at once: the widest type decides, and rows must begin at multiples. What
+// is read or written once a row does not count.
 int vector_of(const cpp::Schedule& s) {
   int64_t widest = 1;
-  for (const cpp::Argument& a : s.arguments) widest = std::max(widest, ir::dtype_bytes(a.dtype));
+  for (const cpp::Load& l : s.loads)
+    if (!l.per_row && l.kind == cpp::Load::Kind::memory) widest = std::max(widest, ir::dtype_bytes(l.dtype));
+  for (const cpp::Value& v : s.values)
+    if (!v.per_row && v.store >= 0)
+      widest = std::max(widest, ir::dtype_bytes(s.arguments[static_cast<size_t>(v.store)].dtype));
   int vector = static_cast<int>(std::clamp<int64_t>(kAccessBytes / widest, 1, 8));
   while (vector > 1 && s.dims.back() % vector != 0) vector /= 2;
   return vector;
@@ -28,6 +33,7 @@ int vector_of(const cpp::Schedule& s) {
 int kept_arrays(const cpp::Schedule& s) {
   int kept = 0;
   for (size_t l = 0; l < s.loads.size(); ++l) {
+    if (s.loads[l].kind != cpp::Load::Kind::memory) continue;
     int phases = 0;
     for (const cpp::Phase& p : s.phases)
       phases += std::find(p.loads.begin(), p.loads.end(), static_cast<int>(l)) != p.loads.end();

@@ -1,0 +1,78 @@
+#include "core/codegen/cuda/load_text.h"
+
+#include <algorithm>
+
+namespace vitrine::codegen::cuda {
+
+using cpp::Load;
+using fusion::Range;
+
+std::string LoadText::pointer(const Load& l) const {
+  const cpp::Argument& a = s_.arguments[static_cast<size_t>(l.argument)];
+  return (a.written ? "out_" : "in_") + a.name;
+}
+
+bool LoadText::together(const ir::Dims& strides, int64_t offset) const {
+  if (vector_ == 1 || strides.back() != 1 || offset % vector_ != 0) return false;
+  return std::all_of(strides.begin(), strides.end() - 1, [&](int64_t s) { return s % vector_ == 0; });
+}
+
+bool LoadText::together(const Load& l) const {
+  if (l.kind != Load::Kind::memory || !together(l.strides, l.offset) || !at_once(l)) return false;
+  if (!l.picked.empty() && !l.picked_by_row) return false;
+  return std::all_of(l.picked.begin(), l.picked.end(),
+                     [&](const cpp::Index& i) { return i.stride % vector_ == 0; });
+}
+
+bool LoadText::at_once(const Load& l) const {
+  auto multiple = [&](int64_t n) { return n % vector_ == 0; };
+  return std::all_of(l.within.begin(), l.within.end(), [&](const Range& r) {
+    if (r.strides.back() == 0) return true;
+    return r.strides.back() == 1 && std::all_of(r.strides.begin(), r.strides.end() - 1, multiple) &&
+           (!r.bounded_below() || multiple(r.low)) && (!r.bounded_above() || multiple(r.high));
+  });
+}
+
+std::string LoadText::picked(const Load& l) const {
+  return l.picked_by_row && !l.per_row ? " + at_" + l.name : every_pick(l);
+}
+std::string LoadText::every_pick(const Load& l) const {
+  std::string out;
+  for (const cpp::Index& i : l.picked) {
+    const std::string size = index_.number(i.size);
+    std::string at = name_(i.from).text;
+    if (i.from_end) at = "from_end(" + at + ", " + size + ")";
+    out += " + index_at(" + at + ", " + size + ")" + (i.stride == 1 ? "" : " * " + index_.number(i.stride));
+  }
+  return out;
+}
+
+std::string LoadText::row_begin(const Load& l) const {
+  return "i64 at_" + l.name + " = " + IndexText::trimmed(every_pick(l)) + ";";
+}
+
+std::string LoadText::place(const Load& l) const {
+  return index_.row(l.strides, l.offset) + index_.column(l.strides) + picked(l);
+}
+
+std::string LoadText::inside(const Load& l, bool element) const {
+  std::string out;
+  for (const Range& r : l.within) {
+    const bool moves = element && vector_ > 1;
+    const std::string at = index_.sum(r.strides, 0, moves ? index_.term("k", r.strides.back()) : "");
+    if (r.bounded_below()) out += (out.empty() ? "" : " && ") + at + " >= " + index_.number(r.low);
+    if (r.bounded_above()) out += (out.empty() ? "" : " && ") + at + " < " + index_.number(r.high);
+  }
+  return out.empty() ? "true" : out;
+}
+
+std::string LoadText::element(const Load& l, bool row) const {
+  const bool moves = !row && vector_ > 1;
+  const std::string more = moves ? index_.term("k", l.strides.back()) : "";
+  if (l.kind == Load::Kind::number) return "(i64)" + index_.sum(l.strides, l.offset, more);
+  if (l.kind == Load::Kind::truth) return inside(l, moves && !at_once(l));
+  const std::string at = "wide(" + pointer(l) + "[" + IndexText::trimmed(place(l) + more) + "])";
+  return l.within.empty() ? at : "(" + inside(l, moves) + ") ? " + at + " : 0";
+}
+
+}  // namespace vitrine::codegen::cuda

@@ -1,0 +1,42 @@
+// How a load of a schedule is written in CUDA C++: a run of neighbours at once or element by element, in part
+// of the nest, at an index, or the place itself.
+#pragma once
+
+#include "core/codegen/cuda/expr_text.h"
+#include "core/codegen/index_text.h"
+
+namespace vitrine::codegen::cuda {
+
+class LoadText {
+ public:
+  // vector: neighbours of a run. name: of a source, and its lane.
+  LoadText(const cpp::Schedule& schedule, const IndexText& index, int vector,
+           std::function<Typed(const cpp::Source&)> name)
+      : s_(schedule), index_(index), vector_(vector), name_(std::move(name)) {}
+
+  // Whether a run of neighbours lies together, and begins at a multiple of its length.
+  bool together(const ir::Dims& strides, int64_t offset) const;
+  bool together(const cpp::Load& load) const;
+  // Whether a whole run is within the load's ranges, or none of it.
+  bool at_once(const cpp::Load& load) const;
+  // Where the row begins of a full load that is picked by what is known of the row: "i64 at_x = ...;".
+  std::string row_begin(const cpp::Load& load) const;
+  // The address of the load's first element, after its pointer: " + r * 768 + c".
+  std::string place(const cpp::Load& load) const;
+  // Whether the place (element k of a run where `element`) is within the ranges.
+  std::string inside(const cpp::Load& load, bool element) const;
+  // One element; of a load once a row if `row`.
+  std::string element(const cpp::Load& load, bool row) const;
+
+ private:
+  std::string pointer(const cpp::Load& load) const;
+  std::string picked(const cpp::Load& load) const;
+  std::string every_pick(const cpp::Load& load) const;
+
+  const cpp::Schedule& s_;
+  const IndexText& index_;
+  int vector_;
+  std::function<Typed(const cpp::Source&)> name_;
+};
+
+}  // namespace vitrine::codegen::cuda
