@@ -77,6 +77,12 @@ std::string module_of(PyObject* o) {
   return text_of(name.get());
 }
 
+// A number, a text or None.
+bool is_plain(const Value* v) {
+  return v->kind == Kind::Constant && (v->obj == Py_None || PyLong_Check(v->obj) || PyFloat_Check(v->obj) ||
+                                       PyUnicode_Check(v->obj) || PyBytes_Check(v->obj));
+}
+
 // type.__call__, which a metaclass's own __call__ ends in.
 PyObject* type_call() {
   static PyObject* method = PyDict_GetItemString(class_dict(&PyType_Type), "__call__");
@@ -84,6 +90,19 @@ PyObject* type_call() {
 }
 
 }  // namespace
+
+// A native method takes instances of its own class only.
+void Tracer::check_receiver(PyObject* method, Value* self) {
+  auto* descriptor = reinterpret_cast<PyDescrObject*>(method);
+  if (!type_of(self) || PyType_IsSubtype(type_of(self), descriptor->d_type)) return;
+  const bool wrapper = Py_TYPE(method) == &PyWrapperDescr_Type;
+  const std::string of = wrapper ? "' requires a '" : "' for '",
+                    but = wrapper ? "' object but received a '" : "' objects doesn't apply to a '";
+  raise(PyExc_TypeError,
+        "descriptor '" + text_of(descriptor->d_name) + of + descriptor->d_type->tp_name + but +
+            type_of(self)->tp_name + (wrapper ? "'" : "' object"),
+        true);
+}
 
 Value* Tracer::call(Value* f, Arguments a) {
   f = look(f);
@@ -133,6 +152,9 @@ Value* Tracer::call(Value* f, Arguments a) {
   if (Py_TYPE(o) == &PyMethodDescr_Type || Py_TYPE(o) == &PyWrapperDescr_Type) {
     if (a.positional.empty()) raise(PyExc_TypeError, "unbound method needs an argument");
     Value* self = look(a.positional[0]);
+    check_receiver(o, self);
+    if (is_plain(self) && _PyType_Lookup(Py_TYPE(self->obj), PyDescr_NAME(o)) != o)
+      return fold_call(*this, o, a);  // object.__repr__(3): not the class's own
     a.positional.erase(a.positional.begin());
     if (PyObject* cls = const_object(self); cls && PyType_Check(cls) && o == type_call())
       return construct_plain(reinterpret_cast<PyTypeObject*>(cls), std::move(a));

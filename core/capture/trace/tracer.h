@@ -202,6 +202,7 @@ class Tracer {
 
   // --- calls.cpp
   Value* call(Value* function, Arguments arguments);
+  void check_receiver(PyObject* method, Value* self);
   Value* call_function(Value* function, Arguments arguments);  // a PyFunction constant, or Function
   Value* inline_code(PyCodeObject* code, PyObject* globals, const Source* globals_owner, Values bound,
                      Values closure, const std::string& module = "");

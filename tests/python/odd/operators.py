@@ -309,3 +309,33 @@ def function_get(x):
 
 def helper(a, b):
     return a + b
+
+
+@program(vec())
+def methods_of_another_class(x):
+    out = []
+    calls = [
+        lambda: torch.Tensor.__radd__(2, x),
+        lambda: list.append((1,), 2),
+        lambda: str.upper(3),
+        lambda: dict.get([], 1),
+        lambda: torch.Tensor.sin(2.0),
+        lambda: torch.Tensor.add(3, x),
+        lambda: int.__add__(2.5, 1),
+        lambda: int.__add__(True, 1),
+        lambda: list.__len__({}),
+        lambda: object.__repr__(3)[:5],
+        lambda: object.__setattr__(3, "a", 1),
+        lambda: type.__call__(int, 3),
+        lambda: torch.Tensor.__add__(x, 1),
+        lambda: tuple.index((1, 2), 2),
+        lambda: tuple.__len__(x.shape),
+        lambda: float.hex(1.0),
+        lambda: type.mro(3),
+    ]
+    for f in calls:
+        try:
+            out.append(f())
+        except Exception as e:
+            out.append((type(e).__name__, str(e)))
+    return x + 1, out
