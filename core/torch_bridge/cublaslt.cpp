@@ -88,19 +88,56 @@ std::string words(Code code) {
   return std::string("cuBLASLt: ") + lt()->status_text(code);
 }
 
-// The context that is current, and so its device. One handle each, for the life of the process.
-void* handle_here() {
-  using Ask = int (*)(void**);
-  static const Ask kAsk = [] {
+// The few functions of the driver by which a GPU becomes the current one.
+struct Contexts {
+  Code (*retain)(void**, int) = nullptr;
+  Code (*current)(void**) = nullptr;
+  Code (*set)(void*) = nullptr;
+};
+const Contexts* contexts() {
+  static const Contexts* const kFound = []() -> const Contexts* {
     void* driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
-    return driver ? reinterpret_cast<Ask>(dlsym(driver, "cuCtxGetCurrent")) : nullptr;
+    if (!driver) return nullptr;
+    static Contexts found;
+    found.retain = reinterpret_cast<decltype(found.retain)>(dlsym(driver, "cuDevicePrimaryCtxRetain"));
+    found.current = reinterpret_cast<decltype(found.current)>(dlsym(driver, "cuCtxGetCurrent"));
+    found.set = reinterpret_cast<decltype(found.set)>(dlsym(driver, "cuCtxSetCurrent"));
+    return found.retain && found.current && found.set ? &found : nullptr;
   }();
-  static std::map<void*, void*> handles;  // under the GIL
-  void* context = nullptr;
-  if (!kAsk || kAsk(&context) || !context) return nullptr;
-  void*& handle = handles[context];
-  if (!handle && lt()->create(&handle)) handle = nullptr;
-  return handle;
+  return kFound;
+}
+
+// The context that PyTorch has on a GPU, held as long as the process lives. nullptr: there is no such GPU.
+void* context_of(int device) {
+  static std::map<int, void*> known;  // under the GIL
+  auto [at, fresh] = known.try_emplace(device, nullptr);
+  if (fresh && contexts() && contexts()->retain(&at->second, device)) at->second = nullptr;
+  return at->second;
+}
+
+// A GPU is current meanwhile: PyTorch's may be another.
+class Current {
+ public:
+  explicit Current(int device) : context_(context_of(device)) {
+    if (!context_ || contexts()->current(&before_)) context_ = before_;
+    if (before_ != context_) contexts()->set(context_);
+  }
+  ~Current() {
+    if (before_ != context_) contexts()->set(before_);
+  }
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+
+ private:
+  void *context_, *before_ = nullptr;
+};
+
+// One a GPU, which is current, for the life of the process.
+void* handle_on(int device) {
+  static std::map<int, void*> handles;  // under the GIL
+  auto [at, fresh] = handles.try_emplace(device, nullptr);
+  if (fresh && context_of(device) && lt()->create(&at->second)) at->second = nullptr;
+  return at->second;
 }
 
 // Columns innermost for cuBLASLt, which counts in columns: a matrix whose rows are apart is the transpose of
@@ -183,7 +220,9 @@ int LtProduct::ask(const LtProblem& p, int wanted, int64_t workspace) {
 Result<std::unique_ptr<LtProduct>> LtProduct::make(const LtProblem& problem, int wanted, int64_t workspace) {
   if (!lt()) return Error{"PyTorch has loaded no cuBLASLt"};
   std::unique_ptr<LtProduct> made(new LtProduct);
-  made->handle_ = handle_here();
+  made->device_ = problem.device;
+  const Current current(problem.device);
+  made->handle_ = handle_on(problem.device);
   if (!made->handle_) return Error{"cuBLASLt could not be started on this GPU"};
   Code failed = made->describe(problem);
   if (!failed) failed = made->ask(problem, wanted, workspace);
@@ -204,6 +243,7 @@ int64_t LtProduct::workspace(size_t algorithm) const {
 
 std::string LtProduct::run(size_t algorithm, const Arguments& with, void* stream) {
   const Heuristic& how = results_.at(algorithm);
+  const Current current(device_);
   if (biased_)
     if (Code failed = lt()->operation_set(operation_, kBiasPointer, &with.bias, sizeof with.bias))
       return words(failed);

@@ -32,6 +32,7 @@ struct LtProblem {
   ir::DType dtype = ir::DType::f32;  // f16, bf16, f32: sums are f32
   bool tf32 = false;                 // of f32: factors may be rounded to TF32
   int alignment = 16;                // bytes, of all addresses
+  int device = 0;                    // which GPU
   LtEpilogue epilogue = LtEpilogue::none;
   bool operator==(const LtProblem&) const = default;
 };
@@ -40,8 +41,8 @@ std::optional<LtMatrix> lt_matrix(const ir::TensorType& type);
 
 class LtProduct {
  public:
-  // At most `wanted` algorithms, the best first, none of which takes more than `workspace` bytes. For the
-  // current device. Errors: no cuBLASLt, or its words.
+  // At most `wanted` algorithms, the best first, none of which takes more than `workspace` bytes. Errors: no
+  // cuBLASLt, or its words.
   static Result<std::unique_ptr<LtProduct>> make(const LtProblem& problem, int wanted, int64_t workspace);
   ~LtProduct();
   LtProduct(const LtProduct&) = delete;
@@ -69,6 +70,7 @@ class LtProduct {
   int describe(const LtProblem& problem);
   int ask(const LtProblem& problem, int wanted, int64_t workspace);
 
+  int device_ = 0;
   void *handle_ = nullptr, *operation_ = nullptr, *left_ = nullptr, *right_ = nullptr, *added_ = nullptr,
        *out_ = nullptr;
   bool biased_ = false;

@@ -139,6 +139,7 @@ class LtCall : public LibraryCall {
     problem.batch = rank > 2 ? type.sizes[0] : 1;
     problem.a = *left, problem.b = *right, problem.out = *result;
     problem.dtype = type.dtype, problem.tf32 = *tf32, problem.alignment = alignment;
+    problem.device = type.device.index;
     if (form_.adds && beta_ != 0 && !take_added(problem, type_of(added(values)), type)) return;
     if (form_.activates && problem.epilogue != LtEpilogue::bias) return;
     if (form_.activates) problem.epilogue = gelu_ ? LtEpilogue::gelu_bias : LtEpilogue::relu_bias;

@@ -209,8 +209,11 @@ bool is_capturing(void* stream) {
   return driver() && driver()->stream_captures(stream, &state) == 0 && state != 0;
 }
 
-Timer::Timer() {
-  if (driver() && (driver()->event_create(&begin_, 0) || driver()->event_create(&end_, 0))) end_ = nullptr;
+Timer::Timer(int device) {
+  void* context = nullptr;
+  if (!driver() || context_of(device, &context)) return;
+  const Current current(context);
+  if (driver()->event_create(&begin_, 0) || driver()->event_create(&end_, 0)) end_ = nullptr;
 }
 
 Timer::~Timer() {

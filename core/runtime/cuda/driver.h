@@ -38,10 +38,10 @@ Result<std::string> identity(int device);
 // Work for the stream is being recorded into a graph: it does not run, and nothing may wait for it.
 bool is_capturing(void* stream);
 
-// Times of work on a stream, by the GPU's own clock.
+// Times of work on a stream of a GPU, by its own clock.
 class Timer {
  public:
-  Timer();
+  explicit Timer(int device);
   ~Timer();
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;

@@ -145,7 +145,7 @@ class Trial {
       dropped.push_back(step_.label + " was not tuned: " + why);
       return choice;
     }
-    Timer timer;
+    Timer timer(device_of(program_, step_).index);
     for (const Way& way : step_.shapes.empty() ? calls() : shapes()) {
       const int64_t ns = median(room_, timer, stream_, way.call);
       if (ns)
