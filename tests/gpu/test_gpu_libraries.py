@@ -17,6 +17,11 @@ from recorded import recorded  # noqa: E402
 pytestmark = pytest.mark.gpu
 
 
+@pytest.fixture(autouse=True)
+def nothing_compiled_before():
+    vitrine.reset()
+
+
 def random(*sizes, dtype=torch.float32):
     return torch.randn(*sizes, device="cuda").to(dtype)
 
@@ -112,6 +117,7 @@ def test_choices_are_recorded_and_kept(tmp_path):
     try:
         sources = []
         for run in range(2):
+            vitrine.reset()
             with recorded(tmp_path, f"{run}.vitrine") as session:
                 tuned = vitrine.compile(lambda a, b: torch.relu(a @ b), mode="max-autotune-no-cudagraphs")
                 tuned(random(512, 512), random(512, 512))
