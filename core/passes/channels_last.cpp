@@ -22,8 +22,8 @@ bool is_moved_form(const TensorType& now, const TensorType& before) {
 
 class Mover {
  public:
-  Mover(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids)
-      : graph_(graph), storages_(*graph), out_(graph, ids, "channels_last") {}
+  Mover(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids, bool half, std::string rule)
+      : graph_(graph), half_(half), storages_(*graph), out_(graph, ids, std::move(rule)) {}
 
   GraphPtr run() {
     for (const Node& node : graph_->nodes()) {
@@ -50,15 +50,19 @@ class Mover {
     return any;
   }
 
-  // A dense convolution of images in a type that the matrix units take.
+  bool takes(DType dtype) const {
+    return half_ ? dtype == DType::f16 || dtype == DType::bf16 : dtype == DType::f32;
+  }
+  // A dense convolution of images in a type that the matrix units take, of as many channels as they like; the
+  // first layer's few are filled up.
   bool benefits(const Node& node) const {
     if (node.op != "aten.convolution.default" || node.args.size() != 9 || !node.kwargs.empty()) return false;
     if (!node.args[0].is<Ref>() || !node.args[1].is<Ref>() || !node.args[6].is<bool>()) return false;
     if (node.args[6].as<bool>() || node.args[8] != Arg(1)) return false;
     const TensorType &image = old_type(node.args[0].as<Ref>()), &weight = old_type(node.args[1].as<Ref>()),
                      &result = node.type();
-    const DType dtype = result.dtype;
-    if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16) return false;
+    if (!takes(result.dtype) || (image.sizes[1] > 4 && image.sizes[1] % 4) || result.sizes[1] % 4)
+      return false;
     for (const TensorType* t : {&image, &weight, &result})
       if (!t->device.is_cuda() || t->sizes.size() != 4 || !t->is_contiguous() || t->numel() == 0)
         return false;
@@ -72,18 +76,31 @@ class Mover {
   // The value with its channels innermost. Where that is the same memory (a weight of one tap), as it is.
   Ref moved(const Node& reader, Ref old) {
     const Ref value = out_.mapped(old).as<Ref>();
-    if (out_.type(value) != old_type(old) || ops::is_channels_last(out_.type(value))) return value;
-    auto [at, fresh] = moved_.try_emplace({old.node, old.output}, value);
-    if (fresh) at->second = converted(reader, value, "torch.channels_last");
-    return at->second;
+    if (ops::is_channels_last(out_.type(value))) return value;
+    if (auto known = moved_.find({old.node, old.output}); known != moved_.end()) return known->second;
+    const Ref made = converted(reader, as_before(old), "torch.channels_last");
+    moved_.emplace(std::pair(old.node, old.output), made);
+    return made;
   }
-  // The value with the strides that eager gives it.
+  // The value with the strides that eager gives it; of a view, the same view of what is converted.
   Ref as_before(Ref old) {
     const Ref value = out_.mapped(old).as<Ref>();
     if (out_.type(value) == old_type(old)) return value;
-    auto [at, fresh] = before_.try_emplace({old.node, old.output}, value);
-    if (fresh) at->second = converted(graph_->node(old.node), value, "torch.contiguous_format");
-    return at->second;
+    if (auto known = before_.find({old.node, old.output}); known != before_.end()) return known->second;
+    const Node& node = graph_->node(old.node);
+    Ref back;
+    if (ops::may_alias(node)) {
+      std::vector<Arg> args;
+      for (const Arg& a : node.args) args.push_back(before(a));
+      back = out_.emit(node, node.op, std::move(args), node.kwargs);
+    } else {
+      back = converted(node, value, "torch.contiguous_format");
+    }
+    before_.emplace(std::pair(old.node, old.output), back);
+    return back;
+  }
+  Arg before(const Arg& a) {
+    return ir::map_refs(a, [&](Ref r) { return Arg(as_before(r)); });
   }
 
   void convolve(const Node& node) {
@@ -101,7 +118,7 @@ class Mover {
   }
 
   // Computes the node from what was moved. false: that would show, or its result is neither eager's nor
-  // moved.
+  // moved. A view of what was moved may lie anyhow, as long as nobody outside sees it.
   bool follow(const Node& node) {
     if (ops::writes(node) || ops::is_random(node) || storages_.written(node.id)) return false;
     if (ops::may_alias(node) && storages_.escapes(node.id)) return false;
@@ -112,9 +129,11 @@ class Mover {
     for (const auto& [key, a] : node.kwargs) kwargs.emplace_back(key, out_.mapped(a));
     auto types = out_.types(node.op, args, kwargs);
     if (!types.ok() || types.value().size() != node.outputs.size()) return false;
-    for (size_t i = 0; i < node.outputs.size(); ++i)
-      if (types.value()[i] != node.outputs[i] && !is_moved_form(types.value()[i], node.outputs[i]))
-        return false;
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      const TensorType &now = types.value()[i], &then = node.outputs[i];
+      if (now.sizes != then.sizes || now.dtype != then.dtype) return false;
+      if (now != then && !is_moved_form(now, then) && !ops::may_alias(node)) return false;
+    }
     out_.change(node, node.op, std::move(args), std::move(kwargs), types.take());
     return true;
   }
@@ -133,6 +152,7 @@ class Mover {
   }
 
   const GraphPtr& graph_;
+  const bool half_;
   const Storages storages_;
   Rewriter out_;
   std::map<std::pair<NodeId, int32_t>, Ref> moved_, before_;  // by old value: its conversions
@@ -142,7 +162,11 @@ class Mover {
 }  // namespace
 
 GraphPtr channels_last(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
-  return Mover(graph, ids).run();
+  return Mover(graph, ids, false, "channels_last").run();
+}
+
+GraphPtr half_channels_last(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
+  return Mover(graph, ids, true, "half_channels_last").run();
 }
 
 }  // namespace vitrine::passes

@@ -31,6 +31,8 @@ constexpr Pass kPipeline[] = {
     {"dce", "decomposed", dce, "unused operators removed"},
     {"channels_last", "optimised", channels_last,
      "convolutions and what lies between them get their channels innermost"},
+    {"half_channels_last", "optimised", half_channels_last,
+     "convolutions and what lies between them get their channels innermost"},
     {"convolution_relu", "optimised", convolution_relu,
      "a convolution, its batch norm, a residual and relu become one library call"},
     {"fold_views", "optimised", fold_views, "chains of views shortened"},

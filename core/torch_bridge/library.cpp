@@ -333,6 +333,16 @@ bool cudnn_is_free() {
   return s.cudnn_enabled(context) && !s.cudnn_deterministic(context) && !s.deterministic(context);
 }
 
+bool cudnn_allows_tf32() {
+  PyObject* cudnn = PyImport_ImportModule("torch.backends.cudnn");
+  PyObject* allowed = cudnn ? PyObject_GetAttrString(cudnn, "allow_tf32") : nullptr;
+  const bool out = allowed == Py_True;
+  Py_XDECREF(allowed);
+  Py_XDECREF(cudnn);
+  PyErr_Clear();  // settings of PyTorch's older and newer interface contradict each other
+  return out;
+}
+
 _object* generator_state() {
   PyObject* generator = default_generator();
   PyObject* state = generator ? PyObject_CallMethod(generator, "get_state", nullptr) : nullptr;

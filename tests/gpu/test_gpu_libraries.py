@@ -30,9 +30,9 @@ def error(got, exact):
     return ((got.double() - exact).norm() / exact.norm()).item()
 
 
-def check(got, eager, exact, allowed=2.0):
+def check(got, eager, exact, floor=1e-6):
     assert got.shape == eager.shape and got.dtype == eager.dtype and got.stride() == eager.stride()
-    assert error(got, exact) <= max(allowed * error(eager, exact), 1e-6)
+    assert error(got, exact) <= max(2 * error(eager, exact), floor)
 
 
 PRODUCTS = {
@@ -157,8 +157,9 @@ def test_convolutions_with_norm_residual_and_relu(how):
         norm.weight.normal_(), norm.bias.normal_(), norm.running_mean.normal_(), norm.running_var.uniform_(0.1, 2)
     compiled = vitrine.compile(block)
     x = random(16, how[0], 33, 33)
-    check(compiled(x), block(x), copy.deepcopy(block).double()(x.double()))
+    # Eager chooses for some sizes a kernel that does without TF32, though it is allowed.
+    check(compiled(x), block(x), copy.deepcopy(block).double()(x.double()), floor=5e-4)
     block.nb.running_var.mul_(4)  # nothing of the weights is kept
-    check(compiled(x), block(x), copy.deepcopy(block).double()(x.double()))
+    check(compiled(x), block(x), copy.deepcopy(block).double()(x.double()), floor=5e-4)
     x[0, 0, 5, 5] = float("nan")
     assert torch.equal(compiled(x).isnan(), block(x).isnan())

@@ -69,6 +69,12 @@ def test_a_residual_network():
 NETS = {
     "two results that share memory": lambda c, d, x: (lambda y: (y, y.view(-1)))(d(c(x))),
     "a view of the channels": lambda c, d, x: d(c(x)).flatten(2).transpose(1, 2) * 2,
+    "patches": lambda c, d, x: torch.cat((x.new_ones(2, 1, 16), d(c(x)).flatten(2).transpose(1, 2)), 1),
+    "a view of a view that leaves": lambda c, d, x: d(c(x)).flatten(2).transpose(1, 2),
+    "a view that is read as rows": lambda c, d, x: torch.addmm(x.new_ones(5), d(c(x)).flatten(2)[0].t(), x.new_ones(16, 5)),
+    "a view that PyTorch reads": lambda c, d, x: d(c(x)).flatten(2).transpose(1, 2).cumsum(1).sort(-1)[0],
+    "turned between": lambda c, d, x: d(c(x).transpose(2, 3)),
+    "turned into an image": lambda c, d, x: d(c(x).permute(0, 3, 2, 1)[:, :, :, :12].reshape(2, 12, 12, 12).repeat(1, 2, 1, 1)[:, :16]),
     "channels cut in two": lambda c, d, x: torch.cat(d(c(x)).chunk(2, 1), 0) + 1,
     "random numbers": lambda c, d, x: d(F.dropout(c(x), 0.5)),
     "random numbers of its own": lambda c, d, x: d(c(x) + torch.rand_like(x).repeat(1, 2, 1, 1)),
@@ -99,6 +105,7 @@ def test_sizes_of_one():
     squeeze = nn.Sequential(nn.Conv2d(8, 16, 3), nn.AdaptiveAvgPool2d(1), nn.Conv2d(16, 4, 1), nn.ReLU(), nn.Conv2d(4, 8, 1)).eval()
     check(squeeze, images(2, 8, 9, 9))
     check(squeeze, images(1, 8, 3, 3))
+    check(nn.Sequential(nn.Conv2d(8, 10, 3), nn.Conv2d(10, 8, 3)).eval(), images(2, 8, 9, 9))
     check(nn.Sequential(nn.Conv2d(1, 8, 3), nn.Conv2d(8, 1, 3), nn.Conv2d(1, 1, 1)).eval(), images(2, 1, 9, 9))
 
 
