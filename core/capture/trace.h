@@ -156,6 +156,7 @@ struct Trace {
   // Then: its forward and backward, or why there is none and it runs by Replayer.
   std::shared_ptr<const torch_bridge::Joint> joint;
   std::string no_joint;
+  torch_bridge::Gradients gradients{};  // who was asked for the derivative
   // A backward pass is in the graph itself, which runs without autograd; then by result of the graph: whether
   // it requires grad, its backward done.
   bool differentiates = false;
@@ -172,6 +173,7 @@ struct TraceOptions {
   bool record_steps = false;
   bool fullgraph = false;
   std::optional<ir::Device> as_if;  // every tensor is taken to be there
+  torch_bridge::Gradients gradients{};
   DynamicMode dynamic = DynamicMode::Never;
   SizeHistory* sizes = nullptr;          // of the place; nullptr: no size is a symbol
   std::string backward_for_real;         // why no backward pass is to be part of a graph; empty: it may

@@ -6,23 +6,30 @@ namespace vitrine::ops {
 
 namespace {
 
-// Two or three floating tensors of one layout: the layout of the result is then no question.
-Types alike(const Call& c, std::initializer_list<size_t> tensors) {
-  const TensorType& first = c.tensor(*tensors.begin());
-  need(ir::is_float(first.dtype), "not a floating type");
-  for (size_t i : tensors) {
-    const TensorType& t = c.tensor(i);
-    need(t.sizes == first.sizes && t.strides == first.strides, "layouts differ");
-    need(t.dtype == first.dtype || t.dtype == DType::b1, "types differ");
-  }
-  return pointwise(c, {0});
+// Floating tensors of one type (masks may be bool), as an element-wise loop lays them out.
+Types alike(const Call& c, size_t grad, size_t other) {
+  const TensorType &a = c.tensor(grad), &b = c.tensor(other);
+  need(ir::is_float(a.dtype), "not a floating type");
+  need(b.dtype == a.dtype || b.dtype == DType::b1, "types differ");
+  TensorType mask = b;
+  mask.dtype = a.dtype;
+  return {elementwise({a, mask}, a.dtype, a.dtype)};
 }
 Types of_two(const Call& c) {
-  return alike(c, {0, 1});
+  return alike(c, 0, 1);
+}
+Types of_last(const Call& c) {
+  return alike(c, 0, c.size() - 1);
+}
+// The buffer is empty on a GPU.
+Types log_sigmoid_backward(const Call& c) {
+  return alike(c, 0, 1);
 }
 Types mse_backward(const Call& c) {
   need(c.tensor(0).sizes.empty() || c.integer(3) == 0, "the gradient has dimensions");
-  alike(c, {1, 2});
+  const TensorType &self = c.tensor(1), &target = c.tensor(2);
+  need(ir::is_float(self.dtype) && self.dtype == target.dtype, "types differ");
+  need(self.sizes == target.sizes && self.strides == target.strides, "layouts differ");
   need(c.tensor(0).dtype == c.tensor(1).dtype, "types differ");
   return pointwise(c, {1});
 }
@@ -42,37 +49,168 @@ Types nll_backward(const Call& c) {
   return {TensorType::contiguous(scores.dtype, scores.sizes)};
 }
 
+// Zeros of the sizes given, with the gradient in a part of them.
+Types part_of(const Call& c) {
+  return {TensorType::contiguous(c.tensor(0).dtype, c.ints(1))};
+}
+Types embedding_backward(const Call& c) {
+  const TensorType &grad = c.tensor(0), &index = c.tensor(1);
+  need(ir::is_float(grad.dtype) && (index.dtype == DType::i64 || index.dtype == DType::i32), "types");
+  need(grad.sizes.size() == index.sizes.size() + 1, "dimensions");
+  return {TensorType::contiguous(grad.dtype, {c.integer(2), grad.sizes.back()})};
+}
+
+// An output that is not asked for is undefined.
+TensorType or_undefined(bool asked, TensorType type) {
+  return asked ? type : TensorType::contiguous(DType::f32, {0});
+}
+bool asked(const Call& c, size_t mask, size_t i) {
+  return c.flags(mask).at(i);
+}
+
+Types layer_norm_backward(const Call& c) {
+  const TensorType& x = c.tensor(1);
+  need(ir::is_float(x.dtype) && c.tensor(0).dtype == x.dtype && c.tensor(0).sizes == x.sizes, "types");
+  for (size_t i : {5, 6}) {
+    const TensorType* p = c.tensor_or_null(i);
+    need(!p || p->dtype == x.dtype, "mixed types");
+  }
+  need(x.numel() > 0, "no elements");
+  const TensorType affine = TensorType::contiguous(x.dtype, c.ints(2));
+  return {or_undefined(asked(c, 7, 0), TensorType::contiguous(x.dtype, x.sizes)),
+          or_undefined(asked(c, 7, 1), affine), or_undefined(asked(c, 7, 2), affine)};
+}
+
+Types batch_norm_backward(const Call& c) {
+  const TensorType& x = c.tensor(1);
+  need(x.dtype == DType::f32 || x.dtype == DType::f64, "types");
+  for (size_t i : {0, 2, 3, 4, 5, 6}) {
+    const TensorType* p = c.tensor_or_null(i);
+    need(!p || p->dtype == x.dtype, "mixed types");
+  }
+  need(x.sizes.size() >= 2 && x.is_contiguous() && c.tensor(0).is_contiguous() && x.numel() > 0, "layout");
+  const TensorType affine = TensorType::contiguous(x.dtype, {x.sizes[1]});
+  return {or_undefined(asked(c, 9, 0), TensorType::contiguous(x.dtype, x.sizes)),
+          or_undefined(asked(c, 9, 1), affine), or_undefined(asked(c, 9, 2), affine)};
+}
+
+Types convolution_backward(const Call& c) {
+  const TensorType &grad = c.tensor(0), &x = c.tensor(1), &w = c.tensor(2);
+  need(x.dtype == DType::f32 && w.dtype == x.dtype && grad.dtype == x.dtype && x.numel() > 0, "types");
+  need(x.sizes.size() == 3 || x.sizes.size() == 4, "dimensions");
+  for (const TensorType* t : {&grad, &x, &w})
+    need(t->is_contiguous() && !suggests_channels_last(*t), "layout");
+  return {or_undefined(asked(c, 10, 0), TensorType::contiguous(x.dtype, x.sizes)),
+          or_undefined(asked(c, 10, 1), TensorType::contiguous(x.dtype, w.sizes)),
+          or_undefined(asked(c, 10, 2), TensorType::contiguous(x.dtype, {grad.sizes[1]}))};
+}
+
+// As the tensor that was pooled: NHWC or contiguous.
+Types pooling_backward(const Call& c) {
+  const TensorType& x = c.tensor(1);
+  need(ir::is_float(x.dtype) && c.tensor(0).dtype == x.dtype && x.numel() > 0, "types");
+  if (suggests_channels_last(x)) return {{x.dtype, x.sizes, channels_last_strides(x.sizes), 0}};
+  return {TensorType::contiguous(x.dtype, x.sizes)};
+}
+
+// Query, key and value are (batch, heads, length, features), their gradients (batch, length, heads, features)
+// in memory.
+Types attention_backward(const Call& c) {
+  Types out;
+  for (size_t i : {1, 2, 3}) {
+    const TensorType& t = c.tensor(i);
+    need(t.sizes.size() == 4 && ir::is_float(t.dtype) && t.dtype == c.tensor(0).dtype && t.numel() > 0,
+         "types");
+    const int64_t heads = t.sizes[1], length = t.sizes[2], features = t.sizes[3];
+    out.push_back({t.dtype, t.sizes, {heads * length * features, features, heads * features, 1}, 0});
+  }
+  return out;
+}
+
 }  // namespace
 
+constexpr Lower kOpaque = Lower::opaque;
 constexpr Family kPoint = Family::pointwise;
 constexpr Lower kLoop = Lower::pointwise;
 
 const std::vector<OpRow> kBackward = {
     {"aten.threshold_backward.default", "grad_output, self, threshold", kPoint, kLoop, covered<of_two>,
-     "where(b <= c, 0, a)", kLater, "0 where self is not above the threshold"},
+     "where(b <= c, 0, a)", kBorrowed, "0 where self is not above the threshold"},
     {"aten.hardtanh_backward.default", "grad_output, self, min_val, max_val", kPoint, kLoop, covered<of_two>,
-     "where((b <= c) | (b >= d), 0, a)", kLater, "0 where self was limited"},
+     "where((b <= c) | (b >= d), 0, a)", kBorrowed, "0 where self was limited"},
     {"aten.leaky_relu_backward.default", "grad_output, self, negative_slope, self_is_result", kPoint, kLoop,
-     covered<of_two>, "where(b > 0, a, a * c)", kLater, "times the slope below 0"},
+     covered<of_two>, "where(b > 0, a, a * c)", kBorrowed, "times the slope below 0"},
     {"aten.tanh_backward.default", "grad_output, output", kPoint, kLoop, covered<of_two>, "a * (1 - b * b)",
-     kLater, "times 1 - tanh^2"},
+     kBorrowed, "times 1 - tanh^2"},
     {"aten.sigmoid_backward.default", "grad_output, output", kPoint, kLoop, covered<of_two>,
-     "a * (1 - b) * b", kLater, "times (1 - s) s"},
+     "a * (1 - b) * b", kBorrowed, "times (1 - s) s"},
     {"aten.silu_backward.default", "grad_output, self", kPoint, kLoop, covered<of_two>,
-     "a * sigmoid(b) * (1 + b * (1 - sigmoid(b)))", kLater, "times s (1 + x (1 - s))"},
+     "a * sigmoid(b) * (1 + b * (1 - sigmoid(b)))", kBorrowed, "times s (1 + x (1 - s))"},
     {"aten.native_dropout_backward.default", "grad_output, mask, scale", kPoint, kLoop, covered<of_two>,
-     "a * (b * c)", kLater, "0 where elements were zeroed"},
+     "a * (b * c)", kBorrowed, "0 where elements were zeroed"},
     {"aten.gelu_backward.default", "grad_output, self, *, approximate=\"none\"", kPoint, Lower::decompose,
-     covered<of_two>, "", kLater, "times the distribution function and x times the density"},
+     covered<of_two>, "", kBorrowed, "times the distribution function and x times the density"},
     {"aten.mse_loss_backward.default", "grad_output, self, target, reduction", kPoint, Lower::decompose,
-     covered<mse_backward>, "", kLater, "times 2 (self - target) / n"},
+     covered<mse_backward>, "", kBorrowed, "times 2 (self - target) / n"},
     {"aten._softmax_backward_data.default", "grad_output, output, dim, input_dtype", Family::reduction,
-     Lower::decompose, covered<softmax_backward>, "", kLater, "(g - sum of g y) y"},
+     Lower::decompose, covered<softmax_backward>, "", kBorrowed, "(g - sum of g y) y"},
     {"aten._log_softmax_backward_data.default", "grad_output, output, dim, input_dtype", Family::reduction,
-     Lower::decompose, covered<softmax_backward>, "", kLater, "g - exp(y) times the sum of g"},
+     Lower::decompose, covered<softmax_backward>, "", kBorrowed, "g - exp(y) times the sum of g"},
     {"aten.nll_loss_backward.default",
      "grad_output, self, target, weight, reduction, ignore_index, total_weight", kPoint, Lower::decompose,
-     covered<nll_backward>, "", kLater, "the gradient at the right class, 0 elsewhere"},
+     covered<nll_backward>, "", kBorrowed, "the gradient at the right class, 0 elsewhere"},
+    {"aten.elu_backward.default", "grad_output, alpha, scale, input_scale, is_result, self_or_result", kPoint,
+     kOpaque, covered<of_last>, "", kBorrowed, "times alpha exp(self) below 0"},
+    {"aten.mish_backward.default", "grad_output, self", kPoint, kOpaque, covered<of_two>, "", kBorrowed,
+     "times the derivative of self tanh(softplus(self))"},
+    {"aten.softplus_backward.default", "grad_output, self, beta, threshold", kPoint, kOpaque, covered<of_two>,
+     "", kBorrowed, "times sigmoid(beta self)"},
+    {"aten.hardsigmoid_backward.default", "grad_output, self", kPoint, kOpaque, covered<of_two>, "",
+     kBorrowed, "a sixth between -3 and 3"},
+    {"aten.hardswish_backward.default", "grad_output, self", kPoint, kOpaque, covered<of_two>, "", kBorrowed,
+     "times self / 3 + 1/2 between -3 and 3"},
+    {"aten.hardshrink_backward.default", "grad_out, self, lambd", kPoint, kOpaque, covered<of_two>, "",
+     kBorrowed, "0 where self is near 0"},
+    {"aten.softshrink_backward.default", "grad_output, self, lambd", kPoint, kOpaque, covered<of_two>, "",
+     kBorrowed, "0 where self is near 0"},
+    {"aten.log_sigmoid_backward.default", "grad_output, self, buffer", kPoint, kOpaque,
+     covered<log_sigmoid_backward>, "", kBorrowed, "times sigmoid(-self)"},
+    {"aten.slice_backward.default", "grad_output, input_sizes, dim, start, end, step", Family::memory,
+     kOpaque, covered<part_of>, "", kBorrowed, "zeros with the gradient in a range"},
+    {"aten.select_backward.default", "grad_output, input_sizes, dim, index", Family::memory, kOpaque,
+     covered<part_of>, "", kBorrowed, "zeros with the gradient at one position"},
+    {"aten.diagonal_backward.default", "grad_output, input_sizes, offset, dim1, dim2", Family::memory,
+     kOpaque, covered<part_of>, "", kBorrowed, "zeros with the gradient on a diagonal"},
+    {"aten.unfold_backward.default", "grad_in, input_sizes, dim, size, step", Family::memory, kOpaque,
+     covered<part_of>, "", kBorrowed, "windows added up at their places"},
+    {"aten.embedding_dense_backward.default",
+     "grad_output, indices, num_weights, padding_idx, scale_grad_by_freq", Family::memory, kOpaque,
+     covered<embedding_backward>, "", kBorrowed, "rows added up by index"},
+    {"aten.native_layer_norm_backward.default",
+     "grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask", Family::reduction, kOpaque,
+     covered<layer_norm_backward>, "", kBorrowed, "gradients of input, weight and bias"},
+    {"aten.native_batch_norm_backward.default",
+     "grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask",
+     Family::reduction, kOpaque, covered<batch_norm_backward>, "", kBorrowed,
+     "gradients of input, weight and bias"},
+    {"aten.convolution_backward.default",
+     "grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, "
+     "output_mask",
+     Family::matmul, kOpaque, covered<convolution_backward>, "", kBorrowed,
+     "gradients of input, weight and bias"},
+    {"aten.max_pool2d_with_indices_backward.default",
+     "grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices", Family::reduction,
+     kOpaque, covered<pooling_backward>, "", kBorrowed, "the gradient where the largest was"},
+    {"aten.avg_pool2d_backward.default",
+     "grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override",
+     Family::reduction, kOpaque, covered<pooling_backward>, "", kBorrowed,
+     "the gradient divided among its window"},
+    {"aten._adaptive_avg_pool2d_backward.default", "grad_output, self", Family::reduction, kOpaque,
+     covered<pooling_backward>, "", kBorrowed, "the gradient divided among its window"},
+    {"aten._scaled_dot_product_flash_attention_for_cpu_backward.default",
+     "grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, *, attn_mask=None, scale=None",
+     Family::matmul, kOpaque, covered<attention_backward>, "", kBorrowed,
+     "gradients of query, key and value"},
 };
 
 }  // namespace vitrine::ops

@@ -56,6 +56,14 @@ Dims Call::ints(size_t i) const {
   return out;
 }
 
+std::vector<bool> Call::flags(size_t i) const {
+  const ir::Arg& c = constant(i);
+  if (!c.is<std::vector<ir::Arg>>()) uncovered("an argument is not a list of bools");
+  std::vector<bool> out;
+  for (const ir::Arg& a : c.as<std::vector<ir::Arg>>()) out.push_back(a.is<bool>() && a.as<bool>());
+  return out;
+}
+
 std::string Call::text(size_t i) const {
   const ir::Arg& c = constant(i);
   if (!c.is<std::string>()) uncovered("an argument is not text");

@@ -52,6 +52,7 @@ class Call {
   // A number's own type: b1, i64 or the default floating type.
   DType number_dtype(size_t i) const;
   Dims ints(size_t i) const;  // a list of integers; a single integer is a list of one
+  std::vector<bool> flags(size_t i) const;  // a list of bools
   std::string text(size_t i) const;
   std::optional<DType> dtype(size_t i) const;  // none -> nullopt
   std::string word(size_t i) const;            // memory format or layout, "" for none
@@ -89,6 +90,7 @@ std::vector<bool> dim_mask(const Dims& dims, size_t ndim);
 extern const std::vector<OpRow> kPointwiseBinary, kPointwiseUnary, kCompare, kReduction, kNorm, kSoftmax,
     kView, kMatmul, kConvPool, kEmbeddingIndex, kFactory, kCopy, kRandom, kLoss, kBackward, kInplace;
 
-inline constexpr std::string_view kLater = "later";
+// Cells of the gradient column.
+inline constexpr std::string_view kRule = "rule", kFunctional = "functional", kBorrowed = "borrowed";
 
 }  // namespace vitrine::ops

@@ -77,12 +77,12 @@ const std::vector<OpRow> kCompare = {
     {"aten.isnan.default", "self", kFamily, kLoop, covered<unary_bool>, "a != a", kNone, "whether a is NaN"},
     {"aten.isinf.default", "self", kFamily, kLoop, covered<isinf>, "isinf(a)", kNone,
      "whether a is infinite"},
-    {"aten.where.self", "condition, self, other", kFamily, kLoop, covered<where>, "where(a, b, c)", kLater,
-     "b where the condition holds, else c"},
+    {"aten.where.self", "condition, self, other", kFamily, kLoop, covered<where>, "where(a, b, c)",
+     "b: where(a, g, 0); c: where(a, 0, g)", "b where the condition holds, else c"},
     {"aten.masked_fill.Scalar", "self, mask, value", kFamily, kLoop, covered<masked_fill>, "where(b, c, a)",
-     kLater, "a number where the mask holds"},
+     "masked_fill(g, b, 0)", "a number where the mask holds"},
     {"aten.masked_fill.Tensor", "self, mask, value", kFamily, kLoop, covered<masked_fill>, "where(b, c, a)",
-     kLater, "a 0-d tensor where the mask holds"},
+     kRule, "a 0-d tensor where the mask holds"},
 };
 
 }  // namespace vitrine::ops

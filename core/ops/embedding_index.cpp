@@ -110,6 +110,17 @@ Types scatter_source(const Call& c) {
   return scatter_common(c);
 }
 
+Types index_add(const Call& c) {
+  const TensorType &self = c.tensor(0), &index = c.tensor(2), &source = c.tensor(3);
+  index_type(index);
+  need(self.dtype == source.dtype && self.is_contiguous() && !self.sizes.empty(), "layout or types");
+  need(index.sizes.size() == 1 && source.sizes.size() == self.sizes.size(), "dimensions");
+  const size_t d = wrap_dim(c.integer(1), self.sizes.size());
+  for (size_t i = 0; i < self.sizes.size(); ++i)
+    need(source.sizes[i] == (i == d ? index.sizes[0] : self.sizes[i]), "sizes of the source");
+  return {TensorType::contiguous(self.dtype, self.sizes)};
+}
+
 // A copy of self with its strides kept.
 Types index_put(const Call& c) {
   const TensorType& self = c.tensor(0);
@@ -133,20 +144,22 @@ constexpr Lower kLower = Lower::opaque;
 
 const std::vector<OpRow> kEmbeddingIndex = {
     {"aten.embedding.default", "weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False",
-     kFamily, kLower, covered<embedding>, "", kLater, "rows of a table"},
+     kFamily, kLower, covered<embedding>, "", kRule, "rows of a table"},
     {"aten.gather.default", "self, dim, index, *, sparse_grad=False", kFamily, kLower, covered<gather>, "",
-     kLater, "elements picked along a dimension"},
-    {"aten.index_select.default", "self, dim, index", kFamily, kLower, covered<index_select>, "", kLater,
+     kRule, "elements picked along a dimension"},
+    {"aten.index_select.default", "self, dim, index", kFamily, kLower, covered<index_select>, "", kRule,
      "positions of a dimension"},
-    {"aten.index.Tensor", "self, indices", kFamily, kLower, covered<index>, "", kLater, "x[i, j, ...]"},
-    {"aten.scatter.value", "self, dim, index, value", kFamily, kLower, covered<scatter_value>, "", kLater,
+    {"aten.index.Tensor", "self, indices", kFamily, kLower, covered<index>, "", kRule, "x[i, j, ...]"},
+    {"aten.scatter.value", "self, dim, index, value", kFamily, kLower, covered<scatter_value>, "", kRule,
      "a number written at indexed places of a copy"},
-    {"aten.scatter.src", "self, dim, index, src", kFamily, kLower, covered<scatter_source>, "", kLater,
+    {"aten.scatter.src", "self, dim, index, src", kFamily, kLower, covered<scatter_source>, "", kRule,
      "elements written at indexed places of a copy"},
-    {"aten.scatter_add.default", "self, dim, index, src", kFamily, kLower, covered<scatter_source>, "",
-     kLater, "elements added at indexed places of a copy"},
+    {"aten.scatter_add.default", "self, dim, index, src", kFamily, kLower, covered<scatter_source>, "", kRule,
+     "elements added at indexed places of a copy"},
+    {"aten.index_add.default", "self, dim, index, source, *, alpha=1", kFamily, kLower, covered<index_add>,
+     "", kRule, "slices added at positions of a dimension of a copy"},
     {"aten.index_put.default", "self, indices, values, accumulate=False", kFamily, kLower, covered<index_put>,
-     "", kLater, "x[i, j, ...] = values, in a copy"},
+     "", kRule, "x[i, j, ...] = values, in a copy"},
 };
 
 }  // namespace vitrine::ops

@@ -151,9 +151,9 @@ const std::vector<OpRow> kFactory = {
      "evenly spaced numbers"},
     {"aten.eye.default", "n, " OPTIONS, kFamily, kOpaque, covered<eye>, "", kNone, "identity matrix"},
     {"aten.eye.m", "n, m, " OPTIONS, kFamily, kOpaque, covered<eye_m>, "", kNone, "identity matrix"},
-    {"aten.tril.default", "self, diagonal=0", kFamily, kOpaque, covered<triangle>, "", kLater,
+    {"aten.tril.default", "self, diagonal=0", kFamily, kOpaque, covered<triangle>, "", kRule,
      "zero above a diagonal"},
-    {"aten.triu.default", "self, diagonal=0", kFamily, kOpaque, covered<triangle>, "", kLater,
+    {"aten.triu.default", "self, diagonal=0", kFamily, kOpaque, covered<triangle>, "", kRule,
      "zero below a diagonal"},
 };
 #undef OPTIONS

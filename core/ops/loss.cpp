@@ -34,10 +34,10 @@ Types nll(const Call& c) {
 constexpr Family kFamily = Family::reduction;
 
 const std::vector<OpRow> kLoss = {
-    {"aten.mse_loss.default", "self, target, reduction=1", kFamily, Lower::opaque, covered<mse>, "", kLater,
+    {"aten.mse_loss.default", "self, target, reduction=1", kFamily, Lower::opaque, covered<mse>, "", kRule,
      "squared difference"},
     {"aten.nll_loss_forward.default", "self, target, weight, reduction, ignore_index", kFamily, Lower::opaque,
-     covered<nll>, "", kLater, "negative score of the right class, and the total weight"},
+     covered<nll>, "", kRule, "negative score of the right class, and the total weight"},
 };
 
 }  // namespace vitrine::ops

@@ -77,20 +77,21 @@ constexpr Family kFamily = Family::matmul;
 constexpr Lower kLower = Lower::library;
 
 const std::vector<OpRow> kMatmul = {
-    {"aten.mm.default", "self, mat2", kFamily, kLower, covered<mm>, "", kLater, "matrix product"},
-    {"aten.addmm.default", "self, mat1, mat2, *, beta=1, alpha=1", kFamily, kLower, covered<addmm>, "",
-     kLater, "beta * bias + alpha * matrix product"},
+    {"aten.mm.default", "self, mat2", kFamily, kLower, covered<mm>, "", kRule, "matrix product"},
+    {"aten.addmm.default", "self, mat1, mat2, *, beta=1, alpha=1", kFamily, kLower, covered<addmm>, "", kRule,
+     "beta * bias + alpha * matrix product"},
     {"aten._addmm_activation.default", "self, mat1, mat2, *, beta=1, alpha=1, use_gelu=False", kFamily,
-     kLower, covered<addmm>, "", kLater, "relu or gelu of addmm; on a GPU gelu is that by tanh"},
-    {"aten.bmm.default", "self, mat2", kFamily, kLower, covered<bmm>, "", kLater,
+     kLower, covered<addmm>, "", kBorrowed, "relu or gelu of addmm; on a GPU gelu is that by tanh"},
+    {"aten.bmm.default", "self, mat2", kFamily, kLower, covered<bmm>, "", kRule,
      "matrix products of a batch"},
     {"aten.baddbmm.default", "self, batch1, batch2, *, beta=1, alpha=1", kFamily, kLower, covered<baddbmm>,
-     "", kLater, "beta * bias + alpha * matrix products of a batch"},
-    {"aten.mv.default", "self, vec", kFamily, kLower, covered<mv>, "", kLater, "matrix times vector"},
-    {"aten.dot.default", "self, tensor", kFamily, kLower, covered<dot>, "", kLater, "product of vectors"},
+     "", kRule, "beta * bias + alpha * matrix products of a batch"},
+    {"aten.mv.default", "self, vec", kFamily, kLower, covered<mv>, "", kRule, "matrix times vector"},
+    {"aten.dot.default", "self, tensor", kFamily, kLower, covered<dot>, "", "a: g * b; b: g * a",
+     "product of vectors"},
     {"aten._scaled_dot_product_flash_attention_for_cpu.default",
      "query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None", kFamily, kLower,
-     covered<attention>, "", kLater, "softmax(q k' * scale + mask) v"},
+     covered<attention>, "", kRule, "softmax(q k' * scale + mask) v"},
 };
 
 }  // namespace vitrine::ops

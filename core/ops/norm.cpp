@@ -92,26 +92,26 @@ constexpr Family kFamily = Family::reduction;
 
 const std::vector<OpRow> kNorm = {
     {"aten.native_layer_norm.default", "input, normalized_shape, weight, bias, eps", kFamily,
-     Lower::decompose, covered<layer_norm>, "", kLater, "(a - mean) / deviation * weight + bias"},
+     Lower::decompose, covered<layer_norm>, "", kRule, "(a - mean) / deviation * weight + bias"},
     {"aten.native_group_norm.default", "input, weight, bias, N, C, HxW, group, eps", kFamily, Lower::opaque,
-     covered<group_norm>, "", kLater, "normalised within groups of channels"},
+     covered<group_norm>, "", kBorrowed, "normalised within groups of channels"},
     {"aten.native_batch_norm.default",
      "input, weight, bias, running_mean!training, running_var!training, training, momentum, eps", kFamily,
-     Lower::decompose, covered<batch_norm>, "", kLater,
+     Lower::decompose, covered<batch_norm>, "", kRule,
      "normalised by channel; in training from the batch, and the running statistics are updated"},
     {"aten.cudnn_batch_norm.default",
      "input, weight, bias, running_mean!training, running_var!training, training, "
      "exponential_average_factor, "
      "epsilon",
-     kFamily, Lower::decompose, covered<cudnn_batch_norm>, "", kLater,
+     kFamily, Lower::decompose, covered<cudnn_batch_norm>, "", kBorrowed,
      "normalised by channel; in training by cuDNN, and the running statistics are updated"},
     {"aten._native_batch_norm_legit.default",
      "input, weight, bias, running_mean!training, running_var!training, training, momentum, eps", kFamily,
-     Lower::decompose, covered<batch_norm>, "", kLater,
+     Lower::decompose, covered<batch_norm>, "", kBorrowed,
      "normalised by channel; in training from the batch, and the running statistics are updated"},
     {"aten._native_batch_norm_legit_no_training.default",
      "input, weight, bias, running_mean, running_var, momentum, eps", kFamily, Lower::decompose,
-     covered<batch_norm_no_training>, "", kLater, "normalised by channel with running statistics"},
+     covered<batch_norm_no_training>, "", kBorrowed, "normalised by channel with running statistics"},
 };
 
 }  // namespace vitrine::ops

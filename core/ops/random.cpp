@@ -41,7 +41,7 @@ const std::vector<OpRow> kRandom = {
      "", kNone, "uniform in the form of a tensor"},
     {"aten.randn_like.default", "self, " OPTIONS ", memory_format=None", kFamily, kLower, covered<from_like>,
      "", kNone, "normal in the form of a tensor"},
-    {"aten.native_dropout.default", "input, p, train", kFamily, kLower, nullptr, "", kLater,
+    {"aten.native_dropout.default", "input, p, train", kFamily, kLower, nullptr, "", kRule,
      "elements zeroed at random, and which stayed"},
     {"aten.bernoulli.p", "self, p, *, generator=None", kFamily, kLower, nullptr, "", kNone,
      "1 with probability p"},

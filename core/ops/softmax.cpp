@@ -23,11 +23,11 @@ Types safe_softmax(const Call& c) {
 
 const std::vector<OpRow> kSoftmax = {
     {"aten._softmax.default", "self, dim, half_to_float", Family::reduction, Lower::decompose,
-     covered<softmax>, "", kLater, "exp(a - max) / sum of exp(a - max)"},
+     covered<softmax>, "", kRule, "exp(a - max) / sum of exp(a - max)"},
     {"aten._log_softmax.default", "self, dim, half_to_float", Family::reduction, Lower::decompose,
-     covered<softmax>, "", kLater, "a - max - log of the sum of exp(a - max)"},
+     covered<softmax>, "", kRule, "a - max - log of the sum of exp(a - max)"},
     {"aten._safe_softmax.default", "self, dim, dtype=None", Family::reduction, Lower::opaque,
-     covered<safe_softmax>, "", kLater, "softmax, 0 where a whole row is -inf"},
+     covered<safe_softmax>, "", kRule, "softmax, 0 where a whole row is -inf"},
 };
 
 }  // namespace vitrine::ops

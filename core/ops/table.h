@@ -57,10 +57,17 @@ struct OpRow {
   std::string_view params;
   Family family;
   Lower lower;
-  ShapeRule shape;            // nullptr: PyTorch's meta kernel
-  std::string_view body;      // pointwise: expression, see above; reduction: its name; else ""
-  std::string_view gradient;  // "later" until autodiff exists, or nondifferentiable("why")
-  std::string_view doc;       // one line
+  ShapeRule shape;        // nullptr: PyTorch's meta kernel
+  std::string_view body;  // pointwise: expression, see above; reduction: its name; else ""
+  // How the gradients of the arguments follow from g, that of the result y:
+  //  - an expression in the language above, where any other function is an operator ("tanh_backward(g, y)");
+  //    one an argument where several have a gradient: "a: g * b; b: g * a";
+  //  - rule: a function in core/autodiff/rules_<family>.cpp;
+  //  - functional: as the operator that computes the same without writing;
+  //  - borrowed: PyTorch's own backward is run instead;
+  //  - nondifferentiable("why").
+  std::string_view gradient;
+  std::string_view doc;  // one line
 };
 
 const OpRow* find(std::string_view name);  // nullptr: no row

@@ -8,6 +8,7 @@
 #include "core/ir/print.h"
 #include "core/python/parts.h"
 #include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/joint.h"
 #include "core/torch_bridge/lowering.h"
 #include "core/torch_bridge/python_ref.h"
 
@@ -53,6 +54,11 @@ PyObject* python_dims(const ir::Dims& dims) {
   return out;
 }
 
+PyObject* python_type(const ir::TensorType& t) {
+  return Py_BuildValue("(sNNL)", ir::dtype_torch_name(t.dtype).data(), python_dims(t.sizes),
+                       python_dims(t.strides), static_cast<long long>(t.offset));
+}
+
 PyObject* python_node(const ir::Node& node) {
   constexpr const char* kKinds[] = {"placeholder", "parameter", "buffer", "constant", "op"};
   PyObject* kwargs = PyDict_New();
@@ -60,16 +66,14 @@ PyObject* python_node(const ir::Node& node) {
     PyDict_SetItemString(kwargs, key.c_str(), Py::steal(python_arg(value)).get());
   PyObject* types = PyList_New(0);
   for (const ir::TensorType& t : node.outputs) {
-    Py row = Py::steal(Py_BuildValue("(sNNL)", ir::dtype_torch_name(t.dtype).data(), python_dims(t.sizes),
-                                     python_dims(t.strides), static_cast<long long>(t.offset)));
-    PyList_Append(types, row.get());
+    PyList_Append(types, Py::steal(python_type(t)).get());
   }
   PyObject* from = PyList_New(0);
   for (ir::NodeId id : node.origin.from) PyList_Append(from, Py::steal(PyLong_FromLong(id)).get());
-  return Py_BuildValue("{s:i,s:s,s:s,s:s,s:N,s:N,s:N,s:N}", "id", node.id, "kind",
+  return Py_BuildValue("{s:i,s:s,s:s,s:s,s:N,s:N,s:N,s:N,s:s,s:i}", "id", node.id, "kind",
                        kKinds[static_cast<size_t>(node.kind)], "name", node.name.c_str(), "op",
                        node.op.c_str(), "args", python_arg(ir::Arg(node.args)), "kwargs", kwargs, "types",
-                       types, "from", from);
+                       types, "from", from, "rule", node.origin.rule.c_str(), "line", node.origin.line);
 }
 
 PyObject* python_graph(const ir::Graph& graph) {
@@ -145,6 +149,28 @@ PyObject* lowering_effects(PyObject* self, PyObject*) {
                        e.random ? Py_True : Py_False, "needs_grad", e.needs_grad ? Py_True : Py_False);
 }
 
+// joint(results, "own" | "borrowed") -> {"graph", "borrowed", "inputs": of the gradients, "tangents",
+// "constants"}, or why there is none
+PyObject* lowering_joint(PyObject* self, PyObject* args) {
+  PyObject* results = nullptr;
+  const char* who = nullptr;
+  if (!PyArg_ParseTuple(args, "O!s", &PyList_Type, &results, &who)) return nullptr;
+  std::vector<PyObject*> list;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(results); ++i) list.push_back(PyList_GET_ITEM(results, i));
+  auto joint = lowering(self).joint(
+      list, std::string_view(who) == "own" ? tb::Gradients::own : tb::Gradients::borrowed);
+  if (!joint) return PyUnicode_FromString(joint.error().what.c_str());
+  PyObject *inputs = PyList_New(0), *tangents = PyList_New(0), *constants = PyList_New(0);
+  for (const auto& g : joint.value()->gradients)
+    PyList_Append(inputs, Py::steal(PyLong_FromLong(g.input)).get());
+  for (const ir::TensorType& t : joint.value()->tangents)
+    PyList_Append(tangents, Py::steal(python_type(t)).get());
+  for (const Py& c : joint.value()->constants) PyList_Append(constants, c.get());
+  return Py_BuildValue("{s:N,s:s,s:N,s:N,s:N}", "graph", python_graph(*joint.value()->joint), "borrowed",
+                       joint.value()->borrowed.c_str(), "inputs", inputs, "tangents", tangents, "constants",
+                       constants);
+}
+
 PyObject* lowering_finish(PyObject* self, PyObject* results);
 
 PyMethodDef kLoweringMethods[] = {
@@ -153,6 +179,7 @@ PyMethodDef kLoweringMethods[] = {
     {"call", lowering_call, METH_VARARGS, "Records one call."},
     {"is_traced", lowering_is_traced, METH_O, "Whether an object is a tensor of this recording."},
     {"effects", lowering_effects, METH_NOARGS, "What the recorded program does besides computing."},
+    {"joint", lowering_joint, METH_VARARGS, "Forward and derivative of the program so far."},
     {"finish", lowering_finish, METH_O, "The program so far: a Recorded."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -56,7 +56,8 @@ PyObject* op_types(PyObject*, PyObject* text) {
   return out;
 }
 
-// op_table() -> [{"name", "family", "has_rule", "params": [(name, keyword only, required, written)]}]
+// op_table() -> [{"name", "gradient", "family", "has_rule", "params": [(name, keyword only, required,
+// written)]}]
 PyObject* op_table(PyObject*, PyObject*) {
   PyObject* out = PyList_New(0);
   for (const ops::OpRow* row : ops::all()) {
@@ -67,7 +68,8 @@ PyObject* op_table(PyObject*, PyObject*) {
       PyList_Append(params, param);
       Py_XDECREF(param);
     }
-    PyObject* dict = Py_BuildValue("{s:s,s:s,s:N,s:N}", "name", std::string(row->name).c_str(), "family",
+    PyObject* dict = Py_BuildValue("{s:s,s:s,s:s,s:N,s:N}", "name", std::string(row->name).c_str(),
+                                   "gradient", std::string(row->gradient).c_str(), "family",
                                    std::string(ops::family_name(row->family)).c_str(), "has_rule",
                                    PyBool_FromLong(row->shape != nullptr), "params", params);
     PyList_Append(out, dict);

@@ -58,6 +58,9 @@ capture::Settings settings_from(PyObject* dict) {
     settings->dynamic = dynamic == Py_True ? capture::DynamicMode::Always : capture::DynamicMode::Never;
   if (PyObject* products = PyDict_GetItemString(dict, "products"))
     settings->products = capture::text_of(products);
+  if (PyObject* who = PyDict_GetItemString(dict, "gradients"))
+    settings->gradients =
+        capture::text_of(who) == "own" ? torch_bridge::Gradients::own : torch_bridge::Gradients::borrowed;
   if (PyObject* target = PyDict_GetItemString(dict, "target")) settings->target = capture::text_of(target);
   settings->observer = capture::share(PyDict_GetItemString(dict, "observer"));
   if (PyObject* mode = PyDict_GetItemString(dict, "mode")) settings->mode = capture::text_of(mode);

@@ -420,8 +420,25 @@ class OperatorCall {
       for (int t : bound_[static_cast<size_t>(i)].tensors) recording_.mark_written(t);
   }
 
+  // What autograd makes of the call: nothing while gradients are off.
+  void follow() {
+    if (!api().symbols.grad_enabled()) return;
+    std::vector<bool> flags;
+    bool any = false;
+    for (const bool keyword_only : {false, true})
+      for (size_t i = 0; i < bound_.size(); ++i) {
+        if (op_.params[i].keyword_only != keyword_only) continue;
+        for (int t : bound_[i].tensors) {
+          flags.push_back(requires_grad(recording_.at(t).object.get()));
+          any = any || flags.back();
+        }
+      }
+    if (any) recording_.follow(node_.id, std::move(flags));
+  }
+
   void add_node() {
     node_.op = op_.name;
+    follow();
     for (size_t i = 0; i < bound_.size(); ++i) {
       if (!op_.params[i].keyword_only)
         node_.args.push_back(std::move(bound_[i].arg));

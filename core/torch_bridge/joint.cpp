@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/autodiff/derive.h"
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/lowering_state.h"
 #include "core/torch_bridge/stand_in.h"
@@ -77,6 +78,13 @@ Error no_joint(const std::string& why) {
   return Error{why, "The captured graph runs through PyTorch's autograd."};
 }
 
+bool has_hook(PyObject* tensor) {
+  Py hooks = Py::steal(PyObject_GetAttrString(tensor, "_backward_hooks"));
+  const int any = hooks ? PyObject_IsTrue(hooks.get()) : 0;
+  PyErr_Clear();
+  return any != 0;
+}
+
 Py list_of(const std::vector<PyObject*>& items) {
   Py list = Py::steal(PyList_New(0));
   for (PyObject* o : items) PyList_Append(list.get(), o);
@@ -97,7 +105,7 @@ std::string why_aliased(Recording& r, const std::vector<PyObject*>& results) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Joint>> Lowering::joint(const std::vector<PyObject*>& results) {
+Result<std::shared_ptr<const Joint>> Lowering::joint(const std::vector<PyObject*>& results, Gradients who) {
   Recording& r = state_->recording;
   if (r.effects.writes_inputs) return no_joint("an input is written to");
   if (std::string why = why_aliased(r, results); !why.empty()) return no_joint(why);
@@ -107,7 +115,7 @@ Result<std::shared_ptr<const Joint>> Lowering::joint(const std::vector<PyObject*
   parts.forward = r.aten_nodes();
   Result<std::shared_ptr<const Joint>> made = Error{};
   try {
-    Status error = state_->borrow(results, *out, parts);
+    Status error = state_->join(results, who, *out, parts);
     made = error ? Result<std::shared_ptr<const Joint>>(*error) : std::shared_ptr<const Joint>(out);
   } catch (const Stop& reason) {
     made = no_joint(reason.why.reason);
@@ -120,11 +128,9 @@ Result<std::shared_ptr<const Joint>> Lowering::joint(const std::vector<PyObject*
   return made;
 }
 
-Status Lowering::State::borrow(const std::vector<PyObject*>& results, Joint& out, JointParts& parts) {
+// Results, what they get, and the inputs.
+Status Lowering::State::prepare(const std::vector<PyObject*>& results, Joint& out, JointParts& parts) {
   Recording& r = recording;
-  std::vector<PyObject*> outputs, inputs;
-  std::vector<int> input_of;
-  std::vector<Py> tangents;
   r.begin_call({});
   for (PyObject* o : results) {
     const int index = r.find(o);
@@ -132,7 +138,7 @@ Status Lowering::State::borrow(const std::vector<PyObject*>& results, Joint& out
     const bool wants = requires_grad(o);
     out.results.push_back({wants});
     if (!wants) continue;
-    outputs.push_back(o);
+    parts.outputs.push_back(o);
     ir::TensorType type = r.at(index).type;
     type.offset = 0;
     if (!is_dense(type)) type = ir::TensorType::contiguous(type.dtype, type.sizes);
@@ -140,45 +146,83 @@ Status Lowering::State::borrow(const std::vector<PyObject*>& results, Joint& out
     ir::Node node;
     node.id = r.next_id();
     node.kind = ir::NodeKind::placeholder;
-    node.name = "tangent_" + std::to_string(tangents.size());
+    node.name = "tangent_" + std::to_string(parts.given.size());
     node.source = "gradient of result " + std::to_string(out.results.size() - 1);
     node.outputs = {type};
     r.at(tangent).aten = {node.id, 0};
-    tangents.push_back(r.at(tangent).object);
+    parts.given.push_back(r.at(tangent).object);
     out.tangents.push_back(type);
     parts.tangents.push_back(std::move(node));
   }
+  std::vector<PyObject*> inputs;
   if (!r.leading(parts.leading, out.constants, inputs)) return no_joint("an input starts to require grad");
   out.inputs = static_cast<int>(inputs.size());
-  std::vector<PyObject*> wanted;
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (requires_grad(inputs[i])) wanted.push_back(inputs[i]), input_of.push_back(static_cast<int>(i));
+    if (requires_grad(inputs[i]))
+      parts.wanted.push_back(inputs[i]), parts.input_of.push_back(static_cast<int>(i));
+  return {};
+}
+
+Status Lowering::State::derive(Joint& out, JointParts& parts) {
+  for (const auto* tensors : {&parts.outputs, &parts.wanted})
+    for (PyObject* t : *tensors)
+      if (has_hook(t)) return no_joint("a tensor has a hook");
+  autodiff::Program program{parts.leading, parts.tangents, parts.forward, {}, {}, {}};
+  for (size_t i = 0; i < parts.results.size(); ++i)
+    if (out.results[i].requires_grad) program.results.push_back(parts.results[i]);
+  for (int i : parts.input_of) program.wanted.push_back(parts.leading[static_cast<size_t>(i)].id);
+  program.followed.insert(recording.followed().begin(), recording.followed().end());
+  auto made = autodiff::derive(program, recording.ids());
+  if (!made) return made.error();
+  parts.backward = std::move(made.value().backward);
+  for (size_t i = 0; i < parts.wanted.size(); ++i) {
+    if (!made.value().gradients[i]) continue;
+    parts.gradients.push_back(*made.value().gradients[i]);
+    out.gradients.push_back({parts.input_of[i], {}});
+  }
+  return {};
+}
+
+Status Lowering::State::borrow(Joint& out, JointParts& parts) {
+  Recording& r = recording;
   std::vector<PyObject*> grads_of;
-  for (const Py& t : tangents) grads_of.push_back(t.get());
+  for (const Py& t : parts.given) grads_of.push_back(t.get());
   Py module = Py::steal(PyImport_ImportModule("vitrine._training"));
-  Py a = list_of(outputs), b = list_of(wanted), c = list_of(grads_of), found;
-  if (module && !outputs.empty()) {
+  Py a = list_of(parts.outputs), b = list_of(parts.wanted), c = list_of(grads_of), found;
+  if (module && !parts.outputs.empty()) {
     ModeGuard guard(mode.get());
     found =
         Py::steal(PyObject_CallMethod(module.get(), "borrowed_gradients", "OOO", a.get(), b.get(), c.get()));
   }
   if (dispatch.stopped) return no_joint("the backward pass cannot be recorded: " + dispatch.stopped->reason);
-  if (!outputs.empty() && !found)
+  if (!parts.outputs.empty() && !found)
     return no_joint("the backward pass cannot be recorded: " + take_python_error());
   if (found && PyUnicode_Check(found.get())) return no_joint(PyUnicode_AsUTF8(found.get()));
-  for (size_t i = 0; found && i < wanted.size(); ++i) {
+  for (size_t i = 0; found && i < parts.wanted.size(); ++i) {
     PyObject* grad = PyList_GetItem(found.get(), static_cast<Py_ssize_t>(i));
     if (grad == Py_None) continue;
     const int index = r.find(grad);
     if (index < 0) return no_joint("a gradient is not part of the recording");
     parts.gradients.push_back(r.at(index).aten);
-    out.gradients.push_back({input_of[i], {}});
+    out.gradients.push_back({parts.input_of[i], {}});
   }
   const auto& all = r.aten_nodes();
   parts.backward.assign(all.begin() + static_cast<std::ptrdiff_t>(parts.forward.size()), all.end());
-  const autodiff::JointGraph whole = joined(parts, r.ids());
+  return {};
+}
+
+Status Lowering::State::join(const std::vector<PyObject*>& results, Gradients who, Joint& out,
+                             JointParts& parts) {
+  if (Status error = prepare(results, out, parts)) return error;
+  Status ours =
+      who == Gradients::own ? derive(out, parts) : Status(Error{"borrowed gradients were asked for"});
+  if (ours) {
+    out.borrowed = ours->what;
+    if (Status error = borrow(out, parts)) return error;
+  }
+  const autodiff::JointGraph whole = joined(parts, recording.ids());
   out.joint = whole.graph;
-  out.halves = autodiff::partition(whole, r.ids());
+  out.halves = autodiff::partition(whole, recording.ids());
   find_dependences(parts, out);
   std::vector<ir::NodeId> ends;
   for (const ir::Node& n : parts.tangents) ends.push_back(n.id);

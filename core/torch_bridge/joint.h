@@ -10,7 +10,13 @@
 
 namespace vitrine::torch_bridge {
 
+// Who writes the derivative: our rules where they cover the whole graph, else PyTorch's own backward; or
+// always the latter.
+enum class Gradients : uint8_t { own, borrowed };
+
 struct Joint {
+  // Why the derivative is PyTorch's own: "aten.x.default has no gradient rule"; "": it is ours.
+  std::string borrowed;
   ir::GraphPtr
       joint;  // inputs and constants, then tangents; its results are the program's, then the gradients
   autodiff::Partition halves;

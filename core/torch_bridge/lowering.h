@@ -25,6 +25,7 @@ namespace vitrine::torch_bridge {
 
 struct ReplayProgram;
 struct Joint;  // core/torch_bridge/joint.h
+enum class Gradients : uint8_t;
 
 // Why a call cannot become part of a graph. kind: a row of core/capture/break_kinds.h.
 struct Unsupported {
@@ -90,9 +91,9 @@ class Lowering {
   };
   Graphs finish(const std::vector<_object*>& results);
 
-  // Forward and backward of the program so far, by PyTorch's own backward; to be asked for before finish(),
-  // and without a trace in what that gives. Errors: why the program has no such graph.
-  Result<std::shared_ptr<const Joint>> joint(const std::vector<_object*>& results);
+  // Forward and backward of the program so far; to be asked for before finish(), and without a trace in what
+  // that gives. Errors: why the program has no such graph.
+  Result<std::shared_ptr<const Joint>> joint(const std::vector<_object*>& results, Gradients who);
 
   // Of a program with a backward pass in it, by result: whether it requires grad and its graph is gone, so
   // that another backward raises. To be asked for before finish(), and without a trace in what that gives.

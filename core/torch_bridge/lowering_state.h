@@ -23,6 +23,10 @@ struct Whole {
 struct JointParts {
   std::vector<ir::Node> leading, forward, tangents, backward;  // leading: inputs and constants
   std::vector<ir::Ref> results, gradients;
+  // Stand-ins: results that require grad, the gradients that they get, and the inputs that want one.
+  std::vector<PyObject*> outputs, wanted;
+  std::vector<Py> given;
+  std::vector<int> input_of;  // by wanted input: its place among the inputs
 };
 
 // The dispatch mode stack, by PyTorch's own functions.
@@ -79,9 +83,13 @@ struct Lowering::State {
                 const Recording::Mark& mark);
   void note_grad(PyObject* args);
   static bool requires_grad_by_base(PyObject* t);
-  // Runs PyTorch's backward over the stand-ins and divides what it adds to the graph. Errors: why there is no
-  // joint graph. May throw Stop.
-  Status borrow(const std::vector<PyObject*>& results, Joint& out, JointParts& parts);
+  // The joint graph, divided. Errors: why there is none. May throw Stop.
+  Status join(const std::vector<PyObject*>& results, Gradients who, Joint& out, JointParts& parts);
+  Status prepare(const std::vector<PyObject*>& results, Joint& out, JointParts& parts);
+  // By the gradient rules. Errors: what they do not cover.
+  Status derive(Joint& out, JointParts& parts);
+  // Runs PyTorch's backward over the stand-ins, which continues the graph.
+  Status borrow(Joint& out, JointParts& parts);
   void failed(const std::string& name, Outcome& outcome);
 };
 

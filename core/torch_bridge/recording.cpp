@@ -84,6 +84,7 @@ int Recording::find_alias(PyObject* tensor) {
     node.id = next_id();
     const int index = add(Py::borrow(tensor), type);
     at(index).aten = {node.id, 0};
+    if (requires_grad(tensor)) follow(node.id, {true});
     add_aten(std::move(node));
     return index;
   }
@@ -303,6 +304,7 @@ void Recording::undo(const Mark& mark) {
   aten_.resize(mark.aten);
   inner_constants_.resize(mark.constants);
   inner_constant_tensors_.resize(mark.constants);
+  followed_.erase(followed_.lower_bound(mark.next_id), followed_.end());
   ids_->next = mark.next_id;
   effects = mark.effects;
 }

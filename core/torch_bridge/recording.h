@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -72,6 +73,9 @@ class Recording {
   // Nodes.
   ir::NodeId next_id() { return ids_->next++; }
   void add_aten(ir::Node node);
+  // Autograd follows the node: which of its tensor arguments, in order of ir::each_ref(), require grad.
+  void follow(ir::NodeId node, std::vector<bool> arguments) { followed_[node] = std::move(arguments); }
+  const std::map<ir::NodeId, std::vector<bool>>& followed() const { return followed_; }
   void begin_call(const ir::Origin& origin);
   void end_call() { aten_origin_ = {}; }
   ir::NodeId call_id() const { return call_id_; }
@@ -130,6 +134,7 @@ class Recording {
   std::vector<Py> constant_tensors_, inner_constant_tensors_;
   std::vector<Undo> undo_;
   std::vector<int> written_;  // storages, in the order they were first written
+  std::map<ir::NodeId, std::vector<bool>> followed_;
   ir::NodeId call_id_ = -1;
   std::optional<ir::Device> as_if_;
   ir::Origin aten_origin_;

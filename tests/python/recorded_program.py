@@ -27,7 +27,7 @@ class _Calls(TorchFunctionMode):
 class Program:
     """fn(*args, **kwargs) recorded once, with stand-ins for the tensors inside the arguments."""
 
-    def __init__(self, fn, args=(), kwargs=None, each_call=True, as_if=None):
+    def __init__(self, fn, args=(), kwargs=None, each_call=True, as_if=None, joints=()):
         assert _engine.bridge_init()["ready"]
         self.lowering = _engine.Lowering(as_if) if as_if else _engine.Lowering()
         self.inputs = []
@@ -42,6 +42,7 @@ class Program:
         self.constants_out = [None if t else leaf for leaf, t in zip(leaves, self.is_tensor)]
         self.results = [leaf for leaf, t in zip(leaves, self.is_tensor) if t]
         self.effects = self.lowering.effects()
+        self.joints = {who: self.lowering.joint(self.results, who) for who in joints}
         self.recorded = self.lowering.finish(self.results)
 
     def _input(self, tensor):

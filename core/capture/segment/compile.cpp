@@ -61,6 +61,7 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   options.record_steps = record != nullptr;
   options.fullgraph = settings_->fullgraph;
   options.dynamic = settings_->dynamic;
+  options.gradients = settings_->gradients;
   // A backend of the user's own is given graphs of fixed sizes, and no backward pass.
   if (settings_->backend) options.backward_for_real = "the backend is given graphs that are differentiated";
   if (!settings_->backend) options.sizes = &place.sizes[number_];

@@ -114,7 +114,7 @@ NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::
     if (how != torch_bridge::Relowered::Done)
       return {nullptr, by_key && how == torch_bridge::Relowered::Other};
     if (trace.joint) {
-      auto joint = lowering.joint(results);
+      auto joint = lowering.joint(results, trace.gradients);
       if (joint)
         instance->joint = joint.take();
       else

@@ -48,6 +48,11 @@ Owned break_dict(const Trace& trace) {
 
 }  // namespace
 
+std::string gradients_sentence(const torch_bridge::Joint& joint) {
+  if (joint.borrowed.empty()) return "the derivative is written by our own rules";
+  return "the derivative is PyTorch's own backward: " + joint.borrowed;
+}
+
 void observe(const CallSettings& settings, const Trace& trace, const std::string& message) {
   PyObject* list = settings.observer.get();
   if (!list || !PyList_Check(list)) return;
@@ -61,6 +66,7 @@ void observe(const CallSettings& settings, const Trace& trace, const std::string
   set("guards", list_of(guard_texts(trace)));
   set("break", break_dict(trace));
   set("message", text_object(message));
+  if (trace.joint) set("gradients", text_object(gradients_sentence(*trace.joint)));
   if (facts) PyList_Append(list, facts.get());
   PyErr_Clear();
 }

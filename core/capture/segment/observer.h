@@ -5,11 +5,15 @@
 
 #include "core/capture/segment/settings.h"
 #include "core/capture/trace.h"
+#include "core/torch_bridge/joint.h"
 
 namespace vitrine::capture {
 
+// Who wrote the derivative, and why not we, as a sentence.
+std::string gradients_sentence(const torch_bridge::Joint& joint);
+
 // Appends a dict about the trace to the settings' observer, if there is one: graph, ops, guards, break,
-// message.
+// message, gradients.
 void observe(const CallSettings& settings, const Trace& trace, const std::string& message);
 
 }  // namespace vitrine::capture

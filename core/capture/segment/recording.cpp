@@ -3,6 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/capture/segment/observer.h"
 #include "core/capture/segment/segment.h"
 #include "core/session/stages.h"
 #include "core/torch_bridge/joint.h"
@@ -298,9 +299,10 @@ void Recording::not_compiled(CompilationRecord& record, const Trace& trace, cons
 }
 
 BackwardOrigin Recording::joint(CompilationRecord& record, const Trace& trace) {
+  const std::string derivative = "forward, then its derivative; " + gradients_sentence(*trace.joint);
   const std::pair<const ir::GraphPtr*, const char*> graphs[] = {
       {&trace.graphs.aten, "the operators that PyTorch's dispatcher would run"},
-      {&trace.joint->joint, "the operators with those of PyTorch's own backward behind them"},
+      {&trace.joint->joint, derivative.c_str()},
       {&trace.joint->halves.backward,
        "from what was saved and the results' gradients to the inputs' gradients"}};
   for (const auto& [graph, sentence] : graphs) {

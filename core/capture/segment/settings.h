@@ -9,6 +9,7 @@
 #include "core/capture/segment/owned.h"
 #include "core/capture/sizes.h"
 #include "core/runtime/compile.h"
+#include "core/torch_bridge/joint.h"
 
 namespace vitrine::capture {
 
@@ -21,6 +22,7 @@ struct CallSettings {
   Owned observer;       // a list that receives one dict a compilation (vitrine.explain), or nothing
   std::string mode = "default";
   bool fuse = true, verify = false;
+  torch_bridge::Gradients gradients = torch_bridge::Gradients::own;
   std::string products = "measured";  // as runtime::CompileOptions
   std::string target;                 // as runtime::CompileOptions; every tensor is then taken to be on a GPU
   std::vector<std::string> disabled_passes;
@@ -32,8 +34,9 @@ struct CallSettings {
   bool same_code_as(const CallSettings& other) const {
     return replay == other.replay && backend.get() == other.backend.get() &&
            observer.get() == other.observer.get() && fuse == other.fuse && verify == other.verify &&
-           products == other.products && target == other.target && graphs() == other.graphs() &&
-           tunes() == other.tunes() && dynamic == other.dynamic && disabled_passes == other.disabled_passes;
+           gradients == other.gradients && products == other.products && target == other.target &&
+           graphs() == other.graphs() && tunes() == other.tunes() && dynamic == other.dynamic &&
+           disabled_passes == other.disabled_passes;
   }
 };
 

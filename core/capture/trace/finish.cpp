@@ -162,11 +162,12 @@ void Tracer::check_storages() {
 }
 
 void Tracer::find_joint(const std::vector<PyObject*>& results, Trace& trace) {
+  trace.gradients = options_.gradients;
   if (!grad_at_start_) {
     trace.no_joint = "the graph begins where gradients are off";
     return;
   }
-  auto joint = lowering_->joint(results);
+  auto joint = lowering_->joint(results, options_.gradients);
   if (joint)
     trace.joint = joint.take();
   else

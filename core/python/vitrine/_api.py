@@ -20,9 +20,11 @@ MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagrap
 # through PyTorch, node by node.
 BACKENDS = ("vitrine", "inductor", "eager")
 # Options by name, with the type of their value.
-OPTIONS = {"fuse": bool, "verify": bool, "disabled_passes": (list, tuple), "products": str, "target": str}
+OPTIONS = {"fuse": bool, "verify": bool, "disabled_passes": (list, tuple), "products": str, "gradients": str, "target": str}
 # Who computes matrix products: the faster of PyTorch and a kernel of ours, always the kernel, always PyTorch.
 PRODUCTS = ("measured", "generated", "library")
+# Who writes the derivative of a graph: our rules where they cover it whole, or always PyTorch's own backward.
+GRADIENTS = ("own", "borrowed")
 
 
 def _check_options(options) -> dict:
@@ -37,6 +39,8 @@ def _check_options(options) -> dict:
             raise TypeError(f"vitrine.compile: option {name!r} does not take {value!r}")
         if name == "products" and value not in PRODUCTS:
             raise ValueError(f"vitrine.compile: option 'products' takes {', '.join(PRODUCTS)}, not {value!r}")
+        if name == "gradients" and value not in GRADIENTS:
+            raise ValueError(f"vitrine.compile: option 'gradients' takes {', '.join(GRADIENTS)}, not {value!r}")
         if name == "target" and not re.fullmatch(r"sm_\d+a?", value):
             raise ValueError(f"vitrine.compile: option 'target' takes a GPU's architecture such as 'sm_90', not {value!r}")
     return dict(options)
@@ -103,7 +107,9 @@ def compile(
         mode: one of ``torch.compile``'s modes; on a CPU all mean ``"default"``.
         options: ``fuse``, ``verify``, ``disabled_passes``, ``products`` (``"measured"``, ``"generated"`` or
             ``"library"``: matrix products by the faster of PyTorch and a generated kernel, always the kernel, or
-            always PyTorch, as eager does), ``target`` (``"sm_90"``: kernels are compiled for that GPU, which need not be
+            always PyTorch, as eager does), ``gradients`` (``"own"`` or ``"borrowed"``: a graph's derivative is written
+            by Vitrine's gradient rules where they cover all its operators, or always by running PyTorch's own
+            backward once at capture; :func:`explain` and the session say which it was), ``target`` (``"sm_90"``: kernels are compiled for that GPU, which need not be
             here, as if every tensor were on it; calls run as eager does where there is none).
         name: accepted as ``torch.compile`` does; nothing is called by it.
         disable: return ``model`` as it is.

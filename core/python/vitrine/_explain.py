@@ -33,6 +33,7 @@ class Explanation:
     ops_per_graph: list[list[str]] = field(init=False)
     guards: list[str] = field(init=False)
     messages: list[str] = field(init=False)
+    gradients: list[str] = field(init=False)
 
     def __post_init__(self):
         with_graph = [c for c in self.compilations if c["graph"]]
@@ -41,6 +42,7 @@ class Explanation:
         self.ops = [op for ops in self.ops_per_graph for op in ops]
         self.guards = [guard for c in self.compilations for guard in c["guards"]]
         self.messages = [c["message"] for c in self.compilations if c["message"]]
+        self.gradients = [c["gradients"] for c in self.compilations if "gradients" in c]
         self.graph_break_reasons = [
             BreakReason(b["kind"], b["reason"], b["hint"], tuple(b["stack"])) for b in _breaks(self.compilations)
         ]
@@ -75,6 +77,8 @@ class Explanation:
             out += ["", f"break {i}: {reason}"]
         if self.guards:
             out += ["", "guards:", *(f"  {guard}" for guard in self.guards)]
+        if self.gradients:
+            out += ["", "gradients:", *(f"  {text}" for text in self.gradients)]
         if self.messages:
             out += ["", "messages:", *(f"  {message}" for message in self.messages)]
         return "\n".join(out)

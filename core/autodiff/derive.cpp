@@ -1,0 +1,198 @@
+#include "core/autodiff/derive.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "core/autodiff/rules.h"
+#include "core/autodiff/vjp.h"
+#include "core/ops/node.h"
+
+namespace vitrine::autodiff {
+
+namespace {
+
+// Which values share memory, and when it is written.
+class Memory {
+ public:
+  explicit Memory(const ir::Graph& graph) : graph_(graph), parent_(graph.nodes().size()) {
+    std::iota(parent_.begin(), parent_.end(), size_t{0});
+    const auto& nodes = graph.nodes();
+    for (size_t i = 0; i < nodes.size(); ++i)
+      for (ir::Ref r : ops::aliased(nodes[i])) parent_[root(i)] = root(graph.position(r.node));
+    last_use_.assign(nodes.size(), -1);
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      ir::each_ref(nodes[i], [&](ir::Ref r) { use(r, static_cast<int>(i)); });
+      for (ir::Ref r : ops::written(nodes[i])) writes_.emplace_back(i, graph.position(r.node));
+    }
+    for (const Arg& r : graph.results())
+      ir::each_ref(r, [&](ir::Ref ref) { use(ref, static_cast<int>(nodes.size())); });
+  }
+
+  // The node, or one behind it, writes the memory of the value that the node reads or makes.
+  bool changes_after(ir::Ref value, ir::NodeId node) {
+    const size_t made = graph_.position(value.node), group = root(made);
+    const size_t here = value.node == node ? made + 1 : graph_.position(node);
+    return std::any_of(writes_.begin(), writes_.end(),
+                       [&](const auto& w) { return w.first >= here && root(w.second) == group; });
+  }
+  // What the node writes is read later by another name than the node's output: a view, or what it is a view
+  // of. Autograd then differentiates through the write by both names.
+  bool seen_by_others(const ir::Node& node) {
+    const size_t here = graph_.position(node.id);
+    for (size_t i = 0; i < here; ++i)
+      if (root(i) == root(here) && last_use_[i] > static_cast<int>(here)) return true;
+    return false;
+  }
+
+ private:
+  size_t root(size_t i) {
+    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
+    return i;
+  }
+  void use(ir::Ref r, int where) {
+    int& last = last_use_[graph_.position(r.node)];
+    last = std::max(last, where);
+  }
+
+  const ir::Graph& graph_;
+  std::vector<size_t> parent_;
+  std::vector<int> last_use_;
+  std::vector<std::pair<size_t, size_t>> writes_;  // position, group
+};
+
+ir::GraphPtr graph_of(const Program& p) {
+  ir::Builder b("aten", std::make_shared<ir::NodeIds>());
+  for (const auto* nodes : {&p.leading, &p.forward})
+    for (const ir::Node& n : *nodes) b.add(n);
+  std::vector<Arg> results;
+  for (ir::Ref r : p.results) results.emplace_back(r);
+  return b.finish(std::move(results));
+}
+
+class Walk {
+ public:
+  Walk(const Program& program, const std::shared_ptr<ir::NodeIds>& ids)
+      : program_(program), graph_(graph_of(program)), memory_(*graph_), builder_("joint", ids) {
+    for (const auto* nodes : {&program.leading, &program.tangents, &program.forward})
+      for (const ir::Node& n : *nodes) builder_.add(n);
+    behind_ = builder_.size();
+  }
+
+  Derivative run() {
+    for (size_t i = 0; i < program_.results.size(); ++i)
+      add(program_.results[i], ir::Ref{program_.tangents[i].id, 0});
+    for (size_t i = program_.forward.size(); i-- > 0;) visit(program_.forward[i]);
+    Derivative out;
+    for (ir::NodeId input : program_.wanted) {
+      auto it = gradients_.find({input, 0});
+      out.gradients.push_back(it == gradients_.end() ? std::nullopt : std::optional(it->second));
+    }
+    const ir::GraphPtr joint = builder_.finish({});
+    out.backward.assign(joint->nodes().begin() + static_cast<std::ptrdiff_t>(behind_), joint->nodes().end());
+    return out;
+  }
+
+ private:
+  static std::pair<ir::NodeId, int32_t> place(ir::Ref r) { return {r.node, r.output}; }
+
+  // The sum of the gradients that have arrived, in the order in which they arrive.
+  void add(ir::Ref value, ir::Ref gradient) {
+    auto [it, first] = gradients_.try_emplace(place(value), gradient);
+    if (first) return;
+    it->second = Vjp(builder_, builder_.node(value.node)).op("aten.add.Tensor", {it->second, gradient});
+  }
+
+  std::vector<std::optional<ir::Ref>> tangents_of(const ir::Node& node) const {
+    std::vector<std::optional<ir::Ref>> out(node.outputs.size());
+    for (size_t k = 0; k < out.size(); ++k)
+      if (auto it = gradients_.find({node.id, static_cast<int32_t>(k)}); it != gradients_.end())
+        out[k] = it->second;
+    return out;
+  }
+
+  void visit(const ir::Node& node) {
+    auto tangents = tangents_of(node);
+    if (std::none_of(tangents.begin(), tangents.end(), [](const auto& t) { return t.has_value(); })) return;
+    auto followed = program_.followed.find(node.id);
+    if (followed == program_.followed.end()) refuse(node.op + " made a tensor that requires grad by itself");
+    const Derivation how = derivation_of(node);
+    auto args = ops::bind(*ops::find(node.op), node);
+    if (!args) refuse(args.error().what);
+    for (const ir::TensorType& t : node.outputs)
+      if (ir::is_complex(t.dtype)) refuse(node.op + " of complex numbers has no gradient rule");
+    if (ops::writes(node) && memory_.seen_by_others(node))
+      refuse(node.op + " writes memory that is read by another name");
+    Vjp vjp(builder_, node, *ops::find(node.op), args.take(), std::move(tangents),
+            wanted(node, followed->second));
+    try {
+      how.function ? how.function(vjp) : apply_formulas(how.formulas, vjp);
+    } catch (const Refused& refused) {
+      refuse(node.op + ": " + refused.why);
+    }
+    check_reads(vjp);
+    for (const Vjp::Given& given : vjp.given()) add(given.of, given.gradient);
+  }
+
+  // By schema argument and place in it.
+  static std::vector<std::vector<bool>> wanted(const ir::Node& node, const std::vector<bool>& flags) {
+    const auto& params = ops::params(*ops::find(node.op));
+    std::vector<std::vector<bool>> out(params.size());
+    size_t next = 0;
+    auto fill = [&](size_t i, const Arg& arg) {
+      if (arg.is<ir::Ref>()) out[i].push_back(flags.at(next++));
+      if (!arg.is<std::vector<Arg>>()) return;
+      for (const Arg& a : arg.as<std::vector<Arg>>()) out[i].push_back(a.is<ir::Ref>() && flags.at(next++));
+    };
+    for (size_t i = 0; i < node.args.size(); ++i) fill(i, node.args[i]);
+    for (const auto& [key, arg] : node.kwargs)
+      for (size_t i = 0; i < params.size(); ++i)
+        if (params[i].name == key) fill(i, arg);
+    return out;
+  }
+
+  // Backward must find what forward saw.
+  void check_reads(const Vjp& vjp) {
+    for (const ir::NodeId made : vjp.made())
+      ir::each_ref(builder_.node(made), [&](ir::Ref r) {
+        if (graph_->find(r.node) && memory_.changes_after(r, vjp.node.id))
+          refuse(vjp.node.op + ": what its gradient reads is written to later");
+      });
+  }
+
+  const Program& program_;
+  ir::GraphPtr graph_;
+  Memory memory_;
+  ir::Builder builder_;
+  size_t behind_ = 0;
+  std::map<std::pair<ir::NodeId, int32_t>, ir::Ref> gradients_;
+};
+
+}  // namespace
+
+Result<Derivative> derive(const Program& program, const std::shared_ptr<ir::NodeIds>& ids) {
+  try {
+    return Walk(program, ids).run();
+  } catch (const Refused& refused) {
+    return Error{refused.why, ""};
+  }
+}
+
+std::unordered_map<ir::NodeId, std::vector<bool>> follow_all(const Program& program) {
+  std::unordered_map<ir::NodeId, std::vector<bool>> out;
+  std::map<std::pair<ir::NodeId, int32_t>, bool> requires_grad;
+  for (ir::NodeId id : program.wanted) requires_grad[{id, 0}] = true;
+  for (const ir::Node& n : program.forward) {
+    std::vector<bool> flags;
+    ir::each_ref(n, [&](ir::Ref r) { flags.push_back(requires_grad[{r.node, r.output}]); });
+    const ops::OpRow* row = ops::find(n.op);
+    const bool constant = n.op == "aten.detach.default" || (row && row->gradient.starts_with("nondiff"));
+    if (constant || std::none_of(flags.begin(), flags.end(), [](bool f) { return f; })) continue;
+    for (size_t k = 0; k < n.outputs.size(); ++k)
+      if (ir::is_float(n.outputs[k].dtype)) requires_grad[{n.id, static_cast<int32_t>(k)}] = true;
+    out.emplace(n.id, std::move(flags));
+  }
+  return out;
+}
+
+}  // namespace vitrine::autodiff

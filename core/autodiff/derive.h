@@ -1,0 +1,43 @@
+// Reverse-mode differentiation of an ATen graph by the operator table's gradient rules (the `gradient` column
+// of core/ops; what does not fit into a cell is a function of core/autodiff/rules.h).
+//
+// The walk goes from the last operator to the first, as autograd's engine does (it runs the node that was
+// made last of those that are ready), so that where several gradients of one value are added they are added
+// in the same order, and come out bit by bit the same.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/ir/graph.h"
+
+namespace vitrine::autodiff {
+
+// A forward program in execution order. Sizes are numbers.
+struct Program {
+  std::vector<ir::Node> leading, tangents, forward;  // leading: inputs and constants
+  std::vector<ir::Ref> results;                      // by tangent: whose gradient it is
+  std::vector<ir::NodeId> wanted;                    // the leading inputs whose gradients are asked for
+  // By forward node that autograd follows: which of its tensor arguments, in order of each_ref(), require
+  // grad at that call. Nodes without an entry (gradients off, detach, integers) are constants to it.
+  std::unordered_map<ir::NodeId, std::vector<bool>> followed;
+};
+
+struct Derivative {
+  std::vector<ir::Node> backward;                 // continues the program
+  std::vector<std::optional<ir::Ref>> gradients;  // by `wanted`; nothing: it depends on no result
+};
+
+// Errors: what no rule covers ("aten.x.default has no gradient rule"), or what only autograd itself can see
+// (writes to memory that has several names).
+Result<Derivative> derive(const Program& program, const std::shared_ptr<ir::NodeIds>& ids);
+
+// What autograd would follow if gradients were on throughout: everything floating that depends on `wanted`,
+// but for what is detached.
+std::unordered_map<ir::NodeId, std::vector<bool>> follow_all(const Program& program);
+
+}  // namespace vitrine::autodiff

@@ -1,0 +1,58 @@
+#include "core/autodiff/rules.h"
+
+#include <unordered_map>
+
+#include "core/base/result.h"
+#include "core/ops/call.h"
+
+namespace vitrine::autodiff {
+
+std::vector<const RuleRow*> all_rules() {
+  std::vector<const RuleRow*> out;
+  for (const auto* family : {&kViewRules, &kReductionRules, &kMatmulRules, &kNormRules, &kIndexRules,
+                             &kMoveRules, &kPointwiseRules})
+    for (const RuleRow& row : *family) out.push_back(&row);
+  return out;
+}
+
+namespace {
+
+Rule find_rule(std::string_view op) {
+  static const auto kByName = [] {
+    std::unordered_map<std::string_view, Rule> out;
+    for (const RuleRow* row : all_rules())
+      VITRINE_CHECK(out.emplace(row->op, row->rule).second, "two rules for " + std::string(row->op));
+    return out;
+  }();
+  auto it = kByName.find(op);
+  return it == kByName.end() ? nullptr : it->second;
+}
+
+// Where the functional form has another ending.
+constexpr std::pair<std::string_view, std::string_view> kOtherEndings[] = {
+    {"aten.pow.Scalar", "aten.pow.Tensor_Scalar"},
+    {"aten.pow.Tensor", "aten.pow.Tensor_Tensor"},
+};
+
+// "aten.add_.Tensor" -> "aten.add.Tensor"
+std::string functional(std::string op) {
+  if (const size_t mark = op.rfind("_."); mark != std::string::npos) op.erase(mark, 1);
+  for (const auto& [inplace, other] : kOtherEndings)
+    if (op == inplace) return std::string(other);
+  return op;
+}
+
+}  // namespace
+
+Derivation derivation_of(const ir::Node& node) {
+  const ops::OpRow* row = ops::find(node.op);
+  if (row && row->gradient == ops::kFunctional) row = ops::find(functional(node.op));
+  if (!row || row->gradient == ops::kBorrowed) refuse(node.op + " has no gradient rule");
+  if (row->gradient.starts_with("nondifferentiable")) refuse(node.op + " has no derivative");
+  if (row->gradient != ops::kRule) return {nullptr, row->gradient};
+  const Rule rule = find_rule(row->name);
+  VITRINE_CHECK(rule, std::string(row->name) + " says that it has a gradient rule");
+  return {rule, {}};
+}
+
+}  // namespace vitrine::autodiff

@@ -1,0 +1,101 @@
+// Gradients of copies and rearrangements.
+#include "core/autodiff/rules.h"
+#include "core/ops/call.h"
+
+namespace vitrine::autodiff {
+
+namespace {
+
+// y = x, in another memory or type
+void same(Vjp& v) {
+  v.give(0, v.g());
+}
+
+// y = x and its like, one behind another: each gets its part of g
+void cat(Vjp& v) {
+  const size_t ndim = v.node.type().sizes.size(), dim = ops::wrap_dim(v.integer(1), ndim);
+  int64_t from = 0;
+  for (size_t k = 0; k < v.count(0); ++k) {
+    const Dims sizes = v.type(v.in(0, k)).sizes;
+    const bool nothing = sizes.size() == 1 && sizes[0] == 0;
+    const int64_t length = nothing ? 0 : sizes[dim];
+    if (v.wants(0, k) && nothing) v.give(0, v.zeros(v.g(), {0}), k);
+    if (v.wants(0, k) && !nothing)
+      v.give(0,
+             v.op("aten.slice.Tensor",
+                  {v.g(), Arg(static_cast<int64_t>(dim)), Arg(from), Arg(from + length), Arg(1)}),
+             k);
+    from += length;
+  }
+}
+void stack(Vjp& v) {
+  for (size_t k = 0; k < v.count(0); ++k)
+    if (v.wants(0, k)) v.give(0, v.op("aten.select.int", {v.g(), v.arg(1), Arg(static_cast<int64_t>(k))}), k);
+}
+
+// y = x tiled: the sum over the tiles
+void repeat(Vjp& v) {
+  const Dims times = v.dims(1), from = v.sizes(0);
+  const size_t more = times.size() - from.size();
+  Dims split, tiles;
+  for (size_t i = 0; i < times.size(); ++i) {
+    tiles.push_back(static_cast<int64_t>(split.size()));
+    split.push_back(times[i]);
+    if (i >= more) split.push_back(from[i - more]);
+  }
+  if (v.node.type().numel() == 0) refuse("nothing is repeated");
+  if (tiles.empty()) return v.give(0, v.g());
+  v.give(0, v.op("aten.sum.dim_IntList", {v.reshape(v.g(), split), Arg::ints(tiles)}));
+}
+
+// y = x in another order: that order undone
+void flip(Vjp& v) {
+  v.give(0, v.op("aten.flip.default", {v.g(), v.arg(1)}));
+}
+void roll(Vjp& v) {
+  Dims back = v.dims(1);
+  for (int64_t& shift : back) shift = -shift;
+  v.give(0, v.op("aten.roll.default", {v.g(), Arg::ints(back), Arg::ints(v.dims(2))}));
+}
+
+// y = x with a border: g without it
+void pad(Vjp& v) {
+  Dims pads = v.dims(1);
+  const size_t ndim = v.sizes(0).size();
+  Ref g = v.g();
+  for (size_t i = 0; i < pads.size() / 2; ++i) {
+    if (pads[2 * i] < 0 || pads[2 * i + 1] < 0) refuse("a border is cut");
+    const size_t dim = ndim - 1 - i;
+    if (pads[2 * i] == 0 && pads[2 * i + 1] == 0) continue;
+    g = v.op("aten.slice.Tensor", {g, Arg(static_cast<int64_t>(dim)), Arg(pads[2 * i]),
+                                   Arg(pads[2 * i] + v.sizes(0)[dim]), Arg(1)});
+  }
+  v.give(0, v.op("aten.clone.default", {g}, {{"memory_format", Arg(ir::Word{"torch.contiguous_format"})}}));
+}
+
+// y = x within a triangle
+void tril(Vjp& v) {
+  v.give(0, v.op("aten.tril.default", {v.g(), v.arg(1)}));
+}
+void triu(Vjp& v) {
+  v.give(0, v.op("aten.triu.default", {v.g(), v.arg(1)}));
+}
+
+// y = x (mask) / (1 - p)
+void dropout(Vjp& v) {
+  const bool train = v.none(2) || v.flag(2);
+  if (!train) return v.give(0, v.g());
+  const double p = v.number(1);
+  v.give(0, v.op("aten.native_dropout_backward.default", {v.g(), v.out(1), Arg(p == 1 ? 0.0 : 1 / (1 - p))}));
+}
+
+}  // namespace
+
+const std::vector<RuleRow> kMoveRules = {
+    {"aten.clone.default", same},  {"aten._to_copy.default", same},          {"aten.cat.default", cat},
+    {"aten.stack.default", stack}, {"aten.repeat.default", repeat},          {"aten.flip.default", flip},
+    {"aten.roll.default", roll},   {"aten.constant_pad_nd.default", pad},    {"aten.tril.default", tril},
+    {"aten.triu.default", triu},   {"aten.native_dropout.default", dropout},
+};
+
+}  // namespace vitrine::autodiff

@@ -1,0 +1,54 @@
+// Gradients of element-wise operators that depend on numbers in the call.
+#include "core/autodiff/rules.h"
+
+namespace vitrine::autodiff {
+
+namespace {
+
+// y = x^n: g n x^(n-1); 0 for n = 0
+void power_of_number(Vjp& v) {
+  const double n = v.number(1);
+  if (n == 0) return v.give(0, v.eval("0"));
+  v.let("less", v.arg(1).is<int64_t>() ? Arg(v.integer(1) - 1) : Arg(n - 1));
+  v.give(0, v.eval("g * (pow(a, less) * b)"));
+}
+
+// y = a limited to [b, c]: g within
+void clamp(Vjp& v) {
+  const char* inside = v.none(2) ? "where(a >= b, g, 0)" : "where(a <= c, g, 0)";
+  v.give(0, v.eval(v.none(1) || v.none(2) ? inside : "where((a >= b) & (a <= c), g, 0)"));
+}
+
+// y = a / b; rounded, it is flat
+void divided(Vjp& v) {
+  if (!v.none(2)) {
+    for (size_t i : {0, 1})
+      if (v.wants(i)) v.give(i, v.eval("0"));
+    return;
+  }
+  apply_formulas("a: g / b; b: -g * (a / b / b)", v);
+}
+
+// y = gelu(a), by the same approximation
+void gelu(Vjp& v) {
+  v.give(0, v.op("aten.gelu_backward.default", {v.g(), v.in(0)}, {{"approximate", v.arg(1)}}));
+}
+
+// y = a, and b where the mask holds
+void masked_fill(Vjp& v) {
+  if (v.wants(0)) v.give(0, v.eval("masked_fill(g, mask, 0)"));
+  if (v.wants(2)) v.give(2, v.op("aten.sum.default", {v.eval("where(mask, g, 0)")}));
+}
+
+}  // namespace
+
+const std::vector<RuleRow> kPointwiseRules = {
+    {"aten.pow.Tensor_Scalar", power_of_number},
+    {"aten.clamp.default", clamp},
+    {"aten.div.Tensor_mode", divided},
+    {"aten.div.Scalar_mode", divided},
+    {"aten.gelu.default", gelu},
+    {"aten.masked_fill.Tensor", masked_fill},
+};
+
+}  // namespace vitrine::autodiff

@@ -1,0 +1,169 @@
+// Gradients of sums, means, extrema, spreads and running sums.
+#include <algorithm>
+
+#include "core/autodiff/rules.h"
+#include "core/ops/call.h"
+
+namespace vitrine::autodiff {
+
+namespace {
+
+Ref expanded(Vjp& v, Ref value, const Dims& sizes) {
+  return v.op("aten.expand.default", {value, Arg::ints(sizes)});
+}
+// Elements that a reduction over these dimensions joins.
+int64_t joined(const Dims& sizes, const Dims& dims) {
+  const std::vector<bool> mask = ops::dim_mask(dims, sizes.size());
+  int64_t n = 1;
+  for (size_t i = 0; i < sizes.size(); ++i) n *= mask[i] ? sizes[i] : 1;
+  return n;
+}
+
+// y = sum x: g everywhere
+Ref spread_out(Vjp& v, Ref g, const Dims& dims, bool keepdim) {
+  return expanded(v, v.unsqueezed(g, dims, v.sizes(0).size(), keepdim), v.sizes(0));
+}
+void sum_all(Vjp& v) {
+  v.give(0, expanded(v, v.g(), v.sizes(0)));
+}
+void sum_dims(Vjp& v) {
+  v.give(0, spread_out(v, v.g(), v.dims(1), v.flag(2)));
+}
+
+// y = sum x / n: g / n everywhere
+void mean_all(Vjp& v) {
+  const Ref g = expanded(v, v.g(), v.sizes(0));
+  v.give(0, v.op("aten.div.Scalar", {g, Arg(joined(v.sizes(0), {}))}));
+}
+Ref mean_gradient(Vjp& v, Ref g, const Dims& dims, bool keepdim) {
+  return v.op("aten.div.Scalar", {spread_out(v, g, dims, keepdim), Arg(joined(v.sizes(0), dims))});
+}
+void mean_dims(Vjp& v) {
+  v.give(0, mean_gradient(v, v.g(), v.dims(1), v.flag(2)));
+}
+
+// y = the largest of x: g divided among all that are y
+void extremum_dims(Vjp& v) {
+  const size_t n = v.sizes(0).size();
+  const Dims dims = v.dims(1);
+  v.let("g", v.unsqueezed(v.g(), dims, n, v.flag(2)));
+  v.let("y", v.unsqueezed(v.out(), dims, n, v.flag(2)));
+  const Ref mask = v.eval("y == a");
+  v.let("mask", mask);
+  v.let("count", v.op("aten.sum.dim_IntList", {mask, Arg::ints(dims), Arg(true)}));
+  v.give(0, v.eval("g * mask / count"));
+}
+// The same of all elements: where y is NaN, to all NaNs.
+void extremum_all(Vjp& v) {
+  const Ref mask = v.eval("where(isnan(y), isnan(a), a == y)");
+  v.let("mask", mask);
+  v.let("count", v.op("aten.sum.default", {mask}));
+  v.give(0, v.eval("mask * (g / count)"));
+}
+
+// y, where = the largest along a dimension: g where it was found
+void found_along(Vjp& v, size_t dim, bool keepdim) {
+  Ref g = v.g(), where = v.out(1);
+  const Dims from = v.sizes(0);
+  if (!from.empty() && !keepdim) {
+    g = v.op("aten.unsqueeze.default", {g, v.arg(dim)});
+    where = v.op("aten.unsqueeze.default", {where, v.arg(dim)});
+  }
+  v.give(0, v.op("aten.scatter.src", {v.zeros(g, from), v.arg(dim), where, g}));
+}
+void extremum_dim(Vjp& v) {
+  found_along(v, 1, v.flag(2));
+}
+void topk(Vjp& v) {
+  found_along(v, 2, true);
+}
+
+// y = sum (x - m)^2 / (n - correction), m the mean: 2 / (n - correction) g (x - m)
+Ref variance_gradient(Vjp& v, Ref g, const Dims& dims, double correction, bool keepdim) {
+  const Dims from = v.sizes(0);
+  const double freedom = static_cast<double>(joined(from, dims)) - correction;
+  if (freedom <= 0) refuse("a spread of too few elements");
+  const bool all = dims.empty() || from.empty();
+  const Ref mean = all ? v.op("aten.mean.default", {v.in(0)})
+                       : v.op("aten.mean.dim", {v.in(0), Arg::ints(dims), Arg(true)});
+  v.let("spread", all ? (keepdim ? v.sum_to(g, {}) : g) : v.unsqueezed(g, dims, from.size(), keepdim));
+  v.let("mean", mean), v.let("factor", Arg(2.0 / freedom));
+  return v.eval("spread * factor * (a - mean)");
+}
+double correction(const Vjp& v) {
+  return v.none(2) ? 1.0 : v.number(2);
+}
+void var(Vjp& v) {
+  v.give(0, variance_gradient(v, v.g(), v.dims(1), correction(v), v.flag(3)));
+}
+// y = sqrt(var x): that of var with g / (2 y); 0 where nothing varies
+void standard_deviation(Vjp& v) {
+  const Ref g = v.eval("masked_fill(g / (y * 2), y == 0, 0)");
+  v.give(0, variance_gradient(v, g, v.dims(1), correction(v), v.flag(3)));
+}
+void var_mean(Vjp& v) {
+  std::optional<Ref> sum;
+  if (v.has(0)) sum = variance_gradient(v, v.g(0), v.dims(1), correction(v), v.flag(3));
+  if (v.has(1)) {
+    const Ref mean = mean_gradient(v, v.g(1), v.dims(1), v.flag(3));
+    sum = sum ? v.op("aten.add.Tensor", {*sum, mean}) : mean;
+  }
+  v.give(0, *sum);
+}
+
+// y_i = sum of x_j up to i: sum of g_j from i on
+void cumsum(Vjp& v) {
+  Ref g = v.cast(v.g(), v.type(v.in(0)).dtype);
+  const Dims from = v.sizes(0);
+  const TensorType& type = v.type(g);
+  if (type.numel() <= 1 || from[ops::wrap_dim(v.integer(1), from.size())] == 1) return v.give(0, g);
+  const Arg dims = Arg::ints({v.integer(1)});
+  g = v.op("aten.cumsum.default", {v.op("aten.flip.default", {g, dims}), v.arg(1)});
+  v.give(0, v.op("aten.flip.default", {g, dims}));
+}
+
+// y = log sum exp x: g exp(x - y)
+void logsumexp(Vjp& v) {
+  const size_t n = v.sizes(0).size();
+  v.let("g", v.unsqueezed(v.g(), v.dims(1), n, v.flag(2)));
+  v.let("y", v.unsqueezed(v.out(), v.dims(1), n, v.flag(2)));
+  v.give(0, v.eval("g * exp(a - y)"));
+}
+
+// y = sqrt(sum x^2): x (g / y), 0 where y is; y = sum |x|: sign(x) g
+void vector_norm(Vjp& v) {
+  const size_t n = v.sizes(0).size();
+  const Dims dims = v.dims(2);
+  v.let("g", v.unsqueezed(v.g(), dims, n, v.flag(3)));
+  v.let("y", v.unsqueezed(v.out(), dims, n, v.flag(3)));
+  if (v.number(1) == 2)
+    v.give(0, v.eval("a * masked_fill(g / y, y == 0, 0)"));
+  else if (v.number(1) == 1)
+    v.give(0, v.eval("sign(a) * g"));
+  else
+    refuse("a norm of another order than 1 and 2");
+}
+
+}  // namespace
+
+const std::vector<RuleRow> kReductionRules = {
+    {"aten.sum.default", sum_all},
+    {"aten.sum.dim_IntList", sum_dims},
+    {"aten.mean.default", mean_all},
+    {"aten.mean.dim", mean_dims},
+    {"aten.amax.default", extremum_dims},
+    {"aten.amin.default", extremum_dims},
+    {"aten.max.default", extremum_all},
+    {"aten.min.default", extremum_all},
+    {"aten.max.dim", extremum_dim},
+    {"aten.min.dim", extremum_dim},
+    {"aten.topk.default", topk},
+    {"aten.var.correction", var},
+    {"aten.std.correction", standard_deviation},
+    {"aten.var_mean.correction", var_mean},
+    {"aten.cumsum.default", cumsum},
+    {"aten.logsumexp.default", logsumexp},
+    {"aten.linalg_vector_norm.default", vector_norm},
+};
+
+}  // namespace vitrine::autodiff
