@@ -168,14 +168,11 @@ class Reader {
   }
 
   Arg literal() {
-    size_t n = 0;
-    bool fraction = false;
-    while (n < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[n])) || text_[n] == '.'))
-      fraction = fraction || text_[n++] == '.';
+    const size_t n = text_.find_first_not_of("0123456789.");
     const std::string digits(text_.substr(0, n));
-    text_.remove_prefix(n);
-    return fraction ? Arg(std::strtod(digits.c_str(), nullptr))
-                    : Arg(static_cast<int64_t>(std::stoll(digits)));
+    text_.remove_prefix(digits.size());
+    if (digits.find('.') == std::string::npos) return Arg(static_cast<int64_t>(std::stoll(digits)));
+    return Arg(std::strtod(digits.c_str(), nullptr));
   }
 
   Arg call(const std::string& name) {

@@ -18,10 +18,10 @@ class Derivatives:
         self.refused = own if isinstance(own, str) else own["borrowed"]
         self.inputs = [real for real, _ in self.program.inputs]
 
-    def differentiated(self):
-        """Names of the forward operators that our rules wrote a gradient of."""
-        nodes = {node["id"]: node for node in self.joints["own"]["graph"]["nodes"]}
-        return {nodes[origin]["op"] for node in nodes.values() if node["rule"] == "gradient" for origin in node["from"]}
+    def differentiates(self, op):
+        """Our rules wrote the gradient of a program that calls the operator."""
+        nodes = self.joints["own"]["graph"]["nodes"]
+        return any(node["op"] == op and node["rule"] != "gradient" for node in nodes) and bool(self.joints["own"]["inputs"])
 
     def tangents(self, seed=5):
         generator = torch.Generator().manual_seed(seed)
