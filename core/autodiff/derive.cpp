@@ -80,6 +80,9 @@ class Walk {
   }
 
   Derivative run() {
+    for (const ir::Node& n : program_.forward)
+      if (program_.followed.contains(n.id) && ops::writes(n) && memory_.seen_by_others(n))
+        refuse(n.op + " writes memory that is read by another name");
     for (size_t i = 0; i < program_.results.size(); ++i)
       add(program_.results[i], ir::Ref{program_.tangents[i].id, 0});
     for (size_t i = program_.forward.size(); i-- > 0;) visit(program_.forward[i]);
@@ -121,8 +124,6 @@ class Walk {
     if (!args) refuse(args.error().what);
     for (const ir::TensorType& t : node.outputs)
       if (ir::is_complex(t.dtype)) refuse(node.op + " of complex numbers has no gradient rule");
-    if (ops::writes(node) && memory_.seen_by_others(node))
-      refuse(node.op + " writes memory that is read by another name");
     Vjp vjp(builder_, node, *ops::find(node.op), args.take(), std::move(tangents),
             wanted(node, followed->second));
     try {

@@ -70,7 +70,11 @@ std::string show(const std::string& text) {
     CHECK(forward.contains(n.origin.from[0]));  // its forward node
     b.add(n);
   }
-  for (const auto& g : derived.value().gradients) results.push_back(g ? ir::Arg(*g) : ir::Arg());
+  for (const auto& g : derived.value().gradients)
+    if (g)
+      results.emplace_back(*g);
+    else
+      results.emplace_back();
   const ir::GraphPtr joint = b.finish(results);
   auto broken = ops::verify(*joint);
   CHECK_MESSAGE(broken.empty(), ir::show_broken(*joint, broken));
