@@ -51,7 +51,7 @@ class Call {
   double number(size_t i) const;  // bool, int or float
   // A number's own type: b1, i64 or the default floating type.
   DType number_dtype(size_t i) const;
-  Dims ints(size_t i) const;  // a list of integers; a single integer is a list of one
+  Dims ints(size_t i) const;                // a list of integers; a single integer is a list of one
   std::vector<bool> flags(size_t i) const;  // a list of bools
   std::string text(size_t i) const;
   std::optional<DType> dtype(size_t i) const;  // none -> nullopt
