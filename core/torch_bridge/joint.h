@@ -1,5 +1,6 @@
-// Forward and backward of one recording: PyTorch's own backward, run over the recording's stand-ins,
-// continues the ATen graph; core/autodiff divides what comes out.
+// Forward and backward of one recording. The derivative is written by core/autodiff's gradient rules, or by
+// PyTorch's own backward, which run over the recording's stand-ins continues the ATen graph; core/autodiff
+// divides what comes out.
 #pragma once
 
 #include <string>
