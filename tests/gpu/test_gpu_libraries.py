@@ -130,6 +130,21 @@ def test_choices_are_recorded_and_kept(tmp_path):
     assert sources == [{"measured"}, {"kept"}]
 
 
+def test_what_memory_does_not_suffice_to_try_is_said_and_runs_untuned():
+    a, b = random(300, 700), random(700, 500)
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    total = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + (64 << 20)) / total)
+    try:
+        tuned = vitrine.compile(lambda a, b: torch.exp(a @ b * 0.1), mode="max-autotune-no-cudagraphs")
+        with pytest.warns(UserWarning, match="was not tuned"):
+            got = tuned(a, b)
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    check(got, torch.exp(a @ b * 0.1), torch.exp(a.double() @ b.double() * 0.1))
+
+
 class Block(nn.Module):
     def __init__(self, inputs, outputs, window, stride, dilation, bias):
         super().__init__()

@@ -27,6 +27,10 @@ ir::Device device_of(const codegen::Program& program, const codegen::Step& step)
   return program.buffers[static_cast<size_t>(step.outs.at(0))].type.device;
 }
 
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
 // Memory of its own for the buffers of one step.
 class Room {
  public:
@@ -43,6 +47,25 @@ class Room {
 
   // "" or why there is none.
   std::string open(const std::vector<int32_t>& buffers) {
+    try {
+      return take(buffers);
+    } catch (const std::exception& refused) {  // PyTorch's allocator
+      return first_line(refused.what());
+    }
+  }
+  const bridge::Handle* handles() const { return handles_.data(); }
+  bridge::Handle handle(int32_t b) const { return handles_[static_cast<size_t>(b)]; }
+  // After it no cache holds anything of the step.
+  bool sweep() const { return bridge::zero(cache_); }
+  // What failed last; the error is taken.
+  static std::string reason() {
+    bridge::PendingError error;
+    const std::string text = error.text();
+    return text.empty() ? "the GPU did not answer" : first_line(text);
+  }
+
+ private:
+  std::string take(const std::vector<int32_t>& buffers) {
     ir::TensorType bytes = ir::TensorType::contiguous(ir::DType::u8, {kCacheBytes});
     bytes.device = device_;
     if (!(cache_ = bridge::empty_strided(bytes)) || !make_pattern()) return reason();
@@ -55,22 +78,13 @@ class Room {
     }
     return "";
   }
-  const bridge::Handle* handles() const { return handles_.data(); }
-  bridge::Handle handle(int32_t b) const { return handles_[static_cast<size_t>(b)]; }
-  // After it no cache holds anything of the step.
-  bool sweep() const { return bridge::zero(cache_); }
-  // What failed last; the error is taken.
-  static std::string reason() {
-    bridge::PendingError error;
-    const std::string text = error.text();
-    return text.empty() ? "no memory" : text.substr(0, text.find('\n'));
-  }
-
- private:
   // Ordinary numbers: zeros may be faster to compute with.
   bool make_pattern() {
     const ir::TensorType type = ir::TensorType::contiguous(ir::DType::f32, {kPatternNumbers});
-    bridge::Handle here = bridge::empty_strided(type);
+    ir::TensorType there = type;
+    there.device = device_;
+    pattern_ = bridge::empty_strided(there);
+    bridge::Handle here = pattern_ ? bridge::empty_strided(type) : nullptr;
     if (!here) return false;
     auto* numbers = static_cast<float*>(bridge::data(here));
     uint32_t state = 1;
@@ -78,10 +92,7 @@ class Room {
       state = state * 1664525U + 1013904223U;
       numbers[i] = static_cast<float>(state >> 8) * 0x1p-23F - 1.0F;  // in [-1, 1)
     }
-    ir::TensorType there = type;
-    there.device = device_;
-    pattern_ = bridge::empty_strided(there);
-    const bool ok = pattern_ && bridge::copy_into(pattern_, here);
+    const bool ok = bridge::copy_into(pattern_, here);
     bridge::release(here);
     return ok;
   }
@@ -193,7 +204,12 @@ class Trial {
       std::shared_ptr<bridge::LibraryCall> kept = std::move(call);
       out.push_back({candidate, name, [this, kept] {
                        bridge::Handle given = room_.handle(step_.outs.at(0));
-                       return kept->call(room_.handles(), &given);
+                       try {
+                         return kept->call(room_.handles(), &given);
+                       } catch (const std::exception& refused) {  // no memory for what it works in
+                         bridge::set_python_error(refused.what());
+                         return false;
+                       }
                      }});
     };
     add(0, bridge::LibraryCall::make(step_.node, slot));
