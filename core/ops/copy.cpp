@@ -135,13 +135,9 @@ const std::vector<OpRow> kCopy = {
     {"aten.constant_pad_nd.default", "self, pad, value=0", kFamily, kOpaque, covered<pad>, "", kRule,
      "padded with a number"},
     {"aten.slice_scatter.default", "self, src, dim=0, start=None, end=None, step=1", kFamily, kOpaque,
-     nullptr, "", kLater, "a copy with a range of a dimension replaced"},
-    {"aten.select_scatter.default", "self, src, dim, index", kFamily, kOpaque, nullptr, "", kLater,
+     nullptr, "", kBorrowed, "a copy with a range of a dimension replaced"},
+    {"aten.select_scatter.default", "self, src, dim, index", kFamily, kOpaque, nullptr, "", kBorrowed,
      "a copy with one position of a dimension replaced"},
-    {"aten.slice_backward.default", "grad_output, input_sizes, dim, start, end, step", kFamily, kOpaque,
-     nullptr, "", kLater, "zeros around a range of a dimension"},
-    {"aten.select_backward.default", "grad_output, input_sizes, dim, index", kFamily, kOpaque, nullptr, "",
-     kLater, "zeros around one position of a dimension"},
 };
 
 }  // namespace vitrine::ops
