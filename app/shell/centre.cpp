@@ -95,6 +95,22 @@ Pane* Centre::current() const {
   return current_ ? current_ : pane('A') ? pane('A') : panes_.empty() ? nullptr : panes_.front();
 }
 
+std::vector<ColumnSpec> Centre::columns() const {
+  std::vector<ColumnSpec> out;
+  const QList<int> widths = row_ ? row_->sizes() : QList<int>();
+  for (int i = 0; i < widths.size(); ++i) {
+    const auto* column = static_cast<QSplitter*>(row_->widget(i));
+    const QList<int> heights = column->sizes();
+    ColumnSpec spec{std::max(1, widths[i]), {}};
+    for (int k = 0; k < column->count(); ++k) {
+      const auto* pane = static_cast<Pane*>(column->widget(k));
+      spec.panes.push_back({pane->what(), pane->letter(), std::max(1, heights[k])});
+    }
+    out.push_back(std::move(spec));
+  }
+  return out;
+}
+
 void Centre::split() {
   Pane* pane = current();
   if (!pane) return;

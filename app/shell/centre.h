@@ -22,9 +22,10 @@ class Centre : public QWidget {
   Pane* pane(char letter) const;  // nullptr: no such pane in this layout
   Pane* current() const;          // the one focused last, else A
   const std::vector<Pane*>& panes() const { return panes_; }
-  void split();                 // the current pane, once downwards; again: undoes it
-  void swap();                  // what A and B show
-  void setNarrow(bool narrow);  // one column at a time, the others behind tabs
+  std::vector<ColumnSpec> columns() const;  // as they are now
+  void split();                             // the current pane, once downwards; again: undoes it
+  void swap();                              // what A and B show
+  void setNarrow(bool narrow);              // one column at a time, the others behind tabs
   // Shows the stage where it can be seen: in the pane with the letter.
   void showStage(const std::string& stage, bool other);
 

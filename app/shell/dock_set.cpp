@@ -76,6 +76,13 @@ void DockSet::arrange(const LayoutInfo& layout) {
   window_->resizeDocks(bottoms, heights, Qt::Vertical);
 }
 
+QList<Dock*> DockSet::shown() const {
+  QList<Dock*> out;
+  for (Dock* dock : docks_)
+    if (!dock->isHidden()) out << dock;
+  return out;
+}
+
 QList<Dock*> DockSet::visible() const {
   QList<Dock*> out;
   for (Dock* dock : docks_)

@@ -17,6 +17,7 @@ class DockSet : public QObject {
   void hideAll();
   Dock* dock(const QString& view) const { return docks_.value(view); }
   const QMap<QString, Dock*>& all() const { return docks_; }
+  QList<Dock*> shown() const;  // also those behind other tabs
   QList<Dock*> visible() const;
   void raise(const QString& view);
   void toggleArea(Qt::DockWidgetArea area);

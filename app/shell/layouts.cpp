@@ -1,6 +1,49 @@
 #include "app/shell/layouts.h"
 
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+
+#include "app/shell/settings.h"
+
 namespace vitrine::app {
+
+namespace {
+
+QByteArray toJson(const LayoutInfo& layout) {
+  QJsonArray columns;
+  for (const ColumnSpec& column : layout.columns) {
+    QJsonArray panes;
+    for (const PaneSpec& pane : column.panes)
+      panes.append(QJsonObject{{"what", QString::fromStdString(pane.what)},
+                               {"letter", pane.letter ? QString(QLatin1Char(pane.letter)) : QString()},
+                               {"share", pane.share}});
+    columns.append(QJsonObject{{"share", column.share}, {"panes", panes}});
+  }
+  return QJsonDocument(QJsonObject{{"columns", columns},
+                                   {"docks", QJsonArray::fromStringList(layout.docks)},
+                                   {"unit", static_cast<int>(layout.unit)}})
+      .toJson(QJsonDocument::Compact);
+}
+
+LayoutInfo fromJson(const QString& name, const QByteArray& text) {
+  const QJsonObject json = QJsonDocument::fromJson(text).object();
+  LayoutInfo out{name, {}, {}, static_cast<FilmUnit>(json["unit"].toInt()), {}};
+  for (const QJsonValue dock : json["docks"].toArray()) out.docks << dock.toString();
+  for (const QJsonValue column : json["columns"].toArray()) {
+    ColumnSpec spec{std::max(1, column["share"].toInt()), {}};
+    for (const QJsonValue pane : column["panes"].toArray()) {
+      const QString letter = pane["letter"].toString();
+      spec.panes.push_back({pane["what"].toString().toStdString(),
+                            letter.isEmpty() ? char(0) : letter[0].toLatin1(),
+                            std::max(1, pane["share"].toInt())});
+    }
+    out.columns.push_back(std::move(spec));
+  }
+  return out;
+}
+
+}  // namespace
 
 std::span<const LayoutInfo> layouts() {
   static const std::vector<LayoutInfo> rows = {
@@ -8,12 +51,12 @@ std::span<const LayoutInfo> layouts() {
        "one active thing in graph, source, kernel, assembly and timeline",
        {{40, {{"optimised", 'A', 1}}}, {50, {{"source", 0, 28}, {"kernels", 'B', 46}, {"assembly", 0, 26}}}},
        FilmUnit::Pass,
-       {"runs", "inspector", "timeline", "problems", "guards", "symbols", "log"}},
+       {"runs", "inspector", "timeline", "kernels", "problems", "guards", "symbols", "log"}},
       {"Fusion",
        "before and after fusion, a verdict on every pair",
        {{1, {{"loops", 'A', 1}}}, {1, {{"fused", 'B', 1}}}},
        FilmUnit::Decision,
-       {"inspector", "decisions", "kernels", "timeline", "problems", "log"}},
+       {"inspector", "decisions", "kernels", "choices", "timeline", "problems", "log"}},
       {"Breaks",
        "graph breaks, guards and recompilations",
        {{1, {{"view:breaks", 0, 1}, {"view:guards", 0, 1}}},
@@ -32,21 +75,40 @@ std::span<const LayoutInfo> layouts() {
        "eager against compiled, where the time went",
        {{1, {{"timeline", 'A', 1}}}},
        FilmUnit::Launch,
-       {"kernels", "became", "launches", "memory", "problems", "log"}},
+       {"kernels", "roofline", "choices", "became", "launches", "memory", "problems", "log"}},
       {"Training",
        "forward and backward, and the saved tensors between them",
        {{30, {{"forward", 'A', 1}}}, {38, {{"view:saved", 0, 1}}}, {32, {{"backward", 'B', 1}}}},
        FilmUnit::Pass,
-       {"kernels", "symbols", "timeline", "problems", "log"},
+       {"kernels", "choices", "symbols", "timeline", "problems", "log"},
        "joint"},
   };
   return rows;
 }
 
-const LayoutInfo* layoutNamed(const QString& name) {
+QStringList layoutNames() {
+  QStringList out;
+  for (const LayoutInfo& row : layouts()) out << row.name;
+  return out + Settings::ownLayouts();
+}
+
+std::optional<LayoutInfo> layoutNamed(const QString& name) {
   for (const LayoutInfo& row : layouts())
-    if (name.compare(QLatin1String(row.name), Qt::CaseInsensitive) == 0) return &row;
-  return nullptr;
+    if (name.compare(row.name, Qt::CaseInsensitive) == 0) return row;
+  if (isOwnLayout(name)) return fromJson(name, Settings::ownLayout(name));
+  return std::nullopt;
+}
+
+bool isOwnLayout(const QString& name) {
+  return Settings::ownLayouts().contains(name);
+}
+
+void keepOwnLayout(const LayoutInfo& layout) {
+  Settings::setOwnLayout(layout.name, toJson(layout));
+}
+
+void dropOwnLayout(const QString& name) {
+  Settings::setOwnLayout(name, {});
 }
 
 }  // namespace vitrine::app

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QStringList>
+#include <optional>
 #include <span>
 
 #include "app/shell/centre.h"
@@ -9,15 +10,21 @@
 namespace vitrine::app {
 
 struct LayoutInfo {
-  const char* name;
-  const char* about;
+  QString name;
+  QString about;
   std::vector<ColumnSpec> columns;
   FilmUnit unit;           // what one step is here
   QStringList docks;       // shown, by view id; the first of each area is raised
-  const char* stage = "";  // what it is about: a compilation without it gives way to one that has it
+  std::string stage = {};  // what it is about: a compilation without it gives way to one that has it
 };
 
-std::span<const LayoutInfo> layouts();
-const LayoutInfo* layoutNamed(const QString& name);
+std::span<const LayoutInfo> layouts();                       // those that ship
+QStringList layoutNames();                                   // and then the user's own, as they were made
+std::optional<LayoutInfo> layoutNamed(const QString& name);  // of either
+
+// The user's own, kept in the settings; a name that is kept again is replaced.
+bool isOwnLayout(const QString& name);
+void keepOwnLayout(const LayoutInfo& layout);
+void dropOwnLayout(const QString& name);
 
 }  // namespace vitrine::app

@@ -7,6 +7,7 @@
 #include <QStatusBar>
 #include <QVBoxLayout>
 
+#include "app/shell/layouts.h"
 #include "app/shell/reproducers.h"
 #include "app/shell/run_status.h"
 #include "app/shell/settings.h"
@@ -15,16 +16,6 @@
 namespace vitrine::app {
 
 using kit::theme;
-
-namespace {
-
-QStringList layoutNames() {
-  QStringList out;
-  for (const LayoutInfo& row : layouts()) out << QLatin1String(row.name);
-  return out;
-}
-
-}  // namespace
 
 MainWindow::MainWindow(QWidget* parent, JobRunner::Mode jobs)
     : QMainWindow(parent),
@@ -153,6 +144,8 @@ void MainWindow::sessionChanged() {
     if (layout_.isEmpty()) chooseLayout("Explore");
   }
   chain_->set(document_->session(), document_->selection());
+  for (auto* list : {&undo_, &redo_})  // notes of another session
+    list->removeIf([](const Undo& each) { return each.note != 0; });
   refreshStatus();
   refreshEnabled();
 }
@@ -181,6 +174,8 @@ void MainWindow::refreshEnabled() {
   enable("run.reproducer", !reproducers(document_->session().get()).isEmpty());
   enable("edit.undo", !undo_.isEmpty());
   enable("edit.redo", !redo_.isEmpty());
+  enable("window.keep", open);
+  enable("window.drop", open && isOwnLayout(layout_));
   row_->run->setState(run_->running()  ? RunButton::Running
                       : run_->canRun() ? RunButton::Ready
                                        : RunButton::Disabled);

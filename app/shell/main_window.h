@@ -31,6 +31,8 @@ class MainWindow : public QMainWindow {
   void openFile(const QString& path);  // a session is opened, a Python file is run
   bool chooseLayout(const QString& name);
   QString layoutName() const { return layout_; }
+  void keepLayout(const QString& name);  // what stands now, as a layout of the user's own
+  void dropLayout();                     // forgets the one that is shown, if it is the user's own
 
   // For shots and tests: the same acts, finished on return.
   Status openSync(const QString& path);
@@ -55,6 +57,13 @@ class MainWindow : public QMainWindow {
   void dropEvent(QDropEvent* event) override;
 
  private:
+  // One act that can be taken back: a layout as it was, or a note (null: there was none).
+  struct Undo {
+    QString layout;
+    QByteArray state;
+    Id note = 0;
+    QString text;
+  };
   void build();
   void connectParts();
   void addCommands();
@@ -72,6 +81,10 @@ class MainWindow : public QMainWindow {
   void chooseFile();
   void clearOne();  // Esc: search, then range, then selection
   void showKeys();
+  void note(Id id, const QString& text);  // writes or takes away a note, so that it can be undone
+  void remember(const Undo& before);
+  void undo(QList<Undo>& from, QList<Undo>& to);
+  Undo asItIs(const Undo& like) const;
   void rememberLayout();
   void restoreLayout(const QByteArray& state, const QString& layout);
   ViewHost* host() const;  // of the focused view, else of the current pane
@@ -93,7 +106,7 @@ class MainWindow : public QMainWindow {
   RunController* run_;
   NoteField* note_;
   QString layout_;
-  QList<QPair<QString, QByteArray>> undo_, redo_;
+  QList<Undo> undo_, redo_;
 };
 
 }  // namespace vitrine::app

@@ -26,7 +26,7 @@ void rounded(QPainter& painter, const QRect& box, const QColor& fill) {
 
 LayoutSwitch::LayoutSwitch(const QStringList& names, QWidget* parent) : QWidget(parent), names_(names) {
   setAccessibleName("Layout");
-  setToolTip("Layouts (Alt+1 to Alt+6)");
+  setToolTip("Layouts (Alt+1 to Alt+9)");
   setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
 }
 

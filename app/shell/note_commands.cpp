@@ -25,16 +25,16 @@ void MainWindow::addNoteCommands() {
   });
   connect(note_, &NoteField::written, this, [this, notes](Id id, const QString& text) {
     if (text.isEmpty() && !notes().contains(id)) return;
-    document_->note(id, text.isEmpty() ? QString() : text);
+    note(id, text.isEmpty() ? QString() : text);
   });
   on.on("edit.bookmark", [this, notes] {
     const Id id = document_->selection().active;
     const auto all = notes();
     auto it = all.find(id);
     if (it == all.end())
-      document_->note(id, QStringLiteral(""));
+      note(id, QStringLiteral(""));
     else if (it->second.empty())  // a note with words is not lost by a key
-      document_->note(id, QString());
+      note(id, QString());
   });
   on.on("go.bookmark", [this, notes] {
     const auto all = notes();

@@ -108,6 +108,27 @@ void Settings::setPython(const QString& path) {
   store().setValue("python", path);
 }
 
+QStringList Settings::ownLayouts() {
+  return store().value("layouts").toStringList();
+}
+
+QByteArray Settings::ownLayout(const QString& name) {
+  return store().value("layout/" + name).toByteArray();
+}
+
+void Settings::setOwnLayout(const QString& name, const QByteArray& value) {
+  QSettings settings = store();
+  QStringList names = settings.value("layouts").toStringList();
+  if (value.isEmpty()) {
+    names.removeAll(name);
+    settings.remove("layout/" + name);
+  } else {
+    if (!names.contains(name)) names << name;
+    settings.setValue("layout/" + name, value);
+  }
+  settings.setValue("layouts", names);
+}
+
 QByteArray Settings::state(const QString& key) {
   return store().value("state/" + key).toByteArray();
 }

@@ -28,6 +28,9 @@ struct Settings {
   static QString
   python();  // VITRINE_PYTHON, else the chosen one, else .venv/bin/python beside the app, else python3
   static void setPython(const QString& path);
+  static QStringList ownLayouts();  // names, as they were made
+  static QByteArray ownLayout(const QString& name);
+  static void setOwnLayout(const QString& name, const QByteArray& value);  // empty: forgets it
   static QByteArray state(const QString& key);
   static void setState(const QString& key, const QByteArray& value);
 };

@@ -151,7 +151,8 @@ Status takeShot(const ShotOptions& o) {
   const bool stage = isStage(name);
   const kit::ViewInfo* info = views::viewInfo(name);
   if (!info && stage) info = views::viewForStage(name);
-  if (!info && layoutNamed(o.view)) {  // fusion, capture: two panes side by side and what belongs to them
+  if (!info &&
+      layoutNamed(o.view).has_value()) {  // fusion, capture: two panes side by side and what belongs to them
     ShotOptions window = o;
     window.layout = o.view;
     return shootWindow(window);

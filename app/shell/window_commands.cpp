@@ -2,6 +2,7 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QFileDialog>
+#include <QInputDialog>
 #include <QMessageBox>
 
 #include "app/shell/main_window.h"
@@ -134,23 +135,18 @@ void MainWindow::addWindowCommands() {
     docks_->toggleArea(Qt::LeftDockWidgetArea);
   });
   on.on("window.full", [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); });
-  on.on("edit.undo", [this] {
-    if (undo_.isEmpty()) return;
-    redo_.append({layout_, saveState()});
-    const auto [name, state] = undo_.takeLast();
-    restoreLayout(state, name);
+  on.on("window.keep", [this] {
+    const QString name = QInputDialog::getText(this, "Keep this layout", "Name").trimmed();
+    if (!name.isEmpty()) keepLayout(name);
   });
-  on.on("edit.redo", [this] {
-    if (redo_.isEmpty()) return;
-    undo_.append({layout_, saveState()});
-    const auto [name, state] = redo_.takeLast();
-    restoreLayout(state, name);
-  });
-  int number = 0;
-  for (const LayoutInfo& layout : layouts()) {
-    auto* action = new QAction(QLatin1String(layout.name), this);
-    action->setShortcut(QKeySequence(QStringLiteral("Alt+%1").arg(++number)));
-    connect(action, &QAction::triggered, this, [this, &layout] { chooseLayout(QLatin1String(layout.name)); });
+  on.on("window.drop", [this] { dropLayout(); });
+  on.on("edit.undo", [this] { undo(undo_, redo_); });
+  on.on("edit.redo", [this] { undo(redo_, undo_); });
+  for (int number = 1; number <= 9; ++number) {  // the ones that ship, then the user's own
+    auto* action = new QAction(this);
+    action->setShortcut(QKeySequence(QStringLiteral("Alt+%1").arg(number)));
+    connect(action, &QAction::triggered, this,
+            [this, number] { chooseLayout(layoutNames().value(number - 1)); });
     addAction(action);
   }
 }

@@ -2,6 +2,7 @@
 #include "app/shell/layouts.h"
 #include "app/shell/main_window.h"
 #include "app/shell/settings.h"
+#include "core/session/notes.h"
 #include "views/registry.h"
 
 namespace vitrine::app {
@@ -39,14 +40,14 @@ std::string naturalView(const kit::SessionData& session, Id id) {
 }  // namespace
 
 bool MainWindow::chooseLayout(const QString& name) {
-  const LayoutInfo* layout = layoutNamed(name);
+  const std::optional<LayoutInfo> layout = layoutNamed(name);
   if (!layout) return false;
-  if (layout_ == QLatin1String(layout->name)) return true;
+  if (layout_ == layout->name) return true;
   if (!layout_.isEmpty()) {
     Settings::setState(layout_, saveState());
     rememberLayout();
   }
-  layout_ = QLatin1String(layout->name);
+  layout_ = layout->name;
   centre_->arrange(layout->columns);
   docks_->arrange(*layout);
   if (const QByteArray state = Settings::state(layout_); !state.isEmpty()) restoreState(state);
@@ -54,19 +55,77 @@ bool MainWindow::chooseLayout(const QString& name) {
   row_->layouts->setCurrent(layout_);
   document_->setUnit(layout->unit);
   document_->wantStage(layout->stage);
+  refreshEnabled();
   return true;
 }
 
+void MainWindow::keepLayout(const QString& name) {
+  for (const LayoutInfo& row : layouts())
+    if (row.name.compare(name, Qt::CaseInsensitive) == 0) {
+      banner_->show(kit::Tone::Warn, row.name + " is the name of a layout that ships with Vitrine.",
+                    "Choose another one.", {{"Dismiss", "edit.clear"}});
+      return;
+    }
+  LayoutInfo own{name, {}, centre_->columns(), document_->unit(), {}};
+  for (Dock* dock : docks_->shown()) own.docks << QString::fromLatin1(dock->host()->info().id);
+  keepOwnLayout(own);
+  Settings::setState(name, saveState());
+  row_->layouts->setNames(layoutNames());
+  layout_ = name;
+  row_->layouts->setCurrent(name);
+  refreshEnabled();
+}
+
+void MainWindow::dropLayout() {
+  if (!isOwnLayout(layout_)) return;
+  dropOwnLayout(layout_);
+  Settings::setState(layout_, {});
+  undo_.removeIf([this](const Undo& each) { return each.layout == layout_; });
+  redo_.removeIf([this](const Undo& each) { return each.layout == layout_; });
+  layout_.clear();
+  row_->layouts->setNames(layoutNames());
+  chooseLayout(layouts().front().name);
+}
+
 void MainWindow::rememberLayout() {
-  undo_.append({layout_, saveState()});
+  remember({layout_, saveState()});
+}
+
+void MainWindow::remember(const Undo& before) {
+  undo_.append(before);
   if (undo_.size() > kMostUndo) undo_.removeFirst();
   redo_.clear();
   refreshEnabled();
 }
 
+// What undoing such an act would have to bring back later.
+MainWindow::Undo MainWindow::asItIs(const Undo& like) const {
+  if (!like.note) return {layout_, saveState()};
+  const auto notes =
+      document_->session() ? session::notes_of(document_->session()->meta) : std::map<Id, std::string>();
+  const auto it = notes.find(like.note);
+  return {{}, {}, like.note, it == notes.end() ? QString() : QString::fromUtf8(it->second.c_str())};
+}
+
+void MainWindow::note(Id id, const QString& text) {
+  remember(asItIs({{}, {}, id}));
+  document_->note(id, text);
+}
+
+void MainWindow::undo(QList<Undo>& from, QList<Undo>& to) {
+  if (from.isEmpty()) return;
+  const Undo step = from.takeLast();
+  to.append(asItIs(step));
+  if (step.note)
+    document_->note(step.note, step.text);
+  else
+    restoreLayout(step.state, step.layout);
+  refreshEnabled();
+}
+
 void MainWindow::restoreLayout(const QByteArray& state, const QString& name) {
   if (name != layout_) {
-    if (const LayoutInfo* layout = layoutNamed(name)) {
+    if (const auto layout = layoutNamed(name)) {
       centre_->arrange(layout->columns);
       layout_ = name;
       row_->layouts->setCurrent(name);

@@ -7,6 +7,7 @@
 #include <QTest>
 #include <QTimer>
 
+#include "app/shell/layouts.h"
 #include "app/shell/main_window.h"
 #include "app/shell/reproducers.h"
 #include "app/shell/settings.h"
@@ -144,8 +145,57 @@ class TestWindow : public QObject {
     QCOMPARE(window.layoutName(), QStringLiteral("Explore"));
     trigger(window, "edit.redo");
     QCOMPARE(window.layoutName(), QStringLiteral("Fusion"));
-    for (const app::LayoutInfo& layout : app::layouts())
-      QVERIFY(window.chooseLayout(QLatin1String(layout.name)));
+    for (const app::LayoutInfo& layout : app::layouts()) QVERIFY(window.chooseLayout(layout.name));
+  }
+
+  void layoutsOfTheUsersOwnAreKept() {
+    app::Settings::keepIn(folder_.filePath("own.ini"));
+    {
+      MainWindow window;
+      openIn(window);
+      QVERIFY(window.chooseLayout("Fusion"));
+      window.centre()->pane('B')->show("source");
+      window.keepLayout("Mine");
+      QCOMPARE(window.layoutName(), QStringLiteral("Mine"));
+      window.keepLayout("Explore");  // is taken
+      QVERIFY(window.banner()->text().contains("ships"));
+      QCOMPARE(window.layoutName(), QStringLiteral("Mine"));
+    }
+    MainWindow window;
+    openIn(window);
+    QVERIFY(app::layoutNames().contains("Mine"));
+    QVERIFY(window.chooseLayout("Mine"));
+    QCOMPARE(window.centre()->pane('A')->stage(), std::string("loops"));
+    QCOMPARE(window.centre()->pane('B')->stage(), std::string("source"));
+    QVERIFY((*window.actions())["window.drop"]->isEnabled());
+    trigger(window, "window.drop");
+    QCOMPARE(window.layoutName(), QStringLiteral("Explore"));
+    QVERIFY(!app::layoutNames().contains("Mine"));
+    QVERIFY(!window.chooseLayout("Mine"));
+    app::Settings::ignoreStored();
+  }
+
+  void notesCanBeUndone() {
+    const QString path = folder_.filePath("undone.vitrine");
+    const fixture::Ids ids = fixture::writeSession(path.toStdString());
+    MainWindow window;
+    show(window);
+    QVERIFY(!window.openSync(path));
+    auto note = [&](Id id) {
+      const auto all = session::notes_of(window.document()->session()->meta);
+      const auto it = all.find(id);
+      return it == all.end() ? QStringLiteral("none") : QString::fromStdString(it->second);
+    };
+    Q_EMIT window.noteField()->written(ids.k2, "first");
+    QTRY_COMPARE(note(ids.k2), QStringLiteral("first"));
+    Q_EMIT window.noteField()->written(ids.k2, "second");
+    QTRY_COMPARE(note(ids.k2), QStringLiteral("second"));
+    trigger(window, "edit.undo");
+    QTRY_COMPARE(note(ids.k2), QStringLiteral("first"));
+    trigger(window, "edit.undo");
+    QTRY_COMPARE(note(ids.k2), QStringLiteral("none"));
+    trigger(window, "edit.redo");
+    QTRY_COMPARE(note(ids.k2), QStringLiteral("first"));
   }
 
   void paletteFindsNamesAndCommands() {
