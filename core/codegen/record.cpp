@@ -1,5 +1,6 @@
 #include "core/codegen/record.h"
 
+#include "core/ops/flops.h"
 #include "core/ops/table.h"
 
 namespace vitrine::codegen {
@@ -65,7 +66,7 @@ class ProgramRecorder {
       if (step.kind == Step::Kind::kernel)
         generated(step, row);
       else
-        called(step, row);
+        called(step, row, fused_.units[static_cast<size_t>(unit_of_step_[s])]);
       rec_.writer.put(row);
       step_entity_[s] = row.id;
       choice(step, row);
@@ -101,7 +102,9 @@ class ProgramRecorder {
       rec_.writer.link(range.node, range.id);
     }
   }
-  void called(const Step& step, session::KernelRow& row) const {
+  void called(const Step& step, session::KernelRow& row, const fusion::Unit& unit) const {
+    for (ir::NodeId n : fusion::nodes_of(loops_, unit))
+      row.flops += ops::flops(*loops_.graph, loops_.graph->node(n));
     row.name = ir::short_op(step.node.op);
     row.kind = step.kind == Step::Kind::library ? "library" : "opaque";
     const ops::OpRow* op = ops::find(step.node.op);

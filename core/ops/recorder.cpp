@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/ir/print.h"
+#include "core/ops/flops.h"
 #include "core/ops/node.h"
 
 namespace vitrine::ir {
@@ -31,35 +32,6 @@ std::string dims_text(const Dims& dims) {
   std::string out;
   for (int64_t d : dims) out += (out.empty() ? "" : ", ") + std::to_string(d);
   return "[" + out + "]";
-}
-
-const TensorType* tensor_arg(const Graph& graph, const Node& node, size_t i) {
-  if (i >= node.args.size() || !node.args[i].is<Ref>()) return nullptr;
-  Ref r = node.args[i].as<Ref>();
-  return &graph.node(r.node).outputs.at(static_cast<size_t>(r.output));
-}
-
-// Multiplications and additions of matrix products and convolutions; one an output element for the rest.
-int64_t flops(const Graph& graph, const Node& node) {
-  if (node.kind != NodeKind::op || node.outputs.empty()) return 0;
-  const ops::OpRow* row = ops::find(node.op);
-  if (!row) return 0;
-  int64_t elements = node.type().numel();
-  if (row->lower == ops::Lower::pointwise) return row->family == ops::Family::pointwise ? elements : 0;
-  const TensorType* first = tensor_arg(graph, node, 0);
-  const TensorType* second = tensor_arg(graph, node, 1);
-  if (row->family == ops::Family::reduction) return first ? first->numel() : 0;
-  if (row->family != ops::Family::matmul || !first || !second) return 0;
-  std::string name = short_op(node.op);
-  if (name == "addmm" || name == "baddbmm") return 2 * elements * second->sizes.back();
-  if (name == "mm" || name == "bmm" || name == "mv" || name == "dot")
-    return 2 * elements * first->sizes.back();
-  // A weight meets each output position once a channel: weight elements / output channels.
-  if (name == "convolution" && !node.args[6].as<bool>())
-    return 2 * elements * second->numel() / std::max<int64_t>(second->sizes[0], 1);
-  // q k' and the product with v.
-  if (first->sizes.size() == 4 && second->sizes.size() == 4) return 4 * elements * second->sizes[2];
-  return 0;
 }
 
 // Torch-level calls that lower to several operators: the family of the one that does the work.
@@ -133,7 +105,7 @@ Id Recorder::graph(const GraphPtr& graph, const std::string& pass, const std::st
       n.shape = dims_text(node.type().sizes), n.strides = dims_text(node.type().strides);
     n.detail = node.kind == NodeKind::op ? print_args(*graph, node) : node.source;
     n.module = node.origin.module;
-    n.flops = flops(*graph, node);
+    n.flops = ops::flops(*graph, node);
     auto span = span_of.find(node.id);
     n.span = span == span_of.end() ? 0 : span->second;
     auto label = group_labels.find(node.id);

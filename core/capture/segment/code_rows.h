@@ -37,6 +37,8 @@ class CodeRows {
   std::unordered_map<std::string, Id> files_, spans_;
 };
 
+bool is_user_file(const std::string& path);  // neither a library's nor Vitrine's own
+
 // The source text of an instruction, its first line; "" when there is none.
 std::string expression_text(const Bytecode& bytecode, int32_t pc);
 // What `dis` would show beside the argument: a name, a constant, an operator, a jump's goal.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/capture/segment/code_rows.h"
 #include "core/capture/segment/values.h"
 
 namespace vitrine::capture {
@@ -14,15 +15,20 @@ std::string place_text(Frame& frame) {
   return text_of(code->co_qualname) + " (" + text_of(code->co_filename) + ":" + std::to_string(line) + ")";
 }
 
-// "file:line" of whoever called the frame that runs now.
+// "file:line" of the user's code that called the frame that runs now, through whatever of PyTorch's stands
+// between;
+// "" when nothing of the user's did.
 std::string call_site() {
   PyFrameObject* current = PyEval_GetFrame();
-  Owned back(current ? reinterpret_cast<PyObject*>(PyFrame_GetBack(current)) : nullptr);
-  if (!back) return "";
-  auto* frame = reinterpret_cast<PyFrameObject*>(back.get());
-  Owned code(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
-  return text_of(reinterpret_cast<PyCodeObject*>(code.get())->co_filename) + ":" +
-         std::to_string(PyFrame_GetLineNumber(frame));
+  Owned at(current ? reinterpret_cast<PyObject*>(PyFrame_GetBack(current)) : nullptr);
+  while (at) {
+    auto* frame = reinterpret_cast<PyFrameObject*>(at.get());
+    Owned code(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+    const std::string path = text_of(reinterpret_cast<PyCodeObject*>(code.get())->co_filename);
+    if (is_user_file(path)) return path + ":" + std::to_string(PyFrame_GetLineNumber(frame));
+    at = Owned(reinterpret_cast<PyObject*>(PyFrame_GetBack(frame)));
+  }
+  return "";
 }
 
 void raise_graph_break(const BreakInfo& broke) {
