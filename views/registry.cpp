@@ -7,6 +7,7 @@
 #include "views/kernel/kernel_view.h"
 #include "views/log/log_view.h"
 #include "views/problems/problems_view.h"
+#include "views/roofline/roofline_view.h"
 #include "views/runs/runs_view.h"
 #include "views/skeleton/skeleton_view.h"
 #include "views/source/source_view.h"
@@ -40,6 +41,8 @@ constexpr ViewInfo kViews[] = {
     {"recompilations", "Recompilations", "refresh", Place::Bottom, "", make_table<kRecompilationsTable>},
     {"decisions", "Fusion decisions", "layers", Place::Bottom, "", make_table<kDecisionsTable>},
     {"kernels", "Kernels", "kernel", Place::Bottom, "", make_table<kKernelsTable>},
+    {"choices", "Choices", "kernel", Place::Bottom, "", make_table<kChoicesTable>},
+    {"roofline", "Roofline", "table", Place::Bottom, "", make<RooflineView>},
     {"launches", "Launch plan", "launch", Place::Bottom, "launch", make_table<kLaunchesTable>},
     {"memory", "Memory", "memory", Place::Bottom, "memory", make_table<kMemoryTable>},
     {"became", "What became what", "swap", Place::Bottom, "", make_table<kBecameTable>},

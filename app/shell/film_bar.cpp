@@ -135,6 +135,18 @@ FilmBar::FilmBar(Document* document, QWidget* parent) : QWidget(parent), documen
   refresh();
 }
 
+namespace {
+
+// Whole facts, never a cut one; whether the outputs are right stays longest.
+QString factsFor(const QString& all, int width) {
+  QStringList facts = all.split(QStringLiteral(", "));
+  while (facts.size() > 1 && kit::textWidth(theme().mono(11), facts.join(QStringLiteral(", "))) > width)
+    facts.removeAt(facts.size() > 2 ? 1 : 0);
+  return facts.join(QStringLiteral(", "));
+}
+
+}  // namespace
+
 void FilmBar::togglePlay() {
   if (play_.isActive()) {
     play_.stop();
@@ -180,8 +192,9 @@ void FilmBar::paintEvent(QPaintEvent*) {
   painter.fillRect(rect(), theme().bg2);
   int right = width() - theme().px(12);
   if (!numbers_.isEmpty()) {
-    const int w = std::min(kit::textWidth(theme().mono(11), numbers_), width() / 3);
-    kit::drawText(painter, QRect(right - w, 0, w + 1, height()), numbers_, theme().mono(11), theme().text2);
+    const QString numbers = factsFor(numbers_, width() / 3);
+    const int w = std::min(kit::textWidth(theme().mono(11), numbers), width() / 3);
+    kit::drawText(painter, QRect(right - w, 0, w + 1, height()), numbers, theme().mono(11), theme().text2);
     right -= w + theme().px(10);
   }
   if (!status_.isEmpty()) {

@@ -3,6 +3,7 @@
 // recompilation. Texts are written by hand, numbers are invented but consistent.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "core/base/ids.h"
@@ -30,7 +31,16 @@ struct TrainingIds {
   Id saved_joint = 0, saved_forward = 0, saved_backward = 0;  // the product that is kept, in three graphs
   Id again_backward = 0;                                      // what backward computes again
   Id line_6 = 0;                                              // the expression of the product
+  Id kernel = 0, kernel_line = 0, exp_span = 0;  // of backward: its kernel, and what a line of it is of
 };
 TrainingIds writeTraining(const std::string& path);
+
+// A run on a GPU in a session of its own.
+struct GpuIds {
+  Id compilation = 0, load = 0, exp = 0;  // load and exp: nodes of the fused graph
+  Id kernel = 0, library = 0, launch = 0, exp_span = 0;
+  std::map<std::string, std::pair<Id, Id>> ranges;  // text -> range of load and of exp
+};
+GpuIds writeGpu(const std::string& path);
 
 }  // namespace vitrine::fixture

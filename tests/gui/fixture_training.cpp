@@ -98,6 +98,23 @@ void addCrossings(Builder& b, Id compilation, const Names& joint, const Names& h
   b.w.put(PartitionRow{compilation, 1, 4096, 12'288, 2});
 }
 
+void addKernel(Builder& b, TrainingIds& ids, Id node, Id span) {
+  KernelRow kernel;
+  kernel.id = ids.kernel = b.w.next(Kind::Kernel);
+  kernel.compilation = ids.backward;
+  kernel.label = "K0";
+  kernel.name = "mul_exp";
+  kernel.kind = "generated";
+  kernel.family = "pointwise";
+  kernel.source = b.w.blob("void kernel(f32* d) {\n  d[0] = t * e;\n}\n");
+  b.w.put(kernel);
+  KernelRangeRow range{b.w.next(Kind::KernelRange), kernel.id, "source", 2, 2, 0, 0, node};
+  b.w.put(range);
+  b.w.link(node, range.id);
+  ids.kernel_line = range.id;
+  ids.exp_span = span;
+}
+
 }  // namespace
 
 TrainingIds writeTraining(const std::string& path) {
@@ -120,7 +137,8 @@ TrainingIds writeTraining(const std::string& path) {
   const Names first =
       b.graph(ids.forward, "forward", "", "keeps mm", true, file, forward(true, "sum mm"), both);
   const Names second = b.graph(ids.forward, "backward", "", "3 computed again", true, file, backward(), both);
-  b.graph(ids.backward, "optimised", "", "", true, file, backward(), second);
+  const Names fused = b.graph(ids.backward, "optimised", "", "", true, file, backward(), second);
+  addKernel(b, ids, fused.at("d_exp"), b.span(file, kExp));
   addCrossings(b, ids.forward, both, second);
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   b.w.put(SymbolRow{ids.forward, 0, "s0", "L['x'].size(0)", "changed: it was 32", 64, 2, kMost, ""});

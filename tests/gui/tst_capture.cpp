@@ -34,6 +34,16 @@ class TestCapture : public QObject {
     QVERIFY(lines.filter("(later)").isEmpty());  // without a step the film stands at the end
   }
 
+  void instructionsInSightAreTold() {
+    Rig<BytecodeView> rig(session(), "bytecode", {420, 300});
+    const auto things = rig.view.things();
+    QVERIFY(!things.empty() && things.size() < static_cast<size_t>(rig.view.lines().size()));
+    for (const kit::Thing& thing : things) {
+      QVERIFY(rig.view.rect().intersects(thing.box));
+      QVERIFY(!rig.view.spoken(thing.id).isEmpty());
+    }
+  }
+
   void whatComesLaterIsToldApart() {
     Rig<BytecodeView> rig(session(), "bytecode", {420, 700});
     rig.film(at(ids().gelu_step));

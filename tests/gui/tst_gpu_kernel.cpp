@@ -1,90 +1,19 @@
 // A kernel of a GPU: CUDA C++, PTX and SASS are the three forms of its pane, linked line by line.
+#include <set>
+
 #include "app/shell/stage_strip.h"
-#include "core/session/writer.h"
 #include "tests/gui/view_rig.h"
+#include "views/inspector/inspector_content.h"
 #include "views/kernel/kernel_view.h"
 #include "views/kit/highlight.h"
 #include "views/kit/theme.h"
+#include "views/roofline/roofline_view.h"
+#include "views/tables/tables.h"
+#include "views/timeline/timeline_view.h"
 
 using namespace vitrine;
 using fixture::Rig;
-using session::KernelRow;
 using views::KernelView;
-
-namespace {
-
-constexpr const char* kSource =
-    "__global__ void vitrine_kernel(const f32* x, f32* y) {\n"
-    "  f32 a = x[threadIdx.x];\n  f32 b = expf(a);\n  y[threadIdx.x] = b;\n}\n";
-constexpr const char* kPtx =
-    ".visible .entry vitrine_kernel(\n\tld.global.f32 \t%f1, [%rd1];\n\tex2.approx.f32 \t%f2, %f1;\n";
-constexpr const char* kSass =
-    "vitrine_kernel:\n  /*0000*/  LDG.E R7, desc[UR8][R8.64] ;\n  /*0010*/  @!P0 MUFU.EX2 R3, R7 ;\n";
-
-struct Ids {
-  Id compilation = 0, load = 0, exp = 0, kernel = 0;
-  std::map<std::string, std::pair<Id, Id>> ranges;  // text -> range of load and of exp
-};
-
-// What `vitrine run --target` leaves of a kernel of two operators.
-Ids write_session(const std::string& path) {
-  auto writer = session::Writer::create(path).take();
-  session::Writer& w = *writer;
-  Ids ids;
-  session::RunRow run{
-      w.next(Kind::Run), "model.py", "model(*inputs)", "f32[64]", "cuda (sm_90, compiled only)", "default"};
-  run.status = "finished";
-  w.put(run);
-  session::CodeRow code{w.next(Kind::Code), 0, "f", 1, 3};
-  w.put(code);
-  session::FrameRow frame{w.next(Kind::Frame), run.id, code.id, "captured", ""};
-  w.put(frame);
-  session::SegmentRow segment{w.next(Kind::Segment), frame.id};
-  w.put(segment);
-  session::CompilationRow compilation{w.next(Kind::Compilation), segment.id, 0, "0/0", "ok", "return"};
-  w.put(compilation);
-  ids.compilation = compilation.id;
-  session::GraphRow graph{w.next(Kind::Graph), compilation.id, "aten"};
-  w.put(graph);
-  auto node = [&](const char* op, int64_t ordinal) {
-    session::NodeRow row{
-        w.next(Kind::Node), graph.id, ordinal, ordinal, op, "op", std::string("aten.") + op + ".default"};
-    row.family = "pointwise";
-    w.put(row);
-    return row.id;
-  };
-  ids.load = node("mul", 0);
-  ids.exp = node("exp", 1);
-  KernelRow kernel;
-  kernel.id = ids.kernel = w.next(Kind::Kernel);
-  kernel.compilation = compilation.id;
-  kernel.label = "K0";
-  kernel.name = "mul_exp";
-  kernel.kind = "generated";
-  kernel.language = "cuda c++";
-  kernel.isa = "sm_90";
-  kernel.source = w.blob(kSource);
-  kernel.ir = w.blob(kPtx);
-  kernel.assembly = w.blob(kSass);
-  w.put(kernel);
-  w.put(session::GpuKernelRow{kernel.id, "sm_90", 32, 0, 16, 128, 96, 1.0, 16, "threads", ""});
-  for (const char* text : {"source", "ir", "assembly"}) {
-    auto range = [&](int64_t line, Id of) {
-      session::KernelRangeRow row{w.next(Kind::KernelRange), kernel.id, text, line, line, 0, 0, of};
-      w.put(row);
-      w.link(of, row.id);
-      return row.id;
-    };
-    const Id load = range(2, ids.load);
-    ids.ranges[text] = {load, range(3, ids.exp)};
-  }
-  for (const char* stage : {"aten", "kernels", "ir", "assembly"})
-    w.put(session::StageRow{compilation.id, stage, "ok", "", 1});
-  w.finish("finished");
-  return ids;
-}
-
-}  // namespace
 
 class TestGpuKernel : public QObject {
   Q_OBJECT
@@ -92,7 +21,7 @@ class TestGpuKernel : public QObject {
   void initTestCase() {
     kit::applyTheme(*qApp, kit::Theme::make(true));
     path_ = folder_.filePath("gpu.vitrine");
-    ids_ = write_session(path_.toStdString());
+    ids_ = fixture::writeGpu(path_.toStdString());
     session_ = kit::SessionData::load(path_.toStdString()).value();
   }
 
@@ -143,10 +72,77 @@ class TestGpuKernel : public QObject {
     QCOMPARE(state, 0);
   }
 
+  void theTableSaysWhatEachKernelTakes() {
+    Rig<views::TableView> rig(session_, "", {1400, 300}, views::kKernelsTable);
+    const QStringList rows = lines(rig);
+    QVERIFY2(rows.filter("K0 | mul_exp").value(0).contains("| 50 % | 32 | 0 | 16 | 100 % | threads |"),
+             qPrintable(rows.join('\n')));
+    QVERIFY2(rows.filter("L0 | mm").value(0).contains("| 50 % | – | – | – | – | – |"),
+             qPrintable(rows.join('\n')));
+  }
+
+  void theChoicesAreListedWithAllTimes() {
+    Rig<views::TableView> rig(session_, "", {900, 300}, views::kChoicesTable);
+    const QStringList rows = lines(rig);
+    QVERIFY2(rows.contains("  PyTorch | 80 | 1.00× | chosen | measured"), qPrintable(rows.join('\n')));
+    QVERIFY2(rows.contains("  cuBLASLt, algorithm 3 | 100 | 0.80× |  | measured"),
+             qPrintable(rows.join('\n')));
+  }
+
+  void theInspectorTellsBoth() {
+    kit::Selection selection;
+    selection.active = ids_.kernel;
+    QVERIFY(titles(selection).contains("On sm_90"));
+    selection.active = ids_.library;
+    QVERIFY(titles(selection).contains("Who computes it"));
+  }
+
+  // Half of what the copy allows stands below the slanted roof; a click makes the kernel active.
+  void theRooflineHasAPointAKernel() {
+    Rig<views::RooflineView> rig(session_, "", {700, 400});
+    QCOMPARE(rig.view.shown().size(), size_t(2));
+    const QPointF pointwise = rig.view.place(ids_.kernel), product = rig.view.place(ids_.library);
+    QVERIFY(rig.view.rect().contains(pointwise.toPoint()) && rig.view.rect().contains(product.toPoint()));
+    QVERIFY(product.x() > pointwise.x() && product.y() < pointwise.y());
+    QTest::mouseClick(&rig.view, Qt::LeftButton, {}, pointwise.toPoint());
+    rig.settle();
+    QCOMPARE(rig.model.selection().active, ids_.kernel);
+    rig.activate(ids_.exp);
+    QCOMPARE(rig.view.canShow(ids_.exp), ids_.kernel);
+    QCOMPARE(rig.view.things().size(), size_t(2));
+  }
+
+  // From the launch, not from another call of the API for the same thing.
+  void launchesPointAtWhatTheyStarted() {
+    Rig<views::TimelineView> rig(session_, "timeline", {1200, 500});
+    const views::Timeline& t = *rig.view.timeline();
+    QCOMPARE(t.arrows.size(), size_t(4));
+    for (const views::Arrow& a : t.arrows) {
+      const views::Slice& call = t.lanes[size_t(a.api_lane)].slices[a.api];
+      const views::Slice& work = t.lanes[size_t(a.lane)].slices[a.slice];
+      QCOMPARE(call.entity, work.entity);
+      QVERIFY(call.start < work.start);
+      QVERIFY(views::slice_name(*session_, call).contains("Launch"));
+    }
+    std::set<Id> told;
+    for (const kit::Thing& thing : rig.view.things()) told.insert(thing.id);
+    QVERIFY(told.contains(ids_.launch));
+  }
+
  private:
+  template <class R>
+  static QStringList lines(R& rig) {
+    QStringList out = rig.view.items()->items()->lines();
+    return out.replaceInStrings(QRegularExpression("[\u00a0\u2009\u202f]"), " ");
+  }
+  QStringList titles(const kit::Selection& selection) const {
+    QStringList out;
+    for (const auto& section : views::inspect(*session_, selection).sections) out << section.title;
+    return out;
+  }
   QTemporaryDir folder_;
   QString path_;
-  Ids ids_;
+  fixture::GpuIds ids_;
   kit::SessionPtr session_;
 };
 

@@ -99,12 +99,28 @@ class TestTimeline : public QObject {
     QCOMPARE(rig.view.find("nothing"), 0);
   }
 
-  void withoutATimelineItSaysSo() {
+  // A script is not measured against eager: its calls stand there instead.
+  void aScriptShowsItsCalls() {
     Rig<TimelineView> rig(session(), "timeline", {600, 200});
     kit::Film film;
     film.run = ids().gated_run;
     rig.film(film);
+    const views::Timeline& t = *rig.view.timeline();
+    QCOMPARE(t.lanes.size(), size_t(1));
+    QVERIFY(t.lanes[0].kind == views::Lane::Kind::Call);
+    QCOMPARE(t.lanes[0].slices.size(), session()->calls.of(ids().gated_run).size());
+    const views::Slice& first = t.lanes[0].slices.front();
+    QCOMPARE(first.start, int64_t(0));
+    QCOMPARE(views::slice_name(*session(), first), session()->label(first.entity));
+  }
+
+  void withoutATimelineItSaysSo() {
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("a.vitrine").toStdString();
+    fixture::writeTraining(path);
+    Rig<TimelineView> rig(kit::SessionData::load(path).value(), "timeline", {600, 200});
     QVERIFY(rig.view.timeline()->empty());
+    QVERIFY(rig.view.why_empty().contains("not measured"));
   }
 
  private:

@@ -92,6 +92,53 @@ class TestWalk : public QObject {
     QVERIFY(chained);
   }
 
+  // The same on the other sessions: of a training step the line of a backward kernel, of a GPU one of CUDA
+  // C++.
+  void ofEverySessionALineLightsItsPython_data() {
+    QTest::addColumn<bool>("dark");
+    QTest::addColumn<bool>("gpu");
+    for (bool dark : {false, true})
+      for (bool gpu : {false, true})
+        QTest::newRow(gpu    ? dark ? "gpu dark" : "gpu light"
+                      : dark ? "training dark"
+                             : "training light")
+            << dark << gpu;
+  }
+  void ofEverySessionALineLightsItsPython() {
+    QFETCH(bool, gpu);
+    const QString path = folder_.filePath(gpu ? "gpu.vitrine" : "train.vitrine");
+    Id kernel = 0, line = 0, span = 0;
+    if (gpu) {
+      const fixture::GpuIds ids = fixture::writeGpu(path.toStdString());
+      std::tie(kernel, line, span) = std::tuple(ids.kernel, ids.ranges.at("source").second, ids.exp_span);
+    } else {
+      const fixture::TrainingIds ids = fixture::writeTraining(path.toStdString());
+      std::tie(kernel, line, span) = std::tuple(ids.kernel, ids.kernel_line, ids.exp_span);
+    }
+    MainWindow window;
+    open(window, path);
+    for (const session::StageInfo& info : session::kStages) {
+      Q_EMIT window.strip()->chosen(std::string(info.name), false);
+      window.settle();
+    }
+    window.chooseLayout("Explore");
+    window.document()->activate(kernel);
+    window.settle();
+    views::KernelView* code = nullptr;
+    for (auto* view : window.findChildren<views::KernelView*>())
+      if (view->isVisible() && view->pane()->lineOf(line) >= 0) code = view;
+    auto* source = seen<views::SourceView>(window);
+    QVERIFY(code && source);
+    code->pane()->reveal(line);
+    const QPoint at = pointOf(*code->pane(), line);
+    QVERIFY(at.x() >= 0);
+    QTest::mouseClick(code->pane()->viewport(), Qt::LeftButton, {}, at);
+    window.settle();
+    QCOMPARE(window.document()->selection().active, line);
+    QVERIFY(window.document()->selection().mark(span) != kit::Mark::None);
+    QVERIFY(pointOf(*source->pane(), span).x() >= 0);  // in sight
+  }
+
   void theCaptureStepsTogether_data() { themes_data(); }
   void theCaptureStepsTogether() {
     MainWindow window;
@@ -118,7 +165,7 @@ class TestWalk : public QObject {
   }
 
  private:
-  void open(MainWindow& window) {
+  void open(MainWindow& window, const QString& path = {}) {
     QFETCH(bool, dark);
     kit::Theme theme = kit::Theme::make(dark);
     theme.motion = false;
@@ -126,7 +173,7 @@ class TestWalk : public QObject {
     window.setAttribute(Qt::WA_DontShowOnScreen);
     window.resize(1600, 1000);
     window.show();
-    QVERIFY(!window.openSync(path_));
+    QVERIFY(!window.openSync(path.isEmpty() ? path_ : path));
     window.settle();
   }
   template <class V>

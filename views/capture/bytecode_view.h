@@ -25,6 +25,7 @@ class BytecodeView : public kit::View {
   Id canShow(Id id) const override;
   void reveal(Id id) override;
   std::vector<Id> shown() const override;
+  std::vector<kit::Thing> things() const override { return pane_->things(); }
 
   RowPane* pane() { return pane_; }
   // For tests and copying: "32 | 168 | CALL | 2 | gelu"; a row that is still to come ends with " (later)".

@@ -58,6 +58,16 @@ int RowPane::rowAt(int y) const {
   return static_cast<int>(std::upper_bound(tops_.begin(), tops_.end(), at) - tops_.begin()) - 1;
 }
 
+std::vector<kit::Thing> RowPane::things() const {
+  std::vector<kit::Thing> out;
+  for (int row = std::max(0, rowAt(0)); row < static_cast<int>(rows_.size()); ++row) {
+    const QRect box = boxOf(row);
+    if (box.top() > viewport()->height()) break;
+    if (idOf(row)) out.push_back({idOf(row), box.translated(viewport()->mapToParent(QPoint()) + pos())});
+  }
+  return out;
+}
+
 int RowPane::rowOf(Id id) const {
   for (size_t i = 0; id && i < rows_.size(); ++i)
     if (std::find(rows_[i].ids.begin(), rows_[i].ids.end(), id) != rows_[i].ids.end())

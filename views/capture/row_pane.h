@@ -34,6 +34,7 @@ class RowPane : public QAbstractScrollArea {
   void revealRow(int row);
   int find(const QString& text);
   void findNext(bool forward);
+  std::vector<kit::Thing> things() const;   // rows in sight, in the parent's coordinates
   int painted() const { return painted_; }  // rows of the last paint
 
  Q_SIGNALS:

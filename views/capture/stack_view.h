@@ -19,6 +19,7 @@ class StackView : public kit::View {
   Id canShow(Id id) const override;
   void reveal(Id id) override { pane_->revealRow(pane_->rowOf(canShow(id))); }
   std::vector<Id> shown() const override;
+  std::vector<kit::Thing> things() const override { return pane_->things(); }
 
   RowPane* pane() { return pane_; }
   const StackState& state() const { return state_; }

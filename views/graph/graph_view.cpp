@@ -341,6 +341,12 @@ void GraphView::resizeEvent(QResizeEvent*) {
   if (!fitted_ || !moved_) fit();
 }
 
+// Rows end before the map, so that it covers none of their lanes; a graph goes on below it.
+QRectF GraphView::drawn() const {
+  const QRectF map = picture_.compact ? minimap_rect(canvas(), picture_, camera_) : QRectF();
+  return map.isEmpty() ? canvas() : canvas().adjusted(0, 0, map.left() - canvas().right() - 4, 0);
+}
+
 QString GraphView::whyEmpty() const {
   if (!session()) return QStringLiteral("The graph of a run stands here.");
   if (shown_graph_) return QStringLiteral("Laying out…");
@@ -357,8 +363,9 @@ void GraphView::paintEvent(QPaintEvent*) {
     return drawEmpty(painter, rect(), whyEmpty());
   }
   PaintState state{&selection(), matches_, &ghosts_, t.motion, bars_};
-  painter.setClipRect(canvas());
+  painter.setClipRect(drawn());
   painted_ = paint_graph(painter, canvas(), picture_, camera_, state);
+  painter.setClipRect(canvas());
   paint_minimap(painter, canvas(), picture_, camera_);
   painter.setClipping(false);
   legend_ = paint_legend(painter, legend(), picture_, camera_.zoom);

@@ -72,6 +72,7 @@ class GraphView : public kit::View {
   Grouping grouping() const;
   QRectF extent() const;
   QRectF canvas() const;
+  QRectF drawn() const;
   QRectF legend() const;
 
   GraphPicture picture_;

@@ -52,9 +52,35 @@ InspectorSection costOf(const SessionData& d, const KernelRow& kernel, const QSt
     cost.rows.push_back({"traffic", kit::bytesText(static_cast<double>(kernel.bytes)),
                          ns > 0 ? kit::rateText(static_cast<double>(kernel.bytes), ns) : QString()});
   if (kernel.flops > 0)
-    cost.rows.push_back({"work", QString::number(static_cast<double>(kernel.flops) / 1e6, 'f', 1) + " MFLOP",
+    cost.rows.push_back({"work", kit::workText(static_cast<double>(kernel.flops)),
                          ns > 0 ? kit::flopsText(static_cast<double>(kernel.flops), ns) : QString()});
   return cost;
+}
+
+// What a block of it takes of a GPU's multiprocessor.
+InspectorSection gpuOf(const GpuKernelRow& row) {
+  InspectorSection out{"On " + s(row.arch), {}};
+  if (row.registers > 0) out.rows.push_back({"registers", QString::number(row.registers), "a thread"});
+  if (row.spill_bytes > 0)
+    out.rows.push_back(
+        {"spilled", kit::bytesText(static_cast<double>(row.spill_bytes)), "a thread", "", Tone::Warn});
+  out.rows.push_back({"shared", kit::bytesText(static_cast<double>(row.shared_bytes)), "a block"});
+  out.rows.push_back(
+      {"grid", QStringLiteral("%1 × %2").arg(row.blocks).arg(row.threads), "blocks × threads"});
+  if (row.occupancy > 0)
+    out.rows.push_back({"occupancy", kit::percentText(row.occupancy), "limited by " + s(row.limited_by)});
+  if (!row.note.empty()) out.rows.push_back({"", s(row.note), "", "info", Tone::Info, 0, true});
+  return out;
+}
+
+// Who could compute it, and how long each took.
+InspectorSection choicesOf(const SessionData& d, const KernelRow& row) {
+  InspectorSection out{"Who computes it", {}};
+  for (const ChoiceRow& each : d.choices.of(row.id))
+    out.rows.push_back({"", s(each.candidate),
+                        each.ns > 0 ? kit::timeText(static_cast<double>(each.ns)) : kit::unknown(),
+                        each.chosen ? "check" : "minus", each.chosen ? Tone::Ok : Tone::None});
+  return out;
 }
 
 }  // namespace
@@ -101,6 +127,9 @@ void inspectKernel(const SessionData& d, const KernelRow& row, InspectorContent&
   if (!row.error.empty())
     out.sections.push_back({"Error", {{"", s(row.error), "", "error", Tone::Err, 0, true}}});
   out.sections.push_back(costOf(d, row, {}));
+  if (const auto found = d.gpu_kernels.find(row.id); found != d.gpu_kernels.end())
+    out.sections.push_back(gpuOf(found->second));
+  if (InspectorSection choices = choicesOf(d, row); !choices.rows.empty()) out.sections.push_back(choices);
 }
 
 void inspectLaunch(const SessionData& d, const LaunchRow& row, InspectorContent& out) {

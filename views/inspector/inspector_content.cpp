@@ -1,5 +1,6 @@
 #include "views/inspector/inspector_content.h"
 
+#include "core/session/stages.h"
 #include "views/inspector/inspect_node.h"
 #include "views/kit/chain.h"
 #include "views/kit/labels.h"
@@ -15,6 +16,15 @@ namespace {
 
 QString s(const std::string& text) {
   return QString::fromStdString(text);
+}
+
+QString stageTitle(const std::string& name, bool gpu) {
+  for (const StageInfo& info : kStages)
+    if (info.name == name) {
+      const std::string_view title = stage_title(info, gpu);
+      return QString::fromUtf8(title.data(), static_cast<qsizetype>(title.size()));
+    }
+  return s(name);
 }
 
 void addChain(const SessionData& d, const kit::Selection& selection, InspectorContent& out) {
@@ -63,10 +73,28 @@ void inspectRecompilation(const SessionData& d, const RecompilationRow& row, Ins
                            {"old", s(row.old_value)},
                            {"new", s(row.new_value)},
                            {"call", QString::number(row.call)},
-                           {"called by", s(row.call_site)},
+                           {"called by", row.call_site.empty() ? kit::unknown() : s(row.call_site)},
                            {"made", d.label(row.compilation)}}});
   if (!row.hint.empty())
     out.sections.push_back({"Instead", {{"", s(row.hint), "", "info", Tone::Info, 0, true}}});
+}
+
+// Whether its calls are replays, what they copy, or why they are none.
+InspectorSection cudaGraphOf(const CudaGraphRow& row) {
+  InspectorSection out{"CUDA Graph", {{"state", s(row.state)}}};
+  if (row.launches) out.rows.push_back({"launches", QString::number(row.launches)});
+  if (row.state == "recorded") {
+    auto counts = [](int64_t followed, int64_t in_place, int64_t copied) {
+      return QStringLiteral("%1 followed, %2 in place, %3 copied").arg(followed).arg(in_place).arg(copied);
+    };
+    out.rows.push_back({"inputs", counts(row.inputs_followed, row.inputs_in_place, row.inputs_copied)});
+    out.rows.push_back(
+        {"results",
+         QStringLiteral("%1 followed, %2 copied").arg(row.results_followed).arg(row.results_copied)});
+    out.rows.push_back({"copied", kit::bytesText(static_cast<double>(row.bytes_copied)), "a call"});
+  }
+  if (!row.reason.empty()) out.rows.push_back({"", s(row.reason), "", "info", Tone::Info, 0, true});
+  return out;
 }
 
 void inspectCompilation(const SessionData& d, const CompilationRow& row, InspectorContent& out) {
@@ -81,10 +109,12 @@ void inspectCompilation(const SessionData& d, const CompilationRow& row, Inspect
   out.sections.push_back(facts);
   if (!row.message.empty())
     out.sections.push_back({"Message", {{"", s(row.message), "", "info", Tone::Info, 0, true}}});
+  for (const CudaGraphRow& graph : d.cuda_graphs.of(row.id)) out.sections.push_back(cudaGraphOf(graph));
   InspectorSection time{"Time by stage", {}};
   for (const StageRow& stage : d.stages.of(row.id))
     if (stage.duration_ns > 0)
-      time.rows.push_back({s(stage.name), kit::timeText(static_cast<double>(stage.duration_ns))});
+      time.rows.push_back(
+          {stageTitle(stage.name, d.isGpu(row.id)), kit::timeText(static_cast<double>(stage.duration_ns))});
   if (!time.rows.empty()) out.sections.push_back(time);
 }
 

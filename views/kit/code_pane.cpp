@@ -128,6 +128,10 @@ void CodePane::scrollToLine(int line) {
   if (row < top + 1 || row > top + visible - 3) verticalScrollBar()->setValue(row - visible / 3);
 }
 
+void CodePane::startAtLine(int line) {
+  verticalScrollBar()->setValue(std::max(0, rowOfLine(line) - 1));
+}
+
 int CodePane::lineOf(Id id) const {
   int best = -1;
   for (const CodeSpan& span : text_.spans)

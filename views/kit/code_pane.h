@@ -63,7 +63,8 @@ class CodePane : public QAbstractScrollArea {
   void setMarks(const Selection* selection);   // by pointer: the view's own selection
   void setRunning(int line);                   // the line at which stepping stands; -1 = none
   void reveal(Id id);
-  void scrollToLine(int line);
+  void scrollToLine(int line);  // as little as needed
+  void startAtLine(int line);   // it stands at the top, under the line before it
   int find(const QString& text);
   void findNext(bool forward);
   void zoom(double factor);  // 0 = back to 12 px

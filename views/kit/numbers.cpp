@@ -16,6 +16,8 @@ constexpr Scale kBytes[] = {{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1}};
 constexpr Scale kRate[] = {{"TB/s", 1e12}, {"GB/s", 1e9}, {"MB/s", 1e6}, {"kB/s", 1e3}, {"B/s", 1}};
 constexpr Scale kFlops[] = {{"TFLOP/s", 1e12}, {"GFLOP/s", 1e9}, {"MFLOP/s", 1e6}, {"FLOP/s", 1}};
 
+constexpr Scale kWork[] = {{"TFLOP", 1e12}, {"GFLOP", 1e9}, {"MFLOP", 1e6}, {"kFLOP", 1e3}, {"FLOP", 1}};
+
 const Scale& pick(std::span<const Scale> scales, double value) {
   for (const Scale& scale : scales)
     if (std::abs(value) >= scale.size * 0.9995) return scale;
@@ -52,6 +54,10 @@ QString fixed(double value, int decimals) {
 
 QString timeText(double ns) {
   return alone(kTime, ns);
+}
+
+QString workText(double flops) {
+  return alone(kWork, flops);
 }
 
 QString bytesText(double bytes) {

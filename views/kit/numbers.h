@@ -15,6 +15,7 @@ QString timeText(double ns);                 // "0.35 µs" needs no help: "350 n
 QString bytesText(double bytes);             // decimal: "12.6 MB"
 QString rateText(double bytes, double ns);   // "61.4 GB/s"
 QString flopsText(double flops, double ns);  // "1.29 TFLOP/s"
+QString workText(double flops);              // "4.86 GFLOP"
 QString ratioText(double ratio);             // "1.11×"
 QString percentText(double part);            // 0.5 -> "50 %", under 1 % one decimal
 QString signedText(const QString& text, double value);  // "+" or U+2212 before a magnitude

@@ -104,6 +104,7 @@ void loadCompiler(const Reader& r, SessionData& d) {
   d.kernels = table<KernelRow>(r, "ORDER BY ordinal", &KernelRow::compilation);
   d.ranges = table<KernelRangeRow>(r, "ORDER BY text, line, col", &KernelRangeRow::kernel);
   d.remarks = table<RemarkRow>(r, "ORDER BY line, col", &RemarkRow::kernel);
+  d.cuda_graphs = table<CudaGraphRow>(r, "", &CudaGraphRow::compilation);
   d.choices = table<ChoiceRow>(r, "ORDER BY ordinal", &ChoiceRow::kernel);
   for (GpuKernelRow& row : r.all<GpuKernelRow>()) d.gpu_kernels[row.kernel] = std::move(row);
   d.buffers = table<BufferRow>(r, "ORDER BY ordinal", &BufferRow::compilation);

@@ -60,6 +60,15 @@ void SourceView::sessionChanged() {
            [this, wanted](Text text) { showFile(wanted, std::move(text)); });
 }
 
+// The line of `def`: a function's first line may be its first decorator's.
+static int headLine(const QStringList& lines, int first) {
+  for (int line = first; line < lines.size() && line < first + 40; ++line) {
+    const QString text = lines[line].trimmed();
+    if (text.startsWith("def ") || text.startsWith("async def ") || text.contains("lambda")) return line;
+  }
+  return first;
+}
+
 void SourceView::showFile(Id file, Text text) {
   const bool other = file != file_;
   file_ = file;
@@ -73,7 +82,8 @@ void SourceView::showFile(Id file, Text text) {
   pane_->show();
   if (other) {
     const CodeRow* row = session()->codes.find(session()->workCodeOf(compilation()));
-    if (row && row->file == file_) pane_->scrollToLine(static_cast<int>(row->first_line) - 1);
+    if (row && row->file == file_)
+      pane_->startAtLine(headLine(lines_, static_cast<int>(row->first_line) - 1));
   }
   if (Id id = canShow(selection().active)) pane_->reveal(id);
   Q_EMIT headerChanged();
@@ -143,10 +153,9 @@ void SourceView::paintEvent(QPaintEvent*) {
   const Theme& t = theme();
   QPainter painter(this);
   painter.fillRect(rect(), t.bg1);
-  drawText(painter, QRect(t.padding(), t.px(8), width() - 2 * t.padding(), t.row()),
-           session() ? QStringLiteral("No source: this run recorded no file of yours.")
-                     : QStringLiteral("Your Python stands here."),
-           t.ui(13), t.text2);
+  drawEmpty(painter, rect(),
+            session() ? QStringLiteral("No source: this run recorded no file of yours.")
+                      : QStringLiteral("Your Python stands here."));
 }
 
 }  // namespace vitrine::views

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "views/kit/numbers.h"
+#include "views/tables/cells.h"
 #include "views/tables/recompilation_diff.h"
 #include "views/tables/tables.h"
 
@@ -16,9 +17,6 @@ using namespace session;
 
 namespace {
 
-QString q(const std::string& text) {
-  return QString::fromStdString(text);
-}
 QString html(const std::string& text) {
   return q(text).toHtmlEscaped();
 }

@@ -1,8 +1,9 @@
-// Fusion decisions, kernels, launches, buffers, and what became of each eager operator.
+// Fusion decisions, launches, buffers, and what became of each eager operator.
 #include <algorithm>
 #include <map>
 
 #include "views/kit/numbers.h"
+#include "views/tables/cells.h"
 #include "views/tables/tables.h"
 
 namespace vitrine::views {
@@ -11,32 +12,6 @@ using namespace kit;
 using namespace session;
 
 namespace {
-
-QString q(const std::string& text) {
-  return QString::fromStdString(text);
-}
-
-Cell number(double value, const Unit& unit) {
-  Cell cell{value > 0 ? unit.format(value) : unknown()};
-  cell.sort = value;
-  return cell;
-}
-Cell number(int64_t n) {
-  Cell cell{QString::number(n)};
-  cell.sort = static_cast<double>(n);
-  return cell;
-}
-
-template <class Rows, class Get>
-double largest(const Rows& rows, Get get) {
-  double out = 0;
-  for (const auto& row : rows) out = std::max(out, static_cast<double>(get(row)));
-  return out;
-}
-
-QString unit_title(const char* title, const Unit& unit) {
-  return QStringLiteral("%1, %2").arg(QString::fromUtf8(title), unit.name);
-}
 
 // --- fusion decisions ---
 
@@ -92,84 +67,6 @@ QString decision_subtitle(const TableScope& s) {
   size_t fused = static_cast<size_t>(
       std::count_if(rows.begin(), rows.end(), [](const DecisionRow& d) { return d.verdict == "fused"; }));
   return rows.empty() ? QString() : QStringLiteral("%1 considered, %2 fused").arg(rows.size()).arg(fused);
-}
-
-// --- kernels ---
-
-std::map<Id, double> kernel_times(const TableScope& s) {
-  std::map<Id, double> out;
-  for (const LaunchRow& l : s.data.launches.of(s.compilation)) out[l.kernel] += l.median_ns;
-  return out;
-}
-Unit kernel_time_unit(const TableScope& s) {
-  return timeUnit(largest(kernel_times(s), [](const auto& pair) { return pair.second; }));
-}
-
-Unit kernel_bytes_unit(const TableScope& s) {
-  return bytesUnit(largest(s.data.kernels.of(s.compilation), [](const KernelRow& k) { return k.bytes; }));
-}
-Unit kernel_compile_unit(const TableScope& s) {
-  return timeUnit(largest(s.data.kernels.of(s.compilation), [](const KernelRow& k) { return k.compile_ns; }));
-}
-
-std::vector<Column> kernel_columns(const TableScope& s) {
-  return {{"kernel", 64, false, true},
-          {"name", 200, false, true, true},
-          {"kind", 90},
-          {"space", 130, false, true},
-          {"launches", 72, true},
-          {unit_title("time", kernel_time_unit(s)), 150, true, false, false, true},
-          {unit_title("traffic", kernel_bytes_unit(s)), 90, true},
-          {"rate", 90, true},
-          {unit_title("compile", kernel_compile_unit(s)), 90, true}};
-}
-
-std::vector<Item> kernel_rows(const TableScope& s) {
-  std::vector<Item> out;
-  auto times = kernel_times(s);
-  std::map<Id, int64_t> launches;
-  for (const LaunchRow& l : s.data.launches.of(s.compilation)) ++launches[l.kernel];
-  const Unit unit = kernel_time_unit(s), bytes_unit = kernel_bytes_unit(s);
-  const Unit compile_unit = kernel_compile_unit(s);
-  double most = largest(times, [](const auto& pair) { return pair.second; });
-  for (const KernelRow& k : s.data.kernels.of(s.compilation)) {
-    Cell label{q(k.label)};
-    label.family = familyOf(k.family);
-    Cell time = number(times[k.id], unit);
-    time.bar = most > 0 ? times[k.id] / most : 0;
-    Cell bytes = number(static_cast<double>(k.bytes), bytes_unit);
-    double rate = times[k.id] > 0 ? static_cast<double>(k.bytes) / times[k.id] : 0;
-    Cell rates{rate > 0 ? rateText(static_cast<double>(k.bytes), times[k.id]) : unknown(), rate};
-    Cell compile{k.kind != "generated" ? unknown()
-                 : k.cached            ? QStringLiteral("cached")
-                                       : compile_unit.format(static_cast<double>(k.compile_ns)),
-                 static_cast<double>(k.compile_ns)};
-    if (!k.error.empty()) {
-      compile.text = QStringLiteral("failed");
-      compile.tone = Tone::Warn;
-      compile.tooltip = q(k.error);
-    }
-    out.push_back(
-        {k.id,
-         {label, {q(k.name)}, {q(k.kind)}, {q(k.space)}, number(launches[k.id]), time, bytes, rates, compile},
-         {},
-         {},
-         false,
-         false});
-  }
-  return out;
-}
-
-QString kernel_subtitle(const TableScope& s) {
-  auto rows = s.data.kernels.of(s.compilation);
-  auto of = [&](const char* kind) {
-    return std::count_if(rows.begin(), rows.end(), [&](const KernelRow& k) { return k.kind == kind; });
-  };
-  return rows.empty() ? QString()
-                      : QStringLiteral("%1 generated, %2 library, %3 PyTorch")
-                            .arg(of("generated"))
-                            .arg(of("library"))
-                            .arg(of("opaque"));
 }
 
 // --- launch plan ---
@@ -314,11 +211,6 @@ const TableSpec kDecisionsTable{"decisions",
                                 Qt::DescendingOrder,
                                 false,
                                 "fused"};
-const TableSpec kKernelsTable{
-    "kernels",   "Kernels",           kernel_columns,
-    kernel_rows, kernel_subtitle,     "No kernels: nothing was compiled in this run.",
-    5,           Qt::DescendingOrder, false,
-    "kernels"};
 const TableSpec kLaunchesTable{
     "launches",  "Launch plan",      launch_columns,
     launch_rows, launch_subtitle,    "No launch plan: nothing was compiled in this run.",

@@ -1,4 +1,5 @@
 #include "views/tables/recompilation_diff.h"
+#include "views/tables/cells.h"
 
 #include <QStringList>
 #include <algorithm>
@@ -15,10 +16,6 @@ using namespace session;
 namespace {
 
 constexpr size_t kMostLines = 6;
-
-QString q(const std::string& text) {
-  return QString::fromStdString(text);
-}
 
 // "− text" or "+ text" on the soft colour of what it means.
 QString line(bool added, const QString& text) {

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "views/kit/numbers.h"
+#include "views/tables/cells.h"
 #include "views/tables/tables.h"
 
 namespace vitrine::views {
@@ -11,10 +12,6 @@ using namespace kit;
 using namespace session;
 
 namespace {
-
-QString q(const std::string& text) {
-  return QString::fromStdString(text);
-}
 
 // "2 or more", "any", "4", "2 to 64"
 QString range_text(int64_t lo, int64_t hi) {

@@ -6,7 +6,8 @@
 namespace vitrine::views {
 
 extern const TableSpec kBreaksTable, kGuardsTable, kRecompilationsTable;  // capture_tables.cpp
-extern const TableSpec kDecisionsTable, kKernelsTable, kLaunchesTable, kMemoryTable,
+extern const TableSpec kKernelsTable, kChoicesTable;                      // kernel_table.cpp
+extern const TableSpec kDecisionsTable, kLaunchesTable, kMemoryTable,
     kBecameTable;                      // program_tables.cpp
 extern const TableSpec kSavedTable;    // training_tables.cpp
 extern const TableSpec kNotesTable;    // notes_table.cpp

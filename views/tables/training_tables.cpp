@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "views/kit/numbers.h"
+#include "views/tables/cells.h"
 #include "views/tables/tables.h"
 
 namespace vitrine::views {
@@ -10,10 +11,6 @@ using namespace kit;
 using namespace session;
 
 namespace {
-
-QString q(const std::string& text) {
-  return QString::fromStdString(text);
-}
 
 const PartitionRow* partition_of(const TableScope& s) {
   const auto rows = s.data.partitions.of(s.data.forwardOf(s.compilation));

@@ -52,6 +52,35 @@ void relate(Timeline& t) {
   }
 }
 
+// CUDA's names of what puts work on a stream: launches, copies, memsets.
+bool enqueues(const QString& name) {
+  for (const char* word : {"Launch", "Memcpy", "Memset"})
+    if (name.contains(QLatin1String(word))) return true;
+  return false;
+}
+
+// One entity's calls and what they started are in the same order: the first call that is still free.
+void add_arrows(const kit::SessionData& data, Timeline& t) {
+  std::map<std::pair<Lane::Side, Id>, std::vector<std::pair<int, size_t>>> calls;
+  for (size_t l = 0; l < t.lanes.size(); ++l)
+    for (size_t i = 0; t.lanes[l].kind == Lane::Kind::Api && i < t.lanes[l].slices.size(); ++i)
+      if (const Slice& s = t.lanes[l].slices[i]; s.entity && enqueues(slice_name(data, s)))
+        calls[{t.lanes[l].side, s.entity}].emplace_back(static_cast<int>(l), i);
+  std::map<std::pair<Lane::Side, Id>, size_t> used;
+  for (size_t l = 0; l < t.lanes.size(); ++l)
+    for (size_t i = 0; t.lanes[l].kind == Lane::Kind::Stream && i < t.lanes[l].slices.size(); ++i) {
+      const Slice& s = t.lanes[l].slices[i];
+      const auto it = calls.find({t.lanes[l].side, s.entity});
+      if (!s.entity || it == calls.end()) continue;
+      size_t& next = used[it->first];
+      if (next >= it->second.size()) continue;
+      const auto [lane, call] = it->second[next];
+      if (t.lanes[static_cast<size_t>(lane)].slices[call].start > s.start) continue;
+      t.arrows.push_back({lane, static_cast<int>(l), call, i});
+      ++next;
+    }
+}
+
 // Bytes of temporaries and outputs that are live, over the launches of the compiled lane.
 void add_memory(const kit::SessionData& data, Timeline& t) {
   if (t.facing_compiled < 0) return;
@@ -78,6 +107,26 @@ void add_memory(const kit::SessionData& data, Timeline& t) {
     t.memory.emplace_back(at, now);
     t.memory_peak = std::max(t.memory_peak, now);
   }
+}
+
+// A script is not run twice for a measurement; what is known of its time are the calls of what was compiled.
+void add_calls(const kit::SessionData& data, Timeline& t) {
+  Lane lane;
+  lane.side = Lane::Side::Compiled;
+  lane.kind = Lane::Kind::Call;
+  lane.label = QStringLiteral("calls");
+  for (const CallRow& row : data.calls.of(t.run))
+    if (row.duration_ns > 0 && row.compilation)
+      lane.slices.push_back({row.start_ns, row.duration_ns, 0, 0, row.compilation});
+  std::stable_sort(lane.slices.begin(), lane.slices.end(),
+                   [](const Slice& a, const Slice& b) { return a.start < b.start; });
+  if (lane.slices.empty()) return;
+  const int64_t first = lane.slices.front().start;
+  for (Slice& s : lane.slices) {
+    s.start -= first;
+    t.end_ns = std::max(t.end_ns, s.end());
+  }
+  t.lanes.push_back(std::move(lane));
 }
 
 }  // namespace
@@ -108,13 +157,15 @@ TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
     if (faces && lane.side == Lane::Side::Compiled && out->facing_compiled < 0) out->facing_compiled = index;
     out->lanes.push_back(std::move(lane));
   }
+  if (out->lanes.empty()) add_calls(data, *out);
   relate(*out);
+  add_arrows(data, *out);
   add_memory(data, *out);
   return out;
 }
 
-const std::string& slice_name(const kit::SessionData& data, const Slice& slice) {
-  return data.name(slice.name);
+QString slice_name(const kit::SessionData& data, const Slice& slice) {
+  return slice.name ? QString::fromStdString(data.name(slice.name)) : data.label(slice.entity);
 }
 
 kit::Family slice_family(const kit::SessionData& data, const Slice& slice) {

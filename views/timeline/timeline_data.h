@@ -23,7 +23,14 @@ struct Slice {
 
 struct Lane {
   enum class Side { Eager, Compiled };
-  enum class Kind { Module, Thread, Launch, Stream, Api };  // Api: also waiting and the profiler's own cost
+  enum class Kind {
+    Module,
+    Thread,
+    Launch,
+    Stream,
+    Api,
+    Call
+  };  // Api: also waiting and the profiler's own cost
   Side side = Side::Eager;
   Kind kind = Kind::Thread;
   QString label;
@@ -36,11 +43,18 @@ struct Ribbon {
   size_t eager = 0, compiled = 0;  // indices into the slices of the two facing lanes
 };
 
+// A call of CUDA's API and what it made the device do.
+struct Arrow {
+  int api_lane = 0, lane = 0;
+  size_t api = 0, slice = 0;
+};
+
 struct Timeline {
   Id run = 0;
   std::vector<Lane> lanes;                      // eager above compiled
   int facing_eager = -1, facing_compiled = -1;  // lanes between which ribbons run
   std::vector<Ribbon> ribbons;
+  std::vector<Arrow> arrows;
   std::vector<size_t> unneeded;                    // eager slices without a partner
   std::vector<std::pair<int64_t, double>> memory;  // bytes of the compiled run's own buffers from then on
   double memory_peak = 0;
@@ -53,7 +67,8 @@ using TimelinePtr = std::shared_ptr<const Timeline>;
 // Reads the columns of a run's lanes; from a job.
 TimelinePtr load_timeline(const kit::SessionData& data, Id run);
 
-const std::string& slice_name(const kit::SessionData& data, const Slice& slice);
+// A slice of a call has its compilation's name.
+QString slice_name(const kit::SessionData& data, const Slice& slice);
 kit::Family slice_family(const kit::SessionData& data, const Slice& slice);
 
 }  // namespace vitrine::views

@@ -1,5 +1,6 @@
 #include "views/timeline/timeline_painter.h"
 
+#include <QPainterPath>
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +17,8 @@ constexpr double kRuler = 22, kModule = 17, kTop = 6, kLaneGap = 2;
 constexpr double kLeastLane = 14, kLane = 24, kMostLane = 44;
 constexpr double kLeastRibbon = 28, kMostRibbon = 150;
 constexpr double kLeastMemory = 64, kMostMemory = 200;
-constexpr double kLabelFrom = 5;  // slices narrower than this are a solid base colour
+constexpr size_t kMostArrows = 200;  // in view, of which all are drawn
+constexpr double kLabelFrom = 5;     // slices narrower than this are a solid base colour
 
 class Painter {
  public:
@@ -41,6 +43,7 @@ class Painter {
     range_ground();
     ribbons();
     for (const LanePlace& place : places_.lanes) lane(place);
+    arrows();
     memory();
     end_marks();
     p_.restore();
@@ -78,9 +81,13 @@ class Painter {
       hairline(p_, {x, row.bottom() - 5}, {x, row.bottom()}, t_.ctl);
       QString text =
           std::abs(at) < step / 2 ? QStringLiteral("0 ") + unit.name : fixed(at / unit.size, decimals);
-      drawText(p_,
-               QRect(static_cast<int>(x) + 4, static_cast<int>(row.top()), 90, static_cast<int>(kRuler) - 2),
-               text, t_.mono(11), t_.text2);
+      // A number that would be cut is left out; its tick says where it is.
+      const int wide = textWidth(t_.mono(11), text);
+      if (x + 4 + wide > area_.right() - 4) continue;
+      drawText(
+          p_,
+          QRect(static_cast<int>(x) + 4, static_cast<int>(row.top()), wide + 1, static_cast<int>(kRuler) - 2),
+          text, t_.mono(11), t_.text2);
     }
     p_.restore();
   }
@@ -145,7 +152,7 @@ class Painter {
     QRectF box(x, place.top + 1 + (module ? s.depth * kModule : 0), std::max(1.0, w - 1), h);
     Family family = module ? Family::None : slice_family(data_, s);
     // An eager range without a node of its own only holds others.
-    bool holder = !module && lane.side == Lane::Side::Eager && !s.entity;
+    bool holder = lane.kind == Lane::Kind::Call || (!module && lane.side == Lane::Side::Eager && !s.entity);
     if (w < kLabelFrom) {
       p_.fillRect(box, module || holder ? t_.bg3 : t_.family(family));
     } else {
@@ -155,8 +162,7 @@ class Painter {
       QRectF free = box;
       if (!module && index + 1 < lane.slices.size() && lane.slices[index + 1].start < s.end())
         free.setRight(window_.x(lane.slices[index + 1].start) - 2);
-      label(free, QString::fromStdString(slice_name(data_, s)), holder || module ? t_.text3 : t_.text1,
-            module);
+      label(free, slice_name(data_, s), holder || module ? t_.text3 : t_.text1, module);
     }
     Id id = s.entity;
     if (!id) return;
@@ -185,15 +191,16 @@ class Painter {
 
   void gaps(const LanePlace& place, const Lane& lane) {
     double least = (area_.right() - window_.left) / 100;
+    const Unit unit = timeUnit(static_cast<double>(timeline_.end_ns));
     for (size_t i = 1; i < lane.slices.size(); ++i) {
       double from = window_.x(lane.slices[i - 1].end()), to = window_.x(lane.slices[i].start);
       if (to - from < std::max(6.0, least) || to < window_.left || from > area_.right()) continue;
       QRectF box(from, place.top + 4, to - from, place.height - 8);
       p_.fillRect(box, QBrush(t_.line, Qt::BDiagPattern));
-      if (to - from >= 34)
-        drawText(p_, box.toRect(),
-                 timeText(static_cast<double>(lane.slices[i].start - lane.slices[i - 1].end())), t_.mono(11),
-                 t_.text3, Qt::AlignHCenter);
+      // In the ruler's unit, where it stands once.
+      const QString text = unit.format(static_cast<double>(lane.slices[i].start - lane.slices[i - 1].end()));
+      if (textWidth(t_.mono(11), text) + 4 <= to - from)
+        drawText(p_, box.toRect(), text, t_.mono(11), t_.text3, Qt::AlignHCenter);
     }
   }
 
@@ -231,6 +238,46 @@ class Painter {
       p_.drawPolygon(QPolygonF({{x0, y0 + 1}, {x1, y0 + 1}, {(x0 + x1) / 2, y0 + 6}}));
     }
     p_.setRenderHint(QPainter::Antialiasing, false);
+  }
+
+  // From each call of the API to what it made the device do: all of them while few are in view, else those of
+  // what is active or hovered.
+  void arrows() {
+    size_t in_view = 0;
+    for (const Arrow& a : timeline_.arrows) in_view += arrow_seen(a);
+    p_.setRenderHint(QPainter::Antialiasing);
+    p_.setBrush(Qt::NoBrush);
+    for (bool lit : {false, true})
+      for (const Arrow& a : timeline_.arrows) {
+        const Id id = slice_of(a.lane, a.slice).entity;
+        const bool hovered = selection_.isHovered(id), active = selection_.isRelative(id);
+        if (lit != (active || hovered) || !arrow_seen(a) || (!lit && in_view > kMostArrows)) continue;
+        arrow(a, active ? t_.ring : hovered ? t_.text2 : t_.edge, lit ? 1.5 : 1);
+      }
+    p_.setRenderHint(QPainter::Antialiasing, false);
+  }
+
+  const Slice& slice_of(int lane, size_t index) const { return lane_of(lane).slices[index]; }
+  bool arrow_seen(const Arrow& a) const {
+    return window_.x(slice_of(a.lane, a.slice).end()) > window_.left &&
+           window_.x(slice_of(a.api_lane, a.api).start) < area_.right();
+  }
+
+  void arrow(const Arrow& a, QColor colour, double width) {
+    const LanePlace *from = place_of(a.api_lane), *to = place_of(a.lane);
+    if (!from || !to) return;
+    const bool down = to->top > from->top;
+    const Slice &call = slice_of(a.api_lane, a.api), &work = slice_of(a.lane, a.slice);
+    const QPointF start(window_.x(call.start + call.duration / 2),
+                        down ? from->top + from->height : from->top);
+    const QPointF end(window_.x(work.start) + 1, down ? to->top : to->top + to->height);
+    const double middle = (start.y() + end.y()) / 2, head = down ? -4 : 4;
+    if (colour == t_.edge) colour.setAlphaF(0.6f);
+    QPainterPath path(start);
+    path.cubicTo({start.x(), middle}, {end.x(), middle}, end);
+    p_.setPen(QPen(colour, width));
+    p_.drawPath(path);
+    p_.drawPolyline(QPolygonF({end + QPointF(-3, head), end, end + QPointF(3, head)}));
   }
 
   void end_marks() {
@@ -361,6 +408,9 @@ TimelinePlaces place_lanes(const Timeline& timeline, const QRectF& area) {
     y += height + kLaneGap;
   }
   out.memory_top = y + 2 * kTop;
+  if (out.memory_height > 0)
+    out.memory_height = std::min(out.memory_height, area.bottom() - kTop - out.memory_top);
+  if (out.memory_height < kLeastMemory / 2) out.memory_height = 0;
   return out;
 }
 

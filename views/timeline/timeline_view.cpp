@@ -6,6 +6,7 @@
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
@@ -18,6 +19,7 @@ namespace {
 constexpr double kLabels = 148;   // width of the lane labels
 constexpr double kEndRoom = 140;  // for the difference behind the compiled lane
 constexpr int kDragFrom = 4;
+constexpr double kLeastThing = 3;  // pixels of a slice that a screen reader tells
 }  // namespace
 
 TimelineView::TimelineView(Jobs* jobs, QWidget* parent) : View(jobs, parent) {
@@ -32,6 +34,8 @@ Id TimelineView::run() const {
 
 QString TimelineView::subtitle() const {
   if (!session()) return {};
+  if (timeline_ && timeline_->lanes.size() == 1 && timeline_->lanes[0].kind == Lane::Kind::Call)
+    return QStringLiteral("each call of what was compiled; a script is not run again eagerly");
   size_t n = 0;
   for (const session::TimingRow& row : session()->timings.of(run())) n += row.side == "eager";
   return n ? QStringLiteral("times: median of %1 interleaved calls; slices: one profiled call a side").arg(n)
@@ -143,14 +147,28 @@ std::vector<Id> TimelineView::shown() const {
   return out;
 }
 
+// Slices that can be told apart, lane by lane.
+std::vector<Thing> TimelineView::things() const {
+  std::vector<Thing> out;
+  if (!timeline_ || timeline_->empty()) return out;
+  std::set<Id> named;
+  for (const LanePlace& place : place_lanes(*timeline_, rect()).lanes)
+    for (const Slice& s : timeline_->lanes[static_cast<size_t>(place.lane)].slices) {
+      const double from = std::max(window_.left, window_.x(s.start)), to = window_.x(s.end());
+      if (!s.entity || to < window_.left || from > width() || to - from < kLeastThing) continue;
+      if (named.insert(s.entity).second)
+        out.push_back({s.entity, QRectF(from, place.top, to - from, place.height).toRect()});
+    }
+  return out;
+}
+
 int TimelineView::find(const QString& text) {
   matches_.clear();
   match_ = 0;
   if (timeline_ && !text.isEmpty()) {
     for (size_t l = 0; l < timeline_->lanes.size(); ++l)
       for (size_t i = 0; i < timeline_->lanes[l].slices.size(); ++i)
-        if (QString::fromStdString(slice_name(*session(), timeline_->lanes[l].slices[i]))
-                .contains(text, Qt::CaseInsensitive))
+        if (slice_name(*session(), timeline_->lanes[l].slices[i]).contains(text, Qt::CaseInsensitive))
           matches_.emplace_back(static_cast<int>(l), i);
   }
   update();
@@ -171,8 +189,8 @@ QString TimelineView::copy(CopyAs as) const {
   QString tab = as == CopyAs::Csv ? QStringLiteral(",") : QStringLiteral("\t");
   for (const Lane& lane : timeline_->lanes)
     for (const Slice& s : lane.slices)
-      lines << QStringList{lane.label, QString::fromStdString(slice_name(*session(), s)),
-                           QString::number(s.start), QString::number(s.duration)}
+      lines << QStringList{lane.label, slice_name(*session(), s), QString::number(s.start),
+                           QString::number(s.duration)}
                    .join(tab);
   return lines.join('\n');
 }
@@ -334,8 +352,8 @@ bool TimelineView::event(QEvent* event) {
   }
   QString text =
       QStringLiteral("<b>%1</b><br>%2, from %3")
-          .arg(QString::fromStdString(slice_name(*session(), *s)).toHtmlEscaped(),
-               timeText(static_cast<double>(s->duration)), timeText(static_cast<double>(s->start)));
+          .arg(slice_name(*session(), *s).toHtmlEscaped(), timeText(static_cast<double>(s->duration)),
+               timeText(static_cast<double>(s->start)));
   if (s->relation) text += QStringLiteral("<br>") + session()->label(s->relation).toHtmlEscaped();
   QToolTip::showText(help->globalPos(), text, this);
   return true;

@@ -24,7 +24,9 @@ class TimelineView : public kit::View {
   Id canShow(Id id) const override;
   void reveal(Id id) override;
   std::vector<Id> shown() const override;
+  std::vector<kit::Thing> things() const override;
 
+  QString why_empty() const;  // what stands there without lanes
   const TimelinePtr& timeline() const { return timeline_; }
   const TimeWindow& window_of_time() const { return window_; }
 
@@ -43,7 +45,6 @@ class TimelineView : public kit::View {
   bool event(QEvent* event) override;
 
  private:
-  QString why_empty() const;
   void fit();
   void zoom_at(double x, double factor);
   void pan(double pixels);

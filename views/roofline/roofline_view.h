@@ -1,0 +1,54 @@
+// The roofline: operations a second over operations a byte, on two logarithmic axes, under the ceilings that
+// were measured of the machine. One point a kernel, as large as its share of the time.
+#pragma once
+
+#include "views/kit/roofline.h"
+#include "views/kit/view.h"
+
+namespace vitrine::views {
+
+class RooflineView : public kit::View {
+  Q_OBJECT
+ public:
+  explicit RooflineView(kit::Jobs* jobs, QWidget* parent = nullptr);
+
+  QString title() const override { return QStringLiteral("Roofline"); }
+  QString subtitle() const override;
+  Id canShow(Id id) const override;
+  std::vector<Id> shown() const override;
+  std::vector<kit::Thing> things() const override;
+  QString copy(kit::CopyAs as) const override;
+  QPointF place(Id kernel) const;  // of its point; null when it has none
+
+ protected:
+  void sessionChanged() override;
+  void selectionChanged(kit::ChangeMask mask) override;
+  void paintEvent(QPaintEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  bool event(QEvent* event) override;
+
+ private:
+  struct Axis {
+    double low = 0, high = 1;  // decades
+  };
+  void scale();
+  QRectF plot() const;
+  QPointF at(double intensity, double rate) const;
+  double radius(const kit::RoofPoint& p) const;
+  const kit::RoofPoint* pointAt(QPointF where) const;
+  QString whyEmpty() const;
+  QString text(const kit::RoofPoint& p) const;
+  void paintGrid(QPainter& painter) const;
+  void paintRoofs(QPainter& painter) const;
+  void paintPoints(QPainter& painter) const;
+
+  std::vector<kit::RoofPoint> points_;  // with a time and operations
+  size_t moving_ = 0;                   // kernels that only move data
+  double copy_ = 0;
+  Axis x_, y_;
+};
+
+}  // namespace vitrine::views

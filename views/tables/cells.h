@@ -1,0 +1,39 @@
+// Cells that several tables are made of.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "views/kit/item_model.h"
+#include "views/kit/numbers.h"
+
+namespace vitrine::views {
+
+inline QString q(const std::string& text) {
+  return QString::fromStdString(text);
+}
+
+// What is not known (0) is a dash.
+inline kit::Cell number(double value, const kit::Unit& unit) {
+  kit::Cell cell{value > 0 ? unit.format(value) : kit::unknown()};
+  cell.sort = value;
+  return cell;
+}
+inline kit::Cell number(int64_t n) {
+  kit::Cell cell{QString::number(n)};
+  cell.sort = static_cast<double>(n);
+  return cell;
+}
+
+template <class Rows, class Get>
+double largest(const Rows& rows, Get get) {
+  double out = 0;
+  for (const auto& row : rows) out = std::max(out, static_cast<double>(get(row)));
+  return out;
+}
+
+inline QString unit_title(const char* title, const kit::Unit& unit) {
+  return QStringLiteral("%1, %2").arg(QString::fromUtf8(title), unit.name);
+}
+
+}  // namespace vitrine::views

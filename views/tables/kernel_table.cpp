@@ -1,0 +1,215 @@
+// Kernels with what each takes of the machine, and who could have computed each product.
+#include <algorithm>
+#include <cmath>
+
+#include "views/kit/numbers.h"
+#include "views/kit/roofline.h"
+#include "views/tables/cells.h"
+#include "views/tables/tables.h"
+
+namespace vitrine::views {
+
+using namespace kit;
+using namespace session;
+
+namespace {
+
+// --- kernels ---
+
+struct KernelUnits {
+  Unit time, bytes, compile;
+  double most = 0;  // time of the dearest
+};
+
+KernelUnits units_of(const TableScope& s, const std::vector<RoofPoint>& points) {
+  const auto kernels = s.data.kernels.of(s.compilation);
+  const double most = largest(points, [](const RoofPoint& p) { return p.ns; });
+  return {timeUnit(most), bytesUnit(largest(kernels, [](const KernelRow& k) { return k.bytes; })),
+          timeUnit(largest(kernels, [](const KernelRow& k) { return k.compile_ns; })), most};
+}
+
+bool any_spills(const TableScope& s) {
+  const auto kernels = s.data.kernels.of(s.compilation);
+  return std::any_of(kernels.begin(), kernels.end(), [](const KernelRow& k) { return k.spills > 0; });
+}
+
+std::vector<Column> kernel_columns(const TableScope& s) {
+  const KernelUnits units = units_of(s, roofPoints(s.data, s.compilation));
+  std::vector<Column> out{{"kernel", 64, false, true},
+                          {"name", 170, false, true, true},
+                          {"kind", 84},
+                          {"space", 130, false, true},
+                          {"launches", 68, true},
+                          {unit_title("time", units.time), 140, true, false, false, true},
+                          {unit_title("traffic", units.bytes), 84, true},
+                          {"rate", 86, true},
+                          {"of roof", 60, true}};
+  if (s.data.isGpu(s.compilation))
+    out.insert(out.end(), {{"registers", 66, true},
+                           {"spilled, B", 68, true},
+                           {"shared, B", 68, true},
+                           {"occupancy", 72, true},
+                           {"limited by", 100}});
+  else if (any_spills(s))
+    out.push_back({"spills", 56, true});
+  out.push_back({unit_title("compile", units.compile), 84, true});
+  return out;
+}
+
+Cell compile_cell(const KernelRow& k, const Unit& unit) {
+  Cell out{k.kind != "generated" ? unknown()
+           : k.cached            ? QStringLiteral("cached")
+                                 : unit.format(static_cast<double>(k.compile_ns)),
+           static_cast<double>(k.compile_ns)};
+  if (!k.error.empty()) {
+    out.text = QStringLiteral("failed");
+    out.tone = Tone::Warn;
+    out.tooltip = q(k.error);
+  }
+  return out;
+}
+
+// Registers of a thread, spilled bytes, shared memory of a block, occupancy and what limits it.
+void add_gpu_cells(const TableScope& s, const KernelRow& k, std::vector<Cell>& cells) {
+  const auto found = s.data.gpu_kernels.find(k.id);
+  if (found == s.data.gpu_kernels.end() || !found->second.registers) {
+    cells.insert(cells.end(), 5, Cell{unknown()});
+    return;
+  }
+  const GpuKernelRow& g = found->second;
+  Cell spilled = number(g.spill_bytes);
+  if (g.spill_bytes > 0) spilled.tone = Tone::Warn;
+  Cell occupancy{g.occupancy > 0 ? percentText(g.occupancy) : unknown(), g.occupancy};
+  cells.insert(cells.end(),
+               {number(g.registers), spilled, number(g.shared_bytes), occupancy, {q(g.limited_by)}});
+}
+
+std::vector<Item> kernel_rows(const TableScope& s) {
+  std::vector<Item> out;
+  const std::vector<RoofPoint> points = roofPoints(s.data, s.compilation);
+  const KernelUnits units = units_of(s, points);
+  const bool gpu = s.data.isGpu(s.compilation), spills = !gpu && any_spills(s);
+  for (const RoofPoint& p : points) {
+    const KernelRow& k = *s.data.kernels.find(p.kernel);
+    Cell label{q(k.label)};
+    label.family = familyOf(k.family);
+    Cell time = number(p.ns, units.time);
+    if (p.ns > 0) time.bar = p.ns / units.most;
+    Cell rate{p.ns > 0 && p.bytes > 0 ? rateText(p.bytes, p.ns) : unknown(), p.bandwidth()};
+    Cell part{p.part > 0 ? percentText(p.part) : unknown(), p.part};
+    if (p.part > 0) part.tooltip = QStringLiteral("of what the measured copy and product allow");
+    Item item{k.id,
+              {label,
+               {q(k.name)},
+               {q(k.kind)},
+               {q(k.space)},
+               number(p.launches),
+               time,
+               number(static_cast<double>(k.bytes), units.bytes),
+               rate,
+               part}};
+    if (gpu) add_gpu_cells(s, k, item.cells);
+    if (spills) {
+      item.cells.push_back(number(k.spills));
+      if (k.spills > 0) item.cells.back().tone = Tone::Warn;
+    }
+    item.cells.push_back(compile_cell(k, units.compile));
+    out.push_back(std::move(item));
+  }
+  return out;
+}
+
+QString kernel_subtitle(const TableScope& s) {
+  auto rows = s.data.kernels.of(s.compilation);
+  auto of = [&](const char* kind) {
+    return std::count_if(rows.begin(), rows.end(), [&](const KernelRow& k) { return k.kind == kind; });
+  };
+  return rows.empty() ? QString()
+                      : QStringLiteral("%1 generated, %2 library, %3 PyTorch")
+                            .arg(of("generated"))
+                            .arg(of("library"))
+                            .arg(of("opaque"));
+}
+
+// --- who computes a product ---
+
+template <class F>
+void each_choice(const TableScope& s, F f) {
+  for (const KernelRow& k : s.data.kernels.of(s.compilation))
+    if (const auto rows = s.data.choices.of(k.id); !rows.empty()) f(k, rows);
+}
+
+// The time that all the others are measured against: PyTorch's, or else the first one's.
+double reference(std::span<const ChoiceRow> rows) {
+  for (const ChoiceRow& row : rows)
+    if (row.candidate == "PyTorch" && row.ns > 0) return static_cast<double>(row.ns);
+  return static_cast<double>(rows.front().ns);
+}
+
+Unit choice_unit(const TableScope& s) {
+  double most = 0;
+  each_choice(s, [&](const KernelRow&, std::span<const ChoiceRow> rows) {
+    most = std::max(most, largest(rows, [](const ChoiceRow& row) { return row.ns; }));
+  });
+  return timeUnit(most);
+}
+
+std::vector<Column> choice_columns(const TableScope& s) {
+  return {{"who could compute it", 300, false, true, true},
+          {unit_title("time", choice_unit(s)), 190, true, false, false, true},
+          {"against PyTorch", 110, true},
+          {"chosen", 110},
+          {"known from", 120}};
+}
+
+std::vector<Item> choice_rows(const TableScope& s) {
+  std::vector<Item> out;
+  const Unit unit = choice_unit(s);
+  each_choice(s, [&](const KernelRow& k, std::span<const ChoiceRow> rows) {
+    Cell head{q(k.label + " " + k.name + (k.space.empty() ? "" : "  " + k.space))};
+    head.family = familyOf(k.family);
+    Item item{k.id, {head}, {}, {}, true, true};
+    const double against = reference(rows), most = largest(rows, [](const ChoiceRow& row) { return row.ns; });
+    for (const ChoiceRow& row : rows) {
+      const auto ns = static_cast<double>(row.ns);
+      Cell time = number(ns, unit);
+      if (most > 0 && ns > 0) time.bar = ns / most;
+      time.hollow = !row.chosen;
+      Cell chosen{row.chosen ? QStringLiteral("chosen") : QString()};
+      if (row.chosen) chosen.icon = "check", chosen.tone = Tone::Ok;
+      item.children.push_back({k.id,
+                               {{q(row.candidate)},
+                                time,
+                                {ns > 0 && against > 0 ? ratioText(against / ns) : unknown(), against / ns},
+                                chosen,
+                                {q(row.source)}}});
+    }
+    out.push_back(std::move(item));
+  });
+  return out;
+}
+
+QString choice_subtitle(const TableScope& s) {
+  int products = 0, own = 0;
+  each_choice(s, [&](const KernelRow&, std::span<const ChoiceRow> rows) {
+    ++products;
+    own += std::any_of(rows.begin(), rows.end(),
+                       [](const ChoiceRow& row) { return row.chosen && row.candidate != "PyTorch"; });
+  });
+  return products
+             ? QStringLiteral("%1, %2 by a kernel of our own").arg(countText(products, "product")).arg(own)
+             : QString();
+}
+
+}  // namespace
+
+const TableSpec kKernelsTable{
+    "kernels",   "Kernels",           kernel_columns,
+    kernel_rows, kernel_subtitle,     "No kernels: nothing was compiled in this run.",
+    5,           Qt::DescendingOrder, false,
+    "kernels"};
+const TableSpec kChoicesTable{
+    "choices",   "Choices",       choice_columns,
+    choice_rows, choice_subtitle, "No choices: there is no product here that several could compute."};
+
+}  // namespace vitrine::views
