@@ -69,6 +69,9 @@ def cases(op, dtype, count):
             yield Case(op, "amid", sample, f"{dtype} sample {i} amid others", False)
         if op.inplace_variant and not sample.broadcasts_input:
             yield Case(op, "in place", sample, f"{dtype} sample {i} in place", False)
+    if dtype == torch.float32 and op.error_inputs_func:
+        for i, wrong in chosen(op.error_inputs("cpu"), 2 * count):
+            yield Case(op, "plain", wrong.sample_input, f"wrong input {i}", False)
     if gradients:
         torch.manual_seed(zlib.crc32(op.name.encode()))
         for i, sample in chosen(op.sample_inputs("cpu", dtype, requires_grad=True), count):
@@ -81,7 +84,7 @@ def own(value):
     """A copy with the same strides and nothing shared."""
     if not isinstance(value, torch.Tensor):
         return value
-    if value.layout != torch.strided or value.is_quantized:
+    if value.layout != torch.strided or value.is_quantized or value.is_meta:
         return value.detach().clone().requires_grad_(value.requires_grad)
     plain = value.detach().resolve_conj().resolve_neg()
     made = torch.empty_strided(plain.size(), plain.stride(), dtype=plain.dtype).copy_(plain) if _dense(plain) else plain.clone()
