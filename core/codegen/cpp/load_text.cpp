@@ -108,9 +108,10 @@ std::string LoadText::full(const Load& l, const std::string& from, const std::st
     return stride == 1 ? "load_in(" + at + ", " + lanes
                        : "gather_in(" + at + ", " + index_.number(stride) + ", " + lanes;
   }
-  return stride == 1   ? "load(" + at + ", " + part + ")"
-         : stride == 0 ? "load1(" + at + ")"
-                       : "gather(" + at + ", " + index_.number(stride) + ", " + part + ")";
+  return stride == 1    ? "load(" + at + ", " + part + ")"
+         : stride == 0  ? "load1(" + at + ")"
+         : stride == -1 ? "load_back(" + at + ", " + part + ")"
+                        : "gather(" + at + ", " + index_.number(stride) + ", " + part + ")";
 }
 
 }  // namespace vitrine::codegen::cpp

@@ -42,7 +42,7 @@ template <class V, class T, int N> static inline V bits_of(const T* p, First<N>)
      R"(template <class T, class V> static inline void put_bits(T* p, V v, All) { __builtin_memcpy(p, &v, sizeof v); }
 template <class T, class V, int N> static inline void put_bits(T* p, V v, First<N>) { __builtin_memcpy(p, &v, N * sizeof(T)); }
 )"},
-    {"load gather load1 load_in load_at gather_in load1_if",
+    {"load gather load1 load_in load_at gather_in load1_if load_back",
      R"(template <class N> static inline v16 load(const f32* p, N n) { return bits_of<v16>(p, n); }
 template <class N> static inline d16 load(const f64* p, N n) { return bits_of<d16>(p, n); }
 template <class N> static inline n16 load(const i32* p, N n) { return bits_of<n16>(p, n); }
@@ -91,7 +91,7 @@ template <class N> static inline void store(i64* p, l16 v, N n) { put_bits(p, v,
      R"(template <class T, class V, class N> static inline void stream(T* p, V v, N n) { store(p, v, n); }
 template <class T, class V> static inline void stream(T* p, V v, All) { __builtin_nontemporal_store(v, (V*)p); }  // past the cache
 )"},
-    {"gather scatter load_in load_at gather_in index_lanes",
+    {"gather scatter load_in load_at gather_in index_lanes load_back",
      R"(template <int N> constexpr int count(First<N>) { return N; }
 constexpr int count(All) { return LANES; }
 )"},
@@ -104,6 +104,18 @@ template <class T, class V, class N> static inline void scatter(T* p, i64 stride
   T line[LANES];
   store(line, v, all);
   for (int k = 0; k < count(n); ++k) p[k * stride] = line[k];
+}
+)"},
+    {"load_back", R"(// The neighbours before this one, from it backwards.
+template <class T, int N> static inline auto load_back(const T* p, First<N> n) {
+  T line[LANES] = {};
+  for (int k = 0; k < N; ++k) line[k] = p[-k];
+  return load(line, all);
+}
+template <class T> static inline auto load_back(const T* p, All) {
+  auto v = load(p - (LANES - 1), all), turned = v;
+  for (int k = 0; k < LANES; ++k) turned[k] = v[LANES - 1 - k];
+  return turned;
 }
 )"},
     {"load_in", R"(// Lanes [low, high) of these, 0 in the others, whose memory is not touched.

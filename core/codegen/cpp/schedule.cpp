@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 
+#include "core/codegen/cpp/words.h"
 #include "core/fusion/functions.h"
 #include "core/fusion/space.h"
 #include "core/fusion/types.h"
@@ -20,6 +21,23 @@ using ir::Ref;
 
 bool Schedule::picks() const {
   return std::any_of(loads.begin(), loads.end(), [](const Load& l) { return !l.picked.empty(); });
+}
+bool Schedule::only_moves(const Value& v) const {
+  const DType t = v.statement->dtype;
+  auto moves = [&](auto& self, const fusion::Expr& e) -> bool {
+    if (e.kind == fusion::Expr::Kind::number) return e.whole && (e.integer == 0 || e.integer == 1);
+    if (e.kind == fusion::Expr::Kind::operand) {
+      const Source& s = v.sources[static_cast<size_t>(e.operand)];
+      const auto i = static_cast<size_t>(s.index);
+      return s.kind == Source::Kind::load
+                 ? loads[i].dtype == t
+                 : values[i].statement->dtype == t && values[i].statement->is_result();
+    }
+    if (e.kind != fusion::Expr::Kind::call) return false;
+    if (e.name == "neg") return ir::is_float(t) && self(self, *e.args[0]);
+    return e.name == "where" && self(self, *e.args[1]) && self(self, *e.args[2]);
+  };
+  return moves(moves, *v.statement->expr);
 }
 std::vector<Source> Schedule::once(int phase) const {
   std::vector<Source> out;
@@ -117,29 +135,7 @@ class Scheduler {
             const Keeping& keeping)
       : program_(program), group_(group), stored_(stored), keeping_(keeping) {
     // Words of the generated text that a tensor's name must not take.
-    for (const char* w :
-         {"args",      "begin",       "end",       "r",           "c",         "n",
-          "all",       "first",       "i0",        "i1",          "i2",        "i3",
-          "i4",        "c0",          "c1",        "c2",          "load",      "store",
-          "splat",     "where",       "keep",      "gather",      "float",     "double",
-          "int",       "bool",        "auto",      "if",          "for",       "while",
-          "do",        "else",        "return",    "switch",      "case",      "default",
-          "new",       "delete",      "class",     "struct",      "union",     "enum",
-          "this",      "and",         "or",        "not",         "xor",       "f32",
-          "f64",       "i64",         "i32",       "long",        "short",     "char",
-          "signed",    "unsigned",    "const",     "static",      "template",  "typename",
-          "operator",  "true",        "false",     "isnan",       "isinf",     "v16",
-          "v8",        "d16",         "d8",        "n16",         "n8",        "l16",
-          "l8",        "mask",        "All",       "First",       "namespace", "using",
-          "try",       "catch",       "throw",     "public",      "private",   "register",
-          "goto",      "sizeof",      "void",      "break",       "continue",  "f16",
-          "bf16",      "i16",         "u16",       "u32",         "u64",       "i8",
-          "u8",        "item",        "part",      "place",       "stop",      "from",
-          "to",        "added",       "j",         "j0",          "t",         "bad",
-          "load_in",   "load_at",     "steps",     "most",        "least",     "load1_if",
-          "gather_in", "steps_to",    "index_at",  "index_lanes", "from_end",  "from_end_lanes",
-          "lanes_in",  "lanes_below", "lanes_from"})
-      names_.reserve(w);
+    for (std::string_view w : reserved_words()) names_.reserve(w);
     for (std::string_view w : keeping.reserved) names_.reserve(w);
   }
 

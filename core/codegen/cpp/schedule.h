@@ -102,6 +102,8 @@ struct Schedule {
   std::vector<Phase> phases;
   int scratch_rows = 0;
   bool picks() const;  // some load is picked by an index, which may be out of range
+  // Whether the value is an operand's as it is, or one of several: already what memory would hold.
+  bool only_moves(const Value& value) const;
   // What is done once a row before the phase (phases.size(): after the last), in order.
   std::vector<Source> once(int phase) const;
   int64_t row_count() const;

@@ -107,7 +107,7 @@ std::string VectorText::value_text(const Value& v) const {
     t = {operand(v, s.expr->args[0]->operand).text + " * " + sum->inverse, lane, false};
   // Every operator's result is what memory would hold: narrow integers wrap, short floats are rounded, as
   // eager does between operators. Sums inside one operator stay in f32.
-  return s.is_result() ? narrowed(t.text, s.dtype) : t.text;
+  return s.is_result() && !s_.only_moves(v) ? narrowed(t.text, s.dtype) : t.text;
 }
 const Value* VectorText::exponential_sum(const Value& v) const {
   const fusion::Expr& e = *v.statement->expr;

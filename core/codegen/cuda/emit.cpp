@@ -217,7 +217,7 @@ class Emitter {
   std::string value_text(const Value& v) const {
     const Statement& s = *v.statement;
     Typed t = expr_text(s.expr, s.compute, lane_of(v), [&](int i) { return operand(v, i); });
-    return s.is_result() ? narrowed(t.text, s.dtype) : t.text;
+    return s.is_result() && !s_.only_moves(v) ? narrowed(t.text, s.dtype) : t.text;
   }
   // What is known of a row before phase `p`.
   void row_values(int p, const std::string& condition) {
