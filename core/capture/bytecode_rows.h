@@ -88,9 +88,10 @@ inline void apply_shape(Instruction& out, Shape shape) {
 
 using Table = std::array<Row, 256>;  // by opcode
 
-constexpr Table by_opcode(std::span<const Row> rows) {
+constexpr Table by_opcode(std::span<const Row> rows, std::span<const Row> more = {}) {
   Table table{};
   for (const Row& row : rows) table[row.opcode] = row;
+  for (const Row& row : more) table[row.opcode] = row;
   return table;
 }
 

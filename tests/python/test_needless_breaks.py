@@ -46,3 +46,30 @@ def test_what_is_not_known_breaks(name):
     function, make = PROGRAMS[name]
     reasons = vitrine.explain(function)(*(m() for m in make)).graph_break_reasons
     assert reasons and all(reason.kind == "scalar_read" for reason in reasons)
+
+
+SMALL = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 64, "vocab_size": 100}
+# Their sizes and scales pass through tensors: class of the model, of its configuration, and what is special.
+MODELS = {
+    "DebertaForMaskedLM": ("DebertaConfig", SMALL | {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}),
+    "LEDForConditionalGeneration": (
+        "LEDConfig",
+        {"d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 4, "decoder_attention_heads": 4}
+        | {"encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "vocab_size": 100, "attention_window": 4},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_sizes_that_pass_through_tensors(name):
+    transformers = pytest.importorskip("transformers")
+    config, special = MODELS[name]
+    torch.manual_seed(0)
+    model = getattr(transformers, name)(getattr(transformers, config)(**special)).eval()
+    inputs = {"input_ids": torch.randint(3, 90, (2, 12)), "labels": torch.randint(3, 90, (2, 12))}
+    vitrine.reset()
+    with torch.no_grad():
+        expected = model(**inputs)
+        explained = vitrine.explain(model)(**inputs)
+        torch.testing.assert_close(vitrine.compile(model)(**inputs).logits, expected.logits, rtol=1e-4, atol=1e-5)
+    assert not explained.graph_break_reasons, explained.graph_break_reasons
