@@ -10,7 +10,7 @@ using kit::theme;
 
 namespace {
 constexpr double kNarrow = 420;  // a view that a map would cover
-constexpr double kLeast = 62, kMost = 96, kTallest = 220, kInset = 10;
+constexpr double kLeast = 62, kMost = 96, kTallest = 220, kInset = 10, kMargin = 24;
 
 double minimap_scale(const GraphPicture& picture, double width) {
   return std::min(width / std::max(1.0, picture.layout.width),
@@ -21,7 +21,10 @@ double minimap_scale(const GraphPicture& picture, double width) {
 QRectF minimap_rect(const QRectF& view, const GraphPicture& picture, const Camera& camera) {
   if (picture.empty() || view.width() < kNarrow) return {};
   QRectF seen(camera.to_scene(view.topLeft()), camera.to_scene(view.bottomRight()));
-  if (seen.contains(QRectF(0, 0, picture.layout.width, picture.layout.height))) return {};
+  // The empty margin may be out of view.
+  const QRectF all = QRectF(0, 0, picture.layout.width, picture.layout.height)
+                         .adjusted(kMargin, kMargin, -kMargin, -kMargin);
+  if (seen.contains(all)) return {};
   double width =
       std::clamp(picture.layout.width * kTallest / std::max(1.0, picture.layout.height), kLeast, kMost);
   double height = std::clamp(picture.layout.height * minimap_scale(picture, width), kLeast / 2, kTallest);

@@ -111,6 +111,8 @@ void add_memory(const kit::SessionData& data, Timeline& t) {
 
 // A script is not run twice for a measurement; what is known of its time are the calls of what was compiled.
 void add_calls(const kit::SessionData& data, Timeline& t) {
+  const RunRow* run = data.runs.find(t.run);
+  if (run && run->device.find("compiled only") != std::string::npos) return;  // they ran elsewhere
   Lane lane;
   lane.side = Lane::Side::Compiled;
   lane.kind = Lane::Kind::Call;

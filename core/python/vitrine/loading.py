@@ -110,7 +110,7 @@ def parse(path: str) -> ast.Module:
     try:
         return ast.parse(read_source(path), path)
     except (SyntaxError, ValueError) as error:
-        raise LoadError(f"{path} is not valid Python.", "Mend the line below.", user_traceback(error)) from error
+        raise LoadError(f"{path} is not valid Python.", "Mend that line.", user_traceback(error)) from error
 
 
 def module_name(path: Path) -> str:
@@ -147,7 +147,7 @@ def import_file(path: str):
         if isinstance(error, KeyboardInterrupt):
             raise
         raise LoadError(
-            f"{path} does not import: {type(error).__name__}: {error}", "Mend the error below.", user_traceback(error)
+            f"{path} does not import: {type(error).__name__}: {error}", "Mend that error.", user_traceback(error)
         ) from error
     return module
 
@@ -182,7 +182,7 @@ def guarded(what: str, function: Callable, *args):
     try:
         return function(*args)
     except (Exception, SystemExit) as error:
-        raise LoadError(f"{what} raised {type(error).__name__}: {error}", "Mend the error below.", user_traceback(error)) from error
+        raise LoadError(f"{what} raised {type(error).__name__}: {error}", "Mend that error.", user_traceback(error)) from error
 
 
 def defined_names(module) -> str:

@@ -117,7 +117,7 @@ def run_script(options, recording) -> int:
         recording.end_run(run, "cancelled")
         raise
     except BaseException as error:
-        failure = LoadError(f"Your code raised {type(error).__name__}: {error}", "Mend the error below; eager raises it too.", user_traceback(error))
+        failure = LoadError(f"Your code raised {type(error).__name__}: {error}", "Mend that error; eager raises it too.", user_traceback(error))
     recording.end_run(run, "failed" if failure else "finished")
     if failure:
         raise failure
