@@ -25,6 +25,7 @@ enum class GuardKind : uint8_t {
                 // at capture
   ConstEquals,  // same type and equal (ints, floats bit by bit, str, bytes, None, bool, tuples of these,
                 // torch.dtype/device/Size)
+  Compares,     // a float: whether `value <op> object`; number: 2 * op (Py_LT ...) + the answer
   Identity,     // is `object` (kept alive)
   TypeIs,       // type(value) is `object`
   Length,       // len(value) == number

@@ -243,6 +243,12 @@ bool requires_grad(PyObject* tensor) {
   return value.get() == Py_True;
 }
 
+PyObject* number_tensor(double value) {
+  Handle made = empty_strided(ir::TensorType::contiguous(ir::DType::f64, {}));
+  *static_cast<double*>(data(made)) = value;
+  return wrap(made);
+}
+
 NoGradScope::NoGradScope() : before_(api().symbols.grad_enabled()) {
   api().symbols.grad_set_enabled(false);
 }

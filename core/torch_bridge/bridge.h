@@ -72,6 +72,8 @@ Handle empty_strided(const ir::TensorType& type);
 // A view of `base`'s storage (as_strided without autograd: no view relation, its own version counter). dtype
 // is base's. Owned handle. The offset is counted from the storage's start.
 Handle as_strided(Handle base, const ir::TensorType& type);
+// A 0-d tensor of f64 with this value. New reference; nullptr: a Python error is set.
+_object* number_tensor(double value);
 void release(Handle owned);
 // The stream that PyTorch launches on now, a cudaStream_t. nullptr: the default stream, or no CUDA.
 void* current_stream(int gpu);

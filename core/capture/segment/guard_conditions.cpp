@@ -146,6 +146,10 @@ bool GuardTree::holds(const Condition& c) const {
       return tensor_matches(tensors_[c.tensor], o);
     case GuardKind::ConstEquals:
       return same_constant(c.object.get(), o);
+    case GuardKind::Compares:
+      return PyFloat_CheckExact(o) &&
+             PyObject_RichCompareBool(o, c.object.get(), static_cast<int>(c.number / 2)) ==
+                 static_cast<int>(c.number % 2);
     case GuardKind::Identity:
       return o == c.object.get();
     case GuardKind::TypeIs:
@@ -243,6 +247,9 @@ GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const
     case GuardKind::TypeIs:
       f.source = "type(" + f.source + ")";
       f.actual = describe(reinterpret_cast<PyObject*>(Py_TYPE(o)));
+      break;
+    case GuardKind::Compares:
+      f.expected = c.expected;
       break;
     case GuardKind::Length:
     case GuardKind::LengthAtLeast:

@@ -126,6 +126,7 @@ bool GuardTree::stays(const Condition& c, const std::vector<bool>& same, Watches
   PyObject* o = values_[c.node];
   switch (c.kind) {
     case GuardKind::ConstEquals:
+    case GuardKind::Compares:
     case GuardKind::Identity:
       return true;
     case GuardKind::TypeIs:

@@ -187,6 +187,9 @@ bool GuardTree::check_hint(const Frame& frame, const GlobalState& state) {
     PyObject* base = node.parent >= 0 ? values_[node.parent] : nullptr;
     values_[path[depth]] = read_step(node.step, base, frame, temporaries_);
     if (!values_[path[depth]]) return true;  // the full check finds out
+    // PyTorch warns of the .grad of what is no leaf.
+    for (int32_t i = node.first; i < node.last; ++i)
+      if (conditions_[i].kind == GuardKind::PlainLeaf && !holds(conditions_[i])) return fail(path[depth], i);
   }
   if (counting) ++counts_[c.guard].checks;
   return holds(c) || fail(c.node, failed_condition_);

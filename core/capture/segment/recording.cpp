@@ -20,6 +20,7 @@ const char* guard_word(GuardKind kind) {
     case GuardKind::TensorMatch:
       return "tensor";
     case GuardKind::ConstEquals:
+    case GuardKind::Compares:
     case GuardKind::IterPosition:
       return "value";
     case GuardKind::Identity:

@@ -28,6 +28,14 @@ class Sources {
   std::vector<Owned> many_;
 };
 
+// A float that is an input of the graph (core/capture/trace/floats.cpp).
+bool is_number(PyObject* input) {
+  return input && PyFloat_CheckExact(input);
+}
+Owned as_tensor(PyObject* number) {
+  return Owned(torch_bridge::number_tensor(PyFloat_AS_DOUBLE(number)));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, const Frame& frame,
@@ -111,7 +119,8 @@ std::shared_ptr<Instance> Segment::make_instance() {
   std::vector<Owned> alive;
   std::vector<PyObject*> inputs;
   for (int32_t i : inputs_) {
-    alive.push_back(share(guards_.value(nodes_[i])));
+    PyObject* value = guards_.value(nodes_[i]);
+    alive.push_back(is_number(value) ? as_tensor(value) : share(value));
     inputs.push_back(alive.back().get());
   }
   const CallSizes sizes = call_;
@@ -207,7 +216,13 @@ Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
   const torch_bridge::Lowering::Graphs& graphs = instance.graphs;
   const std::shared_ptr<runtime::Plan> plan = instance.plan;  // alive, whatever its run does
   inputs.reserve(inputs_.size() + graphs.constants.size());
-  for (int32_t i : inputs_) inputs.push_back(sources[i].get());
+  std::vector<Owned> numbers;
+  for (int32_t i : inputs_) {
+    PyObject* input = sources[i].get();
+    if (is_number(input)) input = numbers.emplace_back(as_tensor(input)).get();
+    if (!input) return Outcome::raised();
+    inputs.push_back(input);
+  }
   inputs.insert(inputs.end(), graphs.constants.begin(), graphs.constants.end());
   // Its constants come first among them.
   const auto captured = [&] { return static_cast<long>(graphs.captured->inputs().size()); };

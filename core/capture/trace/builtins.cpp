@@ -30,7 +30,8 @@ Value* builtin_isinstance(Tracer& t, const Arguments& a) {
     // A metaclass may answer by itself (abstract classes, Parameter): asked about the class, which is pure.
     if (PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(o))) return t.boolean(true);
     if (Py_TYPE(o) == &PyType_Type) continue;
-    Value* first = t.peek(need(t, a, 0));
+    Value* open = t.open_float(need(t, a, 0));
+    Value* first = open ? open : t.peek(need(t, a, 0));
     PyObject* real = first->kind == Kind::Tensor     ? (first->real ? first->real : first->obj)
                      : first->kind == Kind::Constant ? first->obj
                                                      : first->obj;

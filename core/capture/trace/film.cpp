@@ -31,6 +31,7 @@ const char* kind_text(const Value& v) {
     case Kind::Null:
       return "null";
     case Kind::Symbol:
+    case Kind::Float:
       return "constant";
     case Kind::Lazy:
     case Kind::Constant:

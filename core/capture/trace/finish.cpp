@@ -131,6 +131,7 @@ void Tracer::guard_storages() {
   for (const auto& [traced, value] : by_tensor_)
     if (value->real) stand_ins.emplace(value->source, traced);
   for (const Source* source : inputs_) {
+    if (!stand_ins.contains(source)) continue;  // a float
     bool member = source->kind == SourceKind::Constant;
     for (const Source* at = source; at; at = at->base) member = member || is_kept_apart(*at);
     inputs.push_back({source, member, lowering_->is_written(stand_ins.at(source))});

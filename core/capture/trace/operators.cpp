@@ -53,11 +53,12 @@ std::string sign_of(const OperatorRow& row, bool in_place) {
 }  // namespace
 
 Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
-  a = peek(a);
-  b = peek(b);
   bool in_place = false;
   const OperatorRow* row = row_of(op, &in_place);
   VITRINE_CHECK(row, "unknown operator " + op);
+  if (Value* open = float_binary(row->name, in_place, a, b)) return open;
+  a = peek(a);
+  b = peek(b);
   const TorchNames& torch = torch_names();
   if (a->kind == Kind::Tensor || b->kind == Kind::Tensor) {
     const bool other_is_user = (a->kind == Kind::Object || b->kind == Kind::Object);
@@ -179,6 +180,7 @@ Value* Tracer::user_binary(const char* method, const char* reflected, Value* a, 
 }
 
 Value* Tracer::unary(const std::string& op, Value* a) {
+  if (Value* open = op == "neg" ? float_negated(a) : nullptr) return open;
   a = peek(a);
   if (a->kind == Kind::Symbol && op == "neg") return symbol_value(-a->sym);
   a = look(a);
@@ -248,6 +250,7 @@ Value* Tracer::user_compare(int op, Value* a, Value* b) {
 }
 
 Value* Tracer::compare(int op, Value* a, Value* b) {
+  if (Value* answer = float_compare(op, a, b)) return answer;
   a = peek(a);
   b = peek(b);
   if (a->kind == Kind::Symbol || b->kind == Kind::Symbol) {
@@ -395,6 +398,7 @@ bool Tracer::contains(Value* container, Value* item) {
 bool Tracer::truth(Value* v, const char* where) {
   v = resolve(v);
   if (Value* open = symbolic(v)) return symbolic_compare(Py_NE, open, integer(0))->obj == Py_True;
+  if (Value* answer = float_compare(Py_NE, v, integer(0))) return answer->obj == Py_True;
   // A value whose type has no __bool__ or __len__ is true: the type is enough.
   v = look(v);
   switch (v->kind) {

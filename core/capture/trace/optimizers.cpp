@@ -68,7 +68,8 @@ Value* for_each(T& t, const A& a, const std::string& name) {
   Values given;
   size_t n = 0;
   for (Value* v : a.positional) {
-    given.push_back(t.look(v));
+    Value* open = t.open_float(v);
+    given.push_back(open ? open : t.look(v));
     if (!is_list(given.back())) continue;
     const size_t length = t.unpack(given.back()).size();
     if (n && length != n) stop("exception", "torch._foreach_" + name + " of lists of different lengths");

@@ -83,6 +83,11 @@ Recipe RecipeMaker::make(Value* v) {
     r.index = t_.symbolic_->number_of(v->sym);
     return r;
   }
+  if (v->kind == Kind::Float) {
+    Recipe r = call(reinterpret_cast<PyObject*>(&PyFloat_Type), {});
+    r.children.push_back(make(v->tensor));
+    return r;
+  }
   if (v->kind == Kind::Constant) return constant(v->obj);
   if (v->kind == Kind::Tensor) {
     Recipe r;

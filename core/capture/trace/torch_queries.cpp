@@ -31,6 +31,8 @@ Value* itself(T& t, const A& a) {
 }
 
 Value* is_tensor(T& t, const A& a) {
+  const PyTypeObject* type = t.type_of(need(t, a, 0, "obj"));
+  if (type == &PyFloat_Type || type == &PyLong_Type) return t.boolean(false);  // whatever number it is
   return t.boolean(t.look(need(t, a, 0))->kind == Kind::Tensor);
 }
 

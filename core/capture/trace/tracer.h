@@ -133,6 +133,15 @@ class Tracer {
   Value* fact(PyObject* callable, PyObject* args);
   std::string asked_at();
 
+  // --- floats.cpp: the same of floats
+  Value* open_float(Value* v);  // nullptr: it is none
+  void close_float(Value* v);
+  Value* computed_float(PyObject* now, Value* tensor, const Values& from);
+  Value* float_binary(const std::string& name, bool in_place, Value* a, Value* b);
+  Value* float_negated(Value* a);
+  Value* float_compare(int op, Value* a, Value* b);
+  Value* with_open_floats(Value* self, const std::string& name, PyObject* callable, const Arguments& a);
+
   // --- guards
   void guard(GuardKind kind, const Source* source, PyObject* object = nullptr, int64_t number = 0,
              const std::string& name = "", const Source* other = nullptr, const std::string& expected = "");

@@ -23,6 +23,7 @@ enum class Kind : uint8_t {
   Null,      // an empty stack entry
   Lazy,      // obj and source; not looked at yet
   Symbol,    // an int that may be another one in the next call: sym; obj: what it is now
+  Float,     // a float that may be another one: tensor; obj: what it is now; roots: what it is computed from
   Constant,  // obj: immutable, or an object whose identity is fixed (function, class, module, enum member
              // ...)
   Tensor,    // obj: the storage-less stand-in; real: the tensor it stands for, if it is an input
@@ -101,7 +102,9 @@ struct Value {
   PyObject* obj = nullptr;   // borrowed from the tracer's keep-alive list
   PyObject* real = nullptr;  // Tensor: the real tensor
   PyTypeObject* cls = nullptr;
-  ir::Sym sym;  // Symbol
+  ir::Sym sym;              // Symbol
+  Value* tensor = nullptr;  // Float
+  Values roots;             // Float
   const Source* source = nullptr;
   Value* forward = nullptr;  // the value that stands for the same object
   Values items;

@@ -1,0 +1,159 @@
+// Floats that may be others in the next call (a learning rate): a float that had another value at an earlier
+// compilation of its place becomes an input of the graph, a 0-d tensor of f64, which computes as Python's
+// floats do. Only what is written here keeps one open; everything else looks at it, which fixes it.
+#include <bit>
+
+#include "core/capture/trace/torch_names.h"
+#include "core/capture/trace/tracer.h"
+#include "core/torch_bridge/bridge.h"
+
+namespace vitrine::capture {
+namespace {
+
+// Up to here an int is exact as a float.
+constexpr int64_t kMostExact = int64_t{1} << 53;
+
+bool is_exact_number(PyObject* o) {
+  if (!o) return false;
+  if (PyFloat_CheckExact(o)) return true;
+  if (!PyLong_CheckExact(o)) return false;
+  int overflow = 0;
+  const int64_t n = PyLong_AsLongLongAndOverflow(o, &overflow);
+  return overflow == 0 && n > -kMostExact && n < kMostExact;
+}
+
+// A number on the CPU by which a 0-d f64 tensor may stand: the result's type is that of the tensor alone, and
+// the number is converted to it first.
+bool takes_number(const ir::TensorType& type) {
+  if (type.device.is_cuda()) return false;
+  return type.dtype == ir::DType::f64 || (type.dtype == ir::DType::f32 && !type.sizes.empty());
+}
+
+}  // namespace
+
+Value* Tracer::open_float(Value* v) {
+  v = resolve(v);
+  if (v->kind == Kind::Float) return v;
+  if (v->kind != Kind::Lazy || !v->obj || !v->source || v->pinned || !PyFloat_CheckExact(v->obj))
+    return nullptr;
+  if (!options_.sizes || options_.dynamic == DynamicMode::Never || options_.as_if) return nullptr;
+  const double now = PyFloat_AS_DOUBLE(v->obj);
+  if (!options_.sizes->note(v->source->path() + " float", {std::bit_cast<int64_t>(now)}).at(0).changed)
+    return nullptr;
+  Owned real(torch_bridge::number_tensor(now));
+  if (!real) raise_python();
+  auto entered = lowering_->input(real.get(), ir::NodeKind::placeholder, v->source->path());
+  if (!entered) return nullptr;
+  guard_type(v);
+  inputs_.push_back(v->source);
+  v->kind = Kind::Float;
+  v->cls = &PyFloat_Type;
+  v->tensor = from_python(keep(entered.take()));
+  v->roots = {v};
+  return v;
+}
+
+// It is from now on what it is at this call.
+void Tracer::close_float(Value* v) {
+  for (Value* root : v->roots)
+    if (root->kind == Kind::Float || root == v) {
+      guard(GuardKind::ConstEquals, root->source, root->obj, 0, "", nullptr, "== " + repr_of(root->obj));
+      root->kind = Kind::Constant;
+      root->identified = true;
+    }
+  v->kind = Kind::Constant;
+  v->identified = true;
+}
+
+// A float computed from open ones. now: new reference, what it is at this call.
+Value* Tracer::computed_float(PyObject* now, Value* tensor, const Values& from) {
+  Value* v = make(Kind::Float);
+  v->obj = keep(now);
+  v->cls = &PyFloat_Type;
+  v->tensor = tensor;
+  for (Value* f : from) v->roots.insert(v->roots.end(), f->roots.begin(), f->roots.end());
+  return v;
+}
+
+// nullptr: neither is an open float, or the result would not be what Python gives.
+Value* Tracer::float_binary(const std::string& name, bool in_place, Value* a, Value* b) {
+  Value *x = open_float(a), *y = open_float(b);
+  if (!x && !y) return nullptr;
+  const bool arithmetic = name == "add" || name == "sub" || name == "mul" || name == "truediv";
+  Value* other = x && y ? nullptr : look(x ? b : a);
+  PyObject* function = torch_names().operator_function(in_place && !x ? "i" + name : name);
+  if (other && other->kind == Kind::Tensor) {
+    const ir::TensorType type = torch_bridge::type_of(other->obj);
+    const bool power = name == "pow" && type.dtype == ir::DType::f64 && !in_place;
+    if ((!arithmetic && !power) || !takes_number(type)) return nullptr;
+    return torch_call("operator." + (in_place && !x ? "i" + name : name), function,
+                      {{x ? x->tensor : other, y ? y->tensor : other}, {}});
+  }
+  if (!arithmetic || (other && !is_exact_number(const_object(other)))) return nullptr;
+  if (name == "truediv" && y) return nullptr;  // by zero, Python raises
+  PyObject *left = x ? x->obj : other->obj, *right = y ? y->obj : other->obj;
+  Owned now(PyObject_CallFunctionObjArgs(torch_names().operator_function(name), left, right, nullptr));
+  if (!now || !PyFloat_CheckExact(now.get())) return PyErr_Clear(), nullptr;
+  Value* tensor = torch_call("operator." + name, torch_names().operator_function(name),
+                             {{x ? x->tensor : other, y ? y->tensor : other}, {}});
+  return computed_float(now.release(), tensor, x && y ? Values{x, y} : Values{x ? x : y});
+}
+
+// An open float of the frame and a number: the answer is kept as a guard. nullptr: something else is
+// compared.
+Value* Tracer::float_compare(int op, Value* a, Value* b) {
+  Value *x = open_float(a), *y = open_float(b);
+  if (!x == !y) return nullptr;
+  constexpr int kSwapped[] = {Py_GT, Py_GE, Py_EQ, Py_NE, Py_LT, Py_LE};
+  Value *open = x ? x : y, *other = look(x ? b : a);
+  if (y) op = kSwapped[op];
+  if (!open->source || !is_exact_number(const_object(other))) return nullptr;
+  const int yes = PyObject_RichCompareBool(open->obj, other->obj, op);
+  if (yes < 0) raise_python();
+  constexpr const char* kSigns[] = {"<", "<=", "==", "!=", ">", ">="};
+  guard(GuardKind::Compares, open->source, other->obj, 2 * op + yes, "", nullptr,
+        std::string(yes ? "" : "not ") + kSigns[op] + " " + repr_of(other->obj));
+  return boolean(yes != 0);
+}
+
+Value* Tracer::float_negated(Value* a) {
+  Value* x = open_float(a);
+  if (!x) return nullptr;
+  Value* tensor = torch_call("operator.neg", torch_names().operator_function("neg"), {{x->tensor}, {}});
+  return computed_float(PyFloat_FromDouble(-PyFloat_AS_DOUBLE(x->obj)), tensor, {x});
+}
+
+// A method of a tensor that is given open floats, as one that is given tensors. nullptr: it is given none, or
+// the result would be another.
+Value* Tracer::with_open_floats(Value* self, const std::string& name, PyObject* callable,
+                                const Arguments& a) {
+  const std::string plain = name.ends_with("_") ? name.substr(0, name.size() - 1) : name;
+  const bool fused = plain == "addcdiv" || plain == "addcmul";
+  if (!fused && plain != "add" && plain != "sub" && plain != "mul" && plain != "div" && plain != "lerp")
+    return nullptr;
+  const ir::TensorType type = torch_bridge::type_of(self->obj);
+  Arguments given = a;
+  bool any = false, fine = takes_number(type);
+  const auto replace = [&](Value*& v) {
+    Value* open = open_float(v);
+    if (!open) {
+      Value* tensor = has_tensor(v) ? look(v) : nullptr;
+      if (!tensor || tensor->kind != Kind::Tensor) return;
+      const ir::TensorType other = torch_bridge::type_of(tensor->obj);
+      fine = fine && takes_number(other) && other.dtype == type.dtype;
+      return;
+    }
+    any = true;
+    v = open->tensor;
+  };
+  for (Value*& v : given.positional) replace(v);
+  for (auto& [key, v] : given.keyword) replace(v);
+  if (!any || !fine) return nullptr;
+  if (plain == "lerp" && type.dtype != ir::DType::f64)
+    for (Value*& v : given.positional)
+      if (look(v)->kind == Kind::Tensor && torch_bridge::type_of(look(v)->obj).sizes.empty())
+        v = tensor_method(look(v), "float", nullptr, {});
+  return tensor_method(self, name, callable, std::move(given));
+}
+
+}  // namespace vitrine::capture

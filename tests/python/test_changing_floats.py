@@ -1,0 +1,137 @@
+"""Floats that change from call to call: one that changed becomes an argument of the compiled code."""
+
+import pytest
+import torch
+from recorded import recorded
+from torch import nn
+from torch.nn import functional as F
+
+import vitrine
+
+X, Y = torch.randn(16, 8, generator=torch.Generator().manual_seed(1)), torch.arange(16) % 4
+FLOATS = [0.1, 0.25, -3.0, 1e-30, 0.0, 1.0, 1e30, float("inf"), 0.3]
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    vitrine.reset()
+
+
+def compilations(function, calls, folder):
+    """How many graphs were compiled for these calls, each of which gives what eager does, bit by bit."""
+    compiled = vitrine.compile(function, recompile_limit=64)
+    with recorded(folder) as session:
+        for args in calls:
+            found, expected = compiled(*args), function(*args)
+            torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+            assert type(found) is type(expected)
+    return len(session.rows("compilation", status="ok"))
+
+
+PROGRAMS = {
+    "scaled": lambda x, f: x * f,
+    "from the left": lambda x, f: f - x,
+    "over": lambda x, f: f / (x.abs() + 1),
+    "computed": lambda x, f: x + (1 - f * 0.5) * 3,
+    "negated": lambda x, f: x.mul(-f),
+    "in place": lambda x, f: x.clone().mul_(f).add_(f),
+    "augmented": lambda x, f: x.clone().__imul__(f),
+    "of doubles": lambda x, f: x.double() * f + f,
+    "a float again": lambda x, f: (x * f, f * 2 + 1)[1],
+    "asked": lambda x, f: x * f if f != 7.5 and isinstance(f, float) and f < float("inf") or f else x,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_two_compilations_serve_all_values(name, tmp_path):
+    x = torch.linspace(-2, 2, 12)
+    assert compilations(PROGRAMS[name], [(x, f) for f in FLOATS], tmp_path) <= 4 if name == "asked" else 2
+
+
+# What a tensor of one element would do otherwise than a number does.
+OTHERWISE = {
+    "of ints": lambda x, f: (x * 4).int() * f,
+    "of halves": lambda x, f: x.bfloat16() * f,
+    "of one element": lambda x, f: x[0] * f,
+    "as a size": lambda x, f: x[: int(f) + 1],
+    "as a shape of the program": lambda x, f: x * 2 if f > 0.2 else x,
+    "by itself": lambda x, f: x * (1.0 / (f + 1e-9)),
+    "to a function": lambda x, f: F.leaky_relu(x, f) if f == f and abs(f) < 2 else x,
+    "as text": lambda x, f: x * len(str(f)),
+}
+
+
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_what_only_a_number_does_is_done_with_the_number(name, tmp_path):
+    compilations(OTHERWISE[name], [(torch.linspace(-2, 2, 12), f) for f in FLOATS[:5]], tmp_path)
+
+
+def test_division_by_zero_raises_as_python_does():
+    def divide(x, f):
+        return x * (1.0 / f)
+
+    compiled = vitrine.compile(divide)
+    for f in (1.0, 2.0, 4.0):
+        assert compiled(torch.ones(2), f).tolist() == [1 / f] * 2
+    with pytest.raises(ZeroDivisionError):
+        compiled(torch.ones(2), 0.0)
+
+
+def test_an_int_in_its_place_is_an_int():
+    compiled = vitrine.compile(lambda x, f: x * f)
+    x = torch.arange(3)
+    for f in (1.5, 2.5, 2, 3.5):
+        torch.testing.assert_close(compiled(x, f), x * f)
+        torch.testing.assert_close(compiled(x * 1.0, f), x * 1.0 * f)
+
+
+OPTIMIZERS = {
+    "SGD": lambda p: torch.optim.SGD(p, lr=0.1),
+    "SGD, momentum, decay": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1),
+    "SGD, foreach": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, foreach=True),
+    "Adam": lambda p: torch.optim.Adam(p, lr=0.01, weight_decay=0.1),
+    "AdamW": lambda p: torch.optim.AdamW(p, lr=0.01),
+    "AdamW, foreach": lambda p: torch.optim.AdamW(p, lr=0.01, foreach=True),
+    "Adam, amsgrad": lambda p: torch.optim.Adam(p, lr=0.01, amsgrad=True),
+}
+SCHEDULERS = {
+    "exponential": lambda o: torch.optim.lr_scheduler.ExponentialLR(o, 0.9),
+    "lambda": lambda o: torch.optim.lr_scheduler.LambdaLR(o, lambda i: 1 / (1 + i)),
+    "one cycle, of momentum, too": lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=40),
+}
+
+
+def trained(compile, optimizer, scheduler):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Linear(16, 4))
+    optimizer = OPTIMIZERS[optimizer](model.parameters())
+    scheduler = SCHEDULERS[scheduler](optimizer)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    step = compile(step)
+    losses = []
+    for _ in range(8):
+        losses.append(step(X, Y).detach())
+        scheduler.step()
+    return [torch.stack(losses), *(p.detach() for p in model.parameters())]
+
+
+CASES = [(o, "exponential") for o in OPTIMIZERS] + [("AdamW", "lambda"), ("Adam", "one cycle, of momentum, too"),
+                                                    ("SGD, foreach", "one cycle, of momentum, too")]  # fmt: skip
+
+
+@pytest.mark.parametrize("optimizer, scheduler", CASES)
+def test_a_scheduler_costs_one_compilation(optimizer, scheduler, tmp_path):
+    expected = trained(lambda f: f, optimizer, scheduler)
+    with recorded(tmp_path) as session:
+        found = trained(lambda f: vitrine.compile(f, recompile_limit=64, fullgraph=True), optimizer, scheduler)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    # Without gradients and state, with them, and where the rate is the first to have changed.
+    assert len(session.rows("compilation", status="ok")) <= 3
+    assert not session.rows("graph_break")
