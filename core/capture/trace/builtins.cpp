@@ -305,7 +305,7 @@ Value* builtin_pow(Tracer& t, const Arguments& a) {
 
 Value* builtin_divmod(Tracer& t, const Arguments& a) {
   for (Value* v : a.positional)
-    if (t.look(v)->kind == Kind::Object) {
+    if (t.peek(v)->kind == Kind::Object) {
       Value* own = v == a.positional[0] ? t.own_method(v, "__divmod__", {need(t, a, 1)}) : nullptr;
       if (own && t.const_object(own) != Py_NotImplemented) return own;
       stop("unsupported_builtin", "divmod() of " + t.describe(v));

@@ -193,7 +193,7 @@ PyObject* Tracer::to_python(Value* v) {
     }
     case Kind::Slice: {
       const auto bound = [&](Value* at) {
-        Value* known = look(at)->kind == Kind::Tensor ? known_number(look(at), "__index__") : nullptr;
+        Value* known = peek(at)->kind == Kind::Tensor ? known_number(look(at), "__index__") : nullptr;
         return to_python(known ? known : at);
       };
       Owned a(bound(v->items[0])), b(bound(v->items[1])), c(bound(v->items[2]));
