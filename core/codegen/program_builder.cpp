@@ -185,18 +185,24 @@ cpp::Schedule ProgramBuilder::cpu_schedule(const fusion::Group& group, const std
 cpp::Schedule ProgramBuilder::gpu_schedule(const fusion::Group& group, const std::vector<Ref>& stored) const {
   constexpr int64_t kAnyNumber = int64_t{1} << 40;
   cpp::Schedule kept = cpp::make_schedule(loops_, group, stored, {kAnyNumber, false, cuda::reserved_words()});
-  if (!kept.reduces || cuda::choose_shape(kept).registers) return kept;
-  return cpp::make_schedule(loops_, group, stored, {0, false, cuda::reserved_words()});
+  if (!kept.reduces) return kept;
+  // A row that fits is passed over once, which is worth more than many blocks.
+  const bool fits = !kept.across && cuda::choose_shape(kept).registers;
+  const int64_t parts = fits && kept.phases.size() > 1 ? 1 : cuda::parts_of(kept);
+  if (fits && parts == 1) return kept;
+  cpp::Schedule walked = cpp::make_schedule(loops_, group, stored, {0, false, cuda::reserved_words()});
+  walked.parts = parts;
+  return walked;
 }
 
 // In the shape that was chosen for it, if one was.
-Kernel ProgramBuilder::gpu_kernel(const fusion::Unit& unit, const cpp::Schedule& schedule,
-                                  ir::NodeId first) const {
-  cuda::Shape shape = cuda::choose_shape(schedule);
+Kernel ProgramBuilder::gpu_kernel(const fusion::Unit& unit, const cpp::Schedule& schedule, ir::NodeId first,
+                                  size_t launch) const {
+  cuda::Shape shape = cuda::choose_shape(schedule, launch);
   auto choice = options_.products.choices.find(first);
-  if (choice != options_.products.choices.end() && choice->second.candidate > 0)
+  if (choice != options_.products.choices.end() && choice->second.candidate > 0 && schedule.parts == 1)
     shape = cuda::tried_shapes(schedule).at(static_cast<size_t>(choice->second.candidate));
-  return cuda::emit_kernel(loops_, unit, schedule, shape);
+  return cuda::emit_kernel(loops_, unit, schedule, shape, launch);
 }
 
 // While they are measured: the kernel in each shape.
@@ -257,8 +263,8 @@ void ProgramBuilder::add_launches(const fusion::Unit& unit, int u, const cpp::Sc
       step.outs.push_back(partial);
     }
   for (size_t launch = 0; launch < schedule.launches(); ++launch) {
-    Kernel kernel =
-        gpu ? gpu_kernel(unit, schedule, step.shaped) : cpp::emit_kernel(loops_, unit, schedule, cpu, launch);
+    Kernel kernel = gpu ? gpu_kernel(unit, schedule, step.shaped, launch)
+                        : cpp::emit_kernel(loops_, unit, schedule, cpu, launch);
     kernel.label = unit.label + (launch ? std::string(1, static_cast<char>('a' + launch)) : "");
     Step one = step;
     one.label = kernel.label;

@@ -34,7 +34,8 @@ class ProgramBuilder {
   cpp::Schedule gpu_schedule(const fusion::Group& group, const std::vector<ir::Ref>& stored) const;
   void add_launches(const fusion::Unit& unit, int position, const cpp::Schedule& schedule, Step step);
   int32_t partial_sums(const cpp::Schedule& schedule, const cpp::Value& sum);
-  Kernel gpu_kernel(const fusion::Unit& unit, const cpp::Schedule& schedule, ir::NodeId first) const;
+  Kernel gpu_kernel(const fusion::Unit& unit, const cpp::Schedule& schedule, ir::NodeId first,
+                    size_t launch) const;
   void offer_shapes(const fusion::Unit& unit, const cpp::Schedule& schedule, Step& step);
   void offer_algorithms(Step& step, int32_t chosen) const;
   void add_call(int unit);

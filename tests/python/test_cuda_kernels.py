@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import test_codegen as programs
 import test_moving_kernels as moving
+import test_reductions as reductions
 import torch
 from codegen_harness import TOOL, tool
 from vitrine import _engine, config
@@ -85,6 +86,7 @@ def compiled_only(monkeypatch):
 
     monkeypatch.setattr(programs, "check", check)
     monkeypatch.setattr(moving, "check", check)
+    monkeypatch.setattr(reductions, "check", check)
     return seen
 
 
@@ -158,6 +160,24 @@ def counted():
 def test_moving(name, compiled_only):
     MOVING[name]()
     assert compiled_only
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int64, torch.bool], ids=str)
+def test_reductions_anywhere(dtype, compiled_only):
+    for place in [((1000, 1030), [0]), ((4099, 37), [0]), ((2, 700, 64), [1]), ((6, 5, 9, 11), [0, 2, 3]), ((2, 3, 40000), [0, 2])]:
+        reductions.test_everywhere(None, place, dtype)
+    check_kernels(compiled_only, ["sm_90"])
+
+
+def test_consumers_of_reductions(compiled_only):
+    reductions.test_a_bias_gradient_with_what_makes_it(None, (2049, 100), torch.bfloat16)
+    for shape in [(128, 40), (3000, 24), (4, 19, 210)]:
+        reductions.test_consumers_of_rows_and_of_elements(None, shape)
+    for shape, dim in [((6, 19, 300), 1), ((2, 100000), 1), ((50000, 7), 0)]:
+        reductions.test_softmax_anywhere(None, shape, dim)
+    reductions.test_products(None)
+    for name in ("transposed", "strided", "broadcast", "channels last"):
+        reductions.test_layouts(None, name, [0, 2, 3])
     check_kernels(compiled_only, ["sm_90"])
 
 

@@ -80,6 +80,29 @@ bool Schedule::reduces_in(size_t phase) const {
 size_t Schedule::launches() const {
   return parts == 1 ? 1 : phases.size() + (reduces_in(phases.size() - 1) ? 1 : 0);
 }
+bool Schedule::computes(size_t launch, int value) const {
+  const Value& v = values[static_cast<size_t>(value)];
+  if (parts == 1) return !v.per_row || v.statement->reduce != Statement::Reduce::none;
+  if (launch >= phases.size()) return false;
+  const std::vector<int>& here = phases[launch].values;
+  return std::find(here.begin(), here.end(), value) != here.end();
+}
+bool Schedule::touches(size_t launch, int argument) const {
+  if (parts == 1) return true;
+  const bool walks = launch < phases.size();
+  for (size_t l = 0; l < loads.size(); ++l)
+    if (loads[l].argument == argument &&
+        (loads[l].per_row || !loads[l].affine() ||
+         (walks &&
+          std::count(phases[launch].loads.begin(), phases[launch].loads.end(), static_cast<int>(l)))))
+      return true;
+  for (const Value& v : values) {
+    if (v.store != argument) continue;
+    const bool sum = v.statement->reduce != Statement::Reduce::none;
+    if (v.per_row ? static_cast<size_t>(sum ? v.phase + 1 : v.phase) == launch : walks) return true;
+  }
+  return false;
+}
 std::vector<int> Schedule::sums() const {
   std::vector<int> out;
   for (size_t i = 0; i < values.size(); ++i)

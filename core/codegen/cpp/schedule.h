@@ -111,6 +111,9 @@ struct Schedule {
   // Launches: one, or one a phase and another where the last phase leaves sums.
   size_t launches() const;
   bool reduces_in(size_t phase) const;
+  // Whether this launch computes the value for each element; reads or writes the argument.
+  bool computes(size_t launch, int value) const;
+  bool touches(size_t launch, int argument) const;
   // Values that are sums over rows, in order: with parts, each has partial sums in memory.
   std::vector<int> sums() const;
 };

@@ -36,8 +36,11 @@ void VectorText::begin_kernel() {
   kernel_.family = s_.reduces ? "reduction" : "pointwise";
   kernel_.nodes = fusion::nodes_of(program_, unit_);
   const int64_t elements = s_.row_count() * s_.columns();
-  for (const Value& v : s_.values) kernel_.flops += v.per_row && !reduces(v) ? 0 : elements;
-  for (const Argument& a : s_.arguments) kernel_.bytes += argument_bytes(program_, s_, a);
+  for (size_t i = 0; i < s_.values.size(); ++i)
+    kernel_.flops += s_.computes(launch_, static_cast<int>(i)) ? elements : 0;
+  for (size_t i = 0; i < s_.arguments.size(); ++i)
+    if (s_.touches(launch_, static_cast<int>(i)))
+      kernel_.bytes += argument_bytes(program_, s_, s_.arguments[i]);
   kernel_.checks = s_.picks();
 }
 int VectorText::cost_of_vector() const {

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/codegen/cuda/emit_across.h"
+#include "core/codegen/cuda/emit_part.h"
 #include "core/codegen/cuda/load_text.h"
 #include "core/codegen/cuda/online.h"
 #include "core/codegen/cuda/prelude.h"
+#include "core/codegen/cuda/thread_text.h"
 #include "core/codegen/naming.h"
 #include "core/fusion/types.h"
 
@@ -25,12 +28,6 @@ namespace {
 
 constexpr int kLaneBytes = 16;
 
-std::string memory_type(DType t) {
-  return t == DType::b1 ? "bool" : std::string(ir::dtype_name(t));
-}
-std::string lane_type(DType t) {
-  return memory_type(fusion::lane_dtype(t));
-}
 std::string num(int64_t n) {
   return std::to_string(n);
 }
@@ -343,14 +340,8 @@ class Emitter {
     const Value& v = s_.values[static_cast<size_t>(i)];
     if (online_ && i == online_->max) return compute_online(*online_);
     if (v.statement->reduce != Statement::Reduce::none) {
-      const std::string acc = "acc_" + v.name, x = value_text(v);
-      line(acc + " = " +
-               (v.statement->reduce == Statement::Reduce::sum
-                    ? acc + " + " + (x.find(' ') == std::string::npos ? x : "(" + x + ")")
-                : v.statement->reduce == Statement::Reduce::max ? "maximum(" + acc + ", " + x + ")"
-                                                                : "minimum(" + acc + ", " + x + ")") +
-               ";",
-           v.node);
+      const std::string acc = "acc_" + v.name;
+      line(acc + " = " + joined(v, acc, value_text(v)) + ";", v.node);
       return;
     }
     line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
@@ -515,25 +506,13 @@ class Emitter {
   }
 
   void start(const Value& v) {
-    const DType lane = lane_of(v);
-    std::string from = constant_text(0, lane);
-    if (v.statement->reduce != Statement::Reduce::sum) {
-      const bool max = v.statement->reduce == Statement::Reduce::max;
-      const double inf = std::numeric_limits<double>::infinity();
-      from = ir::is_float(lane)   ? constant_text(max ? -inf : inf, lane)
-             : lane == DType::i64 ? (max ? "-9223372036854775807ll - 1" : "9223372036854775807ll")
-                                  : (max ? "-2147483647 - 1" : "2147483647");
-    }
-    line(lane_type(v.statement->dtype) + " acc_" + v.name + " = " + from + ";", v.node);
+    line(lane_type(v.statement->dtype) + " acc_" + v.name + " = " + start_text(v) + ";", v.node);
   }
   void fold(const Value& v) {
     VITRINE_CHECK(shape_.group <= 32 || shape_.rows_a_block() == 1,
                   "rows share the memory they are folded in");
-    const char* f = v.statement->reduce == Statement::Reduce::sum   ? "Sum"
-                    : v.statement->reduce == Statement::Reduce::max ? "Max"
-                                                                    : "Min";
     std::string x = std::string(shape_.group > 32 ? "fold_block<" : "fold_group<") + num(shape_.group) +
-                    ">(acc_" + v.name + ", " + f + "())";
+                    ">(acc_" + v.name + ", " + functor(v) + "())";
     if (shape_.group == 1) x = "acc_" + v.name;
     if (v.statement->output >= 0) x = narrowed(x, v.statement->dtype);
     line(lane_type(v.statement->dtype) + " " + v.name + " = " + x + ";", v.node);
@@ -570,7 +549,9 @@ class Emitter {
 }  // namespace
 
 Kernel emit_kernel(const fusion::LoopProgram& program, const fusion::Unit& unit,
-                   const cpp::Schedule& schedule, const Shape& shape) {
+                   const cpp::Schedule& schedule, const Shape& shape, size_t launch) {
+  if (schedule.across) return emit_across(program, unit, schedule, shape, launch);
+  if (schedule.parts > 1) return emit_part(program, unit, schedule, shape, launch);
   return Emitter(program, unit, schedule, shape).emit();
 }
 

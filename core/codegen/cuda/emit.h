@@ -9,8 +9,9 @@
 namespace vitrine::codegen::cuda {
 
 // Fills text, lines, name, space, grid, bytes, flops of a kernel. Its arguments are pointers, by order of
-// schedule.arguments.
+// schedule.arguments; with parts, then a buffer for each of schedule.sums(), of its lanes' type: parts × rows
+// across rows, else rows × parts. launch: which of schedule.launches().
 Kernel emit_kernel(const fusion::LoopProgram& program, const fusion::Unit& unit,
-                   const cpp::Schedule& schedule, const Shape& shape);
+                   const cpp::Schedule& schedule, const Shape& shape, size_t launch = 0);
 
 }  // namespace vitrine::codegen::cuda

@@ -104,8 +104,11 @@ template <class T> __device__ T minimum(T a, T b) { return a < b || a != a ? a :
 )"},
     {"sigmoid", R"(__device__ f32 sigmoid(f32 x) { return 1.0f / (1.0f + expf(-x)); }
 )"},
-    {"Sum Max Min",
+    {"Sum",
      R"(struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
+)"},
+    {"Product",
+     R"(struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
 )"},
     {"Max",
      R"(struct Max { template <class T> __device__ T operator()(T a, T b) const { return maximum(a, b); } };
@@ -117,6 +120,22 @@ template <class T> __device__ T minimum(T a, T b) { return a < b || a != a ? a :
     {"fold_group fold_block", R"(template <int threads, class T, class F> __device__ T fold_group(T x, F f) {
   for (int d = threads / 2; d > 0; d /= 2) x = f(x, __shfl_xor_sync(0xffffffffu, x, d));
   return x;
+}
+)"},
+    // Over the threads of a block's column, for each of the N rows of a run: all of them get the results.
+    {"fold_across",
+     R"(template <int beside, int deep, int N, class T, class F> __device__ void fold_across(T (&acc)[N], F f) {
+  __shared__ T part[deep][N * beside];
+  const int x = threadIdx.x % beside, y = threadIdx.x / beside;
+  __syncthreads();  // what an earlier fold left has been read
+  for (int k = 0; k < N; ++k) part[y][k * beside + x] = acc[k];
+  for (int d = deep / 2; d > 0; d /= 2) {
+    __syncthreads();
+    if (y < d)
+      for (int k = 0; k < N; ++k) part[y][k * beside + x] = f(part[y][k * beside + x], part[y + d][k * beside + x]);
+  }
+  __syncthreads();
+  for (int k = 0; k < N; ++k) acc[k] = part[0][k * beside + x];
 }
 )"},
     {"fold_block", R"(template <int threads, class T, class F> __device__ T fold_block(T x, F f) {
@@ -156,10 +175,11 @@ bool uses_any(std::string_view text, std::string_view names) {
 
 const std::vector<std::string_view>& reserved_words() {
   static const std::vector<std::string_view> kWords = {
-      "lane",   "inside", "column", "aligned", "compute", "u",          "k",        "i",
-      "wide",   "put",    "sign",   "sigmoid", "maximum", "minimum",    "absolute", "is_nan",
-      "is_inf", "Pack",   "Sum",    "Max",     "Min",     "T",          "N",        "F",
-      "kInf",   "kNan",   "to_f16", "to_bf16", "asm",     "is_aligned", "index_at", "from_end"};
+      "lane",    "inside", "column",     "aligned",   "compute",  "u",        "k",      "i",      "wide",
+      "put",     "sign",   "sigmoid",    "maximum",   "minimum",  "absolute", "is_nan", "is_inf", "Pack",
+      "Sum",     "Max",    "Min",        "T",         "N",        "F",        "kInf",   "kNan",   "to_f16",
+      "to_bf16", "asm",    "is_aligned", "index_at",  "from_end", "Product",  "level",  "row",    "part",
+      "place",   "end",    "t",          "threadIdx", "blockIdx"};
   return kWords;
 }
 

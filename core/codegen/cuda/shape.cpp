@@ -1,6 +1,7 @@
 #include "core/codegen/cuda/shape.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace vitrine::codegen::cuda {
 
@@ -25,7 +26,8 @@ int vector_of(const cpp::Schedule& s) {
     if (!v.per_row && v.store >= 0)
       widest = std::max(widest, ir::dtype_bytes(s.arguments[static_cast<size_t>(v.store)].dtype));
   int vector = static_cast<int>(std::clamp<int64_t>(kAccessBytes / widest, 1, 8));
-  while (vector > 1 && s.dims.back() % vector != 0) vector /= 2;
+  const int64_t along = s.across ? s.dims[s.rows - 1] : s.dims.back();
+  while (vector > 1 && along % vector != 0) vector /= 2;
   return vector;
 }
 
@@ -53,10 +55,63 @@ Shape pointwise_shape(const cpp::Schedule& s) {
   return shape;
 }
 
+// A tile of neighbouring rows, as wide as a few lines of memory, and as many threads for each as it has use
+// for.
+Shape across_shape(const cpp::Schedule& s) {
+  constexpr int kThreads = 256;
+  Shape shape;
+  shape.vector = vector_of(s);
+  shape.registers = false;
+  const auto runs = static_cast<uint64_t>(ceil_div(s.dims[s.rows - 1], shape.vector));
+  const int widest = static_cast<int>(std::min<uint64_t>(std::bit_ceil(runs), kThreads));
+  const int64_t shared = s.parts > 1 ? s.columns() / s.parts : s.columns();
+  shape.group = std::min(widest, kWarp);
+  int deep = static_cast<int>(std::min<uint64_t>(
+      kThreads / shape.group, std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(1, shared)))));
+  while (shape.group < widest && shape.group * deep < kThreads) shape.group *= 2;
+  shape.threads = std::max(kWarp, shape.group * deep);
+  const int64_t rows = s.dims[s.rows - 1];
+  shape.blocks = s.row_count() / rows * ceil_div(rows, int64_t{1} * shape.group * shape.vector);
+  return shape;
+}
+
+// Rows that are walked in parts, a block each.
+Shape part_shape(const cpp::Schedule& s) {
+  Shape shape;
+  shape.vector = vector_of(s);
+  shape.registers = false;
+  shape.threads = shape.group = 256;
+  shape.blocks = s.row_count();
+  return shape;
+}
+
 }  // namespace
 
-Shape choose_shape(const cpp::Schedule& s) {
+int64_t parts_of(const cpp::Schedule& s) {
+  if (!s.reduces ||
+      !std::all_of(s.loads.begin(), s.loads.end(), [](const cpp::Load& l) { return l.affine(); }))
+    return 1;
+  constexpr int64_t kBlocks = 132 * 8, kEnough = 132 * 2, kMost = 512;
+  if (s.across) {
+    const Shape shape = across_shape(s);
+    const int64_t turns = s.columns() / (shape.threads / shape.group);  // of a thread
+    if (shape.blocks >= kEnough || turns < 16) return 1;
+    return std::clamp<int64_t>(std::min(ceil_div(kBlocks, shape.blocks), turns / 8), 1, kMost);
+  }
+  const int64_t turns = s.columns() / (256 * vector_of(s));
+  // With several phases a block a row passes over memory once less.
+  const int64_t enough = s.phases.size() > 1 ? kEnough / 8 : kEnough;
+  if (s.row_count() >= enough || turns < 16) return 1;
+  return std::clamp<int64_t>(std::min(ceil_div(kBlocks, s.row_count()), turns / 4), 1, kMost);
+}
+
+Shape choose_shape(const cpp::Schedule& s, size_t launch) {
   if (!s.reduces) return pointwise_shape(s);
+  if (s.across || s.parts > 1) {
+    Shape shape = s.across ? across_shape(s) : part_shape(s);
+    if (launch < s.phases.size()) shape.blocks *= s.parts;
+    return shape;
+  }
   Shape shape;
   shape.vector = vector_of(s);
   const int64_t rows = s.row_count(), columns = s.columns(), runs = ceil_div(columns, shape.vector);

@@ -9,16 +9,21 @@ namespace vitrine::codegen::cuda {
 // Pointwise: a thread computes `items` runs of `vector` neighbours, a block's threads apart.
 // Rows: `group` threads share a row; a thread computes `items` runs of `vector` columns of it. In registers:
 // every value that a later phase reads again stays there. Otherwise a phase walks the row and loads anew.
+// Across rows: `group` threads beside each other take runs of `vector` neighbouring rows, the others of the
+// block share these.
 struct Shape {
   int threads = 256;  // of a block
   int vector = 1;     // neighbouring elements that one access moves, at most 16 bytes
   int items = 1;      // runs a thread computes
-  int group = 1;      // rows: threads that share one, a power of two up to 32, or the whole block
+  int group = 1;  // rows: threads that share one, a power of two up to 32, or the whole block; across: above
   bool registers = true;
   int64_t blocks = 1;
   int rows_a_block() const { return threads / group; }
 };
 
-Shape choose_shape(const cpp::Schedule& schedule);
+Shape choose_shape(const cpp::Schedule& schedule, size_t launch = 0);
+
+// What Schedule::parts should be: enough blocks for every multiprocessor. Only sizes decide.
+int64_t parts_of(const cpp::Schedule& schedule);
 
 }  // namespace vitrine::codegen::cuda

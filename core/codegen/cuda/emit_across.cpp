@@ -1,0 +1,284 @@
+#include "core/codegen/cuda/emit_across.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/codegen/cuda/thread_text.h"
+
+namespace vitrine::codegen::cuda {
+
+using cpp::Load;
+using cpp::Phase;
+using cpp::Value;
+using ir::Dims;
+
+namespace {
+
+class Across : ThreadText {
+ public:
+  Across(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
+         const Shape& shape, size_t launch)
+      : ThreadText(program, unit, s, shape, launch),
+        lane_dim_(s.rows - 1),
+        rows_(s.dims[s.rows - 1]),
+        tile_(int64_t{1} * shape.group * shape.vector),
+        tiles_((rows_ + tile_ - 1) / tile_),
+        deep_(shape.threads / shape.group),
+        walks_(s.parts == 1 || launch < s.phases.size()) {
+    arrays_of_one_ = true;
+  }
+
+  Kernel emit() { return kernel(); }
+
+ private:
+  void content() override {
+    place();
+    row_loads();
+    row_pass(0);
+    const size_t before = s_.parts == 1 ? s_.phases.size() : launch_;
+    for (size_t p = 0; p < before; ++p) {
+      s_.parts == 1 ? phase(p) : add_parts(p);
+      row_pass(p + 1);
+    }
+    if (s_.parts > 1 && walks_) {
+      phase(launch_);
+      for (int i : reductions(launch_)) put_part(value(i));
+    }
+  }
+
+  // ---- places ----------------------------------------------------------------------------------------
+  bool exact() const { return rows_ % tile_ == 0; }
+  void place() {
+    const std::string type = index_type();
+    line("const int lane = threadIdx.x % " + num(shape_.group) + ", level = threadIdx.x / " +
+         num(shape_.group) + ";");
+    std::string rest = "blockIdx.x";
+    line(type + " row = (" + type + ")(" + (tiles_ > 1 ? rest + " % " + num(tiles_) : "0") + ") * " +
+         num(tile_) + " + lane * " + num(vector()) + ";");
+    if (tiles_ > 1) rest += " / " + num(tiles_);
+    if (!exact()) {
+      line("const bool inside = row < " + num(rows_) + ";");
+      line("if (!inside) row = 0;  // works along, for the others wait for it");
+    }
+    if (s_.parts > 1 && walks_) {
+      line("const int part = " + rest + " % " + num(s_.parts) + ";");
+      rest += " / " + num(s_.parts);
+    }
+    if (s_.rows > 1) line(type + " r = " + rest + ";");
+    if (s_.rows == 2) line(type + " i0 = r;");
+    decode_row(lane_dim_);
+    if (s_.parts > 1) line(type + " place = " + (s_.rows > 1 ? "r * " + num(rows_) + " + row" : "row") + ";");
+  }
+  std::string row_offset(const Dims& strides, int64_t offset) const {
+    std::string out;
+    for (size_t k = 0; k < lane_dim_; ++k) out += term("i" + num(static_cast<int64_t>(k)), strides[k]);
+    return out + term("row", strides[lane_dim_]) + (offset ? " + " + num(offset) : "");
+  }
+  std::string element_of(const Dims& strides, int64_t offset, bool columns) const {
+    return "[" +
+           trimmed(row_offset(strides, offset) + (columns ? column_offset(strides) : "") +
+                   term("k", strides[lane_dim_])) +
+           "]";
+  }
+  bool run(const Dims& strides, int64_t offset) const { return together(strides, offset, lane_dim_); }
+  std::string size() const { return "[" + num(vector()) + "]"; }
+  static std::string array(const Value& v) { return (reduces(v) ? "acc_" : "row_") + v.name; }
+
+  // ---- values of rows --------------------------------------------------------------------------------
+  // What is one a row stays in registers, a run's length of it.
+  void row_loads() {
+    for (const Load& l : s_.loads) {
+      if (!l.per_row) continue;
+      const cpp::Argument& a = argument(l.argument);
+      line(lane_type(a.dtype) + " row_" + l.name + size() + ";", l.node);
+      each_of_run([&] {
+        line("row_" + l.name + "[k] = wide(" + pointer(a) + element_of(l.strides, l.offset, false) + ");",
+             l.node);
+      });
+    }
+  }
+  // Names for what these values read of their row.
+  void row_names(const std::vector<int>& values) {
+    std::set<int> loads, known;
+    for (int i : values)
+      for (const cpp::Source& s : value(i).used) {
+        if (s.kind == cpp::Source::Kind::load) {
+          const Load& l = load(s.index);
+          if (l.per_row && loads.insert(s.index).second)
+            line(
+                "const " + lane_type(argument(l.argument).dtype) + " " + l.name + " = row_" + l.name + "[k];",
+                l.node);
+          return;
+        }
+        const Value& v = value(s.index);
+        const bool here = std::find(values.begin(), values.end(), s.index) != values.end() && !reduces(v);
+        if (v.per_row && !here && known.insert(s.index).second)
+          line("const " + lane_type(v.statement->dtype) + " " + v.name + " = " + array(v) + "[k];", v.node);
+      }
+  }
+  // Sums of the phase before `p`, and what follows from them before it.
+  void row_pass(size_t p) {
+    auto here = [&](const Value& v) {
+      return v.per_row && (reduces(v) ? v.phase + 1 : v.phase) == static_cast<int>(p);
+    };
+    for (const Value& v : s_.values)
+      if (here(v) && !reduces(v))
+        line(lane_type(v.statement->dtype) + " row_" + v.name + size() + ";", v.node);
+    std::vector<int> sums, values;
+    for (size_t i = 0; i < s_.values.size(); ++i) {
+      const Value& v = s_.values[i];
+      const bool rounded = reduces(v) && v.statement->output >= 0 &&
+                           (v.store >= 0 || !narrowed("", v.statement->dtype).empty());
+      if (here(v) && (rounded || !reduces(v))) (reduces(v) ? sums : values).push_back(static_cast<int>(i));
+    }
+    if (sums.empty() && values.empty()) return;
+    each_of_run([&] {
+      for (int i : sums) {
+        const Value& v = value(i);
+        const std::string x = narrowed(array(v) + "[k]", v.statement->dtype);
+        if (x != array(v) + "[k]") line(array(v) + "[k] = " + x + ";", v.node);
+        put_row(v, p, array(v) + "[k]");
+      }
+      row_names(values);
+      for (int i : values) {
+        const Value& v = value(i);
+        line("const " + lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
+        line(array(v) + "[k] = " + v.name + ";", v.node);
+        put_row(v, p, v.name);
+      }
+    });
+  }
+  // With parts, by the first launch that knows the value; by one thread of the column.
+  void put_row(const Value& v, size_t p, const std::string& x) {
+    if (v.store < 0 || (s_.parts > 1 && p != launch_)) return;
+    line(std::string("if (") + (exact() ? "" : "inside && ") +
+             (s_.parts > 1 && walks_ ? "part == 0 && " : "") + "level == 0) put(" +
+             pointer(argument(v.store)) + element_of(v.store_strides, 0, false) + ", " + x + ");",
+         v.node);
+  }
+
+  // ---- phases ----------------------------------------------------------------------------------------
+  void start(const Value& v) {
+    line(lane_type(v.statement->dtype) + " acc_" + v.name + size() + ";", v.node);
+    each_of_run([&] { line("acc_" + v.name + "[k] = " + start_text(v) + ";", v.node); });
+  }
+  void fold(const Value& v) {
+    if (deep_ == 1) return;
+    line("fold_across<" + num(shape_.group) + ", " + num(deep_) + ">(acc_" + v.name + ", " + functor(v) +
+             "());",
+         v.node);
+  }
+  void phase(size_t index) {
+    const Phase& p = s_.phases[index];
+    if (p.values.empty()) return;
+    comment(index);
+    for (int i : reductions(index)) start(value(i));
+    walk(index, p);
+    for (int i : reductions(index)) fold(value(i));
+  }
+  // The elements of this thread: every so many of its rows' columns.
+  void walk(size_t index, const Phase& p) {
+    const std::string type = index_type(), c = column_name();
+    std::string from = "level", to = num(s_.columns());
+    if (s_.parts > 1) {
+      const std::string length = num((s_.columns() + s_.parts - 1) / s_.parts);
+      line("const " + type + " end = (part + 1) * " + length + " < " + to + " ? (part + 1) * " + length +
+           " : " + to + ";");
+      from = "part * " + length + " + level";
+      to = "end";
+    }
+    line("#pragma unroll 4");
+    open("for (" + type + " " + c + " = " + from + "; " + c + " < " + to + "; " + c + " += " + num(deep_) +
+         ") {");
+    decode_column();
+    for (int l : p.loads) load_run(load(l));
+    for (int i : p.values) declare_store(index, i);
+    each_of_run([&] {
+      row_names(p.values);
+      for (int l : p.loads)
+        line(
+            lane_type(argument(load(l).argument).dtype) + " " + load(l).name + " = " + element(load(l)) + ";",
+            load(l).node);
+      for (int i : p.values) compute(index, i);
+    });
+    for (int i : p.values) write_store(index, i);
+    close();
+  }
+  void load_run(const Load& l) {
+    if (!run(l.strides, l.offset)) return;
+    const cpp::Argument& a = argument(l.argument);
+    line("Pack<" + memory_type(a.dtype) + ", " + num(vector()) + "> p_" + l.name + " = load_pack<aligned, " +
+             num(vector()) + ">(" + pointer(a) + row_offset(l.strides, l.offset) + column_offset(l.strides) +
+             ");",
+         l.node);
+  }
+  std::string element(const Load& l) const {
+    if (run(l.strides, l.offset)) return "wide(p_" + l.name + ".v[k])";
+    return "wide(" + pointer(argument(l.argument)) + element_of(l.strides, l.offset, true) + ")";
+  }
+  void compute(size_t index, int i) {
+    const Value& v = value(i);
+    if (reduces(v)) {
+      const std::string acc = "acc_" + v.name + "[k]";
+      return line(acc + " = " + joined(v, acc, value_text(v)) + ";", v.node);
+    }
+    line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
+    if (!stores_here(index, i)) return;
+    if (run(v.store_strides, 0)) return line("put(q_" + v.name + ".v[k], " + v.name + ");", v.node);
+    line(std::string(exact() ? "" : "if (inside) ") + "put(" + pointer(argument(v.store)) +
+             element_of(v.store_strides, 0, true) + ", " + v.name + ");",
+         v.node);
+  }
+  void declare_store(size_t index, int i) {
+    const Value& v = value(i);
+    if (stores_here(index, i) && run(v.store_strides, 0))
+      line("Pack<" + memory_type(argument(v.store).dtype) + ", " + num(vector()) + "> q_" + v.name + ";",
+           v.node);
+  }
+  void write_store(size_t index, int i) {
+    const Value& v = value(i);
+    if (!stores_here(index, i) || !run(v.store_strides, 0)) return;
+    line(std::string(exact() ? "" : "if (inside) ") + "store_pack<aligned, " + num(vector()) + ">(" +
+             pointer(argument(v.store)) + row_offset(v.store_strides, 0) + column_offset(v.store_strides) +
+             ", q_" + v.name + ");",
+         v.node);
+  }
+
+  // ---- parts -----------------------------------------------------------------------------------------
+  void put_part(const Value& v) {
+    open(std::string("if (") + (exact() ? "" : "inside && ") + "level == 0) {");
+    each_of_run([&] {
+      line(part(v) + "[part * " + num(s_.row_count()) + " + place + k] = acc_" + v.name + "[k];", v.node);
+    });
+    close();
+  }
+  void add_parts(size_t p) {
+    for (int i : reductions(p)) {
+      const Value& v = value(i);
+      start(v);
+      line("#pragma unroll 4");
+      open("for (int t = level; t < " + num(s_.parts) + "; t += " + num(deep_) + ") {");
+      each_of_run([&] {
+        const std::string acc = "acc_" + v.name + "[k]";
+        line(acc + " = " + joined(v, acc, part(v) + "[t * " + num(s_.row_count()) + " + place + k]") + ";",
+             v.node);
+      });
+      close();
+      fold(v);
+    }
+  }
+
+  const size_t lane_dim_;
+  const int64_t rows_, tile_, tiles_;  // neighbouring rows; of a block; blocks that they take
+  const int deep_;                     // threads that share a row
+  const bool walks_;                   // this launch runs through memory
+};
+
+}  // namespace
+
+Kernel emit_across(const fusion::LoopProgram& program, const fusion::Unit& unit,
+                   const cpp::Schedule& schedule, const Shape& shape, size_t launch) {
+  return Across(program, unit, schedule, shape, launch).emit();
+}
+
+}  // namespace vitrine::codegen::cuda

@@ -1,0 +1,13 @@
+// Kernels over few long rows, each shared by several blocks: one phase a launch, which begins by adding up
+// what the blocks of the launch before left.
+#pragma once
+
+#include "core/codegen/cuda/emit.h"
+
+namespace vitrine::codegen::cuda {
+
+// schedule.parts > 1, not across, every load affine; launch: which of its launches().
+Kernel emit_part(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& schedule,
+                 const Shape& shape, size_t launch);
+
+}  // namespace vitrine::codegen::cuda
