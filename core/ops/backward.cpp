@@ -94,6 +94,29 @@ Types batch_norm_backward(const Call& c) {
           or_undefined(asked(c, 9, 1), affine), or_undefined(asked(c, 9, 2), affine)};
 }
 
+Types rms_norm(const Call& c) {
+  const TensorType &x = c.tensor(0), *weight = c.tensor_or_null(2);
+  const ir::Dims shape = c.ints(1);
+  need(x.dtype == DType::f32 && (!weight || weight->dtype == x.dtype), "types");
+  need(shape.size() <= x.sizes.size(), "normalised shape");
+  ir::Dims rows = x.sizes;
+  for (size_t i = 0; i < shape.size(); ++i) rows[rows.size() - 1 - i] = 1;
+  return {TensorType::contiguous(x.dtype, x.sizes), TensorType::contiguous(x.dtype, rows)};
+}
+Types rms_norm_backward(const Call& c) {
+  const TensorType &x = c.tensor(1), *weight = c.tensor_or_null(4);
+  need(asked(c, 5, 0) && asked(c, 5, 1), "an output is not asked for");
+  need(ir::is_float(x.dtype) && c.tensor(0).dtype == x.dtype && weight && weight->dtype == x.dtype, "types");
+  return {TensorType::contiguous(x.dtype, x.sizes), TensorType::contiguous(x.dtype, weight->sizes)};
+}
+Types cudnn_batch_norm_backward(const Call& c) {
+  const TensorType &x = c.tensor(0), &grad = c.tensor(1), &weight = c.tensor(2);
+  need(ir::is_float(x.dtype) && grad.dtype == x.dtype && weight.dtype == x.dtype, "types");
+  need(x.is_contiguous() && grad.is_contiguous() && x.sizes.size() >= 2, "layout");
+  const TensorType channels = TensorType::contiguous(x.dtype, {x.sizes[1]});
+  return {TensorType::contiguous(x.dtype, x.sizes), channels, channels};
+}
+
 Types convolution_backward(const Call& c) {
   const TensorType &grad = c.tensor(0), &x = c.tensor(1), &w = c.tensor(2);
   need(x.dtype == DType::f32 && w.dtype == x.dtype && grad.dtype == x.dtype && x.numel() > 0, "types");
@@ -187,12 +210,21 @@ const std::vector<OpRow> kBackward = {
      "grad_output, indices, num_weights, padding_idx, scale_grad_by_freq", Family::memory, kOpaque,
      covered<embedding_backward>, "", kBorrowed, "rows added up by index"},
     {"aten.native_layer_norm_backward.default",
-     "grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask", Family::reduction, kOpaque,
-     covered<layer_norm_backward>, "", kBorrowed, "gradients of input, weight and bias"},
+     "grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask", Family::reduction,
+     Lower::decompose, covered<layer_norm_backward>, "", kBorrowed, "gradients of input, weight and bias"},
     {"aten.native_batch_norm_backward.default",
      "grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask",
-     Family::reduction, kOpaque, covered<batch_norm_backward>, "", kBorrowed,
+     Family::reduction, Lower::decompose, covered<batch_norm_backward>, "", kBorrowed,
      "gradients of input, weight and bias"},
+    {"aten._fused_rms_norm.default", "input, normalized_shape, weight, eps", Family::reduction,
+     Lower::decompose, covered<rms_norm>, "", kBorrowed, "a / root of the mean square * weight"},
+    {"aten._fused_rms_norm_backward.default", "grad_out, input, normalized_shape, rstd, weight, output_mask",
+     Family::reduction, Lower::decompose, covered<rms_norm_backward>, "", kBorrowed,
+     "gradients of input, by rows, and of weight, by columns"},
+    {"aten.cudnn_batch_norm_backward.default",
+     "input, grad_output, weight, running_mean, running_var, save_mean, save_var, epsilon, reserveSpace",
+     Family::reduction, Lower::decompose, covered<cudnn_batch_norm_backward>, "", kBorrowed,
+     "gradients of input, weight and bias by channel"},
     {"aten.convolution_backward.default",
      "grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, "
      "output_mask",
