@@ -12,6 +12,7 @@ Dims from_to(size_t from, size_t to) {
 }
 // Each wanted output as it must be; nullopt: one cannot be had.
 Values outputs(Writer& w, std::initializer_list<std::optional<Ref>> values) {
+  if (w.node.outputs.size() != values.size()) return std::nullopt;
   Values out = std::vector<Arg>();
   size_t i = 0;
   for (const std::optional<Ref>& v : values) {

@@ -102,6 +102,25 @@ def test_decompositions(name, dtype):
     assert dict(history)["decompose"] != dict(history)["functionalise"]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)  # eager's own sums of bfloat16 are rounded often
+@pytest.mark.parametrize("name", ["layer_norm", "batch_norm", "batch_norm of the past"])
+def test_backward_of_normalisations(name, dtype):
+    aten = torch.ops.aten
+    x, g = torch.randn(4, 6, 5, 8).to(dtype), torch.randn(4, 6, 5, 8).to(dtype)
+    w, b = torch.rand(8).to(dtype) + 0.5, torch.randn(8).to(dtype)
+    cw, cm, cv = (torch.rand(6).to(dtype) + 0.5 for _ in range(3))
+    _, mean, rstd = torch.native_layer_norm(x, (8,), w, b, 1e-5)
+    _, channel_mean, channel_rstd = torch.native_batch_norm(x, cw, None, None, None, True, 0.1, 1e-5)
+    all_three = [True, True, True]
+    programs = {
+        "layer_norm": lambda: aten.native_layer_norm_backward(g, x, [8], mean, rstd, w, b, all_three),
+        "batch_norm": lambda: aten.native_batch_norm_backward(g, x, cw, None, None, channel_mean, channel_rstd, True, 1e-5, all_three),
+        "batch_norm of the past": lambda: aten.native_batch_norm_backward(g, x, cw, cm, cv, None, None, False, 1e-5, all_three),
+    }
+    history = check(programs[name])
+    assert dict(history)["decompose"] != dict(history)["functionalise"]
+
+
 def test_special_values():
     x = torch.tensor([[0.0, float("inf"), -float("inf"), float("nan")], [-float("inf")] * 4, [1e30, -1e30, 1e-40, -0.0]])
     # Not gelu: eager's vector kernel makes NaN of infinities, the formula does not.
