@@ -108,7 +108,7 @@ class Across : ThreadText {
             line(
                 "const " + lane_type(argument(l.argument).dtype) + " " + l.name + " = row_" + l.name + "[k];",
                 l.node);
-          return;
+          continue;
         }
         const Value& v = value(s.index);
         const bool here = std::find(values.begin(), values.end(), s.index) != values.end() && !reduces(v);
