@@ -112,6 +112,17 @@ class TestOpening : public QObject {
              QStringLiteral("No kernels. Gradients are needed and an input is written to."));
   }
 
+  void aRunThatDiedBeforeItsFirstCompilationSaysSo() {
+    const std::string path = folder_.filePath("died.vitrine").toStdString();
+    auto writer = Writer::create(path).take();
+    writer->put(
+        RunRow{writer->next(Kind::Run), "a.py", "model(*inputs)", "f32[8]", "cpu", "default", "died"});
+    writer->finish("died");
+    const kit::SessionPtr session = kit::SessionData::load(path).value();
+    QCOMPARE(session->main, Id(0));
+    QCOMPARE(kit::whyMissing(*session, 0, "kernels"), QStringLiteral("The engine ended before it."));
+  }
+
   void typesLeaveOutTheRunsDevice() {
     QCOMPARE(session_->device, std::string("cuda:0"));
     QCOMPARE(session_->type("f32[8,128]{1,8}cuda:0"), QStringLiteral("f32[8,128]{1,8}"));

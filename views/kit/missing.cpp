@@ -17,11 +17,19 @@ bool ofTraining(std::string_view stage) {
   return stage == "joint" || stage == "forward" || stage == "backward";
 }
 
+// What became of the run, where it did not finish.
+QString ofRun(const RunRow& run) {
+  if (run.status == "running") return QStringLiteral("The run has not come to it yet.");
+  if (run.status == "died") return QStringLiteral("The engine ended before it.");
+  if (run.status == "cancelled") return QStringLiteral("The run was cancelled before it.");
+  return {};
+}
+
 }  // namespace
 
 QString whyMissing(const SessionData& data, Id compilation, std::string_view stage) {
   const CompilationRow* row = data.compilations.find(compilation);
-  if (!row) return {};
+  if (!row) return data.runs.empty() ? QString() : ofRun(data.runs[0]);
   for (const StageRow& s : data.stages.of(compilation))
     if (s.name == stage && s.state != "ok" && !s.note.empty()) return sentence(s.note);
   const QString name = data.label(compilation);
@@ -31,9 +39,8 @@ QString whyMissing(const SessionData& data, Id compilation, std::string_view sta
                                        : QString());
   if (row->status == "cancelled") return QStringLiteral("%1 was cancelled before.").arg(name);
   if (!row->message.empty()) return sentence(row->message);
-  const RunRow* run = data.runs.find(data.runOf(compilation));
-  if (run && run->status == "running") return QStringLiteral("The run has not come to it yet.");
-  if (run && run->status == "died") return QStringLiteral("The engine ended before it.");
+  if (const RunRow* run = data.runs.find(data.runOf(compilation)))
+    if (const QString why = ofRun(*run); !why.isEmpty()) return why;
   if (ofTraining(stage) && data.crossings.of(data.forwardOf(compilation)).empty())
     return QStringLiteral("No gradient was asked for.");
   return {};
