@@ -55,7 +55,8 @@ class Compilation {
     // Without TF32 products of f32 are not for the matrix units, which alone ask for such rows.
     if (torch_bridge::global_state().matmul_precision == 0) how.disabled.emplace_back("pad_f32_products");
     if (!torch_bridge::cudnn_allows_tf32()) how.disabled.emplace_back("channels_last");
-    if (!torch_bridge::cudnn_is_free()) how.disabled.emplace_back("convolution_relu");
+    // Its small kernels and calls cost the host more than they save the GPU, unless a graph launches them.
+    if (!options_.graphs || !torch_bridge::cudnn_is_free()) how.disabled.emplace_back("convolution_relu");
     how.cancelled = cancelled_;
     aten_recorded_ = true;
     auto graph = passes::optimise(aten_, how, recorder_);
