@@ -124,7 +124,7 @@ PyObject* plan_kernel(PyObject*, PyObject* args) {
     runtime::KernelStage stage = runtime::compile_kernels(program.kernels, options, false, {});
     PyObject* problems = problem_list(stage.problems);
     if (!stage.ok()) return Py_BuildValue("(ONO)", Py_None, problems, Py_False);
-    auto plan = runtime::ProgramPlan::make(std::move(program), {stage.kernels[0].loaded});
+    auto plan = runtime::ProgramPlan::make(std::move(program), {stage.kernels[0].loaded}, {}, options);
     if (!plan) return raise(plan.error());
     return Py_BuildValue("(NNO)", capsule(plan.take()), problems,
                          stage.kernels[0].cached ? Py_True : Py_False);

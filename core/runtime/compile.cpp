@@ -168,7 +168,7 @@ class Compilation {
     std::vector<LoadedKernel> loaded;
     for (CompiledKernel& k : stage->kernels) loaded.push_back(std::move(k.loaded));
     program.value().writes = count_writes(*aten_);
-    auto plan = ProgramPlan::make(program.take(), std::move(loaded), problems_, options_.graphs);
+    auto plan = ProgramPlan::make(program.take(), std::move(loaded), problems_, options_);
     if (plan || how.by_pytorch.empty()) return plan;
     fail(plan.error().what);  // PyTorch has no operator for one of them
     return {};
@@ -182,7 +182,7 @@ class Compilation {
       if (!aten_recorded_) record_aten();
       record_opaque(program, *recorder_);
     }
-    return ProgramPlan::make(std::move(program), {}, std::move(problems_), options_.graphs);
+    return ProgramPlan::make(std::move(program), {}, std::move(problems_), options_);
   }
 
   void record_aten() {

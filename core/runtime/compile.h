@@ -38,7 +38,11 @@ struct CompileOptions {
   std::string nvrtc;            // path of libnvrtc; "" = where the loader looks
   std::string nvdisasm;         // path of nvdisasm, which prints SASS for a session; "" = no SASS
   bool graphs = false;          // calls may become replays of a CUDA Graph
-  std::string target;           // "sm_90": compiled for that GPU, whatever is here; "" = for the one that is
+  // Of a graph that is trained through: results from this one on are read by its backward plan alone (-1: not
+  // the forward half); of the backward half: its inputs settle later.
+  int64_t kept_results = -1;
+  bool is_backward = false;
+  std::string target;  // "sm_90": compiled for that GPU, whatever is here; "" = for the one that is
 };
 
 // One entry of the compiled timeline of a profiled call.
@@ -51,7 +55,7 @@ struct LaunchTime {
 struct GraphFacts {
   std::string state, reason;  // state "": the mode has none
   int64_t launches = 0, inputs_followed = 0, inputs_in_place = 0, inputs_copied = 0, results_followed = 0,
-          results_copied = 0, bytes_copied = 0;
+          results_copied = 0, results_lent = 0, bytes_copied = 0;
 };
 
 class Plan {

@@ -11,8 +11,8 @@ namespace bridge = torch_bridge;
 
 namespace {
 
-constexpr int kCallsBefore = 2;     // libraries choose their kernels and take their memory in these
 constexpr int kMostRecordings = 4;  // weights that move more often are not worth it
+constexpr int kMostMisfits = 3;     // then the recording is of no use any more
 
 }  // namespace
 
@@ -46,15 +46,16 @@ GraphRuns::Outcome GraphRuns::run(_object* const* inputs, size_t n, std::vector<
   const std::vector<void*> now = addresses(inputs, n);
   changes_.resize(n);
   if (!graph_) {
+    const bool settled = calls_ + 1 >= roles_.calls_before;  // what came before may have had other memory
     for (size_t i = 0; i < n; ++i)
-      changes_[i] = changes_[i] || (calls_ > 0 && now[i] != last_[i] && !our_inputs_[i]);
+      changes_[i] = changes_[i] || (settled && now[i] != last_[i] && !roles_.our_inputs[i]);
     last_ = now;
-    if (calls_++ < kCallsBefore) return Outcome::not_served;
+    if (calls_++ < roles_.calls_before) return Outcome::not_served;
     if (!record(inputs, n, launch)) return Outcome::not_served;
   }
   void* stream = bridge::current_stream(device_);
   if (stream != stream_) return Outcome::not_served;
-  if (!fits(now)) return Outcome::not_served;
+  if (!fits(now) || !nothing_is_lent()) return Outcome::not_served;
   return replay(inputs, now, outputs) ? Outcome::served : Outcome::failed;
 }
 
@@ -64,25 +65,34 @@ GraphFacts GraphRuns::facts() const {
   f.reason = off_;
   if (!graph_) return f;
   for (size_t i = 0; i < copies_.size(); ++i)
-    ++(copies_[i] ? f.inputs_copied : our_inputs_[i] ? f.inputs_followed : f.inputs_in_place);
+    ++(copies_[i] ? f.inputs_copied : roles_.our_inputs[i] ? f.inputs_followed : f.inputs_in_place);
   for (size_t i = 0; i < results_.size(); ++i)
-    if (bridge::is_tensor(results_[i])) ++(our_results_[i] ? f.results_followed : f.results_copied);
+    if (bridge::is_tensor(results_[i]))
+      ++(roles_.our_results[i] ? f.results_followed : roles_.lent[i] ? f.results_lent : f.results_copied);
   f.bytes_copied = bytes_copied_;
   return f;
 }
 
-// A weight that has moved makes the recording useless; the next one copies it.
+// A weight that has moved for good makes the recording useless; the next one copies it.
 bool GraphRuns::fits(const std::vector<void*>& now) {
+  auto moved = [&](size_t i) { return !copies_[i] && !roles_.our_inputs[i] && now[i] != last_[i]; };
   bool same = true;
-  for (size_t i = 0; i < now.size(); ++i) {
-    if (copies_[i] || our_inputs_[i] || now[i] == last_[i]) continue;
-    changes_[i] = true;
-    same = false;
-  }
-  if (same) return true;
+  for (size_t i = 0; i < now.size(); ++i) same = same && !moved(i);
+  misfits_ = same ? 0 : misfits_ + 1;
+  if (misfits_ < kMostMisfits) return same;
+  for (size_t i = 0; i < now.size(); ++i) changes_[i] = changes_[i] || moved(i);
+  misfits_ = 0;
   drop();
   last_ = now;
   return false;
+}
+
+bool GraphRuns::nothing_is_lent() const {
+  for (size_t i = 0; i < results_.size(); ++i)
+    if (roles_.lent[i] && bridge::is_tensor(results_[i]) &&
+        !bridge::owns_storage_alone(bridge::handle_of(results_[i])))
+      return false;
+  return true;
 }
 
 bool GraphRuns::make_copies(_object* const* inputs, std::vector<_object*>& given) {
@@ -121,13 +131,14 @@ bool GraphRuns::record(_object* const* inputs, size_t n, const Launch& launch) {
   }
   if (graph_) {
     if (!launches_.complete() || !graph_->executable()) {  // a driver or a PyTorch that does not help
-      our_inputs_.assign(our_inputs_.size(), false);
-      our_results_.assign(our_results_.size(), false);
+      roles_.our_inputs.assign(roles_.our_inputs.size(), false);
+      roles_.our_results.assign(roles_.our_results.size(), false);
       drop();
       return false;
     }
+    if (!nothing_is_lent()) roles_.lent.assign(roles_.lent.size(), false);  // it cannot be known here
     for (size_t i = 0; i < results_.size(); ++i)
-      if (bridge::is_tensor(results_[i]) && !our_results_[i])
+      if (bridge::is_tensor(results_[i]) && !roles_.our_results[i] && !roles_.lent[i])
         bytes_copied_ += bridge::type_of(results_[i]).bytes();
     return true;
   }
@@ -141,7 +152,7 @@ bool GraphRuns::fresh_results(std::vector<_object*>& fresh) {
   places_.assign(results_.size(), nullptr);
   for (size_t i = 0; i < results_.size(); ++i) {
     _object* made = nullptr;
-    if (our_results_[i]) {
+    if (roles_.our_results[i]) {
       bridge::Handle tensor = bridge::empty_strided(bridge::type_of(results_[i]));
       made = tensor ? bridge::wrap(tensor) : nullptr;
       if (!made) return false;
@@ -152,14 +163,16 @@ bool GraphRuns::fresh_results(std::vector<_object*>& fresh) {
   return true;
 }
 
-// What the caller gets for a recorded result: its fresh memory, or a copy. A new reference.
+// What the caller gets for a recorded result: its fresh memory, a copy, or its own. A new reference.
 _object* GraphRuns::handed_out(size_t result, _object* fresh) {
   _object* recorded = results_[result];
   if (fresh || !bridge::is_tensor(recorded)) {
     bridge::retain(fresh ? fresh : recorded);
     return fresh ? fresh : recorded;
   }
-  bridge::Handle copy = bridge::clone(bridge::handle_of(recorded));
+  const bridge::Handle tensor = bridge::handle_of(recorded);
+  bridge::Handle copy =
+      roles_.lent[result] ? bridge::as_strided(tensor, bridge::type_of(tensor)) : bridge::clone(tensor);
   return copy ? bridge::wrap(copy) : nullptr;
 }
 

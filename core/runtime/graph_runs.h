@@ -27,9 +27,12 @@ class GraphRuns {
       std::function<bool(_object* const* inputs, std::vector<_object*>& outputs, GraphLaunches* seen)>;
   enum class Outcome : uint8_t { served, failed, not_served };  // failed: a Python error is set
 
-  // ours: by input and by result, whether only kernels of our own touch it.
-  GraphRuns(int device, std::vector<bool> our_inputs, std::vector<bool> our_results)
-      : device_(device), our_inputs_(std::move(our_inputs)), our_results_(std::move(our_results)) {}
+  struct Roles {
+    std::vector<bool> our_inputs, our_results;  // only kernels of our own touch it
+    std::vector<bool> lent;                     // by result: kept by us alone, between forward and backward
+    int calls_before = 2;  // in these libraries choose their kernels and take their memory
+  };
+  GraphRuns(int device, Roles roles) : device_(device), roles_(std::move(roles)) {}
   ~GraphRuns();
   GraphRuns(const GraphRuns&) = delete;
   GraphRuns& operator=(const GraphRuns&) = delete;
@@ -43,6 +46,7 @@ class GraphRuns {
   bool record(_object* const* inputs, size_t n, const Launch& launch);
   bool make_copies(_object* const* inputs, std::vector<_object*>& given);
   bool fits(const std::vector<void*>& now);
+  bool nothing_is_lent() const;
   bool replay(_object* const* inputs, const std::vector<void*>& now, std::vector<_object*>& outputs);
   bool fresh_results(std::vector<_object*>& fresh);
   _object* handed_out(size_t result, _object* fresh);
@@ -50,13 +54,13 @@ class GraphRuns {
   void drop();
 
   int device_;
-  std::vector<bool> our_inputs_, our_results_;
+  Roles roles_;
   GraphLaunches launches_;
-  std::vector<void*> places_;  // scratch: addresses of fresh results
-  int calls_ = 0, recordings_ = 0;
-  std::string off_;            // why there is no graph, for good
-  std::vector<void*> last_;    // by input: its address in the call before
-  std::vector<bool> changes_;  // by input: it has come at several addresses
+  std::vector<void*> places_;                     // scratch: addresses of fresh results
+  int calls_ = 0, recordings_ = 0, misfits_ = 0;  // misfits: calls in a row that the recording does not serve
+  std::string off_;                               // why there is no graph, for good
+  std::vector<void*> last_;                       // by input: its address in the call before
+  std::vector<bool> changes_;                     // by input: it has come at several addresses
   std::unique_ptr<torch_bridge::CudaGraph> graph_;
   std::vector<torch_bridge::Handle> copies_;  // by input: the memory read instead of its own (owned), or null
   std::vector<_object*> copied_;              // the same as objects, owned

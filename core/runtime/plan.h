@@ -24,7 +24,7 @@ class ProgramPlan : public Plan {
  public:
   // kernels: by position of program.kernels. Errors: an operator that PyTorch does not have.
   static Result<std::shared_ptr<Plan>> make(codegen::Program program, std::vector<LoadedKernel> kernels,
-                                            std::vector<Problem> problems = {}, bool graphs = false);
+                                            std::vector<Problem> problems, const CompileOptions& options);
 
   bool run(_object* const* inputs, size_t n_inputs, std::vector<_object*>& outputs,
            std::vector<LaunchTime>* times) override;
@@ -77,7 +77,7 @@ class ProgramPlan : public Plan {
   int32_t root(int32_t buffer) const;  // the buffer whose storage it is part of
   int32_t slot_of(ir::Ref ref) const;
   std::string why_no_graph() const;  // of what is known before it runs
-  void prepare_graph();
+  void prepare_graph(const CompileOptions& options);
 
   // plan_run.cpp
   bool run_launches(_object* const* inputs, std::vector<_object*>& outputs, std::vector<LaunchTime>* times,

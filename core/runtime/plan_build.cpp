@@ -36,13 +36,14 @@ ProgramPlan::ProgramPlan(codegen::Program program, std::vector<LoadedKernel> ker
     : program_(std::move(program)), kernels_(std::move(kernels)), problems_(std::move(problems)) {}
 
 Result<std::shared_ptr<Plan>> ProgramPlan::make(codegen::Program program, std::vector<LoadedKernel> kernels,
-                                                std::vector<Problem> problems, bool graphs) {
+                                                std::vector<Problem> problems,
+                                                const CompileOptions& options) {
   VITRINE_CHECK(program.kernels.size() == kernels.size(), "a program without all its kernels");
   std::shared_ptr<ProgramPlan> plan(
       new ProgramPlan(std::move(program), std::move(kernels), std::move(problems)));
   if (Status failed = plan->prepare()) return *failed;
-  if (graphs) plan->no_graph_ = plan->why_no_graph();
-  if (graphs && plan->no_graph_.empty()) plan->prepare_graph();
+  if (options.graphs) plan->no_graph_ = plan->why_no_graph();
+  if (options.graphs && plan->no_graph_.empty()) plan->prepare_graph(options);
   return std::shared_ptr<Plan>(plan);
 }
 

@@ -10,6 +10,8 @@ namespace {
 
 // Below this the launches cost less than copying inputs and results.
 constexpr int kFewLaunches = 4;
+// Calls of backward until what forward's graph lends it has come twice at the same place.
+constexpr int kSettled = 4;
 
 }  // namespace
 
@@ -53,7 +55,7 @@ std::string ProgramPlan::why_no_graph() const {
 }
 
 // Which inputs and results only kernels of our own touch, and where.
-void ProgramPlan::prepare_graph() {
+void ProgramPlan::prepare_graph(const CompileOptions& options) {
   std::vector<bool> foreign(table_.rows.size(), false);  // by buffer without views: PyTorch touches it
   for (const Step& step : steps_) {
     if (step.kind == StepKind::view || step.gpu) continue;
@@ -63,14 +65,17 @@ void ProgramPlan::prepare_graph() {
   for (size_t b = 0; b < program_.buffers.size(); ++b)
     if (int32_t other = program_.buffers[b].reuses; other >= 0)
       foreign[b] = foreign[static_cast<size_t>(root(other))] = true;  // memory that two values share
+  const size_t kept = options.kept_results < 0 ? results_.size() : static_cast<size_t>(options.kept_results);
   std::vector<bool> our_inputs(program_.input_buffer.size(), false), our_results(results_.size(), false);
+  std::vector<bool> lent(results_.size(), false);
+  for (size_t i = kept; i < lent.size(); ++i) lent[i] = true;
   std::unordered_map<int32_t, GraphUse> source;  // by buffer: what of the call it is
   for (size_t i = 0; i < our_inputs.size(); ++i) {
     const int32_t b = program_.input_buffer[i];
     our_inputs[i] = !foreign[static_cast<size_t>(b)];
     if (our_inputs[i]) source[b] = {0, false, i, 0};
   }
-  for (size_t i = 0; i < results_.size(); ++i) {
+  for (size_t i = 0; i < kept; ++i) {
     const int32_t b = results_[i].buffer;
     if (b < 0 || root(b) != b || foreign[static_cast<size_t>(b)] || source.contains(b)) continue;
     if (table_.rows[static_cast<size_t>(b)].kind != BufferKind::output) continue;
@@ -90,7 +95,9 @@ void ProgramPlan::prepare_graph() {
         step.uses.push_back({a, it->second.result, it->second.index, bytes});
     }
   }
-  graphs_ = std::make_unique<GraphRuns>(table_.gpu, std::move(our_inputs), std::move(our_results));
+  GraphRuns::Roles roles{std::move(our_inputs), std::move(our_results), std::move(lent)};
+  if (options.is_backward) roles.calls_before = kSettled;
+  graphs_ = std::make_unique<GraphRuns>(table_.gpu, std::move(roles));
 }
 
 }  // namespace vitrine::runtime

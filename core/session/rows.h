@@ -394,17 +394,18 @@ struct GpuKernelRow {
 // A plan's calls as replays of a CUDA Graph, where the mode asks for one. state: recorded | watching (the first
 // calls run as always) | none, and reason says why. What only generated kernels touch follows the call's
 // tensors; of the rest, inputs are read in place while they stay where they were, or copied, and results are
-// copied: bytes_copied a call.
+// copied, but for those that only backward reads (lent): bytes_copied a call.
 struct CudaGraphRow {
   Id compilation = 0;
   std::string state, reason;
   int64_t launches = 0, inputs_followed = 0, inputs_in_place = 0, inputs_copied = 0, results_followed = 0,
-          results_copied = 0, bytes_copied = 0;
+          results_copied = 0, results_lent = 0, bytes_copied = 0;
   VITRINE_ROW("cuda_graph") {
     f("compilation", s.compilation); f("state", s.state); f("reason", s.reason); f("launches", s.launches);
     f("inputs_followed", s.inputs_followed); f("inputs_in_place", s.inputs_in_place);
     f("inputs_copied", s.inputs_copied); f("results_followed", s.results_followed);
-    f("results_copied", s.results_copied); f("bytes_copied", s.bytes_copied);
+    f("results_copied", s.results_copied); f("results_lent", s.results_lent);
+    f("bytes_copied", s.bytes_copied);
   }
 };
 

@@ -164,3 +164,95 @@ def test_slices_of_a_larger_tensor_follow_too():
     for call in range(12):
         x = store[call : call + 8].reshape(-1)[call : call + 8 * 48].view(8, 48)
         close(compiled(x, w, v), program(x, w, v))
+
+
+def trained(model, run, rounds, step):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    seen = []
+    for seed in range(rounds):
+        torch.manual_seed(seed)
+        optimizer.zero_grad()
+        seen.append(step(run, seed))
+        optimizer.step()
+    return seen, [p.detach().clone() for p in model.parameters()]
+
+
+def once(run, seed):
+    loss = run(torch.randn(16, 64, device="cuda")).square().mean()
+    loss.backward()
+    return loss.detach()
+
+
+def two_forwards_then_two_backwards(run, seed):
+    losses = [run(torch.randn(16, 64, device="cuda")).square().mean() for _ in range(2)]
+    for loss in losses:
+        loss.backward()
+    return sum(losses).detach()
+
+
+def backward_twice(run, seed):
+    loss = run(torch.randn(16, 64, device="cuda")).square().mean()
+    loss.backward(retain_graph=True)
+    loss.backward()
+    return loss.detach()
+
+
+def some_forwards_without_backward(run, seed):
+    for _ in range(seed % 3):
+        run(torch.randn(16, 64, device="cuda"))
+    return once(run, seed)
+
+
+def several_sizes(run, seed):
+    loss = run(torch.randn(16 if seed % 4 else 24, 64, device="cuda")).square().mean()
+    loss.backward()
+    return loss.detach()
+
+
+def gradients_kept_from_round_to_round(run, seed):
+    x = torch.randn(16, 64, device="cuda", requires_grad=True)
+    loss = run(x).square().mean()
+    loss.backward()
+    kept.append((x, x.grad))
+    return loss.detach() + sum(g.sum() for _, g in kept)
+
+
+kept: list = []
+STEPS = [once, two_forwards_then_two_backwards, backward_twice, some_forwards_without_backward, several_sizes, gradients_kept_from_round_to_round]
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda s: s.__name__)
+def test_training_steps_are_eagers(step):
+    results = []
+    for compile_it in (False, True):
+        kept.clear()
+        torch.manual_seed(0)
+        model = stack().train()
+        run = vitrine.compile(model, mode="reduce-overhead") if compile_it else model
+        results.append(trained(model, run, 14, step))
+    close(results[1][0], results[0][0])
+    torch.testing.assert_close(results[1][1], results[0][1], atol=1e-4, rtol=1e-3)
+
+
+SCRIPT = """
+import torch, vitrine
+torch.manual_seed(0)
+block = lambda: torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.LayerNorm(64))
+model = torch.nn.Sequential(*(block() for _ in range(4))).cuda()
+compiled = vitrine.compile(model, mode="reduce-overhead")
+for _ in range(10):
+    model.zero_grad()
+    compiled(torch.randn(16, 64, device="cuda")).square().mean().backward()
+"""
+
+
+def test_forward_and_backward_are_recorded(tmp_path):
+    file, session = tmp_path / "train.py", tmp_path / "s.vitrine"
+    file.write_text(SCRIPT)
+    done = subprocess.run([sys.executable, "-m", "vitrine.run", str(file), "-o", str(session)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with contextlib.closing(sqlite3.connect(session)) as db:
+        db.row_factory = sqlite3.Row
+        rows = db.execute("SELECT * FROM cuda_graph").fetchall()
+    assert [row["state"] for row in rows] == ["recorded"] * 2, [row["reason"] for row in rows]
+    assert max(row["results_lent"] for row in rows) > 0

@@ -165,8 +165,8 @@ void Store::give_plan(const Segment& segment, Instance& instance, CompilationRec
   const Trace& trace = segment.trace();
   runtime::CompileOptions options = engine_.compile_options(*settings_);
   options.sizes = segment.sizes();
-  // What forward keeps for backward must outlive the next call, so it cannot stay in a graph's memory.
-  options.graphs = !instance.joint && settings_->graphs();
+  options.graphs = settings_->graphs();
+  if (instance.joint) options.kept_results = static_cast<int64_t>(instance.joint->results.size());
   status = "ok";
   if (settings_->replay || (trace.needs_grad && !instance.joint)) {
     message = settings_->replay ? "backend eager: the captured graph runs through PyTorch"

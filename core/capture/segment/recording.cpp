@@ -5,6 +5,7 @@
 
 #include "core/capture/segment/observer.h"
 #include "core/capture/segment/segment.h"
+#include "core/capture/segment/training.h"
 #include "core/session/stages.h"
 #include "core/torch_bridge/joint.h"
 
@@ -431,12 +432,14 @@ void Recording::eager_code(PyObject* code, const std::string& reason) {
 }
 
 void Recording::write_graph(const Watched& w) {
-  const runtime::Plan* plan = w.segment->plan();
-  const runtime::GraphFacts f = plan ? plan->graph_facts() : runtime::GraphFacts{};
-  if (f.state.empty()) return;
-  writer_->put(session::CudaGraphRow{w.row.id, f.state, f.reason, f.launches, f.inputs_followed,
-                                     f.inputs_in_place, f.inputs_copied, f.results_followed, f.results_copied,
-                                     f.bytes_copied});
+  std::vector<std::pair<Id, runtime::GraphFacts>> graphs;
+  if (const runtime::Plan* plan = w.segment->plan()) graphs.emplace_back(w.row.id, plan->graph_facts());
+  if (PyObject* region = w.segment->training()) graphs = region_graphs(region, w.row.id);
+  for (const auto& [compilation, f] : graphs)
+    if (!f.state.empty())
+      writer_->put(session::CudaGraphRow{compilation, f.state, f.reason, f.launches, f.inputs_followed,
+                                         f.inputs_in_place, f.inputs_copied, f.results_followed,
+                                         f.results_copied, f.results_lent, f.bytes_copied});
 }
 
 void Recording::write_counts() {

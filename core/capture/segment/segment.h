@@ -58,6 +58,7 @@ class Segment {
   const Trace& trace() const { return *trace_; }
   GuardTree& guards() { return guards_; }
   const runtime::Plan* plan() const { return now_->plan.get(); }
+  PyObject* training() const { return now_->training.get(); }  // borrowed; null: no region
   bool has_graph() const { return now_->replayer != nullptr; }
 
   // Of the store and the recording that made it.

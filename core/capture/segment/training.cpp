@@ -115,7 +115,10 @@ Backward compile_backward(const Plans& plans, const std::vector<bool>& defined) 
   if (recording) record = recording->begin_backward(plans.place.origin, tangents_text(*plans.joint, defined));
   std::string failure;
   try {
-    auto plan = runtime::compile(backward_of(*plans.joint, defined), plans.options,
+    runtime::CompileOptions options = plans.options;
+    options.kept_results = -1;
+    options.is_backward = true;
+    auto plan = runtime::compile(backward_of(*plans.joint, defined), options,
                                  record ? record->recorder.get() : nullptr);
     if (record) recording->finish(*record, nullptr, plan ? "ok" : "failed", plan ? "" : plan.error().what);
     if (plan) return {plan.take(), record ? record->row.id : 0};
@@ -213,6 +216,21 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
   return Owned(PyObject_CallMethod(module.get(), "Region", "OOOOOOOs", first.get(), second.get(),
                                    wanted.get(), saved.get(), gradients.get(), tangents.get(),
                                    constants.get(), name.c_str()));
+}
+
+std::vector<std::pair<Id, runtime::GraphFacts>> region_graphs(PyObject* region, Id forward) {
+  std::vector<std::pair<Id, runtime::GraphFacts>> out;
+  Owned function(PyObject_GetAttrString(region, "forward"));
+  PyObject* capsule =
+      function && PyCFunction_Check(function.get()) ? PyCFunction_GetSelf(function.get()) : nullptr;
+  Plans* plans = capsule ? plans_of(capsule) : nullptr;
+  PyErr_Clear();
+  if (!plans) return out;
+  out.emplace_back(forward, plans->forward->graph_facts());
+  for (const auto& [defined, backward] : plans->backward)
+    if (backward.plan && backward.compilation)
+      out.emplace_back(backward.compilation, backward.plan->graph_facts());
+  return out;
 }
 
 }  // namespace vitrine::capture
