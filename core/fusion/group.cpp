@@ -24,7 +24,7 @@ class Layout {
   std::optional<Group> make() {
     if (!space() || !levels()) return std::nullopt;
     for (size_t l : loops_) group_.members.push_back(member(l));
-    if (!reads_match() || !small_enough()) return std::nullopt;
+    if (!reads_match() || !small_enough() || !reads_plainly()) return std::nullopt;
     return std::move(group_);
   }
 
@@ -158,6 +158,21 @@ class Layout {
       }
     }
     return true;
+  }
+  // Sums over dims that are not the last ones run with lanes across what is kept, where only plain places are
+  // read; the other way each lane would walk through memory with a stride of its own.
+  bool reads_plainly() {
+    if (!reduction_ || trailing(*reduction_)) return true;
+    for (const Member& m : group_.members)
+      for (const Access& a : m.operands)
+        if (!a.is_affine())
+          return no(program_.graph->node(loop(m.loop).node).name +
+                    " picks what it reads, and sums run across " + "rows");
+    return true;
+  }
+  static bool trailing(const Loop& l) {
+    const auto first = std::find(l.over.begin(), l.over.end(), true);
+    return std::find(first, l.over.end(), false) == l.over.end();
   }
   bool small_enough() {
     if (loops_.size() > kMaxMembers) return no("the kernel would be too long");

@@ -55,9 +55,9 @@ INT_PROGRAMS = {
 }
 
 
-def compiled(program, x):
-    """The plan of a program recorded over `x`."""
-    recorded = Program(program, (x,)).recorded
+def compiled(program, *inputs):
+    """The plan of a program recorded over its inputs, and the constants that follow them."""
+    recorded = Program(program, inputs).recorded
     constants = list(recorded.constants())
     return _engine.plan_compile(recorded.aten()["text"]), constants
 

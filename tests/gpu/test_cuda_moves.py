@@ -40,11 +40,11 @@ def inputs(dtype, size):
 
 
 def same(program, x, *more):
-    plan, constants = compiled((lambda x: program(x, *more)) if more else program, x)
+    plan, constants = compiled(program, x, *more)
     facts = _engine.plan_facts(plan)
     assert not facts["problems"], facts["problems"]
     expected = program(x, *more)
-    got = _engine.plan_run(plan, [x, *constants])
+    got = _engine.plan_run(plan, [x, *more, *constants])
     for g, e in zip(got, expected if isinstance(expected, tuple) else [expected], strict=True):
         assert g.dtype == e.dtype and g.stride() == e.stride() and torch.equal(g, e)
     return facts
@@ -83,26 +83,27 @@ def test_a_slice_that_starts_between_accesses(name):
 def test_rotate_half_is_one_kernel(width, dtype):
     cos, sin = (torch.randn(17, width, device="cuda").to(dtype) for _ in range(2))
 
-    def rotated(x):
+    def rotated(x, cos, sin):
         a, b = x[..., : width // 2], x[..., width // 2 :]
         return x * cos + torch.cat([-b, a], -1) * sin
 
     x = torch.randn(2, 3, 17, width, device="cuda").to(dtype)
-    plan, constants = compiled(rotated, x)
+    plan, constants = compiled(rotated, x, cos, sin)
     assert _engine.plan_facts(plan)["kernels"] == 1
-    torch.testing.assert_close(_engine.plan_run(plan, [x, *constants])[0], rotated(x))
+    torch.testing.assert_close(_engine.plan_run(plan, [x, cos, sin, *constants])[0], rotated(x, cos, sin))
 
 
 def test_embeddings_and_norm_are_one_kernel():
     words, places = torch.randn(500, 768, device="cuda"), torch.randn(64, 768, device="cuda")
     ids = torch.randint(0, 500, (4, 64), device="cuda")
 
-    def embedded(words):
+    def embedded(words, ids, places):
         return F.layer_norm(F.embedding(ids, words) + F.embedding(torch.arange(64, device="cuda"), places), (768,))
 
-    plan, constants = compiled(embedded, words)
+    given = [words, ids, places]
+    plan, constants = compiled(embedded, *given)
     assert _engine.plan_facts(plan)["kernels"] == 1
-    torch.testing.assert_close(_engine.plan_run(plan, [words, *constants])[0], embedded(words), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(_engine.plan_run(plan, [*given, *constants])[0], embedded(*given), atol=1e-5, rtol=1e-5)
 
 
 def test_an_index_out_of_range_stops_as_eager_does():
