@@ -120,7 +120,11 @@ def training_step(run, model, args, kwargs):
     return [r.detach() for r in results], {n: p.grad for n, p in model.named_parameters()}, model.state_dict()
 
 
-def same(found, expected):
+# Right sums of short numbers, in other orders, differ by a few roundings of the largest.
+SHORT_NUMBERS = {"autocast": torch.finfo(torch.bfloat16).eps}
+
+
+def same(found, expected, rounding=0.0):
     for a, b in zip(found[:1] + found[2:], expected[:1] + expected[2:]):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=2e-5)
     assert found[1].keys() == expected[1].keys()
@@ -129,7 +133,7 @@ def same(found, expected):
         assert (grad is None) == (other is None), name
         if grad is not None:
             scale = max(1.0, grad.abs().max().item())
-            torch.testing.assert_close(other, grad, rtol=1e-4, atol=2e-5 * scale, msg=lambda m, n=name: f"{n}: {m}")
+            torch.testing.assert_close(other, grad, rtol=1e-4, atol=2e-5 * scale + 2 * rounding * grad.abs().max().item(), msg=lambda m, n=name: f"{n}: {m}")
 
 
 @pytest.mark.parametrize("name", [*MODELS, *BY_HAND])
@@ -141,7 +145,7 @@ def test_training_is_eagers(name):
     compiled = vitrine.compile(other)
     for _ in range(3):
         expected = training_step(model, model, args, kwargs)
-        same(training_step(compiled, other, args, kwargs), expected)
+        same(training_step(compiled, other, args, kwargs), expected, SHORT_NUMBERS.get(name, 0.0))
 
 
 @pytest.mark.parametrize("name", [*MODELS, *BY_HAND])
