@@ -56,6 +56,7 @@ Values log_softmax(Writer& w) {
 
 // mean(x) = sum x / n
 Values mean(Writer& w, const Dims& dims, bool keepdim) {
+  if (ir::is_complex(w.node.type().dtype)) return std::nullopt;  // its sum has no rule
   Ref x = w.wide(0);
   DType out = w.node.type().dtype, compute = ops::opmath(out);
   if (w.type(x).dtype != compute) x = w.cast(x, compute);

@@ -190,11 +190,16 @@ def test_a_killed_writers_log_is_read(tmp_path):
     assert vitrine("run", "n.py", "-o", "m.vitrine", "--repeats", 0, cwd=tmp_path).returncode == 0
 
 
+def heed_interrupts():
+    """A shell's background jobs ignore them, and so would what they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_cancelling(tmp_path, number):
     text = "import time, torch, vitrine\nf = vitrine.compile(lambda x: x + 1)\nf(torch.ones(2))\nopen('ready', 'w').close()\ntime.sleep(60)\n"
     write(tmp_path, "m.py", text)
-    process = subprocess.Popen(["vitrine", "run", "m.py"], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(["vitrine", "run", "m.py"], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=heed_interrupts)
     end = time.monotonic() + 60
     while not (tmp_path / "ready").exists() and time.monotonic() < end:
         time.sleep(0.05)

@@ -3,6 +3,7 @@ gives what eager gives, with the same strides, and leaves the same in the inputs
 
 import copy
 import random
+import warnings
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ import torch.nn.functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_iter
 
+import vitrine
 from graph_run import run
 from graph_text import GraphText
 from vitrine import _engine
@@ -216,3 +218,11 @@ def random_program(seed):
 def test_random_programs(seed):
     torch.manual_seed(seed)
     check(random_program(seed), torch.randn(4, 6), torch.randn(4, 6))
+
+
+def test_complex_means_stay_pytorchs():
+    c = torch.complex(torch.randn(3, 4), torch.randn(3, 4))
+    program = lambda c: (c.mean(), c.mean(1) * 2)  # noqa: E731
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", vitrine.VitrineWarning)
+        torch.testing.assert_close(vitrine.compile(program)(c), program(c))

@@ -38,6 +38,10 @@ def compiled(function):
     return vitrine.compile(function, recompile_limit=64)  # the scenarios share functions
 
 
+# bfloat16's losses, in other orders of adding.
+SHORT_NUMBERS = {"scaler_switched_off": 4e-3}
+
+
 def same(scenario):
     with warnings.catch_warnings():
         warnings.simplefilter("error", vitrine.VitrineWarning)
@@ -47,7 +51,7 @@ def same(scenario):
         if not isinstance(wanted, tuple):
             assert value == wanted
             continue
-        torch.testing.assert_close(value[0], wanted[0], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(value[0], wanted[0], rtol=SHORT_NUMBERS.get(scenario.__name__, 1e-4), atol=1e-5)
         assert value[1] == wanted[1]
 
 
