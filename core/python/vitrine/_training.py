@@ -8,23 +8,29 @@ import torch
 from torch.autograd.graph import _engine_run_backward
 
 
-def borrowed_gradients(outputs, inputs, tangents):
-    """Gradients of stand-ins by PyTorch's own backward; a text instead says why they cannot be had."""
-    seen, todo = set(), []
-    for output in outputs:
-        if output.grad_fn is None:
-            return "a result requires grad of itself"
-        todo.append(output.grad_fn)
-    if any(t._backward_hooks for t in (*outputs, *inputs)):
-        return "a tensor has a hook"
+def _nodes_behind(outputs):
+    """Autograd's nodes that a backward pass from the outputs reaches, as it is walked; a text where one is the user's own."""
+    seen, todo = {}, [output.grad_fn for output in outputs]
     while todo:
         node = todo.pop()
         if node is None or node in seen:
             continue
-        seen.add(node)
+        seen[node] = None
         if isinstance(node, torch.autograd.function.BackwardCFunction):
             return "a torch.autograd.Function has a backward of the user's own"
         todo.extend(following for following, _ in node.next_functions)
+    return list(seen)
+
+
+def borrowed_gradients(outputs, inputs, tangents):
+    """Gradients of stand-ins by PyTorch's own backward; a text instead says why they cannot be had."""
+    if any(output.grad_fn is None for output in outputs):
+        return "a result requires grad of itself"
+    if any(t._backward_hooks for t in (*outputs, *inputs)):
+        return "a tensor has a hook"
+    nodes = _nodes_behind(outputs)
+    if isinstance(nodes, str):
+        return nodes
     if not inputs:
         return []
     with torch.autocast("cpu", enabled=False):
@@ -41,18 +47,8 @@ def leaves_behind(outputs, tangents):
             return "no gradient is given for a tensor that is not a real scalar"
         if tangent is not None and (tangent.shape != output.shape or tangent.dtype != output.dtype or tangent.requires_grad):
             return "a gradient that does not fit, or requires grad"
-    seen, leaves, todo = set(), [], [output.grad_fn for output in outputs]
-    while todo:
-        node = todo.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        if isinstance(node, torch.autograd.function.BackwardCFunction):
-            return "a torch.autograd.Function has a backward of the user's own"
-        if hasattr(node, "variable"):
-            leaves.append(node.variable)
-        todo.extend(following for following, _ in node.next_functions)
-    return leaves
+    nodes = _nodes_behind(outputs)
+    return nodes if isinstance(nodes, str) else [node.variable for node in nodes if hasattr(node, "variable")]
 
 
 def gradients(outputs, tangents, inputs, fresh, retain):
