@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <sstream>
 
 #include "core/kernel_compiler/listing.h"
 
@@ -146,20 +147,35 @@ bool emit(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileT
   return true;
 }
 
-// What was inlined counts as the line it was inlined into: the kernel's own lines are what people read.
-void outermost_locations(llvm::Module& module) {
+// Which lines of a kernel's text are its own: all but those from "// prelude" to "// end of prelude".
+std::vector<bool> own_lines(const std::string& source) {
+  std::vector<bool> own = {false};  // lines count from 1
+  bool prelude = false;
+  std::istringstream text(source);
+  for (std::string line; std::getline(text, line);) {
+    prelude = prelude || line.starts_with("// prelude");
+    own.push_back(!prelude);
+    prelude = prelude && !line.starts_with("// end of prelude");
+  }
+  return own;
+}
+
+// What was inlined counts as the innermost line that is the kernel's own: that is what people read. A line of
+// a lambda, or of what follows a product, says more than the call around it.
+void own_locations(llvm::Module& module, const std::vector<bool>& own) {
   for (llvm::Function& function : module)
     for (llvm::BasicBlock& block : function)
       for (llvm::Instruction& instruction : block) {
         const llvm::DILocation* place = instruction.getDebugLoc().get();
-        if (!place || !place->getInlinedAt()) continue;
-        while (place->getInlinedAt()) place = place->getInlinedAt();
+        if (!place) continue;
+        while (place->getInlinedAt() && (place->getLine() >= own.size() || !own[place->getLine()]))
+          place = place->getInlinedAt();
         instruction.setDebugLoc(llvm::DebugLoc(place));
       }
 }
 
-bool make_texts(llvm::Module& module, llvm::TargetMachine& machine, Texts& texts) {
-  outermost_locations(module);
+bool make_texts(llvm::Module& module, llvm::TargetMachine& machine, const std::string& source, Texts& texts) {
+  own_locations(module, own_lines(source));
   std::string printed;
   llvm::raw_string_ostream stream(printed);
   module.print(stream, nullptr);
@@ -211,7 +227,7 @@ bool compile_object(const Request& request, Response& response, std::string& obj
     return false;
   }
   module->setDataLayout(machine->createDataLayout());
-  bool ok = !request.texts || make_texts(*module, *machine, response.texts);
+  bool ok = !request.texts || make_texts(*module, *machine, request.source, response.texts);
   ok = ok && emit(*module, *machine, llvm::CodeGenFileType::ObjectFile, object);
   response.codegen_ns = now_ns() - front;
   if (!ok) response.error = "LLVM cannot write this kind of object file";

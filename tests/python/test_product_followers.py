@@ -60,6 +60,23 @@ def test_bias_and_gelu(tmp_path, width, m, k, n):
     torch.testing.assert_close(y, F.gelu(F.linear(x, w, b)))
 
 
+@pytest.mark.parametrize("text", ["ir", "assembly"])
+def test_each_line_of_machine_code_leads_to_its_own_operator(tmp_path, text):
+    """What follows a product is inlined into it; its lines still say which operator they are of."""
+    x, w, b, r = torch.randn(64, 300), torch.randn(300, 50), torch.randn(50), torch.randn(64, 50)
+    out = "f32[64,50]"
+    body = [
+        f"%m = aten.addmm.default(%b, %x, %w) : {out}", f"%g = aten.gelu.default(%m) : {out}",
+        f"%s = aten.mul.Tensor(%g, 0.5) : {out}", f"%y = aten.add.Tensor(%s, %r) : {out}",
+    ]  # fmt: skip
+    run(tmp_path, body, "%y", dict(b=b, x=x, w=w, r=r))
+    db = sqlite3.connect(tmp_path / "s.vitrine")
+    lines = "SELECT n.op, sum(r.end_line - r.line + 1) FROM kernel_range r JOIN node n ON n.id = r.node WHERE r.text = ? GROUP BY n.op"
+    count = dict(db.execute(lines, (text,)))
+    assert set(count) == {"aten.mm.default", "aten.erf.default", "aten.mul.Tensor", "aten.add.Tensor"}
+    assert count["aten.erf.default"] > count["aten.add.Tensor"]  # a polynomial
+
+
 @pytest.mark.parametrize("width", lanes())
 @pytest.mark.parametrize("m,k,n", SIZES)
 def test_a_residual_a_scale_and_a_number_for_each_row(tmp_path, width, m, k, n):

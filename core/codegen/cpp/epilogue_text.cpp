@@ -183,8 +183,10 @@ class Writer {
   }
 
   void finish() {
-    const std::string head = "// What follows the product, on a block of it that is still in the cache.\n" +
-                             prelude_text(text_, lanes_) + kPart;
+    const std::string head =
+        "// What follows the product, on a block of it that is still in the cache.\n// prelude: vectors of " +
+        std::to_string(lanes_) + " lanes, loads and stores, functions\n" + prelude_text(text_, lanes_) +
+        kPart + "// end of prelude\n\n";
     const auto before = static_cast<int32_t>(std::count(head.begin(), head.end(), '\n'));
     for (LineOrigin& o : out_.lines) o.line += before, o.end_line += before;
     out_.text = head + text_;

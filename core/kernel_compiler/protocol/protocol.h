@@ -14,7 +14,7 @@
 namespace vitrine::kernel_compiler {
 
 // Changes when frames, flags or what a kernel may assume change: part of the object cache's key.
-constexpr int kProtocolVersion = 1;
+constexpr int kProtocolVersion = 2;
 
 std::string_view llvm_version_built_for();  // "19.1.7"
 
