@@ -71,16 +71,24 @@ class Across : ThreadText {
   }
   std::string row_offset(const Dims& strides, int64_t offset) const {
     std::string out;
-    for (size_t k = 0; k < lane_dim_; ++k) out += term("i" + num(static_cast<int64_t>(k)), strides[k]);
-    return out + term("row", strides[lane_dim_]) + (offset ? " + " + num(offset) : "");
+    for (size_t k = 0; k < lane_dim_; ++k) out += index_.term("i" + num(static_cast<int64_t>(k)), strides[k]);
+    return out + index_.term("row", strides[lane_dim_]) + (offset ? " + " + num(offset) : "");
   }
   std::string element_of(const Dims& strides, int64_t offset, bool columns) const {
     return "[" +
-           trimmed(row_offset(strides, offset) + (columns ? column_offset(strides) : "") +
-                   term("k", strides[lane_dim_])) +
+           IndexText::trimmed(row_offset(strides, offset) + (columns ? index_.column(strides) : "") +
+                              index_.term("k", strides[lane_dim_])) +
            "]";
   }
-  bool run(const Dims& strides, int64_t offset) const { return together(strides, offset, lane_dim_); }
+  // Whether a run of neighbouring rows lies together, and begins at a multiple of its length.
+  bool run(const Dims& strides, int64_t offset) const {
+    if (vector() == 1 || strides[lane_dim_] != 1 || offset % vector() != 0) return false;
+    for (size_t k = 0; k < strides.size(); ++k)
+      if (k != lane_dim_ && strides[k] % vector() != 0) return false;
+    return true;
+  }
+  bool in_run(const Load& l) const override { return run(l.strides, l.offset); }
+  bool in_run(const Value& v) const override { return run(v.store_strides, 0); }
   std::string size() const { return "[" + num(vector()) + "]"; }
   static std::string array(const Value& v) { return (reduces(v) ? "acc_" : "row_") + v.name; }
 
@@ -137,19 +145,19 @@ class Across : ThreadText {
         const Value& v = value(i);
         const std::string x = narrowed(array(v) + "[k]", v.statement->dtype);
         if (x != array(v) + "[k]") line(array(v) + "[k] = " + x + ";", v.node);
-        put_row(v, p, array(v) + "[k]");
+        put_rows(v, p, array(v) + "[k]");
       }
       row_names(values);
       for (int i : values) {
         const Value& v = value(i);
         line("const " + lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
         line(array(v) + "[k] = " + v.name + ";", v.node);
-        put_row(v, p, v.name);
+        put_rows(v, p, v.name);
       }
     });
   }
   // With parts, by the first launch that knows the value; by one thread of the column.
-  void put_row(const Value& v, size_t p, const std::string& x) {
+  void put_rows(const Value& v, size_t p, const std::string& x) {
     if (v.store < 0 || (s_.parts > 1 && p != launch_)) return;
     line(std::string("if (") + (exact() ? "" : "inside && ") +
              (s_.parts > 1 && walks_ ? "part == 0 && " : "") + "level == 0) put(" +
@@ -191,28 +199,27 @@ class Across : ThreadText {
     open("for (" + type + " " + c + " = " + from + "; " + c + " < " + to + "; " + c + " += " + num(deep_) +
          ") {");
     decode_column();
-    for (int l : p.loads) load_run(load(l));
+    for (int l : p.loads) load_tile(load(l));
     for (int i : p.values) declare_store(index, i);
     each_of_run([&] {
       row_names(p.values);
       for (int l : p.loads)
-        line(
-            lane_type(argument(load(l).argument).dtype) + " " + load(l).name + " = " + element(load(l)) + ";",
-            load(l).node);
+        line(lane_type(load(l).dtype) + " " + load(l).name + " = " + tile_element(load(l)) + ";",
+             load(l).node);
       for (int i : p.values) compute(index, i);
     });
     for (int i : p.values) write_store(index, i);
     close();
   }
-  void load_run(const Load& l) {
+  void load_tile(const Load& l) {
     if (!run(l.strides, l.offset)) return;
     const cpp::Argument& a = argument(l.argument);
     line("Pack<" + memory_type(a.dtype) + ", " + num(vector()) + "> p_" + l.name + " = load_pack<aligned, " +
-             num(vector()) + ">(" + pointer(a) + row_offset(l.strides, l.offset) + column_offset(l.strides) +
+             num(vector()) + ">(" + pointer(a) + row_offset(l.strides, l.offset) + index_.column(l.strides) +
              ");",
          l.node);
   }
-  std::string element(const Load& l) const {
+  std::string tile_element(const Load& l) const {
     if (run(l.strides, l.offset)) return "wide(p_" + l.name + ".v[k])";
     return "wide(" + pointer(argument(l.argument)) + element_of(l.strides, l.offset, true) + ")";
   }
@@ -239,7 +246,7 @@ class Across : ThreadText {
     const Value& v = value(i);
     if (!stores_here(index, i) || !run(v.store_strides, 0)) return;
     line(std::string(exact() ? "" : "if (inside) ") + "store_pack<aligned, " + num(vector()) + ">(" +
-             pointer(argument(v.store)) + row_offset(v.store_strides, 0) + column_offset(v.store_strides) +
+             pointer(argument(v.store)) + row_offset(v.store_strides, 0) + index_.column(v.store_strides) +
              ", q_" + v.name + ");",
          v.node);
   }

@@ -4,11 +4,9 @@
 
 namespace vitrine::codegen::cuda {
 
-using cpp::Argument;
 using cpp::Load;
 using cpp::Phase;
 using cpp::Value;
-using ir::Dims;
 
 namespace {
 
@@ -53,12 +51,6 @@ class Part : ThreadText {
   }
 
   // ---- values ---------------------------------------------------------------------------------------
-  std::string row_offset(const Dims& strides, int64_t offset) const {
-    std::string out;
-    for (size_t k = 0; k < s_.rows; ++k)
-      out += term(s_.rows == 1 ? "r" : "i" + num(static_cast<int64_t>(k)), strides[k]);
-    return out + (offset ? " + " + num(offset) : "");
-  }
   void row_values(int p, const std::string& condition) {
     for (const Value& v : s_.values) {
       if (!v.per_row || reduces(v) || v.phase != p) continue;
@@ -69,52 +61,11 @@ class Part : ThreadText {
   // known: the phase before which the value is known; with parts, the launch of that phase stores it.
   void store_once(const Value& v, size_t known, const std::string& condition) {
     if (v.store < 0 || (s_.parts > 1 && known != launch_)) return;
-    line("if (" + condition + ") put(" + pointer(argument(v.store)) + "[" +
-             trimmed(row_offset(v.store_strides, 0)) + "], " + v.name + ");",
-         v.node);
+    put_row(v, condition);
   }
   void row_loads() {
     for (const Load& l : s_.loads)
-      if (l.per_row)
-        line(lane_type(argument(l.argument).dtype) + " " + l.name + " = wide(" +
-                 pointer(argument(l.argument)) + "[" + trimmed(row_offset(l.strides, l.offset)) + "]);",
-             l.node);
-  }
-
-  // A run of a load, as a Pack where it lies together.
-  void load_run(const Load& l) {
-    const Argument& a = argument(l.argument);
-    if (together(l.strides, l.offset, s_.dims.size() - 1))
-      line("Pack<" + memory_type(a.dtype) + ", " + num(vector()) + "> p_" + l.name +
-               " = load_pack<aligned, " + num(vector()) + ">(" + pointer(a) +
-               row_offset(l.strides, l.offset) + column_offset(l.strides) + ");",
-           l.node);
-  }
-  // One element of the run.
-  std::string element(const Load& l) const {
-    const Argument& a = argument(l.argument);
-    if (together(l.strides, l.offset, s_.dims.size() - 1)) return "wide(p_" + l.name + ".v[k])";
-    std::string at = row_offset(l.strides, l.offset) + column_offset(l.strides);
-    if (vector() > 1) at += term("k", l.strides.back());
-    return "wide(" + pointer(a) + "[" + trimmed(at) + "])";
-  }
-
-  void declare_stores(const Phase& p, size_t phase) {
-    for (int i : p.values) {
-      const Value& v = s_.values[static_cast<size_t>(i)];
-      if (stores_here(phase, i) && together(v.store_strides, 0, s_.dims.size() - 1))
-        line("Pack<" + memory_type(argument(v.store).dtype) + ", " + num(vector()) + "> q_" + v.name + ";",
-             v.node);
-    }
-  }
-  void write_stores(const Phase& p, size_t phase) {
-    for (int i : p.values) {
-      const Value& v = s_.values[static_cast<size_t>(i)];
-      if (stores_here(phase, i) && together(v.store_strides, 0, s_.dims.size() - 1))
-        line("store_pack<aligned, " + num(vector()) + ">(" + pointer(argument(v.store)) +
-                 row_offset(v.store_strides, 0) + column_offset(v.store_strides) + ", q_" + v.name + ");",
-             v.node);
-    }
+      if (l.per_row) line(lane_type(l.dtype) + " " + l.name + " = " + loads_.element(l, true) + ";", l.node);
   }
   void compute(size_t phase, int i) {
     const Value& v = value(i);
@@ -123,12 +74,7 @@ class Part : ThreadText {
       return line(acc + " = " + joined(v, acc, value_text(v)) + ";", v.node);
     }
     line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
-    if (!stores_here(phase, i)) return;
-    if (together(v.store_strides, 0, s_.dims.size() - 1))
-      return line("put(q_" + v.name + ".v[k], " + v.name + ");", v.node);
-    std::string at = row_offset(v.store_strides, 0) + column_offset(v.store_strides);
-    if (vector() > 1) at += term("k", v.store_strides.back());
-    line("put(" + pointer(argument(v.store)) + "[" + trimmed(at) + "], " + v.name + ");", v.node);
+    if (stores_here(phase, i)) put_element(v, "");
   }
 
   // The columns of this thread, and the sums of the block's.
@@ -147,13 +93,13 @@ class Part : ThreadText {
          ") {");
     decode_column();
     for (int l : p.loads) load_run(load(l));
-    declare_stores(p, index);
+    declare_stores(index);
     each_of_run([&] {
       for (int l : p.loads)
         line(lane_type(load(l).dtype) + " " + load(l).name + " = " + element(load(l)) + ";", load(l).node);
       for (int i : p.values) compute(index, i);
     });
-    write_stores(p, index);
+    write_stores(index);
     close();
     for (int i : reductions(index)) {
       const Value& v = value(i);

@@ -15,7 +15,6 @@ using cpp::Load;
 using cpp::Source;
 using cpp::Value;
 using fusion::Statement;
-using ir::Dims;
 using ir::DType;
 
 namespace {
@@ -33,7 +32,13 @@ std::string lane_type(DType t) {
 
 ThreadText::ThreadText(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
                        const Shape& shape, size_t launch)
-    : program_(program), unit_(unit), s_(s), shape_(shape), launch_(launch) {}
+    : program_(program),
+      unit_(unit),
+      s_(s),
+      shape_(shape),
+      launch_(launch),
+      index_(s, num),
+      loads_(s, index_, shape.vector, [this](const Source& from) { return named(from); }) {}
 
 Kernel ThreadText::kernel() {
   kernel_.name = kernel_name(program_, unit_);
@@ -44,6 +49,7 @@ Kernel ThreadText::kernel() {
   kernel_.grid = {shape_.blocks, shape_.threads,
                   program_.graph->node(kernel_.nodes.front()).type().device.index};
   kernel_.work = s_.row_count() * s_.columns();
+  kernel_.checks = s_.picks();
   count_costs();
   const std::string head = "extern \"C\" __global__ void __launch_bounds__(" + num(shape_.threads) + ") ";
   if (vector() == 1) {
@@ -60,8 +66,10 @@ Kernel ThreadText::kernel() {
     open(head + "vitrine_kernel(" + parameters(true) + ") {");
     std::string test;
     for (const Argument& a : s_.arguments)
-      test += (test.empty() ? "" : " && ") + ("is_aligned(" + pointer(a)) + ", " +
-              num(std::min<int64_t>(kLaneBytes, vector() * ir::dtype_bytes(a.dtype))) + ")";
+      if (moves_in_runs(a))
+        test += (test.empty() ? "" : " && ") + ("is_aligned(" + pointer(a)) + ", " +
+                num(std::min<int64_t>(kLaneBytes, vector() * ir::dtype_bytes(a.dtype))) + ")";
+    if (test.empty()) test = "true";
     line("if (" + test + ")");
     line("  compute<true>(" + parameters(false) + ");");
     line("else");
@@ -72,6 +80,16 @@ Kernel ThreadText::kernel() {
              "\n// prelude: types, loads and stores, functions\n" + prelude_text(text_) +
              "// end of prelude\n\n");
   return std::move(kernel_);
+}
+
+bool ThreadText::moves_in_runs(const Argument& a) const {
+  return std::any_of(s_.loads.begin(), s_.loads.end(),
+                     [&](const Load& l) {
+                       return l.argument >= 0 && &argument(l.argument) == &a && !l.per_row && in_run(l);
+                     }) ||
+         std::any_of(s_.values.begin(), s_.values.end(), [&](const Value& v) {
+           return v.store >= 0 && &argument(v.store) == &a && !v.per_row && in_run(v);
+         });
 }
 
 void ThreadText::count_costs() {
@@ -106,9 +124,6 @@ const char* ThreadText::index_type() const {
   return most < std::numeric_limits<int32_t>::max() / 2 ? "i32" : "i64";
 }
 
-std::string ThreadText::term(const std::string& i, int64_t stride) {
-  return stride == 0 ? "" : " + " + i + (stride == 1 ? "" : " * " + num(stride));
-}
 void ThreadText::decode_row(size_t dims) {
   if (dims < 2) return;
   std::string rest = "r";
@@ -133,23 +148,10 @@ void ThreadText::decode_column() {
     rest = rest == "column" ? "column / " + n : rest + " / " + n;
   }
 }
-std::string ThreadText::column_offset(const Dims& strides) const {
-  std::string out;
-  for (size_t k = s_.rows; k < s_.dims.size(); ++k)
-    out += term(k + 1 == s_.dims.size() ? "c" : "c" + num(static_cast<int64_t>(k - s_.rows)), strides[k]);
-  return out;
-}
-bool ThreadText::together(const Dims& strides, int64_t offset, size_t dim) const {
-  if (vector() == 1 || strides[dim] != 1 || offset % vector() != 0) return false;
-  for (size_t k = 0; k < strides.size(); ++k)
-    if (k != dim && strides[k] % vector() != 0) return false;
-  return true;
-}
 
-Typed ThreadText::operand(const Value& v, int i) const {
-  const Source& s = v.sources[static_cast<size_t>(i)];
+Typed ThreadText::named(const Source& s) const {
   if (s.kind == Source::Kind::load)
-    return {load(s.index).name, fusion::lane_dtype(argument(load(s.index).argument).dtype), true};
+    return {load(s.index).name, fusion::lane_dtype(load(s.index).dtype), true};
   return {value(s.index).name, lane_of(value(s.index)), true};
 }
 DType ThreadText::lane_of(const Value& v) {
@@ -162,10 +164,11 @@ std::string ThreadText::narrowed(const std::string& text, DType t) {
     return "round_" + std::string(ir::dtype_name(t)) + "(" + text + ")";
   return text;
 }
+// Every operator's result is what memory would hold, as eager has it between operators.
 std::string ThreadText::value_text(const Value& v) const {
   const Statement& s = *v.statement;
   Typed t = expr_text(s.expr, s.compute, lane_of(v), [&](int i) { return operand(v, i); });
-  return s.is_result() ? narrowed(t.text, s.dtype) : t.text;
+  return s.is_result() && !s_.only_moves(v) ? narrowed(t.text, s.dtype) : t.text;
 }
 
 std::string start_text(const Value& v) {
@@ -216,13 +219,61 @@ int ThreadText::first_phase(int value) const {
       return static_cast<int>(p);
   return -1;
 }
-void ThreadText::comment(size_t phase) {
+void ThreadText::comment(size_t phase, size_t together) {
   if (s_.phases.size() < 2) return;
-  std::string what;
-  for (int i : s_.phases[phase].values)
-    if (reduces(value(i)) || stores_here(phase, i)) what += (what.empty() ? "" : ", ") + value(i).name;
-  line("// pass " + num(static_cast<int64_t>(phase) + 1) + " of " +
-       num(static_cast<int64_t>(s_.phases.size())) + ": " + what);
+  std::string number, what;
+  for (size_t p = phase; p < phase + together; ++p) {
+    number += (number.empty() ? "" : " and ") + num(static_cast<int64_t>(p) + 1);
+    for (int i : s_.phases[p].values)
+      if (reduces(value(i)) || stores_here(p, i)) what += (what.empty() ? "" : ", ") + value(i).name;
+  }
+  line("// pass " + number + " of " + num(static_cast<int64_t>(s_.phases.size())) + ": " + what);
+}
+
+void ThreadText::load_run(const Load& l) {
+  if (known_of_run(l)) return line("bool " + l.name + " = " + loads_.inside(l, false) + ";", l.node);
+  if (!loads_.together(l)) return;
+  const Argument& a = argument(l.argument);
+  const std::string run = num(vector()), pack = "Pack<" + memory_type(a.dtype) + ", " + run + "> p_" + l.name,
+                    read = "load_pack<aligned, " + run + ">(" + pointer(a) + loads_.place(l) + ");";
+  if (l.within.empty()) return line(pack + " = " + read, l.node);
+  line(pack + " = {};", l.node);
+  line("if (" + loads_.inside(l, false) + ") p_" + l.name + " = " + read, l.node);
+}
+std::string ThreadText::element(const Load& l) const {
+  return loads_.together(l) ? "wide(p_" + l.name + ".v[k])" : loads_.element(l, false);
+}
+bool ThreadText::known_of_run(const Load& l) const {
+  return l.kind == Load::Kind::truth && loads_.at_once(l) && vector() > 1;
+}
+void ThreadText::declare_stores(size_t phase) {
+  for (int i : s_.phases[phase].values) {
+    const Value& v = value(i);
+    if (stores_here(phase, i) && loads_.together(v.store_strides, 0))
+      line("Pack<" + memory_type(argument(v.store).dtype) + ", " + num(vector()) + "> q_" + v.name + ";",
+           v.node);
+  }
+}
+void ThreadText::put_element(const Value& v, const std::string& guard) {
+  if (loads_.together(v.store_strides, 0)) return line("put(q_" + v.name + ".v[k], " + v.name + ");", v.node);
+  std::string at = index_.row(v.store_strides, 0) + index_.column(v.store_strides);
+  if (vector() > 1) at += index_.term("k", v.store_strides.back());
+  line(guard + "put(" + pointer(argument(v.store)) + "[" + IndexText::trimmed(at) + "], " + v.name + ");",
+       v.node);
+}
+void ThreadText::write_stores(size_t phase) {
+  for (int i : s_.phases[phase].values) {
+    const Value& v = value(i);
+    if (stores_here(phase, i) && loads_.together(v.store_strides, 0))
+      line("store_pack<aligned, " + num(vector()) + ">(" + pointer(argument(v.store)) +
+               index_.row(v.store_strides, 0) + index_.column(v.store_strides) + ", q_" + v.name + ");",
+           v.node);
+  }
+}
+void ThreadText::put_row(const Value& v, const std::string& condition) {
+  line("if (" + condition + ") put(" + pointer(argument(v.store)) + "[" +
+           IndexText::trimmed(index_.row(v.store_strides, 0)) + "], " + v.name + ");",
+       v.node);
 }
 
 }  // namespace vitrine::codegen::cuda

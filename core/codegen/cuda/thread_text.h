@@ -6,6 +6,7 @@
 
 #include "core/codegen/cuda/emit.h"
 #include "core/codegen/cuda/expr_text.h"
+#include "core/codegen/cuda/load_text.h"
 #include "core/codegen/kernel_text.h"
 
 namespace vitrine::codegen::cuda {
@@ -27,6 +28,9 @@ class ThreadText : protected KernelText {
   // it, between the head and the parameters.
   Kernel kernel();
   virtual void content() = 0;
+  // Whether these are read or written a run at a time, so that the pointer's alignment counts.
+  virtual bool in_run(const cpp::Load& load) const { return loads_.together(load); }
+  virtual bool in_run(const cpp::Value& value) const { return loads_.together(value.store_strides, 0); }
 
   static std::string num(int64_t n) { return std::to_string(n); }
   static std::string pointer(const cpp::Argument& a) { return (a.written ? "out_" : "in_") + a.name; }
@@ -41,16 +45,10 @@ class ThreadText : protected KernelText {
   // The type in which every place fits.
   const char* index_type() const;
 
-  // Places: " + i * 64", nothing for a dim that does not move.
-  static std::string term(const std::string& i, int64_t stride);
-  static std::string trimmed(const std::string& sum) { return sum.empty() ? "0" : sum.substr(3); }
   // r -> i0, i1, ... where there are several of them; column -> c0, c1, ..., the innermost keeps the name c.
   void decode_row(size_t dims);
   void decode_column();
   std::string column_name() const { return s_.dims.size() - s_.rows < 2 ? "c" : "column"; }
-  std::string column_offset(const ir::Dims& strides) const;
-  // Whether a run of neighbours along `dim` lies together, and begins at a multiple of its length.
-  bool together(const ir::Dims& strides, int64_t offset, size_t dim) const;
   template <class F>
   void each_of_run(F&& f) {
     if (vector() == 1 && !arrays_of_one_) return f();
@@ -62,23 +60,39 @@ class ThreadText : protected KernelText {
 
   // Values: as memory would hold them where they are an operator's result.
   static std::string narrowed(const std::string& text, ir::DType t);
-  Typed operand(const cpp::Value& v, int i) const;
+  Typed named(const cpp::Source& s) const;
+  Typed operand(const cpp::Value& v, int i) const { return named(v.sources[static_cast<size_t>(i)]); }
   std::string value_text(const cpp::Value& v) const;
   std::vector<int> reductions(size_t phase) const;
   // Outputs that this phase is the first to compute.
   bool stores_here(size_t phase, int value) const;
   int first_phase(int value) const;
-  void comment(size_t phase);
+  // What the phase computes, or so many of them at once.
+  void comment(size_t phase, size_t together = 1);
+
+  // Runs of neighbouring columns: a load as a Pack where it lies together, one element of the run; Packs for
+  // what the phase is the first to compute, each element put there (or to memory), and written.
+  void load_run(const cpp::Load& load);
+  std::string element(const cpp::Load& load) const;
+  bool known_of_run(const cpp::Load& load) const;  // whether it is within its part of the nest is
+  void declare_stores(size_t phase);
+  void put_element(const cpp::Value& v, const std::string& guard);
+  void write_stores(size_t phase);
+  // One value of row r.
+  void put_row(const cpp::Value& v, const std::string& condition);
 
   const fusion::LoopProgram& program_;
   const fusion::Unit& unit_;
   const cpp::Schedule& s_;
   const Shape& shape_;
-  const size_t launch_;         // which of the schedule's launches this is
+  const size_t launch_;  // which of the schedule's launches this is
+  const IndexText index_;
+  const LoadText loads_;
   bool arrays_of_one_ = false;  // a run is an array even where it is one element
 
  private:
   void count_costs();
+  bool moves_in_runs(const cpp::Argument& a) const;
   std::string parameters(bool with_types) const;
 };
 
