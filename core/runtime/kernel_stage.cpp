@@ -47,7 +47,8 @@ class Stage {
     gather(kernels);
     auto cache = ObjectCache::open(options_.cache_dir);
     if (!cache) {  // kernels still run; they are compiled anew in every process
-      cache_problem_ = cache.error().what + " (" + cache.error().where + ")";
+      no_place_ = {"no place for compiled kernels: " + cache.error().what + " (" + cache.error().where + ")",
+                   cache.error().hint, ""};
       cache = ObjectCache::open("");
     }
     if (cache) {
@@ -57,12 +58,11 @@ class Stage {
       for (Work& w : work_) receive(w);
       if (!cancelled_now_) cache_->trim();
     }
-    for (Work& w : work_)
-      if (!w.result.loaded.function && w.problem.text.empty())
-        w.problem.text = "no place for compiled kernels: " + cache_problem_;
-    for (Work& w : work_) w.result.failed = !w.problem.text.empty();
     out.cancelled = cancelled_now_;
+    for (Work& w : work_) w.result.failed = !w.result.loaded.function && !cancelled_now_;
     for (const codegen::Kernel* k : kernels) out.kernels.push_back(work_[place_.at(k->text)].result);
+    if (!cache) out.problems.push_back(no_place_);
+    if (!missing_.text.empty()) out.problems.push_back(missing_);
     for (Work& w : work_)
       if (!w.problem.text.empty()) out.problems.push_back(w.problem);
     out.duration_ns = now_ns() - out.start_ns;
@@ -99,8 +99,8 @@ class Stage {
       if (!service) {
         program = find_kernel_compiler(options_.kernel_compiler);
         if (program.empty()) {
-          w.problem.text = "vitrine-cc, the kernel compiler, is missing: kernels run through PyTorch instead";
-          w.problem.hint = "Build the target vitrine-cc, or install Vitrine again.";
+          missing_ = {"vitrine-cc, the kernel compiler, is missing: kernels run through PyTorch instead",
+                      "Build the target vitrine-cc, or install Vitrine again.", ""};
           return;
         }
         service = &shared_kernel_service(program);
@@ -157,7 +157,7 @@ class Stage {
   bool with_texts_;
   const std::function<bool()>& cancelled_;
   bool cancelled_now_ = false;
-  std::string cache_problem_;
+  Problem no_place_, missing_;  // of the machine: said once, not once a kernel
   std::shared_ptr<ObjectCache> cache_;
   std::vector<Work> work_;
   std::unordered_map<std::string, size_t> place_;  // text -> work

@@ -109,6 +109,12 @@ def test_a_graph_without_its_compiler_runs_through_pytorch(tmp_path):
     assert facts["kernels"] == 0 and "vitrine-cc" in facts["problems"][0][0]
 
 
+def test_what_the_machine_lacks_is_said_once_for_all_kernels(tmp_path):
+    two = FUSED.replace("return %relu", "%z = placeholder() : f32[7]\n  %exp = aten.exp.default(%z) : f32[7]\n  return %relu, %exp")
+    plan = _engine.plan_compile(two, True, str(tmp_path), "/nowhere/vitrine-cc")
+    assert len(_engine.plan_facts(plan)["problems"]) == 1
+
+
 def test_a_compiler_that_always_dies_is_survived(tmp_path):
     broken = tmp_path / "broken-cc"
     broken.write_text("#!/bin/sh\nexit 7\n")

@@ -32,7 +32,7 @@ void Engine::tell(const std::string& text, const std::string& hint, const std::s
   Owned errors(PyImport_ImportModule("vitrine._errors"));
   Owned category(errors ? PyObject_GetAttrString(errors.get(), "VitrineWarning") : nullptr);
   std::string shown = "vitrine: " + text;
-  if (!hint.empty()) shown += " " + hint;
+  if (!hint.empty()) shown += (shown.ends_with('.') ? " " : ". ") + hint;
   if (!detail.empty()) shown += " (" + detail + ")";
   PyErr_WarnEx(category ? category.get() : PyExc_UserWarning, shown.c_str(), 1);
   PyErr_Clear();  // under an "error" filter too: what runs is right, and must not fail for a warning
