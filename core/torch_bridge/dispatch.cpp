@@ -123,7 +123,8 @@ class OperatorCall {
     if (op_.name == "aten._conj.default" || op_.name == "aten._neg_view.default")
       stop("unsupported_operator",
            op_.name + " makes a tensor that is conjugated or negated when it is read");
-    if (op_.writes && !api().symbols.inference_enabled()) refuse_inference_writes();
+    if (op_.writes && !api().symbols.inference_enabled() && !recording_.inference_mode)
+      refuse_inference_writes();
   }
 
   // Eager raises, but only when it has written.

@@ -225,6 +225,15 @@ bool Lowering::is_traced(PyObject* o) const {
   return is_tensor(o) && state_->recording.find_exact(o) >= 0;
 }
 
+void Lowering::set_inference_mode(bool on) {
+  state_->recording.inference_mode = on;
+}
+
+bool Lowering::is_inference(PyObject* traced) const {
+  const int index = state_->recording.find_exact(traced);
+  return index >= 0 && state_->recording.storage_of_tensor(index).inference;
+}
+
 ir::Ref Lowering::captured_ref(PyObject* traced) const {
   const int index = state_->recording.find_exact(traced);
   VITRINE_CHECK(index >= 0, "a tensor of another recording");
@@ -312,6 +321,22 @@ bool Lowering::State::requires_grad_by_base(PyObject* t) {
   Py base = Py::steal(PyObject_GetAttrString(t, "_base"));
   if (!base) PyErr_Clear();
   return base && base.get() != Py_None && requires_grad(base.get());
+}
+
+// Eager raises when autograd would save an inference tensor for a backward pass.
+void Lowering::State::refuse_inference_inputs(const std::string& name, PyObject* args, PyObject* result) {
+  if (!grad_mode || api().symbols.inference_enabled()) return;
+  std::vector<int> path;
+  bool followed = false;
+  each_leaf(result, path,
+            [&](PyObject* t, const std::vector<int>&) { followed = followed || requires_grad(t); });
+  if (!followed) return;
+  each_leaf(args, path, [&](PyObject* t, const std::vector<int>&) {
+    const int index = recording.find(t);
+    if (index >= 0 && recording.storage_of_tensor(index).inference)
+      stop("exception", name + " takes part in a backward pass and is given an inference tensor",
+           "Clone the tensor outside inference mode, or use torch.no_grad.");
+  });
 }
 
 // A call that returns no tensor may have made one of its arguments require grad (x[0] = w).
@@ -427,6 +452,7 @@ Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, Py
       if (guard.active()) result = Py::steal(PyObject_Call(callable, args, kwargs));
     }
     if (result && !s.dispatch.stopped) {
+      s.refuse_inference_inputs(name, args, result.get());
       // What autograd has taken note of must stay in the graph for its backward.
       if (const Whole* whole = whole_of(callable);
           whole && !(is_tensor(result.get()) && requires_grad(result.get())))

@@ -54,6 +54,11 @@ class Lowering {
   _object* autocast_call(const std::string& name, _object* callable, _object* args, const ir::Origin& origin);
   AutocastState autocast() const;
 
+  // The program enters or leaves inference mode; PyTorch is not told, so that gradients are to be off
+  // meanwhile.
+  void set_inference_mode(bool on);
+  bool is_inference(_object* traced) const;  // its memory was made in inference mode
+
   bool is_traced(_object* o) const;             // a tensor of this recording
   ir::Ref captured_ref(_object* traced) const;  // its value in the captured graph
   bool is_written(_object* traced) const;       // something was recorded that writes to its storage

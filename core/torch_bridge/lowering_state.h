@@ -82,6 +82,7 @@ struct Lowering::State {
   void collapse(const Whole& whole, PyObject* args, PyObject* kwargs, PyObject* result,
                 const Recording::Mark& mark);
   void note_grad(PyObject* args);
+  void refuse_inference_inputs(const std::string& name, PyObject* args, PyObject* result);
   static bool requires_grad_by_base(PyObject* t);
   // The joint graph, divided. Errors: why there is none. May throw Stop.
   Status join(const std::vector<PyObject*>& results, Gradients who, Joint& out, JointParts& parts);

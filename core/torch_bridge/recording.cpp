@@ -97,6 +97,7 @@ int Recording::storage_index(const void* id, PyObject* first) {
   TracedStorage storage;
   storage.id = id;
   storage.first = Py::borrow(first);
+  storage.inference = inference_mode;
   storages_.push_back(std::move(storage));
   const int index = static_cast<int>(storages_.size()) - 1;
   by_storage_.emplace(id, index);

@@ -34,7 +34,7 @@ struct TracedStorage {
   Py first;                  // keeps the storage alive
   std::vector<int> tensors;  // oldest first
   bool input = false, written = false;
-  bool inference = false;         // an input that was made in inference mode
+  bool inference = false;         // it was made in inference mode
   Py constant;                    // the real tensor, when this is a constant's storage
   ir::NodeId constant_copy = -1;  // the node that copies it, for constants made inside a call
 };
@@ -45,6 +45,8 @@ class Recording {
 
   // Every tensor is taken to be there, wherever it is.
   void as_if(std::optional<ir::Device> device) { as_if_ = device; }
+  // The traced program is in an inference mode that it entered itself: what it makes are inference tensors.
+  bool inference_mode = false;
   const std::optional<ir::Device>& as_if() const { return as_if_; }
 
   // Tensors.

@@ -245,13 +245,7 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
     e.value = make.make(globals_[write.key]);
     effects.push_back(std::move(e));
   }
-  if (grad_now_ != grad_at_start_) {
-    Effect e;
-    e.kind = Effect::Kind::Call;
-    e.value = make.call(find_object("torch._C._set_grad_enabled"), {});
-    e.value.children.push_back(make.constant(grad_now_ ? Py_True : Py_False));
-    effects.push_back(std::move(e));
-  }
+  for (Effect& e : grad_mode_effects(make)) effects.push_back(std::move(e));
   for (Effect& e : autocast_effects(make)) effects.push_back(std::move(e));
   for (Effect& e : cache_effects(make)) effects.push_back(std::move(e));
   // Objects made here are filled before anything that existed before points to them.

@@ -28,6 +28,8 @@ Tracer::Tracer(Frame& live, const TraceOptions& options, int64_t stop_at, Byteco
   autocast_at_start_ = lowering_->autocast();
   Owned grad(PyObject_CallNoArgs(find_object("torch.is_grad_enabled")));
   grad_at_start_ = grad_now_ = grad.get() == Py_True;
+  Owned inference(PyObject_CallNoArgs(find_object("torch.is_inference_mode_enabled")));
+  inference_at_start_ = inference_now_ = inference.get() == Py_True;
   root_.code = reinterpret_cast<PyCodeObject*>(live.code());
   root_.bytecode = bytecode_of(root_.code);
   root_.globals = live.globals();

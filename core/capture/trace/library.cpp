@@ -182,11 +182,6 @@ Value* exit_stack_exit(T& t, const A& a) {
   return t.call_function(t.look(t.pinned(find_object("contextlib.ExitStack.__exit__"))), a);
 }
 
-Value* inference_mode(T&, const A&) {
-  stop("context_manager", "torch.inference_mode begins or ends",
-       "Enter it around the compiled call, or use torch.no_grad: tensors made under it are of another kind.");
-}
-
 Value* cast(T& t, const A& a) {
   return need(t, a, 1);
 }
@@ -303,8 +298,6 @@ constexpr BuiltinRow kRows[] = {
     {"functools.reduce", reduce},
     {"contextlib.ExitStack.__exit__", exit_stack_exit},
     {"logging.Logger.isEnabledFor", [](T& t, const A& a) { return in_python(t, a, "is_enabled_for"); }},
-    {"torch.inference_mode.__enter__", inference_mode},
-    {"torch.inference_mode.__exit__", inference_mode},
     {"logging.Logger._log", [](T&, const A&) -> Value* { stop("side_effect", "a message is logged"); }},
     {"copy.copy", shallow_copy},
     {"copy.deepcopy", deep_copy},

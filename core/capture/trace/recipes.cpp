@@ -95,7 +95,7 @@ Recipe RecipeMaker::make(Value* v) {
     auto at = std::find(results_.begin(), results_.end(), v->obj);
     r.index = static_cast<int32_t>(at - results_.begin());
     if (at == results_.end()) results_.push_back(v->obj);
-    return r;
+    return t_.inference_result(v, std::move(r), *this);
   }
   // Met before: the same object again. Its recipe is spelled out each time, the number makes it one.
   if (!open_.insert(v).second) stop("unsupported_value", "an object that contains itself leaves the segment");
@@ -201,6 +201,11 @@ Recipe RecipeMaker::object(Value* v) {
     for (Value* item : t_.unpack(v->items[1])) r.children.push_back(make(item));
     if (!t_.dict_entries(v->items[2]).empty())
       stop("unsupported_value", "a partial() with keywords leaves the segment");
+    return r;
+  }
+  if (v->cls == torch.inference_context) {
+    Recipe r = call(reinterpret_cast<PyObject*>(v->cls), {});
+    r.children.push_back(make(v->items[0]));
     return r;
   }
   if (PyType_IsSubtype(v->cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)))

@@ -15,13 +15,13 @@ class RecipeMaker {
   Recipe make(Value* v);
   Recipe constant(PyObject* borrowed) const;
   Recipe call(PyObject* callable, std::vector<Recipe> arguments) const;
+  Recipe shared(Value* v, Recipe recipe);  // the same object wherever v is met
   // Contents of objects made in the segment, in the order the objects were met.
   std::vector<Effect> take_effects() { return std::move(effects_); }
   const std::vector<PyObject*>& results() const { return results_; }  // stand-ins, by graph result
 
  private:
   Recipe sequence(Recipe::Kind kind, const Values& items);
-  Recipe shared(Value* v, Recipe recipe);
   Recipe object(Value* v);
   Recipe dict(Value* v);
   Recipe deque(Value* v);

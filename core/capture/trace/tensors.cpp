@@ -142,10 +142,7 @@ Value* Tracer::tensor_attr(Value* v, const std::string& name) {
 
 Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* callable, Arguments a) {
   const MemberRow* row = find(kMethods, name);
-  if (name == "is_inference") {
-    if (!self->real) stop("unsupported_operator", "Tensor.is_inference of a tensor made here");
-    return fold(PyObject_CallMethod(self->real, "is_inference", nullptr));
-  }
+  if (name == "is_inference") return is_inference(self);
   if (name == "requires_grad_" && !torch_bridge::requires_grad(self->obj) && a.keyword.empty() &&
       a.positional.size() == 1 && !truth(a.positional[0]))
     return self;

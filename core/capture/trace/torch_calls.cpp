@@ -160,6 +160,8 @@ PyObject* Tracer::to_python(Value* v) {
     case Kind::Symbol:
       return symbol_object(v);
     case Kind::Tensor:
+      check_view_of_normal(v);
+      [[fallthrough]];
     case Kind::Constant:
       return without_numpy(Py_NewRef(v->obj));
     case Kind::Tuple:
@@ -223,6 +225,7 @@ Value* Tracer::from_python(PyObject* o) {
     v->obj = keep(o);
     v->cls = Py_TYPE(o);
     by_tensor_[o] = v;
+    mark_view_of_normal(v);
     return v;
   }
   if (PyTuple_Check(o) || PyList_Check(o)) {

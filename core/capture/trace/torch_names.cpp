@@ -49,6 +49,7 @@ TorchNames load() {
   n.lru_cache_wrapper = must_type("functools._lru_cache_wrapper");
   n.generic_alias = must_type("types.GenericAlias");
   n.union_type = must_type("types.UnionType");
+  n.inference_context = must_type("torch._C._InferenceMode");
   n.partial = must_type("functools.partial");
   n.deque = must_type("collections.deque");
   n.ordered_dict = must_type("collections.OrderedDict");

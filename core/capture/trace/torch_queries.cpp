@@ -124,7 +124,6 @@ VITRINE_AUTOCAST(X)
 #undef X
 
 #define VITRINE_ASKED(X)                                         \
-  X(inference, "torch.is_inference_mode_enabled")                \
   X(backend_name, "torch._C._get_privateuse1_backend_name")      \
   X(autocast_available, "torch.amp.is_autocast_available")       \
   X(autocast_available_c, "torch._C._is_autocast_available")     \
@@ -156,6 +155,7 @@ constexpr BuiltinRow kRows[] = {
     {"torch.is_tensor", is_tensor},
     {"torch.is_grad_enabled", [](T& t, const A&) { return t.boolean(t.grad_mode()); }},
     {"torch._C._set_grad_enabled", set_grad},
+    {"torch.is_inference", [](T& t, const A& a) { return t.is_inference(need(t, a, 0, "input")); }},
     {"torch.is_floating_point", metadata<kFloating>},
     {"torch.is_complex", metadata<kComplex>},
     {"torch.numel", metadata<kNumel>},
@@ -194,21 +194,6 @@ constexpr BuiltinRow kRows[] = {
 
 std::span<const BuiltinRow> torch_builtins() {
   return kRows;
-}
-
-bool Tracer::grad_mode() const {
-  return grad_now_;
-}
-
-// The recording keeps a grad mode of its own, and the node that changes it.
-void Tracer::change_grad_mode(bool on) {
-  PyObject* function = find_object("torch._C._set_grad_enabled");
-  Owned arguments(PyTuple_Pack(1, on ? Py_True : Py_False));
-  auto outcome = lowering_->call("torch._C._set_grad_enabled", function, arguments.get(), nullptr, origin());
-  Py_XDECREF(outcome.value);
-  if (outcome.raised) raise_python();
-  if (outcome.unsupported) stop("context_manager", outcome.unsupported->reason, outcome.unsupported->hint);
-  grad_now_ = on;
 }
 
 Value* Tracer::autocast_call(const char* path, const Arguments& a) {

@@ -269,6 +269,16 @@ class Tracer {
   bool is_torch_leaf(PyObject* callable, std::string* name);
   Value* literal(PyObject* maker, const Arguments& arguments);  // torch.tensor([1, 2])
   bool grad_mode() const;
+  bool inference_mode() const;
+  void record_grad_mode(bool on);
+  // --- inference_mode.cpp
+  Value* begin_inference(bool on);  // what must be given back to end it
+  void end_inference(Value* context);
+  Value* is_inference(Value* tensor);
+  void mark_view_of_normal(Value* v);
+  void check_view_of_normal(const Value* v);
+  Recipe inference_result(Value* v, Recipe graph_result, class RecipeMaker& make);
+  std::vector<Effect> grad_mode_effects(class RecipeMaker& make);
   void change_grad_mode(bool on);
   Value* autocast_call(const char* path, const Arguments& arguments);
   std::vector<Effect> autocast_effects(class RecipeMaker& make);
@@ -401,7 +411,13 @@ class Tracer {
   BytecodeCache& bytecodes_;
   int covered_ = 0;  // > 0: what is asked now is asked again when a real enumerate() is advanced
   bool grad_at_start_ = false, grad_now_ = false;
-  bool differentiates_ = false;  // a backward pass is in the graph
+  bool inference_at_start_ = false, inference_now_ = false;
+  struct OpenInference {
+    Value* context;
+    bool on, grad_before, inference_before;
+  };
+  std::vector<OpenInference> open_inference_;  // entered in the segment and not left, outermost first
+  bool differentiates_ = false;                // a backward pass is in the graph
   torch_bridge::AutocastState autocast_at_start_;
 };
 

@@ -113,12 +113,13 @@ struct Value {
   std::unique_ptr<IteratorState> iterator;
   std::unique_ptr<FunctionState> function;
   std::shared_ptr<VirtualFrame> generator;
-  bool limited = false;       // a deque that holds nothing, whatever is put in
-  bool worded = false;        // an exception: items are its args, word for word
-  Value* owner = nullptr;     // Dict: it is the __dict__ of this object, writes go there
-  Value* own_dict = nullptr;  // Object: its __dict__, once it was asked for
-  int32_t shared = -1;        // number of its recipe once one was made
-  uint64_t version = 0;       // counts changes: iteration over a changed dict raises
+  bool inference_view = false;  // Tensor: a view of a normal tensor, made in inference mode
+  bool limited = false;         // a deque that holds nothing, whatever is put in
+  bool worded = false;          // an exception: items are its args, word for word
+  Value* owner = nullptr;       // Dict: it is the __dict__ of this object, writes go there
+  Value* own_dict = nullptr;    // Object: its __dict__, once it was asked for
+  int32_t shared = -1;          // number of its recipe once one was made
+  uint64_t version = 0;         // counts changes: iteration over a changed dict raises
 };
 
 }  // namespace vitrine::capture

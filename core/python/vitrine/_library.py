@@ -259,3 +259,17 @@ def count_elements(mapping, iterable):
     get = mapping.get
     for item in iterable:
         mapping[item] = get(item, 0) + 1
+
+
+def enter(context):
+    """Enters a context that somebody else will leave."""
+    context.__enter__()
+
+
+def as_inference(tensor):
+    """The same memory as a tensor made in inference mode."""
+    if tensor.is_inference():
+        return tensor
+    with torch.inference_mode():
+        made = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+        return made.set_(tensor.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride())

@@ -1,0 +1,139 @@
+"""torch.inference_mode inside compiled functions: captured whole, and what it makes are inference tensors."""
+
+import pytest
+import torch
+import vitrine
+from same_as_eager import assert_same, run
+
+
+@torch.inference_mode()
+def decorated(x):
+    return x.sin() + 1, torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+
+
+def managers(x):
+    with torch.inference_mode():
+        y = x * 2
+        v = y.view(2, 2)
+        inside = torch.is_inference_mode_enabled(), torch.is_grad_enabled(), y.is_inference(), torch.is_inference(x)
+    return y, v, inside, torch.is_inference_mode_enabled(), torch.is_grad_enabled(), x + 1
+
+
+def decorators(x):
+    return decorated(x)
+
+
+def nested(x):
+    with torch.no_grad():
+        with torch.inference_mode():
+            y = x + 1
+            with torch.enable_grad():
+                y, g = y * 2, torch.is_grad_enabled()
+            with torch.inference_mode(False):
+                a, states = x * 3, (torch.is_grad_enabled(), torch.is_inference_mode_enabled())
+        z = x * 2
+    return y, z, a, g, states, torch.is_grad_enabled()
+
+
+def left_by_exception(x):
+    try:
+        with torch.inference_mode():
+            y = x * 2
+            raise ValueError("left")
+    except ValueError:
+        return y, torch.is_inference_mode_enabled()
+
+
+def by_hand(x):
+    mode = torch.inference_mode()
+    mode.__enter__()
+    y = x + 1
+    mode.__exit__(None, None, None)
+    return y, torch.is_grad_enabled()
+
+
+def written(x):
+    with torch.inference_mode():
+        y = x * 2
+        y += 1
+        x.add_(1)
+    return y, x * 2
+
+
+WHOLE = [managers, decorators, nested, left_by_exception, by_hand, written]
+
+
+def broken(x):
+    with torch.no_grad(), torch.inference_mode():
+        y = x * 2
+        print(torch.is_inference_mode_enabled(), torch.is_grad_enabled())
+        z = y + 1
+    return y, z, x * 3, torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+
+
+def views(x):
+    with torch.inference_mode():
+        v = x.view(2, 2)
+        total = v.sum()
+    return v.is_inference(), v + 1, total
+
+
+def left_open(x):
+    mode = torch.inference_mode()
+    mode.__enter__()
+    return mode, x * 2
+
+
+def written_outside(x):
+    with torch.inference_mode():
+        y = x * 2
+    y += 1
+    return y
+
+
+def saved(x):
+    w = torch.nn.functional.softplus(x)
+    with torch.inference_mode():
+        y = x.detach() * 2 + 1
+    return w * y
+
+
+PROGRAMS = [*WHOLE, broken, views, written_outside, saved]
+
+
+def kinds(value):
+    if isinstance(value, torch.Tensor):
+        return value.is_inference()
+    return [kinds(v) for v in value] if isinstance(value, (tuple, list)) else None
+
+
+@pytest.mark.parametrize("needs_grad", [False, True])
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_same_as_eager(program, grad, needs_grad):
+    vitrine.reset()
+    compiled = vitrine.compile(program)
+    with torch.set_grad_enabled(grad):
+        for call in range(3):
+            one, other = (torch.arange(4.0).add(call).requires_grad_(needs_grad) for _ in range(2))
+            expected, expected_error, expected_text = run(program, (one,))
+            got, error, text = run(compiled, (other,))
+            assert (type(error), str(error)) == (type(expected_error), str(expected_error))
+            assert text == expected_text
+            assert_same(expected, got)
+            assert kinds(expected) == kinds(got)
+            assert torch.is_grad_enabled() is grad and not torch.is_inference_mode_enabled()
+
+
+@pytest.mark.parametrize("program", WHOLE, ids=lambda f: f.__name__)
+def test_one_graph(program):
+    vitrine.reset()
+    assert vitrine.explain(program)(torch.ones(4)).graph_break_count == 0
+
+
+def test_a_mode_left_open_is_open_afterwards():
+    vitrine.reset()
+    mode, y = vitrine.compile(left_open)(torch.ones(2))
+    assert torch.is_inference_mode_enabled() and not torch.is_grad_enabled() and y.is_inference()
+    mode.__exit__(None, None, None)
+    assert not torch.is_inference_mode_enabled() and torch.is_grad_enabled()
