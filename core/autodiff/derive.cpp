@@ -12,27 +12,34 @@ namespace vitrine::autodiff {
 
 namespace {
 
-// Which values share memory, and when it is written.
+// Which values share memory, and when it is written. An operator that makes several tensors makes each in
+// memory of its own; parts of one tensor share it.
 class Memory {
  public:
-  explicit Memory(const ir::Graph& graph) : graph_(graph), parent_(graph.nodes().size()) {
-    std::iota(parent_.begin(), parent_.end(), size_t{0});
+  explicit Memory(const ir::Graph& graph) : graph_(graph) {
     const auto& nodes = graph.nodes();
+    for (const ir::Node& n : nodes) {
+      first_.push_back(parent_.size());
+      parent_.resize(parent_.size() + std::max<size_t>(1, n.outputs.size()));
+    }
+    first_.push_back(parent_.size());
+    std::iota(parent_.begin(), parent_.end(), size_t{0});
     for (size_t i = 0; i < nodes.size(); ++i)
-      for (ir::Ref r : ops::aliased(nodes[i])) parent_[root(i)] = root(graph.position(r.node));
-    last_use_.assign(nodes.size(), -1);
+      for (ir::Ref r : ops::aliased(nodes[i]))
+        for (size_t v = first_[i]; v < first_[i + 1]; ++v) parent_[root(v)] = root(value(r));
+    last_use_.assign(parent_.size(), -1);
     for (size_t i = 0; i < nodes.size(); ++i) {
       ir::each_ref(nodes[i], [&](ir::Ref r) { use(r, static_cast<int>(i)); });
-      for (ir::Ref r : ops::written(nodes[i])) writes_.emplace_back(i, graph.position(r.node));
+      for (ir::Ref r : ops::written(nodes[i])) writes_.emplace_back(i, value(r));
     }
     for (const Arg& r : graph.results())
       ir::each_ref(r, [&](ir::Ref ref) { use(ref, static_cast<int>(nodes.size())); });
   }
 
   // The node, or one behind it, writes the memory of the value that the node reads or makes.
-  bool changes_after(ir::Ref value, ir::NodeId node) {
-    const size_t made = graph_.position(value.node), group = root(made);
-    const size_t here = value.node == node ? made + 1 : graph_.position(node);
+  bool changes_after(ir::Ref read, ir::NodeId node) {
+    const size_t made = graph_.position(read.node), group = root(value(read));
+    const size_t here = read.node == node ? made + 1 : graph_.position(node);
     return std::any_of(writes_.begin(), writes_.end(),
                        [&](const auto& w) { return w.first >= here && root(w.second) == group; });
   }
@@ -40,25 +47,27 @@ class Memory {
   // of. Autograd then differentiates through the write by both names.
   bool seen_by_others(const ir::Node& node) {
     const size_t here = graph_.position(node.id);
-    for (size_t i = 0; i < here; ++i)
-      if (root(i) == root(here) && last_use_[i] > static_cast<int>(here)) return true;
+    for (size_t v = 0; v < first_[here]; ++v)
+      if (root(v) == root(first_[here]) && last_use_[v] > static_cast<int>(here)) return true;
     return false;
   }
 
  private:
+  size_t value(ir::Ref r) const { return first_[graph_.position(r.node)] + static_cast<size_t>(r.output); }
   size_t root(size_t i) {
     while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
     return i;
   }
   void use(ir::Ref r, int where) {
-    int& last = last_use_[graph_.position(r.node)];
+    int& last = last_use_[value(r)];
     last = std::max(last, where);
   }
 
   const ir::Graph& graph_;
-  std::vector<size_t> parent_;
+  std::vector<size_t> first_;   // by position: its first value
+  std::vector<size_t> parent_;  // by value
   std::vector<int> last_use_;
-  std::vector<std::pair<size_t, size_t>> writes_;  // position, group
+  std::vector<std::pair<size_t, size_t>> writes_;  // position, value
 };
 
 ir::GraphPtr graph_of(const Program& p) {

@@ -40,12 +40,13 @@ void layer_norm(Vjp& v) {
     if (v.wants(args[k])) v.give(args[k], out[k]);
 }
 
-// The same by channel; the statistics are the batch's in training, else the running ones
+// The same by channel; the statistics are the batch's in training, where the running ones were just written
+// and are not read, else the running ones
 void batch_norm(Vjp& v) {
   const std::vector<Arg> mask = {Arg(v.wants(0)), Arg(v.wants(1)), Arg(v.wants(2))};
-  const auto out = v.ops(
-      "aten.native_batch_norm_backward.default",
-      {v.g(), v.in(0), v.arg(1), v.arg(3), v.arg(4), v.out(1), v.out(2), v.arg(5), v.arg(7), Arg(mask)});
+  const auto out = v.ops("aten.native_batch_norm_backward.default",
+                         {v.g(), v.in(0), v.arg(1), v.flag(5) ? Arg() : v.arg(3),
+                          v.flag(5) ? Arg() : v.arg(4), v.out(1), v.out(2), v.arg(5), v.arg(7), Arg(mask)});
   for (size_t i = 0; i < 3; ++i)
     if (v.wants(i)) v.give(i, out[i]);
 }

@@ -99,6 +99,11 @@ bool named_as_writer(std::string_view op) {
   return std::find(kQuietWriters.begin(), kQuietWriters.end(), name) != kQuietWriters.end();
 }
 
+// What an operator with a row writes is what it returns, but for batch norms.
+bool hands_back(const OpRow& row) {
+  return row.name.find("batch_norm") == std::string_view::npos;
+}
+
 // What the node passes for a parameter; nullptr: its default.
 const ir::Arg* argument(const std::vector<Param>& names, const ir::Node& node, std::string_view name) {
   for (size_t i = 0; i < names.size() && i < node.args.size(); ++i) {
@@ -184,6 +189,12 @@ std::vector<ir::Ref> written(const ir::Node& node) {
   return out;
 }
 
+std::vector<ir::Ref> counted(const ir::Node& node) {
+  const bool quiet =
+      node.op == "aten.native_batch_norm.default" || node.op == "aten.cudnn_batch_norm.default";
+  return quiet ? std::vector<ir::Ref>{} : written(node);
+}
+
 bool writes(const ir::Node& node) {
   return !written(node).empty();
 }
@@ -195,7 +206,7 @@ std::vector<ir::Ref> aliased(const ir::Node& node) {
   if (!row)
     ir::each_ref(node, [&](ir::Ref r) { out.push_back(r); });
   else if (row->family != Family::view)
-    return written(node);
+    return hands_back(*row) ? written(node) : out;
   else if (!node.args.empty())
     add_refs(node.args[0], out);
   return out;

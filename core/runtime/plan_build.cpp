@@ -268,7 +268,9 @@ void ProgramPlan::plan_rollback() {
       step.first_random = random = true;
     if (s + 1 >= last_failing) continue;  // checks its arguments before it writes
     step.saved = step.written;
-    if (step.op && step.kind == StepKind::opaque) step.saved = step.op->mutates();
+    if (!step.op || step.kind != StepKind::opaque) continue;
+    step.saved = step.op->mutates();
+    step.saved.insert(step.saved.end(), step.op->quiet().begin(), step.op->quiet().end());
   }
 }
 

@@ -14,7 +14,7 @@ codegen::WriteCounts count_writes(const ir::Graph& aten) {
     return found == root.end() ? r.node : found->second;
   };
   for (const ir::Node& node : aten.nodes()) {
-    for (ir::Ref r : ops::written(node)) ++counts[root_of(r)];
+    for (ir::Ref r : ops::counted(node)) ++counts[root_of(r)];
     const std::vector<ir::Ref> aliased = ops::aliased(node);
     if (!aliased.empty()) root[node.id] = root_of(aliased[0]);
   }

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "core/autodiff/derive.h"
+#include "core/ops/node.h"
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/lowering_state.h"
 #include "core/torch_bridge/stand_in.h"
@@ -78,6 +79,16 @@ Error no_joint(const std::string& why) {
   return Error{why, "The captured graph runs through PyTorch's autograd."};
 }
 
+// In training a batch norm's backward is given the running statistics, which it does not read: they may be
+// others by then.
+void drop_running_statistics(std::vector<ir::Node>& backward) {
+  for (ir::Node& n : backward) {
+    const bool trained =
+        n.op == "aten.native_batch_norm_backward.default" && n.args.size() > 7 && n.args[7] == ir::Arg(true);
+    if (trained || n.op == "aten.cudnn_batch_norm_backward.default") n.args.at(3) = n.args.at(4) = ir::Arg();
+  }
+}
+
 bool has_hook(PyObject* tensor) {
   Py hooks = Py::steal(PyObject_GetAttrString(tensor, "_backward_hooks"));
   const int any = hooks ? PyObject_IsTrue(hooks.get()) : 0;
@@ -103,11 +114,33 @@ std::string why_aliased(Recording& r, const std::vector<PyObject*>& results) {
   return "";
 }
 
+// "" or the input whose memory the forward half writes and backward reads: autograd must see what it holds
+// when it is read, and its version then.
+std::string why_written(const ir::Graph& joint, const autodiff::Partition& halves, size_t leading) {
+  std::unordered_map<ir::NodeId, ir::NodeId> memory;  // the leading input that a value shares memory with
+  std::unordered_set<ir::NodeId> written;
+  for (size_t i = 0; i < leading; ++i) memory[joint.nodes()[i].id] = joint.nodes()[i].id;
+  const auto input_of = [&](ir::NodeId n) {
+    auto it = memory.find(n);
+    return it == memory.end() ? ir::NodeId{-1} : it->second;
+  };
+  for (const ir::Node& n : joint.nodes()) {
+    for (ir::Ref r : ops::written(n)) written.insert(input_of(r.node));
+    for (ir::Ref r : ops::aliased(n))
+      if (const ir::NodeId input = input_of(r.node); input >= 0) memory[n.id] = input;
+  }
+  written.erase(-1);
+  for (const autodiff::Crossing& c : halves.crossings)
+    if (const ir::NodeId input = input_of(c.value.node); written.contains(input))
+      return joint.node(input).name + " is written to, and backward reads it";
+  return "";
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Joint>> Lowering::joint(const std::vector<PyObject*>& results, Gradients who) {
   Recording& r = state_->recording;
-  if (r.effects.writes_inputs) return no_joint("an input is written to");
+  if (std::string why = r.why_write_differentiable(); !why.empty()) return no_joint(why);
   if (std::string why = why_aliased(r, results); !why.empty()) return no_joint(why);
   const Recording::Mark mark = r.mark();
   auto out = std::make_shared<Joint>();
@@ -208,6 +241,7 @@ Status Lowering::State::borrow(Joint& out, JointParts& parts) {
   }
   const auto& all = r.aten_nodes();
   parts.backward.assign(all.begin() + static_cast<std::ptrdiff_t>(parts.forward.size()), all.end());
+  drop_running_statistics(parts.backward);
   return {};
 }
 
@@ -223,6 +257,8 @@ Status Lowering::State::join(const std::vector<PyObject*>& results, Gradients wh
   const autodiff::JointGraph whole = joined(parts, recording.ids());
   out.joint = whole.graph;
   out.halves = autodiff::partition(whole, recording.ids());
+  if (std::string why = why_written(*whole.graph, out.halves, whole.leading); !why.empty())
+    return no_joint(why);
   find_dependences(parts, out);
   std::vector<ir::NodeId> ends;
   for (const ir::Node& n : parts.tangents) ends.push_back(n.id);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/ops/node.h"
 #include "core/torch_bridge/bridge.h"
 
 namespace vitrine::torch_bridge {
@@ -221,6 +222,9 @@ Result<std::unique_ptr<PreparedOp>> PreparedOp::make(const ir::Node& node,
     add_unique(op->reads_, slots);
   }
   op->read_schema(found.value().overload, node);
+  const std::vector<ir::Ref> counted = ops::counted(node);
+  for (ir::Ref r : ops::written(node))
+    if (std::find(counted.begin(), counted.end(), r) == counted.end()) op->quiet_.push_back(slot_of(r));
   return op;
 }
 

@@ -54,6 +54,8 @@ class PreparedOp {
 
   const std::vector<int32_t>& reads() const { return reads_; }      // slots of tensor arguments
   const std::vector<int32_t>& mutates() const { return mutates_; }  // slots that its schema says it writes
+  // Slots that it writes though its schema says nothing, and without counting the write (ops::counted).
+  const std::vector<int32_t>& quiet() const { return quiet_; }
   const std::vector<int32_t>& aliases() const { return aliases_; }  // slots that what it returns may share
   bool random() const { return random_; }                           // draws from the default generator
 
@@ -74,7 +76,7 @@ class PreparedOp {
   _object* keyword_names_ = nullptr;  // tuple of str, or nullptr
   std::vector<Item> items_;           // positional, then keywords
   size_t positional_ = 0;
-  std::vector<int32_t> reads_, mutates_, aliases_;
+  std::vector<int32_t> reads_, mutates_, quiet_, aliases_;
   bool random_ = false;
 };
 

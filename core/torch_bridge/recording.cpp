@@ -386,6 +386,14 @@ std::string Recording::why_autograd_changed() const {
   return "";
 }
 
+std::string Recording::why_write_differentiable() const {
+  for (int storage : written_)
+    for (int tensor : storages_[static_cast<size_t>(storage)].tensors)
+      if (storages_[static_cast<size_t>(storage)].input && requires_grad(at(tensor).object.get()))
+        return "an input that requires grad is written to";
+  return "";
+}
+
 bool Recording::storage_requires_grad(int index) const {
   const TracedStorage& storage = storages_[static_cast<size_t>(at(index).storage)];
   return std::any_of(storage.tensors.begin(), storage.tensors.end(),

@@ -93,6 +93,8 @@ class Recording {
                std::vector<PyObject*>& inputs) const;
   // "", or which input is to autograd what it was not when it entered.
   std::string why_autograd_changed() const;
+  // "", or that an input is written to whose gradient somebody may ask for.
+  std::string why_write_differentiable() const;
   bool storage_requires_grad(int index) const;  // whether a tensor on the storage of this one does
   const std::shared_ptr<ir::NodeIds>& ids() const { return ids_; }
 

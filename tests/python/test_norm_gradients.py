@@ -25,6 +25,7 @@ MODELS = {
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("name", MODELS)
 def test_gradients(name, training, asked):
+    vitrine.reset()  # the cases are more than one place is compiled for
     make, shape = MODELS[name]
     norm = make().train(training)
     parameters = dict(norm.named_parameters())

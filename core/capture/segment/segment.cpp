@@ -5,7 +5,9 @@
 
 #include "core/capture/segment/fx_graph.h"
 #include "core/capture/segment/plan_call.h"
+#include "core/capture/segment/training.h"
 #include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/op_call.h"
 
 namespace vitrine::capture {
 
@@ -256,12 +258,16 @@ Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
   return replay(instance, inputs, results);
 }
 
-// Nothing was written when it fails: a graph that writes to inputs has no such region.
+// A forward plan that fails has written nothing. What fails behind it may have been preceded by writes.
 Outcome Segment::run_training(Instance& instance, const std::vector<PyObject*>& inputs,
                               std::vector<PyObject*>& results) {
   if (run_by_backend(instance.training.get(), inputs, instance.graphs.captured->results().size(), results))
     return Outcome::ran();
-  PyErr_Clear();
+  torch_bridge::PendingError error;
+  if (trace_->graph_effects.writes_inputs && forward_ran(instance.training.get())) {
+    error.restore();
+    return Outcome::raised();
+  }
   for (PyObject* o : results) Py_DECREF(o);
   results.clear();
   ++failures;

@@ -28,12 +28,22 @@ struct Plans {
   std::map<std::vector<bool>, Backward> backward;
   runtime::CompileOptions options;
   RegionPlace place;
+  bool forward_ran = false;  // at the last call
 };
 
 constexpr const char* kCapsule = "vitrine.training";
 
 Plans* plans_of(PyObject* capsule) {
   return static_cast<Plans*>(PyCapsule_GetPointer(capsule, kCapsule));
+}
+
+Plans* plans_of_region(PyObject* region) {
+  Owned function(PyObject_GetAttrString(region, "forward"));
+  PyObject* capsule =
+      function && PyCFunction_Check(function.get()) ? PyCFunction_GetSelf(function.get()) : nullptr;
+  Plans* plans = capsule ? plans_of(capsule) : nullptr;
+  PyErr_Clear();
+  return plans;
 }
 
 // A list of what the plan gives. `constants` follow the given inputs.
@@ -56,8 +66,12 @@ PyObject* run(runtime::Plan& plan, PyObject* given, const std::vector<torch_brid
 }
 
 PyObject* run_forward(PyObject* self, PyObject* inputs) {
-  const Plans* plans = plans_of(self);
-  return plans ? run(*plans->forward, inputs, plans->joint->constants) : nullptr;
+  Plans* plans = plans_of(self);
+  if (!plans) return nullptr;
+  plans->forward_ran = false;
+  PyObject* results = run(*plans->forward, inputs, plans->joint->constants);
+  plans->forward_ran = results != nullptr;
+  return results;
 }
 
 // The backward graph for calls where only these tangents are defined.
@@ -207,7 +221,7 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
       tuple_of(j.constants, [](const torch_bridge::Py& c) { return torch_bridge::Py(c).release(); });
   const std::string name = place.name;
   auto plans = std::make_unique<Plans>(
-      Plans{std::move(joint), std::move(forward), {}, std::move(options), std::move(place)});
+      Plans{std::move(joint), std::move(forward), {}, std::move(options), std::move(place), false});
   Owned capsule(PyCapsule_New(plans.get(), kCapsule, [](PyObject* c) { delete plans_of(c); }));
   if (capsule) plans.release();
   Owned first(capsule ? PyCFunction_New(&kForward, capsule.get()) : nullptr);
@@ -218,13 +232,14 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
                                    constants.get(), name.c_str()));
 }
 
+bool forward_ran(PyObject* region) {
+  const Plans* plans = plans_of_region(region);
+  return plans && plans->forward_ran;
+}
+
 std::vector<std::pair<Id, runtime::GraphFacts>> region_graphs(PyObject* region, Id forward) {
   std::vector<std::pair<Id, runtime::GraphFacts>> out;
-  Owned function(PyObject_GetAttrString(region, "forward"));
-  PyObject* capsule =
-      function && PyCFunction_Check(function.get()) ? PyCFunction_GetSelf(function.get()) : nullptr;
-  Plans* plans = capsule ? plans_of(capsule) : nullptr;
-  PyErr_Clear();
+  Plans* plans = plans_of_region(region);
   if (!plans) return out;
   out.emplace_back(forward, plans->forward->graph_facts());
   for (const auto& [defined, backward] : plans->backward)

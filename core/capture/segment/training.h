@@ -24,6 +24,9 @@ struct RegionPlace {
 Owned make_region(std::shared_ptr<const torch_bridge::Joint> joint, std::shared_ptr<runtime::Plan> forward,
                   runtime::CompileOptions options, RegionPlace place);
 
+// Whether the forward plan of a region's last call came to its end: what it writes to inputs is written.
+bool forward_ran(PyObject* region);
+
 // The CUDA Graphs of a region's forward plan and of its backward plans that are recorded; `forward`: the
 // compilation.
 std::vector<std::pair<Id, runtime::GraphFacts>> region_graphs(PyObject* region, Id forward);

@@ -1,0 +1,170 @@
+"""Training graphs that write what has no gradient: running statistics, counters, averages. They have a joint graph; each write
+happens in forward, once, and is counted as eager counts it."""
+
+import copy
+
+import pytest
+import torch
+from test_own_gradients import OURS, sentence
+from torch import nn
+from torch.nn import functional as F
+
+import vitrine
+
+
+class Network(nn.Module):
+    def __init__(self, **options):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.Conv2d(8, 8, 3, padding=1, bias=False)
+        self.norms = nn.ModuleList(nn.BatchNorm2d(8, **options) for _ in range(2))
+        self.last, self.norm = nn.Linear(8, 4), nn.BatchNorm1d(4, **options)
+
+    def forward(self, x):
+        y = F.relu(self.norms[0](self.first(x)), inplace=True)
+        y = F.relu(self.norms[1](self.second(y)) + y)
+        return self.norm(self.last(y.mean((2, 3))))
+
+
+class Averages(nn.Module):
+    """Keeps averages of what it sees by hand."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(5, 5)
+        self.register_buffer("mean", torch.zeros(5))
+        self.register_buffer("seen", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x):
+        y = self.linear(x)
+        with torch.no_grad():
+            self.mean.mul_(0.9).add_(y.mean(0), alpha=0.1)
+        self.seen += len(x)
+        return (y * y).tanh() * 2
+
+
+def twins(make):
+    """Two equal models; a copy's buffers have been written to as often as another copy's."""
+    model = make()
+    return copy.deepcopy(model), copy.deepcopy(model)
+
+
+def state(model):
+    return [(name, b.clone(), b._version) for name, b in model.named_buffers()]
+
+
+def same_state(ours, eager, versions=True):
+    for (name, a, version), (_, b, counted) in zip(state(ours), state(eager)):
+        torch.testing.assert_close(a, b, msg=lambda text: f"{name}: {text}")
+        assert version == counted or not versions, f"{name} was written {version} times, in eager {counted} times"
+
+
+def close(ours, eager, exact, what):
+    """As far from float64 as eager is, or nearly."""
+    allowed = 4 * (eager - exact).abs().max() + 1e-5 * max(1, exact.abs().max())
+    assert (ours - exact).abs().max() <= allowed, f"{what}: {(ours - exact).abs().max()} against {allowed}"
+
+
+def step(model, x, mode=True):
+    out = model.train(mode)(x)
+    model.zero_grad()
+    (out * torch.linspace(-1, 1, out.numel(), dtype=x.dtype).view_as(out).cos()).sum().backward()
+    return [out.detach(), *(p.grad for p in model.parameters())]
+
+
+MODELS = {
+    "plain": (Network, (6, 3, 8, 8), [True] * 3),
+    "own momentum": (lambda: Network(momentum=0.3), (6, 3, 8, 8), [True] * 2),
+    "cumulative": (lambda: Network(momentum=None), (6, 3, 8, 8), [True] * 3),
+    "no statistics": (lambda: Network(track_running_stats=False), (6, 3, 8, 8), [True, False]),
+    "no weights": (lambda: Network(affine=False), (6, 3, 8, 8), [True] * 2),
+    "switched": (Network, (6, 3, 8, 8), [True, False, True, True, False]),
+    "by hand": (Averages, (7, 5), [True] * 3),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_that_writes_its_buffers(name):
+    vitrine.reset()
+    make, shape, modes = MODELS[name]
+    torch.manual_seed(0)
+    ours, eager = twins(make)
+    exact = copy.deepcopy(eager).double()
+    compiled = vitrine.compile(ours)
+    for mode in modes:
+        x = torch.randn(shape)
+        found = [step(m, v, mode) for m, v in ((compiled, x), (eager, x), (exact, x.double()))]
+        for i, triple in enumerate(zip(*found)):
+            close(*triple, f"{'output' if not i else f'gradient {i}'}, {'training' if mode else 'evaluation'}")
+        same_state(ours, eager)
+
+
+@pytest.mark.parametrize("make", [Network, lambda: Network(track_running_stats=False), Averages])
+def test_its_gradients_are_our_own(make):
+    model = make()
+    assert sentence(model, torch.randn((6, 3, 8, 8) if isinstance(model, Network) else (7, 5))) == OURS
+
+
+def test_two_calls_before_one_backward():
+    """In training nothing reads the statistics again: writing them a second time is no error."""
+    ours, eager = twins(Network)
+    x, y = torch.randn(6, 3, 8, 8), torch.randn(6, 3, 8, 8)
+    for model, run in ((eager, eager), (ours, vitrine.compile(ours))):
+        (run(x) * run(y)).sum().backward()
+    same_state(ours, eager)
+    for p, q in zip(ours.parameters(), eager.parameters()):
+        torch.testing.assert_close(p.grad, q.grad, rtol=1e-3, atol=1e-3)
+
+
+def test_a_forward_that_fails_writes_once():
+    """Eager updates the statistics and then finds the wrong class."""
+    ours, eager = twins(Network)
+    x = torch.randn(6, 3, 8, 8)
+
+    def loss(model, wanted):
+        return F.cross_entropy(model(x), wanted)
+
+    for model, run in ((eager, loss), (ours, vitrine.compile(loss))):
+        run(model, torch.arange(6) % 4).backward()
+        with pytest.raises(IndexError, match="out of bounds"):
+            run(model, torch.arange(6))
+    same_state(ours, eager, versions=False)  # what was taken back counts as a write
+
+
+class Codebook(nn.Module):
+    """What backward reads is written to behind its back."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.register_buffer("codes", torch.randn(3, 4))
+
+    def forward(self, x):
+        y = self.linear(x) @ self.codes.t()
+        self.codes.mul_(0.5)
+        return y
+
+
+class Warmed(Codebook):
+    """What backward reads was written to before."""
+
+    def forward(self, x):
+        self.codes.mul_(0.5)
+        return self.linear(x) @ self.codes.t()
+
+
+def test_a_buffer_that_backward_reads():
+    for make, raises in ((Codebook, True), (Warmed, False)):
+        ours, eager = twins(make)
+        x = torch.randn(5, 4)
+        for model, run in ((eager, eager), (ours, vitrine.compile(ours))):
+            out = run(x)
+            if raises:
+                with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                    out.sum().backward()
+                continue
+            out.sum().backward()
+            out = run(x)
+            model.codes.zero_()
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                out.sum().backward()
+        same_state(ours, eager)
