@@ -58,7 +58,7 @@ class ProgramPlan : public Plan {
   struct ResultItem {
     int32_t buffer = -1;                             // or:
     _object* constant = nullptr;                     // owned
-    int32_t uncounted = 0;                           // writes to it that PyTorch has not counted
+    int32_t version = -1;                            // set at the end; -1: it is not of this plan's making
     std::unique_ptr<torch_bridge::PreparedOp> view;  // makes the result from its base, as PyTorch's own view
   };
 
@@ -72,7 +72,7 @@ class ProgramPlan : public Plan {
   void find_input_views();
   void find_written();
   void count_as_eager();
-  int32_t counted_by_pytorch(int32_t base) const;
+  std::vector<int32_t> version_owners() const;  // by buffer: the one whose version it has
   void plan_rollback();
   int32_t root(int32_t buffer) const;  // the buffer whose storage it is part of
   int32_t slot_of(ir::Ref ref) const;

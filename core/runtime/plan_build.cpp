@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 #include <unordered_map>
 
 #include "core/runtime/plan.h"
@@ -213,16 +214,18 @@ void ProgramPlan::find_written() {
   }
 }
 
-int32_t ProgramPlan::counted_by_pytorch(int32_t base) const {
-  const std::unordered_map<int32_t, int32_t> handed_back = arguments_handed_back();
-  const auto is_base = [&](int32_t b) {
-    for (auto at = handed_back.find(b); at != handed_back.end(); at = handed_back.find(b)) b = at->second;
-    return b == base;
-  };
-  int32_t counted = 0;
-  for (const Step& step : steps_)
-    if (step.op) counted += std::any_of(step.op->mutates().begin(), step.op->mutates().end(), is_base);
-  return counted;
+// A view that PyTorch's operator made, and what a writing one handed back, share the version of the argument;
+// our own views of a buffer have versions of their own.
+std::vector<int32_t> ProgramPlan::version_owners() const {
+  std::vector<int32_t> owner(table_.rows.size());
+  std::iota(owner.begin(), owner.end(), 0);
+  for (const Step& step : steps_) {
+    if (!step.op || step.op->aliases().empty()) continue;
+    const int32_t argument = step.op->aliases()[0];
+    for (int32_t out : step.outs)
+      if (out != argument) owner[static_cast<size_t>(out)] = owner[static_cast<size_t>(argument)];
+  }
+  return owner;
 }
 
 // One kernel may do what were several writes, and none what came to nothing: a version tells how many the
@@ -230,25 +233,27 @@ int32_t ProgramPlan::counted_by_pytorch(int32_t base) const {
 void ProgramPlan::count_as_eager() {
   for (Step& step : steps_) step.counted = step.written;
   const codegen::WriteCounts& wanted = program_.writes;
+  const std::vector<int32_t> owners = version_owners();
+  const auto owner = [&](int32_t b) { return owners[static_cast<size_t>(b)]; };
   for (size_t i = 0; i < std::min(wanted.inputs.size(), program_.input_buffer.size()); ++i) {
     const int32_t base = program_.input_buffer[i];
     if (wanted.inputs[i] == 0 || steps_.empty()) continue;
     Step* last = &steps_.back();
+    int32_t by_pytorch = 0;
     for (Step& step : steps_) {
       std::erase(step.counted, base);
       if (holds(step.written, base)) last = &step;
+      if (!step.op) continue;
+      for (int32_t b : step.op->mutates()) by_pytorch += owner(b) == base;
     }
-    const int32_t ours = std::max(0, wanted.inputs[i] - counted_by_pytorch(base));
-    last->counted.insert(last->counted.end(), static_cast<size_t>(ours), base);
+    last->counted.insert(last->counted.end(), static_cast<size_t>(std::max(0, wanted.inputs[i] - by_pytorch)),
+                         base);
   }
-  std::vector<int32_t> counted;  // results share memory with one another
   for (size_t i = 0; i < std::min(wanted.results.size(), results_.size()); ++i) {
     ResultItem& item = results_[i];
-    if (item.buffer < 0 || wanted.results[i] == 0) continue;
-    const int32_t base = root(item.buffer);
-    if (table_.rows[static_cast<size_t>(base)].input >= 0 || holds(counted, base)) continue;
-    counted.push_back(base);
-    item.uncounted = std::max(0, wanted.results[i] - counted_by_pytorch(base));
+    if (item.buffer < 0) continue;
+    const BufferTable::Row& memory = table_.rows[static_cast<size_t>(owner(root(item.buffer)))];
+    if (memory.input < 0 && memory.kind != BufferKind::constant) item.version = wanted.results[i];
   }
 }
 

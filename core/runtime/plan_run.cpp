@@ -370,7 +370,7 @@ bool ProgramPlan::collect(CallState& state, std::vector<_object*>& outputs) {
     }
     if (!value) return false;
     outputs.push_back(value);
-    for (int32_t i = 0; i < item.uncounted; ++i) bridge::bump_version(bridge::handle_of(value));
+    if (item.version >= 0) bridge::set_version(bridge::handle_of(value), item.version);
   }
   return true;
 }

@@ -271,13 +271,22 @@ bool is_leaf(PyObject* tensor) {
   return value.get() == Py_True;
 }
 
-bool bump_version(Handle t) {
+// nullptr: an inference tensor has none.
+static uint32_t* version_of(Handle t) {
   const Layout& layout = api().layout;
-  if (layout.version_word < 0) return false;
   auto* counter = static_cast<char*>(word_at(impl_of(t), layout.version_word));
-  if (!counter) return true;  // an inference tensor has none
-  __atomic_fetch_add(reinterpret_cast<uint32_t*>(counter + layout.version_offset), 1, __ATOMIC_RELAXED);
+  return counter ? reinterpret_cast<uint32_t*>(counter + layout.version_offset) : nullptr;
+}
+
+bool bump_version(Handle t) {
+  if (api().layout.version_word < 0) return false;
+  if (uint32_t* version = version_of(t)) __atomic_fetch_add(version, 1, __ATOMIC_RELAXED);
   return true;
+}
+
+void set_version(Handle t, int32_t version) {
+  if (api().layout.version_word < 0) return;
+  if (uint32_t* at = version_of(t)) __atomic_store_n(at, static_cast<uint32_t>(version), __ATOMIC_RELAXED);
 }
 
 bool owns_storage_alone(Handle t) {

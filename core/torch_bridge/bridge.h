@@ -66,6 +66,9 @@ class NoGradScope {
 bool owns_storage_alone(Handle t);
 // Tells autograd that the tensor's memory was written without PyTorch's knowledge. false: not possible here.
 bool bump_version(Handle t);
+// Gives a tensor that nobody has seen yet the version that it would have; some of PyTorch's operators count
+// what they do inside. An inference tensor has none. Does nothing where bump_version() is false.
+void set_version(Handle t, int32_t version);
 
 // New tensor on the type's device, uninitialised, outside autograd. Owned handle.
 Handle empty_strided(const ir::TensorType& type);
