@@ -18,7 +18,10 @@ from odd.registry import PROGRAMS  # noqa: E402
 WHOLE = {
     "known_values": ["root_of_size", "quotient_of_sizes", "branch_on_constant", "many_dtypes", "known_under_autocast"],
     "operators": ["locals_in_callee", "locals_written", "dispatched_methods", "repr_of_dataclasses", "function_get"],
+    "torch_api": ["scripted_function"],
 }
+if sys.version_info >= (3, 12):  # there a comprehension's locals() is the frame's, which a loop may ask again
+    WHOLE["operators"].remove("locals_in_callee")
 for module in WHOLE:
     importlib.import_module(f"odd.{module}")
 
