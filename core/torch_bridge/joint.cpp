@@ -102,18 +102,6 @@ Py list_of(const std::vector<PyObject*>& items) {
   return list;
 }
 
-// Results that share memory with an input or with each other are views that autograd must see being made.
-std::string why_aliased(Recording& r, const std::vector<PyObject*>& results) {
-  std::set<int> storages;
-  for (PyObject* o : results) {
-    const int index = r.find(o);
-    const TracedStorage& storage = r.storage_of_tensor(index);
-    if (storage.input || storage.constant) return "a result shares memory with an input";
-    if (!storages.insert(r.at(index).storage).second) return "two results share memory";
-  }
-  return "";
-}
-
 // "" or the input whose memory the forward half writes and backward reads: autograd must see what it holds
 // when it is read, and its version then.
 std::string why_written(const ir::Graph& joint, const autodiff::Partition& halves, size_t leading) {
@@ -141,14 +129,15 @@ std::string why_written(const ir::Graph& joint, const autodiff::Partition& halve
 Result<std::shared_ptr<const Joint>> Lowering::joint(const std::vector<PyObject*>& results, Gradients who) {
   Recording& r = state_->recording;
   if (std::string why = r.why_write_differentiable(); !why.empty()) return no_joint(why);
-  if (std::string why = why_aliased(r, results); !why.empty()) return no_joint(why);
+  auto views = remade_views(r, results);
+  if (!views) return no_joint(views.error().what);
   const Recording::Mark mark = r.mark();
   auto out = std::make_shared<Joint>();
   JointParts parts;
   parts.forward = r.aten_nodes();
   Result<std::shared_ptr<const Joint>> made = Error{};
   try {
-    Status error = state_->join(results, who, *out, parts);
+    Status error = state_->join(views.value(), who, *out, parts);
     made = error ? Result<std::shared_ptr<const Joint>>(*error) : std::shared_ptr<const Joint>(out);
   } catch (const Stop& reason) {
     made = no_joint(reason.why.reason);
@@ -162,12 +151,12 @@ Result<std::shared_ptr<const Joint>> Lowering::joint(const std::vector<PyObject*
 }
 
 // Results, what they get, and the inputs.
-Status Lowering::State::prepare(const std::vector<PyObject*>& results, Joint& out, JointParts& parts) {
+Status Lowering::State::prepare(const RemadeViews& views, Joint& out, JointParts& parts) {
   Recording& r = recording;
   r.begin_call({});
-  for (PyObject* o : results) {
+  parts.results = views.region_refs;
+  for (PyObject* o : views.region) {
     const int index = r.find(o);
-    parts.results.push_back(r.at(index).aten);
     const bool wants = requires_grad(o);
     out.results.push_back({wants});
     if (!wants) continue;
@@ -245,9 +234,13 @@ Status Lowering::State::borrow(Joint& out, JointParts& parts) {
   return {};
 }
 
-Status Lowering::State::join(const std::vector<PyObject*>& results, Gradients who, Joint& out,
-                             JointParts& parts) {
-  if (Status error = prepare(results, out, parts)) return error;
+Status Lowering::State::join(const RemadeViews& views, Gradients who, Joint& out, JointParts& parts) {
+  if (Status error = prepare(views, out, parts)) return error;
+  if (!views.as_they_are) {
+    auto program = ViewProgram::make(views, parts.leading);
+    if (!program) return no_joint(program.error().what);
+    out.views = program.take();
+  }
   Status ours =
       who == Gradients::own ? derive(out, parts) : Status(Error{"borrowed gradients were asked for"});
   if (ours) {

@@ -8,6 +8,7 @@
 
 #include "core/autodiff/partition.h"
 #include "core/torch_bridge/python_ref.h"
+#include "core/torch_bridge/remade_views.h"
 
 namespace vitrine::torch_bridge {
 
@@ -18,8 +19,7 @@ enum class Gradients : uint8_t { own, borrowed };
 struct Joint {
   // Why the derivative is PyTorch's own: "aten.x.default has no gradient rule"; "": it is ours.
   std::string borrowed;
-  ir::GraphPtr
-      joint;  // inputs and constants, then tangents; its results are the program's, then the gradients
+  ir::GraphPtr joint;  // inputs and constants, then tangents; its results are `results`, then the gradients
   autodiff::Partition halves;
   std::vector<Py> constants;  // real tensors; whoever runs the forward graph appends them to the inputs
   int inputs = 0;             // real ones, without constants
@@ -27,7 +27,9 @@ struct Joint {
   struct Result {
     bool requires_grad = false;
   };
-  std::vector<Result> results;
+  std::vector<Result> results;  // of the forward graph
+  // How the program's results follow from inputs, constants and `results`; null: they are `results`.
+  std::shared_ptr<const ViewProgram> views;
   std::vector<ir::TensorType> tangents;  // of the results that require grad, in order
 
   struct Gradient {

@@ -85,8 +85,8 @@ struct Lowering::State {
   void refuse_inference_inputs(const std::string& name, PyObject* args, PyObject* result);
   static bool requires_grad_by_base(PyObject* t);
   // The joint graph, divided. Errors: why there is none. May throw Stop.
-  Status join(const std::vector<PyObject*>& results, Gradients who, Joint& out, JointParts& parts);
-  Status prepare(const std::vector<PyObject*>& results, Joint& out, JointParts& parts);
+  Status join(const RemadeViews& views, Gradients who, Joint& out, JointParts& parts);
+  Status prepare(const RemadeViews& views, Joint& out, JointParts& parts);
   // By the gradient rules. Errors: what they do not cover.
   Status derive(Joint& out, JointParts& parts);
   // Runs PyTorch's backward over the stand-ins, which continues the graph.

@@ -23,6 +23,12 @@ bool is_sum(const ir::Graph& graph, const ir::Node& node) {
   return node.type().is_contiguous() && node.type().offset == 0;
 }
 
+// Gradients of the parts of one value, put together: eager's backward of split, chunk and unbind takes zeros
+// for a part that got none.
+bool joins_parts(const ir::Node& node) {
+  return node.op == "aten.cat.default" || node.op == "aten.stack.default";
+}
+
 class Without {
  public:
   Without(const ir::GraphPtr& from, const std::unordered_set<ir::NodeId>& undefined)
@@ -66,7 +72,29 @@ class Without {
                                        {{"memory_format", ir::Word{"torch.contiguous_format"}}}));
           return;
         }
+    if (joins_parts(n) && take_zeros(n)) return;
     undefined_.insert(n.id);
+  }
+
+  // false: none of its parts is there.
+  bool take_zeros(ir::Node node) {
+    bool any = false;
+    ir::each_ref(node, [&](ir::Ref r) { any = any || !gone(r); });
+    if (!any) return false;
+    for (ir::Arg& a : node.args)
+      a = ir::map_refs(a, [&](ir::Ref r) {
+        if (!gone(r)) return mapped()(r);
+        const ir::TensorType& part = from_.node(r.node).outputs.at(static_cast<size_t>(r.output));
+        ir::TensorType type = ir::TensorType::contiguous(part.dtype, part.sizes);
+        type.device = part.device;
+        ir::Origin origin = node.origin;
+        origin.from = {r.node};
+        return ir::Arg(
+            b_.op("aten.zeros.default", {ir::Arg::ints(type.sizes)}, {type}, std::move(origin),
+                  {{"dtype", ir::Arg(type.dtype)}, {"device", ir::Arg(ir::Word{type.device.text()})}}));
+      });
+    b_.add(std::move(node));
+    return true;
   }
 
   const ir::Graph& from_;
@@ -89,7 +117,8 @@ std::string why_inseparable(const ir::Graph& backward, const std::vector<ir::Nod
       differ = differ || (!all.empty() && all != it->second);
       all.insert(it->second.begin(), it->second.end());
     });
-    if (differ && !is_sum(backward, n)) return "gradients of several results meet in " + n.op;
+    if (differ && !is_sum(backward, n) && !joins_parts(n))
+      return "gradients of several results meet in " + n.op;
     if (!all.empty()) reach[n.id] = std::move(all);
   }
   return "";

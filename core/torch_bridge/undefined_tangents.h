@@ -1,5 +1,6 @@
 // The backward graph of a call after which some results got no gradient. Eager does not walk their paths: a
-// sum of gradients keeps the terms that are there. Zeros would not do, since a derivative may be infinite.
+// sum of gradients keeps the terms that are there. Zeros for the results' gradients would not do, since a
+// derivative may be infinite; where the parts of a value meet, zeros stand for what is missing.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@
 namespace vitrine::torch_bridge {
 
 // Why the graph cannot be taken apart by its tangents (the inputs named), or "": where gradients of
-// different results meet, they must be added, and the sum must be contiguous.
+// different results meet, they must be added, and the sum must be contiguous, or they must be joined.
 std::string why_inseparable(const ir::Graph& backward, const std::vector<ir::NodeId>& tangents);
 
 // The graph without these tangents. It has the same inputs; a gradient that stems from them alone is None.

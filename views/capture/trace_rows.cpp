@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "views/kit/sources.h"
-
 namespace vitrine::views {
 
 using namespace session;
@@ -114,8 +112,7 @@ class Builder {
     if (g == guards_.end() || row.caused.what != Caused::What::Nothing || !row.inlined.empty()) return;
     const GuardRow& guard = *g->second.front();
     const bool tail = guard.source.size() > guard.root.size() && guard.source.starts_with(guard.root);
-    QString text = kit::sourceText(tail ? guard.source.substr(guard.root.size()) : guard.source);
-    if (tail && text.contains('.')) text = '.' + text.section('.', -1);  // the attribute that is read here
+    QString text = QString::fromStdString(tail ? guard.source.substr(guard.root.size()) : guard.source);
     if (g->second.size() > 1) text = QStringLiteral("%1 guards").arg(g->second.size());
     row.caused = {Caused::What::Guard, guard.id, text.trimmed(), kit::Family::None};
   }

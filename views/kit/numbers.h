@@ -34,6 +34,5 @@ struct Unit {
 };
 Unit timeUnit(double largest_ns);
 Unit bytesUnit(double largest);
-Unit rateUnit(double largest);  // of bytes a second
 
 }  // namespace vitrine::kit

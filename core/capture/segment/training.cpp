@@ -178,8 +178,27 @@ PyObject* run_backward(PyObject* self, PyObject* arguments) {
   return run_recorded(*plans, defined, given.get());
 }
 
+// arguments: (inputs and constants, then what forward gave). The program's results.
+PyObject* make_views(PyObject* self, PyObject* arguments) {
+  const Plans* plans = plans_of(self);
+  Owned list(plans ? PySequence_Fast(arguments, "what views are made of") : nullptr);
+  if (!list) return nullptr;
+  PyObject** items = PySequence_Fast_ITEMS(list.get());
+  std::vector<PyObject*> results;
+  if (!plans->joint->views->run({items, items + PySequence_Fast_GET_SIZE(list.get())}, results))
+    return nullptr;
+  Owned out(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
+  for (size_t i = 0; i < results.size(); ++i)
+    if (out)
+      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), results[i]);
+    else
+      Py_DECREF(results[i]);
+  return out.release();
+}
+
 PyMethodDef kForward = {"forward", run_forward, METH_O, nullptr};
 PyMethodDef kBackward = {"backward", run_backward, METH_VARARGS, nullptr};
+PyMethodDef kViews = {"views", make_views, METH_O, nullptr};
 
 // A tuple of make(item) for each item; `make` gives new references.
 template <class Items, class Make>
@@ -220,15 +239,17 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
   Owned constants =
       tuple_of(j.constants, [](const torch_bridge::Py& c) { return torch_bridge::Py(c).release(); });
   const std::string name = place.name;
+  const bool has_views = j.views != nullptr;
   auto plans = std::make_unique<Plans>(
       Plans{std::move(joint), std::move(forward), {}, std::move(options), std::move(place), false});
   Owned capsule(PyCapsule_New(plans.get(), kCapsule, [](PyObject* c) { delete plans_of(c); }));
   if (capsule) plans.release();
   Owned first(capsule ? PyCFunction_New(&kForward, capsule.get()) : nullptr);
   Owned second(capsule ? PyCFunction_New(&kBackward, capsule.get()) : nullptr);
-  if (!wanted || !saved || !gradients || !tangents || !constants || !first || !second) return {};
-  return Owned(PyObject_CallMethod(module.get(), "Region", "OOOOOOOs", first.get(), second.get(),
-                                   wanted.get(), saved.get(), gradients.get(), tangents.get(),
+  Owned views(capsule && has_views ? PyCFunction_New(&kViews, capsule.get()) : Py_NewRef(Py_None));
+  if (!wanted || !saved || !gradients || !tangents || !constants || !first || !second || !views) return {};
+  return Owned(PyObject_CallMethod(module.get(), "Region", "OOOOOOOOs", first.get(), second.get(),
+                                   views.get(), wanted.get(), saved.get(), gradients.get(), tangents.get(),
                                    constants.get(), name.c_str()));
 }
 

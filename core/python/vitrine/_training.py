@@ -143,22 +143,24 @@ class Region:
     """One compiled region.
 
     forward(inputs) -> results, then what is saved besides; backward(saved + tangents, which tangents are defined) ->
-    gradients.
+    gradients; views(inputs + constants + results) -> what the region's caller gets, or None: the results.
     requires_grad: by result. saved: ("input" | "viewed" | "result" | "saved", index). gradients: (input, tangents it
     depends on). tangents: (sizes, strides, dtype), one a result that requires grad. constants: tensors that
     count as inputs behind the real ones.
     """
 
-    def __init__(self, forward, backward, requires_grad, saved, gradients, tangents, constants, name):
-        self.constants = constants
+    def __init__(self, forward, backward, views, requires_grad, saved, gradients, tangents, constants, name):
+        self.constants, self.views = constants, views
         self.forward, self.backward, self.name = forward, backward, name
         self.requires_grad, self.saved, self.gradients, self.tangents = requires_grad, saved, gradients, tangents
 
     def __call__(self, *inputs):
-        if not any(self.requires_grad):
+        if any(self.requires_grad):
+            results = _Node.apply(self, *inputs)
+        else:
             with torch.no_grad():
-                return tuple(self.forward(inputs))
-        return _Node.apply(self, *inputs)
+                results = tuple(self.forward(inputs))
+        return results if self.views is None else self.views((*inputs, *self.constants, *results))
 
     def gradients_of(self, saved, tangents, n_inputs):
         given = [t for t, wanted in zip(tangents, self.requires_grad) if wanted]
