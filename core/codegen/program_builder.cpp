@@ -186,6 +186,11 @@ cpp::Schedule ProgramBuilder::gpu_schedule(const fusion::Group& group, const std
   constexpr int64_t kAnyNumber = int64_t{1} << 40;
   cpp::Schedule kept = cpp::make_schedule(loops_, group, stored, {kAnyNumber, false, cuda::reserved_words()});
   if (!kept.reduces) return kept;
+  if (kept.both_ways()) {
+    cpp::Schedule walked = cpp::make_schedule(loops_, group, stored, {0, false, cuda::reserved_words()});
+    walked.walkers = cuda::choose_shape(walked).blocks;
+    return walked;
+  }
   // A row that fits is passed over once, which is worth more than many blocks.
   const bool fits = !kept.across && cuda::choose_shape(kept).registers;
   const int64_t parts = fits && kept.phases.size() > 1 ? 1 : cuda::parts_of(kept);
@@ -200,7 +205,7 @@ Kernel ProgramBuilder::gpu_kernel(const fusion::Unit& unit, const cpp::Schedule&
                                   size_t launch) const {
   cuda::Shape shape = cuda::choose_shape(schedule, launch);
   auto choice = options_.products.choices.find(first);
-  if (choice != options_.products.choices.end() && choice->second.candidate > 0 && schedule.parts == 1)
+  if (choice != options_.products.choices.end() && choice->second.candidate > 0 && schedule.launches() == 1)
     shape = cuda::tried_shapes(schedule).at(static_cast<size_t>(choice->second.candidate));
   return cuda::emit_kernel(loops_, unit, schedule, shape, launch);
 }
@@ -256,7 +261,7 @@ void ProgramBuilder::add_kernel(int u) {
 void ProgramBuilder::add_launches(const fusion::Unit& unit, int u, const cpp::Schedule& schedule, Step step) {
   const bool gpu = type(schedule.arguments.front().root).device.is_cuda(), joined = unit.product >= 0;
   const cpp::Target cpu{options_.lanes, options_.stream_bytes, options_.sizes.get()};
-  if (schedule.parts > 1)
+  if (schedule.leaves_sums())
     for (int i : schedule.sums()) {
       const int32_t partial = partial_sums(schedule, schedule.values[static_cast<size_t>(i)]);
       step.buffers.push_back(partial);
@@ -281,14 +286,15 @@ void ProgramBuilder::add_launches(const fusion::Unit& unit, int u, const cpp::Sc
   }
 }
 
-// Memory for the sums of the parts of each row.
+// Memory for the sums of the parts of each row, or of the rows of each walker.
 int32_t ProgramBuilder::partial_sums(const cpp::Schedule& schedule, const cpp::Value& sum) {
   auto index = static_cast<int32_t>(program_.buffers.size());
   Buffer b;
   b.name = "buf" + std::to_string(index - static_cast<int32_t>(program_.input_buffer.size()));
   b.kind = BufferKind::temporary;
   b.type = ir::TensorType::contiguous(fusion::lane_dtype(sum.statement->dtype),
-                                      {schedule.parts, schedule.row_count()});
+                                      schedule.both_ways() ? ir::Dims{schedule.walkers, schedule.columns()}
+                                                           : ir::Dims{schedule.parts, schedule.row_count()});
   b.type.device = loops_.graph->node(sum.node).type().device;
   b.value = {sum.node, 0};
   program_.buffers.push_back(std::move(b));

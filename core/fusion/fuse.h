@@ -1,8 +1,9 @@
 // Which loop nests become one kernel. A group runs over rows × columns: its full members compute one value a
 // place, its row members one value a row (a reduction, or what is computed from one). Without a reduction all
-// members are full. Greedy, in program order: a nest joins the group that saves the most memory traffic, if
-// the iteration spaces agree, every value is read at the place where it is computed, and nothing outside
-// stands between.
+// members are full. On a GPU, beside reductions of rows, column members are sums over all rows, and what is
+// computed from such: one value a column (the gradients of a layer norm). Greedy, in program order: a nest
+// joins the group that saves the most memory traffic, if the iteration spaces agree, every value is read at
+// the place where it is computed, and nothing outside stands between.
 #pragma once
 
 #include <optional>
@@ -17,6 +18,7 @@ namespace vitrine::fusion {
 struct Member {
   size_t loop = 0;                       // position in LoopProgram::loops
   bool per_row = false;                  // runs once a row
+  bool per_column = false;               // a sum over all rows, or runs once a column behind such
   std::vector<Access> operands, stores;  // as the loop's, over the group's dims
 };
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "core/fusion/fuse.h"
 #include "core/fusion/space.h"
@@ -11,6 +12,9 @@ namespace {
 
 constexpr size_t kMaxMembers = 64;
 constexpr size_t kMaxArguments = 48;
+// Sums over rows beside reductions of rows: a thread keeps one of each for every column that it has.
+constexpr int64_t kMostColumns = 8192, kLeastColumns = 128, kLeastRows = 512;
+constexpr int kMostColumnSums = 3;
 
 std::string space_text(const Dims& dims) {
   return dims_text(dims, " × ");
@@ -22,7 +26,7 @@ class Layout {
       : program_(program), loops_(loops), why_(why) {}
 
   std::optional<Group> make() {
-    if (!space() || !levels()) return std::nullopt;
+    if (!space() || !levels() || !both_ways()) return std::nullopt;
     for (size_t l : loops_) group_.members.push_back(member(l));
     if (!reads_match() || !small_enough() || !reads_plainly()) return std::nullopt;
     return std::move(group_);
@@ -38,6 +42,10 @@ class Layout {
       if (loop(l).epoch != loop(loops_[0]).epoch) return no("a write to a tensor stands between them");
       if (device(l) != device(loops_[0])) return no("they run on different devices");
       if (loop(l).over.empty()) continue;
+      if (sums_columns(l)) {
+        columns_.insert(loop(l).node);
+        continue;
+      }
       if (!reduction_)
         reduction_ = &loop(l);
       else if (kept_count(loop(l)) != kept_count(*reduction_) ||
@@ -54,6 +62,20 @@ class Layout {
     full_ = ir::numel(dims_);
     kept_ = reduction_ ? kept_count(*reduction_) : full_;
     return true;
+  }
+  // Whether it sums over what another reduction of the group keeps.
+  bool sums_columns(size_t l) const {
+    if (!program_.graph->node(loop(l).node).type().device.is_cuda() || trailing(loop(l))) return false;
+    return std::any_of(loops_.begin(), loops_.end(), [&](size_t other) {
+      const Loop& rows = loop(other);
+      return !rows.over.empty() && trailing(rows) && ir::numel(rows.dims) == ir::numel(loop(l).dims) &&
+             kept_count(rows) * kept_count(loop(l)) == ir::numel(rows.dims);
+    });
+  }
+  // Whether it runs once a column: it reads what does.
+  bool behind_columns(size_t l) const {
+    return std::any_of(loop(l).operands.begin(), loop(l).operands.end(),
+                       [&](const Operand& o) { return columns_.contains(o.at.root.node); });
   }
   static int64_t kept_count(const Loop& l) {
     int64_t n = 1;
@@ -72,11 +94,19 @@ class Layout {
     }
     over_.assign(dims_.size(), false);
     if (reduction_) over_ = reduced(*reduction_);
+    std::vector<bool> others = over_;
+    others.flip();
     for (size_t l : loops_)
-      if (!loop(l).over.empty() && reduced(loop(l)) != over_)
+      if (!loop(l).over.empty() && reduced(loop(l)) != (columns_.contains(loop(l).node) ? others : over_))
         return no("they reduce different dimensions of " + space_text(dims_));
     Dims rows = rows_of(dims_);
     for (size_t l : loops_) {
+      if (!columns_.empty() && loop(l).over.empty() && behind_columns(l)) {
+        const auto same = refine(columns_of(dims_), loop(l).dims);
+        if (!same || *same != columns_of(dims_)) return differ(columns_of(dims_), loop(l).dims);
+        columns_.insert(loop(l).node);
+        continue;
+      }
       if (ir::numel(loop(l).dims) == full_) continue;
       if (!group_.reduces || ir::numel(loop(l).dims) != kept_) return differ(dims_, loop(l).dims);
       auto finer = refine(rows, loop(l).dims);
@@ -101,11 +131,33 @@ class Layout {
       if (!over_[d]) rows.push_back(dims[d]);
     return rows;
   }
+  Dims columns_of(const Dims& dims) const {
+    Dims columns;
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (over_[d]) columns.push_back(dims[d]);
+    return columns;
+  }
   Dims rows_first(const Dims& of) const {
     Dims out = rows_of(of);
-    for (size_t d = 0; d < of.size(); ++d)
-      if (over_[d]) out.push_back(of[d]);
+    const Dims columns = columns_of(of);
+    out.insert(out.end(), columns.begin(), columns.end());
     return out;
+  }
+  // Sums over rows beside reductions of rows are worth it where threads can keep a sum for each of their
+  // columns, and there are rows for all of them.
+  bool both_ways() {
+    if (columns_.empty()) return true;
+    int sums = 0;
+    for (size_t l : loops_) {
+      const bool sum = columns_.contains(loop(l).node) && !loop(l).over.empty();
+      sums += sum;
+      if (sum && loop(l).body.size() != 1) return no("more than a sum is computed of each column");
+    }
+    if (sums > kMostColumnSums) return no("too many sums of columns beside those of rows");
+    const int64_t columns = full_ / kept_;
+    if (columns > kMostColumns || columns < kLeastColumns)
+      return no("rows of " + std::to_string(columns) + " are not reduced and summed at once");
+    return kept_ >= kLeastRows || no("too few rows to reduce them and sum over them at once");
   }
   // `rows` is a refinement of the dims that are not reduced.
   void split_rows(const Dims& rows) {
@@ -129,21 +181,29 @@ class Layout {
   Member member(size_t l) const {
     Member m;
     m.loop = l;
-    m.per_row = ir::numel(loop(l).dims) != full_;
-    for (const Operand& o : loop(l).operands) m.operands.push_back(spread(o.at, loop(l), m.per_row));
-    for (const Access& s : loop(l).stores) m.stores.push_back(spread(s, loop(l), m.per_row));
+    m.per_column = columns_.contains(loop(l).node);
+    m.per_row = !m.per_column && ir::numel(loop(l).dims) != full_;
+    for (const Operand& o : loop(l).operands) m.operands.push_back(spread(o.at, loop(l), m));
+    for (const Access& s : loop(l).stores) m.stores.push_back(spread(s, loop(l), m));
     return m;
   }
-  Access spread(const Access& a, const Loop& l, bool per_row) const {
+  Access spread(const Access& a, const Loop& l, const Member& m) const {
+    const bool column = behind(m);
     Access out = a;
     each_strides(out, [&](Dims& strides) {
-      strides = split_strides(strides, l.dims, per_row ? rows_of(dims_) : dims_);
-      if (!per_row) strides = rows_first(strides);
+      strides = split_strides(strides, l.dims,
+                              m.per_row ? rows_of(dims_)
+                              : column  ? columns_of(dims_)
+                                        : dims_);
+      if (column) strides.insert(strides.begin(), rows_of(dims_).size(), 0);
+      if (!m.per_row && !column) strides = rows_first(strides);
       strides.resize(group_.dims.size(), 0);
     });
     return out;
   }
 
+  // Whether it runs once a column.
+  bool behind(const Member& m) const { return m.per_column && loop(m.loop).over.empty(); }
   // A value computed here must be read at the place where it is computed: a kernel has no other of its
   // places.
   bool reads_match() {
@@ -151,7 +211,8 @@ class Layout {
       for (const Access& read : group_.members[i].operands) {
         for (size_t j = 0; j < group_.members.size(); ++j) {
           if (loop(group_.members[j].loop).node != read.root.node) continue;
-          if (j < i && group_.members[j].stores[static_cast<size_t>(read.root.output)] == read) continue;
+          const bool known = j < i && (behind(group_.members[i]) == group_.members[j].per_column);
+          if (known && group_.members[j].stores[static_cast<size_t>(read.root.output)] == read) continue;
           return no(program_.graph->node(loop(group_.members[i].loop).node).name + " reads " +
                     program_.graph->node(read.root.node).name + " at other places than it computes");
         }
@@ -162,12 +223,21 @@ class Layout {
   // Sums over dims that are not the last ones run with lanes across what is kept, where only plain places are
   // read; the other way each lane would walk through memory with a stride of its own.
   bool reads_plainly() {
+    if (!columns_.empty()) return reads_along();
     if (!reduction_ || trailing(*reduction_)) return true;
     for (const Member& m : group_.members)
       for (const Access& a : m.operands)
         if (!a.is_affine())
           return no(program_.graph->node(loop(m.loop).node).name +
                     " picks what it reads, and sums run across " + "rows");
+    return true;
+  }
+  // Rows that are reduced, and summed over too, lie in one piece each.
+  bool reads_along() {
+    for (const Member& m : group_.members)
+      for (const Access& a : m.operands)
+        if (!a.is_affine() || a.strides.back() > 1)
+          return no(program_.graph->node(loop(m.loop).node).name + " reads no rows in one piece");
     return true;
   }
   static bool trailing(const Loop& l) {
@@ -197,8 +267,9 @@ class Layout {
   std::string& why_;
   Group group_;
   const Loop* reduction_ = nullptr;
-  Dims dims_;               // of the space, in the order of its elements
-  std::vector<bool> over_;  // by dim: it is reduced
+  std::set<ir::NodeId> columns_;  // members that are one value a column
+  Dims dims_;                     // of the space, in the order of its elements
+  std::vector<bool> over_;        // by dim: it is reduced
   int64_t kept_ = 1, full_ = 1;
 };
 

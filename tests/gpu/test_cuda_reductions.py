@@ -85,3 +85,26 @@ def test_sums_are_added_in_one_order():
         first = _engine.plan_run(plan, [x, *constants])[0]
         for _ in range(5):
             assert torch.equal(_engine.plan_run(plan, [x, *constants])[0], first)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_gradients_of_norms_in_one_pass(dtype):
+    """Sums of rows and of columns from the same reads, against float64."""
+    for rows, columns in (((16384,), 768), ((520,), 4096), ((7, 75), 1030), ((5000,), 128), ((1000,), 1153), ((700,), 8192)):
+        x, grad = (torch.randn(*rows, columns, device="cuda").to(dtype) for _ in range(2))
+        weight, bias = (torch.randn(columns, device="cuda").to(dtype) for _ in range(2))
+        _, mean, rstd = torch.ops.aten.native_layer_norm(x, [columns], weight, bias, 1e-5)
+
+        def program(grad, x, mean, rstd, weight, bias):
+            wanted = [True, True, True]
+            return torch.ops.aten.native_layer_norm_backward(grad, x, [columns], mean, rstd, weight, bias, wanted)
+
+        inputs = (grad, x, mean, rstd, weight, bias)
+        plan, constants = compiled(program, *inputs)
+        facts = _engine.plan_facts(plan)
+        assert facts["kernels"] == 2 and facts["python_calls"] == 0, (rows, columns, facts)
+        got = _engine.plan_run(plan, [*inputs, *constants])
+        again = _engine.plan_run(plan, [*inputs, *constants])
+        for g, a, e in zip(got, again, program(*(t.double() for t in inputs))):
+            assert g.dtype == dtype and g.shape == e.shape and torch.equal(g, a)
+            assert (g.double() - e).abs().amax() <= TOLERANCE[dtype] * e.abs().amax(), (rows, columns)

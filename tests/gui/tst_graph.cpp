@@ -53,6 +53,26 @@ class TestGraph : public QObject {
     QCOMPARE(rig.view.picture().scene.items.size(), open);
   }
 
+  // Wherever the picture is moved, the map covers none of it: the picture ends before the map.
+  void theMapCoversNothing() {
+    Rig<GraphView> rig(session(), "optimised", {700, 420});
+    QVERIFY(!rig.view.minimap().isEmpty());
+    const QRect beside(static_cast<int>(rig.view.minimap().left()) - 2, 0, 1,
+                       static_cast<int>(rig.view.minimap().bottom()));
+    rig.view.zoom(kit::Zoom::In);
+    const QImage image = rig.view.grab().toImage();
+    for (int y = 0; y < beside.height(); ++y)
+      QCOMPARE(image.pixelColor(beside.left(), y), kit::theme().canvas);
+  }
+
+  // All columns of a wide graph are in sight at first, as names, when these can be read.
+  void theFirstPictureShowsAWideGraphWhole() {
+    for (int width : {320, 420, 700}) {
+      Rig<GraphView> rig(session(), "captured", {width, 900});
+      QVERIFY2(rig.view.camera().zoom >= 0.5, "names can be read");
+    }
+  }
+
   void aClickMakesTheNodeActiveAndGroundNone() {
     Rig<GraphView> rig(session(), "optimised", {700, 1400});
     QTest::mouseClick(&rig.view, Qt::LeftButton, {}, middle(rig.view, named(rig.view, "gelu")));

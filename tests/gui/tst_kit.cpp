@@ -8,10 +8,12 @@
 
 #include "app/jobs/job_runner.h"
 #include "tests/gui/fixture_session.h"
+#include "views/inspector/inspector_content.h"
 #include "views/kit/chain.h"
 #include "views/kit/item_view.h"
 #include "views/kit/numbers.h"
 #include "views/kit/selection.h"
+#include "views/kit/sources.h"
 #include "views/problems/problems_items.h"
 #include "views/runs/runs_items.h"
 
@@ -121,6 +123,33 @@ class TestKit : public QObject {
     selection.active = 0;
     selection.relatives = nullptr;
     QVERIFY(ticks().isEmpty());
+  }
+
+  void aModulesDictionariesAreItsAttributes() {
+    QCOMPARE(
+        kit::sourceText("L['self'].__dict__['_modules']['layer'].__dict__['_modules']['3'].__dict__['eps']"),
+        QStringLiteral("L['self'].layer[3].eps"));
+    QCOMPARE(kit::sourceText("L['self'].__dict__['_parameters']['weight']"),
+             QStringLiteral("L['self'].weight"));
+    QCOMPARE(kit::sourceText("L['self'].__dict__['_modules']"), QStringLiteral("L['self']._modules"));
+    QCOMPARE(kit::sourceText("L['x'].__dict__['a b']"), QStringLiteral("L['x']['a b']"));
+    QCOMPARE(kit::modulePart("L['self'].__dict__['_modules']['ln'].__dict__['eps']"),
+             std::string("L['self'].__dict__['_modules']['ln']"));
+  }
+
+  void withoutAnActiveThingTheInspectorTellsOfTheRun() {
+    kit::Selection none;
+    none.film.compilation = ids_.compilation;
+    const views::InspectorContent content = views::inspect(*session_, none);
+    QCOMPARE(content.title, QStringLiteral("transformer_block.py"));
+    QStringList titles;
+    for (const auto& section : content.sections) titles << section.title;
+    QVERIFY2(titles.contains("Result") && titles.contains("Where the time goes"),
+             qPrintable(titles.join(';')));
+    QCOMPARE(content.sections[0].rows[0].value, QStringLiteral("1.11×"));
+    const auto& dearest = content.sections[1].rows;
+    QVERIFY(!dearest.empty() && kind_of(dearest[0].id) == Kind::Kernel);
+    QVERIFY2(dearest[0].value.contains("mm"), qPrintable(dearest[0].value));
   }
 
   void relativesReachFromPythonToLaunch() {

@@ -3,6 +3,7 @@
 #include <QAbstractItemModelTester>
 
 #include "tests/gui/view_rig.h"
+#include "views/kit/paint.h"
 #include "views/kit/theme.h"
 #include "views/tables/tables.h"
 
@@ -31,7 +32,7 @@ class TestTables : public QObject {
     row(views::kGuardsTable, false, 15, "  .size() | 8, 128, 768 | 31:26 | 40 | 50 | 0");
     row(views::kRecompilationsTable, true, 1, "0/1 | 13 | L['x'].size(1) == 128 | 128 | 96 | 61.0");
     row(views::kDecisionsTable, false, 13,
-        "2 | l6 → l7 | vertical | fused | same iteration space, one reader | K2 | 25.2 | 1");
+        "2 | l6 → l7 | vertical | fused | same iteration space, one reader | K2 | 32:12 | 25.2 | 1 | −380");
     row(views::kKernelsTable, false, 9, "");
     row(views::kLaunchesTable, false, 9, "");
     row(views::kMemoryTable, false, -1, "");
@@ -61,6 +62,18 @@ class TestTables : public QObject {
     rig.view.items()->setFilter("");
     for (int column = 0; column < static_cast<int>(columns); ++column)
       rig.view.items()->sortBy(column, Qt::AscendingOrder);
+  }
+
+  // What the stretching column does not need goes to the texts that would be cut.
+  void aColumnIsAsWideAsItsTextWhenThereIsRoom() {
+    Rig<TableView> rig(session(), "", {1400, 300}, views::kKernelsTable);
+    auto* view = rig.view.items();
+    const auto& columns = view->items()->columns();
+    for (int c = 0; c < static_cast<int>(columns.size()); ++c)
+      for (int row = 0; row < view->model()->rowCount() && columns[size_t(c)].mono; ++row) {
+        const QString text = view->model()->index(row, c).data().toString();
+        QVERIFY2(kit::textWidth(kit::theme().mono(12), text) + 12 <= view->columnWidth(c), qPrintable(text));
+      }
   }
 
   void theFirstOrderIsByPrice() {

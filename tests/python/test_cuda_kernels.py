@@ -12,6 +12,7 @@ import test_moving_kernels as moving
 import test_reductions as reductions
 import torch
 from codegen_harness import TOOL, tool
+from cuda_on_cpu import on_gpu
 from vitrine import _engine, config
 
 GOLDEN = sorted((Path(__file__).parent.parent / "golden/cuda").glob("*.txt"))
@@ -35,30 +36,6 @@ def check_kernels(kernels, archs=ARCHS):
             _, _, log, report = job.result()
             assert report["registers"] > 0, f"{kernel['name']} {arch}: {log}"
             assert report["spill_bytes"] == 0, f"{kernel['name']} {arch} spills {report['spill_bytes']} bytes"
-
-
-def on_gpu(text):
-    """The same graph with every tensor on a GPU."""
-    lines = []
-    for line in text.splitlines():
-        head, colon, types = line.rpartition(" : ")
-        if colon:
-            types = ", ".join(t if "cuda" in t else t + "cuda:0" for t in split_types(types))
-        lines.append(head + colon + types if colon else line)
-    return "\n".join(lines) + "\n"
-
-
-def split_types(types):
-    """ "f32[2,3], f32[2]" -> its types; commas inside brackets do not separate."""
-    out, depth, part = [], 0, ""
-    for c in types:
-        depth += (c in "[{(") - (c in "]})")
-        if c == "," and depth == 0:
-            out.append(part.strip())
-            part = ""
-        else:
-            part += c
-    return [*out, part.strip()]
 
 
 def program_of(graph_text, passes=False):

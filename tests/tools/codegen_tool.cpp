@@ -55,6 +55,8 @@ json program_json(const codegen::Program& p) {
                               {"text", k.text},
                               {"work", k.work},
                               {"grain", k.grain},
+                              {"blocks", k.grid.blocks},
+                              {"threads", k.grid.threads},
                               {"checks", k.checks}});
   out["steps"] = json::array();
   for (const auto& s : p.steps) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "views/kit/sources.h"
+
 namespace vitrine::views {
 
 using namespace session;
@@ -112,7 +114,8 @@ class Builder {
     if (g == guards_.end() || row.caused.what != Caused::What::Nothing || !row.inlined.empty()) return;
     const GuardRow& guard = *g->second.front();
     const bool tail = guard.source.size() > guard.root.size() && guard.source.starts_with(guard.root);
-    QString text = QString::fromStdString(tail ? guard.source.substr(guard.root.size()) : guard.source);
+    QString text = kit::sourceText(tail ? guard.source.substr(guard.root.size()) : guard.source);
+    if (tail && text.contains('.')) text = '.' + text.section('.', -1);  // the attribute that is read here
     if (g->second.size() > 1) text = QStringLiteral("%1 guards").arg(g->second.size());
     row.caused = {Caused::What::Guard, guard.id, text.trimmed(), kit::Family::None};
   }

@@ -21,7 +21,7 @@ void GraphView::mousePressEvent(QMouseEvent* event) {
   pressed_ = event->pos();
   dragging_ = framing_ = false;
   pressed_hit_ = canvas().contains(event->pos()) ? hit_test(picture_, camera_.to_scene(event->pos())) : Hit{};
-  minimap_drag_ = minimap_rect(canvas(), picture_, camera_).contains(event->pos());
+  minimap_drag_ = map().contains(event->pos());
   for (const auto& [family, place] : legend_) {
     if (!place.contains(event->pos())) continue;
     std::vector<Id> ids;
@@ -35,7 +35,7 @@ void GraphView::mouseMoveEvent(QMouseEvent* event) {
   QPoint moved = event->pos() - pressed_;
   if (event->buttons() & (Qt::LeftButton | Qt::MiddleButton)) {
     if (minimap_drag_) {
-      QRectF map = minimap_rect(canvas(), picture_, camera_);
+      const QRectF map = this->map();
       if (map.isEmpty()) return;
       QPointF part((event->pos().x() - map.left()) / map.width(),
                    (event->pos().y() - map.top()) / map.height());

@@ -59,6 +59,8 @@ int paint_graph(QPainter& painter, const QRectF& view, const GraphPicture& pictu
                 const PaintState& state);
 // Lower right corner; empty rectangle when everything is in view.
 QRectF minimap_rect(const QRectF& view, const GraphPicture& picture, const Camera& camera);
+// What a map takes of a view's width when it is shown.
+double map_room(const QRectF& view);
 void paint_minimap(QPainter& painter, const QRectF& view, const GraphPicture& picture, const Camera& camera);
 // The row of families at the bottom; returns each family's place.
 std::vector<std::pair<kit::Family, QRectF>> paint_legend(QPainter& painter, const QRectF& row,

@@ -19,9 +19,10 @@ using namespace kit;
 
 namespace {
 constexpr double kReadable = 0.75;  // the first picture does not zoom out further
+constexpr double kNamed = 0.5;      // names can be read still: of a picture that is too wide all columns
+constexpr double kEasy = 0.9;       // and of what does not fit anyway, it shows the words well
 constexpr double kLargestFit = 1.0;
 constexpr double kCompactReadable = 0.75;
-constexpr double kMapRoom = 78;  // beside the rows, when not all are in view
 }  // namespace
 
 GraphView::GraphView(Jobs* jobs, QWidget* parent) : View(jobs, parent) {
@@ -188,7 +189,8 @@ void GraphView::fit_rows() {
     bars_ = bars && !picture_.scene.beside.bars.empty();
     const QRectF whole = extent();
     const bool tall = whole.height() * kCompactReadable > area.height();
-    const double width = area.width() - (tall ? theme().px(static_cast<int>(kMapRoom)) : 0);
+    map_ = tall && (area.width() - map_room(area)) / whole.width() >= kEasy;
+    const double width = area.width() - (map_ ? map_room(area) : 0);
     camera_.zoom = std::clamp(width / whole.width(), kCompactReadable, kLargestFit);
     const double free = width / camera_.zoom - whole.width();
     if (free < 0 && bars_) continue;
@@ -200,14 +202,22 @@ void GraphView::fit_rows() {
 }
 
 void GraphView::fit() {
+  map_ = true;
   if (picture_.empty()) return;
   if (picture_.compact) return fit_rows();
   const QRectF area = canvas(), whole = extent();
-  const double zoom = std::min(area.width() / whole.width(), area.height() / whole.height());
-  camera_.zoom = std::clamp(zoom, kReadable, kLargestFit);
-  const double free = area.width() / camera_.zoom - whole.width();
+  const double all = std::min(area.width() / whole.width(), area.height() / whole.height());
+  double width = area.width();
+  camera_.zoom = std::min(all, kLargestFit);
+  if (all < kReadable) {
+    const double wide = width / whole.width();
+    map_ = (width - map_room(area)) / whole.width() >= kReadable || wide < kNamed;
+    if (map_) width -= map_room(area);
+    camera_.zoom = map_ ? std::clamp(width / whole.width(), kReadable, kEasy) : std::min(wide, kEasy);
+  }
+  const double free = width / camera_.zoom - whole.width();
   camera_.origin = {whole.left() - std::max(0.0, free / 2), 0};
-  if (free < 0) camera_.origin.setX(first_in_sight(area.width() / camera_.zoom));
+  if (free < 0) camera_.origin.setX(first_in_sight(width / camera_.zoom));
   const double below = area.height() / camera_.zoom - whole.height();
   if (below > 0) camera_.origin.setY(-std::min(below / 2, 24.0));
 }
@@ -231,7 +241,7 @@ void GraphView::zoom_at(QPointF point, double factor) {
   QPointF fixed = camera_.to_scene(point);
   camera_.zoom = std::clamp(camera_.zoom * factor, 0.02, 4.0);
   camera_.origin = fixed - point / camera_.zoom;
-  moved_ = true;
+  moved_ = map_ = true;
   update();
 }
 
@@ -275,7 +285,7 @@ void GraphView::reveal(Id id) {
   if (it == picture_.scene.item_of.end() || static_cast<size_t>(it->second) >= picture_.layout.nodes.size())
     return;
   QRectF box = to_rect(picture_.layout.nodes[static_cast<size_t>(it->second)]);
-  QRectF seen(camera_.to_scene(canvas().topLeft()), camera_.to_scene(canvas().bottomRight()));
+  QRectF seen(camera_.to_scene(drawn().topLeft()), camera_.to_scene(drawn().bottomRight()));
   if (seen.contains(box)) return;
   if (box.top() < seen.top() || box.bottom() > seen.bottom())
     camera_.origin.setY(box.center().y() - seen.height() / 2);
@@ -341,9 +351,12 @@ void GraphView::resizeEvent(QResizeEvent*) {
   if (!fitted_ || !moved_) fit();
 }
 
-// Rows end before the map, so that it covers none of their lanes; a graph goes on below it.
+// The picture ends before the map, which covers none of it.
+QRectF GraphView::map() const {
+  return map_ ? minimap_rect(canvas(), picture_, camera_) : QRectF();
+}
 QRectF GraphView::drawn() const {
-  const QRectF map = picture_.compact ? minimap_rect(canvas(), picture_, camera_) : QRectF();
+  const QRectF map = this->map();
   return map.isEmpty() ? canvas() : canvas().adjusted(0, 0, map.left() - canvas().right() - 4, 0);
 }
 
@@ -366,7 +379,7 @@ void GraphView::paintEvent(QPaintEvent*) {
   painter.setClipRect(drawn());
   painted_ = paint_graph(painter, canvas(), picture_, camera_, state);
   painter.setClipRect(canvas());
-  paint_minimap(painter, canvas(), picture_, camera_);
+  if (map_) paint_minimap(painter, canvas(), picture_, camera_);
   painter.setClipping(false);
   legend_ = paint_legend(painter, legend(), picture_, camera_.zoom);
   if (framing_) {

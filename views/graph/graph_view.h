@@ -33,6 +33,7 @@ class GraphView : public kit::View {
   const GraphPicture& picture() const { return picture_; }
   const Camera& camera() const { return camera_; }
   const Ghosts& ghosts() const { return ghosts_; }
+  QRectF minimap() const { return map(); }
   int painted() const { return painted_; }  // items of the last paint
 
  protected:
@@ -72,6 +73,7 @@ class GraphView : public kit::View {
   Grouping grouping() const;
   QRectF extent() const;
   QRectF canvas() const;
+  QRectF map() const;
   QRectF drawn() const;
   QRectF legend() const;
 
@@ -82,9 +84,9 @@ class GraphView : public kit::View {
   Id shown_graph_ = 0, shown_film_ = 0;
   std::set<std::string> opened_, closed_;
   bool all_open_ = false, fitted_ = false;
-  bool moved_ = false;  // by hand, so that a new size keeps the place
-  bool bars_ = true;
-  int grouping_ = -1;  // -1: by stage
+  bool moved_ = false;             // by hand, so that a new size keeps the place
+  bool bars_ = true, map_ = true;  // whether there is room for them
+  int grouping_ = -1;              // -1: by stage
   std::vector<Id> matches_;
   size_t match_ = 0;
   std::vector<std::pair<kit::Family, QRectF>> legend_;

@@ -31,6 +31,10 @@ QRectF minimap_rect(const QRectF& view, const GraphPicture& picture, const Camer
   return {view.right() - width - kInset, view.bottom() - height - kInset, width, height};
 }
 
+double map_room(const QRectF& view) {
+  return view.width() < kNarrow ? 0 : kLeast + 2 * kInset;
+}
+
 void paint_minimap(QPainter& p, const QRectF& view, const GraphPicture& picture, const Camera& camera) {
   QRectF map = minimap_rect(view, picture, camera);
   if (map.isEmpty()) return;

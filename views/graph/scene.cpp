@@ -19,7 +19,7 @@ constexpr double kLeastWidth = 120, kMostWidth = 240;
 constexpr size_t kMostInputs = 8;  // that stand in a row of their own
 constexpr int kMostName = 32;      // letters of a weight's name
 constexpr int kMostReaders = 4;    // of an input that stands beside them
-constexpr double kCompactHeight = 24, kCompactLeast = 214, kCompactMost = 320;
+constexpr double kCompactHeight = 24, kCompactLeast = 214, kCompactMost = 284;
 
 struct KernelFacts {
   const KernelRow* row = nullptr;

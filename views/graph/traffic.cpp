@@ -14,17 +14,25 @@ using kit::theme;
 
 namespace {
 
-constexpr double kLeftRoom = 100, kRightRoom = 184, kBarsFrom = 12, kLongestBar = 92;
+constexpr double kLeftRoom = 96, kRightRoom = 156, kBarsFrom = 12, kLongestBar = 76;
 
-// Bytes a node reads and writes when it runs by itself: each of its inputs once, and its result.
+bool is_weight(const NodeRow& n) {
+  return n.kind == "parameter" || n.kind == "buffer" || n.kind == "constant";
+}
+
+// Bytes a node reads and writes when it runs by itself: each of its inputs once, and its result. Of a table
+// that is looked up it reads no more than what it gives.
 std::map<Id, double> own_traffic(const kit::SessionData& data, Id graph) {
   std::map<Id, double> out;
   std::map<std::pair<Id, Id>, bool> seen;
   for (const NodeRow& node : data.nodes.of(graph)) out[node.id] = static_cast<double>(node.bytes);
   for (const EdgeRow& edge : data.edges.of(graph)) {
     const NodeRow* from = data.nodes.find(edge.src);
-    if (from && !std::exchange(seen[{edge.src, edge.dst}], true))
-      out[edge.dst] += static_cast<double>(edge.bytes ? edge.bytes : from->bytes);
+    const NodeRow* to = data.nodes.find(edge.dst);
+    if (!from || !to || std::exchange(seen[{edge.src, edge.dst}], true)) continue;
+    const auto bytes = static_cast<double>(edge.bytes ? edge.bytes : from->bytes);
+    const bool looked_up = kit::familyOf(to->family) == kit::Family::Memory && is_weight(*from);
+    out[edge.dst] += looked_up ? std::min(bytes, static_cast<double>(to->bytes)) : bytes;
   }
   return out;
 }
@@ -63,7 +71,13 @@ class Adder {
       before_[label] += alone.at(node.id);
       alone_[node.stable] = alone.at(node.id);
     }
-    for (const auto& [label, bytes] : before_) scene_.beside.largest = std::max(scene_.beside.largest, bytes);
+    // Of what stands in one row; a kernel's loops together are longer, and their outline stays open.
+    for (const auto& [stable, bytes] : alone_) scene_.beside.largest = std::max(scene_.beside.largest, bytes);
+    std::map<std::string, double> crossing = kernel_traffic(data, fused_->id);
+    for (const KernelRow& kernel : data.kernels.of(graph.compilation))
+      if (generated(kernel.label))
+        scene_.beside.largest = std::max(
+            scene_.beside.largest, kernel.bytes ? static_cast<double>(kernel.bytes) : crossing[kernel.label]);
   }
 
   void add() {
@@ -138,8 +152,10 @@ void line(QPainter& p, const QPolygonF& points) {
   p.drawPolyline(points);
   p.restore();
 }
-void outline(QPainter& p, const QRectF& box) {
-  line(p, {box.topLeft(), box.topRight(), box.bottomRight(), box.bottomLeft(), box.topLeft()});
+// Without its right side when it goes on.
+void outline(QPainter& p, const QRectF& box, bool open) {
+  line(p, {box.topRight(), box.topLeft(), box.bottomLeft(), box.bottomRight()});
+  if (!open) line(p, {box.topRight(), box.bottomRight()});
 }
 
 void paint_brackets(QPainter& p, const GraphPicture& picture) {
@@ -189,15 +205,16 @@ void paint_beside(QPainter& p, const GraphPicture& picture, bool bars) {
     const kit::Box& box =
         bar.item >= 0 ? picture.layout.nodes[size_t(bar.item)] : picture.layout.groups[size_t(bar.group)];
     const double middle = box.y + box.h / 2, unit = kLongestBar / beside.largest;
-    if (bar.before > bar.bytes) outline(p, QRectF(from, middle - 5, std::max(2.0, bar.before * unit), 10));
+    const double before = bar.before * unit;
+    if (bar.before > bar.bytes)
+      outline(p, QRectF(from, middle - 5, std::clamp(before, 2.0, kLongestBar), 10), before > kLongestBar);
     p.fillRect(QRectF(from, middle - 5, std::max(1.0, bar.bytes * unit), 10), t.edge);
     kit::drawText(p, row(middle), bytes.format(bar.bytes), t.mono(12), t.text1, Qt::AlignRight);
     lowest = std::max(lowest, middle);
   }
   const QRect head = row(picture.layout.nodes.empty() ? 12 : picture.layout.nodes[0].y + 12);
   kit::drawText(p, head, bytes.name, t.ui(11), t.text2, Qt::AlignRight);
-  kit::drawText(p, head.adjusted(0, 0, -24, 0), QStringLiteral("traffic of generated code"), t.ui(11),
-                t.text2);
+  kit::drawText(p, head.adjusted(0, 0, -24, 0), QStringLiteral("traffic"), t.ui(11), t.text2);
   line(p, {{from, lowest + 20}, {to, lowest + 20}});
   const QRect sum = row(lowest + 34);
   kit::drawText(p, sum, bytes.format(beside.total), t.mono(12, 500), t.text1, Qt::AlignRight);

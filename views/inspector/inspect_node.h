@@ -11,6 +11,8 @@ void inspectKernel(const kit::SessionData& d, const session::KernelRow& row, Ins
 void inspectLaunch(const kit::SessionData& d, const session::LaunchRow& row, InspectorContent& out);
 void inspectBuffer(const kit::SessionData& d, const session::BufferRow& row, InspectorContent& out);
 void inspectDecision(const kit::SessionData& d, const session::DecisionRow& row, InspectorContent& out);
+// While nothing is active: how the run went, and where its time goes. An empty title without a run.
+InspectorContent overview(const kit::SessionData& d, const kit::Selection& selection);
 // Every verdict on a pair that the active thing is part of.
 void addFusion(const kit::SessionData& d, const kit::Selection& selection, InspectorContent& out);
 

@@ -5,6 +5,7 @@
 #include "views/kit/chain.h"
 #include "views/kit/labels.h"
 #include "views/kit/numbers.h"
+#include "views/kit/sources.h"
 
 namespace vitrine::views {
 
@@ -46,7 +47,7 @@ void inspectGuard(const SessionData&, const GuardRow& row, InspectorContent& out
   out.icon = "guard";
   out.sections.push_back(
       {"Guard",
-       {{"source", s(row.source)},
+       {{"source", kit::sourceText(row.source)},
         {"expected", s(row.expected)},
         {"kind", s(row.kind)},
         {"cost", row.cost_ns > 0 ? kit::timeText(row.cost_ns) : kit::unknown()},
@@ -192,7 +193,7 @@ void describe(const SessionData& d, const kit::Selection& selection, InspectorCo
 
 InspectorContent inspect(const SessionData& d, const kit::Selection& selection) {
   InspectorContent out;
-  if (!selection.active) return out;
+  if (!selection.active) return overview(d, selection);
   out.title = d.label(selection.active);
   const std::string_view word = kind_word(kind_of(selection.active));
   out.kind = QString::fromUtf8(word.data(), static_cast<qsizetype>(word.size()));

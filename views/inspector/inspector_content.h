@@ -13,8 +13,9 @@ struct InspectorRow {
   QString key, value, note;  // note: quieter, after the value; right-aligned in a link row
   QString icon;              // makes a link or prose row: icon, then the value
   kit::Tone tone = kit::Tone::None;
-  Id id = 0;           // a link to that thing
-  bool prose = false;  // wraps over the whole width
+  Id id = 0;                               // a link to that thing
+  bool prose = false;                      // wraps over the whole width
+  kit::Family family = kit::Family::None;  // its glyph in place of the icon
 };
 
 struct InspectorSection {
@@ -28,7 +29,7 @@ struct InspectorContent {
   std::vector<InspectorSection> sections;
 };
 
-// Of the active thing; an empty title when nothing is active.
+// Of the active thing; while nothing is active, of the run as a whole.
 InspectorContent inspect(const kit::SessionData& session, const kit::Selection& selection);
 
 }  // namespace vitrine::views

@@ -91,8 +91,11 @@ int InspectorSheet::layRow(QPainter* painter, const InspectorRow& row, int y, in
     if (marks_ && marks_->hover == row.id) painter->fillRect(QRect(0, y, width, box.height()), theme().hov);
   }
   if (!row.icon.isEmpty()) {
-    kit::drawIcon(*painter, row.icon, QRect(pad, y + theme().px(5), theme().px(14), theme().px(14)),
-                  row.tone == kit::Tone::None ? theme().text2 : ink);
+    const QRect glyph(pad, y + theme().px(5), theme().px(14), theme().px(14));
+    if (row.family != kit::Family::None)
+      kit::drawFamily(*painter, row.family, glyph);
+    else
+      kit::drawIcon(*painter, row.icon, glyph, row.tone == kit::Tone::None ? theme().text2 : ink);
     const int note = kit::textWidth(theme().mono(11), row.note);
     kit::drawText(*painter, box, row.note, theme().mono(11), theme().text2, Qt::AlignRight);
     kit::drawText(*painter, box.adjusted(theme().px(24), 0, -note - theme().px(8), 0), row.value,
@@ -148,7 +151,9 @@ InspectorView::InspectorView(kit::Jobs* jobs, QWidget* parent)
 }
 
 void InspectorView::selectionChanged(kit::ChangeMask mask) {
-  if (mask & (kit::ChangeActive | kit::ChangeRelatives)) refresh();
+  const bool other =
+      (mask & kit::ChangeFilm) && !selection().active;  // what is shown of the run follows the film
+  if (other || mask & (kit::ChangeActive | kit::ChangeRelatives)) refresh();
   if (mask & kit::ChangeHover) sheet_->update();
 }
 

@@ -132,6 +132,11 @@ void CodePane::startAtLine(int line) {
   verticalScrollBar()->setValue(std::max(0, rowOfLine(line) - 1));
 }
 
+int CodePane::middleLine() const {
+  const int row = verticalScrollBar()->value() + viewport()->height() / std::max(1, row_height_) / 2;
+  return rows_.empty() ? -1 : rows_[std::min(static_cast<size_t>(row), rows_.size() - 1)].line;
+}
+
 int CodePane::lineOf(Id id) const {
   int best = -1;
   for (const CodeSpan& span : text_.spans)

@@ -73,6 +73,7 @@ class CodePane : public QAbstractScrollArea {
   std::vector<Id> shown() const;
   std::vector<Thing> things() const;   // spans in sight, boxes in the coordinates of the parent widget
   int lineOf(Id id) const;             // first line of its first span, -1 = none
+  int middleLine() const;              // of what is in sight, from 0; -1 without text
   Id idAt(const QPoint& point) const;  // innermost span under a point of the viewport, 0 = none
 
  Q_SIGNALS:

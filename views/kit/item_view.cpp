@@ -12,6 +12,14 @@
 
 namespace vitrine::kit {
 
+namespace {
+constexpr size_t kGlyphLetters = 3;  // what a glyph takes before a text
+constexpr size_t kFewColumns = 4;    // a list of less keeps its numbers together
+bool hasGlyph(const Cell& cell) {
+  return cell.family != Family::None || !cell.icon.isEmpty();
+}
+}  // namespace
+
 ItemFilter::ItemFilter(QObject* parent) : QSortFilterProxyModel(parent) {
   setSortRole(SortRole);
   setRecursiveFilteringEnabled(true);
@@ -90,7 +98,8 @@ void ItemView::setItems(std::vector<Item> items) {
     for (const Item& item : all) {
       for (size_t c = 0; c < item.cells.size() && c < longest_.size(); ++c)
         if (item.cells[c].bar < 0)
-          longest_[c] = std::max(longest_[c], static_cast<size_t>(item.cells[c].text.size()));
+          longest_[c] = std::max(longest_[c], static_cast<size_t>(item.cells[c].text.size()) +
+                                                  (hasGlyph(item.cells[c]) ? kGlyphLetters : 0));
       measure(item.children);
     }
   };
@@ -283,7 +292,7 @@ void ItemView::resizeEvent(QResizeEvent* event) {
 void ItemView::changeEvent(QEvent* event) {
   QTreeView::changeEvent(event);
   if (event->type() == QEvent::StyleChange) {
-    setIndentation(theme().px(16));
+    setIndentation(theme().px(12));
     fitColumns();
   }
 }
@@ -299,20 +308,47 @@ int ItemView::widthOf(size_t column) const {
   return std::max(width, static_cast<int>(longest) * digits + theme().px(18));
 }
 
-// Fixed widths first; the stretching columns share what is left, by their width.
+// What the longest text of a column takes.
+int ItemView::needOf(size_t column) const {
+  const Column& of = model_.columns()[column];
+  const size_t longest = column < longest_.size() ? longest_[column] : 0;
+  const double letter = textWidth(of.mono ? theme().mono(12) : theme().ui(12), QStringLiteral("0"));
+  const double depth = column == 0 && rootIsDecorated() ? 2 * indentation() : 0;
+  return static_cast<int>(static_cast<double>(longest) * letter + depth) + theme().px(18);
+}
+
+// Fixed widths first; the stretching columns share what is left, by their width. What they do not need goes
+// to columns whose texts are cut, and of a wide table to all.
 void ItemView::fitColumns() {
   const auto& columns = model_.columns();
+  std::vector<int> widths;
   int fixed = 0, share = 0;
-  for (size_t i = 0; i < columns.size(); ++i)
-    (columns[i].stretch ? share : fixed) += columns[i].stretch ? theme().px(columns[i].width) : widthOf(i);
-  const int left = std::max(0, viewport()->width() - fixed);
-  for (int i = 0; i < static_cast<int>(columns.size()); ++i) {
-    const Column& column = columns[static_cast<size_t>(i)];
-    int width = widthOf(static_cast<size_t>(i));
-    if (column.stretch && share > 0)
-      width = std::max(theme().px(60), left * theme().px(column.width) / share);
-    if (header()->count() > i) header()->resizeSection(i, width);
+  for (size_t i = 0; i < columns.size(); ++i) {
+    widths.push_back(widthOf(i));
+    (columns[i].stretch ? share : fixed) += columns[i].stretch ? theme().px(columns[i].width) : widths[i];
   }
+  const int left = std::max(0, viewport()->width() - fixed);
+  int spare = 0, base = 0;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].stretch && share > 0) {
+      widths[i] = std::max(theme().px(60), left * theme().px(columns[i].width) / share);
+      const int keeps = std::max(needOf(i), theme().px(columns[i].width));
+      if (columns.size() >= kFewColumns && widths[i] > keeps) {
+        spare += widths[i] - keeps;
+        widths[i] = keeps;
+      }
+    }
+    base += widths[i];
+  }
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const int more = std::clamp(columns[i].number ? 0 : needOf(i) - widths[i], 0, spare);
+    widths[i] += more;
+    spare -= more;
+    base += more;
+  }
+  for (size_t i = 0; i < columns.size() && base > 0; ++i) widths[i] += spare * widths[i] / base;
+  for (size_t i = 0; i < columns.size(); ++i)
+    if (header()->count() > static_cast<int>(i)) header()->resizeSection(static_cast<int>(i), widths[i]);
 }
 
 }  // namespace vitrine::kit

@@ -63,6 +63,7 @@ class ItemView : public QTreeView {
   const std::vector<double>& relativeTicks();
   void fitColumns();
   int widthOf(size_t column) const;
+  int needOf(size_t column) const;
   void spanDetails(const QModelIndex& parent = {});
   void restoreOpen(const QModelIndex& parent, const std::vector<Id>& open);
 

@@ -1,6 +1,7 @@
 #include "views/kit/labels.h"
 
 #include "views/kit/session_data.h"
+#include "views/kit/sources.h"
 
 namespace vitrine::kit {
 
@@ -77,7 +78,7 @@ QString labelOfCapture(const SessionData& d, Id id) {
       if (const auto* row = d.steps.find(id)) return labelOf(d, row->instruction);
       return {};
     case Kind::Guard:
-      if (const auto* row = d.guards.find(id)) return s(row->source);
+      if (const auto* row = d.guards.find(id)) return sourceText(row->source);
       return {};
     case Kind::Break:
       if (const auto* row = d.breaks.find(id)) return s(row->expression);

@@ -5,9 +5,6 @@
 
 namespace vitrine::kit {
 
-namespace {
-
-// The nearest expression that `id` came from, 0 if none.
 Id nearestSpan(const SessionData& data, Id id) {
   std::set<Id> seen{id};
   std::vector<Id> frontier{id};
@@ -22,8 +19,6 @@ Id nearestSpan(const SessionData& data, Id id) {
   }
   return 0;
 }
-
-}  // namespace
 
 Id kernelInFocus(const SessionData& data, const Selection& selection, Id compilation) {
   auto of_compilation = [&](Id id) {

@@ -9,6 +9,9 @@
 
 namespace vitrine::kit {
 
+// The nearest expression that `id` came from, 0 if none.
+Id nearestSpan(const SessionData& data, Id id);
+
 // The kernel that the panes are about: of the active thing, else of the film's launch, else the first
 // generated one.
 Id kernelInFocus(const SessionData& data, const Selection& selection, Id compilation);

@@ -113,6 +113,10 @@ Unit timeUnit(double largest_ns) {
   return columnUnit(kTime, largest_ns);
 }
 
+Unit rateUnit(double largest) {
+  return columnUnit(kRate, largest);
+}
+
 Unit bytesUnit(double largest) {
   return columnUnit(kBytes, largest);
 }

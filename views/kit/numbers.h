@@ -34,5 +34,6 @@ struct Unit {
 };
 Unit timeUnit(double largest_ns);
 Unit bytesUnit(double largest);
+Unit rateUnit(double largest);  // of bytes a second
 
 }  // namespace vitrine::kit

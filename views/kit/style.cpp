@@ -96,6 +96,9 @@ void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, 
     case PE_IndicatorItemViewItemCheck:
       drawCheck(painter, option);
       return;
+    case PE_PanelScrollAreaCorner:
+      painter->fillRect(option->rect, theme().bg1);
+      return;
     case PE_IndicatorDockWidgetResizeHandle:
       painter->fillRect(option->rect, theme().bg0);
       return;

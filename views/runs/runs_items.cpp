@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "views/kit/numbers.h"
+#include "views/kit/sources.h"
 
 namespace vitrine::views {
 
@@ -120,7 +121,7 @@ Item guardsItem(const SessionData& d, Id compilation) {
   for (const GuardRow& guard : d.guards.of(compilation)) {
     Item each;
     each.id = guard.id;
-    each.cells = {word(s(guard.source), "guard", true),
+    each.cells = {word(kit::sourceText(guard.source), "guard", true),
                   number(guard.cost_ns > 0 ? unit.text(guard.cost_ns) : QString())};
     item.children.push_back(each);
   }
@@ -154,6 +155,16 @@ void addBreaks(const SessionData& d, const SegmentRow& segment, Item& up) {
   for (const auto& [gap, times] : causes) up.children.push_back(breakItem(d, *gap, times));
 }
 
+// The function a person means by the frame: not the wrapper around it.
+QString frameName(const SessionData& d, const FrameRow& row) {
+  Id code = row.code;
+  for (const SegmentRow& segment : d.segments.of(row.id))
+    for (const CompilationRow& each : d.compilations.of(segment.id))
+      if (code == row.code) code = d.workCodeOf(each.id);
+  const CodeRow* found = d.codes.find(code);
+  return found ? s(found->qualname) : QString();
+}
+
 Item frameItem(const SessionData& d, const FrameRow& row, const Units& units) {
   const CodeRow* code = d.codes.find(row.code);
   Item item;
@@ -161,9 +172,9 @@ Item frameItem(const SessionData& d, const FrameRow& row, const Units& units) {
   item.open = row.state == "captured";
   const double took = compileTime(d, row);
   item.cells = {
-      word(code ? s(code->qualname) : QString(), "function", row.state != "captured"),
+      word(frameName(d, row), "function", row.state != "captured"),
       number(row.state == "captured" ? (took > 0 ? units.compile.text(took) : QString()) : s(row.state))};
-  item.cells[0].tooltip = s(row.reason);
+  item.cells[0].tooltip = row.reason.empty() && code ? s(code->qualname) : s(row.reason);
   const auto segments = d.segments.of(row.id);
   for (const SegmentRow& segment : segments) {
     if (segments.size() == 1) {
@@ -198,9 +209,9 @@ Item runItem(const SessionData& d, const RunRow& row) {
     item.children.push_back(frameItem(d, frame, units));
   }
   Cell name = word(s(row.label), "file");
-  name.below =
-      s(row.device) + ", " +
-      (breaks ? counted(breaks, "break") + ", " + counted(compilations, "compilation") : s(row.inputs));
+  const QString about =
+      breaks ? counted(breaks, "break") + ", " + counted(compilations, "compilation") : s(row.inputs);
+  name.below = s(row.device) + (about.isEmpty() ? QString() : ", " + about);
   QString value = row.compiled_ns > 0 ? kit::ratioText(row.eager_ns / row.compiled_ns) : QString();
   if (row.status != "finished") value = s(row.status);
   item.cells = {name, number(value)};

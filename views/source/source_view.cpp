@@ -1,6 +1,7 @@
 #include "views/source/source_view.h"
 
 #include <QPainter>
+#include <QScrollBar>
 
 #include "views/kit/link_letters.h"
 #include "views/kit/paint.h"
@@ -16,6 +17,7 @@ SourceView::SourceView(Jobs* jobs, QWidget* parent) : View(jobs, parent), pane_(
   connect(pane_, &CodePane::hover, this, &SourceView::hover);
   connect(pane_, &CodePane::open, this, [this](Id id, bool other) { Q_EMIT openIn(id, QString(), other); });
   pane_->setMarks(&selection());
+  connect(pane_->verticalScrollBar(), &QScrollBar::valueChanged, this, &SourceView::headerChanged);
   setFocusProxy(pane_);
 }
 
@@ -23,8 +25,16 @@ QString SourceView::title() const {
   return session() && file_ ? session()->fileName(file_) : QStringLiteral("Source");
 }
 
+// The function that the active expression stands in, else the one in sight.
 QString SourceView::subtitle() const {
   if (!session()) return {};
+  const SpanRow* span = session()->spans.find(canShow(selection().active));
+  const int64_t line = span ? span->line : pane_->middleLine() + 1;
+  const CodeRow* inner = nullptr;
+  for (const CodeRow& row : session()->codes.of(file_))
+    if (row.first_line <= line && line <= row.last_line && (!inner || row.first_line >= inner->first_line))
+      inner = &row;
+  if (inner) return QString::fromStdString(inner->qualname);
   const CodeRow* code = session()->codes.find(session()->workCodeOf(compilation()));
   return code && code->file == file_ ? QString::fromStdString(code->qualname) : QString();
 }
@@ -33,14 +43,20 @@ void SourceView::zoom(Zoom how) {
   pane_->zoom(how == Zoom::In ? 1.1 : how == Zoom::Out ? 1 / 1.1 : 0);
 }
 
-// The file of the active thing, else of the function that is shown, else the user's first.
+// The file of the active thing: the user's, else a library's that is nearest; without an active thing that of
+// the function that is shown, else the user's first.
 Id SourceView::wantedFile() const {
   if (!session()) return 0;
   if (const SpanRow* span = session()->spans.find(selection().active)) return span->file;
+  Id nearest = 0;
   if (selection().relatives && selection().relatives->of == selection().active)
     for (Id id : selection().relatives->origins)
-      if (const SpanRow* span = session()->spans.find(id))
-        if (const FileRow* file = session()->files.find(span->file); file && file->user) return span->file;
+      if (const SpanRow* span = session()->spans.find(id)) {
+        const FileRow* file = session()->files.find(span->file);
+        if (file && file->user) return span->file;
+        if (file && file->text.row && !nearest) nearest = span->file;
+      }
+  if (nearest) return nearest;
   if (const CodeRow* code = session()->codes.find(session()->workCodeOf(compilation()))) return code->file;
   for (const FileRow& file : session()->files)
     if (file.user) return file.id;
@@ -84,10 +100,20 @@ void SourceView::showFile(Id file, Text text) {
     const CodeRow* row = session()->codes.find(session()->workCodeOf(compilation()));
     if (row && row->file == file_)
       pane_->startAtLine(headLine(lines_, static_cast<int>(row->first_line) - 1));
+    revealLetters();
   }
   if (Id id = canShow(selection().active)) pane_->reveal(id);
   Q_EMIT headerChanged();
   update();
+}
+
+// The expressions of the kernel in focus, as far as the first of them is not in sight already.
+void SourceView::revealLetters() {
+  const CodeSpan* first = nullptr;
+  const std::vector<CodeSpan> all = spans(lines_);
+  for (const CodeSpan& span : all)
+    if (span.letter >= 0 && (!first || span.line < first->line)) first = &span;
+  if (first) pane_->reveal(first->id);
 }
 
 std::vector<CodeSpan> SourceView::spans(const QStringList& lines) const {
@@ -132,6 +158,7 @@ void SourceView::selectionChanged(ChangeMask mask) {
           running = static_cast<int>(span->line) - 1;
     if (mask & ChangeFilm) pane_->setRunning(running);
     if (Id id = canShow(selection().active)) pane_->reveal(id);
+    if (mask & (ChangeActive | ChangeRelatives)) Q_EMIT headerChanged();  // names the function it stands in
   }
   pane_->viewport()->update();
 }

@@ -34,6 +34,7 @@ class SourceView : public kit::View {
  private:
   Id wantedFile() const;
   void showFile(Id file, kit::Text text);
+  void revealLetters();
   std::vector<kit::CodeSpan> spans(const QStringList& lines) const;
   std::vector<kit::CodeMark> breakMarks() const;
 

@@ -2,10 +2,12 @@
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QRegularExpression>
 #include <algorithm>
 #include <map>
 
 #include "views/kit/numbers.h"
+#include "views/kit/sources.h"
 #include "views/tables/cells.h"
 #include "views/tables/recompilation_diff.h"
 #include "views/tables/tables.h"
@@ -163,47 +165,132 @@ QString break_subtitle(const TableScope& scope) {
 std::vector<Column> guard_columns(const TableScope&) {
   return {{"guard", 240, false, true, true},
           {"expected", 200, false, true, true},
-          {"line", 72, false, true},
-          {"cost, ns", 80, true},
-          {"checks", 72, true},
-          {"fails", 56, true}};
+          {"line", 66, false, true},
+          {"cost, ns", 100, true, false, false, true},
+          {"checks", 58, true},
+          {"fails", 46, true}};
 }
 
 // "state.size(1)" under "state": the part that its root does not say.
-QString tail_of(const GuardRow& g) {
-  if (g.source.size() > g.root.size() && g.source.rfind(g.root, 0) == 0)
-    return q(g.source.substr(g.root.size())).trimmed();
-  return q(g.kind);
+QString tail_of(const std::string& source, const std::string& root, const std::string& otherwise) {
+  if (source.size() > root.size() && source.rfind(root, 0) == 0)
+    return sourceText(source.substr(root.size())).trimmed();
+  return q(otherwise);
 }
 
-std::vector<Item> guard_rows(const TableScope& scope) {
-  std::vector<Item> out;
-  std::map<std::string, size_t> by_root;
-  for (const GuardRow& g : scope.data.guards.of(scope.compilation)) {
-    std::string root = g.root.empty() ? "global state" : g.root;
-    auto [it, added] = by_root.try_emplace(root, out.size());
-    if (added) {
-      Item heading{0, {{q(root)}}, {}, {}, true, true};
-      out.push_back(heading);
+// "is <function gelu at 0x7f4e1ae1b9c0>" -> "is gelu": the address is in the tooltip.
+QString shortened(QString expected) {
+  static const QRegularExpression object(
+      QStringLiteral("<(?:built-in )?(?:function|method|class|module|bound method|type) '?([^ '>]+)[^>]*>"));
+  return expected.replace(object, QStringLiteral("\\1"));
+}
+
+constexpr size_t kFewGuards = 60;  // of which all branches stand open
+
+// The guards of one source and, below, of the modules in it.
+class GuardTree {
+ public:
+  explicit GuardTree(const TableScope& scope) : scope_(scope) {}
+
+  std::vector<Item> run() {
+    const auto all = scope_.data.guards.of(scope_.compilation);
+    for (const GuardRow& g : all) dearest_ = std::max(dearest_, g.cost_ns);
+    for (const GuardRow& g : all) add(g);
+    std::vector<Item> out;
+    for (const std::string& root : roots_) out.push_back(item(root, "", all.size() <= kFewGuards));
+    return out;
+  }
+
+ private:
+  struct Branch {
+    std::vector<const GuardRow*> guards;
+    std::vector<std::string> below;
+  };
+
+  void add(const GuardRow& g) {
+    const std::string root = g.root.empty() ? "global state" : g.root;
+    std::string at = modulePart(g.source);
+    if (at == g.source && g.kind != "type") at = g.source;
+    if (at.size() <= root.size() || at.rfind(root, 0) != 0 || !is_module(at)) at = root;
+    grow(root, at).guards.push_back(&g);
+  }
+
+  static bool is_module(const std::string& source) {
+    return source.find("['_modules']['") != std::string::npos;
+  }
+
+  Branch& grow(const std::string& root, const std::string& at) {
+    const auto [it, added] = branches_.try_emplace(at);
+    if (!added) return it->second;
+    if (at == root) {
+      roots_.push_back(root);
+      return it->second;
     }
-    Cell expected{q(g.expected)};
+    const std::string above = at.substr(0, at.rfind(".__dict__['_modules']['"));
+    const std::string up = above.size() < root.size() ? root : above;
+    grow(root, up).below.push_back(at);
+    return branches_[at];
+  }
+
+  Item item(const std::string& at, const std::string& up, bool open) const {
+    const Branch& branch = branches_.at(at);
+    Item out{
+        0, {{up.empty() ? sourceText(at) : tail_of(at, up, at)}}, {}, {}, up.empty(), open || up.empty()};
+    double cost = 0;
+    int64_t fails = 0;
+    for (const GuardRow* g : branch.guards) out.children.push_back(leaf(*g, at));
+    for (const std::string& below : branch.below) out.children.push_back(item(below, at, open));
+    sum(at, cost, fails);
+    if (up.empty()) return out;
+    Cell type{class_of(branch)}, total = number(cost, fixed(cost, 0));
+    type.quiet = total.quiet = true;
+    out.cells.insert(out.cells.end(), {type, {}, total, {}, fails_cell(fails)});
+    if (!fails) out.cells.back().text.clear();
+    return out;
+  }
+
+  void sum(const std::string& at, double& cost, int64_t& fails) const {
+    for (const GuardRow* g : branches_.at(at).guards) cost += g->cost_ns, fails += g->fails;
+    for (const std::string& below : branches_.at(at).below) sum(below, cost, fails);
+  }
+
+  static QString class_of(const Branch& branch) {
+    for (const GuardRow* g : branch.guards)
+      if (g->kind == "type" && modulePart(g->source) == g->source) return q(g->expected).section(' ', 1);
+    return {};
+  }
+
+  static Cell fails_cell(int64_t fails) {
+    Cell out = count(fails, fails ? Tone::Warn : Tone::None);
+    if (fails) out.icon = "warning";
+    return out;
+  }
+
+  Item leaf(const GuardRow& g, const std::string& at) const {
+    Cell expected{shortened(q(g.expected))};
     expected.quiet = true;
     expected.tooltip = q(g.expected);
-    Cell fails = count(g.fails, g.fails ? Tone::Warn : Tone::None);
-    if (g.fails) fails.icon = "warning";
-    out[it->second].children.push_back({g.id,
-                                        {{tail_of(g)},
-                                         expected,
-                                         {place_of(scope.data, g.instruction)},
-                                         number(g.cost_ns, g.cost_ns > 0 ? fixed(g.cost_ns, 0) : unknown()),
-                                         count(g.checks),
-                                         fails},
-                                        {},
-                                        {},
-                                        false,
-                                        false});
+    Cell cost = number(g.cost_ns, g.cost_ns > 0 ? fixed(g.cost_ns, 0) : unknown());
+    if (g.cost_ns > 0 && dearest_ > 0) cost.bar = g.cost_ns / dearest_;
+    Cell name{tail_of(g.source, at, g.kind)};
+    name.tooltip = sourceText(g.source);
+    return {
+        g.id,
+        {name, expected, {place_of(scope_.data, g.instruction)}, cost, count(g.checks), fails_cell(g.fails)},
+        {},
+        {},
+        false,
+        false};
   }
-  return out;
+
+  const TableScope& scope_;
+  double dearest_ = 0;
+  std::vector<std::string> roots_;
+  std::map<std::string, Branch> branches_;
+};
+
+std::vector<Item> guard_rows(const TableScope& scope) {
+  return GuardTree(scope).run();
 }
 
 QString guard_subtitle(const TableScope& scope) {

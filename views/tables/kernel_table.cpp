@@ -17,7 +17,7 @@ namespace {
 // --- kernels ---
 
 struct KernelUnits {
-  Unit time, bytes, compile;
+  Unit time, bytes, rate, compile;
   double most = 0;  // time of the dearest
 };
 
@@ -25,6 +25,7 @@ KernelUnits units_of(const TableScope& s, const std::vector<RoofPoint>& points) 
   const auto kernels = s.data.kernels.of(s.compilation);
   const double most = largest(points, [](const RoofPoint& p) { return p.ns; });
   return {timeUnit(most), bytesUnit(largest(kernels, [](const KernelRow& k) { return k.bytes; })),
+          rateUnit(largest(points, [](const RoofPoint& p) { return p.bandwidth(); })),
           timeUnit(largest(kernels, [](const KernelRow& k) { return k.compile_ns; })), most};
 }
 
@@ -42,7 +43,7 @@ std::vector<Column> kernel_columns(const TableScope& s) {
                           {"launches", 68, true},
                           {unit_title("time", units.time), 140, true, false, false, true},
                           {unit_title("traffic", units.bytes), 84, true},
-                          {"rate", 86, true},
+                          {unit_title("rate", units.rate), 86, true},
                           {"of roof", 60, true}};
   if (s.data.isGpu(s.compilation))
     out.insert(out.end(), {{"registers", 66, true},
@@ -95,7 +96,7 @@ std::vector<Item> kernel_rows(const TableScope& s) {
     label.family = familyOf(k.family);
     Cell time = number(p.ns, units.time);
     if (p.ns > 0) time.bar = p.ns / units.most;
-    Cell rate{p.ns > 0 && p.bytes > 0 ? rateText(p.bytes, p.ns) : unknown(), p.bandwidth()};
+    const Cell rate = number(p.bandwidth(), units.rate);
     Cell part{p.part > 0 ? percentText(p.part) : unknown(), p.part};
     if (p.part > 0) part.tooltip = QStringLiteral("of what the measured copy and product allow");
     Item item{k.id,

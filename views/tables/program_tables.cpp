@@ -1,7 +1,9 @@
 // Fusion decisions, launches, buffers, and what became of each eager operator.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
+#include "views/kit/link_letters.h"
 #include "views/kit/numbers.h"
 #include "views/tables/cells.h"
 #include "views/tables/tables.h"
@@ -20,15 +22,38 @@ Unit decision_bytes(const TableScope& s) {
       largest(s.data.decisions.of(s.compilation), [](const DecisionRow& d) { return d.bytes_saved; }));
 }
 
+Unit decision_time(const TableScope& s) {
+  return timeUnit(
+      largest(s.data.decisions.of(s.compilation), [](const DecisionRow& d) { return std::abs(d.est_ns); }));
+}
+bool any_estimate(const TableScope& s) {
+  const auto rows = s.data.decisions.of(s.compilation);
+  return std::any_of(rows.begin(), rows.end(), [](const DecisionRow& d) { return d.est_ns != 0; });
+}
+
 std::vector<Column> decision_columns(const TableScope& s) {
-  return {{"#", 36, true},
-          {"pair", 170, false, true},
-          {"kind", 88},
-          {"verdict", 100},
-          {"reason", 240, false, false, true},
-          {"kernel", 64, false, true},
-          {unit_title("traffic saved", decision_bytes(s)), 190, true, false, false, true},
-          {"launches", 72, true}};
+  std::vector<Column> out{{"#", 36, true},
+                          {"pair", 150, false, true},
+                          {"kind", 80},
+                          {"verdict", 92},
+                          {"reason", 220, false, false, true},
+                          {"kernel", 60, false, true},
+                          {"source", 70, false, true},
+                          {unit_title("traffic saved", decision_bytes(s)), 180, true, false, false, true},
+                          {"launches", 66, true}};
+  if (any_estimate(s)) out.push_back({unit_title("time, est.", decision_time(s)), 92, true});
+  return out;
+}
+
+// The line of the first expression that the pair's second half came from.
+QString source_of(const SessionData& d, Id node) {
+  const Id span = nearestSpan(d, node);
+  return span ? d.place(span) : unknown();
+}
+
+// What stands in columns of its own is not said again.
+QString bare_reason(const std::string& reason) {
+  return q(reason).section(QStringLiteral(", saves "), 0, 0);
 }
 
 std::vector<Item> decision_rows(const TableScope& s) {
@@ -36,6 +61,8 @@ std::vector<Item> decision_rows(const TableScope& s) {
   auto rows = s.data.decisions.of(s.compilation);
   Unit unit = decision_bytes(s);
   double most = largest(rows, [](const DecisionRow& d) { return d.bytes_saved; });
+  const Unit time = decision_time(s);
+  const bool estimates = any_estimate(s);
   for (const DecisionRow& d : rows) {
     bool fused = d.verdict == "fused";
     Cell verdict{fused ? QStringLiteral("fused") : QStringLiteral("not fused")};
@@ -50,14 +77,19 @@ std::vector<Item> decision_rows(const TableScope& s) {
                     {s.data.label(d.id)},
                     {q(d.kind)},
                     verdict,
-                    {q(d.reason)},
+                    {bare_reason(d.reason)},
                     {kernel ? q(kernel->label) : unknown()},
+                    {source_of(s.data, d.b)},
                     saved,
                     number(d.launches_saved)},
                    {},
                    {},
                    false,
                    false});
+    if (!estimates) continue;
+    Cell estimate{d.est_ns != 0 ? signedText(time.format(std::abs(d.est_ns)), d.est_ns) : unknown(),
+                  d.est_ns};
+    out.back().cells.push_back(estimate);
   }
   return out;
 }
@@ -207,7 +239,7 @@ const TableSpec kDecisionsTable{"decisions",
                                 decision_rows,
                                 decision_subtitle,
                                 "No fusion decisions: nothing was fused in this compilation.",
-                                6,
+                                7,
                                 Qt::DescendingOrder,
                                 false,
                                 "fused"};

@@ -32,6 +32,11 @@ Lane read_lane(const kit::SessionData& data, const LaneRow& row) {
   }
   std::stable_sort(lane.slices.begin(), lane.slices.end(),
                    [](const Slice& a, const Slice& b) { return a.start < b.start; });
+  int64_t linked_until = -1;
+  for (Slice& s : lane.slices) {
+    s.inner = !s.entity && s.start < linked_until;
+    if (s.entity) linked_until = std::max(linked_until, s.end());
+  }
   return lane;
 }
 

@@ -16,8 +16,9 @@ struct Slice {
   int64_t start = 0, duration = 0;  // ns
   int32_t name = 0;                 // row of `name`
   int8_t depth = 0;
-  Id entity = 0;    // node (eager) or launch (compiled); 0 = not linked
-  Id relation = 0;  // eager: the launch that replaced it
+  Id entity = 0;       // node (eager) or launch (compiled); 0 = not linked
+  Id relation = 0;     // eager: the launch that replaced it
+  bool inner = false;  // part of a linked slice, and not linked itself
   int64_t end() const { return start + duration; }
 };
 

@@ -17,8 +17,10 @@ constexpr double kRuler = 22, kModule = 17, kTop = 6, kLaneGap = 2;
 constexpr double kLeastLane = 14, kLane = 24, kMostLane = 44;
 constexpr double kLeastRibbon = 28, kMostRibbon = 150;
 constexpr double kLeastMemory = 64, kMostMemory = 200;
-constexpr size_t kMostArrows = 200;  // in view, of which all are drawn
-constexpr double kLabelFrom = 5;     // slices narrower than this are a solid base colour
+constexpr size_t kMostArrows = 200;   // in view, of which all are drawn
+constexpr double kLabelFrom = 5;      // slices narrower than this are a solid base colour
+constexpr double kNameFrom = 20;      // and below this have no room for a name
+constexpr size_t kMostInside = 2000;  // slices asked for what they cover of their holder
 
 class Painter {
  public:
@@ -128,6 +130,7 @@ class Painter {
         double x = window_.x(s.start), w = static_cast<double>(s.duration) * window_.scale;
         if (x > area_.right()) break;
         if (w < 1 && x < last + 1) continue;  // one slice a pixel column
+        if (s.inner && w < kLabelFrom) continue;
         last = x;
         slice(place, lane, i, x, w);
       }
@@ -158,16 +161,36 @@ class Painter {
     } else {
       p_.fillRect(box, module || holder ? t_.bg3 : t_.familySoft(family));
       if (!module && !holder) p_.fillRect(QRectF(box.left(), box.top(), 2, box.height()), t_.family(family));
-      // What stands inside covers the rest of its holder's name.
-      QRectF free = box;
-      if (!module && index + 1 < lane.slices.size() && lane.slices[index + 1].start < s.end())
-        free.setRight(window_.x(lane.slices[index + 1].start) - 2);
-      label(free, slice_name(data_, s), holder || module ? t_.text3 : t_.text1, module);
+      label(module ? box : free_part(lane, index, box), slice_name(data_, s),
+            holder || module ? t_.text3 : t_.text1, module);
     }
     Id id = s.entity;
     if (!id) return;
     bool found = std::find(matches_.begin(), matches_.end(), std::pair(place.lane, index)) != matches_.end();
     drawMark(p_, box, selection_.mark(id), selection_.isHovered(id) || found, 0);
+  }
+
+  // The widest part of a slice that nothing inside it covers: there its name stands.
+  QRectF free_part(const Lane& lane, size_t index, const QRectF& box) const {
+    const Slice& s = lane.slices[index];
+    if (box.width() < kNameFrom) return box;
+    double from = box.left(), best = 0;
+    QRectF out(box.left(), box.top(), 0, box.height());
+    const size_t last = std::min(lane.slices.size(), index + 1 + kMostInside);
+    auto free_until = [&](double to) {
+      if (to - from > best) {
+        best = to - from;
+        out = QRectF(from, box.top(), best, box.height());
+      }
+    };
+    for (size_t i = index + 1; i < last && lane.slices[i].start < s.end(); ++i) {
+      const Slice& inside = lane.slices[i];
+      if (static_cast<double>(inside.duration) * window_.scale < kLabelFrom && inside.inner) continue;
+      free_until(window_.x(inside.start) - 2);
+      from = std::max(from, window_.x(inside.end()));
+    }
+    free_until(box.right());
+    return out;
   }
 
   // Full, else its id ("K2" of "K2 add_gelu"), else cut with "…" from four characters, else none.

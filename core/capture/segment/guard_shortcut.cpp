@@ -86,6 +86,9 @@ bool Watches::attribute(PyObject* base, PyObject* name, int32_t node) {
     return type(cls, node) && type(Py_TYPE(cls), node);
   }
   if (!type(Py_TYPE(base), node)) return false;
+  // What lies in a slot changes without a trace.
+  PyObject* member = _PyType_Lookup(Py_TYPE(base), name);
+  if (member && Py_TYPE(member) == &PyMemberDescr_Type) return false;
   if (PyModule_Check(base)) return dict(PyModule_GetDict(base), node);
   return object(base, node) && members(base, name, node);
 }

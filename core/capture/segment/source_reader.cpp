@@ -218,7 +218,12 @@ bool has_attribute(PyObject* base, PyObject* name) {
   if (PyType_Check(base)) {
     return _PyType_Lookup(reinterpret_cast<PyTypeObject*>(base), name) || _PyType_Lookup(Py_TYPE(base), name);
   }
-  if (_PyType_Lookup(Py_TYPE(base), name)) return true;
+  if (PyObject* found = _PyType_Lookup(Py_TYPE(base), name)) {
+    if (Py_TYPE(found) != &PyMemberDescr_Type) return true;
+    Owned slot(Py_TYPE(found)->tp_descr_get(found, base, reinterpret_cast<PyObject*>(Py_TYPE(base))));
+    if (!slot) PyErr_Clear();
+    return static_cast<bool>(slot);
+  }
   PyObject* dict = PyModule_Check(base) ? PyModule_GetDict(base) : instance_dict(base);
   if (!dict) return false;
   Py_hash_t hash = hash_of(name);

@@ -111,10 +111,7 @@ Value* Tracer::call(Value* f, Arguments a) {
       return call_function(f, std::move(a));
     case Kind::Method: {
       Value* function = look(f->items[0]);
-      PyObject* o = function->kind == Kind::Constant ? function->obj : nullptr;
-      const bool native = o && (Py_TYPE(o) == &PyMethodDescr_Type || Py_TYPE(o) == &PyWrapperDescr_Type);
       a.positional.insert(a.positional.begin(), f->items[1]);
-      (void)native;
       return call(function, std::move(a));
     }
     case Kind::Object:
@@ -251,6 +248,14 @@ Value* Tracer::call_object(Value* v, Arguments a) {
   if (type == torch.custom_op) {
     guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
     return torch_call("torch.ops.custom", v->obj, a);
+  }
+  if (type == torch.script_function && v->obj && v->source) {
+    // A function made from Python's text, which torch.jit keeps beside it.
+    Owned text(PyObject_GetAttrString(v->obj, "_torchdynamo_inline"));
+    PyErr_Clear();
+    if (!text || !PyFunction_Check(text.get())) stop("foreign_call", "call of a " + describe(v));
+    guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
+    return call(pinned(text.get()), std::move(a));
   }
   if (v->obj && PyWeakref_CheckRefExact(v->obj)) {
     if (!a.positional.empty() || !a.keyword.empty()) raise(PyExc_TypeError, "a reference takes no arguments");

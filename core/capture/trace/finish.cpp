@@ -21,6 +21,15 @@ bool has_generic_setter(PyTypeObject* type) {
   return type->tp_setattro == PyObject_GenericSetAttr;
 }
 
+// It holds something by this name in one of its slots.
+bool has_slot(PyObject* object, PyObject* name) {
+  PyObject* member = _PyType_Lookup(Py_TYPE(object), name);
+  if (!member || Py_TYPE(member) != &PyMemberDescr_Type) return false;
+  Owned held(Py_TYPE(member)->tp_descr_get(member, object, reinterpret_cast<PyObject*>(Py_TYPE(object))));
+  PyErr_Clear();
+  return static_cast<bool>(held);
+}
+
 void attribute_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& out) {
   Owned own(PyObject_GenericGetDict(v->obj, nullptr));
   PyErr_Clear();
@@ -30,9 +39,10 @@ void attribute_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effec
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__delattr__");
   for (const auto& [name, value] : v->attrs) {
     if (value && is_original(t, v, name, value)) continue;
-    if (!value && !(own && PyDict_GetItemString(own.get(), name.c_str()))) continue;
+    Owned key(PyUnicode_InternFromString(name.c_str()));
+    if (!value && !(own && PyDict_Contains(own.get(), key.get()) == 1) && !has_slot(v->obj, key.get()))
+      continue;
     Effect e;
-    Owned key(PyUnicode_FromString(name.c_str()));
     if (has_generic_setter(v->cls)) {
       e.kind = value ? Effect::Kind::SetAttr : Effect::Kind::DelAttr;
       e.name = name;

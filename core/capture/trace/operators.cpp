@@ -142,9 +142,15 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
           true);
   Owned left(constant_tree(a)), right(constant_tree(b));
   PyErr_Clear();
-  if (left && right && !in_place)
-    return fold(
+  const bool set_changes = in_place && a->kind == Kind::Set && b->kind == Kind::Set && a->cls == &PySet_Type;
+  if (left && right && (!in_place || set_changes)) {
+    Value* result = fold(
         PyObject_CallFunctionObjArgs(torch.operator_function(row->name), left.get(), right.get(), nullptr));
+    if (!set_changes) return result;
+    touch(a);
+    a->items = result->items;
+    return a;
+  }
   stop("unsupported_value", std::string(row->name) + " of " + describe(a) + " and " + describe(b));
 }
 

@@ -121,8 +121,15 @@ void Tracer::del_attr(Value* v, const std::string& name) {
     call_special(pinned(d), own, {v});
     return;
   }
-  if ((d && Py_TYPE(d)->tp_descr_set) || !instance_get(v, name))
-    stop("custom_setter", "attribute " + name + " of a " + describe(v) + " is deleted");
+  if (d && Py_TYPE(d) == &PyMemberDescr_Type && (type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
+    const Value* held = bind_descriptor(d, v, type, name);
+    if (!held) raise(PyExc_AttributeError, name, true);
+    if (held->source) guard(GuardKind::HasAttr, v->source, nullptr, 1, name, nullptr, "has " + name);
+    return write_attr(v, name, nullptr);
+  }
+  const Value* own = d && Py_TYPE(d)->tp_descr_set ? nullptr : instance_get(v, name);
+  if (!own) stop("custom_setter", "attribute " + name + " of a " + describe(v) + " is deleted");
+  if (own->source) guard(GuardKind::HasAttr, v->source, nullptr, 1, name, nullptr, "has " + name);
   write_attr(v, name, nullptr);
 }
 

@@ -111,8 +111,17 @@ void Tracer::set_item(Value* v, Value* key, Value* value) {
   if (is_slice(key)) {
     const SliceRange r = slice_range(*this, key, v->items.size());
     Values items = unpack(value);
-    if (r.step != 1) stop("unsupported_value", "assignment to a slice with a step");
     touch(v);
+    if (r.step != 1) {
+      if (static_cast<size_t>(r.count) != items.size())
+        raise(PyExc_ValueError,
+              "attempt to assign sequence of size " + std::to_string(items.size()) +
+                  " to extended slice of size " + std::to_string(r.count),
+              true);
+      for (size_t i = 0; i < items.size(); ++i)
+        v->items[static_cast<size_t>(r.start + static_cast<int64_t>(i) * r.step)] = items[i];
+      return;
+    }
     v->items.erase(v->items.begin() + r.start, v->items.begin() + r.start + r.count);
     v->items.insert(v->items.begin() + r.start, items.begin(), items.end());
     return;
@@ -142,7 +151,16 @@ void Tracer::del_item(Value* v, Value* key) {
   int64_t first = 0, count = 1;
   if (is_slice(key)) {
     const SliceRange r = slice_range(*this, key, v->items.size());
-    if (r.step != 1) stop("unsupported_value", "deletion of a slice with a step");
+    if (r.step != 1) {
+      touch(v);
+      std::vector<bool> gone(v->items.size());
+      for (int64_t i = 0, at = r.start; i < r.count; ++i, at += r.step) gone[static_cast<size_t>(at)] = true;
+      size_t kept = 0;
+      for (size_t i = 0; i < gone.size(); ++i)
+        if (!gone[i]) v->items[kept++] = v->items[i];
+      v->items.resize(kept);
+      return;
+    }
     first = r.start;
     count = r.count;
   } else {

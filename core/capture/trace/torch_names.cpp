@@ -45,6 +45,7 @@ TorchNames load() {
   n.op_overload = must_type("torch._ops.OpOverload");
   n.op_packet = must_type("torch._ops.OpOverloadPacket");
   n.custom_op = must_type("torch._library.custom_ops.CustomOpDef");
+  n.script_function = must_type("torch.jit.ScriptFunction");
   n.enum_base = must_type("enum.Enum");
   n.lru_cache_wrapper = must_type("functools._lru_cache_wrapper");
   n.generic_alias = must_type("types.GenericAlias");

@@ -275,6 +275,7 @@ void Tracer::realise_container(Value* v) {
   if (PySlice_Check(o)) {
     auto* slice = reinterpret_cast<PySliceObject*>(o);
     v->kind = Kind::Slice;
+    v->sized = true;  // always three parts
     v->items = {lazy(slice->start, sources_->attr(v->source, "start")),
                 lazy(slice->stop, sources_->attr(v->source, "stop")),
                 lazy(slice->step, sources_->attr(v->source, "step"))};

@@ -77,17 +77,34 @@ bool Schedule::reduces_in(size_t phase) const {
     return values[static_cast<size_t>(i)].statement->reduce != Statement::Reduce::none;
   });
 }
+bool Schedule::both_ways() const {
+  return std::any_of(values.begin(), values.end(), [](const Value& v) { return v.per_column; });
+}
 size_t Schedule::launches() const {
+  if (both_ways()) return 2;
   return parts == 1 ? 1 : phases.size() + (reduces_in(phases.size() - 1) ? 1 : 0);
 }
 bool Schedule::computes(size_t launch, int value) const {
   const Value& v = values[static_cast<size_t>(value)];
+  if (both_ways() && v.per_column && v.statement->reduce == Statement::Reduce::none) return launch == 1;
+  if (both_ways() && launch == 1) return v.per_column;
   if (parts == 1) return !v.per_row || v.statement->reduce != Statement::Reduce::none;
   if (launch >= phases.size()) return false;
   const std::vector<int>& here = phases[launch].values;
   return std::find(here.begin(), here.end(), value) != here.end();
 }
 bool Schedule::touches(size_t launch, int argument) const {
+  if (both_ways()) {
+    for (const Value& v : values) {
+      const bool last = v.per_column && v.statement->reduce == Statement::Reduce::none;
+      if (v.store == argument && v.per_column == (launch == 1)) return true;
+      for (const Source& s : v.used)
+        if (s.kind == Source::Kind::load && loads[static_cast<size_t>(s.index)].argument == argument &&
+            last == (launch == 1))
+          return true;
+    }
+    return false;
+  }
   if (parts == 1) return true;
   const bool walks = launch < phases.size();
   for (size_t l = 0; l < loads.size(); ++l)
@@ -106,7 +123,8 @@ bool Schedule::touches(size_t launch, int argument) const {
 std::vector<int> Schedule::sums() const {
   std::vector<int> out;
   for (size_t i = 0; i < values.size(); ++i)
-    if (values[i].statement->reduce != Statement::Reduce::none) out.push_back(static_cast<int>(i));
+    if (values[i].statement->reduce != Statement::Reduce::none && values[i].per_column == both_ways())
+      out.push_back(static_cast<int>(i));
   return out;
 }
 
@@ -132,7 +150,7 @@ std::string base_name(const ir::Node& node) {
   if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out = "t" + out;
   // Prefixes, and letters with numbers, are the generated text's own.
   for (const char* prefix : {"p_", "q_", "in_", "out_", "row_", "acc", "inv_", "at_", "phase", "st", "part_",
-                             "sub_", "into_", "more_", "known", "settle"})
+                             "sub_", "into_", "more_", "known", "settle", "n_"})
     if (out.starts_with(prefix)) return "t_" + out;
   if ((out[0] == 'i' || out[0] == 'c') && out.find_first_not_of("0123456789", 1) == std::string::npos)
     return "t_" + out;
@@ -165,7 +183,7 @@ class Scheduler {
   Schedule make() {
     arrange();
     collect();
-    out_.across = group_.reduces && lies_across();
+    out_.across = group_.reduces && !out_.both_ways() && lies_across();
     phases();
     argument_phases();
     return std::move(out_);
@@ -376,7 +394,8 @@ class Scheduler {
     v.statement = &s;
     v.node = s.node >= 0 ? s.node : loop.node;
     v.sources = sources;
-    v.per_row = m.per_row || s.per_row || (s.node >= 0 && stands_still(v));
+    v.per_column = m.per_column;
+    v.per_row = !v.per_column && (m.per_row || s.per_row || (s.node >= 0 && stands_still(v)));
     static constexpr const char* kSuffix[] = {"", "_sum", "_prod", "_max", "_min"};
     std::string name = base_name(program_.graph->node(v.node));
     bool whole = s.output == 0 && loop.stores.size() == 1;
@@ -437,7 +456,8 @@ class Scheduler {
   void phases() {
     int last = 0;
     for (const Value& v : out_.values) {
-      bool full = !v.per_row || v.statement->reduce != Statement::Reduce::none;
+      const bool reduction = v.statement->reduce != Statement::Reduce::none;
+      bool full = reduction || (!v.per_row && !v.per_column);
       if (full) last = std::max(last, v.phase);
     }
     last_ = last;
@@ -450,8 +470,8 @@ class Scheduler {
       for (size_t i = 0; i < out_.values.size(); ++i) {
         const Value& v = out_.values[i];
         bool reduction = v.statement->reduce != Statement::Reduce::none;
-        if (reduction ? v.phase == p : p == last && !v.per_row && v.store >= 0 && done_[i] < 0)
-          need(static_cast<int>(i), p);
+        const bool stored = !v.per_row && !v.per_column && v.store >= 0;
+        if (reduction ? v.phase == p : p == last && stored && done_[i] < 0) need(static_cast<int>(i), p);
       }
     }
   }
@@ -526,7 +546,7 @@ class Scheduler {
       for (int i : out_.phases[p].values) {
         const Value& v = out_.values[static_cast<size_t>(i)];
         if (stored[static_cast<size_t>(i)]) continue;
-        for (int w : {v.store >= 0 && !v.per_row ? i : -1, v.host}) {
+        for (int w : {v.store >= 0 && !v.per_row && !v.per_column ? i : -1, v.host}) {
           if (w < 0) continue;
           int& first =
               out_.arguments[static_cast<size_t>(out_.values[static_cast<size_t>(w)].store)].first_store;
@@ -534,6 +554,16 @@ class Scheduler {
         }
         stored[static_cast<size_t>(i)] = true;
       }
+    }
+    for (const Value& v : out_.values) {
+      if (!v.per_column) continue;
+      const auto last = static_cast<int>(out_.phases.size());
+      if (v.store >= 0) out_.arguments[static_cast<size_t>(v.store)].first_store = last;
+      if (v.statement->reduce != Statement::Reduce::none) continue;
+      for (const Source& s : v.used)
+        if (s.kind == Source::Kind::load && out_.loads[static_cast<size_t>(s.index)].argument >= 0)
+          out_.arguments[static_cast<size_t>(out_.loads[static_cast<size_t>(s.index)].argument)].last_read =
+              last;
     }
   }
 

@@ -5,9 +5,12 @@
 // A row is what a reduction makes one value of, wherever it lies. Where neighbours in memory belong to
 // neighbouring rows, lanes run across rows (`across`): the sums of a matrix's columns. Where rows are few and
 // long, each is shared by several work items (`parts`): then every phase is a launch of its own, which leaves
-// a sum a part in memory, and the next launch begins by adding these up, always in the same order.
+// a sum a part in memory, and the next launch begins by adding these up, always in the same order. Where sums
+// over all rows stand beside reductions of rows (`both_ways`), `walkers` go through the rows, each leaves a
+// sum a column in memory, and a second launch adds these up.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +63,11 @@ struct Load {
   bool late = false;                 // picked by a value of its own phase: loaded when it is asked for
   bool picked_by_row = false;        // full, and all that it is picked by are once a row
   bool affine() const { return kind == Kind::memory && within.empty() && picked.empty(); }
+  // The same for every row.
+  bool stands_still(size_t rows) const {
+    return affine() && std::all_of(strides.begin(), strides.begin() + static_cast<int64_t>(rows),
+                                   [](int64_t s) { return s == 0; });
+  }
 };
 
 struct Value {
@@ -69,9 +77,10 @@ struct Value {
   std::string name;
   ir::NodeId node = -1;
   bool per_row = false;
-  int phase = 0;   // earliest phase (per row: the phase before which it is known)
-  int cost = 0;    // of computing it from loads, in vector additions
-  int store = -1;  // argument it is written to, or -1
+  bool per_column = false;  // a sum over all rows, or computed from such
+  int phase = 0;            // earliest phase (per row: the phase before which it is known)
+  int cost = 0;             // of computing it from loads, in vector additions
+  int store = -1;           // argument it is written to, or -1
   ir::Dims store_strides;
   int scratch = -1;     // scratch row it is kept in, or -1
   int host = -1;        // value whose output row keeps it meanwhile (itself: its own output), or -1
@@ -94,6 +103,7 @@ struct Schedule {
   size_t rows = 0;      // dims[0, rows) are decoded from the work item; the rest are columns
   bool across = false;  // neighbours in memory are rows: lanes run along dims[rows - 1]
   int64_t parts = 1;    // of a row; more than one: a launch a phase
+  int64_t walkers = 0;  // both ways: that leave a sum a column
   int64_t block = 0;    // flat kernels: elements of one work item; else 0
   bool reduces = false;
   std::vector<Argument> arguments;
@@ -108,13 +118,15 @@ struct Schedule {
   std::vector<Source> once(int phase) const;
   int64_t row_count() const;
   int64_t columns() const;
-  // Launches: one, or one a phase and another where the last phase leaves sums.
+  bool both_ways() const;
+  // Launches: one, or one a phase and another where the last phase leaves sums, or two if both ways.
   size_t launches() const;
   bool reduces_in(size_t phase) const;
   // Whether this launch computes the value for each element; reads or writes the argument.
   bool computes(size_t launch, int value) const;
   bool touches(size_t launch, int argument) const;
-  // Values that are sums over rows, in order: with parts, each has partial sums in memory.
+  // Whether sums pass from one launch to the next through memory, and which values these are, in order.
+  bool leaves_sums() const { return parts > 1 || both_ways(); }
   std::vector<int> sums() const;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/codegen/cuda/emit_across.h"
+#include "core/codegen/cuda/emit_both_ways.h"
 #include "core/codegen/cuda/emit_part.h"
 #include "core/codegen/cuda/load_text.h"
 #include "core/codegen/cuda/online.h"
@@ -273,6 +274,7 @@ class Emitter : ThreadText {
 
 Kernel emit_kernel(const fusion::LoopProgram& program, const fusion::Unit& unit,
                    const cpp::Schedule& schedule, const Shape& shape, size_t launch) {
+  if (schedule.both_ways()) return emit_both_ways(program, unit, schedule, shape, launch);
   if (schedule.across) return emit_across(program, unit, schedule, shape, launch);
   if (schedule.parts > 1) return emit_part(program, unit, schedule, shape, launch);
   return Emitter(program, unit, schedule, shape).emit();

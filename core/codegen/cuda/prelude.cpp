@@ -179,7 +179,7 @@ const std::vector<std::string_view>& reserved_words() {
       "put",     "sign",   "sigmoid",    "maximum",   "minimum",  "absolute", "is_nan", "is_inf", "Pack",
       "Sum",     "Max",    "Min",        "T",         "N",        "F",        "kInf",   "kNan",   "to_f16",
       "to_bf16", "asm",    "is_aligned", "index_at",  "from_end", "Product",  "level",  "row",    "part",
-      "place",   "end",    "t",          "threadIdx", "blockIdx"};
+      "place",   "end",    "t",          "threadIdx", "blockIdx", "fetch"};
   return kWords;
 }
 

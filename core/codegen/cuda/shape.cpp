@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/fusion/types.h"
+
 namespace vitrine::codegen::cuda {
 
 namespace {
@@ -85,6 +87,53 @@ Shape part_shape(const cpp::Schedule& s) {
   return shape;
 }
 
+// Groups that keep a sum for each of their columns while they go through rows: the fewest threads whose
+// registers hold that, and what is under way. A warp needs no barrier.
+Shape both_ways_shape(const cpp::Schedule& s) {
+  constexpr int kOthers = 32, kMostRegisters = 112, kRegisters = 65536, kMultiprocessors = 132;
+  constexpr int64_t kRowsEach = 8;
+  Shape shape;
+  shape.vector = vector_of(s);
+  while (shape.vector > 1 && s.columns() / shape.vector < kWarp) shape.vector /= 2;
+  int64_t sums = 0, moving = 0, still = 0;  // bytes a column
+  for (int i : s.sums())
+    sums += ir::dtype_bytes(fusion::lane_dtype(s.values[static_cast<size_t>(i)].statement->dtype));
+  for (const cpp::Load& l : s.loads)
+    if (!l.per_row && l.kind == cpp::Load::Kind::memory)
+      (l.stands_still(s.rows) ? still : moving) += ir::dtype_bytes(l.dtype);
+  auto registers = [&](int64_t columns, bool ahead) {
+    return static_cast<int>(columns * (sums + still + moving * (ahead ? 2 : 1)) / 4) + kOthers;
+  };
+  int needed = 0;
+  for (int group = kWarp; group <= kMostThreads; group = group == kWarp ? kLeastThreads : group * 2) {
+    shape.group = group;
+    shape.threads = std::max(group, 256);
+    if (group > kWarp) shape.threads = group;
+    shape.items = static_cast<int>(ceil_div(ceil_div(s.columns(), shape.vector), group));
+    const int64_t columns = int64_t{1} * shape.items * shape.vector;
+    shape.ahead = registers(columns, true) <= kMostRegisters;
+    needed = registers(columns, shape.ahead);
+    if (needed <= kMostRegisters) break;
+  }
+  needed = (needed + 7) / 8 * 8;
+  shape.resident = std::clamp(kRegisters / (shape.threads * needed), 1, 2048 / shape.threads);
+  const int64_t walkers =
+      std::min<int64_t>(int64_t{1} * kMultiprocessors * shape.resident,
+                        ceil_div(s.row_count(), std::max<int64_t>(kRowsEach, shape.rows_a_block())));
+  shape.blocks = walkers;
+  return shape;
+}
+
+// What the walkers left, added up for a warp's width of columns a block.
+Shape column_sums_shape(const cpp::Schedule& s) {
+  Shape shape;
+  shape.registers = false;
+  shape.group = kWarp;
+  shape.threads = kMostThreads;
+  shape.blocks = ceil_div(s.columns(), shape.group);
+  return shape;
+}
+
 }  // namespace
 
 int64_t parts_of(const cpp::Schedule& s) {
@@ -107,6 +156,7 @@ int64_t parts_of(const cpp::Schedule& s) {
 
 Shape choose_shape(const cpp::Schedule& s, size_t launch) {
   if (!s.reduces) return pointwise_shape(s);
+  if (s.both_ways()) return launch == 0 ? both_ways_shape(s) : column_sums_shape(s);
   if (s.across || s.parts > 1) {
     Shape shape = s.across ? across_shape(s) : part_shape(s);
     if (launch < s.phases.size()) shape.blocks *= s.parts;

@@ -9,6 +9,8 @@ namespace vitrine::codegen::cuda {
 // Pointwise: a thread computes `items` runs of `vector` neighbours, a block's threads apart.
 // Rows: `group` threads share a row; a thread computes `items` runs of `vector` columns of it. In registers:
 // every value that a later phase reads again stays there. Otherwise a phase walks the row and loads anew.
+// Both ways: as rows, and each group goes through many rows; `ahead`: the next one's values are on their way
+// meanwhile. Its second launch: `group` neighbouring columns, the others of the block share these.
 // Across rows: `group` threads beside each other take runs of `vector` neighbouring rows, the others of the
 // block share these.
 struct Shape {
@@ -17,6 +19,8 @@ struct Shape {
   int items = 1;      // runs a thread computes
   int group = 1;  // rows: threads that share one, a power of two up to 32, or the whole block; across: above
   bool registers = true;
+  bool ahead = false;
+  int resident = 0;  // blocks that a multiprocessor shall hold at once; 0: the compiler chooses
   int64_t blocks = 1;
   int rows_a_block() const { return threads / group; }
 };

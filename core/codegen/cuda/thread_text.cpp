@@ -51,7 +51,9 @@ Kernel ThreadText::kernel() {
   kernel_.work = s_.row_count() * s_.columns();
   kernel_.checks = s_.picks();
   count_costs();
-  const std::string head = "extern \"C\" __global__ void __launch_bounds__(" + num(shape_.threads) + ") ";
+  const std::string resident = shape_.resident > 0 ? ", " + num(shape_.resident) : "",
+                    head = "extern \"C\" __global__ void __launch_bounds__(" + num(shape_.threads) +
+                           resident + ") ";
   if (vector() == 1) {
     open(head + "vitrine_kernel(" + parameters(true) + ") {");
     content();
@@ -88,7 +90,7 @@ bool ThreadText::moves_in_runs(const Argument& a) const {
                        return l.argument >= 0 && &argument(l.argument) == &a && !l.per_row && in_run(l);
                      }) ||
          std::any_of(s_.values.begin(), s_.values.end(), [&](const Value& v) {
-           return v.store >= 0 && &argument(v.store) == &a && !v.per_row && in_run(v);
+           return v.store >= 0 && &argument(v.store) == &a && !v.per_row && !v.per_column && in_run(v);
          });
 }
 
@@ -107,14 +109,14 @@ std::string ThreadText::parameters(bool with_types) const {
     if (with_types) out += (a.written ? "" : "const ") + memory_type(a.dtype) + "* ";
     out += pointer(a);
   }
-  if (s_.parts == 1) return out;
+  if (!s_.leaves_sums()) return out;
   for (int i : s_.sums())
     out += ", " + (with_types ? lane_type(value(i).statement->dtype) + "* " : "") + part(value(i));
   return out;
 }
 
 const char* ThreadText::index_type() const {
-  int64_t most = s_.row_count() * std::max(s_.columns(), s_.parts);
+  int64_t most = std::max(s_.row_count() * std::max(s_.columns(), s_.parts), s_.walkers * s_.columns());
   for (const Argument& a : s_.arguments) {
     const ir::TensorType& t = program_.graph->node(a.root.node).outputs[static_cast<size_t>(a.root.output)];
     int64_t reach = 0;

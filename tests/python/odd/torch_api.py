@@ -315,3 +315,15 @@ def quant(x):
 @program(m(3, 4))
 def utils(x):
     return (torch.allclose(x, x), torch.equal(x, x + 0), torch.numel(x), torch.is_floating_point(x), torch.chunk(x, 2, 1), torch.split(x, [1, 3], 1), torch.tensor_split(x, 3, 1), torch.hsplit(x, 2), torch.vstack([x, x]), torch.hstack([x, x]), torch.dstack([x, x]), torch.broadcast_tensors(x, x[0]), torch.atleast_3d(x), torch.movedim(x, 0, 1), torch.swapaxes(x, 0, 1), torch.rot90(x), torch.narrow(x, 1, 0, 2), torch.select(x, 0, 1), torch.unbind(x), torch.ravel(x), torch.clone(x), torch.zeros_like(x), torch.full_like(x, 2), torch.arange(0, 1, 0.3), torch.linspace(0, 1, 3), torch.logspace(0, 1, 3), torch.eye(3), torch.tril(x), torch.triu(x, 1), torch.diag(x[0]), torch.diagflat(x[0]), torch.repeat_interleave(x, 2, 0), torch.tile(x, (2,)), torch.addmm(x, x @ x.T, x), torch.baddbmm(x[None], x[None, :, :3], x[None]), torch.addcmul(x, x, x, value=2), torch.addcdiv(x, x, x.abs() + 1), torch.lerp(x, x * 2, 0.3), torch.clamp(x, x - 1, x + 0.1), torch.heaviside(x, x), torch.square(x), torch.sinc(x), torch.dist(x, x * 2), torch.logsumexp(x, 1), torch.renorm(x, 2, 0, 1.0), torch.std_mean(x), torch.var(x, 1, correction=0), torch.aminmax(x), torch.count_nonzero(x), torch.bitwise_xor(torch.tensor([1, 2]), 3), torch.gcd(torch.tensor(12), torch.tensor(8)), torch.unflatten(x, 1, (2, 2)), torch.empty(2).fill_(1), torch.scalar_tensor(3.0), torch.tensor([[1, 2], [3, 4]]), torch.as_tensor([1.5]), torch.from_numpy(__import__('numpy').ones(2)), x.new_zeros(2), x.new_tensor([1]), x.type_as(torch.ones(1, dtype=torch.float64)), x.to(torch.int), x.long(), x.tolist()[0][0] > -99)
+
+
+@torch.jit.script
+def scripted(x, scale: int):
+    if scale > 3:
+        x = x.exp()
+    return x * scale + 1
+
+
+@program(m(4, 4))
+def scripted_function(x):
+    return scripted(x, x.size(0)).relu(), scripted(x, scale=2)

@@ -1,0 +1,106 @@
+"""Kernels that are generated for a GPU, run on the CPU: tests/tools/cuda_threads.h plays the GPU's threads. What they
+compute is known so without a GPU; how fast they are is not."""
+
+import ctypes
+import hashlib
+import json
+import re
+import subprocess
+
+import torch
+from codegen_harness import CLANG, KERNEL, ROOT, Program, tool
+
+SHIM = ROOT / "tests/tools/cuda_threads.h"
+FLAGS = ["-O1", "-std=c++20", "-shared", "-fPIC", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-w"]
+# What the prelude writes as PTX.
+CONVERSIONS = {
+    r'asm\("cvt.f32.f16.*?\)\);': "y = half_to_float(x.bits);",
+    r'asm\("cvt.rn.f16.f32.*?\)\);': "y.bits = float_to_half(x);",
+    r'asm\("cvt.rn.bf16.f32.*?\)\);': "y.bits = float_to_bfloat(x);",
+    "#pragma unroll.*": "",
+}
+
+
+def on_gpu(text):
+    """The same graph with every tensor on a GPU."""
+    lines = []
+    for line in text.splitlines():
+        head, colon, types = line.rpartition(" : ")
+        if colon:
+            types = ", ".join(t if "cuda" in t else t + "cuda:0" for t in split_types(types))
+        lines.append(head + colon + types if colon else line)
+    return "\n".join(lines) + "\n"
+
+
+def split_types(types):
+    """ "f32[2,3], f32[2]" -> its types; commas inside brackets do not separate."""
+    out, depth, part = [], 0, ""
+    for c in types:
+        depth += (c in "[{(") - (c in "]})")
+        if c == "," and depth == 0:
+            out.append(part.strip())
+            part = ""
+        else:
+            part += c
+    return [*out, part.strip()]
+
+
+def compile_kernel(kernel, folder):
+    text = kernel["text"]
+    for ptx, plain in CONVERSIONS.items():
+        text = re.sub(ptx, plain, text)
+    types = [p.strip().rpartition(" ")[0] for p in re.search(r"vitrine_kernel\((.*?)\) {", text).group(1).split(",")]
+    arguments = ", ".join(f"({t})given[{i}]" for i, t in enumerate(types))
+    source = f"""#include "{SHIM}"
+{text}
+static void** given;
+static void one() {{ vitrine_kernel({arguments}); }}
+extern "C" void run_kernel(void** arguments) {{
+  given = arguments;
+  threads::start = one;
+  for (unsigned b = 0; b < {kernel["blocks"]}u; ++b) {{
+    blockIdx.x = b;
+    threads::run_block({kernel["threads"]}u);
+  }}
+}}
+"""
+    path = folder / (hashlib.sha256(source.encode()).hexdigest()[:16] + ".cpp")
+    library = path.with_suffix(".so")
+    if not library.exists():
+        path.write_text(source)
+        done = subprocess.run([CLANG, *FLAGS, str(path), "-o", str(library)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[:4000] + "\n" + text
+    return ctypes.CDLL(str(library)).run_kernel
+
+
+class GpuProgram(Program):
+    """codegen_tool's program for a GPU."""
+
+    def __init__(self, text, folder, passes=True):
+        self.text = text
+        self.p = json.loads(tool("json", on_gpu(text), passes=passes))
+        assert all("__global__" in k["text"] for k in self.p["kernels"])
+        self.functions = [compile_kernel(k, folder) for k in self.p["kernels"]]
+        self.value_buffer = {(n, o): b for n, o, b in self.p["values"]}
+
+    def step(self, s, chunks):
+        if s["kind"] != KERNEL:
+            return super().step(s, chunks)
+        given = [self.get(b).data_ptr() for b in s["buffers"]]
+        self.functions[s["kernel"]]((ctypes.c_void_p * len(given))(*given))
+
+
+def check(g, results, folder, kernels=None, tolerance=1e-5, reference=None):
+    """Every result is eager's, or the reference, up to so much of its largest element."""
+    program = GpuProgram(g.text(results), folder)
+    if kernels is not None:
+        assert len(program.p["kernels"]) == kernels, [k["name"] for k in program.p["kernels"]]
+    expected = [value.tensor for value in results]
+    for got, eager, exact in zip(program.run(g.inputs), expected, reference or expected):
+        assert got.dtype == eager.dtype and got.shape == eager.shape and got.stride() == eager.stride()
+        if not got.is_floating_point():
+            assert torch.equal(got, exact), program.text
+            continue
+        scale = float(exact.double().nan_to_num(0, 0, 0).abs().amax()) + 1e-30
+        torch.testing.assert_close(got.double(), exact.double(), rtol=0, atol=tolerance * scale, equal_nan=True)
+    return program

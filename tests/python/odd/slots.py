@@ -1,0 +1,82 @@
+"""Odd programs: slots that are empty, filled and emptied, attributes and parts of lists that go, sets that change in place."""
+
+import torch
+from odd.registry import program, scenario, vec
+
+
+class Pair:
+    __slots__ = ("a", "b", "c")
+
+    def __init__(self, a, b):
+        self.a = a
+        self.b = b
+
+
+class WithDict(Pair):
+    pass
+
+
+class Bag:
+    def __init__(self, **items):
+        self.__dict__.update(items)
+
+
+@program(vec(), lambda: Pair(1, torch.ones(3)))
+def slots_emptied_and_filled(x, p):
+    y = x * p.a
+    before = hasattr(p, "c")
+    p.a = 4
+    p.c = x
+    del p.b
+    t = Pair(x, 2)
+    del t.b
+    return y + p.c, before, hasattr(p, "b"), hasattr(t, "b"), getattr(p, "b", None), t.a * p.a
+
+
+@program(vec(), lambda: Bag(u=1, v=[1, 2, 3], s={1, 2}))
+def attributes_deleted(x, o):
+    y = x * o.u
+    del o.u
+    del o.v[1:]
+    delattr(o, "s")
+    return y, hasattr(o, "u"), o.v
+
+
+@program(vec(), lambda: Pair(1, 2), lambda: Bag(u=1))
+def deleted_twice(x, p, o):
+    del o.u
+    del p.b
+    try:
+        del p.b
+    except AttributeError as e:
+        return x + 1, str(e)
+
+
+@program(vec(), lambda: list(range(9)), lambda: slice(None, None, 2))
+def slices_deleted(x, l, s):
+    del l[::3]
+    l[s] = [0] * len(l[s])
+    del l[::-2]
+    return x[s], l
+
+
+@program(vec(), lambda: {1, 2, 3})
+def sets_in_place(x, s):
+    same = s
+    s |= {9}
+    s &= {1, 2, 9}
+    s -= {2}
+    s ^= {1, 5}
+    return x * len(s), same is s, sorted(s)
+
+
+@scenario
+def slots_change_between_calls(compile):
+    p, q, out = Pair(0, 0), WithDict(0, 0), []
+    f = compile(lambda x: (x * p.a * q.a, hasattr(p, "c"), hasattr(q, "c")))
+    for i in range(8):
+        p.a = q.a = i // 2
+        if i == 5:
+            p.c = q.c = 1
+        out.append(f(torch.ones(2)))
+    return out

@@ -1,0 +1,48 @@
+"""What the reductions that are generated for a GPU compute, on a machine that may have none."""
+
+import platform
+import shutil
+
+import pytest
+import torch
+from codegen_harness import CLANG, TOOL, GraphWriter
+from cuda_on_cpu import check
+
+pytestmark = [
+    pytest.mark.skipif(not TOOL.exists(), reason="codegen_tool is not built"),
+    pytest.mark.skipif(not shutil.which(CLANG), reason="clang++ is not here"),
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="the GPU's threads are played on x86-64 only"),
+]
+TOLERANCE = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 1.6e-2, torch.float64: 1e-12}
+
+
+# Rows, columns, type: warps that keep a row each, blocks, rows that fill neither, accesses of one element.
+@pytest.mark.parametrize("rows, columns, dtype", [((523,), 128, torch.float32), ((7, 75), 1030, torch.float32), ((512,), 1153, torch.bfloat16), ((1024,), 512, torch.float16)])
+def test_gradients_of_a_layer_norm_are_one_pass(rows, columns, dtype, tmp_path):
+    torch.manual_seed(0)
+    g = GraphWriter()
+    shapes = ((*rows, columns), (*rows, columns), (columns,), (columns,))
+    x, grad, weight, bias = (g.input(torch.randn(s).to(dtype)) for s in shapes)
+    _, mean, rstd = torch.ops.aten.native_layer_norm(x.tensor, [columns], weight.tensor, bias.tensor, 1e-5)
+    mean, rstd = g.input(mean), g.input(rstd)
+    operator, wanted = "aten.native_layer_norm_backward.default", [True, True, True]
+    out = g.op(operator, grad, x, [columns], mean, rstd, weight, bias, wanted)
+    exact = [v.tensor.double() for v in (grad, x, mean, rstd, weight, bias)]
+    reference = torch.ops.aten.native_layer_norm_backward(exact[0], exact[1], [columns], *exact[2:], wanted)
+    check(g, out, tmp_path, kernels=2, tolerance=TOLERANCE[dtype], reference=reference)
+
+
+def test_sums_of_columns_beside_reduced_rows(tmp_path):
+    """What follows a sum of columns is computed once a column; what reads neither is apart; a row's value is stored too."""
+    torch.manual_seed(0)
+    g = GraphWriter()
+    x, old = g.input(torch.randn(600, 12, 20)), g.input(torch.randn(12, 20))
+    top = g.op("aten.amax.default", x, [1, 2], True)
+    shifted = g.op("aten.sub.Tensor", x, top)
+    power = g.op("aten.exp.default", shifted)
+    total = g.op("aten.sum.dim_IntList", power, [1, 2], True)
+    soft = g.op("aten.div.Tensor", power, total)
+    columns = g.op("aten.sum.dim_IntList", soft, [0])
+    largest = g.op("aten.amax.default", shifted, [0])
+    new = g.op("aten.add.Tensor", old, g.op("aten.mul.Tensor", columns, 0.5))
+    check(g, [top, soft, largest, new], tmp_path, kernels=2)

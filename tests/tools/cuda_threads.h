@@ -1,0 +1,142 @@
+// Runs the text of a CUDA kernel on a CPU, to see what it computes where there is no GPU: a block's threads
+// are fibers that take turns. A thread runs until it waits for its warp (a shuffle) or its block (a barrier);
+// blocks run one after the other. x86-64 only.
+#pragma once
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#define __global__
+#define __device__ inline
+#define __shared__ static
+#define __launch_bounds__(...)
+
+namespace threads {
+
+struct Index {
+  unsigned x;
+};
+enum class State : uint8_t { ready, at_warp, at_block, done };
+struct Thread {
+  void* stack = nullptr;  // its stack pointer while it waits
+  State state = State::done;
+  char* memory = nullptr;
+};
+
+constexpr size_t kStack = 64 << 10;
+inline Thread all[1024];
+inline void* scheduler;
+inline unsigned current;
+inline uint64_t slots[64];  // what the lanes of the running warp hold out
+inline void (*start)();
+
+}  // namespace threads
+
+inline threads::Index threadIdx, blockIdx;
+
+extern "C" void switch_stack(void** save, void* load);
+asm(R"(
+.text
+.globl switch_stack
+switch_stack:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+)");
+
+namespace threads {
+
+inline void wait(State why) {
+  Thread& me = all[current];
+  me.state = why;
+  switch_stack(&me.stack, scheduler);
+}
+inline void body() {
+  start();
+  wait(State::done);
+}
+inline void resume(unsigned t) {
+  current = t;
+  threadIdx.x = t;
+  all[t].state = State::ready;
+  switch_stack(&scheduler, all[t].stack);
+}
+// Every thread of a warp up to where the whole warp waits for its block, or is done.
+inline void run_warp(unsigned first, unsigned last) {
+  for (bool more = true; more;) {
+    more = false;
+    for (unsigned t = first; t < last; ++t)
+      if (all[t].state == State::ready) resume(t);
+    for (unsigned t = first; t < last; ++t)
+      if (all[t].state == State::at_warp) all[t].state = State::ready, more = true;
+  }
+}
+inline void run_block(unsigned count) {
+  for (unsigned i = 0; i < count; ++i) {
+    Thread& t = all[i];
+    if (!t.memory) t.memory = static_cast<char*>(malloc(kStack));
+    auto top = (reinterpret_cast<uintptr_t>(t.memory) + kStack) & ~uintptr_t{15};
+    void** frame = reinterpret_cast<void**>(top) - 8;
+    frame[6] = reinterpret_cast<void*>(&body);
+    t.stack = frame;
+    t.state = State::ready;
+  }
+  for (bool more = true; more;) {
+    for (unsigned t = 0; t < count; t += 32) run_warp(t, t + 32 < count ? t + 32 : count);
+    more = false;
+    for (unsigned t = 0; t < count; ++t)
+      if (all[t].state == State::at_block) all[t].state = State::ready, more = true;
+  }
+}
+
+}  // namespace threads
+
+inline void __syncthreads() {
+  threads::wait(threads::State::at_block);
+}
+template <class T>
+T __shfl_xor_sync(unsigned, T x, int lane) {
+  const unsigned me = threads::current % 32;
+  __builtin_memcpy(&threads::slots[me], &x, sizeof x);
+  threads::wait(threads::State::at_warp);
+  T out;
+  __builtin_memcpy(&out, &threads::slots[me ^ static_cast<unsigned>(lane)], sizeof out);
+  threads::wait(threads::State::at_warp);
+  return out;
+}
+inline float __int_as_float(int x) {
+  return __builtin_bit_cast(float, x);
+}
+inline float __uint_as_float(unsigned x) {
+  return __builtin_bit_cast(float, x);
+}
+inline float rsqrtf(float x) {
+  return 1.0f / sqrtf(x);
+}
+inline double rsqrt(double x) {
+  return 1.0 / sqrt(x);
+}
+inline float half_to_float(unsigned short x) {
+  return static_cast<float>(__builtin_bit_cast(_Float16, x));
+}
+inline unsigned short float_to_half(float x) {
+  return __builtin_bit_cast(unsigned short, static_cast<_Float16>(x));
+}
+inline unsigned short float_to_bfloat(float x) {
+  const auto bits = __builtin_bit_cast(unsigned, x);
+  if (x != x) return static_cast<unsigned short>(bits >> 16 | 64);
+  return static_cast<unsigned short>((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
+}

@@ -1,0 +1,174 @@
+// What stands in the Inspector before anything is clicked: how the run went, and where its time goes.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "views/inspector/inspect_node.h"
+#include "views/kit/numbers.h"
+
+namespace vitrine::views {
+
+using kit::SessionData;
+using kit::Tone;
+using namespace session;
+
+namespace {
+
+constexpr size_t kMostKernels = 6, kMostBreaks = 3;
+
+QString s(const std::string& text) {
+  return QString::fromStdString(text);
+}
+
+template <class F>
+void eachCompilation(const SessionData& d, Id run, F f) {
+  for (const FrameRow& frame : d.frames.of(run))
+    for (const SegmentRow& segment : d.segments.of(frame.id))
+      for (const CompilationRow& row : d.compilations.of(segment.id)) f(row);
+}
+
+// "max |Δ| 2.4e-07" of the worst output, and whether any differs.
+std::vector<InspectorRow> outputsRows(const SessionData& d, Id run) {
+  double worst = 0;
+  bool differs = false, equal = true;
+  for (const AccuracyRow& row : d.accuracies.of(run)) {
+    worst = std::max(worst, row.max_abs);
+    differs = differs || row.verdict == "differs";
+    equal = equal && row.max_abs == 0;
+  }
+  const Tone tone = differs ? Tone::Err : Tone::Ok;
+  std::vector<InspectorRow> out{{"outputs",
+                                 differs ? "differ from eager"
+                                 : equal ? "equal eager"
+                                         : "close to eager",
+                                 "", "", tone}};
+  if (!equal) out.push_back({"max |Δ|", QString::number(worst, 'g', 2)});
+  return out;
+}
+
+InspectorSection resultOf(const SessionData& d, const RunRow& run) {
+  InspectorSection out{"Result", {}};
+  if (run.eager_ns > 0 && run.compiled_ns > 0) {
+    const double by = run.compiled_ns - run.eager_ns;
+    out.rows.push_back(
+        {"speed-up", kit::ratioText(run.eager_ns / run.compiled_ns), "", "", by < 0 ? Tone::Ok : Tone::Warn});
+    out.rows.push_back({"eager", kit::timeText(run.eager_ns)});
+    out.rows.push_back(
+        {"compiled", kit::timeText(run.compiled_ns), kit::signedText(kit::timeText(std::abs(by)), by)});
+  }
+  if (!d.accuracies.of(run.id).empty())
+    for (InspectorRow& row : outputsRows(d, run.id)) out.rows.push_back(std::move(row));
+  int64_t breaks = 0, recompilations = 0, graphs = 0;
+  eachCompilation(d, run.id, [&](const CompilationRow& row) {
+    graphs += row.status == "ok" && d.lastGraph(row.id, "captured") != nullptr;
+    breaks += static_cast<int64_t>(d.breaks.of(row.id).size());
+    recompilations += static_cast<int64_t>(d.recompilations.of(row.id).size());
+  });
+  out.rows.push_back({"graphs", QString::number(graphs),
+                      breaks ? kit::countText(breaks, "break") : QStringLiteral("no breaks"), "",
+                      breaks ? Tone::Warn : Tone::None});
+  if (recompilations)
+    out.rows.push_back({"compiled", kit::countText(recompilations, "more time"), "", "", Tone::Warn});
+  return out;
+}
+
+InspectorSection compilationOf(const SessionData& d, const CompilationRow& row) {
+  InspectorSection out{d.label(row.id), {{"took", kit::timeText(static_cast<double>(row.duration_ns))}}};
+  double guards = 0;
+  for (const GuardRow& guard : d.guards.of(row.id)) guards += guard.cost_ns;
+  if (const auto count = static_cast<int64_t>(d.guards.of(row.id).size()))
+    out.rows.push_back({"guards", QString::number(count),
+                        guards > 0 ? kit::timeText(guards) + QStringLiteral(" a call") : QString()});
+  const int64_t captured = d.countOf(row.id, "captured"), loops = d.countOf(row.id, "loops"),
+                launches = d.countOf(row.id, "launch");
+  if (captured > 0)
+    out.rows.push_back({"captured", QString::number(captured), captured == 1 ? "node" : "nodes"});
+  if (loops > 0 && launches > 0)
+    out.rows.push_back({"fused", QStringLiteral("%1 → %2").arg(loops).arg(launches), "launches"});
+  if (const int64_t memory = d.countOf(row.id, "memory"); memory > 0)
+    out.rows.push_back({"memory", kit::bytesText(static_cast<double>(memory)), "of temporaries"});
+  return out;
+}
+
+// The dearest kernels; those of equal name and space are one row.
+InspectorSection dearestOf(const SessionData& d, Id compilation) {
+  struct Cost {
+    const KernelRow* row;
+    double ns = 0;
+    int64_t launches = 0;
+  };
+  std::map<std::string, Cost> costs;
+  double total = 0;
+  for (const LaunchRow& launch : d.launches.of(compilation)) {
+    const KernelRow* kernel = d.kernels.find(launch.kernel);
+    if (!kernel || launch.median_ns <= 0) continue;
+    Cost& cost = costs
+                     .try_emplace(kernel->space.empty() ? kernel->label : kernel->name + " " + kernel->space,
+                                  Cost{kernel})
+                     .first->second;
+    cost.ns += launch.median_ns;
+    ++cost.launches;
+    total += launch.median_ns;
+  }
+  std::vector<Cost> order;
+  for (const auto& [name, cost] : costs) order.push_back(cost);
+  std::stable_sort(order.begin(), order.end(), [](const Cost& a, const Cost& b) { return a.ns > b.ns; });
+  InspectorSection out{"Where the time goes", {}};
+  for (const Cost& cost : order) {
+    if (out.rows.size() == kMostKernels) break;
+    const QString name = cost.launches > 1 ? s(cost.row->name) + QStringLiteral(" × %1").arg(cost.launches)
+                                           : d.label(cost.row->id);
+    out.rows.push_back({"", name, kit::timeText(cost.ns) + ", " + kit::percentText(cost.ns / total), "kernel",
+                        Tone::None, cost.row->id, false, kit::familyOf(cost.row->family)});
+  }
+  return out;
+}
+
+InspectorSection breaksOf(const SessionData& d, Id run) {
+  InspectorSection out{"Graph breaks", {}};
+  std::vector<const BreakRow*> rows;
+  eachCompilation(d, run, [&](const CompilationRow& row) {
+    for (const BreakRow& each : d.breaks.of(row.id)) {
+      const bool known = std::any_of(rows.begin(), rows.end(), [&](const BreakRow* other) {
+        return other->instruction == each.instruction && other->kind == each.kind;
+      });
+      if (!known) rows.push_back(&each);
+    }
+  });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const BreakRow* a, const BreakRow* b) { return a->ns_per_call > b->ns_per_call; });
+  for (const BreakRow* row : rows) {
+    if (out.rows.size() == kMostBreaks) break;
+    out.rows.push_back({"", s(row->expression.empty() ? row->kind : row->expression),
+                        row->ns_per_call > 0 ? kit::timeText(row->ns_per_call) : QString(), "scissors",
+                        Tone::Warn, row->id});
+  }
+  return out;
+}
+
+}  // namespace
+
+InspectorContent overview(const SessionData& d, const kit::Selection& selection) {
+  InspectorContent out;
+  const Id compilation = selection.film.compilation ? selection.film.compilation : d.main;
+  const CompilationRow* row = d.compilations.find(compilation);
+  const RunRow* run = d.runs.find(row ? d.runOf(compilation) : d.runs.empty() ? 0 : d.runs[0].id);
+  if (!run) return out;
+  out.icon = "file";
+  out.title = s(run->label);
+  out.kind = run->status == "finished" ? s(run->device) : s(run->status);
+  out.sections.push_back(resultOf(d, *run));
+  if (row) {
+    if (InspectorSection dearest = dearestOf(d, row->id); !dearest.rows.empty())
+      out.sections.push_back(std::move(dearest));
+    if (InspectorSection breaks = breaksOf(d, run->id); !breaks.rows.empty())
+      out.sections.push_back(std::move(breaks));
+    out.sections.push_back(compilationOf(d, *row));
+  }
+  out.sections.push_back({"Next",
+                          {{"", QStringLiteral("Nothing is active. Click anything to see all of it here."),
+                            "", "", Tone::None, 0, true}}});
+  return out;
+}
+
+}  // namespace vitrine::views

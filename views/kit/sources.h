@@ -1,0 +1,26 @@
+// Where a guarded value comes from, as a session writes it and as people read it: what stands in a module's
+// dictionaries is its attribute. "L['self'].__dict__['_modules']['ln1'].__dict__['eps']" is
+// "L['self'].ln1.eps".
+#pragma once
+
+#include <QString>
+#include <map>
+#include <string>
+
+#include "core/base/ids.h"
+
+namespace vitrine::kit {
+
+struct SessionData;
+
+QString sourceText(const std::string& recorded);
+
+// The part of a source that names a module, with its root: "L['self'].__dict__['_modules']['ln1']" of the one
+// above; the whole when no module is entered.
+std::string modulePart(const std::string& recorded);
+
+// Classes of modules by their dotted path from the root, "encoder.layer.0" -> "BertLayer": as far as the
+// compilation's guards know them.
+std::map<std::string, QString> moduleClasses(const SessionData& data, Id compilation);
+
+}  // namespace vitrine::kit
