@@ -167,11 +167,19 @@ std::optional<Operands> operands(const ir::Graph& graph, const ir::Node& node) {
 bool worth_trying(int32_t candidate, int64_t columns) {
   const cpp::ProductTile& tile = kCandidates[candidate].tile;
   const cpp::ProductTile& before = kCandidates[candidate - 1].tile;
-  return tile.lanes != before.lanes || (columns > before.columns() && columns <= tile.columns());
+  const int64_t one = before.columns() + cpp::kMostBeside;
+  return tile.lanes != before.lanes || (columns > one && columns <= tile.columns());
 }
 
 int64_t up(int64_t value, int64_t by) {
   return (value + by - 1) / by;
+}
+
+// The few columns behind the last whole panel are computed beside it, where a's rows run along the sum.
+int64_t panels_of(const cpp::ProductNumbers& at, const cpp::ProductTile& tile) {
+  const int64_t behind = at.n % tile.columns();
+  const bool beside = at.n > tile.columns() && behind > 0 && behind <= cpp::kMostBeside && at.a_k == 1;
+  return up(at.n, tile.columns()) - (beside ? 1 : 0);
 }
 
 std::vector<int64_t> numbers(const cpp::ProductNumbers& at) {
@@ -212,7 +220,8 @@ std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& 
   if (flops < options.least_flops) return {};
 
   // Two items a thread, as far as there are rows: a panel is packed anew for each chunk.
-  const int64_t panels = up(at.n, tile.columns()) * of->batch;
+  at.panels = panels_of(at, tile);
+  const int64_t panels = at.panels * of->batch;
   const int64_t wanted =
       std::clamp<int64_t>(up(int64_t{2} * options.threads, panels), 1, up(at.m, int64_t{8} * tile.rows));
   at.chunk = up(up(at.m, wanted), tile.rows) * tile.rows;

@@ -53,8 +53,10 @@ class Writer {
     if (!pointers()) return {};
     line("  for (i64 r = top; r < bottom; ++r) {");
     for (const std::string& text : row_pointers_) line("    " + text);
+    find_numbers_of_rows();
+    body(true, "    ");
     line("    auto step = [&](i64 c, auto n) INLINE {");
-    if (!body()) return {};
+    body(false, "      ");
     line("    };");
     line("    i64 done = 0;");
     line("    for (; done + " + std::to_string(lanes_) + " <= columns; done += " + std::to_string(lanes_) +
@@ -161,25 +163,43 @@ class Writer {
     const Value& from = s_.values[static_cast<size_t>(s.index)];
     return {from.name, fusion::lane_dtype(from.statement->dtype), true};
   }
-  bool body() {
+  // What is one number for a row of the product is computed once for it, ahead of the columns.
+  void find_numbers_of_rows() {
+    of_row_.assign(s_.values.size(), false);
+    each_value([&](size_t i) {
+      const Value& v = s_.values[i];
+      of_row_[i] = v.store < 0;
+      for (const Source& from : v.sources)
+        of_row_[i] =
+            of_row_[i] && (from.kind == Source::Kind::load ? !columns_[static_cast<size_t>(from.index)]
+                                                           : of_row_[static_cast<size_t>(from.index)]);
+    });
+  }
+  template <class F>
+  void each_value(F&& visit) const {
+    for (size_t i = 0; i < s_.values.size(); ++i)
+      if (s_.values[i].per_row) visit(i);
+    for (int i : s_.phases[0].values) visit(static_cast<size_t>(i));
+  }
+  void body(bool of_row, const std::string& indent) {
     for (size_t i = 0; i < s_.loads.size(); ++i) {
       const Load& l = s_.loads[i];
-      line("      " + vector_type(fusion::lane_dtype(argument(l.argument).dtype)) + " " + l.name + " = " +
+      if (of_row == (columns_[i] != 0)) continue;
+      line(indent + vector_type(fusion::lane_dtype(argument(l.argument).dtype)) + " " + l.name + " = " +
                (columns_[i] ? "load(p_" + l.name + " + c, n);" : "load1(p_" + l.name + ");"),
            l.node);
     }
-    for (const Value& v : s_.values)
-      if (v.per_row) value(v);
-    for (int i : s_.phases[0].values) value(s_.values[static_cast<size_t>(i)]);
-    return true;
+    each_value([&](size_t i) {
+      if (of_row_[i] == of_row) value(s_.values[i], indent);
+    });
   }
-  void value(const Value& v) {
+  void value(const Value& v, const std::string& indent) {
     const fusion::Statement& st = *v.statement;
     const ir::DType lane = fusion::lane_dtype(st.dtype);
     std::string text = expr_text(st.expr, st.compute, lane, [&](int k) { return operand(v, k); }).text;
     if (st.is_result()) text = narrowed(text, st.dtype);
-    line("      " + vector_type(lane) + " " + v.name + " = " + text + ";", v.node);
-    if (v.store >= 0) line("      store(q_" + v.name + " + c, " + v.name + ", n);", v.node);
+    line(indent + vector_type(lane) + " " + v.name + " = " + text + ";", v.node);
+    if (v.store >= 0) line(indent + "store(q_" + v.name + " + c, " + v.name + ", n);", v.node);
   }
 
   void finish() {
@@ -201,6 +221,7 @@ class Writer {
   std::string text_;
   int32_t lines_ = 0;
   std::vector<int64_t> columns_;  // by load: its stride from column to column
+  std::vector<bool> of_row_;      // by value: the same in all columns
   std::vector<std::string> row_pointers_;
 };
 

@@ -8,11 +8,25 @@ constexpr const char* kText = R"(typedef float f32; typedef long i64;
 typedef __attribute__((ext_vector_type(LANES))) f32 v16;
 constexpr int WIDTH = VECTORS * LANES;  // columns of a panel
 constexpr i64 DEPTH = 256;              // steps of the sum that a panel holds at a time
+constexpr i64 LINE = 16;                // values of a cache line
 template <class T, T... I> struct Seq {};
 using Lanes = __make_integer_seq<Seq, int, LANES>;
 
 static inline v16 load(const f32* p) { v16 v; __builtin_memcpy(&v, p, sizeof v); return v; }
 static inline void store(f32* p, v16 v) { __builtin_memcpy(p, &v, sizeof v); }
+
+// Values [0, LANES) from p where the mask has a bit, else 0: only those are touched.
+static inline v16 load_some(const f32* p, unsigned mask) {
+#if LANES == 16 && defined(__AVX512F__)
+  v16 none = 0.0f;
+  return __builtin_ia32_loadups512_mask(p, none, (unsigned short)mask);
+#else
+  v16 v = 0.0f;
+  for (int i = 0; i < LANES; ++i)
+    if (mask >> i & 1) v[i] = p[i];
+  return v;
+#endif
+}
 
 // Rows and columns of LANES x LANES change places: blocks of S, then of S / 2, ...
 template <int S, int... I> static inline v16 upper(v16 a, v16 b, Seq<int, I...>) {
@@ -32,9 +46,9 @@ template <int S> static inline void transpose(v16 (&r)[LANES]) {
   if constexpr (S > 1) transpose<S / 2>(r);
 }
 
-// panel[k][j] = b[k, j], zero beyond the last column; sk, sj: b's strides.
-__attribute__((noinline)) static void pack(f32* panel, const f32* b, i64 sk, i64 sj, i64 depth, i64 columns) {
-  for (i64 j = 0; j < columns; j += LANES) {
+// panel[k][j] = b[k, j], zero beyond the last column, and beside[j][k] further ones; sk, sj: b's strides.
+__attribute__((noinline)) static void pack(f32* panel, f32* beside, const f32* b, i64 sk, i64 sj, i64 depth, i64 columns) {
+  for (i64 j = 0; j < WIDTH && j < columns; j += LANES) {
     i64 k = 0;
     if (j + LANES <= columns && sk == 1) {
       for (; k + LANES <= depth; k += LANES) {
@@ -51,53 +65,115 @@ __attribute__((noinline)) static void pack(f32* panel, const f32* b, i64 sk, i64
     for (; k < depth; ++k)
       for (i64 i = j; i < j + LANES; ++i) panel[k * WIDTH + i] = i < columns ? b[k * sk + i * sj] : 0.0f;
   }
+  for (i64 i = WIDTH; i < columns; ++i)
+    for (i64 k = 0; k < depth; ++k) beside[(i - WIDTH) * DEPTH + k] = b[k * sk + i * sj];
 }
 
 struct Sizes {
-  i64 m, n, k, a_row, a_k, b_k, b_column, c_row, bias_row, bias_column, chunk, chunks;
+  i64 m, n, k, a_row, a_k, b_k, b_column, c_row, bias_row, bias_column, chunk, chunks, panels;
   i64 inner, a_outer, a_inner, b_outer, b_inner, c_outer, c_inner, bias_outer, bias_inner;
   i64 height, width, out_width, taps_x, taps, stride_y, stride_x, pad_y, pad_x, dilation_y, dilation_x;
 };
 
 // Where the columns of a panel find their elements in a plane of the image, by tap of the window.
+typedef __attribute__((ext_vector_type(LANES))) int n16;
+struct Run { int first, step; unsigned mask; };  // of a vector: lane i at first + i * step, if its bit is set
 struct Places {
-  int at[MOST_TAPS][WIDTH];     // -1: outside of the image
-  int run[MOST_TAPS][VECTORS];  // a vector's first place if its places are neighbours, else -1
+  n16 at[MOST_TAPS][VECTORS];            // -1: outside of the image
+  Run run[MOST_TAPS][VECTORS];           // step 1 or 2; 0: there is none
+  int beside[MOST_TAPS][BESIDE];
 };
-__attribute__((noinline)) static void find_places(Places& p, const Sizes& s, i64 j, i64 columns) {
-  for (i64 i = 0; i < WIDTH; ++i) {
-    i64 y = (j + i) / s.out_width * s.stride_y - s.pad_y, x = (j + i) % s.out_width * s.stride_x - s.pad_x;
-    for (i64 tap = 0; tap < s.taps; ++tap) {
-      i64 ty = y + tap / s.taps_x * s.dilation_y, tx = x + tap % s.taps_x * s.dilation_x;
-      bool inside = i < columns && ty >= 0 && ty < s.height && tx >= 0 && tx < s.width;
-      p.at[tap][i] = inside ? ty * s.width + tx : -1;
-    }
+static inline int place_of(const Sizes& s, i64 column, i64 tap) {
+  if (column >= s.n) return -1;
+  i64 y = column / s.out_width * s.stride_y - s.pad_y + tap / s.taps_x * s.dilation_y;
+  i64 x = column % s.out_width * s.stride_x - s.pad_x + tap % s.taps_x * s.dilation_x;
+  return y >= 0 && y < s.height && x >= 0 && x < s.width ? y * s.width + x : -1;
+}
+static Run run_of(const int* at) {
+  unsigned mask = 0;
+  int from = 0;
+  for (int i = LANES; i-- > 0;)
+    if (at[i] >= 0) mask |= 1u << i, from = i;
+  for (int step = 1; step <= 2; ++step) {
+    bool same = true;
+    for (int i = from; i < LANES; ++i) same = same && (at[i] < 0 || at[i] == at[from] + (i - from) * step);
+    if (same) return {mask ? at[from] - from * step : 0, step, mask};
   }
-  for (i64 tap = 0; tap < s.taps; ++tap)
+  return {0, 0, 0};
+}
+__attribute__((noinline)) static void find_places(Places& p, const Sizes& s, i64 j) {
+  for (i64 tap = 0; tap < s.taps; ++tap) {
     for (int v = 0; v < VECTORS; ++v) {
-      const int* at = p.at[tap] + v * LANES;
-      bool run = at[0] >= 0;
-      for (int i = 1; i < LANES; ++i) run = run && at[i] == at[0] + i;
-      p.run[tap][v] = run ? at[0] : -1;
+      int at[LANES];
+      for (int i = 0; i < LANES; ++i) at[i] = place_of(s, j + v * LANES + i, tap);
+      __builtin_memcpy(&p.at[tap][v], at, sizeof at);
+      p.run[tap][v] = run_of(at);
     }
+    for (int i = 0; i < BESIDE; ++i) p.beside[tap][i] = place_of(s, j + WIDTH + i, tap);
+  }
+}
+// Every other value of two vectors.
+template <int... I> static inline v16 evens(v16 a, v16 b, Seq<int, I...>) {
+  return __builtin_shufflevector(a, b, (I * 2)...);
+}
+static inline unsigned spread(unsigned mask) {  // bit i of the lower half goes to 2 i
+  unsigned out = 0;
+  for (int i = 0; i < LANES / 2; ++i) out |= (mask >> i & 1) << 2 * i;
+  return out;
+}
+static inline v16 load_places(const f32* plane, const n16& at, const Run& run) {
+  constexpr unsigned every = LANES == 16 ? 0xffff : 0xff;
+  if (run.step == 1) return run.mask == every ? load(plane + run.first) : load_some(plane + run.first, run.mask);
+  if (run.step == 2)
+    return evens(load_some(plane + run.first, spread(run.mask)),
+                 load_some(plane + run.first + LANES, spread(run.mask >> LANES / 2)), Lanes{});
+#if LANES == 16 && defined(__AVX512F__)
+  v16 none = 0.0f;
+  n16 outside = at < 0;
+  unsigned short inside = __builtin_ia32_cmpd512_mask(at, outside ^ outside, 5, (unsigned short)-1);
+  return __builtin_ia32_gathersiv16sf(none, plane, at, inside, 4);
+#else
+  v16 v = 0.0f;
+  for (int i = 0; i < LANES; ++i) v[i] = at[i] < 0 ? 0.0f : plane[at[i]];
+  return v;
+#endif
 }
 // The same panel from windows: rows [k, k + depth) of it.
-__attribute__((noinline)) static void pack_windows(f32* panel, const f32* image, const Places& p, const Sizes& s, i64 k,
-                                                 i64 depth, i64 columns) {
+__attribute__((noinline)) static void pack_windows(f32* panel, f32* beside, const f32* image, const Places& p,
+                                                   const Sizes& s, i64 k, i64 depth, i64 columns) {
   i64 tap = k % s.taps;
   const f32* plane = image + k / s.taps * s.b_k;
-  for (f32* row = panel; row < panel + depth * WIDTH; row += WIDTH) {
-    for (int v = 0; v * LANES < columns; ++v) {
-      const int* at = p.at[tap] + v * LANES;
-      if (p.run[tap][v] >= 0) {
-        store(row + v * LANES, load(plane + p.run[tap][v]));
-      } else {
-#pragma clang loop vectorize(disable)
-        for (int i = 0; i < LANES; ++i) row[v * LANES + i] = at[i] < 0 ? 0.0f : plane[at[i]];
-      }
+  for (i64 step = 0; step < depth; ++step) {
+    f32* row = panel + step * WIDTH;
+    for (int v = 0; v < VECTORS && v * LANES < columns; ++v)
+      store(row + v * LANES, load_places(plane, p.at[tap][v], p.run[tap][v]));
+    for (i64 i = WIDTH; i < columns; ++i) {
+      int at = p.beside[tap][i - WIDTH];
+      beside[(i - WIDTH) * DEPTH + step] = at < 0 ? 0.0f : plane[at];
     }
     if (++tap == s.taps) tap = 0, plane += s.b_k;
   }
+}
+
+// What is read next, fetched meanwhile: runs of lines.
+struct Ahead {
+  const f32 *at, *run;
+  i64 step, lines, line, left, share;  // of a run; done of it; of all runs; at a time
+  inline void fetch() {
+    for (i64 i = 0; i < share && left > 0; ++i, --left) {
+      __builtin_prefetch(at);
+      at += LINE;
+      if (++line == lines) line = 0, at = run += step;
+    }
+  }
+};
+// Columns [j, j + columns) of rows [k, k + depth) of b, in so many parts.
+static Ahead ahead_of(const f32* b, const Sizes& s, i64 k, i64 j, i64 parts) {
+  i64 depth = s.k - k < DEPTH ? s.k - k : DEPTH, columns = s.n - j < WIDTH ? s.n - j : WIDTH;
+  const f32* at = b + k * s.b_k + j * s.b_column;
+  bool along = s.b_k == 1;  // else b's rows are in one piece
+  i64 lines = ((along ? depth : columns) + LINE - 1) / LINE, all = lines * (along ? columns : depth);
+  return {at, at, along ? s.b_column : s.b_k, lines, 0, all, (all + parts - 1) / parts};
 }
 
 // What is added to a sum: nothing, a number of each column, or (column == 0) one of the row.
@@ -119,13 +195,13 @@ template <int R, int V> static inline void put(const v16 (&sum)[R][V], f32* c, i
 }
 // R rows of V vectors of a panel's columns: c = bias + a @ panel, or c += a @ panel.
 template <int R, int V> __attribute__((noinline)) static void tile(const f32* a, i64 sr, i64 sk, const f32* panel, i64 depth,
-                                                       f32* c, i64 sc, Plus plus, i64 columns) {
+                                                       f32* c, i64 sc, Plus plus, i64 columns, Ahead& ahead) {
   v16 sum[R][V];
 #pragma unroll
   for (int r = 0; r < R; ++r)
 #pragma unroll
     for (int v = 0; v < V; ++v) sum[r][v] = 0.0f;
-  for (i64 k = 0; k < depth; ++k) {
+  auto step = [&](i64 k) __attribute__((always_inline)) {
     v16 w[V];
 #pragma unroll
     for (int v = 0; v < V; ++v) w[v] = load(panel + k * WIDTH + v * LANES);
@@ -135,7 +211,16 @@ template <int R, int V> __attribute__((noinline)) static void tile(const f32* a,
 #pragma unroll
       for (int v = 0; v < V; ++v) sum[r][v] = __builtin_elementwise_fma(x, w[v], sum[r][v]);
     }
+  };
+  i64 k = 0;
+  for (; k + LINE <= depth; k += LINE) {
+    ahead.fetch();
+    if (sk == 1)  // and the rows below these
+#pragma unroll
+      for (int r = 0; r < R; ++r) __builtin_prefetch(a + (R + r) * sr + k);
+    for (i64 i = k; i < k + LINE; ++i) step(i);
   }
+  for (; k < depth; ++k) step(k);
   if (columns == V * LANES) return put<R, V>(sum, c, sc, plus);
   f32 last[R * V * LANES];  // the last panel may hold fewer columns
   put<R, V>(sum, last, V * LANES, {nullptr, 0, 0});
@@ -144,42 +229,81 @@ template <int R, int V> __attribute__((noinline)) static void tile(const f32* a,
     for (i64 i = 0; i < columns; ++i)
       c[r * sc + i] = plus.at ? plus.at[r * plus.row + i * plus.column] + last[r * V * LANES + i] : last[r * V * LANES + i];
 }
+template <class V> static inline f32 fold(V v) {
+  if constexpr (sizeof v == 8) return v[0] + v[1];
+  else return fold(v.lo + v.hi);
+}
+// R rows of the columns beside a panel: too few for vectors of them, so that these run along the sum.
+template <int R> __attribute__((noinline)) static void few_columns(const f32* a, i64 sr, const f32* beside, i64 depth,
+                                                                f32* c, i64 sc, Plus plus, i64 columns) {
+  for (i64 j = 0; j < columns; ++j) {
+    const f32* b = beside + j * DEPTH;
+    v16 sum[R];
+#pragma unroll
+    for (int r = 0; r < R; ++r) sum[r] = 0.0f;
+    i64 k = 0;
+    for (; k + LANES <= depth; k += LANES) {
+      v16 x = load(b + k);
+#pragma unroll
+      for (int r = 0; r < R; ++r) sum[r] = __builtin_elementwise_fma(load(a + r * sr + k), x, sum[r]);
+    }
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+      f32 one = fold(sum[r]);
+#pragma clang loop vectorize(disable) unroll(disable)
+      for (i64 i = k; i < depth; ++i) one = __builtin_elementwise_fma(a[r * sr + i], b[i], one);
+      c[r * sc + j] = plus.at ? plus.at[r * plus.row + j * plus.column] + one : one;
+    }
+  }
+}
 // Rows [from, to) of V vectors; the last rows in smaller tiles.
-template <int V> static void rows(const f32* a, const Sizes& s, const f32* panel, i64 depth, f32* c, Plus plus, i64 from,
-                               i64 to, i64 columns) {
+template <int V> static void rows(const f32* a, const Sizes& s, const f32* panel, const f32* beside, i64 depth, f32* c,
+                                  Plus plus, i64 from, i64 to, i64 columns, Ahead& ahead) {
   if constexpr (V > 1)
-    if (columns <= (V - 1) * LANES) return rows<V - 1>(a, s, panel, depth, c, plus, from, to, columns);
+    if (columns <= (V - 1) * LANES)
+      return rows<V - 1>(a, s, panel, beside, depth, c, plus, from, to, columns, ahead);
+  const i64 whole = columns < V * LANES ? columns : V * LANES;
+  auto step = [&]<int R>(Seq<int, R>, i64 i) __attribute__((always_inline)) {
+    const f32* at = a + i * s.a_row;
+    f32* to = c + i * s.c_row;
+    Plus more{plus.at ? plus.at + i * plus.row : nullptr, plus.row, plus.column};
+    tile<R, V>(at, s.a_row, s.a_k, panel, depth, to, s.c_row, more, whole, ahead);
+    if (V < VECTORS || columns <= WIDTH) return;
+    if (more.at) more.at += WIDTH * plus.column;
+    few_columns<R>(at, s.a_row, beside, depth, to + WIDTH, s.c_row, more, columns - WIDTH);
+  };
   i64 i = from;
-#define TILE(R) tile<R, V>(a + i * s.a_row, s.a_row, s.a_k, panel, depth, c + i * s.c_row, s.c_row, \
-                           {plus.at ? plus.at + i * plus.row : nullptr, plus.row, plus.column}, columns)
-  for (; i + ROWS <= to; i += ROWS) TILE(ROWS);
+  for (; i + ROWS <= to; i += ROWS) step(Seq<int, ROWS>{}, i);
   if constexpr (V == VECTORS)
-    if (to - i >= 4) TILE(4), i += 4;
-  for (; i < to; ++i) TILE(1);
-#undef TILE
+    if (to - i >= 4) step(Seq<int, 4>{}, i), i += 4;
+  for (; i < to; ++i) step(Seq<int, 1>{}, i);
 }
 
 // An item is a panel of columns for a chunk of rows.
 extern "C" void vitrine_kernel(void* const* args, i64 begin, i64 end) {
   const Sizes& s = *(const Sizes*)args[3 + BIAS + AFTER];
-  alignas(64) f32 panel[DEPTH * WIDTH];
+  alignas(64) f32 panel[DEPTH * WIDTH], beside[BESIDE * DEPTH];
   Places places;
-  const i64 panels = (s.n + WIDTH - 1) / WIDTH, items = panels * s.chunks;
+  const i64 items = s.panels * s.chunks;
   for (i64 item = begin; item < end; ++item) {
     i64 outer = item / items / s.inner, inner = item / items % s.inner;
     i64 j = item % items / s.chunks * WIDTH, top = item % s.chunks * s.chunk;
-    i64 columns = s.n - j < WIDTH ? s.n - j : WIDTH, bottom = top + s.chunk < s.m ? top + s.chunk : s.m;
+    i64 columns = j / WIDTH + 1 == s.panels ? s.n - j : WIDTH, bottom = top + s.chunk < s.m ? top + s.chunk : s.m;
     const f32* a = (const f32*)args[0] + outer * s.a_outer + inner * s.a_inner;
     const f32* b = (const f32*)args[1] + outer * s.b_outer + inner * s.b_inner;
     f32* c = (f32*)args[2] + outer * s.c_outer + inner * s.c_inner + j;
     Plus bias{BIAS ? (const f32*)args[3] + outer * s.bias_outer + inner * s.bias_inner + j * s.bias_column : nullptr,
               s.bias_row, s.bias_column};
-    if (IMAGE) find_places(places, s, j, columns);
+    if (IMAGE) find_places(places, s, j);
     for (i64 k = 0; k < s.k; k += DEPTH) {
       i64 depth = s.k - k < DEPTH ? s.k - k : DEPTH;
-      if (IMAGE) pack_windows(panel, b, places, s, k, depth, columns);
-      else pack(panel, b + k * s.b_k + j * s.b_column, s.b_k, s.b_column, depth, columns);
-      rows<VECTORS>(a + k * s.a_k, s, panel, depth, c, k ? Plus{c, s.c_row, 1} : bias, top, bottom, columns);
+      if (IMAGE) pack_windows(panel, beside, b, places, s, k, depth, columns);
+      else pack(panel, beside, b + k * s.b_k + j * s.b_column, s.b_k, s.b_column, depth, columns);
+      // The next panel: further down, or the first of the next columns.
+      bool down = k + DEPTH < s.k, more = !IMAGE && (down || (item + 1 < end && j + WIDTH < s.n));
+      i64 parts = (bottom - top + ROWS - 1) / ROWS * (depth / LINE + 1);
+      Ahead ahead = more ? ahead_of(b, s, down ? k + DEPTH : 0, down ? j : j + WIDTH, parts) : Ahead{};
+      rows<VECTORS>(a + k * s.a_k, s, panel, beside, depth, c, k ? Plus{c, s.c_row, 1} : bias, top, bottom, columns, ahead);
     }
     AFTER_PRODUCT
   }
@@ -193,11 +317,11 @@ std::string product_text(const ProductTile& tile, const ProductForm& form) {
     return std::string(name) + " = " + std::to_string(value);
   };
   return "// A matrix product: " + std::to_string(tile.rows) + " rows by " + std::to_string(tile.columns()) +
-         " columns of sums in registers.\nconstexpr int " + constant("LANES", tile.lanes) + ", " +
+         " columns of sums in registers.\n#define LANES " + std::to_string(tile.lanes) + "\nconstexpr int " +
          constant("ROWS", tile.rows) + ", " + constant("VECTORS", tile.vectors) + ", " +
          constant("BIAS", form.bias) + ", " + constant("IMAGE", form.image) + ", " +
-         constant("AFTER", form.after) + ", " + constant("MOST_TAPS", form.image ? kMostTaps : 1) +
-         ";\n#define AFTER_PRODUCT " +
+         constant("AFTER", form.after) + ", " + constant("BESIDE", kMostBeside) + ", " +
+         constant("MOST_TAPS", form.image ? kMostTaps : 1) + ";\n#define AFTER_PRODUCT " +
          (form.after ? "after(args, &s.m, outer, inner, top, bottom, j, columns);\n" : "\n") + kText;
 }
 

@@ -28,6 +28,7 @@ struct ProductNumbers {
   int64_t a_row = 0, a_k = 0, b_k = 0, b_column = 0, c_row = 0;
   int64_t bias_row = 0, bias_column = 0;  // the latter is 0 or 1
   int64_t chunk = 1, chunks = 1;          // rows of a chunk, how many there are
+  int64_t panels = 1;                     // of columns; the last may have up to kMostBeside more, if a_k is 1
   int64_t inner = 1;                      // of a batch
   int64_t a_outer = 0, a_inner = 0, b_outer = 0, b_inner = 0, c_outer = 0, c_inner = 0, bias_outer = 0,
           bias_inner = 0;
@@ -35,12 +36,14 @@ struct ProductNumbers {
   int64_t height = 0, width = 0, out_width = 1, taps_x = 1, taps = 1, stride_y = 1, stride_x = 1, pad_y = 0,
           pad_x = 0, dilation_y = 1, dilation_x = 1;
 };
-inline constexpr int64_t kMostTaps = 64;  // of a window
+inline constexpr int64_t kMostTaps = 64;   // of a window
+inline constexpr int64_t kMostBeside = 4;  // columns beside the last panel
 
 // c = a @ b, or c = bias + a @ b, all f32. Arguments: a, b, c, the bias if there is one, those of `after`,
 // ProductNumbers. c has column stride 1. form.after > 0: the text of an Epilogue stands before this one. A
-// work item is a panel of columns for a chunk of rows: for each of the batch, ceil(n / columns()) * chunks of
-// them. Each sum runs over k in order, 256 terms at a time.
+// work item is a panel of columns for a chunk of rows: for each of the batch, panels * chunks of them. Each
+// sum runs over k in order, 256 terms at a time; those of the columns beside a panel in as many parts as a
+// vector has lanes.
 std::string product_text(const ProductTile& tile, const ProductForm& form);
 
 }  // namespace vitrine::codegen::cpp
