@@ -1,5 +1,9 @@
 #include "core/passes/decompose.h"
 
+#include <algorithm>
+#include <limits>
+#include <set>
+
 #include "core/ops/promote.h"
 #include "core/passes/decompose_norms.h"
 
@@ -193,6 +197,40 @@ Values nll_loss_backward(Writer& w) {
   return w.one(w.op("aten.where.self", {right, g, w.unary("aten.zeros_like.default", g)}));
 }
 
+// The largest of each window, where nobody asks for its place: of its rows first, then of its columns, both
+// of the image with -inf around it.
+Values max_pool2d(Writer& w) {
+  const TensorType type = w.type(w.value(0));
+  const bool plain = type.sizes.size() == 4 && type.is_contiguous() && type.device.is_cpu();
+  if (!plain || w.flag(5) || w.used(1) || (type.dtype != DType::f32 && type.dtype != DType::f64))
+    return std::nullopt;
+  const auto pair = [&](size_t i) {
+    Dims both = w.dims(i);
+    if (both.size() == 1) both.resize(2, both[0]);
+    return both;
+  };
+  const Dims window = pair(1), by = w.dims(2).empty() ? window : pair(2), pad = pair(3), apart = pair(4);
+  constexpr int64_t kMostTaps = 16;  // of a row or column
+  if (std::max(window[0], window[1]) > kMostTaps || window == Dims{1, 1}) return std::nullopt;
+  Ref out = w.value(0);
+  if (pad[0] > 0 || pad[1] > 0)
+    out = w.op("aten.constant_pad_nd.default", {out, Arg::ints({pad[1], pad[1], pad[0], pad[0]}),
+                                                Arg(-std::numeric_limits<double>::infinity())});
+  for (size_t d = 0; d < 2; ++d) {
+    const auto dim = static_cast<int64_t>(d + 2);
+    const int64_t reach = (w.node.type().sizes[d + 2] - 1) * by[d] + 1;
+    std::optional<Ref> most;
+    for (int64_t tap = 0; tap < window[d]; ++tap) {
+      const int64_t first = tap * apart[d];
+      Ref at = w.op("aten.slice.Tensor", {out, Arg(dim), Arg(first), Arg(first + reach), Arg(by[d])});
+      most = most ? w.op("aten.maximum.default", {*most, at}) : at;
+    }
+    out = *most;
+  }
+  auto largest = w.output(0, out);
+  return largest ? Values({*largest, w.empty(1)}) : std::nullopt;
+}
+
 struct Rule {
   std::string_view op;
   Values (*write)(Writer&);
@@ -223,7 +261,16 @@ constexpr Rule kRules[] = {
     {"aten._fused_rms_norm_backward.default", rms_norm_backward},
     {"aten.native_batch_norm_backward.default", batch_norm_backward},
     {"aten.cudnn_batch_norm_backward.default", cudnn_batch_norm_backward},
+    {"aten.max_pool2d_with_indices.default", max_pool2d},
 };
+
+std::set<std::pair<NodeId, int32_t>> used_values(const ir::Graph& graph) {
+  std::set<std::pair<NodeId, int32_t>> used;
+  const auto use = [&](Ref r) { used.emplace(r.node, r.output); };
+  for (const Node& node : graph.nodes()) ir::each_ref(node, use);
+  for (const Arg& result : graph.results()) ir::each_ref(result, use);
+  return used;
+}
 
 const Rule* rule_for(const Node& node) {
   for (const Rule& rule : kRules) {
@@ -236,12 +283,13 @@ const Rule* rule_for(const Node& node) {
 
 GraphPtr decompose(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
   Rewriter out(graph, ids, "decompose", true);
+  const std::set<std::pair<NodeId, int32_t>> used = used_values(*graph);
   for (const Node& node : graph->nodes()) {
     const Rule* rule = rule_for(node);
     auto args = rule ? ops::bind(*ops::find(node.op), node) : Error{};
     Values values;
     if (args.ok()) {
-      Writer writer(out, node, args.value());
+      Writer writer(out, node, args.value(), used);
       values = rule->write(writer);
     }
     if (values)

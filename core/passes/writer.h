@@ -3,6 +3,9 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "core/ops/layout.h"
 #include "core/passes/rewriter.h"
@@ -18,8 +21,10 @@ using Values = std::optional<std::vector<Arg>>;
 
 class Writer {
  public:
-  Writer(Rewriter& out, const Node& node, const std::vector<Arg>& args)
-      : node(node), out_(out), args_(args), low_(is_low(node)) {}
+  // used: the values that the old graph's nodes and results read.
+  Writer(Rewriter& out, const Node& node, const std::vector<Arg>& args,
+         const std::set<std::pair<NodeId, int32_t>>& used)
+      : node(node), out_(out), args_(args), used_(used), low_(is_low(node)) {}
 
   const Node& node;
   const Arg& arg(size_t i) const { return args_[i]; }
@@ -38,6 +43,7 @@ class Writer {
       for (const Arg& a : arg(i).as<std::vector<Arg>>()) list.push_back(a.as<int64_t>());
     return list;
   }
+  bool used(int32_t output) const { return used_.contains({node.id, output}); }
   bool flag(size_t i) const { return arg(i).is<bool>() && arg(i).as<bool>(); }
   double number(size_t i) const {
     if (arg(i).is<double>()) return arg(i).as<double>();
@@ -101,6 +107,7 @@ class Writer {
   static bool is_low(const Node& node) { return is_low_type(node.type().dtype); }
   Rewriter& out_;
   const std::vector<Arg>& args_;
+  const std::set<std::pair<NodeId, int32_t>>& used_;
   bool low_;
 };
 
