@@ -6,6 +6,7 @@
 
 #include "tests/gui/view_rig.h"
 #include "views/graph/graph_view.h"
+#include "views/graph/modules.h"
 #include "views/kit/accessible.h"
 #include "views/kit/theme.h"
 
@@ -71,6 +72,27 @@ class TestGraph : public QObject {
       Rig<GraphView> rig(session(), "captured", {width, 900});
       QVERIFY2(rig.view.camera().zoom >= 0.5, "names can be read");
     }
+  }
+
+  // Layers that do the same stand as one card, until it is opened; one of them is shown from within.
+  void equalLayersAreOneCard() {
+    std::vector<views::ModuleNode> nodes{{"embed", 1}, {"embed", 2}};
+    for (int layer = 0; layer < 12; ++layer)
+      for (size_t work : {1, 2, 3, 4, 5}) nodes.push_back({"encoder.layer." + std::to_string(layer), work});
+    nodes.push_back({"head", 1});
+    nodes.push_back({"head", 2});
+    const auto open = views::open_modules(nodes, {}, {});
+    QVERIFY(open.contains("encoder.layer"));
+    QVERIFY(open.contains("encoder.layer.0") && !open.contains("encoder.layer.1"));
+    const auto runs = views::equal_runs(nodes, open, {});
+    QCOMPARE(runs.size(), size_t(11));
+    QCOMPARE(runs.at("encoder.layer.11"), std::string("encoder.layer.1"));
+    const std::set<std::string> split{std::string("encoder.layer.1") + views::kRunMark};
+    QVERIFY(views::equal_runs(nodes, views::open_modules(nodes, split, {}), split).empty());
+    nodes[20].work = 99;  // of layer 3: no longer like the others
+    const auto parted = views::equal_runs(nodes, open, {});
+    QVERIFY(!parted.contains("encoder.layer.3"));
+    QCOMPARE(parted.at("encoder.layer.11"), std::string("encoder.layer.4"));
   }
 
   void aClickMakesTheNodeActiveAndGroundNone() {

@@ -84,13 +84,13 @@ class Painter {
   }
 
   Mark mark(const std::vector<Id>& ids) const {
-    Mark best = Mark::None;
+    size_t rings = 0, others = 0;  // a card is the active thing's own when all in it is
     for (Id id : ids) {
-      Mark m = state_.selection->mark(id);
-      if (m == Mark::Ring) return ids.size() == 1 ? m : Mark::Outline;
-      if (m == Mark::Outline) best = m;
+      const Mark m = state_.selection->mark(id);
+      rings += m == Mark::Ring;
+      others += m == Mark::Outline;
     }
-    return best;
+    return rings && rings == ids.size() ? Mark::Ring : rings + others ? Mark::Outline : Mark::None;
   }
   bool hovered(const std::vector<Id>& ids) const {
     return std::any_of(ids.begin(), ids.end(),
@@ -262,9 +262,10 @@ class Painter {
     p_.setPen(QPen(t_.nodeLine, 1));
     p_.setBrush(m == Mark::None ? t_.node : t_.sel);
     p_.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), box.height() / 2, box.height() / 2);
-    if (detail_ != Detail::Far)
-      kit::drawText(p_, box.adjusted(10, 0, -10, 0).toRect(), it.name, t_.mono(12), t_.text1,
-                    Qt::AlignHCenter, kit::Elide::Middle);
+    if (detail_ == Detail::Far) return;
+    const double k = detail_ == Detail::Middle ? std::min(1 / camera_.zoom, 1.5) : 1;
+    kit::drawText(p_, box.adjusted(6, 0, -6, 0).toRect(), it.name, t_.mono(static_cast<int>(12 * k)),
+                  t_.text1, Qt::AlignHCenter, kit::Elide::Middle);
   }
 
   void node(const SceneItem& it, const QRectF& box, Mark m) {
@@ -302,7 +303,9 @@ class Painter {
     if (one_line) return one_line_text(it, text, name, k);
     QRect upper(text.left(), text.top() + 1, text.width(), 18),
         lower(text.left(), text.top() + 18, text.width(), 17);
-    kit::drawText(p_, upper, it.name, name, t_.text1, Qt::AlignLeft, kit::Elide::Middle);
+    const int named = kit::drawText(p_, upper, it.name, name, t_.text1, Qt::AlignLeft, kit::Elide::Middle);
+    if (!it.what.isEmpty() && named + 24 < upper.width())
+      kit::drawText(p_, upper.adjusted(named + 8, 0, 0, 0), it.what, t_.ui(11), t_.text2);
     int right =
         it.right.isEmpty() ? 0 : kit::drawText(p_, lower, it.right, t_.mono(11), t_.text2, Qt::AlignRight);
     lower.setRight(lower.right() - (right ? right + 8 : 0));
@@ -313,13 +316,17 @@ class Painter {
   void one_line_text(const SceneItem& it, QRect text, const QFont& font, double k) {
     const int small = static_cast<int>(std::lround(11 * k)), gap = static_cast<int>(8 * k);
     const bool facts = picture_.compact || it.kind == SceneItem::Kind::Module;
-    if (facts && !it.right.isEmpty() && kit::textWidth(t_.mono(small), it.right) < text.width() / 2) {
+    if (const int fact = kit::textWidth(t_.mono(small), it.right);
+        facts && fact > 0 &&
+        (picture_.compact ? fact < text.width() / 2
+                          : fact + gap + kit::textWidth(font, it.name) <= text.width())) {
       const int right = kit::drawText(p_, text, it.right, t_.mono(small), t_.text2, Qt::AlignRight);
       text.setRight(text.right() - right - gap);
     }
     const int used = kit::drawText(p_, text, it.name, font, t_.text1, Qt::AlignLeft, kit::Elide::Middle);
     text.setLeft(text.left() + used + gap);
-    if (facts && text.width() > 24 * k)
+    if (facts &&
+        (picture_.compact ? text.width() > 24 * k : kit::textWidth(t_.ui(small), it.line) <= text.width()))
       kit::drawText(p_, text, it.line, t_.ui(small), t_.text2, Qt::AlignLeft, kit::Elide::End);
   }
 

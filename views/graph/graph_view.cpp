@@ -134,8 +134,7 @@ void GraphView::rebuild() {
   }
   const bool loops = stage() == "loops" || stage() == "fused";
   SceneOptions options{grouping(), opened_, closed_, loops, stage() == "fused", loops, 0};
-  if (all_open_)
-    for (const session::NodeRow& node : session()->nodes.of(g->id)) options.opened.insert(node.module);
+  options.all_open = all_open_;
   if (selection().film.graph == g->id && !g->pass.empty() && g->changed) {
     for (const session::GraphRow& other : session()->graphs.of(g->compilation))
       if (other.ordinal < g->ordinal && !session()->nodes.of(other.id).empty()) options.before = other.id;

@@ -5,8 +5,10 @@
 #include <map>
 
 #include "views/graph/modules.h"
+#include "views/graph/operators.h"
 #include "views/graph/rows.h"
 #include "views/kit/numbers.h"
+#include "views/kit/sources.h"
 
 namespace vitrine::views {
 
@@ -34,12 +36,9 @@ class SceneBuilder {
   Scene build() {
     collect_kernels();
     collect_roles();
-    std::vector<std::string> paths;
-    for (const NodeRow& node : nodes_)
-      if (is_vertex(node) && options_.grouping == Grouping::Modules) paths.push_back(node.module);
-    single_ = single_modules(paths);
-    out_.open = open_modules(paths, options_.opened, options_.closed);
+    collect_modules();
     const GraphRow* graph = data_.graphs.find(graph_);
+    if (graph) classes_ = kit::moduleClasses(data_, data_.forwardOf(graph->compilation));
     if (options_.compact && graph) {
       for (const NodeRow* node : row_order(data_, *graph)) add(*node);
     } else {
@@ -63,6 +62,8 @@ class SceneBuilder {
   void collect_kernels() {
     const GraphRow* graph = data_.graphs.find(graph_);
     if (!graph) return;
+    decomposed_ = graph->stage == "decomposed" || graph->stage == "optimised";
+    if (decomposed_ || graph->stage == "loops") labels_ = kernel_labels(data_, graph->compilation);
     std::unordered_map<Id, double> ns;
     for (const LaunchRow& launch : data_.launches.of(graph->compilation))
       ns[launch.kernel] += launch.median_ns;
@@ -112,6 +113,34 @@ class SceneBuilder {
       if (is_vertex(node) && !now.contains(node.stable)) removed_[node.id] = &node;
   }
 
+  void collect_modules() {
+    if (options_.grouping != Grouping::Modules) return;
+    const OperatorParts parts = decomposed_ ? parts_of_operators(data_, nodes_) : OperatorParts();
+    std::vector<ModuleNode> nodes;
+    std::set<std::string> opened = options_.opened;
+    for (const NodeRow& node : nodes_) {
+      if (!is_vertex(node)) continue;
+      auto part = parts.path.find(node.id);
+      const std::string& module = module_[node.id] = part == parts.path.end() ? node.module : part->second;
+      for (const std::string& prefix : prefixes(module)) ++held_[prefix];
+      nodes.push_back({module, std::hash<std::string>()(node.op + node.type)});
+      if (options_.all_open && !module.empty()) opened.insert(module);
+    }
+    single_ = single_modules(nodes);
+    std::set<std::string> closed =
+        options_.closed;  // how an operator is computed is seen when it is asked for
+    for (const std::string& path : parts.whole)
+      if (!opened.contains(path)) closed.insert(path);
+    out_.open = open_modules(nodes, opened, closed);
+    runs_ = equal_runs(nodes, out_.open, opened);
+  }
+
+  // Of a removed node the path of the graph before, which no card of this one may have.
+  const std::string& module_of(const NodeRow& node) const {
+    auto it = module_.find(node.id);
+    return it == module_.end() ? node.module : it->second;
+  }
+
   // The graph's nodes, and behind the one that stood before it each node that only the graph before has.
   std::vector<const NodeRow*> with_removed() const {
     std::unordered_map<int64_t, std::vector<const NodeRow*>> behind;
@@ -135,8 +164,11 @@ class SceneBuilder {
   // The innermost open module's group of a path, made when it is first needed; -1 for the top.
   int module_group(const std::string& path) {
     int parent = -1;
-    for (const std::string& prefix : prefixes(path)) {
+    const std::vector<std::string> all = prefixes(path);
+    for (size_t i = 0; i < all.size(); ++i) {
+      const std::string& prefix = all[i];
       if (single_.contains(prefix)) break;  // a frame around one node says nothing
+      if (i + 1 < all.size() && held_[prefix] == held_[all[i + 1]]) continue;  // nor one around a frame
       auto [it, added] = group_of_.try_emplace(prefix, static_cast<int>(out_.groups.size()));
       if (added) {
         out_.groups.push_back({SceneGroup::Kind::Module, 0, prefix, QString::fromStdString(prefix), {}, {}});
@@ -161,15 +193,18 @@ class SceneBuilder {
 
   void add(const NodeRow& node) {
     if (!is_vertex(node)) return;
-    bool in_kernel =
-        options_.grouping == Grouping::Kernels && !node.group_label.empty() && node.group_label[0] == 'K';
+    const std::string label = label_of(node);
     int group = -1;
-    if (in_kernel) {
-      group = kernel_group(node.group_label);
+    if (options_.grouping == Grouping::Kernels && label.starts_with("K")) {
+      group = kernel_group(label);
     } else if (options_.grouping == Grouping::Modules && node.kind == "op") {
-      std::string card = first_closed(node.module, out_.open);
+      std::string card = first_closed(module_of(node), out_.open);
+      if (auto run = runs_.find(card); run != runs_.end()) {
+        layers_[run->second].insert(card);
+        card = run->second;
+      }
       if (!card.empty()) return add_to_card(card, node);
-      group = module_group(node.module);
+      group = module_group(module_of(node));
     }
     for (int g = group; g >= 0; g = out_.layout.groups[static_cast<size_t>(g)].parent)
       out_.groups[static_cast<size_t>(g)].members.push_back(node.id);
@@ -177,6 +212,13 @@ class SceneBuilder {
     out_.items.push_back(item(node));
     const double height = options_.compact ? kCompactHeight : kNodeHeight;
     out_.layout.nodes.push_back({0, node.kind == "op" ? height : kPillHeight, 0, group});
+  }
+
+  // Of the kernel that computes it, "" when it is not known yet.
+  std::string label_of(const NodeRow& node) const {
+    if (!node.group_label.empty()) return node.group_label;
+    auto later = labels_.find(node.stable);
+    return later == labels_.end() ? std::string() : later->second;
   }
 
   SceneItem item(const NodeRow& node) {
@@ -192,8 +234,9 @@ class SceneBuilder {
       std::string space = node.shape;  // "[2, 4]" or "2,4"
       std::erase_if(space, [](char c) { return c == ' ' || c == '[' || c == ']'; });
       it.right = kit::spaceText(space);
-    } else if (!node.group_label.empty() && node.group_label[0] != 'K')
-      it.right = time_text(kernels_[node.group_label].ns);
+    } else if (const std::string label = label_of(node); !label.empty() && label[0] != 'K') {
+      it.right = time_text(kernels_[label].ns);
+    }
     if (removed_.contains(node.id)) {
       it.badge = Badge::Removed;
     } else if (options_.before) {
@@ -231,7 +274,7 @@ class SceneBuilder {
       SceneItem card;
       card.kind = SceneItem::Kind::Module;
       card.id = node.id;
-      card.path = path;
+      card.path = path + (layers_.contains(path) ? kRunMark : "");
       out_.items.push_back(card);
       auto slash = path.rfind('.');
       out_.layout.nodes.push_back(
@@ -341,31 +384,82 @@ class SceneBuilder {
     for (SceneItem& it : out_.items) {
       if (it.kind == SceneItem::Kind::Node) present.insert(it.family);
       if (it.kind != SceneItem::Kind::Module) continue;
-      QString path = QString::fromStdString(it.path);
-      it.name = path.section('.', -1);
-      int layers = equal_layers(it.path);
-      it.line = (layers > 1 ? QStringLiteral("× %1, ").arg(layers) : QString()) +
-                QStringLiteral("%1 nodes").arg(it.members.size());
+      name_card(it);
+      it.right = time_text(time_of(it));
       for (Id id : it.members) present.insert(kit::familyOf(row_[id]->family));
     }
     present.erase(kit::Family::None);
     out_.families.assign(present.begin(), present.end());
   }
 
-  // How many numbered children ("layer.0", "layer.1", ...) with the same number of nodes a module has; 0
-  // otherwise.
-  int equal_layers(const std::string& path) const {
-    std::map<std::string, int> sizes;
-    for (const NodeRow& node : nodes_) {
-      if (node.module.rfind(path + ".", 0) != 0) continue;
-      std::string child = node.module.substr(path.size() + 1);
-      ++sizes[child.substr(0, child.find('.'))];
+  // "layer 1–11", "BertLayer", "× 11, 60 nodes each".
+  void name_card(SceneItem& it) const {
+    const std::string path = it.path.substr(0, it.path.find(kRunMark));
+    const QString own = QString::fromStdString(path);
+    const auto known = classes_.find(path);
+    it.what = known == classes_.end() ? QString() : known->second;
+    it.name = own.section('.', -1);
+    bool numbered = false;
+    const int first = it.name.toInt(&numbered);
+    if (numbered && own.contains('.')) it.name = own.section('.', -2, -2) + ' ' + it.name;
+    auto run = layers_.find(path);
+    const auto nodes = static_cast<int>(it.members.size());
+    if (run == layers_.end()) {
+      it.line = kit::countText(nodes, "node");
+      if (const int layers = layers_in(path); layers > 1) {
+        it.line = QStringLiteral("× %1, ").arg(layers) + it.line;
+        if (auto layer = classes_.find(path + ".0"); layer != classes_.end()) it.what = layer->second;
+      }
+      return;
     }
-    for (const auto& [name, size] : sizes) {
-      if (name.find_first_not_of("0123456789") != std::string::npos || size != sizes.begin()->second)
+    const int layers = static_cast<int>(run->second.size());
+    it.name += QStringLiteral("–%1").arg(first + layers - 1);
+    it.line = QStringLiteral("× %1, %2 nodes each").arg(layers).arg(nodes / std::max(1, layers));
+  }
+
+  // How many children a module has when all of them are numbered and alike, else 0.
+  int layers_in(const std::string& path) const {
+    int out = 0;
+    const auto first = held_.find(path + ".0");
+    const auto kind = classes_.find(path + ".0");
+    if (first == held_.end()) return 0;
+    for (auto it = held_.lower_bound(path + "."); it != held_.end() && it->first.starts_with(path + ".");
+         ++it) {
+      const std::string child = it->first.substr(path.size() + 1);
+      if (child.find('.') != std::string::npos) continue;
+      const auto its = classes_.find(it->first);
+      const bool alike = (its == classes_.end()) == (kind == classes_.end()) &&
+                         (its == classes_.end() || its->second == kind->second);
+      if (child.find_first_not_of("0123456789") != std::string::npos || it->second != first->second || !alike)
         return 0;
+      ++out;
     }
-    return static_cast<int>(sizes.size());
+    return out;
+  }
+
+  // Of the kernels that belong to the card: those whose own work, not what was fused to it, stands in it.
+  double time_of(const SceneItem& it) {
+    if (labels_.empty()) return 0;
+    if (owner_.empty()) find_owners();
+    const std::set<Id> inside(it.members.begin(), it.members.end());
+    double ns = 0;
+    for (const auto& [label, nodes] : owner_)
+      if (std::all_of(nodes.begin(), nodes.end(), [&](Id id) { return inside.contains(id); }))
+        ns += kernels_[label].ns;
+    return ns;
+  }
+
+  // By kernel its nodes of the kernel's own family, of a fused product the product; or else all of them.
+  void find_owners() {
+    std::map<std::string, std::vector<Id>> all;
+    for (const NodeRow& node : nodes_) {
+      const std::string label = label_of(node);
+      if (node.kind != "op" || label.empty()) continue;
+      all[label].push_back(node.id);
+      const KernelRow* kernel = kernels_[label].row;
+      if (kernel && kernel->family == node.family) owner_[label].push_back(node.id);
+    }
+    for (const auto& [label, nodes] : all) owner_.try_emplace(label, nodes);
   }
 
   void size_boxes() {
@@ -375,7 +469,8 @@ class SceneBuilder {
     double widest = t.px(options_.compact ? kCompactLeast : kLeastWidth);
     for (const SceneItem& it : out_.items) {
       if (it.kind == SceneItem::Kind::Input || it.kind == SceneItem::Kind::Output) continue;
-      double top = t.px(34) + mono.horizontalAdvance(it.name),
+      double top = t.px(34) + mono.horizontalAdvance(it.name) +
+                   (it.what.isEmpty() ? 0 : t.px(8) + ui.horizontalAdvance(it.what)),
              second = t.px(34) + small.horizontalAdvance(it.line);
       if (!it.right.isEmpty()) second += t.px(14) + small.horizontalAdvance(it.right);
       if (options_.compact)
@@ -404,6 +499,14 @@ class SceneBuilder {
   std::span<const NodeRow> nodes_;
   Scene out_;
   std::set<std::string> single_;
+  bool decomposed_ = false;                              // operators of the program are several nodes here
+  std::map<Id, std::string> module_;                     // node -> path
+  std::map<std::string, size_t> held_;                   // path -> nodes in it
+  std::map<std::string, std::string> runs_;              // card -> first of the equal ones
+  std::map<std::string, std::set<std::string>> layers_;  // first of equal cards -> all of them
+  std::map<std::string, QString> classes_;               // of modules
+  std::unordered_map<int64_t, std::string> labels_;      // stable number -> kernel
+  std::map<std::string, std::vector<Id>> owner_;         // kernel -> nodes by which it belongs to a module
   std::map<std::string, int> group_of_, card_of_;
   std::map<std::string, KernelFacts> kernels_;
   std::map<std::pair<int64_t, int64_t>, const DecisionRow*> decisions_;  // by stable numbers

@@ -28,9 +28,10 @@ struct SceneItem {
   enum class Kind { Node, Module, Input, Output };
   Kind kind = Kind::Node;
   Id id = 0;                // the node; a module: its first node
-  std::string path;         // of a module
+  std::string path;         // of a module; of a run of equal ones the first's, with kRunMark
   std::vector<Id> members;  // nodes it stands for
   QString name, line, right;
+  QString what;  // of a module: its class
   kit::Family family = kit::Family::None;
   Badge badge = Badge::None;
   QString old;   // Changed: what it was
@@ -92,6 +93,7 @@ struct SceneOptions {
   bool decisions = false;                // mark considered pairs
   bool rejected = false;                 // of these only the ones that were not fused
   bool compact = false;                  // rows of one line: name, operation, space
+  bool all_open = false;                 // every module
   Id before = 0;                         // snapshot to compare with, 0 = no badges
 };
 

@@ -29,7 +29,7 @@ constexpr LinkRowInfo kLinkRows[] = {
     {"backward", "graph", Kind::Node, "backward"},
     {"decomposed", "graph", Kind::Node, "decomposed", true},
     {"optimised", "graph", Kind::Node, "optimised"},
-    {"loop", "segment", Kind::Node, "loops"},
+    {"loop", "segment", Kind::Node, "loops", true},
     {"fused", "layers", Kind::Node, "fused", true},
     {"pair", "layers", Kind::Decision, ""},
     {"guard", "guard", Kind::Guard, ""},
@@ -60,7 +60,12 @@ class Chain {
       if (link.text.isEmpty()) continue;
       // A stage that kept the name says nothing new, unless it is the one that was clicked.
       const bool repeats = row.quiet && !link.ring && !out.empty() && out.back().text == link.text;
-      if (!repeats) out.push_back(std::move(link));
+      if (repeats) continue;
+      // Decomposing tells less than what passes made of it, when both name the same.
+      if (!out.empty() && out.back().stage == QLatin1String("decomposed") && !out.back().ring &&
+          out.back().text == link.text)
+        out.pop_back();
+      out.push_back(std::move(link));
     }
     return out;
   }
