@@ -21,6 +21,7 @@ WHOLE = {
     "operators": ["locals_in_callee", "locals_written", "dispatched_methods", "repr_of_dataclasses", "function_get"],
     "torch_api": ["scripted_function"],
     "slots": ["slots_emptied_and_filled", "attributes_deleted", "deleted_twice", "slices_deleted", "sets_in_place"],
+    "set_order": ["order_of_sets_made"],
 }
 if sys.version_info >= (3, 12):  # there a comprehension's locals() is the frame's, which a loop may ask again
     WHOLE["operators"].remove("locals_in_callee")

@@ -249,11 +249,8 @@ Value* make_sequence(Tracer& t, const Arguments& a, Kind kind) {
 Value* make_set(Tracer& t, const Arguments& a) {
   Value* set = t.sequence(Kind::Set, {});
   if (a.positional.empty()) return set;
-  Value* from = t.look(a.positional[0]);
-  for (Value* item : from->kind == Kind::Set ? from->items : t.unpack(from)) {
-    t.key_object(item);
-    if (!t.contains(set, item)) set->items.push_back(t.look(item));
-  }
+  t.set_insert_all(set, a.positional[0]);
+  set->mutated = false;
   return set;
 }
 

@@ -66,6 +66,18 @@ Recipe contents(RecipeMaker& make, Recipe::Kind kind, const Values& items) {
   return r;
 }
 
+void set_effects(RecipeMaker& make, Value* v, std::vector<Effect>& out) {
+  for (const auto& [name, argument] : v->changes) {
+    Owned method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PySet_Type), name));
+    Effect e;
+    e.kind = Effect::Kind::Call;
+    e.value = make.call(method.get(), {});
+    e.value.children.push_back(make.make(v));
+    e.value.children.push_back(make.constant(argument));
+    out.push_back(std::move(e));
+  }
+}
+
 void value_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& out) {
   Effect e;
   e.target = make.make(v);
@@ -75,6 +87,7 @@ void value_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& 
       e.value = contents(make, Recipe::Kind::List, v->items);
       break;
     case Kind::Set:
+      if (v->changes_version == v->version && v->cls == &PySet_Type) return set_effects(make, v, out);
       e.kind = Effect::Kind::SetReplace;
       e.value = contents(make, Recipe::Kind::Set, v->items);
       break;

@@ -140,6 +140,7 @@ Value* Tracer::execute(VirtualFrame& f, bool* yielded) {
     entered = false;
     Flow flow = Flow::Next;
     try {
+      sets_in_order_ = true;
       flow = run_instruction(*this, f, in);
     } catch (const RaiseSignal& signal) {
       if (!dispatch_raise(f, in, signal)) {

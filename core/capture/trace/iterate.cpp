@@ -78,7 +78,11 @@ Value* Tracer::iter(Value* v) {
       // it gives is looked at item by item.
       if (v->items.size() > 1 && v->source && !v->mutated && PyAnySet_CheckExact(v->obj))
         return new_iterator(IteratorKind::Sequence, {set_in_order(v)});
-      if (v->items.size() > 1) stop("unsupported_value", "iteration over a set: its order is not fixed");
+      if (v->items.size() > 1) {
+        Value* in_order = v->source ? nullptr : set_made_here(v);
+        if (!in_order) stop("unsupported_value", "iteration over a set: its order is not fixed");
+        return new_iterator(IteratorKind::Sequence, {in_order});
+      }
       return new_iterator(IteratorKind::Sequence, {v});
     case Kind::Constant: {
       if (PyRange_Check(v->obj) || PyUnicode_Check(v->obj) || PyBytes_Check(v->obj) || PyTuple_Check(v->obj))

@@ -343,21 +343,12 @@ const Table& tuple_methods() {
 }
 
 Value* set_add(Tracer& t, Value* self, const Arguments& a) {
-  Value* item = argument(t, a, 0);
-  t.key_object(item);
-  if (!t.contains(self, item)) {
-    t.touch(self);
-    self->items.push_back(t.look(item));
-  }
+  t.set_insert(self, argument(t, a, 0));
   return t.none();
 }
 
 Value* set_update(Tracer& t, Value* self, const Arguments& a) {
-  for (Value* more : a.positional) {
-    more = t.look(more);
-    const Values items = more->kind == Kind::Set ? more->items : t.unpack(more);
-    for (Value* item : items) set_add(t, self, {{item}, {}});
-  }
+  for (Value* more : a.positional) t.set_insert_all(self, more);
   return t.none();
 }
 
@@ -365,8 +356,10 @@ Value* set_discard(Tracer& t, Value* self, const Arguments& a) {
   PyObject* key = t.key_object(argument(t, a, 0));
   for (size_t i = 0; i < self->items.size(); ++i)
     if (t.same_key(t.key_object(self->items[i]), key)) {
+      const uint64_t before = self->version;
       t.touch(self);
       self->items.erase(self->items.begin() + static_cast<long>(i));
+      t.note_set_change(self, before, "discard", key);
       break;
     }
   return t.none();

@@ -147,8 +147,15 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
     Value* result = fold(
         PyObject_CallFunctionObjArgs(torch.operator_function(row->name), left.get(), right.get(), nullptr));
     if (!set_changes) return result;
+    const uint64_t before = a->version;
     touch(a);
     a->items = result->items;
+    const std::string method = row->method;  // "__or__"
+    const char* in_place_method = method == "__or__"    ? "__ior__"
+                                  : method == "__and__" ? "__iand__"
+                                  : method == "__sub__" ? "__isub__"
+                                                        : "__ixor__";
+    note_set_change(a, before, in_place_method, right.get());
     return a;
   }
   stop("unsupported_value", std::string(row->name) + " of " + describe(a) + " and " + describe(b));

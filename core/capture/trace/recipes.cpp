@@ -110,6 +110,8 @@ Recipe RecipeMaker::make(Value* v) {
                                           : list_of_class(v);
       break;
     case Kind::Set:
+      if (v->items.size() > 1 && v->cls == &PySet_Type && !t_.grows_in_order(v))
+        stop("unsupported_value", "a set whose order is not known leaves the segment");
       r = sequence(Recipe::Kind::Set, v->items);
       break;
     case Kind::Slice:

@@ -20,16 +20,9 @@ Flow runBuildList(Tracer& t, VirtualFrame& f, const Instruction& in) {
   return Flow::Next;
 }
 
-static void add_to_set(Tracer& t, Value* set, Value* item) {
-  t.key_object(item);
-  if (t.contains(set, item)) return;
-  t.touch(set);
-  set->items.push_back(t.look(item));
-}
-
 Flow runBuildSet(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* set = t.sequence(Kind::Set, {});
-  for (Value* item : pop_many(f, in.arg)) add_to_set(t, set, item);
+  for (Value* item : pop_many(f, in.arg)) t.set_insert(set, item);
   push(f, set);
   return Flow::Next;
 }
@@ -75,7 +68,7 @@ Flow runListAppend(Tracer& t, VirtualFrame& f, const Instruction& in) {
 
 Flow runSetAdd(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* item = pop(f);
-  add_to_set(t, t.look(peek(f, in.arg)), item);
+  t.set_insert(t.look(peek(f, in.arg)), item);
   return Flow::Next;
 }
 
@@ -96,16 +89,7 @@ Flow runListExtend(Tracer& t, VirtualFrame& f, const Instruction& in) {
 
 Flow runSetUpdate(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* more = t.look(pop(f));
-  Value* set = t.look(peek(f, in.arg));
-  if (PyObject* o = t.const_object(more); o && PyFrozenSet_Check(o)) {
-    Py_INCREF(o);
-    Owned iterator(PyObject_GetIter(o));
-    Py_DECREF(o);
-    while (PyObject* item = PyIter_Next(iterator.get())) add_to_set(t, set, t.fold(item));
-    return Flow::Next;
-  }
-  const Values items = more->kind == Kind::Set ? more->items : t.unpack(more);
-  for (Value* item : items) add_to_set(t, set, item);
+  t.set_insert_all(t.look(peek(f, in.arg)), more);
   return Flow::Next;
 }
 

@@ -162,7 +162,14 @@ class Tracer {
   std::vector<std::pair<Value*, Value*>> dict_entries(Value* dict);
   void dict_update(Value* dict, Value* other);
   int64_t length(Value* v);
-  void touch(Value* v);  // it is about to change
+  // --- sets.cpp
+  void set_insert(Value* set, Value* item);
+  void set_insert_all(Value* set, Value* more);  // set.update(more)
+  void note_set_change(Value* set, uint64_t before, const char* method, PyObject* argument);
+  PyObject* real_set(Value* set, PyObject* items);
+  bool grows_in_order(Value* set);
+  Value* set_made_here(Value* set);  // its items in their order; nullptr: it is not known
+  void touch(Value* v);              // it is about to change
 
   // --- attributes.cpp
   Value* get_attr(Value* v, const std::string& name);   // nullptr = AttributeError
@@ -409,7 +416,8 @@ class Tracer {
   std::vector<Change> changes_;  // of the stack, by step
   std::unordered_set<PyCodeObject*> seen_codes_;
   BytecodeCache& bytecodes_;
-  int covered_ = 0;  // > 0: what is asked now is asked again when a real enumerate() is advanced
+  int covered_ = 0;            // > 0: what is asked now is asked again when a real enumerate() is advanced
+  bool sets_in_order_ = true;  // those that this instruction has made real so far
   bool grad_at_start_ = false, grad_now_ = false;
   bool inference_at_start_ = false, inference_now_ = false;
   struct OpenInference {

@@ -120,6 +120,11 @@ struct Value {
   Value* own_dict = nullptr;    // Object: its __dict__, once it was asked for
   int32_t shared = -1;          // number of its recipe once one was made
   uint64_t version = 0;         // counts changes: iteration over a changed dict raises
+  // Set: a real one that came about in the same way, as it was at that version. Its order is the program's.
+  Owned twin;
+  uint64_t twin_version = 0;
+  std::vector<std::pair<const char*, PyObject*>> changes;  // Set from before: methods called, and with what
+  uint64_t changes_version = 0;                            // behind the last of them
 };
 
 }  // namespace vitrine::capture

@@ -109,6 +109,7 @@ Value* Tracer::fold(PyObject* owned) {
     set->cls = Py_TYPE(owned);
     Owned iterator(PyObject_GetIter(owned));
     while (PyObject* item = PyIter_Next(iterator.get())) set->items.push_back(fold(item));
+    if (sets_in_order_ && PySet_CheckExact(owned) && Py_REFCNT(owned) == 1) set->twin = Owned(hold.release());
     return set;
   }
   stop("unsupported_value", std::string("a ") + Py_TYPE(owned)->tp_name + " made by a builtin");
@@ -464,7 +465,7 @@ PyObject* Tracer::constant_tree(Value* v) {
     if (!o || PyList_Append(list.get(), o.get()) < 0) return nullptr;
   }
   if (v->kind == Kind::List) return list.release();
-  if (v->kind == Kind::Set) return PySet_New(list.get());
+  if (v->kind == Kind::Set) return real_set(v, list.get());
   if (v->kind == Kind::Slice)
     return PySlice_New(PyList_GET_ITEM(list.get(), 0), PyList_GET_ITEM(list.get(), 1),
                        PyList_GET_ITEM(list.get(), 2));

@@ -1,0 +1,110 @@
+// Sets that the program makes. Their order depends on how they came about: a real set goes the same way
+// beside them.
+#include "core/capture/trace/torch_names.h"
+#include "core/capture/trace/tracer.h"
+
+namespace vitrine::capture {
+namespace {
+
+// The real set beside it, or a new one for a set that is still empty; nullptr: it is not known how it came
+// about.
+PyObject* twin_of(Value* set) {
+  if (set->twin && set->twin_version == set->version) return set->twin.get();
+  if (set->twin || set->obj || set->source || !set->items.empty() || set->version != 0 ||
+      set->cls != &PySet_Type)
+    return nullptr;
+  set->twin = Owned(PySet_New(nullptr));
+  return set->twin.get();
+}
+
+}  // namespace
+
+void Tracer::set_insert(Value* set, Value* item) {
+  PyObject* key = key_object(item);
+  if (contains(set, item)) return;
+  PyObject* twin = twin_of(set);
+  const uint64_t before = set->version;
+  touch(set);
+  set->items.push_back(look(item));
+  note_set_change(set, before, "add", key);
+  if (!twin) return;
+  if (PySet_Add(twin, key) < 0) raise_python();
+  set->twin_version = set->version;
+}
+
+// What is done to a set that existed before is done to it again: its order depends on that.
+void Tracer::note_set_change(Value* set, uint64_t before, const char* method, PyObject* argument) {
+  if (!set->source || set->changes_version != before) return;
+  set->changes.emplace_back(method, keep(Py_NewRef(argument)));
+  set->changes_version = set->version;
+}
+
+void Tracer::set_insert_all(Value* set, Value* more) {
+  more = look(more);
+  Values items;
+  Owned at_once;  // Python goes through the table of another set, or of a dict, and makes room before
+  if (PyObject* o = const_object(more); o && PyFrozenSet_Check(o)) {
+    Owned iterator(PyObject_GetIter(o));
+    while (PyObject* item = iterator ? PyIter_Next(iterator.get()) : nullptr) items.push_back(fold(item));
+    at_once = Owned(Py_NewRef(o));
+  } else if (more->kind == Kind::Set) {
+    items = more->items;
+    if (PyObject* other = twin_of(more)) at_once = Owned(Py_NewRef(other));
+  } else {
+    items = unpack(more);
+    if (more->kind == Kind::Dict) {
+      at_once = Owned(PyDict_New());
+      for (Value* item : items) PyDict_SetItem(at_once.get(), key_object(item), Py_None);
+    }
+  }
+  const bool one_by_one = !at_once && more->kind != Kind::Set && more->kind != Kind::Dict;
+  Owned twin(Py_XNewRef(twin_of(set)));
+  if (!one_by_one) {  // it does not grow with each item
+    set->twin = Owned(PySet_New(nullptr));
+    set->twin_version = ~uint64_t{0};
+  }
+  const uint64_t before = set->version;
+  const size_t changes = set->changes.size();
+  for (Value* item : items) set_insert(set, item);
+  if (at_once && set->version != before && set->changes_version == set->version) {
+    set->changes.resize(changes);
+    set->changes_version = before;
+    note_set_change(set, before, "update",
+                    Owned(PySet_Check(at_once.get()) ? PySet_New(at_once.get()) : at_once.release()).get());
+  }
+  if (!twin || !at_once) return;
+  Owned done(PyObject_CallMethod(twin.get(), "update", "O", at_once.get()));
+  if (!done) raise_python();
+  set->twin = std::move(twin);
+  set->twin_version = set->version;
+}
+
+// A real set that equals it. What is computed from one whose order is not known has no known order either.
+PyObject* Tracer::real_set(Value* set, PyObject* items) {
+  if (PyObject* twin = twin_of(set)) return Py_NewRef(twin);
+  if (set->items.size() > 1) sets_in_order_ = false;
+  return PySet_New(items);
+}
+
+// Whether adding its items one after the other gives a set of the program's order.
+bool Tracer::grows_in_order(Value* set) {
+  PyObject* twin = twin_of(set);
+  Owned grown(PySet_New(nullptr));
+  for (Value* item : set->items)
+    if (PySet_Add(grown.get(), key_object(item)) < 0) raise_python();
+  Owned one(PySequence_List(grown.get())), other(twin ? PySequence_List(twin) : nullptr);
+  return other && PyObject_RichCompareBool(one.get(), other.get(), Py_EQ) == 1;
+}
+
+Value* Tracer::set_made_here(Value* set) {
+  PyObject* twin = twin_of(set);
+  if (!twin) return nullptr;
+  Owned keys(PySequence_List(twin));
+  Values in_order;
+  for (Py_ssize_t i = 0; keys && i < PyList_GET_SIZE(keys.get()); ++i)
+    for (Value* item : set->items)
+      if (same_key(key_object(item), PyList_GET_ITEM(keys.get(), i))) in_order.push_back(item);
+  return in_order.size() == set->items.size() ? tuple(std::move(in_order)) : nullptr;
+}
+
+}  // namespace vitrine::capture

@@ -1,0 +1,32 @@
+"""Odd programs: the order of sets, which depends on how they came about."""
+
+from odd.registry import program, vec
+
+
+@program(vec(), lambda: ["full_attention", "sliding", "a", "b", "full_attention"])
+def order_of_sets_made(x, names):
+    out = [*set(names), *{*names, "zz"}, *{"q", "a", "f", "g"}, *{c for c in "hello world"}]
+    s = set("abc")
+    s.update(["z", "y"])
+    s.add("k")
+    for name in s:
+        out.append(name)
+    t = set({"k1": 1, "k2": 2, "k3": 3})
+    t.update({"x", "y", "1", "2", "3", "4"})
+    u = {1, 1000, 17, 33}
+    u.update({5, 9, 1025})
+    u.update(range(3, 40, 7))
+    return x + 1, out, list(t), list(u), s | t
+
+
+@program(vec(), lambda: {"full_attention", "b", "c"}, lambda: set(range(3, 1000, 77)))
+def order_of_sets_changed(x, names, numbers):
+    copied = set(names)
+    copied.add("r")
+    copied |= {"kk"}
+    numbers.add(1001)
+    numbers -= {3, 80}
+    numbers.update([3, 5], {7, 2000})
+    numbers.discard(5)
+    print(x.shape)
+    return x, list(copied), list(names | {"q"}), list(numbers), copied
