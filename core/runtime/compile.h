@@ -63,9 +63,11 @@ class Plan {
   virtual ~Plan() = default;
   // inputs: real tensors by order of the ATen graph's inputs(), borrowed. On success: new references by order
   // of results. false: a Python error is set and no input was written (the segment then runs eagerly). The
-  // GIL must be held. `times` (may be null) receives one entry a launch.
+  // GIL must be held. `times` (may be null) receives one entry a launch. given_up (may be null): by input, a
+  // reference to it that is the plan's, or nullptr; it is dropped after the last launch that reads the input,
+  // whatever comes of the call.
   virtual bool run(_object* const* inputs, size_t n_inputs, std::vector<_object*>& outputs,
-                   std::vector<LaunchTime>* times = nullptr) = 0;
+                   std::vector<LaunchTime>* times = nullptr, std::vector<_object*>* given_up = nullptr) = 0;
   virtual int launches() const = 0;
   virtual int generated_kernels() const = 0;
   virtual int python_calls() const = 0;  // launches that go through a Python overload

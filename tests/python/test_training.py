@@ -6,6 +6,8 @@ import subprocess
 import sys
 import weakref
 
+import weakref
+
 import pytest
 import torch
 from torch import nn
@@ -345,3 +347,23 @@ print(sorted({"sympy", "torch._dynamo", "torch._inductor"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_what_was_saved_goes_with_the_backward_that_reads_it_last():
+    x = torch.randn(64, 32, requires_grad=True)
+    w = torch.randn(32, 32, requires_grad=True)
+
+    def program(x, w):
+        return torch.softmax(x @ w, -1).exp().sum()
+
+    loss = vitrine.compile(program)(x, w)
+    kept = [weakref.ref(t) for t in loss.grad_fn.kept]
+    assert kept
+    loss.backward(retain_graph=True)
+    assert all(ref() is not None for ref in kept)
+    first = x.grad.clone()
+    loss.backward()
+    assert all(ref() is None for ref in kept)
+    torch.testing.assert_close(x.grad, 2 * first)
+    with pytest.raises(RuntimeError, match="a second time"):
+        loss.backward()

@@ -46,16 +46,23 @@ Plans* plans_of_region(PyObject* region) {
   return plans;
 }
 
-// A list of what the plan gives. `constants` follow the given inputs.
+// A list of what the plan gives. `constants` follow the given inputs. own, by input: the list's reference
+// goes over to the plan, and None takes its place.
 PyObject* run(runtime::Plan& plan, PyObject* given, const std::vector<torch_bridge::Py>& constants,
-              std::vector<runtime::LaunchTime>* times = nullptr) {
+              std::vector<runtime::LaunchTime>* times = nullptr, const std::vector<bool>& own = {}) {
   Owned inputs(PySequence_Fast(given, "inputs of a plan"));
   if (!inputs) return nullptr;
   std::vector<PyObject*> all, results;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(inputs.get()); ++i)
     all.push_back(PySequence_Fast_GET_ITEM(inputs.get(), i));
   for (const torch_bridge::Py& c : constants) all.push_back(c.get());
-  if (!plan.run(all.data(), all.size(), results, times)) return nullptr;
+  std::vector<PyObject*> given_up(own.empty() ? 0 : all.size(), nullptr);
+  for (size_t i = 0; i < own.size(); ++i)
+    if (own[i]) {
+      given_up[i] = Py_NewRef(all[i]);
+      PyList_SetItem(inputs.get(), static_cast<Py_ssize_t>(i), Py_NewRef(Py_None));
+    }
+  if (!plan.run(all.data(), all.size(), results, times, own.empty() ? nullptr : &given_up)) return nullptr;
   PyObject* list = PyList_New(static_cast<Py_ssize_t>(results.size()));
   for (size_t i = 0; i < results.size(); ++i)
     if (list)
@@ -145,7 +152,17 @@ Backward compile_backward(const Plans& plans, const std::vector<bool>& defined) 
   return {};
 }
 
-PyObject* run_recorded(Plans& plans, const std::vector<bool>& defined, PyObject* given) {
+// What was saved for this backward alone: where nothing asks for the graph again, its memory goes as soon as
+// it has been read, as in eager each operator's goes with its own backward.
+std::vector<bool> used_up(const Joint& joint, PyObject* given, bool keep) {
+  if (keep || !PyList_CheckExact(given)) return {};
+  std::vector<bool> own;
+  for (size_t i = 0; i < joint.halves.handed_over(); ++i)
+    own.push_back(joint.halves.crossings[i].kind == Crossing::Kind::saved);
+  return own;
+}
+
+PyObject* run_recorded(Plans& plans, const std::vector<bool>& defined, PyObject* given, bool keep) {
   Engine& engine = plans.place.engine;
   Recording* recording = engine.live_recording();
   const int64_t start = recording ? recording->now() : 0;
@@ -155,7 +172,8 @@ PyObject* run_recorded(Plans& plans, const std::vector<bool>& defined, PyObject*
   if (!backward.plan) return nullptr;
   const Backward now = backward;  // user code may run in operators and come here again
   std::vector<runtime::LaunchTime> times;
-  PyObject* results = run(*now.plan, given, {}, engine.profiling ? &times : nullptr);
+  PyObject* results =
+      run(*now.plan, given, {}, engine.profiling ? &times : nullptr, used_up(*plans.joint, given, keep));
   if (!now.compilation) return results;
   for (const runtime::LaunchTime& time : times) engine.profile.push_back({now.compilation, time});
   if (recording && recording == engine.live_recording())
@@ -163,11 +181,13 @@ PyObject* run_recorded(Plans& plans, const std::vector<bool>& defined, PyObject*
   return results;
 }
 
-// arguments: (saved and tangents, which of the tangents are defined). The memory of the others is not read.
+// arguments: (list of saved and tangents, which of the tangents are defined, whether the graph is kept). The
+// memory of the other tangents is not read. Of a graph that is not kept, what was saved goes out of the list.
 PyObject* run_backward(PyObject* self, PyObject* arguments) {
   Plans* plans = plans_of(self);
   PyObject *inputs = nullptr, *flags = nullptr;
-  if (!plans || !PyArg_ParseTuple(arguments, "OO!", &inputs, &PyTuple_Type, &flags)) return nullptr;
+  int keep = 1;
+  if (!plans || !PyArg_ParseTuple(arguments, "OO!p", &inputs, &PyTuple_Type, &flags, &keep)) return nullptr;
   std::vector<bool> defined;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(flags); ++i)
     defined.push_back(PyTuple_GET_ITEM(flags, i) == Py_True);
@@ -175,7 +195,7 @@ PyObject* run_backward(PyObject* self, PyObject* arguments) {
   if (!given) return nullptr;
   if (std::string why = why_changed(*plans->joint, given.get()); !why.empty())
     return run_changed(*plans, backward_of(*plans->joint, defined), given.get(), why);
-  return run_recorded(*plans, defined, given.get());
+  return run_recorded(*plans, defined, given.get(), keep != 0);
 }
 
 // arguments: (inputs and constants, then what forward gave). The program's results.

@@ -1,7 +1,8 @@
 """A compiled region inside PyTorch's autograd: the node that runs its forward and its backward plan.
 
-Region: results = region(inputs). What backward needs is kept by save_for_backward, so that PyTorch itself
-notices in-place changes and a second backward.
+Region: results = region(inputs). What backward needs of the caller's tensors is kept by save_for_backward, so that
+PyTorch itself notices in-place changes and a second backward. What nobody else can see is kept beside that, so that
+its memory may go while the backward plan runs.
 """
 
 import torch
@@ -142,8 +143,8 @@ def consumed(results):
 class Region:
     """One compiled region.
 
-    forward(inputs) -> results, then what is saved besides; backward(saved + tangents, which tangents are defined) ->
-    gradients; views(inputs + constants + results) -> what the region's caller gets, or None: the results.
+    forward(inputs) -> results, then what is saved besides; backward(saved + tangents, which tangents are defined,
+    whether the graph is kept) -> gradients; views(inputs + constants + results) -> what the region's caller gets, or None: the results.
     requires_grad: by result. saved: ("input" | "viewed" | "result" | "saved", index). gradients: (input, tangents it
     depends on). tangents: (sizes, strides, dtype), one a result that requires grad. constants: tensors that
     count as inputs behind the real ones.
@@ -162,15 +163,21 @@ class Region:
                 results = tuple(self.forward(inputs))
         return results if self.views is None else self.views((*inputs, *self.constants, *results))
 
-    def gradients_of(self, saved, tangents, n_inputs):
+    def gradients_of(self, saved, tangents, n_inputs, keep):
+        """saved: a list, which is empty afterwards."""
         given = [t for t, wanted in zip(tangents, self.requires_grad) if wanted]
         ready = [_as_traced(t, *how) for t, how in zip(given, self.tangents)]
-        found = self.backward([*saved, *ready], tuple(t is not None for t in given))
+        saved.extend(ready)
+        found = self.backward(saved, tuple(t is not None for t in given), keep)
         out = [None] * n_inputs
         for grad, (index, depends) in zip(found, self.gradients):
             if any(given[i] is not None for i in depends):
                 out[index] = grad
         return out
+
+
+# Whether the backward pass that runs may come again (retain_graph). Unknown to this PyTorch: it may.
+_graph_is_kept = getattr(torch._C._autograd, "_get_current_graph_task_keep_graph", lambda: True)
 
 
 def _as_traced(tangent, sizes, strides, dtype):
@@ -193,7 +200,8 @@ class _Node(torch.autograd.Function):
         where = {"input": given, "viewed": given, "result": results, "saved": made[n:]}
         ctx.region, ctx.n_inputs = region, len(inputs)
         # detach(): the memory of now, with the version counter of the input.
-        ctx.save_for_backward(*[where[k][i].detach() if k == "viewed" else where[k][i] for k, i in region.saved])
+        ctx.save_for_backward(*[where[k][i].detach() if k == "viewed" else where[k][i] for k, i in region.saved if k != "saved"])
+        ctx.kept = [where[k][i] for k, i in region.saved if k == "saved"]
         ctx.mark_non_differentiable(*[r for r, wanted in zip(results, region.requires_grad) if not wanted])
         ctx.set_materialize_grads(False)
         return tuple(results)
@@ -205,4 +213,10 @@ class _Node(torch.autograd.Function):
                 f"vitrine.compile does not support double backward (create_graph=True): {ctx.region.name} was "
                 "compiled with its first derivative only. Run it uncompiled (vitrine.disable)."
             )
-        return (None, *ctx.region.gradients_of(ctx.saved_tensors, tangents, ctx.n_inputs))
+        others, kept = iter(ctx.saved_tensors), iter(ctx.kept)
+        saved = [next(kept if kind == "saved" else others) for kind, _ in ctx.region.saved]
+        keep = _graph_is_kept()
+        if not keep:
+            ctx.kept = ()
+        del kept
+        return (None, *ctx.region.gradients_of(saved, tangents, ctx.n_inputs, keep))
