@@ -37,7 +37,7 @@ int vector_of(const cpp::Schedule& s) {
 int kept_arrays(const cpp::Schedule& s) {
   int kept = 0;
   for (size_t l = 0; l < s.loads.size(); ++l) {
-    if (s.loads[l].kind != cpp::Load::Kind::memory) continue;
+    if (s.loads[l].kind != cpp::Load::Kind::memory && s.loads[l].kind != cpp::Load::Kind::drawn) continue;
     int phases = 0;
     for (const cpp::Phase& p : s.phases)
       phases += std::find(p.loads.begin(), p.loads.end(), static_cast<int>(l)) != p.loads.end();
@@ -47,9 +47,47 @@ int kept_arrays(const cpp::Schedule& s) {
   return std::max(1, kept);
 }
 
+// The dim along which most bytes of loads lie that do not lie along the columns; -1: there is none that is
+// worth a tile.
+int turned_dim(const cpp::Schedule& s) {
+  constexpr int64_t kLeast = 16;
+  if (s.rows == 0 || s.dims.back() < kLeast) return -1;
+  int64_t most = 0;
+  int best = -1;
+  for (size_t d = 0; d + 1 < s.dims.size(); ++d) {
+    int64_t bytes = 0;
+    for (const cpp::Load& l : s.loads)
+      if (is_turned(l, static_cast<int>(d))) bytes += ir::dtype_bytes(l.dtype);
+    if (s.dims[d] >= kLeast && bytes > most) most = bytes, best = static_cast<int>(d);
+  }
+  return best;
+}
+
+// Tiles as large as several blocks of a multiprocessor have room for.
+bool turn(const cpp::Schedule& s, Shape& shape) {
+  constexpr int kLarge = 64, kSmall = 32;
+  constexpr int64_t kMostBytes = 40 << 10;
+  const int d = turned_dim(s);
+  if (d < 0) return false;
+  int64_t bytes = 0, widest = 1;  // of one place in all tiles
+  for (const cpp::Load& l : s.loads)
+    if (is_turned(l, d))
+      bytes += ir::dtype_bytes(l.dtype), widest = std::max(widest, ir::dtype_bytes(l.dtype));
+  const int64_t deep = s.dims[static_cast<size_t>(d)], wide = s.dims.back();
+  const int side = widest > 4 || bytes * kLarge * (kLarge + 2) > kMostBytes ? kSmall : kLarge;
+  if (bytes * side * (side + 2) > kMostBytes) return false;
+  shape.turned = d;
+  shape.wide = wide <= kSmall ? kSmall : side;
+  shape.deep = deep <= kSmall ? kSmall : side;
+  shape.threads = std::min(256, shape.wide * shape.deep / 8);  // each has a run of the narrowest type
+  shape.blocks = ceil_div(wide, shape.wide) * ceil_div(deep, shape.deep) * (s.row_count() / deep);
+  return true;
+}
+
 Shape pointwise_shape(const cpp::Schedule& s) {
   Shape shape;
   shape.vector = vector_of(s);
+  if (turn(s, shape)) return shape;
   const int64_t total = s.row_count() * s.columns();
   // Enough loads in flight to hide memory's latency, when there is work for every multiprocessor anyway.
   shape.items = total >= int64_t{1} << 22 ? 2 : 1;
@@ -135,6 +173,24 @@ Shape column_sums_shape(const cpp::Schedule& s) {
 }
 
 }  // namespace
+
+bool is_turned(const cpp::Load& l, int turned) {
+  return turned >= 0 && l.affine() && !l.per_row && l.strides[static_cast<size_t>(turned)] == 1 &&
+         std::abs(l.strides.back()) > 1;
+}
+
+int turned_vector(const cpp::Schedule& s, const cpp::Load& l, int turned) {
+  const auto d = static_cast<size_t>(turned);
+  int vector = static_cast<int>(std::clamp<int64_t>(kAccessBytes / ir::dtype_bytes(l.dtype), 1, 8));
+  auto fits = [&] {
+    if (s.dims[d] % vector != 0 || l.offset % vector != 0) return false;
+    for (size_t k = 0; k < l.strides.size(); ++k)
+      if (k != d && l.strides[k] % vector != 0) return false;
+    return true;
+  };
+  while (vector > 1 && !fits()) vector /= 2;
+  return vector;
+}
 
 int64_t parts_of(const cpp::Schedule& s) {
   if (!s.reduces ||

@@ -11,6 +11,8 @@ namespace vitrine::codegen::cuda {
 // every value that a later phase reads again stays there. Otherwise a phase walks the row and loads anew.
 // Both ways: as rows, and each group goes through many rows; `ahead`: the next one's values are on their way
 // meanwhile. Its second launch: `group` neighbouring columns, the others of the block share these.
+// Turned: what lies in memory along another dim than the one that is written is read a tile at a time, along
+// its own dim, and turned in shared memory; a block computes a tile of columns × `turned` dim.
 // Across rows: `group` threads beside each other take runs of `vector` neighbouring rows, the others of the
 // block share these.
 struct Shape {
@@ -20,12 +22,19 @@ struct Shape {
   int group = 1;  // rows: threads that share one, a power of two up to 32, or the whole block; across: above
   bool registers = true;
   bool ahead = false;
-  int resident = 0;  // blocks that a multiprocessor shall hold at once; 0: the compiler chooses
+  int resident = 0;        // blocks that a multiprocessor shall hold at once; 0: the compiler chooses
+  int turned = -1;         // dim along which turned loads lie; -1: there are none
+  int wide = 0, deep = 0;  // of a tile: columns, and places along that dim
   int64_t blocks = 1;
   int rows_a_block() const { return threads / group; }
 };
 
 Shape choose_shape(const cpp::Schedule& schedule, size_t launch = 0);
+
+// Whether the load is one of those that lie along dim `turned`.
+bool is_turned(const cpp::Load& load, int turned);
+// Neighbours along dim `turned` that one access of the load moves.
+int turned_vector(const cpp::Schedule& schedule, const cpp::Load& load, int turned);
 
 // What Schedule::parts should be: enough blocks for every multiprocessor. Only sizes decide.
 int64_t parts_of(const cpp::Schedule& schedule);

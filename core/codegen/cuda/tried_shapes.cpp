@@ -61,7 +61,7 @@ bool equal(const Shape& a, const Shape& b) {
 std::vector<Shape> tried_shapes(const cpp::Schedule& s) {
   const Shape own = choose_shape(s);
   std::vector<Shape> out = {own};
-  if (s.across || s.launches() > 1) return out;
+  if (s.across || s.launches() > 1 || own.turned >= 0) return out;
   const std::vector<Shape> others =
       s.reduces ? row_shapes(own, s.row_count(), s.columns()) : flat_shapes(own, s.row_count() * s.columns());
   for (const Shape& shape : others)
