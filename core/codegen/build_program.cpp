@@ -23,8 +23,8 @@ Result<Program> build_program(const ir::GraphPtr& optimised, const CodegenOption
                               ir::Recorder* recorder) {
   BuildTimes times;
   times.start = now_ns();
-  fusion::LoopProgram loops =
-      fusion::recompute_small(fusion::build_loops(optimised, options.fuse, options.by_pytorch));
+  fusion::LoopProgram loops = fusion::recompute_small(
+      fusion::build_loops(optimised, options.fuse, options.by_pytorch, options.draws));
   times.loops = now_ns();
   fusion::FusedProgram fused = fusion::fuse(loops);
   join_products(loops, fused, options.products.choices);

@@ -8,6 +8,7 @@
 #include "core/codegen/products.h"
 #include "core/codegen/program.h"
 #include "core/codegen/size_memory.h"
+#include "core/fusion/loops.h"
 #include "core/ir/recorder.h"
 
 namespace vitrine::codegen {
@@ -21,6 +22,7 @@ struct CodegenOptions {
   // not stay in the cache anyway, and a store of a whole line need not read the line first.
   int64_t stream_bytes = 0;
   bool own_results = false;  // a result takes no other value's memory: a CUDA Graph writes it anywhere
+  fusion::DrawLayout draws;
   std::shared_ptr<SizeMemory> sizes;  // null: all sizes are numbers of the kernels' texts
 };
 

@@ -58,6 +58,9 @@ struct Kernel {
   // that becomes 1 if one is out of range; what was written is then of no use. On a GPU the kernel stops with
   // an assertion, as PyTorch's own do.
   bool checks = false;
+  // Segment of Program::draws that it draws from; -1: none. Its last arguments are then the generator's seed
+  // and its offset at the segment's first draw, 64 bits each.
+  int draws = -1;
   int64_t work = 1, grain = 1;   // parallel loop length, least chunk
   int64_t bytes = 0, flops = 0;  // per call
   Id entity = 0;                 // its row of the session; 0: nothing is recorded
@@ -109,6 +112,10 @@ struct Program {
   std::vector<int32_t> input_buffer;                      // by position of the graph's inputs()
   std::vector<ir::Arg> results;                           // as the graph's results
   int64_t arena_bytes = 0;
+  // By how much the offset of the GPU's generator goes on for kernels' draws: from the begin of a call to the
+  // first step that is random, from each of these to the next.
+  std::vector<int64_t> draws;
+  int draws_on = -1;  // which GPU's
   WriteCounts writes;
 };
 

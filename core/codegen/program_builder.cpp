@@ -32,6 +32,8 @@ Program ProgramBuilder::build() {
       add_call(static_cast<int>(u));
   }
   add_results();
+  program_.draws = loops_.drawn;
+  program_.draws_on = loops_.draws_on;
   plan_memory();
   free_foreign();
   return std::move(program_);

@@ -72,6 +72,7 @@ class Fuser {
   void dependencies() {
     before_.resize(program_.loops.size());
     int last_random = -1;
+    std::vector<size_t> draws;  // since then
     for (size_t l = 0; l < program_.loops.size(); ++l) {
       const ir::Node& n = program_.graph->node(node(l));
       std::set<size_t> set;
@@ -79,9 +80,15 @@ class Fuser {
         auto it = program_.loop_of.find(root.node);
         if (it != program_.loop_of.end() && it->second != l) set.insert(it->second);
       });
-      if (ops::is_random(n) && program_.loops[l].kind == Loop::Kind::opaque) {
+      if (ops::is_random(n)) {
         if (last_random >= 0) set.insert(static_cast<size_t>(last_random));
-        last_random = static_cast<int>(l);
+        if (program_.loops[l].kind == Loop::Kind::opaque) {
+          set.insert(draws.begin(), draws.end());
+          draws.clear();
+          last_random = static_cast<int>(l);
+        } else {
+          draws.push_back(l);
+        }
       }
       before_[l].assign(set.begin(), set.end());
     }

@@ -5,6 +5,7 @@
 
 #include "core/fusion/bodies.h"
 #include "core/fusion/classify.h"
+#include "core/fusion/draws.h"
 #include "core/fusion/functions.h"
 #include "core/fusion/nests.h"
 #include "core/fusion/reductions.h"
@@ -30,8 +31,9 @@ const TensorType& type_of(const ir::Graph& graph, Ref ref) {
 
 class LoopBuilder {
  public:
-  LoopBuilder(const ir::GraphPtr& graph, bool generate, const std::set<ir::NodeId>& by_pytorch)
-      : generate_(generate), by_pytorch_(by_pytorch) {
+  LoopBuilder(const ir::GraphPtr& graph, bool generate, const std::set<ir::NodeId>& by_pytorch,
+              const DrawLayout& draws)
+      : generate_(generate), by_pytorch_(by_pytorch), draws_(draws) {
     out_.graph = graph;
   }
 
@@ -42,6 +44,7 @@ class LoopBuilder {
       Loop loop = loop_for(node);
       loop.node = node.id;
       loop.epoch = epoch_;
+      if (loop.kind == Loop::Kind::opaque && ops::is_random(node)) out_.drawn.push_back(0);
       if (loop.barrier) ++epoch_;
       out_.loop_of[node.id] = out_.loops.size();
       out_.loops.push_back(std::move(loop));
@@ -82,7 +85,7 @@ class LoopBuilder {
     else if (loop.barrier)
       loop.why = "it writes to its argument";
     else if (ops::is_random(node))
-      loop.why = "PyTorch's generator draws its numbers";
+      random(node, loop);
     else if (std::optional<Body> body = pointwise_body(*out_.graph, node))
       pointwise(node, *body, loop);
     else if (is_reduction(node))
@@ -173,6 +176,28 @@ class LoopBuilder {
     loop.body = {{nest.expr, Statement::Reduce::none, false, node.type().dtype, nest.compute, 0}};
   }
 
+  void random(const Node& node, Loop& loop) {
+    if (!typed(node, loop)) return;
+    std::optional<Drawing> made = drawing(out_, node, draws_, loop.why);
+    if (!made) return;
+    const Dims& sizes = node.type().sizes;
+    auto drop_ones = [&](Dims& strides) {
+      Dims kept;
+      for (size_t i = 0; i < strides.size(); ++i)
+        if (sizes[i] != 1) kept.push_back(strides[i]);
+      strides = std::move(kept);
+    };
+    for (Operand& o : made->operands) each_strides(o.at, drop_ones);
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      loop.stores.push_back(access(Ref{node.id, static_cast<int32_t>(i)}, sizes));
+    loop.kind = Loop::Kind::pointwise;
+    loop.dims = without_ones(sizes);
+    loop.operands = std::move(made->operands);
+    loop.body = std::move(made->body);
+    out_.drawn.back() += made->advance;
+    out_.draws_on = node.type().device.index;
+  }
+
   void reduction(const Node& node, Loop& loop) {
     if (!typed(node, loop)) return;
     if (!node.args[0].is<Ref>()) return;
@@ -206,13 +231,15 @@ class LoopBuilder {
   LoopProgram out_;
   bool generate_;
   const std::set<ir::NodeId>& by_pytorch_;
+  const DrawLayout& draws_;
   int epoch_ = 0;
 };
 
 }  // namespace
 
-LoopProgram build_loops(const ir::GraphPtr& graph, bool generate, const std::set<ir::NodeId>& by_pytorch) {
-  return LoopBuilder(graph, generate, by_pytorch).build();
+LoopProgram build_loops(const ir::GraphPtr& graph, bool generate, const std::set<ir::NodeId>& by_pytorch,
+                        const DrawLayout& draws) {
+  return LoopBuilder(graph, generate, by_pytorch, draws).build();
 }
 
 }  // namespace vitrine::fusion

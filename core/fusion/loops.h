@@ -6,6 +6,7 @@
 // an index), or be no memory at all but the place itself.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -35,6 +36,26 @@ struct Picked {
   bool operator==(const Picked&) const = default;
 };
 
+// A number that PyTorch's generator draws for an element, uniform in (0, 1]; core/fusion/draws.h. The access
+// says which element of its kernel it is. The kernel's threads take turns of `together` neighbours; one: of
+// four elements, `threads` apart.
+struct Draw {
+  int64_t threads = 0;
+  int together = 1;
+  ir::Ref aligned_by;        // whose address decides whether so many are taken together (node -1: nobody's),
+  int64_t aligned_from = 0;  // so many bytes further on
+  int segment = 0;           // of the program's draws
+  int64_t from = 0;          // the generator's offset, from the segment's first
+  bool operator==(const Draw&) const = default;
+};
+
+// How PyTorch's kernels draw on the GPU that is compiled for.
+struct DrawLayout {
+  int64_t blocks = 132 * 8;        // of 256 threads, at most
+  int together[4] = {0, 8, 4, 2};  // neighbours at most, by log2 of an element's bytes; 0: not known
+  bool uniform = true;             // rand() draws as is known
+};
+
 // A place in the storage of `root`, for every index of a loop's dims. Without a root (node -1) nothing is
 // read: the operand is the number offset + sum of stride * index itself (i64), or whether the place is
 // within all the ranges (b1).
@@ -44,6 +65,8 @@ struct Access {
   int64_t offset = 0;
   std::vector<Range> within = {};  // memory is touched only there; the value elsewhere is 0
   std::vector<Picked> picked = {};
+  std::optional<Draw> draw =
+      {};  // no memory, but the number drawn for element offset + sum of stride * index
   bool in_memory() const { return root.node >= 0; }
   bool is_affine() const { return in_memory() && within.empty() && picked.empty(); }
   bool operator==(const Access&) const = default;
@@ -108,6 +131,10 @@ struct LoopProgram {
   std::unordered_map<ir::NodeId, size_t> loop_of;
   const Placement& placement(ir::Ref value) const;
   std::vector<std::vector<Placement>> placements;  // by node position and output
+  // By how much the generator's offset goes on for what loops draw: before the first operator that draws
+  // through PyTorch, between it and the next, ...
+  std::vector<int64_t> drawn = {0};
+  int draws_on = -1;  // GPU whose generator that is
 };
 
 // f(root) for every value that the loop reads from memory; a value read at two places comes twice.
@@ -124,7 +151,7 @@ void each_read(const LoopProgram& program, const Loop& loop, F&& f) {
 // generate = false: everything is opaque or library (for bisecting). by_pytorch: nodes that are opaque,
 // because no kernel of theirs can be had.
 LoopProgram build_loops(const ir::GraphPtr& graph, bool generate = true,
-                        const std::set<ir::NodeId>& by_pytorch = {});
+                        const std::set<ir::NodeId>& by_pytorch = {}, const DrawLayout& draws = {});
 
 // "[1024,3072] gelu = gelu($0)   $0 = mm_2[3072,1]": one line, for goldens and the session.
 std::string loop_text(const LoopProgram& program, const Loop& loop);

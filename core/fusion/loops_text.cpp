@@ -18,15 +18,22 @@ std::string value_name(const LoopProgram& program, ir::Ref ref) {
 }
 
 // "mm_2[3072,1]+64": strides, then offset.
-// Read by an index, "x[0,1]+$1*768"; in a part of the nest, "x[1] if 4 <= [1]"; no memory, "place[1]".
+// A random number, "draw[768,1] of 270336 threads by 4 from 8". Read by an index, "x[0,1]+$1*768"; in a part
+// of the nest, "x[1] if 4 <= [1]"; no memory, "place[1]".
 std::string access_text(const LoopProgram& program, const Access& a) {
   auto list = [](const ir::Dims& strides) {
     std::string out;
     for (int64_t s : strides) out += (out.empty() ? "" : ",") + std::to_string(s);
     return "[" + out + "]";
   };
-  std::string out = (a.in_memory() ? value_name(program, a.root) : "place") + list(a.strides);
+  std::string out = (a.in_memory() ? value_name(program, a.root)
+                     : a.draw      ? "draw"
+                                   : "place") +
+                    list(a.strides);
   if (a.offset != 0) out += (a.offset > 0 ? "+" : "") + std::to_string(a.offset);
+  if (a.draw)
+    out += " of " + std::to_string(a.draw->threads) + " threads by " + std::to_string(a.draw->together) +
+           " from " + std::to_string(a.draw->from);
   for (const Picked& p : a.picked)
     out += "+$" + std::to_string(p.value) + (p.stride == 1 ? "" : "*" + std::to_string(p.stride));
   for (size_t i = 0; i < a.within.size(); ++i) {

@@ -158,13 +158,18 @@ class Recomputer {
     joined_ = small_;
     for (size_t l = program_.loops.size(); l-- > 0;) {
       const Loop& it = loop(l);
-      if (it.kind != Loop::Kind::pointwise || leaves_[l] || readers_[l].empty()) continue;
+      if (it.kind != Loop::Kind::pointwise || leaves_[l] || readers_[l].empty() || draws(it)) continue;
       joined_[l] = std::all_of(readers_[l].begin(), readers_[l].end(), [&](size_t r) { return joins(r, l); });
       small_[l] = std::all_of(readers_[l].begin(), readers_[l].end(), [&](size_t r) {
         return loop(r).generated() && loop(r).epoch == it.epoch &&
                (small_[r] || joined_[l] || ir::numel(loop(r).dims) >= 2 * ir::numel(it.dims));
       });
     }
+  }
+  // Random numbers: they cost more than memory, and have two results.
+  static bool draws(const Loop& loop) {
+    return std::any_of(loop.operands.begin(), loop.operands.end(),
+                       [](const Operand& o) { return o.at.draw.has_value(); });
   }
   // Whether `reader` has the value in parts of its nest only, as what joins tensors has.
   bool joins(size_t reader, size_t l) const {

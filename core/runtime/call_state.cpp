@@ -81,10 +81,12 @@ void CallState::clear() {
     bridge::release(copy);
   }
   saved.clear();
+  draws.clear();
   bridge::drop(random_state);
   random_state = nullptr;
   inputs_ = nullptr;
   recording = nullptr;
+  given_up = nullptr;
   streams_.clear();
   if (!gpu_arena_) return;
   bridge::release(gpu_arena_);

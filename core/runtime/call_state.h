@@ -9,6 +9,7 @@
 
 #include "core/codegen/program.h"
 #include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/cuda_random.h"
 
 struct _object;
 
@@ -72,8 +73,10 @@ class CallState {
   std::vector<_object*> objects;                                 // scratch: by buffer, for opaque calls
   std::vector<_object*> returned;                                // scratch: what an opaque call gave
   std::vector<std::pair<_object*, torch_bridge::Handle>> saved;  // written tensor (owned), its copy (owned)
-  _object* random_state = nullptr;                               // owned
-  GraphLaunches* recording = nullptr;                            // where launches are noted, if at all
+  std::vector<torch_bridge::CudaGenerator::State> draws;  // of the GPU's generator, by segment of the draws
+  _object* random_state = nullptr;                        // owned
+  std::vector<_object*>* given_up = nullptr;              // Plan::run()
+  GraphLaunches* recording = nullptr;                     // where launches are noted, if at all
 
  private:
   struct Entry {

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "core/codegen/build_program.h"
+#include "core/ops/node.h"
 #include "core/passes/pipeline.h"
 #include "core/runtime/kernel_stage.h"
 #include "core/runtime/kernels/host_cpu.h"
@@ -12,6 +13,7 @@
 #include "core/runtime/product_choice.h"
 #include "core/runtime/write_counts.h"
 #include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/cuda_random.h"
 #include "core/torch_bridge/library.h"
 
 namespace vitrine::runtime {
@@ -78,7 +80,24 @@ class Compilation {
     how.stream_bytes = host_cache_bytes();
     how.own_results = options_.graphs;
     how.sizes = options_.sizes;
+    how.draws = draw_layout();
     return how;
+  }
+
+  // How numbers are drawn on the GPU on which the graph draws them; that of a GPU that is not here is taken
+  // for granted, since nothing runs there.
+  fusion::DrawLayout draw_layout() const {
+    fusion::DrawLayout layout;
+    if (!options_.target.empty()) return layout;
+    for (const ir::Node& node : aten_->nodes()) {
+      if (!ops::is_random(node) || node.outputs.empty() || !node.type().device.is_cuda()) continue;
+      const torch_bridge::CudaDraws found = torch_bridge::cuda_draws(node.type().device.index);
+      layout.blocks = std::max<int64_t>(1, found.blocks);
+      std::copy(std::begin(found.together), std::end(found.together), std::begin(layout.together));
+      layout.uniform = found.uniform;
+      break;
+    }
+    return layout;
   }
 
   void add_problems(const std::vector<Problem>& problems) {

@@ -3,19 +3,24 @@
 namespace vitrine::runtime {
 
 void GraphLaunches::add(const cuda::Function& function, const codegen::Grid& grid,
-                        const std::vector<GraphUse>& uses, void* const* arguments, size_t count,
+                        const std::vector<GraphUse>& uses, void* const* arguments, size_t count, bool draws,
                         void* stream) {
-  if (uses.empty()) return;
+  if (uses.empty() && !draws) return;
   void* node = cuda::recorded_launch(stream);
   complete_ = complete_ && node;
-  launches_.push_back({&function, grid, node, {arguments, arguments + count}, uses});
+  launches_.push_back({&function, grid, node, {arguments, arguments + count}, uses, draws});
 }
 
 std::string GraphLaunches::point_at(void* executable, const std::vector<void*>& inputs,
-                                    const std::vector<void*>& results) {
+                                    const std::vector<void*>& results,
+                                    const torch_bridge::CudaGenerator::State& draws) {
   std::vector<void*> addresses;
   for (Launch& launch : launches_) {
-    bool moved = false;
+    bool moved = launch.draws;
+    if (launch.draws) {
+      launch.arguments.end()[-2] = reinterpret_cast<void*>(draws.seed);
+      launch.arguments.end()[-1] = reinterpret_cast<void*>(draws.offset);
+    }
     for (const GraphUse& use : launch.uses) {
       auto* base = static_cast<char*>((use.result ? results : inputs)[use.index]);
       if (!base) continue;  // it stays where it was recorded

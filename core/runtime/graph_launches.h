@@ -10,6 +10,7 @@
 
 #include "core/codegen/program.h"
 #include "core/runtime/cuda/driver.h"
+#include "core/torch_bridge/cuda_random.h"
 
 namespace vitrine::runtime {
 
@@ -23,13 +24,16 @@ struct GraphUse {
 
 class GraphLaunches {
  public:
-  // Just launched on `stream`, which is being recorded; arguments: pointers, as the kernel got them.
+  // Just launched on `stream`, which is being recorded; arguments: pointers, as the kernel got them. draws:
+  // the last two are the seed and the offset of a generator.
   void add(const cuda::Function& function, const codegen::Grid& grid, const std::vector<GraphUse>& uses,
-           void* const* arguments, size_t count, void* stream);
+           void* const* arguments, size_t count, bool draws, void* stream);
   // Whether the place of every launch in the graph is known.
   bool complete() const { return complete_; }
-  // Gives the launches of an instantiated graph these tensors. "" or what the driver says.
-  std::string point_at(void* executable, const std::vector<void*>& inputs, const std::vector<void*>& results);
+  // Gives the launches of an instantiated graph these tensors and this state of the generator. "" or what the
+  // driver says.
+  std::string point_at(void* executable, const std::vector<void*>& inputs, const std::vector<void*>& results,
+                       const torch_bridge::CudaGenerator::State& draws);
   size_t size() const { return launches_.size(); }
 
  private:
@@ -39,8 +43,9 @@ class GraphLaunches {
     void* node;
     std::vector<void*> arguments;
     std::vector<GraphUse> uses;
+    bool draws;
   };
-  std::vector<Launch> launches_;  // those with uses
+  std::vector<Launch> launches_;  // those with uses, and those that draw
   bool complete_ = true;
 };
 

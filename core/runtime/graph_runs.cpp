@@ -176,17 +176,25 @@ _object* GraphRuns::handed_out(size_t result, _object* fresh) {
   return copy ? bridge::wrap(copy) : nullptr;
 }
 
+// The launches get this call's tensors and random numbers.
+bool GraphRuns::draw_and_point(const std::vector<void*>& now) {
+  bridge::CudaGenerator::State draws;
+  if (roles_.generator && !roles_.generator->take(roles_.advance, draws)) return false;
+  if (launches_.size() == 0) return true;
+  const std::string failed = launches_.point_at(graph_->executable(), now, places_, draws);
+  if (failed.empty()) return true;
+  if (roles_.generator) roles_.generator->set_offset(draws.offset);
+  bridge::set_python_error("a recorded kernel could not be changed: " + failed);
+  return false;
+}
+
 bool GraphRuns::replay(_object* const* inputs, const std::vector<void*>& now,
                        std::vector<_object*>& outputs) {
   for (size_t i = 0; i < copies_.size(); ++i)
     if (copies_[i] && !bridge::copy_into(copies_[i], bridge::handle_of(inputs[i]))) return false;
   std::vector<_object*> fresh;
   bool ok = fresh_results(fresh);
-  if (ok && launches_.size() > 0) {
-    const std::string failed = launches_.point_at(graph_->executable(), now, places_);
-    if (!failed.empty()) bridge::set_python_error("a recorded kernel could not be changed: " + failed);
-    ok = failed.empty();
-  }
+  ok = ok && draw_and_point(now);
   ok = ok && graph_->replay();
   const size_t before = outputs.size();
   std::unordered_map<_object*, _object*> given;  // a tensor returned twice is one tensor

@@ -30,6 +30,8 @@ class GraphRuns {
   struct Roles {
     std::vector<bool> our_inputs, our_results;  // only kernels of our own touch it
     std::vector<bool> lent;                     // by result: kept by us alone, between forward and backward
+    torch_bridge::CudaGenerator* generator = nullptr;  // whose numbers its kernels draw; null: they draw none
+    int64_t advance = 0;                               // of its offset, by a call
     int calls_before = 2;  // in these libraries choose their kernels and take their memory
   };
   GraphRuns(int device, Roles roles) : device_(device), roles_(std::move(roles)) {}
@@ -51,6 +53,7 @@ class GraphRuns {
   bool fresh_results(std::vector<_object*>& fresh);
   _object* handed_out(size_t result, _object* fresh);
   void give_up(const std::string& why);
+  bool draw_and_point(const std::vector<void*>& now);
   void drop();
 
   int device_;

@@ -15,6 +15,7 @@
 #include "core/runtime/compile.h"
 #include "core/runtime/graph_runs.h"
 #include "core/runtime/kernels/object_cache.h"
+#include "core/torch_bridge/cuda_random.h"
 #include "core/torch_bridge/library.h"
 #include "core/torch_bridge/op_call.h"
 
@@ -27,7 +28,7 @@ class ProgramPlan : public Plan {
                                             std::vector<Problem> problems, const CompileOptions& options);
 
   bool run(_object* const* inputs, size_t n_inputs, std::vector<_object*>& outputs,
-           std::vector<LaunchTime>* times) override;
+           std::vector<LaunchTime>* times, std::vector<_object*>* given_up) override;
   int launches() const override { return static_cast<int>(steps_.size()); }
   int generated_kernels() const override { return static_cast<int>(kernels_.size()); }
   int python_calls() const override { return python_calls_; }
@@ -46,12 +47,15 @@ class ProgramPlan : public Plan {
     std::vector<int64_t> numbers;  // its next argument, if there are any
     bool checks = false;           // codegen::Kernel::checks
     std::vector<int32_t> buffers, outs;
-    std::vector<int32_t> fresh;     // output buffers that are allocated before it
-    std::vector<int32_t> written;   // input buffers whose storage our own code writes
-    std::vector<int32_t> counted;   // input buffers whose version is counted up after it, once an entry
-    std::vector<int32_t> saved;     // buffers copied before it, because a later step may fail
-    std::vector<int32_t> released;  // buffers whose tensor goes after it
-    bool first_random = false;      // the generator's state is kept before it
+    std::vector<int32_t> fresh;      // output buffers that are allocated before it
+    std::vector<int32_t> written;    // input buffers whose storage our own code writes
+    std::vector<int32_t> counted;    // input buffers whose version is counted up after it, once an entry
+    std::vector<int32_t> saved;      // buffers copied before it, because a later step may fail
+    std::vector<int32_t> released;   // buffers whose tensor goes after it
+    std::vector<int32_t> last_read;  // inputs (positions) that no later step reads
+    bool first_random = false;       // the generator's state is kept before it
+    int draws = -1;                  // segment of Program::draws whose seed and offset are its last arguments
+    int draws_next = -1;             // segment that begins after it
     std::unique_ptr<torch_bridge::LibraryCall> library;
     std::unique_ptr<torch_bridge::PreparedOp> op;
   };
@@ -67,6 +71,8 @@ class ProgramPlan : public Plan {
   Status prepare();
   std::unordered_map<int32_t, int32_t> arguments_handed_back() const;
   Status prepare_step(const codegen::Step& from, Step& step);
+  void prepare_draws();
+  void find_last_reads();
   Status prepare_results();
   void find_read();
   void find_input_views();
@@ -80,10 +86,15 @@ class ProgramPlan : public Plan {
   void prepare_graph(const CompileOptions& options);
 
   // plan_run.cpp
+  bool run_given(_object* const* inputs, size_t n_inputs, std::vector<_object*>& outputs,
+                 std::vector<LaunchTime>* times, std::vector<_object*>* given_up);
   bool run_launches(_object* const* inputs, std::vector<_object*>& outputs, std::vector<LaunchTime>* times,
-                    GraphLaunches* seen = nullptr);
+                    GraphLaunches* seen = nullptr, std::vector<_object*>* given_up = nullptr);
+  void give_up(CallState& state, int32_t input) const;
   bool run_in(CallState& state, std::vector<_object*>& outputs, std::vector<LaunchTime>* times);
   bool run_steps(CallState& state, std::vector<LaunchTime>* times);
+  bool begin_draws(CallState& state, int segment);  // false: a Python error is set
+  void roll_back(CallState& state);
   bool run_step(const Step& step, CallState& state);
   bool run_kernel(const Step& step, CallState& state);
   bool launch(const Step& step, CallState& state);
@@ -107,6 +118,7 @@ class ProgramPlan : public Plan {
   std::vector<LoadedKernel> kernels_;
   std::vector<Step> steps_;
   std::vector<ResultItem> results_;
+  std::unique_ptr<torch_bridge::CudaGenerator> generator_;  // while kernels draw
   std::vector<std::unique_ptr<CallState>> free_;
   std::vector<Problem> problems_;
   int python_calls_ = 0;

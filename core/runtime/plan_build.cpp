@@ -80,6 +80,8 @@ Status ProgramPlan::prepare() {
   for (const auto& [value, buffer] : program_.value_buffer) slots_.try_emplace(packed(value), buffer);
   for (const codegen::Step& from : program_.steps)
     if (Status failed = prepare_step(from, steps_.emplace_back())) return failed;
+  prepare_draws();
+  find_last_reads();
   if (Status failed = prepare_results()) return failed;
   find_read();
   find_input_views();
@@ -106,6 +108,7 @@ Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
     step.work = kernel.work;
     step.grain = std::max<int64_t>(1, kernel.grain);
     step.numbers = from.numbers;
+    step.draws = kernel.draws;
     step.checks = kernel.checks;
     table_.max_arguments = std::max(table_.max_arguments, step.buffers.size() + 2);
   }
@@ -126,6 +129,25 @@ Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
     if (writes_given && own && row.view_of < 0 && !seen) step.fresh.push_back(b);
   }
   return {};
+}
+
+void ProgramPlan::find_last_reads() {
+  for (size_t i = 0; i < program_.input_buffer.size(); ++i) {
+    const int32_t last = program_.buffers[static_cast<size_t>(program_.input_buffer[i])].last_step;
+    if (last >= 0 && last < static_cast<int32_t>(steps_.size()))
+      steps_[static_cast<size_t>(last)].last_read.push_back(static_cast<int32_t>(i));
+  }
+}
+
+// What kernels draw together is taken from the generator at once: at the call's begin, and after each step
+// that draws through PyTorch.
+void ProgramPlan::prepare_draws() {
+  if (only_compiled_ || program_.draws_on < 0) return;
+  generator_ = bridge::CudaGenerator::of(program_.draws_on);
+  VITRINE_CHECK(generator_, "a kernel draws numbers where PyTorch has no generator");
+  int segment = 0;
+  for (size_t s = 0; s < steps_.size(); ++s)
+    if (program_.steps[s].random) steps_[s].draws_next = ++segment;
 }
 
 // x.mul_(2) returns x: by the buffer that holds what it returned, the buffer of what it was given.

@@ -97,6 +97,8 @@ void ProgramPlan::prepare_graph(const CompileOptions& options) {
   }
   GraphRuns::Roles roles{std::move(our_inputs), std::move(our_results), std::move(lent)};
   if (options.is_backward) roles.calls_before = kSettled;
+  roles.generator = generator_.get();
+  if (generator_) roles.advance = program_.draws.front();
   graphs_ = std::make_unique<GraphRuns>(table_.gpu, std::move(roles));
 }
 

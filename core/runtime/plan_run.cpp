@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <utility>
 
 #include "core/runtime/cuda/driver.h"
 #include "core/runtime/plan.h"
@@ -65,14 +66,16 @@ bool lies_as(const bridge::View& made, const ir::TensorType& type) {
   return same || empty;
 }
 
-// Takes the written inputs and the generator back to where the call found them.
-void roll_back(CallState& state) {
+}  // namespace
+
+// Takes the written inputs and the generators back to where the call found them.
+void ProgramPlan::roll_back(CallState& state) {
   for (auto it = state.saved.rbegin(); it != state.saved.rend(); ++it)
     if (!bridge::copy_into(bridge::handle_of(it->first), it->second)) bridge::PendingError dropped;
   if (state.random_state && !bridge::set_generator_state(state.random_state)) bridge::PendingError dropped;
+  if (!state.draws.empty() && !generator_->set_offset(state.draws.front().offset))
+    bridge::PendingError dropped;
 }
-
-}  // namespace
 
 std::unique_ptr<CallState> ProgramPlan::take_state() {
   if (free_.empty()) return std::make_unique<CallState>(table_);
@@ -87,7 +90,17 @@ void ProgramPlan::give_back(std::unique_ptr<CallState> state) {
 }
 
 bool ProgramPlan::run(_object* const* inputs, size_t n_inputs, std::vector<_object*>& outputs,
-                      std::vector<LaunchTime>* times) {
+                      std::vector<LaunchTime>* times, std::vector<_object*>* given_up) {
+  const bool ok = run_given(inputs, n_inputs, outputs, times, given_up);
+  if (!given_up) return ok;
+  bridge::PendingError error;  // dropping a tensor may run Python
+  for (_object*& o : *given_up) bridge::drop(std::exchange(o, nullptr));
+  error.restore();
+  return ok;
+}
+
+bool ProgramPlan::run_given(_object* const* inputs, size_t n_inputs, std::vector<_object*>& outputs,
+                            std::vector<LaunchTime>* times, std::vector<_object*>* given_up) {
   if (n_inputs != program_.input_buffer.size()) {
     bridge::set_python_error("a plan was called with the wrong number of inputs");
     return false;
@@ -105,17 +118,19 @@ bool ProgramPlan::run(_object* const* inputs, size_t n_inputs, std::vector<_obje
     const auto outcome = graphs_->run(inputs, n_inputs, outputs, launch);
     if (outcome != GraphRuns::Outcome::not_served) return outcome == GraphRuns::Outcome::served;
   }
-  return run_launches(inputs, outputs, times);
+  return run_launches(inputs, outputs, times, nullptr, given_up);
 }
 
 bool ProgramPlan::run_launches(_object* const* inputs, std::vector<_object*>& outputs,
-                               std::vector<LaunchTime>* times, GraphLaunches* seen) {
+                               std::vector<LaunchTime>* times, GraphLaunches* seen,
+                               std::vector<_object*>* given_up) {
   std::unique_ptr<CallState> state;
   bool ok = false;
   try {
     state = take_state();
     state->begin(inputs);
     state->recording = seen;
+    state->given_up = given_up;
     ok = run_in(*state, outputs, times);
   } catch (const std::exception& e) {  // no memory, or PyTorch refused what the plan took for granted
     bridge::set_python_error(e.what());
@@ -157,7 +172,26 @@ bool ProgramPlan::starts_as_compiled(CallState& state) {
   return true;
 }
 
+// Nothing reads the input any more: its memory goes, if the caller left it to the call.
+void ProgramPlan::give_up(CallState& state, int32_t input) const {
+  _object*& own = (*state.given_up)[static_cast<size_t>(input)];
+  if (!own) return;
+  const int32_t buffer = program_.input_buffer[static_cast<size_t>(input)];
+  for (size_t b = 0; b < table_.rows.size(); ++b)
+    if (root(static_cast<int32_t>(b)) == buffer) state.release(static_cast<int32_t>(b));
+  bridge::drop(std::exchange(own, nullptr));
+}
+
+// The generator's state for what kernels draw until the next step that is random. While a graph is recorded
+// nothing is drawn: each replay gives its launches a state of its own.
+bool ProgramPlan::begin_draws(CallState& state, int segment) {
+  if (!generator_) return true;
+  bridge::CudaGenerator::State& at = state.draws.emplace_back();
+  return state.recording || generator_->take(program_.draws[static_cast<size_t>(segment)], at);
+}
+
 bool ProgramPlan::run_steps(CallState& state, std::vector<LaunchTime>* times) {
+  if (!begin_draws(state, 0)) return false;
   for (size_t s = 0; s < steps_.size(); ++s) {
     int64_t start = times ? now_ns() : 0;
     if (!run_step(steps_[s], state)) return false;
@@ -201,19 +235,28 @@ bool ProgramPlan::run_step(const Step& step, CallState& state) {
     ok = false;
   }
   for (int32_t b : step.released) state.release(b);
+  if (state.given_up)
+    for (int32_t input : step.last_read) give_up(state, input);
+  if (ok && step.draws_next >= 0) ok = begin_draws(state, step.draws_next);
   return ok;
 }
 
 // A GPU's kernel takes the addresses of its pointers.
 bool ProgramPlan::launch(const Step& step, CallState& state) {
   std::array<void*, 64> addresses;
-  VITRINE_CHECK(step.buffers.size() <= addresses.size(), "a kernel with very many arguments");
-  for (size_t i = 0; i < step.buffers.size(); ++i) addresses[i] = &state.arguments[i];
+  VITRINE_CHECK(step.buffers.size() + 2 <= addresses.size(), "a kernel with very many arguments");
+  size_t count = step.buffers.size();
+  if (step.draws >= 0) {  // 64 bits each, as the pointers are
+    const bridge::CudaGenerator::State& from = state.draws.at(static_cast<size_t>(step.draws));
+    state.arguments[count++] = reinterpret_cast<void*>(from.seed);
+    state.arguments[count++] = reinterpret_cast<void*>(from.offset);
+  }
+  for (size_t i = 0; i < count; ++i) addresses[i] = &state.arguments[i];
   const std::string failed =
       step.gpu->launch(step.grid.blocks, step.grid.threads, state.stream(step.grid.device), addresses.data());
   if (!failed.empty()) bridge::set_python_error("a kernel could not be launched: " + failed);
   if (state.recording)
-    state.recording->add(*step.gpu, step.grid, step.uses, state.arguments.data(), step.buffers.size(),
+    state.recording->add(*step.gpu, step.grid, step.uses, state.arguments.data(), count, step.draws >= 0,
                          state.stream(step.grid.device));
   return failed.empty();
 }

@@ -74,7 +74,9 @@ extern "C" void run_kernel(void** arguments) {{
 
 
 class GpuProgram(Program):
-    """codegen_tool's program for a GPU."""
+    """codegen_tool's program for a GPU. seed, offset: of the generator that its kernels draw from."""
+
+    seed = offset = 0
 
     def __init__(self, text, folder, passes=True):
         self.text = text
@@ -87,6 +89,8 @@ class GpuProgram(Program):
         if s["kind"] != KERNEL:
             return super().step(s, chunks)
         given = [self.get(b).data_ptr() for b in s["buffers"]]
+        if "u64 seed, u64 offset" in self.p["kernels"][s["kernel"]]["text"]:
+            given += [self.seed, self.offset]
         self.functions[s["kernel"]]((ctypes.c_void_p * len(given))(*given))
 
 

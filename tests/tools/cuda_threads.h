@@ -11,6 +11,7 @@
 #define __device__ inline
 #define __shared__ static
 #define __launch_bounds__(...)
+#define __forceinline__
 
 namespace threads {
 

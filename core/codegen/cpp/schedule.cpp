@@ -22,6 +22,11 @@ using ir::Ref;
 bool Schedule::picks() const {
   return std::any_of(loads.begin(), loads.end(), [](const Load& l) { return !l.picked.empty(); });
 }
+int Schedule::draws() const {
+  for (const Load& l : loads)
+    if (l.kind == Load::Kind::drawn) return l.draw.segment;
+  return -1;
+}
 bool Schedule::only_moves(const Value& v) const {
   const DType t = v.statement->dtype;
   auto moves = [&](auto& self, const fusion::Expr& e) -> bool {
@@ -150,7 +155,7 @@ std::string base_name(const ir::Node& node) {
   if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out = "t" + out;
   // Prefixes, and letters with numbers, are the generated text's own.
   for (const char* prefix : {"p_", "q_", "in_", "out_", "row_", "acc", "inv_", "at_", "phase", "st", "part_",
-                             "sub_", "into_", "more_", "known", "settle", "n_"})
+                             "sub_", "into_", "tile_", "more_", "known", "settle", "n_"})
     if (out.starts_with(prefix)) return "t_" + out;
   if ((out[0] == 'i' || out[0] == 'c') && out.find_first_not_of("0123456789", 1) == std::string::npos)
     return "t_" + out;
@@ -334,9 +339,14 @@ class Scheduler {
   Source load(const Access& a, DType dtype, std::vector<Index> picked, ir::NodeId reader) {
     Load load;
     load.kind = a.in_memory()        ? Load::Kind::memory
+                : a.draw             ? Load::Kind::drawn
                 : dtype == DType::b1 ? Load::Kind::truth
                                      : Load::Kind::number;
     if (a.in_memory()) load.argument = add_argument(a.root, false);
+    if (a.draw) {
+      load.draw = *a.draw;
+      if (a.draw->aligned_by.node >= 0) load.aligned_by = add_argument(a.draw->aligned_by, false);
+    }
     load.strides = a.strides;
     load.offset = a.offset;
     load.within = a.within;
@@ -344,13 +354,15 @@ class Scheduler {
     for (size_t i = 0; i < out_.loads.size(); ++i) {
       const Load& other = out_.loads[i];
       if (other.kind == load.kind && other.argument == load.argument && other.strides == load.strides &&
-          other.offset == load.offset && other.within == load.within && other.picked == load.picked)
+          other.offset == load.offset && other.draw == load.draw && other.within == load.within &&
+          other.picked == load.picked)
         return {Source::Kind::load, static_cast<int>(i)};
     }
     load.node = reader;
     load.dtype = a.in_memory() ? out_.arguments[static_cast<size_t>(load.argument)].dtype : dtype;
     load.name = names_.unique(a.in_memory() ? out_.arguments[static_cast<size_t>(load.argument)].name
                               : load.kind == Load::Kind::truth ? "here"
+                              : load.kind == Load::Kind::drawn ? "drawn"
                                                                : "index");
     find_columns(load, a);
     out_.loads.push_back(std::move(load));

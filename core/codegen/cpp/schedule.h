@@ -45,16 +45,19 @@ struct Index {
   bool operator==(const Index&) const = default;
 };
 
-// One place that is loaded, or the place itself as a number, or whether it is within ranges. What does not
+// One place that is loaded, or the place itself as a number, or whether it is within ranges, or the random
+// number that is drawn for it. What does not
 // move along the columns is done once a row.
 struct Load {
-  enum class Kind : uint8_t { memory, number, truth };
+  enum class Kind : uint8_t { memory, number, truth, drawn };
   Kind kind = Kind::memory;
   int argument = -1;  // memory
   ir::Dims strides;   // over Schedule::dims
   int64_t offset = 0;
   std::vector<fusion::Range> within;  // memory is touched only there; 0 elsewhere
   std::vector<Index> picked;
+  fusion::Draw draw;    // drawn
+  int aligned_by = -1;  // drawn: argument whose address decides how
   bool per_row = true;
   std::string name;
   ir::NodeId node = -1;              // who asked for it first
@@ -112,6 +115,7 @@ struct Schedule {
   std::vector<Phase> phases;
   int scratch_rows = 0;
   bool picks() const;  // some load is picked by an index, which may be out of range
+  int draws() const;   // segment of the program's draws that it takes part in; -1: it draws nothing
   // Whether the value is an operand's as it is, or one of several: already what memory would hold.
   bool only_moves(const Value& value) const;
   // What is done once a row before the phase (phases.size(): after the last), in order.

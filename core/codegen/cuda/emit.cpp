@@ -5,6 +5,7 @@
 #include "core/codegen/cuda/emit_across.h"
 #include "core/codegen/cuda/emit_both_ways.h"
 #include "core/codegen/cuda/emit_part.h"
+#include "core/codegen/cuda/emit_tile.h"
 #include "core/codegen/cuda/load_text.h"
 #include "core/codegen/cuda/online.h"
 #include "core/codegen/cuda/thread_text.h"
@@ -36,7 +37,7 @@ class Emitter : ThreadText {
     kept_.assign(s_.loads.size(), false);
     if (!s_.reduces || !shape_.registers) return;
     for (size_t l = 0; l < s_.loads.size(); ++l) {
-      if (s_.loads[l].kind != Load::Kind::memory) continue;
+      if (s_.loads[l].kind != Load::Kind::memory && s_.loads[l].kind != Load::Kind::drawn) continue;
       int phases = 0;
       for (const Phase& p : s_.phases)
         phases += std::find(p.loads.begin(), p.loads.end(), static_cast<int>(l)) != p.loads.end();
@@ -277,6 +278,7 @@ Kernel emit_kernel(const fusion::LoopProgram& program, const fusion::Unit& unit,
   if (schedule.both_ways()) return emit_both_ways(program, unit, schedule, shape, launch);
   if (schedule.across) return emit_across(program, unit, schedule, shape, launch);
   if (schedule.parts > 1) return emit_part(program, unit, schedule, shape, launch);
+  if (shape.turned >= 0) return emit_tile(program, unit, schedule, shape);
   return Emitter(program, unit, schedule, shape).emit();
 }
 

@@ -66,8 +66,23 @@ std::string LoadText::inside(const Load& l, bool element) const {
   return out.empty() ? "true" : out;
 }
 
+std::string LoadText::drawn(const Load& l, bool run) const {
+  std::string at = index_.row(l.strides, l.offset) + index_.column(l.strides);
+  if (!run && vector_ > 1) at += index_.term("k", l.strides.back());
+  std::string beside = std::to_string(l.draw.together);
+  if (l.aligned_by >= 0) {
+    const cpp::Argument& a = s_.arguments[static_cast<size_t>(l.aligned_by)];
+    beside = "beside(" + std::string(a.written ? "out_" : "in_") + a.name + ", " +
+             std::to_string(l.draw.aligned_from) + ", " + beside + ")";
+  }
+  const std::string from = l.draw.from ? "offset + " + std::to_string(l.draw.from) : "offset";
+  return "draw<" + std::to_string(run ? vector_ : 1) + ">(seed, " + from + ", " +
+         std::to_string(l.draw.threads) + ", " + beside + ", " + IndexText::trimmed(at) + ")";
+}
+
 std::string LoadText::element(const Load& l, bool row) const {
   const bool moves = !row && vector_ > 1;
+  if (l.kind == Load::Kind::drawn) return drawn(l, false) + ".v[0]";
   const std::string more = moves ? index_.term("k", l.strides.back()) : "";
   if (l.kind == Load::Kind::number) return "(i64)" + index_.sum(l.strides, l.offset, more);
   if (l.kind == Load::Kind::truth) return inside(l, moves && !at_once(l));

@@ -21,6 +21,10 @@ class LoadText {
   bool at_once(const cpp::Load& load) const;
   // Where the row begins of a full load that is picked by what is known of the row: "i64 at_x = ...;".
   std::string row_begin(const cpp::Load& load) const;
+  // Of a drawn load: the numbers of a run whose elements PyTorch's kernel counts one after the other; of one
+  // element.
+  bool drawn_together(const cpp::Load& load) const { return together(load.strides, load.offset); }
+  std::string drawn(const cpp::Load& load, bool run) const;
   // The address of the load's first element, after its pointer: " + r * 768 + c".
   std::string place(const cpp::Load& load) const;
   // Whether the place (element k of a run where `element`) is within the ranges.

@@ -15,7 +15,7 @@ struct Part {
 // A part may use the parts above it.
 constexpr Part kParts[] = {
     {"", R"(typedef float f32; typedef double f64;
-typedef signed char i8; typedef short i16; typedef int i32; typedef long long i64; typedef unsigned char u8;
+typedef unsigned u32; typedef unsigned long long u64; typedef signed char i8; typedef short i16; typedef int i32; typedef long long i64; typedef unsigned char u8;
 )"},
     {"f16", R"(struct f16 { unsigned short bits; };
 )"},
@@ -81,6 +81,57 @@ __device__ i64 index_at(i64 i, i64 size) {
 }
 )"},
     {"from_end", R"(__device__ i64 from_end(i64 i, i64 size) { return i < 0 ? i + size : i; }
+)"},
+    // Philox 4x32 with ten rounds: `call` counts what a thread has drawn, four numbers at a time.
+    {"draw", R"(struct Four { u32 v[4]; };
+__device__ Four philox(u64 seed, u64 call, u64 thread) {
+  Four c = {{(u32)call, (u32)(call >> 32), (u32)thread, (u32)(thread >> 32)}};
+  u32 a = (u32)seed, b = (u32)(seed >> 32);
+#pragma unroll
+  for (int round = 0; round < 10; ++round, a += 0x9E3779B9u, b += 0xBB67AE85u) {
+    const u64 x = (u64)0xD2511F53u * c.v[0], y = (u64)0xCD9E8D57u * c.v[2];
+    c = {{(u32)(y >> 32) ^ c.v[1] ^ a, (u32)y, (u32)(x >> 32) ^ c.v[3] ^ b, (u32)x}};
+  }
+  return c;
+}
+// Uniform in (0, 1].
+__device__ f32 unit(u32 x) { return fmaf((f32)x, 2.3283064365386963e-10f, 1.1641532182693481e-10f); }
+template <int N> struct Drawn { f32 v[N]; };
+template <int bytes> struct Unsigned { typedef u32 type; };
+template <> struct Unsigned<8> { typedef u64 type; };
+// What PyTorch draws for the elements i, i + 1, ..., i + N - 1, where i is a multiple of N. Each of its
+// threads takes turns of `beside` neighbours; of 1: four elements, `threads` apart.
+template <int N, class I> __device__ __forceinline__ Drawn<N> draw(u64 seed, u64 offset, u32 threads, int beside, I i) {
+  typedef typename Unsigned<sizeof(I)>::type U;
+  Drawn<N> out;
+  Four x;
+  u32 part = 0;
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    if (beside == 1) {
+      const U at = (U)i + k, turn = at / threads;
+      x = philox(seed, offset / 4 + turn / 4, at % threads);
+      part = (u32)turn % 4;
+    } else {
+      const int m = beside < 4 ? beside : 4;  // of a turn, that one call gives
+      part = N >= m ? k % m : (u32)((U)i % m) + k;
+      if (k == 0 || part == 0) {
+        const U group = (U)i / beside + (N > beside ? k / beside : 0), turn = group / threads;
+        const u32 within = N >= beside ? k % beside : (u32)((U)i % beside) + k;
+        x = philox(seed, offset / 4 + (u64)turn * (beside > 4 ? beside / 4 : 1) + within / 4, group % threads);
+      }
+    }
+    out.v[k] = unit(part == 0 ? x.v[0] : part == 1 ? x.v[1] : part == 2 ? x.v[2] : x.v[3]);
+  }
+  return out;
+}
+)"},
+    {"beside", R"(// As many neighbours as begin at a multiple of their size, at most `most`.
+template <class T> __device__ int beside(const T* p, i64 bytes, int most) {
+  const u64 at = reinterpret_cast<u64>(p) + bytes;
+  while (most > 1 && at % (most * sizeof(T))) most /= 2;
+  return most;
+}
 )"},
     {"kInf sigmoid is_inf", R"(#define kInf __int_as_float(0x7f800000)
 )"},
@@ -175,11 +226,12 @@ bool uses_any(std::string_view text, std::string_view names) {
 
 const std::vector<std::string_view>& reserved_words() {
   static const std::vector<std::string_view> kWords = {
-      "lane",    "inside", "column",     "aligned",   "compute",  "u",        "k",      "i",      "wide",
-      "put",     "sign",   "sigmoid",    "maximum",   "minimum",  "absolute", "is_nan", "is_inf", "Pack",
-      "Sum",     "Max",    "Min",        "T",         "N",        "F",        "kInf",   "kNan",   "to_f16",
-      "to_bf16", "asm",    "is_aligned", "index_at",  "from_end", "Product",  "level",  "row",    "part",
-      "place",   "end",    "t",          "threadIdx", "blockIdx", "fetch"};
+      "lane",     "inside", "column",     "aligned",   "compute",  "u",        "k",      "i",      "wide",
+      "put",      "sign",   "sigmoid",    "maximum",   "minimum",  "absolute", "is_nan", "is_inf", "Pack",
+      "Sum",      "Max",    "Min",        "T",         "N",        "F",        "kInf",   "kNan",   "to_f16",
+      "to_bf16",  "asm",    "is_aligned", "index_at",  "from_end", "Product",  "level",  "row",    "part",
+      "place",    "end",    "t",          "threadIdx", "blockIdx", "seed",     "offset", "draw",   "beside",
+      "Unsigned", "unit",   "Four",       "Drawn",     "philox",   "u32",      "u64",    "fetch"};
   return kWords;
 }
 

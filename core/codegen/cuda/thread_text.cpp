@@ -50,11 +50,14 @@ Kernel ThreadText::kernel() {
                   program_.graph->node(kernel_.nodes.front()).type().device.index};
   kernel_.work = s_.row_count() * s_.columns();
   kernel_.checks = s_.picks();
+  kernel_.draws = s_.draws();
   count_costs();
   const std::string resident = shape_.resident > 0 ? ", " + num(shape_.resident) : "",
                     head = "extern \"C\" __global__ void __launch_bounds__(" + num(shape_.threads) +
                            resident + ") ";
-  if (vector() == 1) {
+  outside();
+  if (std::none_of(s_.arguments.begin(), s_.arguments.end(),
+                   [this](const Argument& a) { return run_of(a) > 1; })) {
     open(head + "vitrine_kernel(" + parameters(true) + ") {");
     content();
     close();
@@ -68,10 +71,9 @@ Kernel ThreadText::kernel() {
     open(head + "vitrine_kernel(" + parameters(true) + ") {");
     std::string test;
     for (const Argument& a : s_.arguments)
-      if (moves_in_runs(a))
+      if (const int run = run_of(a); run > 1)
         test += (test.empty() ? "" : " && ") + ("is_aligned(" + pointer(a)) + ", " +
-                num(std::min<int64_t>(kLaneBytes, vector() * ir::dtype_bytes(a.dtype))) + ")";
-    if (test.empty()) test = "true";
+                num(std::min<int64_t>(kLaneBytes, run * ir::dtype_bytes(a.dtype))) + ")";
     line("if (" + test + ")");
     line("  compute<true>(" + parameters(false) + ");");
     line("else");
@@ -84,14 +86,15 @@ Kernel ThreadText::kernel() {
   return std::move(kernel_);
 }
 
-bool ThreadText::moves_in_runs(const Argument& a) const {
-  return std::any_of(s_.loads.begin(), s_.loads.end(),
-                     [&](const Load& l) {
-                       return l.argument >= 0 && &argument(l.argument) == &a && !l.per_row && in_run(l);
-                     }) ||
-         std::any_of(s_.values.begin(), s_.values.end(), [&](const Value& v) {
-           return v.store >= 0 && &argument(v.store) == &a && !v.per_row && !v.per_column && in_run(v);
-         });
+// Neighbours of it that one access moves, at most.
+int ThreadText::run_of(const Argument& a) const {
+  int most = 1;
+  for (const Load& l : s_.loads)
+    if (l.argument >= 0 && &argument(l.argument) == &a && !l.per_row) most = std::max(most, run_of(l));
+  for (const Value& v : s_.values)
+    if (v.store >= 0 && &argument(v.store) == &a && !v.per_row && !v.per_column && in_run(v))
+      most = std::max(most, vector());
+  return most;
 }
 
 void ThreadText::count_costs() {
@@ -109,9 +112,10 @@ std::string ThreadText::parameters(bool with_types) const {
     if (with_types) out += (a.written ? "" : "const ") + memory_type(a.dtype) + "* ";
     out += pointer(a);
   }
-  if (!s_.leaves_sums()) return out;
-  for (int i : s_.sums())
-    out += ", " + (with_types ? lane_type(value(i).statement->dtype) + "* " : "") + part(value(i));
+  if (s_.leaves_sums())
+    for (int i : s_.sums())
+      out += ", " + (with_types ? lane_type(value(i).statement->dtype) + "* " : "") + part(value(i));
+  if (s_.draws() >= 0) out += with_types ? ", u64 seed, u64 offset" : ", seed, offset";
   return out;
 }
 
@@ -234,6 +238,7 @@ void ThreadText::comment(size_t phase, size_t together) {
 
 void ThreadText::load_run(const Load& l) {
   if (known_of_run(l)) return line("bool " + l.name + " = " + loads_.inside(l, false) + ";", l.node);
+  if (drawn_run(l)) return line("const auto p_" + l.name + " = " + loads_.drawn(l, true) + ";", l.node);
   if (!loads_.together(l)) return;
   const Argument& a = argument(l.argument);
   const std::string run = num(vector()), pack = "Pack<" + memory_type(a.dtype) + ", " + run + "> p_" + l.name,
@@ -243,7 +248,11 @@ void ThreadText::load_run(const Load& l) {
   line("if (" + loads_.inside(l, false) + ") p_" + l.name + " = " + read, l.node);
 }
 std::string ThreadText::element(const Load& l) const {
+  if (drawn_run(l)) return "p_" + l.name + ".v[k]";
   return loads_.together(l) ? "wide(p_" + l.name + ".v[k])" : loads_.element(l, false);
+}
+bool ThreadText::drawn_run(const Load& l) const {
+  return l.kind == Load::Kind::drawn && !l.per_row && vector() > 1 && loads_.drawn_together(l);
 }
 bool ThreadText::known_of_run(const Load& l) const {
   return l.kind == Load::Kind::truth && loads_.at_once(l) && vector() > 1;

@@ -28,6 +28,10 @@ class ThreadText : protected KernelText {
   // it, between the head and the parameters.
   Kernel kernel();
   virtual void content() = 0;
+  // What stands before the functions, of which there may be two.
+  virtual void outside() {}
+  // Neighbours that one access of a full load moves.
+  virtual int run_of(const cpp::Load& load) const { return in_run(load) ? vector() : 1; }
   // Whether these are read or written a run at a time, so that the pointer's alignment counts.
   virtual bool in_run(const cpp::Load& load) const { return loads_.together(load); }
   virtual bool in_run(const cpp::Value& value) const { return loads_.together(value.store_strides, 0); }
@@ -73,7 +77,8 @@ class ThreadText : protected KernelText {
   // Runs of neighbouring columns: a load as a Pack where it lies together, one element of the run; Packs for
   // what the phase is the first to compute, each element put there (or to memory), and written.
   void load_run(const cpp::Load& load);
-  std::string element(const cpp::Load& load) const;
+  virtual std::string element(const cpp::Load& load) const;
+  bool drawn_run(const cpp::Load& load) const;     // its numbers are drawn a run at a time
   bool known_of_run(const cpp::Load& load) const;  // whether it is within its part of the nest is
   void declare_stores(size_t phase);
   void put_element(const cpp::Value& v, const std::string& guard);
@@ -92,7 +97,7 @@ class ThreadText : protected KernelText {
 
  private:
   void count_costs();
-  bool moves_in_runs(const cpp::Argument& a) const;
+  int run_of(const cpp::Argument& a) const;
   std::string parameters(bool with_types) const;
 };
 
