@@ -14,6 +14,9 @@ using Key = std::pair<size_t, int32_t>;  // position, output
 
 constexpr double kFarther = 1.1;  // how much dearer a value is for each operator between it and backward
 constexpr int kFarthest = 100;
+// What eager keeps may be exceeded by this part of it: two numbers a row, say, where the row itself need not
+// be written to memory.
+constexpr int64_t kSlack = 64;
 
 class Keep {
  public:
@@ -38,7 +41,7 @@ class Keep {
     for (const auto& [key, vertex] : vertices_)
       if (!behind[static_cast<size_t>(vertex)] && behind[static_cast<size_t>(vertex) + 1]) values.insert(key);
     Kept found = finish(values);
-    return found.bytes <= eager.bytes ? found : eager;
+    return found.bytes <= eager.bytes + eager.bytes / kSlack ? found : eager;
   }
 
  private:

@@ -16,10 +16,15 @@ void log_softmax(Vjp& v) {
 }
 
 // y = -w x at the right class, averaged by the total weight
-void nll_loss(Vjp& v) {
+void nll_loss_by(Vjp& v, const char* backward) {
   if (v.wants(2)) refuse("the weights have a gradient");
-  v.give(0, v.op("aten.nll_loss_backward.default",
-                 {v.g(), v.in(0), v.in(1), v.arg(2), v.arg(3), v.arg(4), v.out(1)}));
+  v.give(0, v.op(backward, {v.g(), v.in(0), v.in(1), v.arg(2), v.arg(3), v.arg(4), v.out(1)}));
+}
+void nll_loss(Vjp& v) {
+  nll_loss_by(v, "aten.nll_loss_backward.default");
+}
+void nll_loss2d(Vjp& v) {
+  nll_loss_by(v, "aten.nll_loss2d_backward.default");
 }
 
 // y = (x - t)^2: 2 g (x - t)
@@ -58,6 +63,7 @@ const std::vector<RuleRow> kNormRules = {
     {"aten._safe_softmax.default", softmax},
     {"aten._log_softmax.default", log_softmax},
     {"aten.nll_loss_forward.default", nll_loss},
+    {"aten.nll_loss2d_forward.default", nll_loss2d},
     {"aten.mse_loss.default", mse_loss},
     {"aten.native_layer_norm.default", layer_norm},
     {"aten.native_batch_norm.default", batch_norm},

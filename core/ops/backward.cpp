@@ -40,13 +40,21 @@ Types softmax_backward(const Call& c) {
   wrap_dim(c.integer(2), grad.sizes.size());
   return {TensorType::contiguous(grad.dtype, grad.sizes)};
 }
-// Scores (n, classes), class indices (n).
-Types nll_backward(const Call& c) {
+// Scores (n, classes, ...), class indices (n, ...).
+Types nll_backward_of(const Call& c, size_t dims) {
   const TensorType &scores = c.tensor(1), &target = c.tensor(2);
-  need(ir::is_float(scores.dtype) && scores.sizes.size() == 2 && target.dtype == DType::i64, "types");
-  need(target.sizes.size() == 1 && target.sizes[0] == scores.sizes[0], "sizes");
+  need(ir::is_float(scores.dtype) && scores.sizes.size() == dims && target.dtype == DType::i64, "types");
+  ir::Dims places = scores.sizes;
+  places.erase(places.begin() + 1);
+  need(target.sizes == places, "sizes");
   need(c.tensor(0).dtype == scores.dtype && c.tensor(6).dtype == scores.dtype, "types differ");
   return {TensorType::contiguous(scores.dtype, scores.sizes)};
+}
+Types nll_backward(const Call& c) {
+  return nll_backward_of(c, 2);
+}
+Types nll2d_backward(const Call& c) {
+  return nll_backward_of(c, 4);
 }
 
 // Zeros of the sizes given, with the gradient in a part of them.
@@ -182,6 +190,9 @@ const std::vector<OpRow> kBackward = {
     {"aten.nll_loss_backward.default",
      "grad_output, self, target, weight, reduction, ignore_index, total_weight", kPoint, Lower::decompose,
      covered<nll_backward>, "", kBorrowed, "the gradient at the right class, 0 elsewhere"},
+    {"aten.nll_loss2d_backward.default",
+     "grad_output, self, target, weight, reduction, ignore_index, total_weight", kPoint, Lower::decompose,
+     covered<nll2d_backward>, "", kBorrowed, "the same at each place of pictures"},
     {"aten.elu_backward.default", "grad_output, alpha, scale, input_scale, is_result, self_or_result", kPoint,
      kOpaque, covered<of_last>, "", kBorrowed, "times alpha exp(self) below 0"},
     {"aten.mish_backward.default", "grad_output, self", kPoint, kOpaque, covered<of_two>, "", kBorrowed,

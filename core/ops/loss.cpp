@@ -17,16 +17,25 @@ Types mse(const Call& c) {
   return pair_loss(c, c.integer(2));
 }
 
-// Scores (n, classes) or (classes) and class indices; the total weight is a 0-d tensor.
-Types nll(const Call& c) {
+// Scores (n, classes, ...) and class indices (n, ...); the total weight is a 0-d tensor.
+Types nll_of(const Call& c, size_t dims) {
   const TensorType &scores = c.tensor(0), &target = c.tensor(1);
   need(ir::is_float(scores.dtype) && target.dtype == DType::i64, "types");
-  need(scores.sizes.size() == 2 && target.sizes.size() == 1 && scores.sizes[0] == target.sizes[0], "sizes");
+  Dims places = scores.sizes;
+  need(places.size() == dims, "dimensions");
+  places.erase(places.begin() + 1);
+  need(target.sizes == places, "sizes");
   const TensorType* weight = c.tensor_or_null(2);
   need(!weight || (weight->dtype == scores.dtype && weight->sizes == Dims{scores.sizes[1]}), "weight");
   TensorType total = TensorType::contiguous(scores.dtype, {});
   if (c.integer(3) == kNoReduction) return {TensorType::contiguous(scores.dtype, target.sizes), total};
   return {total, total};
+}
+Types nll(const Call& c) {
+  return nll_of(c, 2);
+}
+Types nll2d(const Call& c) {
+  return nll_of(c, 4);
 }
 
 }  // namespace
@@ -36,8 +45,10 @@ constexpr Family kFamily = Family::reduction;
 const std::vector<OpRow> kLoss = {
     {"aten.mse_loss.default", "self, target, reduction=1", kFamily, Lower::opaque, covered<mse>, "", kRule,
      "squared difference"},
-    {"aten.nll_loss_forward.default", "self, target, weight, reduction, ignore_index", kFamily, Lower::opaque,
-     covered<nll>, "", kRule, "negative score of the right class, and the total weight"},
+    {"aten.nll_loss_forward.default", "self, target, weight, reduction, ignore_index", kFamily,
+     Lower::decompose, covered<nll>, "", kRule, "negative score of the right class, and the total weight"},
+    {"aten.nll_loss2d_forward.default", "self, target, weight, reduction, ignore_index", kFamily,
+     Lower::decompose, covered<nll2d>, "", kRule, "the same at each place of pictures"},
 };
 
 }  // namespace vitrine::ops

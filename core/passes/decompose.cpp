@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/ops/promote.h"
+#include "core/passes/decompose_losses.h"
 #include "core/passes/decompose_norms.h"
 
 namespace vitrine::passes {
@@ -176,27 +177,6 @@ Values log_softmax_backward(Writer& w) {
   return w.one(w.sub(g, w.mul(w.unary("aten.exp.default", y), w.sum(g, w.dims(2)))));
 }
 
-// -g at the right class of each row that is not ignored; by the total weight for a mean
-Values nll_loss_backward(Writer& w) {
-  if (!w.none(3) || w.type(w.value(1)).numel() == 0) return std::nullopt;
-  const int64_t rows = w.type(w.value(1)).sizes[0], classes = w.type(w.value(1)).sizes[1];
-  auto column = [&](Ref v) { return w.op("aten.view.default", {v, Arg::ints({w.type(v).numel(), 1})}); };
-  Ref g = w.unary("aten.neg.default", w.wide(0)), target = w.value(2);
-  if (w.number(4) == 1) g = w.div(g, w.wide(6));
-  if (!w.type(target).is_contiguous() || (w.type(g).numel() != 1 && w.type(g).numel() != rows))
-    return std::nullopt;
-  if (!w.type(g).is_contiguous()) return std::nullopt;
-  g = column(g);
-  Ref counts = column(w.op("aten.ne.Scalar", {target, w.arg(5)}));
-  g = w.op("aten.where.self", {counts, g, w.unary("aten.zeros_like.default", g)});
-  Kwargs options = {{"dtype", Arg(DType::i32)}};
-  if (w.type(target).device.is_cuda())
-    options.emplace_back("device", Arg(ir::Word{w.type(target).device.text()}));
-  Ref number = w.op("aten.arange.default", {Arg(classes)}, std::move(options));
-  Ref right = w.op("aten.eq.Tensor", {number, column(w.cast(target, DType::i32))});
-  return w.one(w.op("aten.where.self", {right, g, w.unary("aten.zeros_like.default", g)}));
-}
-
 // The largest of each window, where nobody asks for its place: of its rows first, then of its columns, both
 // of the image with -inf around it.
 Values max_pool2d(Writer& w) {
@@ -255,7 +235,10 @@ constexpr Rule kRules[] = {
     {"aten.mse_loss_backward.default", mse_loss_backward},
     {"aten._softmax_backward_data.default", softmax_backward},
     {"aten._log_softmax_backward_data.default", log_softmax_backward},
+    {"aten.nll_loss_forward.default", nll_loss},
     {"aten.nll_loss_backward.default", nll_loss_backward},
+    {"aten.nll_loss2d_forward.default", nll_loss},
+    {"aten.nll_loss2d_backward.default", nll_loss_backward},
     {"aten.native_layer_norm_backward.default", layer_norm_backward},
     {"aten._fused_rms_norm.default", rms_norm},
     {"aten._fused_rms_norm_backward.default", rms_norm_backward},
@@ -279,13 +262,12 @@ const Rule* rule_for(const Node& node) {
   return nullptr;
 }
 
-}  // namespace
-
-GraphPtr decompose(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
+template <class Wanted>
+GraphPtr written_out(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids, Wanted wanted) {
   Rewriter out(graph, ids, "decompose", true);
   const std::set<std::pair<NodeId, int32_t>> used = used_values(*graph);
   for (const Node& node : graph->nodes()) {
-    const Rule* rule = rule_for(node);
+    const Rule* rule = wanted(node) ? rule_for(node) : nullptr;
     auto args = rule ? ops::bind(*ops::find(node.op), node) : Error{};
     Values values;
     if (args.ok()) {
@@ -298,6 +280,18 @@ GraphPtr decompose(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& id
       out.keep(node);
   }
   return out.finish();
+}
+
+}  // namespace
+
+GraphPtr decompose(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
+  return written_out(graph, ids, [](const Node&) { return true; });
+}
+
+GraphPtr decompose_softmax(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
+  return written_out(graph, ids, [](const Node& node) {
+    return node.op == "aten._softmax.default" || node.op == "aten._log_softmax.default";
+  });
 }
 
 }  // namespace vitrine::passes

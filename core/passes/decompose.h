@@ -11,4 +11,8 @@ namespace vitrine::passes {
 
 ir::GraphPtr decompose(const ir::GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids);
 
+// Softmax alone. Its values are then cheap to compute again from its operand and two numbers a row, which is
+// what backward keeps of them where that is less.
+ir::GraphPtr decompose_softmax(const ir::GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids);
+
 }  // namespace vitrine::passes

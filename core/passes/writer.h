@@ -36,6 +36,7 @@ class Writer {
     return low_ && is_low_type(type(v).dtype) ? cast(v, DType::f32) : v;
   }
   const TensorType& type(Ref v) const { return out_.type(v); }
+  const Node& made(Ref v) const { return out_.fresh(v); }  // what made a value; valid until the next operator
   Dims dims(size_t i) const {
     Dims list;
     if (arg(i).is<int64_t>()) return {arg(i).as<int64_t>()};

@@ -8,6 +8,7 @@
 
 #include "core/autodiff/derive.h"
 #include "core/ops/node.h"
+#include "core/passes/decompose.h"
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/lowering_state.h"
 #include "core/torch_bridge/stand_in.h"
@@ -122,6 +123,18 @@ std::string why_written(const ir::Graph& joint, const autodiff::Partition& halve
     if (const ir::NodeId input = input_of(c.value.node); written.contains(input))
       return joint.node(input).name + " is written to, and backward reads it";
   return "";
+}
+
+// Softmax written out: the division may keep its operand instead of its result.
+autodiff::JointGraph expanded(autodiff::JointGraph whole, const std::shared_ptr<ir::NodeIds>& ids) {
+  const size_t backward = whole.leading + whole.tangents + whole.forward;
+  const ir::GraphPtr before = whole.graph;
+  whole.graph = passes::decompose_softmax(before, ids);
+  size_t first = whole.graph->nodes().size();
+  for (size_t i = before->nodes().size(); i-- > backward;)
+    if (whole.graph->find(before->nodes()[i].id)) first = whole.graph->position(before->nodes()[i].id);
+  whole.forward = first - whole.leading - whole.tangents;
+  return whole;
 }
 
 }  // namespace
@@ -247,7 +260,7 @@ Status Lowering::State::join(const RemadeViews& views, Gradients who, Joint& out
     out.borrowed = ours->what;
     if (Status error = borrow(out, parts)) return error;
   }
-  const autodiff::JointGraph whole = joined(parts, recording.ids());
+  const autodiff::JointGraph whole = expanded(joined(parts, recording.ids()), recording.ids());
   out.joint = whole.graph;
   out.halves = autodiff::partition(whole, recording.ids());
   if (std::string why = why_written(*whole.graph, out.halves, whole.leading); !why.empty())

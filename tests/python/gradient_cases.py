@@ -143,6 +143,8 @@ def others(row, x):
         "aten._safe_softmax.default": [(x(3, 4), 1)],
         "aten.nll_loss_forward.default": [(log_probabilities, pick(5), None, r, -100) for r in (0, 1, 2)] + [
             (log_probabilities, pick(5), x(3, grad=False).abs(), 1, 1)],
+        "aten.nll_loss2d_forward.default": [(x(2, 3, 2, 2), pick(2, 2, 2), None, r, -100) for r in (0, 1, 2)] + [
+            (x(2, 3, 2, 2), pick(2, 2, 2), x(3, grad=False).abs(), 1, 1)],
         "aten.mse_loss.default": [(x(3, 4), x(3, 4), r) for r in (0, 1, 2)],
         "aten.mm.default": [(x(3, 4), x(4, 5)), (x(4, 3).t(), x(5, 4).t())],
         "aten.addmm.default": [(x(5), x(3, 4), x(4, 5)), (x(3, 5), x(3, 4), x(5, 4).t(), {"beta": 0.5, "alpha": 2})],

@@ -20,8 +20,8 @@ class Derivatives:
 
     def differentiates(self, op):
         """Our rules wrote the gradient of a program that calls the operator."""
-        nodes = self.joints["own"]["graph"]["nodes"]
-        return any(node["op"] == op and node["rule"] != "gradient" for node in nodes) and bool(self.joints["own"]["inputs"])
+        called = any(node["op"] == op for node in self.program.recorded.aten()["nodes"])
+        return called and bool(self.joints["own"]["inputs"])
 
     def tangents(self, seed=5):
         generator = torch.Generator().manual_seed(seed)

@@ -10,7 +10,7 @@ ALLOWED = {
     "core/passes": ["core/base", "core/session", "core/ir", "core/ops"],
     "core/fusion": ["core/base", "core/session", "core/ir", "core/ops", "core/codegen/program.h"],
     "core/codegen": ["core/base", "core/session", "core/ir", "core/ops", "core/fusion"],
-    "core/torch_bridge": ["core/base", "core/ir", "core/ops", "core/autodiff"],
+    "core/torch_bridge": ["core/base", "core/ir", "core/ops", "core/autodiff", "core/passes"],
     "core/kernel_compiler": ["core/base"],
     "core/runtime": [
         "core/base",
