@@ -88,6 +88,8 @@ void value_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& 
       break;
     case Kind::Set:
       if (v->changes_version == v->version && v->cls == &PySet_Type) return set_effects(make, v, out);
+      if (v->items.size() > 1 && v->cls == &PySet_Type)
+        stop("unsupported_value", "a set changes, and its order with it");
       e.kind = Effect::Kind::SetReplace;
       e.value = contents(make, Recipe::Kind::Set, v->items);
       break;

@@ -110,10 +110,14 @@ Recipe RecipeMaker::make(Value* v) {
                                           : list_of_class(v);
       break;
     case Kind::Set:
-      if (v->items.size() > 1 && v->cls == &PySet_Type && !t_.grows_in_order(v))
-        stop("unsupported_value", "a set whose order is not known leaves the segment");
       r = sequence(Recipe::Kind::Set, v->items);
-      break;
+      if (v->items.size() < 2 || v->cls != &PySet_Type) break;
+      if (Owned changes = Owned(t_.how_set_was_made(v))) {
+        r = call(find_object("vitrine._library.set_of"), {});
+        r.children.push_back(constant(changes.get()));
+        break;
+      }
+      stop("unsupported_value", "a set whose order is not known leaves the segment");
     case Kind::Slice:
       r = sequence(Recipe::Kind::Slice, v->items);
       break;

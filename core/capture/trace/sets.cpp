@@ -34,7 +34,7 @@ void Tracer::set_insert(Value* set, Value* item) {
 
 // What is done to a set that existed before is done to it again: its order depends on that.
 void Tracer::note_set_change(Value* set, uint64_t before, const char* method, PyObject* argument) {
-  if (!set->source || set->changes_version != before) return;
+  if (set->changes_version != before) return;
   set->changes.emplace_back(method, keep(Py_NewRef(argument)));
   set->changes_version = set->version;
 }
@@ -49,7 +49,8 @@ void Tracer::set_insert_all(Value* set, Value* more) {
     at_once = Owned(Py_NewRef(o));
   } else if (more->kind == Kind::Set) {
     items = more->items;
-    if (PyObject* other = twin_of(more)) at_once = Owned(Py_NewRef(other));
+    if (Owned changes = Owned(how_set_was_made(more)); changes && twin_of(more))
+      at_once = Owned(PyObject_CallOneArg(find_object("vitrine._library.set_of"), changes.get()));
   } else {
     items = unpack(more);
     if (more->kind == Kind::Dict) {
@@ -66,11 +67,10 @@ void Tracer::set_insert_all(Value* set, Value* more) {
   const uint64_t before = set->version;
   const size_t changes = set->changes.size();
   for (Value* item : items) set_insert(set, item);
-  if (at_once && set->version != before && set->changes_version == set->version) {
+  if (!one_by_one && set->version != before && set->changes_version == set->version) {
     set->changes.resize(changes);
-    set->changes_version = before;
-    note_set_change(set, before, "update",
-                    Owned(PySet_Check(at_once.get()) ? PySet_New(at_once.get()) : at_once.release()).get());
+    set->changes_version = at_once ? before : ~uint64_t{0};
+    if (at_once) note_set_change(set, before, "update", at_once.get());
   }
   if (!twin || !at_once) return;
   Owned done(PyObject_CallMethod(twin.get(), "update", "O", at_once.get()));
@@ -86,14 +86,15 @@ PyObject* Tracer::real_set(Value* set, PyObject* items) {
   return PySet_New(items);
 }
 
-// Whether adding its items one after the other gives a set of the program's order.
-bool Tracer::grows_in_order(Value* set) {
-  PyObject* twin = twin_of(set);
-  Owned grown(PySet_New(nullptr));
-  for (Value* item : set->items)
-    if (PySet_Add(grown.get(), key_object(item)) < 0) raise_python();
-  Owned one(PySequence_List(grown.get())), other(twin ? PySequence_List(twin) : nullptr);
-  return other && PyObject_RichCompareBool(one.get(), other.get(), Py_EQ) == 1;
+// A list of the methods that make it of an empty set, each with its argument; nullptr: it is not known.
+PyObject* Tracer::how_set_was_made(Value* set) {
+  if (set->source || set->obj || set->changes_version != set->version) return nullptr;
+  Owned list(PyList_New(0));
+  for (const auto& [method, argument] : set->changes) {
+    Owned pair(Py_BuildValue("(sO)", method, argument));
+    if (!pair || PyList_Append(list.get(), pair.get()) < 0) raise_python();
+  }
+  return list.release();
 }
 
 Value* Tracer::set_made_here(Value* set) {

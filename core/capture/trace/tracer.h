@@ -167,7 +167,7 @@ class Tracer {
   void set_insert_all(Value* set, Value* more);  // set.update(more)
   void note_set_change(Value* set, uint64_t before, const char* method, PyObject* argument);
   PyObject* real_set(Value* set, PyObject* items);
-  bool grows_in_order(Value* set);
+  PyObject* how_set_was_made(Value* set);
   Value* set_made_here(Value* set);  // its items in their order; nullptr: it is not known
   void touch(Value* v);              // it is about to change
 
@@ -219,6 +219,7 @@ class Tracer {
   // --- calls.cpp
   Value* call(Value* function, Arguments arguments);
   void check_receiver(PyObject* method, Value* self);
+  FunctionState function_state(Value* function);
   Value* call_function(Value* function, Arguments arguments);  // a PyFunction constant, or Function
   Value* inline_code(PyCodeObject* code, PyObject* globals, const Source* globals_owner, Values bound,
                      Values closure, const std::string& module = "");
@@ -229,6 +230,10 @@ class Tracer {
   Value* construct_plain(PyTypeObject* cls, Arguments arguments);  // past the metaclass's __call__
   Value* call_object(Value* v, Arguments arguments);
   Value* getter_in_python(Value* v);
+  // --- vmap.cpp
+  Value* vmap(const Arguments& arguments);  // of torch._functorch.vmap.vmap_impl
+  void run_once_without_effects(Value* function, const Arguments& sample);
+  Value* function_in_parts(Value* function);
   // --- lifetimes.cpp
   void let_go(VirtualFrame& frame, Value* v);  // a local or stack entry holds it no more
   bool held_elsewhere(const Source* source);
@@ -404,6 +409,7 @@ class Tracer {
   std::unordered_set<std::string> guard_keys_;
   std::unordered_set<PyTypeObject*> pinned_types_;
   std::unordered_set<PyObject*> let_go_;  // what locals held when the segment began, and do not hold now
+  int64_t pure_since_ = -1;               // >= 0: what was made before is not to be changed now
   int64_t cached_since_ = -1;  // >= 0: a cached function runs, which has made the values from here on
   std::vector<CacheHit> cache_hits_;
   NotCached not_cached_;

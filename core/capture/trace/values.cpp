@@ -109,6 +109,7 @@ Value* Tracer::fold(PyObject* owned) {
     set->cls = Py_TYPE(owned);
     Owned iterator(PyObject_GetIter(owned));
     while (PyObject* item = PyIter_Next(iterator.get())) set->items.push_back(fold(item));
+    set->changes_version = ~uint64_t{0};
     if (sets_in_order_ && PySet_CheckExact(owned) && Py_REFCNT(owned) == 1) set->twin = Owned(hold.release());
     return set;
   }

@@ -1,7 +1,9 @@
 """Functions of the standard library that CPython has in C, written in Python, so that capture reads them like any
 other code. Each does what its C namesake does: https://docs.python.org/3/library/itertools.html, operator.html."""
 
+import functools
 import sys
+import types
 
 import torch
 
@@ -273,3 +275,31 @@ def as_inference(tensor):
     with torch.inference_mode():
         made = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
         return made.set_(tensor.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride())
+
+
+def set_of(changes):
+    """A set to which these methods, each with its argument, are done."""
+    made = set()
+    for method, argument in changes:
+        getattr(made, method)(argument)
+    return made
+
+
+def function_of(parts):
+    """A function made of its parts: of a value as it is, of a partial, or of code with what it closes over."""
+    kind, first, *rest = parts
+    if kind == "value":
+        return first
+    if kind == "partial":
+        arguments, keywords = rest
+        return functools.partial(function_of(first), *arguments, **keywords)
+    defaults, kwdefaults, closure = rest
+    cells = tuple(types.CellType(function_of(each)) for each in closure)
+    made = types.FunctionType(first.__code__, first.__globals__, first.__name__, defaults, cells)
+    made.__kwdefaults__ = kwdefaults
+    return made
+
+
+def run_vmap(parts, in_dims, out_dims, args, kwargs):
+    """torch.vmap of a function given in parts."""
+    return torch.vmap(function_of(parts), in_dims, out_dims)(*args, **kwargs)

@@ -16,7 +16,7 @@ def order_of_sets_made(x, names):
     u = {1, 1000, 17, 33}
     u.update({5, 9, 1025})
     u.update(range(3, 40, 7))
-    return x + 1, out, list(t), list(u), s | t
+    return x + 1, out, list(t), list(u), list(s | t), s
 
 
 @program(vec(), lambda: {"full_attention", "b", "c"}, lambda: set(range(3, 1000, 77)))
