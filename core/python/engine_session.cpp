@@ -175,6 +175,11 @@ PyObject* session_blob(PyObject*, PyObject* args) {
   return out;
 }
 
+PyObject* session_started(PyObject*, PyObject*) {
+  Recording* recording = recording_or_error();
+  return recording ? PyLong_FromLongLong(recording->started_ns()) : nullptr;
+}
+
 PyObject* session_name(PyObject*, PyObject* args) {
   const char *text = nullptr, *family = nullptr;
   if (!PyArg_ParseTuple(args, "ss:session_name", &text, &family)) return nullptr;
@@ -183,11 +188,10 @@ PyObject* session_name(PyObject*, PyObject* args) {
   return guarded([&] { return PyLong_FromLongLong(recording->writer().name(text, family)); });
 }
 
-PyObject* profile(PyObject*, PyObject* on) {
-  const int wanted = PyObject_IsTrue(on);
-  if (wanted < 0) return nullptr;
-  engine().profiling = wanted == 1;
-  engine().profile.clear();
+PyObject* profile(PyObject*, PyObject* calls) {
+  const int64_t wanted = PyLong_AsLongLong(calls);
+  if (wanted == -1 && PyErr_Occurred()) return nullptr;
+  engine().start_profile(wanted);
   Py_RETURN_NONE;
 }
 
@@ -214,10 +218,13 @@ PyMethodDef kMethods[] = {
     {"session_put", session_put, METH_VARARGS, "session_put(table, row) -> id: writes or replaces a row."},
     {"session_run", session_run, METH_O, "session_run(row) -> id: begins a run."},
     {"session_commit", session_commit, METH_NOARGS, "Makes what was written so far visible to readers."},
+    {"session_started", session_started, METH_NOARGS,
+     "When the session was opened, in ns on CLOCK_MONOTONIC."},
     {"session_blob", session_blob, METH_VARARGS, "session_blob(bytes) -> row of the table blob."},
     {"session_name", session_name, METH_VARARGS, "session_name(text, family) -> row of the table name."},
     {"profile", profile, METH_O,
-     "profile(on): whether compiled calls note when each launch begins and ends."},
+     "profile(calls): of each compilation the next so many calls note when each launch begins and ends; 0: "
+     "none."},
     {"profile_take", profile_take, METH_NOARGS, "What was noted since the last call."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -226,6 +233,7 @@ PyMethodDef kMethods[] = {
 
 void add_session(PyObject* module) {
   PyModule_AddFunctions(module, kMethods);
+  PyModule_AddIntConstant(module, "CALLS_RECORDED", capture::kCallsRecorded);
 }
 
 }  // namespace vitrine::python

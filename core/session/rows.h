@@ -478,7 +478,7 @@ struct LaunchRow {
 };
 
 // A row of the timeline. side: eager | compiled; kind: module | thread | launch, and of a GPU stream | api (calls of
-// CUDA's API by thread) | wait | overhead (of profiler and driver). Slices are columns, sorted
+// CUDA's API by thread) | wait | overhead (of profiler and driver), and of a script call. Slices are columns, sorted
 // by start: start int64 ns, duration int64 ns, name int32 (row of `name`), entity int64 (launch, node or 0),
 // depth int8, relation int64 (eager slice: the launch that replaced it), each a blob of `count` little-endian
 // values.

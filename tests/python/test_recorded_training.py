@@ -1,5 +1,6 @@
 """What a session holds of a training step: the division, and the backward graphs' kernels and launches."""
 
+import json
 import sqlite3
 import subprocess
 
@@ -59,6 +60,17 @@ def test_the_calls_of_backward_are_counted(database):
         "SELECT label, kind FROM call JOIN compilation ON compilation.id = call.compilation WHERE label LIKE '%backward%' ORDER BY call.id"
     ).fetchall()
     assert calls == [("0/0 backward", "compile"), ("0/0 backward", "hit"), ("0/0 backward 2", "compile")]
+    assert dict(database.execute("SELECT label, calls FROM compilation")) == {"0/0": 3, "0/0 backward": 2, "0/0 backward 2": 1}
+
+
+def test_the_script_has_a_timeline_of_its_calls_and_their_launches(session, database):
+    shown = json.loads(subprocess.run(["vitrine", "show", session, "timeline", "--json"], capture_output=True, text=True).stdout)
+    lanes = {row["lane"]: [r for r in shown if r["lane"] == row["lane"]] for row in shown}
+    names = [r["name"] for r in lanes["calls"]]
+    assert names == ["compile 0/0", "compile 0/0 backward"] * 2 + ["compile 0/0", "compile 0/0 backward 2"]
+    launched = database.execute("SELECT count(*) FROM launch").fetchone()[0]
+    assert {r["entity"] for r in lanes["launches"]} == {row[0] for row in database.execute("SELECT id FROM launch")}
+    assert database.execute("SELECT count(*) FROM launch WHERE median_ns > 0").fetchone()[0] == launched
 
 
 def test_what_crosses_from_forward_to_backward(session, database):

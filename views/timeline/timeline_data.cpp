@@ -16,6 +16,7 @@ Lane read_lane(const kit::SessionData& data, const LaneRow& row) {
               : row.kind == "launch" ? Lane::Kind::Launch
               : row.kind == "stream" ? Lane::Kind::Stream
               : row.kind == "thread" ? Lane::Kind::Thread
+              : row.kind == "call"   ? Lane::Kind::Call
                                      : Lane::Kind::Api;
   lane.label = QString::fromStdString(row.label);
   auto start = data.texts->column<int64_t>(row.start), duration = data.texts->column<int64_t>(row.duration);
@@ -114,7 +115,8 @@ void add_memory(const kit::SessionData& data, Timeline& t) {
   }
 }
 
-// A script is not run twice for a measurement; what is known of its time are the calls of what was compiled.
+// A script is not run twice for a measurement, and one that was cancelled tells of no lanes; what is known of
+// its time are the calls of what was compiled.
 void add_calls(const kit::SessionData& data, Timeline& t) {
   const RunRow* run = data.runs.find(t.run);
   if (run && run->device.find("compiled only") != std::string::npos) return;  // they ran elsewhere

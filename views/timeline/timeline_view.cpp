@@ -34,7 +34,7 @@ Id TimelineView::run() const {
 
 QString TimelineView::subtitle() const {
   if (!session()) return {};
-  if (timeline_ && timeline_->lanes.size() == 1 && timeline_->lanes[0].kind == Lane::Kind::Call)
+  if (timeline_ && !timeline_->lanes.empty() && timeline_->lanes[0].kind == Lane::Kind::Call)
     return QStringLiteral("each call of what was compiled; a script is not run again eagerly");
   size_t n = 0;
   for (const session::TimingRow& row : session()->timings.of(run())) n += row.side == "eager";

@@ -38,6 +38,12 @@ void Engine::tell(const std::string& text, const std::string& hint, const std::s
   PyErr_Clear();  // under an "error" filter too: what runs is right, and must not fail for a warning
 }
 
+void Engine::start_profile(int64_t calls) {
+  profile.clear();
+  calls_profiled_.clear();
+  profiled_calls_ = calls;
+}
+
 void Engine::note(const std::string& severity, const std::string& text, const std::string& detail,
                   Id entity) {
   if (Recording* r = live_recording()) r->message(severity, text, "", detail, entity);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -33,14 +34,25 @@ class Engine {
   Config config;
   std::unique_ptr<Recording> recording;
   std::set<CodeSegments*> codes;
-  bool profiling = false;
-  int observing = 0;  // calls of vitrine.explain under way
-  std::vector<ProfileEntry> profile;
+  int observing = 0;                  // calls of vitrine.explain under way
+  std::vector<ProfileEntry> profile;  // of the calls that profiles() was true for
   std::atomic<bool> cancelled = false;
   std::vector<Difference> differences;  // found by checked calls, since they were last taken
 
   // The recording, where this process may write to it.
   Recording* live_recording() { return recording && recording->alive() ? recording.get() : nullptr; }
+  // Empties the profile. calls: of each compilation the first so many have their launches noted; 0: none.
+  void start_profile(int64_t calls);
+  bool profiling() const { return profiled_calls_ > 0; }
+  // Asked once a call, which counts: whether its launches are noted.
+  bool profiles(Id compilation) { return profiling() && ++calls_profiled_[compilation] <= profiled_calls_; }
+  // The same of the call under way.
+  bool profiles_this(Id compilation) {
+    return profiling() && calls_profiled_[compilation] <= profiled_calls_;
+  }
+  void note_launches(Id compilation, const std::vector<runtime::LaunchTime>& times) {
+    for (const runtime::LaunchTime& time : times) profile.push_back({compilation, time});
+  }
   // The same number for settings under which the same code is made.
   int32_t number_of(const Settings& settings);
   // Drops all segments; those made with this observer only, if one is given.
@@ -56,6 +68,8 @@ class Engine {
  private:
   std::vector<Settings> numbered_;  // nullptr: given back
   std::set<std::string> warned_;
+  int64_t profiled_calls_ = 0;
+  std::map<Id, int64_t> calls_profiled_;
 };
 
 }  // namespace vitrine::capture

@@ -13,8 +13,6 @@ namespace vitrine::capture {
 
 namespace {
 
-constexpr int64_t kCallsRecorded = 64;  // rows of `call` a compilation; further calls are only counted
-
 // How a guard kind is named in tables.
 const char* guard_word(GuardKind kind) {
   switch (kind) {
@@ -360,6 +358,7 @@ void Recording::finish(CompilationRecord& record, const Trace* trace, const std:
   row.status = status;
   row.message = message;
   row.duration_ns = now() - row.start_ns;
+  if (!trace) backward_rows_[row.id] = row;
   if (trace) {
     row.end = trace->end == Trace::End::Return  ? "return"
               : trace->end == Trace::End::Break ? "break"
@@ -443,6 +442,10 @@ void Recording::write_graph(const Watched& w) {
 }
 
 void Recording::write_counts() {
+  for (auto& [compilation, row] : backward_rows_) {
+    row.calls = recorded_calls_[compilation];
+    writer_->put(row);
+  }
   for (Watched& w : watched_) {
     w.row.calls = w.segment->calls;
     writer_->put(w.row);

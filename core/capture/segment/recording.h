@@ -37,6 +37,8 @@ struct BackwardOrigin {
   std::unordered_map<ir::NodeId, Id> entities;  // of joint and backward graph
 };
 
+constexpr int64_t kCallsRecorded = 64;  // rows of `call` a compilation; further calls are only counted
+
 class Recording {
  public:
   static Result<std::unique_ptr<Recording>> open(const std::string& path);
@@ -45,7 +47,8 @@ class Recording {
   // False in a forked child, which must not write.
   bool alive() const;
   session::Writer& writer() { return *writer_; }
-  int64_t now() const;  // nanoseconds since the session was opened
+  int64_t now() const;                              // nanoseconds since the session was opened
+  int64_t started_ns() const { return start_ns_; }  // when that was, on CLOCK_MONOTONIC
   void set_run(Id run) { run_ = run; }
   Id run() const { return run_; }
 
@@ -123,9 +126,10 @@ class Recording {
   std::map<Id, int64_t> segments_in_frame_;
   std::map<std::tuple<Id, int32_t>, session::BreakRow> open_breaks_;  // by frame and the pc behind the break
   std::vector<Watched> watched_;
-  std::map<const void*, RunningBreak> running_breaks_;  // by frame
-  std::map<Id, int64_t> recorded_calls_;                // by compilation
-  std::map<Id, int64_t> backwards_;                     // by the compilation of the joint graph
+  std::map<const void*, RunningBreak> running_breaks_;   // by frame
+  std::map<Id, int64_t> recorded_calls_;                 // by compilation
+  std::map<Id, int64_t> backwards_;                      // by the compilation of the joint graph
+  std::map<Id, session::CompilationRow> backward_rows_;  // whose calls are written at the end
 };
 
 int64_t monotonic_ns();

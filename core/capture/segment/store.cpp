@@ -117,7 +117,7 @@ Outcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segment, cons
   ++segment->calls;
   Recording* recording = engine_.live_recording();
   const bool checked = engine_.config.check && segment->plan();
-  if (!recording && !engine_.profiling && !checked) {
+  if (!recording && !engine_.profiling() && !checked) {
     const Outcome outcome = segment->run(frame, nullptr);
     return only_compiled(*segment, outcome) ? Outcome::eager_throughout() : outcome;
   }
@@ -125,10 +125,11 @@ Outcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segment, cons
   std::vector<runtime::LaunchTime> times;
   Check check;
   if (checked) check.cache_dir = engine_.config.cache_dir;
-  Outcome outcome = segment->run(frame, engine_.profiling ? &times : nullptr, checked ? &check : nullptr);
+  Outcome outcome = segment->run(frame, engine_.profiles(segment->compilation) ? &times : nullptr,
+                                 checked ? &check : nullptr);
   if (only_compiled(*segment, outcome)) outcome = Outcome::eager_throughout();
   report(frame, *segment, check);
-  for (const runtime::LaunchTime& time : times) engine_.profile.push_back({segment->compilation, time});
+  engine_.note_launches(segment->compilation, times);
   if (!recording) return outcome;
   const bool eager = outcome.kind == Outcome::Kind::None;
   recording->call(segment->compilation, eager ? "eager" : how, start, recording->now() - start);

@@ -76,7 +76,12 @@ PyObject* run_forward(PyObject* self, PyObject* inputs) {
   Plans* plans = plans_of(self);
   if (!plans) return nullptr;
   plans->forward_ran = false;
-  PyObject* results = run(*plans->forward, inputs, plans->joint->constants);
+  Engine& engine = plans->place.engine;
+  const Id compilation = plans->place.origin.forward.id;
+  std::vector<runtime::LaunchTime> times;
+  PyObject* results = run(*plans->forward, inputs, plans->joint->constants,
+                          engine.profiles_this(compilation) ? &times : nullptr);
+  engine.note_launches(compilation, times);
   plans->forward_ran = results != nullptr;
   return results;
 }
@@ -172,10 +177,10 @@ PyObject* run_recorded(Plans& plans, const std::vector<bool>& defined, PyObject*
   if (!backward.plan) return nullptr;
   const Backward now = backward;  // user code may run in operators and come here again
   std::vector<runtime::LaunchTime> times;
-  PyObject* results =
-      run(*now.plan, given, {}, engine.profiling ? &times : nullptr, used_up(*plans.joint, given, keep));
+  PyObject* results = run(*now.plan, given, {}, engine.profiles(now.compilation) ? &times : nullptr,
+                          used_up(*plans.joint, given, keep));
   if (!now.compilation) return results;
-  for (const runtime::LaunchTime& time : times) engine.profile.push_back({now.compilation, time});
+  engine.note_launches(now.compilation, times);
   if (recording && recording == engine.live_recording())
     recording->call(now.compilation, first ? "compile" : "hit", start, recording->now() - start);
   return results;

@@ -98,14 +98,17 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 def run_script(options, recording) -> int:
     """Runs the file as __main__; what it compiles is recorded. Returns the exit status."""
+    from vitrine import _engine
     from vitrine.loading import LoadError, user_traceback
     from vitrine.measuring import record_differences
     from vitrine.take_over import torch_compile_taken_over
+    from vitrine.timeline import record_script_timeline
 
     run = recording.start_run(Path(options.file).name, "script", "", options.mode)
     sys.argv = [options.file, *options.script_args]
     sys.path.insert(0, str(Path(options.file).resolve().parent))
     failure = None
+    _engine.profile(_engine.CALLS_RECORDED)
     try:
         with torch_compile_taken_over() if options.take_over else contextlib.nullcontext():
             runpy.run_path(options.file, run_name="__main__")
@@ -118,6 +121,7 @@ def run_script(options, recording) -> int:
         raise
     except BaseException as error:
         failure = LoadError(f"Your code raised {type(error).__name__}: {error}", "Mend that error; eager raises it too.", user_traceback(error))
+    record_script_timeline(recording, run, _engine.profile_take())
     recording.end_run(run, "failed" if failure else "finished")
     if failure:
         raise failure

@@ -7,6 +7,7 @@ plan. Profiled times are shown, and never used for a speed-up.
 import contextlib
 import os
 import sqlite3
+import statistics
 import sys
 import time
 from dataclasses import dataclass
@@ -254,14 +255,14 @@ def compiled_call(function, args, kwargs, graph: Graph, on_gpu=False) -> Call:
         called(*args, **kwargs)
     with gpu.recorded(on_gpu) as recording:
         for _ in range(REPETITIONS):
-            _engine.profile(True)
+            _engine.profile(sys.maxsize)
             begin = time.monotonic_ns()
             try:
                 called(*args, **kwargs)
             finally:
                 end = time.monotonic_ns()
                 entries = _engine.profile_take()
-                _engine.profile(False)
+                _engine.profile(0)
             runs.append((end - begin, begin, entries))
     duration, begin, entries = sorted(runs, key=lambda r: r[0])[len(runs) // 2]
     slices = []
@@ -298,6 +299,33 @@ def record_timelines(recording, run, function, compiled, args, kwargs) -> None:
         median_launches(recording, graph, gpu.time_of_launches(ours_there))
     else:
         median_launches(recording, graph, {s.entity: s.duration for s in ours.slices})
+
+
+def record_script_timeline(recording, run, entries) -> None:
+    """Lanes of a script, which is not run a second time eagerly: its calls of what was compiled and the launches inside them,
+    from the first call on. entries: as _engine.profile_take gives them."""
+    recording.commit()
+    graph = Graph(recording.path)
+    rows = (
+        "SELECT call.start_ns, call.duration_ns, 'compile ' || label, compilation.id FROM call JOIN compilation ON call.compilation = compilation.id "
+        "WHERE run = ? AND call.duration_ns > 0 ORDER BY call.start_ns"
+    )
+    calls = [Slice(start, duration, name, "opaque", compilation) for start, duration, name, compilation in graph.db.execute(rows, (run["id"],))]
+    if not calls:
+        return
+    first = calls[0].start
+    for call in calls:
+        call.start -= first
+    launches, times = [], {}
+    for compilation, ordinal, start, end in entries:
+        if (compilation, ordinal) in graph.launches:
+            launch, text, family = graph.launches[compilation, ordinal]
+            launches.append(Slice(start - _engine.session_started() - first, end - start, text, family, launch))
+            times.setdefault(launch, []).append(end - start)
+    put_lane(recording, run, "compiled", "call", "calls", 0, add_depths(calls))
+    put_lane(recording, run, "compiled", "launch", "launches", 1, add_depths(launches))
+    if not torch.cuda.is_initialized():  # what a launch takes on a GPU is not seen from here
+        median_launches(recording, graph, {launch: statistics.median(ns) for launch, ns in times.items()})
 
 
 def median_launches(recording, graph: Graph, times: dict[int, int]) -> None:
