@@ -147,6 +147,13 @@ void Document::setUnit(FilmUnit unit) {
   unit_ = unit;
   frames_of_ = 0;
   refreshFilm();
+  if (unit != FilmUnit::Instruction || selection().film.step || !session_) return;
+  // Nothing was stepped to yet: the last node that was made tells more than the end of the function.
+  kit::Film film = selection().film;
+  film.compilation = compilation();
+  for (const session::StepRow& step : session_->steps.of(film.compilation))
+    if (kind_of(step.entity) == Kind::Node) film.step = step.id;
+  if (film.step) model_.setFilm(film);
 }
 
 void Document::stepTo(int index) {

@@ -1,5 +1,6 @@
 #include "app/shell/film.h"
 
+#include "views/kit/labels.h"
 #include "views/kit/numbers.h"
 
 namespace vitrine::app {
@@ -58,9 +59,10 @@ std::vector<FilmFrame> compilations(const SessionData& d, Id compilation) {
   if (!segment) return out;
   for (const auto& part : d.segments.of(segment->frame))
     for (const auto& row : d.compilations.of(part.id)) {
-      QString sentence = QStringLiteral("%1 calls, ends with %2").arg(row.calls).arg(s(row.end));
+      QString sentence =
+          QStringLiteral("%1, ends with %2").arg(kit::countText(row.calls, "call"), s(row.end));
       for (const auto& why : d.recompilations.of(row.id))
-        sentence = QStringLiteral("call %1 failed %2").arg(why.call).arg(s(why.failed));
+        sentence = QStringLiteral("call %1 failed %2").arg(kit::callOf(d, why)).arg(s(why.failed));
       out.push_back({row.id, row.id, d.label(row.id), sentence, true, ""});
     }
   return out;

@@ -187,13 +187,27 @@ void FilmBar::resizeEvent(QResizeEvent*) {
   update();
 }
 
+int FilmBar::nameWidth() const {
+  const auto& frames = document_->frames();
+  if (document_->position() < 0 || frames.empty()) return 0;
+  const QString position = QStringLiteral("%1/%2").arg(document_->position() + 1).arg(frames.size());
+  const QString& name = frames[static_cast<size_t>(document_->position())].name;
+  return kit::textWidth(theme().mono(12), position) + theme().px(12) +
+         std::min(kit::textWidth(theme().mono(12, 600), name), theme().px(240)) + theme().px(8);
+}
+
 void FilmBar::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.fillRect(rect(), theme().bg2);
   int right = width() - theme().px(12);
-  if (!numbers_.isEmpty()) {
-    const QString numbers = factsFor(numbers_, width() / 3);
-    const int w = std::min(kit::textWidth(theme().mono(11), numbers), width() / 3);
+  const QWidget* before = slider_->isVisible() ? static_cast<QWidget*>(slider_) : unit_;
+  // Where the film stands and its name are whole; the numbers leave room for them.
+  const int left = before->geometry().right() + theme().px(8);
+  const int status = status_.isEmpty() ? 0 : kit::textWidth(theme().ui(12), status_) + theme().px(36);
+  const int most = std::min(width() / 3, right - left - status - nameWidth() - theme().px(20));
+  if (!numbers_.isEmpty() && most > theme().px(60)) {
+    const QString numbers = factsFor(numbers_, most);
+    const int w = std::min(kit::textWidth(theme().mono(11), numbers), most);
     kit::drawText(painter, QRect(right - w, 0, w + 1, height()), numbers, theme().mono(11), theme().text2);
     right -= w + theme().px(10);
   }
@@ -207,8 +221,7 @@ void FilmBar::paintEvent(QPaintEvent*) {
                   theme().tone(tone_));
     right -= theme().px(16);
   }
-  const QWidget* before = slider_->isVisible() ? static_cast<QWidget*>(slider_) : unit_;
-  QRect box(before->geometry().right() + theme().px(8), 0, 0, height());
+  QRect box(left, 0, 0, height());
   box.setRight(right);
   if (!busy_.isEmpty()) {
     kit::drawText(painter, box, busy_, theme().ui(12), theme().text1);

@@ -47,6 +47,7 @@ class FilmBar : public QWidget {
   void resizeEvent(QResizeEvent* event) override;
 
  private:
+  int nameWidth() const;  // of the position and the frame's name
   void refresh();
   Document* document_;
   QList<QToolButton*> buttons_;

@@ -51,6 +51,11 @@ bool MainWindow::chooseLayout(const QString& name) {
   centre_->arrange(layout->columns);
   docks_->arrange(*layout);
   if (const QByteArray state = Settings::state(layout_); !state.isEmpty()) restoreState(state);
+  // What was only compiled for a device has no times to show.
+  if (const kit::SessionPtr& session = document_->session();
+      session && session->lanes.empty() && session->calls.empty() && layout->docks.contains("timeline") &&
+      layout->docks.contains("kernels") && layout->columns.front().panes.front().what != "timeline")
+    docks_->raise("kernels");
   docks_->setNarrow(width() < kit::theme().px(1280));
   row_->layouts->setCurrent(layout_);
   document_->setUnit(layout->unit);

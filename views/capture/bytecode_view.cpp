@@ -176,9 +176,12 @@ int BytecodeView::paintCaused(QPainter& painter, const Line& line, const QRect& 
     count_width = 0;
   }
   const int width = std::min(box.width() - count_width - glyphs, whole), left = count_width + glyphs;
-  if (width <= t.px(24)) return 0;
-  const QRect name(box.right() - width + 1, box.y(), width, box.height());
-  drawText(painter, name, text, t.mono(12), tone, Qt::AlignLeft, Elide::Middle);
+  // Of a text that would be next to nothing only the glyph stands there; the tooltip says the rest.
+  const bool glyph_only = width < std::min(whole, t.px(48));
+  if (glyph_only && box.width() < glyphs) return 0;
+  const QRect name(glyph_only ? box.right() + 1 : box.right() - width + 1, box.y(), glyph_only ? 0 : width,
+                   box.height());
+  if (!glyph_only) drawText(painter, name, text, t.mono(12), tone, Qt::AlignLeft, Elide::Middle);
   const QRect glyph(name.left() - t.px(19), box.y() + (box.height() - t.px(14)) / 2, t.px(14), t.px(14));
   if (caused.what == Caused::What::Node && caused.family != Family::None)
     drawFamily(painter, caused.family, glyph);
@@ -192,7 +195,7 @@ int BytecodeView::paintCaused(QPainter& painter, const Line& line, const QRect& 
     const QRect count(box.x(), box.y(), glyph.left() - t.px(6) - box.x(), box.height());
     drawText(painter, count, before, t.mono(11), t.text3, Qt::AlignRight);
   }
-  return width + left;
+  return glyph_only ? glyphs : width + left;
 }
 
 void BytecodeView::paintLine(QPainter& painter, int index, const QRect& box) const {

@@ -124,6 +124,22 @@ InspectorSection dearestOf(const SessionData& d, Id compilation) {
   return out;
 }
 
+// Without times: those that move most bytes.
+InspectorSection kernelsOf(const SessionData& d, Id compilation) {
+  std::vector<const KernelRow*> rows;
+  for (const KernelRow& row : d.kernels.of(compilation)) rows.push_back(&row);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const KernelRow* a, const KernelRow* b) { return a->bytes > b->bytes; });
+  InspectorSection out{"Kernels by traffic", {}};
+  for (const KernelRow* row : rows) {
+    if (out.rows.size() == kMostKernels) break;
+    out.rows.push_back({"", d.label(row->id),
+                        row->bytes > 0 ? kit::bytesText(static_cast<double>(row->bytes)) : kit::unknown(),
+                        "kernel", Tone::None, row->id, false, kit::familyOf(row->family)});
+  }
+  return out;
+}
+
 InspectorSection breaksOf(const SessionData& d, Id run) {
   InspectorSection out{"Graph breaks", {}};
   std::vector<const BreakRow*> rows;
@@ -156,11 +172,13 @@ InspectorContent overview(const SessionData& d, const kit::Selection& selection)
   if (!run) return out;
   out.icon = "file";
   out.title = s(run->label);
-  out.kind = run->status == "finished" ? s(run->device) : s(run->status);
+  out.kind = run->status == "finished" ? s(run->device).section(QStringLiteral(" ("), 0, 0) : s(run->status);
   out.sections.push_back(resultOf(d, *run));
   if (row) {
     if (InspectorSection dearest = dearestOf(d, row->id); !dearest.rows.empty())
       out.sections.push_back(std::move(dearest));
+    else if (InspectorSection kernels = kernelsOf(d, row->id); !kernels.rows.empty())
+      out.sections.push_back(std::move(kernels));
     if (InspectorSection breaks = breaksOf(d, run->id); !breaks.rows.empty())
       out.sections.push_back(std::move(breaks));
     out.sections.push_back(compilationOf(d, *row));

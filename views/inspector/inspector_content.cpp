@@ -73,7 +73,7 @@ void inspectRecompilation(const SessionData& d, const RecompilationRow& row, Ins
                           {{"guard", s(row.failed)},
                            {"old", s(row.old_value)},
                            {"new", s(row.new_value)},
-                           {"call", QString::number(row.call)},
+                           {"call", QString::number(kit::callOf(d, row))},
                            {"called by", row.call_site.empty() ? kit::unknown() : s(row.call_site)},
                            {"made", d.label(row.compilation)}}});
   if (!row.hint.empty())

@@ -1,5 +1,6 @@
 #include "views/kit/frames.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "views/kit/session_data.h"
@@ -46,6 +47,21 @@ bool isUsers(const SessionData& data, Id code) {
 }
 
 }  // namespace
+
+std::vector<Id> instructionsAt(const SessionData& data, const StepRow& step) {
+  const auto steps = data.steps.of(step.compilation);
+  std::vector<Id> out{step.instruction};
+  int64_t depth = step.depth;
+  auto at = std::lower_bound(steps.begin(), steps.end(), step.ordinal,
+                             [](const StepRow& row, int64_t ordinal) { return row.ordinal < ordinal; });
+  while (depth > 0 && at != steps.begin()) {
+    --at;
+    if (at->depth >= depth) continue;
+    depth = at->depth;
+    out.push_back(at->instruction);
+  }
+  return out;
+}
 
 Id workCode(const SessionData& data, Id compilation) {
   const std::unique_ptr<Frame> root = callTree(data, compilation);

@@ -3,6 +3,7 @@
 
 #include <unordered_map>
 
+#include "core/session/rows.h"
 #include "views/kit/table.h"
 
 namespace vitrine::kit {
@@ -13,5 +14,9 @@ struct SessionData;
 // call on. A library often wraps a model's forward in others (a decorator, a hook); such a wrapper makes at
 // most one node of its own. The user's own function is never passed over.
 Id workCode(const SessionData& data, Id compilation);
+
+// The instructions that were being interpreted at a step of the capture: its own, then those that called it,
+// the captured frame's last.
+std::vector<Id> instructionsAt(const SessionData& data, const session::StepRow& step);
 
 }  // namespace vitrine::kit

@@ -2,6 +2,8 @@
 
 #include <QAbstractTextDocumentLayout>
 #include <QPainter>
+#include <QTextBlock>
+#include <QTextCursor>
 #include <QTextDocument>
 
 #include "views/kit/icons.h"
@@ -31,6 +33,25 @@ void drawBar(QPainter& painter, const QRect& box, double part, bool hollow) {
 
 }  // namespace
 
+namespace {
+// Code is written as it is: "==" is not joined to one sign.
+void plainCode(QTextDocument& document) {
+  QTextCursor cursor(&document);
+  QTextCharFormat plain;
+  plain.setFontStyleStrategy(QFont::PreferNoShaping);
+  for (QTextBlock block = document.begin(); block.isValid(); block = block.next())
+    for (auto it = block.begin(); !it.atEnd(); ++it) {
+      const QTextFragment part = it.fragment();
+      if (!part.charFormat().fontFamilies().toStringList().contains(QStringLiteral("JetBrains Mono")))
+        continue;
+      cursor.setPosition(part.position());
+      cursor.setPosition(part.position() + part.length(), QTextCursor::KeepAnchor);
+      cursor.mergeCharFormat(plain);
+      break;  // fragments are others now
+    }
+}
+}  // namespace
+
 void layoutRichText(QTextDocument& document, const QString& html, int width) {
   document.setDefaultFont(theme().ui(12));
   document.setDocumentMargin(0);
@@ -42,6 +63,7 @@ void layoutRichText(QTextDocument& document, const QString& html, int width) {
           .arg(theme().px(12)));
   document.setHtml(QStringLiteral("<body>%1</body>").arg(html));
   document.setTextWidth(width);
+  plainCode(document);
 }
 
 ItemDelegate::ItemDelegate(ItemView* view) : QStyledItemDelegate(view), view_(view) {}

@@ -93,6 +93,18 @@ QString labelOfCapture(const SessionData& d, Id id) {
 
 }  // namespace
 
+int64_t callOf(const SessionData& data, const RecompilationRow& row) {
+  const CompilationRow* made = data.compilations.find(row.compilation);
+  int64_t number = 0;
+  for (const CallRow& call : data.calls.of(data.runOf(row.compilation))) {
+    const CompilationRow* of = data.compilations.find(call.compilation);
+    if (!made || !of || of->segment != made->segment) continue;
+    ++number;
+    if (of == made) return number;
+  }
+  return row.call;
+}
+
 QString spanText(const SessionData& data, Id id, int most) {
   const SpanRow* span = data.spans.find(id);
   const FileRow* file = span ? data.files.find(span->file) : nullptr;

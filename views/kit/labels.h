@@ -4,6 +4,7 @@
 #include <QString>
 
 #include "core/base/ids.h"
+#include "core/session/rows.h"
 
 namespace vitrine::kit {
 
@@ -11,6 +12,9 @@ struct SessionData;
 
 // The source of an expression in one line, inner arguments as "…" once it is longer than `most` characters:
 // "F.gelu(…)". "" when the file's text is not loaded.
+// The number of the call that made the recompilation, from 1, among those of its segment: as the strip of
+// calls counts. The run's own number when the calls are not known.
+int64_t callOf(const SessionData& data, const session::RecompilationRow& row);
 QString spanText(const SessionData& data, Id span, int most = 24);
 QString labelOf(const SessionData& data, Id id);
 

@@ -125,7 +125,7 @@ void loadRuns(const Reader& r, SessionData& d) {
 // A backward graph comes second to the forward one that it is a half of.
 Id mainCompilation(const SessionData& d) {
   Id best = 0;
-  std::pair<int64_t, int64_t> most{-1, -1};
+  std::tuple<int64_t, int64_t, int64_t> most{-1, -1, -1};  // has kernels, operators, calls
   for (const CompilationRow& row : d.compilations) {
     if (!d.runs.empty() && d.runOf(row.id) != d.runs[0].id) continue;
     int64_t ops = 0;
@@ -135,7 +135,7 @@ Id mainCompilation(const SessionData& d) {
       ops = std::max<int64_t>(
           ops, std::count_if(nodes.begin(), nodes.end(), [](const NodeRow& n) { return n.kind == "op"; }));
     }
-    const std::pair<int64_t, int64_t> weight{d.kernels.of(row.id).empty() ? 0 : 1, ops};
+    const std::tuple weight(int64_t(!d.kernels.of(row.id).empty()), ops, row.calls);
     if (weight > most) std::tie(most, best) = std::pair(weight, row.id);
   }
   return best;

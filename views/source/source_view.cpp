@@ -3,6 +3,7 @@
 #include <QPainter>
 #include <QScrollBar>
 
+#include "views/kit/frames.h"
 #include "views/kit/link_letters.h"
 #include "views/kit/paint.h"
 
@@ -57,10 +58,30 @@ Id SourceView::wantedFile() const {
         if (file && file->text.row && !nearest) nearest = span->file;
       }
   if (nearest) return nearest;
+  if (const SpanRow* span = running(); span && !selection().active) return span->file;
   if (const CodeRow* code = session()->codes.find(session()->workCodeOf(compilation()))) return code->file;
   for (const FileRow& file : session()->files)
     if (file.user) return file.id;
   return 0;
+}
+
+// Where the capture stands: of the functions that call each other there the innermost of the user's own, else
+// of the file that is shown at first, else the innermost of all.
+const SpanRow* SourceView::running() const {
+  const StepRow* step = session()->steps.find(selection().film.step);
+  if (!step) return nullptr;
+  const CodeRow* work = session()->codes.find(session()->workCodeOf(compilation()));
+  const SpanRow *innermost = nullptr, *ours = nullptr;
+  for (Id id : instructionsAt(*session(), *step)) {
+    const InstructionRow* ins = session()->instructions.find(id);
+    const SpanRow* span = ins ? session()->spans.find(ins->span) : nullptr;
+    const FileRow* file = span ? session()->files.find(span->file) : nullptr;
+    if (!file || !file->text.row) continue;
+    if (file->user) return span;
+    if (!ours && work && span->file == work->file) ours = span;
+    if (!innermost) innermost = span;
+  }
+  return ours ? ours : innermost;
 }
 
 void SourceView::sessionChanged() {
@@ -151,12 +172,8 @@ void SourceView::selectionChanged(ChangeMask mask) {
   if (mask & (ChangeActive | ChangeRelatives | ChangeFilm)) {
     if (wantedFile() != file_) return sessionChanged();
     if (file_) pane_->setSpans(spans(lines_));
-    int running = -1;
-    if (const StepRow* step = session()->steps.find(selection().film.step))
-      if (const InstructionRow* i = session()->instructions.find(step->instruction))
-        if (const SpanRow* span = session()->spans.find(i->span); span && span->file == file_)
-          running = static_cast<int>(span->line) - 1;
-    if (mask & ChangeFilm) pane_->setRunning(running);
+    const SpanRow* at = running();
+    if (mask & ChangeFilm) pane_->setRunning(at && at->file == file_ ? static_cast<int>(at->line) - 1 : -1);
     if (Id id = canShow(selection().active)) pane_->reveal(id);
     if (mask & (ChangeActive | ChangeRelatives)) Q_EMIT headerChanged();  // names the function it stands in
   }

@@ -35,6 +35,7 @@ class SourceView : public kit::View {
   Id wantedFile() const;
   void showFile(Id file, kit::Text text);
   void revealLetters();
+  const session::SpanRow* running() const;
   std::vector<kit::CodeSpan> spans(const QStringList& lines) const;
   std::vector<kit::CodeMark> breakMarks() const;
 

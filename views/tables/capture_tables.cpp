@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "views/kit/labels.h"
 #include "views/kit/numbers.h"
 #include "views/kit/sources.h"
 #include "views/tables/cells.h"
@@ -334,7 +335,7 @@ std::vector<Item> recompilation_rows(const TableScope& scope) {
     double took = c ? static_cast<double>(c->duration_ns) : 0;
     Item item{r->id,
               {{c ? q(c->label) : unknown()},
-               count(r->call),
+               count(callOf(scope.data, *r)),
                {q(r->failed)},
                was,
                now,

@@ -110,6 +110,7 @@ class Painter {
       }
       bool eager = lane.side == Lane::Side::Eager;
       double ns = eager ? timeline_.eager_ns : timeline_.compiled_ns;
+      if (ns <= 0) ns = static_cast<double>(end_of(lane));  // not measured apart: of the call that is shown
       int used = drawText(p_, row, ns > 0 ? timeText(ns) : unknown(), t_.mono(11), t_.text2, Qt::AlignRight);
       row.setRight(row.right() - used - 8);
       drawText(p_, row, eager ? QStringLiteral("Eager") : QStringLiteral("Compiled"), t_.ui(12, 600),
@@ -303,13 +304,17 @@ class Painter {
     p_.drawPolyline(QPolygonF({end + QPointF(-3, head), end, end + QPointF(3, head)}));
   }
 
+  static int64_t end_of(const Lane& lane) {
+    int64_t end = 0;
+    for (const Slice& s : lane.slices) end = std::max(end, s.end());
+    return end;
+  }
+
   void end_marks() {
     for (int i : {timeline_.facing_eager, timeline_.facing_compiled}) {
       const LanePlace* place = place_of(i);
       if (!place) continue;
-      int64_t end = 0;
-      for (const Slice& s : lane_of(i).slices) end = std::max(end, s.end());
-      double x = window_.x(end);
+      double x = window_.x(end_of(lane_of(i)));
       hairline(p_, {x, place->top - 2}, {x, place->top + place->height + 2}, t_.text2);
       if (i != timeline_.facing_compiled || timeline_.eager_ns <= 0 || timeline_.compiled_ns <= 0) continue;
       double d = timeline_.compiled_ns - timeline_.eager_ns;
