@@ -6,6 +6,7 @@
 #include "core/codegen/cpp/emit.h"
 #include "core/codegen/cpp/parts.h"
 #include "core/codegen/cuda/emit.h"
+#include "core/codegen/cuda/pairs.h"
 #include "core/codegen/cuda/prelude.h"
 #include "core/codegen/cuda/tried_shapes.h"
 #include "core/codegen/followers.h"
@@ -195,10 +196,11 @@ cpp::Schedule ProgramBuilder::gpu_schedule(const fusion::Group& group, const std
   }
   // A row that fits is passed over once, which is worth more than many blocks.
   const bool fits = !kept.across && cuda::choose_shape(kept).registers;
-  const int64_t parts = fits && kept.phases.size() > 1 ? 1 : cuda::parts_of(kept);
-  if (fits && parts == 1) return kept;
+  if (fits && (kept.phases.size() > 1 || cuda::parts_of(kept) == 1)) return kept;
   cpp::Schedule walked = cpp::make_schedule(loops_, group, stored, {0, false, cuda::reserved_words()});
-  walked.parts = parts;
+  if (!walked.across && walked.phases.size() > 1 && cuda::choose_shape(walked).registers) return walked;
+  cuda::join_pairs(walked);
+  walked.parts = cuda::parts_of(walked);
   return walked;
 }
 

@@ -46,3 +46,49 @@ def test_sums_of_columns_beside_reduced_rows(tmp_path):
     largest = g.op("aten.amax.default", shifted, [0])
     new = g.op("aten.add.Tensor", old, g.op("aten.mul.Tensor", columns, 0.5))
     check(g, [top, soft, largest, new], tmp_path, kernels=2)
+
+
+# Whole rows that are walked by a block, rows in parts, rows side by side in parts, with accesses of one and of several.
+LONG_ROWS, LONG_PARTS, ODD_PARTS = ((140, 20001), 1), ((3, 70000), 1), ((2, 65537), 1)
+COLUMNS, ODD_COLUMNS, MIDDLE = ((40000, 24), 0), ((9000, 33), 0), ((3, 7001, 16), 1)
+CHANNELS = (2, 24, 40, 210), (0, 2, 3)
+
+
+@pytest.mark.parametrize("shape, dims", [LONG_ROWS, LONG_PARTS, COLUMNS, ODD_COLUMNS, CHANNELS])
+def test_variances_are_one_pass(shape, dims, tmp_path):
+    """Squares about a mean that moves: far from zero, where the difference of two sums would have no digit left."""
+    torch.manual_seed(0)
+    g = GraphWriter()
+    x = g.input((torch.randn(shape) + 1000).half() if shape[0] == 3 else torch.randn(shape) + 1000)
+    wide = g.op("aten._to_copy.default", x, dtype=torch.float32)
+    dims = [dims] if isinstance(dims, int) else dims
+    var, mean = g.op("aten.var_mean.correction", wide, dims, correction=1, keepdim=True)
+    exact = torch.var_mean(x.tensor.double(), dims, keepdim=True)
+    program = check(g, [var, mean], tmp_path, tolerance=2e-5, reference=exact)
+    assert len(program.p["kernels"]) <= 2
+
+
+@pytest.mark.parametrize("shape, dim", [LONG_ROWS, ODD_PARTS, ODD_COLUMNS, MIDDLE])
+def test_softmax_reads_long_rows_twice(shape, dim, tmp_path):
+    torch.manual_seed(0)
+    moved = [*shape[:dim], *shape[dim + 1 :], shape[dim]]
+    rows = torch.randn(moved).flatten(0, -2) * 3
+    rows[0, ::7], rows[0, :1000] = -torch.inf, -torch.inf
+    if len(rows) > 3:
+        rows[1], rows[2, 5], rows[3, 6] = -torch.inf, torch.inf, torch.nan
+    g = GraphWriter()
+    x = g.input(rows.view(moved).movedim(-1, dim).contiguous())
+    out = g.op("aten._softmax.default", x, dim, False)
+    program = check(g, [out], tmp_path, tolerance=2e-5, reference=[torch.softmax(x.tensor.double(), dim)])
+    assert len(program.p["kernels"]) <= 2
+
+
+@pytest.mark.parametrize("shape, dims", [LONG_PARTS, ODD_COLUMNS, MIDDLE])
+def test_sums_and_extrema(shape, dims, tmp_path):
+    torch.manual_seed(0)
+    g = GraphWriter()
+    x = g.input(torch.randn(shape).to(torch.bfloat16))
+    wide = g.op("aten._to_copy.default", x, dtype=torch.float32)
+    total = g.op("aten.sum.dim_IntList", g.op("aten.tanh.default", wide), [dims])
+    largest, least = g.op("aten.amax.default", x, [dims]), g.op("aten.amin.default", wide, [dims])
+    check(g, [total, largest, least], tmp_path, tolerance=2e-5)

@@ -101,6 +101,15 @@ struct Phase {
   std::vector<Late> late;  // loads that are picked by values of this phase
 };
 
+// Two reductions of x that one phase computes, although the second needs the first's result.
+struct Pair {
+  // first: max x, second: sum exp(x - first). first: sum x, second: sum (x - mean x)^2.
+  enum class Kind : uint8_t { exponentials, squares };
+  Kind kind;
+  Source x;
+  int first, second;  // values
+};
+
 struct Schedule {
   ir::Dims dims;
   size_t rows = 0;      // dims[0, rows) are decoded from the work item; the rest are columns
@@ -113,6 +122,7 @@ struct Schedule {
   std::vector<Load> loads;
   std::vector<Value> values;
   std::vector<Phase> phases;
+  std::vector<Pair> pairs;
   int scratch_rows = 0;
   bool picks() const;  // some load is picked by an index, which may be out of range
   int draws() const;   // segment of the program's draws that it takes part in; -1: it draws nothing

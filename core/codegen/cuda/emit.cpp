@@ -7,7 +7,6 @@
 #include "core/codegen/cuda/emit_part.h"
 #include "core/codegen/cuda/emit_tile.h"
 #include "core/codegen/cuda/load_text.h"
-#include "core/codegen/cuda/online.h"
 #include "core/codegen/cuda/thread_text.h"
 
 namespace vitrine::codegen::cuda {
@@ -109,7 +108,8 @@ class Emitter : ThreadText {
   // A value of one element: into its name, the accumulator it feeds, or memory.
   void compute(size_t phase, int i, const std::string& kept_at) {
     const Value& v = value(i);
-    if (online_ && i == online_->max) return compute_online(*online_);
+    if (const cpp::Pair* pair = first_of(i)) return put_run(*pair);
+    if (second_of(i)) return;
     if (reduces(v)) {
       const std::string acc = "acc_" + v.name;
       line(acc + " = " + joined(v, acc, value_text(v)) + ";", v.node);
@@ -148,10 +148,7 @@ class Emitter : ThreadText {
     if (shape_.registers) declare_kept();
     for (size_t p = 0; p < s_.phases.size(); ++p) {
       row_values(static_cast<int>(p), first_thread());
-      online_ = shape_.registers ? std::nullopt : online_sum(s_, p);
       phase(p);
-      if (online_) row_values(static_cast<int>(++p), first_thread());
-      online_.reset();
     }
     row_values(static_cast<int>(s_.phases.size()), first_thread());
   }
@@ -170,53 +167,43 @@ class Emitter : ThreadText {
   void phase(size_t index) {
     const Phase& p = s_.phases[index];
     if (p.values.empty()) return;
-    comment(index, online_ ? 2 : 1);
-    if (online_) start(value(online_->sum));
+    comment(index);
     for (int i : reductions(index)) start(value(i));
-    walk(index, p);
-    if (online_) return fold_online(*online_);
-    for (int i : reductions(index)) fold(value(i));
+    shape_.registers ? walk_registers(index) : walk_memory(index);
+    for (int i : reductions(index)) {
+      if (const cpp::Pair* pair = second_of(i)) settle(*pair);
+      fold(value(i));
+    }
+  }
+  void settle(const cpp::Pair& pair) {
+    const Value &first = value(pair.first), &second = value(pair.second);
+    const std::string acc = "acc_" + second.name;
+    line(acc + " = " +
+             settled(pair, acc, "acc_" + first.name, "n_" + second.name, first.name, num(s_.columns())) + ";",
+         second.node);
+    mend(pair, acc, first.name);
   }
 
-  // m = max(m, x), s = sum exp(x - m): s is rescaled when m grows. Equal infinities must not meet in a
-  // difference; what eager makes of them follows at the end. A NaN stays in m and s.
-  void compute_online(const OnlineSum& o) {
-    const Value &max = value(o.max), &sum = value(o.sum);
-    const std::string x = operand(max, max.statement->expr->operand).text, m = "acc_" + max.name,
-                      s = "acc_" + sum.name;
-    open("if (" + x + " > " + m + " || isnan(" + x + ")) {");
-    line(s + " = " + s + " * expf(" + m + " - " + x + ") + 1.0f;", sum.node);
-    line(m + " = " + x + ";", max.node);
-    --indent_;
-    open("} else {");
-    line(s + " += " + x + " == " + m + " ? 1.0f : expf(" + x + " - " + m + ");", sum.node);
+  // The columns of this thread: those that it keeps, or a walk through memory.
+  void walk_registers(size_t index) {
+    const std::string type = index_type(), run = vector() == 1 ? "" : " * " + num(vector());
+    line("#pragma unroll");
+    open("for (int u = 0; u < " + num(shape_.items) + "; ++u) {");
+    line(type + " " + column_name() + " = (u * " + num(shape_.group) + " + lane)" + run + ";");
+    if (!exact_columns()) line("if (" + column_name() + " >= " + num(s_.columns()) + ") break;");
+    decode_column();
+    one_run(index);
     close();
   }
-  void fold_online(const OnlineSum& o) {
-    const Value &max = value(o.max), &sum = value(o.sum);
-    const std::string m = "acc_" + max.name, s = "acc_" + sum.name;
-    fold(max);
-    line("if (" + m + " != " + max.name + ") " + s + " *= expf(" + m + " - " + max.name + ");", sum.node);
-    line("if (is_inf(" + max.name + ")) " + s + " = kNan;  // as the difference of infinities is", sum.node);
-    fold(sum);
+  void walk_memory(size_t index) {
+    walk_batches(index, vector() == 1 ? "lane" : "lane * " + num(vector()), num(s_.columns()),
+                 int64_t{1} * shape_.group * vector(), [&] { one_run(index); });
   }
-  // The columns of this thread.
-  void walk(size_t index, const Phase& p) {
-    const std::string type = index_type(), run = vector() == 1 ? "" : " * " + num(vector());
-    if (shape_.registers) {
-      line("#pragma unroll");
-      open("for (int u = 0; u < " + num(shape_.items) + "; ++u) {");
-      line(type + " " + column_name() + " = (u * " + num(shape_.group) + " + lane)" + run + ";");
-      if (!exact_columns()) line("if (" + column_name() + " >= " + num(s_.columns()) + ") break;");
-    } else {
-      line("#pragma unroll 4");
-      open("for (" + type + " " + column_name() + " = lane" + run + "; " + column_name() + " < " +
-           num(s_.columns()) + "; " + column_name() + " += " + num(int64_t{1} * shape_.group * vector()) +
-           ") {");
-    }
-    decode_column();
+  void one_run(size_t index) {
+    const Phase& p = s_.phases[index];
     for (int l : p.loads)
-      if (!kept_[static_cast<size_t>(l)] || first_load(l) == index) load_run(load(l));
+      if (shape_.registers ? !kept_[static_cast<size_t>(l)] || first_load(l) == index : !fetched(load(l)))
+        load_run(load(l));
     declare_stores(index);
     each_of_run([&] {
       for (int l : p.loads) load_element(index, l);
@@ -226,17 +213,13 @@ class Emitter : ThreadText {
       }
       values(index, p, shape_.registers ? at() : "");
     });
-    if (exact_rows()) {
-      write_stores(index);
-    } else {
-      const size_t before = text_.size();
-      const int32_t lines = lines_;
-      open("if (inside) {");
-      write_stores(index);
-      close();
-      if (lines_ == lines + 2) text_.resize(before), lines_ = lines;  // nothing to write
-    }
+    if (exact_rows()) return write_stores(index);
+    const size_t before = text_.size();
+    const int32_t lines = lines_;
+    open("if (inside) {");
+    write_stores(index);
     close();
+    if (lines_ == lines + 2) text_.resize(before), lines_ = lines;  // nothing to write
   }
   size_t first_load(int load) const {
     size_t p = 0;
@@ -247,6 +230,8 @@ class Emitter : ThreadText {
     const Load& from = load(l);
     if (known_of_run(from)) return;
     const std::string type = lane_type(from.dtype) + " " + from.name + " = ";
+    if (s_.reduces && !shape_.registers && fetched(from))
+      return line(type + fetched_element(from) + ";", from.node);
     if (!kept_[static_cast<size_t>(l)]) return line(type + element(from) + ";", from.node);
     if (first_load(l) != index) return line(type + "row_" + from.name + at() + ";", from.node);
     line(type + element(from) + ";", from.node);
@@ -255,6 +240,7 @@ class Emitter : ThreadText {
 
   void start(const Value& v) {
     line(lane_type(v.statement->dtype) + " acc_" + v.name + " = " + start_text(v) + ";", v.node);
+    if (const cpp::Pair* pair = second_of(static_cast<int>(&v - s_.values.data()))) count_of(*pair);
   }
   void fold(const Value& v) {
     VITRINE_CHECK(shape_.group <= 32 || shape_.rows_a_block() == 1,
@@ -267,8 +253,7 @@ class Emitter : ThreadText {
     store_once(v, first_thread());
   }
 
-  std::vector<bool> kept_;           // by load: stays in registers between phases
-  std::optional<OnlineSum> online_;  // of the phase that is written
+  std::vector<bool> kept_;  // by load: stays in registers between phases
 };
 
 }  // namespace

@@ -89,6 +89,9 @@ class Across : ThreadText {
   }
   bool in_run(const Load& l) const override { return run(l.strides, l.offset); }
   bool in_run(const Value& v) const override { return run(v.store_strides, 0); }
+  std::string run_place(const Load& l) const override {
+    return row_offset(l.strides, l.offset) + index_.column(l.strides);
+  }
   std::string size() const { return "[" + num(vector()) + "]"; }
   static std::string array(const Value& v) { return (reduces(v) ? "acc_" : "row_") + v.name; }
 
@@ -166,6 +169,9 @@ class Across : ThreadText {
   }
 
   // ---- phases ----------------------------------------------------------------------------------------
+  const cpp::Pair* pair_of(const Value& v) const {
+    return second_of(static_cast<int>(&v - s_.values.data()));
+  }
   void start(const Value& v) {
     line(lane_type(v.statement->dtype) + " acc_" + v.name + size() + ";", v.node);
     each_of_run([&] { line("acc_" + v.name + "[k] = " + start_text(v) + ";", v.node); });
@@ -180,9 +186,39 @@ class Across : ThreadText {
     const Phase& p = s_.phases[index];
     if (p.values.empty()) return;
     comment(index);
-    for (int i : reductions(index)) start(value(i));
+    for (int i : reductions(index)) {
+      start(value(i));
+      if (const cpp::Pair* pair = second_of(i)) count_of(*pair);
+    }
     walk(index, p);
-    for (int i : reductions(index)) fold(value(i));
+    for (int i : reductions(index)) {
+      if (first_of(i)) keep_own(value(i));
+      if (const cpp::Pair* pair = second_of(i)) settle(*pair);
+      fold(value(i));
+    }
+  }
+  // What this thread has seen, besides the sum of all that share its rows.
+  void keep_own(const Value& v) {
+    line(lane_type(v.statement->dtype) + " acc_own_" + v.name + size() + ";", v.node);
+    each_of_run([&] { line("acc_own_" + v.name + "[k] = acc_" + v.name + "[k];", v.node); });
+  }
+  void settle(const cpp::Pair& pair) {
+    const Value &first = value(pair.first), &second = value(pair.second);
+    const std::string acc = "acc_" + second.name + "[k]", all = "acc_" + first.name + "[k]";
+    each_of_run([&] {
+      line(acc + " = " +
+               settled(pair, acc, "acc_own_" + first.name + "[k]", "n_" + second.name, all,
+                       s_.parts > 1 ? columns_of("part") : num(s_.columns())) +
+               ";",
+           second.node);
+      if (s_.parts == 1) mend(pair, acc, all);
+    });
+  }
+  // How many columns a part has.
+  std::string columns_of(const std::string& part) const {
+    const std::string length = num((s_.columns() + s_.parts - 1) / s_.parts), all = num(s_.columns());
+    const std::string rest = all + " - " + part + " * " + length;
+    return "(" + rest + " < 0 ? 0 : " + rest + " < " + length + " ? " + rest + " : " + length + ")";
   }
   // The elements of this thread: every so many of its rows' columns.
   void walk(size_t index, const Phase& p) {
@@ -195,36 +231,26 @@ class Across : ThreadText {
       from = "part * " + length + " + level";
       to = "end";
     }
-    line("#pragma unroll 4");
-    open("for (" + type + " " + c + " = " + from + "; " + c + " < " + to + "; " + c + " += " + num(deep_) +
-         ") {");
-    decode_column();
-    for (int l : p.loads) load_tile(load(l));
-    for (int i : p.values) declare_store(index, i);
-    each_of_run([&] {
-      row_names(p.values);
-      for (int l : p.loads)
-        line(lane_type(load(l).dtype) + " " + load(l).name + " = " + tile_element(load(l)) + ";",
-             load(l).node);
-      for (int i : p.values) compute(index, i);
+    walk_batches(index, from, to, deep_, [&] {
+      for (int i : p.values) declare_store(index, i);
+      each_of_run([&] {
+        row_names(p.values);
+        for (int l : p.loads)
+          line(lane_type(load(l).dtype) + " " + load(l).name + " = " +
+                   (fetched(load(l)) ? fetched_element(load(l)) : element_at(load(l))) + ";",
+               load(l).node);
+        for (int i : p.values) compute(index, i);
+      });
+      for (int i : p.values) write_store(index, i);
     });
-    for (int i : p.values) write_store(index, i);
-    close();
   }
-  void load_tile(const Load& l) {
-    if (!run(l.strides, l.offset)) return;
-    const cpp::Argument& a = argument(l.argument);
-    line("Pack<" + memory_type(a.dtype) + ", " + num(vector()) + "> p_" + l.name + " = load_pack<aligned, " +
-             num(vector()) + ">(" + pointer(a) + row_offset(l.strides, l.offset) + index_.column(l.strides) +
-             ");",
-         l.node);
-  }
-  std::string tile_element(const Load& l) const {
-    if (run(l.strides, l.offset)) return "wide(p_" + l.name + ".v[k])";
+  std::string element_at(const Load& l) const {
     return "wide(" + pointer(argument(l.argument)) + element_of(l.strides, l.offset, true) + ")";
   }
   void compute(size_t index, int i) {
     const Value& v = value(i);
+    if (const cpp::Pair* pair = first_of(i)) return put_run(*pair);
+    if (second_of(i)) return;
     if (reduces(v)) {
       const std::string acc = "acc_" + v.name + "[k]";
       return line(acc + " = " + joined(v, acc, value_text(v)) + ";", v.node);
@@ -262,15 +288,21 @@ class Across : ThreadText {
   void add_parts(size_t p) {
     for (int i : reductions(p)) {
       const Value& v = value(i);
+      const cpp::Pair* pair = second_of(i);
+      const std::string acc = "acc_" + v.name + "[k]", at = "[t * " + num(s_.row_count()) + " + place + k]";
+      const std::string all = pair ? "acc_" + value(pair->first).name + "[k]" : "";
       start(v);
       line("#pragma unroll 4");
       open("for (int t = level; t < " + num(s_.parts) + "; t += " + num(deep_) + ") {");
       each_of_run([&] {
-        const std::string acc = "acc_" + v.name + "[k]";
-        line(acc + " = " + joined(v, acc, part(v) + "[t * " + num(s_.row_count()) + " + place + k]") + ";",
-             v.node);
+        std::string more = part(v) + at;
+        if (pair)
+          more = settled(*pair, more, part(value(pair->first)) + at,
+                         lane_type(v.statement->dtype) + columns_of("t"), all, num(s_.columns()));
+        line(acc + " = " + joined(v, acc, more) + ";", v.node);
       });
       close();
+      if (pair && pair->kind == cpp::Pair::Kind::exponentials) each_of_run([&] { mend(*pair, acc, all); });
       fold(v);
     }
   }

@@ -27,16 +27,9 @@ class BothWays : ThreadText {
   int64_t step() const { return shape_.blocks * shape_.rows_a_block(); }
 
   // ---- loads -----------------------------------------------------------------------------------------
-  // A load that is read into registers as it is, before it is used; its run.
-  bool fetched(const Load& l) const { return !l.per_row && (vector() == 1 || loads_.together(l)); }
   bool waits(const Load& l) const { return fetched(l) && !l.stands_still(s_.rows); }
   std::string packs(const char* prefix, const Load& l) const {
-    return "Pack<" + memory_type(l.dtype) + ", " + num(vector()) + "> " + prefix + l.name + "[" +
-           num(shape_.items) + "];";
-  }
-  std::string read_pack(const Load& l) const {
-    return "load_pack<" + std::string(vector() == 1 ? "true" : "aligned") + ", " + num(vector()) + ">(" +
-           pointer(argument(l.argument)) + loads_.place(l) + ");";
+    return ThreadText::packs(prefix + l.name, l, shape_.items);
   }
   // Columns of this thread, a run at a time: what f writes for them.
   template <class F>
@@ -159,9 +152,7 @@ class BothWays : ThreadText {
       if (!value(i).per_column) fold(value(i));
   }
   void name_load(const Load& l) {
-    const std::string k = vector() == 1 ? "0" : "k";
-    line(lane_type(l.dtype) + " " + l.name + " = " +
-             (fetched(l) ? "wide(p_" + l.name + "[u].v[" + k + "])" : element(l)) + ";",
+    line(lane_type(l.dtype) + " " + l.name + " = " + (fetched(l) ? fetched_element(l) : element(l)) + ";",
          l.node);
   }
   void compute(size_t index, int i) {

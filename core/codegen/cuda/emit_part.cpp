@@ -43,11 +43,28 @@ class Part : ThreadText {
     if (walks()) walk(launch_);
   }
   void add_parts(const Value& v) {
-    start(v);
-    line("for (int t = lane; t < " + num(s_.parts) + "; t += " + num(shape_.group) + ") acc_" + v.name +
-             " = " + joined(v, "acc_" + v.name, part(v) + "[r * " + num(s_.parts) + " + t]") + ";",
+    const cpp::Pair* pair = pair_of(v);
+    const std::string acc = "acc_" + v.name, at = "[r * " + num(s_.parts) + " + t]";
+    std::string more = part(v) + at;
+    if (pair)
+      more = settled(*pair, more, part(value(pair->first)) + at, columns_of("t", v), value(pair->first).name,
+                     num(s_.columns()));
+    line(lane_type(v.statement->dtype) + " " + acc + " = " + start_text(v) + ";", v.node);
+    line("for (int t = lane; t < " + num(s_.parts) + "; t += " + num(shape_.group) + ") " + acc + " = " +
+             joined(v, acc, more) + ";",
          v.node);
+    if (pair) mend(*pair, acc, value(pair->first).name);
     define_sum(v, folded(v), once());
+  }
+  const cpp::Pair* pair_of(const Value& v) const {
+    return second_of(static_cast<int>(&v - s_.values.data()));
+  }
+  // How many columns a part has.
+  std::string columns_of(const std::string& part, const Value& v) const {
+    const std::string length = num(part_columns()), all = num(s_.columns());
+    const std::string rest = all + " - " + part + " * " + length;
+    return lane_type(v.statement->dtype) + "(" + rest + " < 0 ? 0 : " + rest + " < " + length + " ? " + rest +
+           " : " + length + ")";
   }
 
   // ---- values ---------------------------------------------------------------------------------------
@@ -69,6 +86,9 @@ class Part : ThreadText {
   }
   void compute(size_t phase, int i) {
     const Value& v = value(i);
+    const auto index = static_cast<int>(&v - s_.values.data());
+    if (const cpp::Pair* pair = first_of(index)) return put_run(*pair);
+    if (second_of(index)) return;
     if (reduces(v)) {
       const std::string acc = "acc_" + v.name;
       return line(acc + " = " + joined(v, acc, value_text(v)) + ";", v.node);
@@ -87,28 +107,37 @@ class Part : ThreadText {
                       length = num(part_columns()), all = num(s_.columns());
     line("const " + type + " end = part * " + length + " + " + length + " < " + all + " ? part * " + length +
          " + " + length + " : " + all + ";");
-    line("#pragma unroll 4");
-    open("for (" + type + " " + column_name() + " = part * " + length + " + lane" + run + "; " +
-         column_name() + " < end; " + column_name() + " += " + num(int64_t{1} * shape_.group * vector()) +
-         ") {");
-    decode_column();
-    for (int l : p.loads) load_run(load(l));
-    declare_stores(index);
-    each_of_run([&] {
-      for (int l : p.loads)
-        line(lane_type(load(l).dtype) + " " + load(l).name + " = " + element(load(l)) + ";", load(l).node);
-      for (int i : p.values) compute(index, i);
-    });
-    write_stores(index);
-    close();
-    for (int i : reductions(index)) {
-      const Value& v = value(i);
-      line("const " + lane_type(v.statement->dtype) + " all_" + v.name + " = " + folded(v) + ";", v.node);
-      line("if (lane == 0) " + part(v) + "[blockIdx.x] = all_" + v.name + ";", v.node);
+    walk_batches(index, "part * " + length + " + lane" + run, "end", int64_t{1} * shape_.group * vector(),
+                 [&] {
+                   for (int l : p.loads)
+                     if (!fetched(load(l))) load_run(load(l));
+                   declare_stores(index);
+                   each_of_run([&] {
+                     for (int l : p.loads)
+                       line(lane_type(load(l).dtype) + " " + load(l).name + " = " +
+                                (fetched(load(l)) ? fetched_element(load(l)) : element(load(l))) + ";",
+                            load(l).node);
+                     for (int i : p.values) compute(index, i);
+                   });
+                   write_stores(index);
+                 });
+    for (int i : reductions(index)) leave(value(i));
+  }
+  // The block's sum, where the next launch finds it.
+  void leave(const Value& v) {
+    if (const cpp::Pair* pair = pair_of(v)) {
+      const std::string acc = "acc_" + v.name, first = value(pair->first).name;
+      line(acc + " = " +
+               settled(*pair, acc, "acc_" + first, "n_" + v.name, "acc_all_" + first, columns_of("part", v)) +
+               ";",
+           v.node);
     }
+    line("const " + lane_type(v.statement->dtype) + " acc_all_" + v.name + " = " + folded(v) + ";", v.node);
+    line("if (lane == 0) " + part(v) + "[blockIdx.x] = acc_all_" + v.name + ";", v.node);
   }
   void start(const Value& v) {
     line(lane_type(v.statement->dtype) + " acc_" + v.name + " = " + start_text(v) + ";", v.node);
+    if (const cpp::Pair* pair = pair_of(v)) count_of(*pair);
   }
   std::string folded(const Value& v) const {
     return "fold_block<" + num(shape_.group) + ">(acc_" + v.name + ", " + functor(v) + "())";

@@ -133,7 +133,7 @@ template <class T> __device__ int beside(const T* p, i64 bytes, int most) {
   return most;
 }
 )"},
-    {"kInf sigmoid is_inf", R"(#define kInf __int_as_float(0x7f800000)
+    {"kInf sigmoid is_inf add_exponentials", R"(#define kInf __int_as_float(0x7f800000)
 )"},
     {"kNan", R"(#define kNan __int_as_float(0x7fffffff)
 )"},
@@ -147,7 +147,7 @@ __device__ f64 absolute(f64 x) { return fabs(x); }
 __device__ i32 absolute(i32 x) { return x < 0 ? -x : x; }
 __device__ i64 absolute(i64 x) { return x < 0 ? -x : x; }
 )"},
-    {"maximum minimum",
+    {"maximum minimum add_exponentials",
      R"(template <class T> __device__ T maximum(T a, T b) { return a > b || a != a ? a : b; }  // a NaN stays one
 template <class T> __device__ T minimum(T a, T b) { return a < b || a != a ? a : b; }
 )"},
@@ -166,6 +166,41 @@ template <class T> __device__ T minimum(T a, T b) { return a < b || a != a ? a :
 )"},
     {"Min",
      R"(struct Min { template <class T> __device__ T operator()(T a, T b) const { return minimum(a, b); } };
+)"},
+    // max and sum of exp(x - max), with N more x. Equal infinities must not meet in a difference; what eager
+    // makes of them follows at the end. A NaN stays in both.
+    {"add_exponentials",
+     R"(template <int N> __device__ void add_exponentials(f32& max, f32& sum, const f32 (&x)[N]) {
+  f32 top = max;
+  #pragma unroll
+  for (int k = 0; k < N; ++k) top = maximum(top, x[k]);
+  const f32 from = top == -kInf ? 0.0f : top;
+  sum *= expf(max - from);
+  #pragma unroll
+  for (int k = 0; k < N; ++k) sum += expf(x[k] - from);
+  max = top;
+}
+)"},
+    {"rescaled",
+     R"(__device__ f32 rescaled(f32 sum, f32 from, f32 to) { return from == to ? sum : sum * expf(from - to); }
+)"},
+    // sum of x, and of squares about their mean, of `count` and N more x.
+    {"add_squares",
+     R"(template <int N, class T> __device__ void add_squares(T& sum, T& squares, T& count, const T (&x)[N]) {
+  T more = 0, about = 0;
+  #pragma unroll
+  for (int k = 0; k < N; ++k) more += x[k];
+  const T mean = more * T(1.0 / N);
+  #pragma unroll
+  for (int k = 0; k < N; ++k) about += (x[k] - mean) * (x[k] - mean);
+  const T apart = count > 0 ? mean - sum / count : T(0);
+  squares += about + apart * apart * (count * N / (count + N));
+  sum += more, count += N;
+}
+)"},
+    {"moved", R"(template <class T> __device__ T moved(T squares, T sum, T count, T mean) {
+  return count > 0 ? squares + (sum / count - mean) * (sum / count - mean) * count : squares;
+}
 )"},
     // Over the threads that share a row: all of them get the result.
     {"fold_group fold_block", R"(template <int threads, class T, class F> __device__ T fold_group(T x, F f) {
@@ -226,12 +261,13 @@ bool uses_any(std::string_view text, std::string_view names) {
 
 const std::vector<std::string_view>& reserved_words() {
   static const std::vector<std::string_view> kWords = {
-      "lane",     "inside", "column",     "aligned",   "compute",  "u",        "k",      "i",      "wide",
-      "put",      "sign",   "sigmoid",    "maximum",   "minimum",  "absolute", "is_nan", "is_inf", "Pack",
-      "Sum",      "Max",    "Min",        "T",         "N",        "F",        "kInf",   "kNan",   "to_f16",
-      "to_bf16",  "asm",    "is_aligned", "index_at",  "from_end", "Product",  "level",  "row",    "part",
-      "place",    "end",    "t",          "threadIdx", "blockIdx", "seed",     "offset", "draw",   "beside",
-      "Unsigned", "unit",   "Four",       "Drawn",     "philox",   "u32",      "u64",    "fetch"};
+      "lane",     "inside", "column", "aligned", "compute", "u",          "k",        "i",
+      "wide",     "put",    "sign",   "sigmoid", "maximum", "minimum",    "absolute", "is_nan",
+      "is_inf",   "Pack",   "Sum",    "Max",     "Min",     "T",          "N",        "F",
+      "kInf",     "kNan",   "to_f16", "to_bf16", "asm",     "is_aligned", "index_at", "from_end",
+      "Product",  "level",  "row",    "part",    "place",   "end",        "t",        "threadIdx",
+      "blockIdx", "seed",   "offset", "draw",    "beside",  "Unsigned",   "unit",     "Four",
+      "Drawn",    "philox", "u32",    "u64",     "fetch",   "begin",      "count"};
   return kWords;
 }
 

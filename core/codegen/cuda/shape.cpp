@@ -12,6 +12,7 @@ namespace {
 constexpr int kWarp = 32, kLeastThreads = 128, kMostThreads = 1024;
 constexpr int kAccessBytes = 16;    // the widest load
 constexpr int kKeptValues = 64;     // registers of a thread that may hold a row's values
+constexpr int kResident = 4;        // blocks of 256 threads that walk through memory, on a multiprocessor
 constexpr int64_t kFewRows = 1024;  // fewer rows are shared by more threads each
 
 int64_t ceil_div(int64_t a, int64_t b) {
@@ -95,6 +96,18 @@ Shape pointwise_shape(const cpp::Schedule& s) {
   return shape;
 }
 
+// How many blocks a multiprocessor shall hold at once: few enough registers must do, which threads with many
+// sums (`each` of every reduction) do not have.
+int resident(const cpp::Schedule& s, int each) {
+  constexpr size_t kSums = 12, kLoads = 4;
+  const std::vector<int> sums = s.sums();
+  const bool narrow = std::all_of(sums.begin(), sums.end(), [&](int i) {
+    return fusion::lane_dtype(s.values[static_cast<size_t>(i)].statement->dtype) == ir::DType::f32;
+  });
+  return narrow && sums.size() * static_cast<size_t>(each) <= kSums && s.loads.size() <= kLoads ? kResident
+                                                                                                : 0;
+}
+
 // A tile of neighbouring rows, as wide as a few lines of memory, and as many threads for each as it has use
 // for.
 Shape across_shape(const cpp::Schedule& s) {
@@ -110,8 +123,21 @@ Shape across_shape(const cpp::Schedule& s) {
       kThreads / shape.group, std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(1, shared)))));
   while (shape.group < widest && shape.group * deep < kThreads) shape.group *= 2;
   shape.threads = std::max(kWarp, shape.group * deep);
+  if (shape.threads == kThreads) shape.resident = resident(s, shape.vector);
   const int64_t rows = s.dims[s.rows - 1];
   shape.blocks = s.row_count() / rows * ceil_div(rows, int64_t{1} * shape.group * shape.vector);
+  return shape;
+}
+
+// The last launch, if it only adds up what the parts of a warp's width of rows left.
+Shape added_shape(const cpp::Schedule& s) {
+  Shape shape;
+  shape.registers = false;
+  shape.group = kWarp;
+  shape.threads = static_cast<int>(std::clamp<int64_t>(int64_t{kWarp} * std::bit_ceil(uint64_t(s.parts) / 2),
+                                                       kLeastThreads, kMostThreads));
+  const int64_t rows = s.dims[s.rows - 1];
+  shape.blocks = s.row_count() / rows * ceil_div(rows, shape.group);
   return shape;
 }
 
@@ -120,6 +146,7 @@ Shape part_shape(const cpp::Schedule& s) {
   Shape shape;
   shape.vector = vector_of(s);
   shape.registers = false;
+  shape.resident = resident(s, 1);
   shape.threads = shape.group = 256;
   shape.blocks = s.row_count();
   return shape;
@@ -196,7 +223,7 @@ int64_t parts_of(const cpp::Schedule& s) {
   if (!s.reduces ||
       !std::all_of(s.loads.begin(), s.loads.end(), [](const cpp::Load& l) { return l.affine(); }))
     return 1;
-  constexpr int64_t kBlocks = 132 * 8, kEnough = 132 * 2, kMost = 512;
+  constexpr int64_t kBlocks = 132 * kResident, kEnough = 132 * 2, kMost = 512;
   if (s.across) {
     const Shape shape = across_shape(s);
     const int64_t turns = s.columns() / (shape.threads / shape.group);  // of a thread
@@ -205,7 +232,7 @@ int64_t parts_of(const cpp::Schedule& s) {
   }
   const int64_t turns = s.columns() / (256 * vector_of(s));
   // With several phases a block a row passes over memory once less.
-  const int64_t enough = s.phases.size() > 1 ? kEnough / 8 : kEnough;
+  const int64_t enough = s.phases.size() > 1 ? kEnough / 2 : kEnough;
   if (s.row_count() >= enough || turns < 16) return 1;
   return std::clamp<int64_t>(std::min(ceil_div(kBlocks, s.row_count()), turns / 4), 1, kMost);
 }
@@ -214,6 +241,7 @@ Shape choose_shape(const cpp::Schedule& s, size_t launch) {
   if (!s.reduces) return pointwise_shape(s);
   if (s.both_ways()) return launch == 0 ? both_ways_shape(s) : column_sums_shape(s);
   if (s.across || s.parts > 1) {
+    if (s.across && launch == s.phases.size()) return added_shape(s);
     Shape shape = s.across ? across_shape(s) : part_shape(s);
     if (launch < s.phases.size()) shape.blocks *= s.parts;
     return shape;
@@ -235,7 +263,7 @@ Shape choose_shape(const cpp::Schedule& s, size_t launch) {
   // A block of so many threads whose registers are full has its multiprocessor alone, and memory waits while
   // it computes: rows are read again instead, mostly from the second-level cache.
   const bool crowded = group == kMostThreads && shape.items * shape.vector * kept_arrays(s) > kKeptValues / 2;
-  shape.registers = shape.items <= most_items && !crowded;
+  shape.registers = shape.items <= most_items && !crowded && s.pairs.empty();
   if (!shape.registers) shape.threads = shape.group = kMostThreads;
   shape.blocks = ceil_div(rows, shape.rows_a_block());
   return shape;

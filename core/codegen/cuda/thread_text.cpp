@@ -225,15 +225,13 @@ int ThreadText::first_phase(int value) const {
       return static_cast<int>(p);
   return -1;
 }
-void ThreadText::comment(size_t phase, size_t together) {
+void ThreadText::comment(size_t phase) {
   if (s_.phases.size() < 2) return;
-  std::string number, what;
-  for (size_t p = phase; p < phase + together; ++p) {
-    number += (number.empty() ? "" : " and ") + num(static_cast<int64_t>(p) + 1);
-    for (int i : s_.phases[p].values)
-      if (reduces(value(i)) || stores_here(p, i)) what += (what.empty() ? "" : ", ") + value(i).name;
-  }
-  line("// pass " + number + " of " + num(static_cast<int64_t>(s_.phases.size())) + ": " + what);
+  std::string what;
+  for (int i : s_.phases[phase].values)
+    if (reduces(value(i)) || stores_here(phase, i)) what += (what.empty() ? "" : ", ") + value(i).name;
+  line("// pass " + num(static_cast<int64_t>(phase) + 1) + " of " +
+       num(static_cast<int64_t>(s_.phases.size())) + ": " + what);
 }
 
 void ThreadText::load_run(const Load& l) {

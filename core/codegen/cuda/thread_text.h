@@ -2,6 +2,7 @@
 // runs of neighbours that one access moves, values as expressions of one element, sums.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "core/codegen/cuda/emit.h"
@@ -71,8 +72,33 @@ class ThreadText : protected KernelText {
   // Outputs that this phase is the first to compute.
   bool stores_here(size_t phase, int value) const;
   int first_phase(int value) const;
-  // What the phase computes, or so many of them at once.
-  void comment(size_t phase, size_t together = 1);
+  void comment(size_t phase);
+
+  // A load that goes to registers as it is some time before it is used, and its run.
+  bool fetched(const cpp::Load& load) const {
+    return !load.per_row && load.affine() && (vector() == 1 || in_run(load));
+  }
+  virtual std::string run_place(const cpp::Load& load) const { return loads_.place(load); }
+  std::string packs(const std::string& name, const cpp::Load& load, int64_t count) const;
+  std::string read_pack(const cpp::Load& load) const;
+  std::string fetched_element(const cpp::Load& load) const;
+  // Columns from `begin`, `step` apart, before `end`, which this thread computes some runs at a time, so that
+  // several loads are under way: write() one run of `phase`.
+  void walk_batches(size_t phase, const std::string& begin, const std::string& end, int64_t step,
+                    const std::function<void()>& write);
+  int batch(size_t phase) const;  // runs
+
+  // Two reductions in one: the pair of a value; how many elements a thread has seen, where that counts; the
+  // first's x of one element.
+  const cpp::Pair* first_of(int value) const;
+  const cpp::Pair* second_of(int value) const;
+  void count_of(const cpp::Pair& pair);
+  void put_run(const cpp::Pair& pair);
+  // acc, the second of `count` elements whose first is `own`, as if their first were `all`, which is that of
+  // all `total` elements; what it is where these cannot be told apart.
+  std::string settled(const cpp::Pair& pair, const std::string& acc, const std::string& own,
+                      const std::string& count, const std::string& all, const std::string& total) const;
+  void mend(const cpp::Pair& pair, const std::string& acc, const std::string& all);
 
   // Runs of neighbouring columns: a load as a Pack where it lies together, one element of the run; Packs for
   // what the phase is the first to compute, each element put there (or to memory), and written.
@@ -98,6 +124,11 @@ class ThreadText : protected KernelText {
  private:
   void count_costs();
   int run_of(const cpp::Argument& a) const;
+  std::vector<const cpp::Pair*> pairs(size_t phase, cpp::Pair::Kind kind) const;
+  void start_batch(size_t phase);
+  void start_run(size_t phase);
+  void end_run(size_t phase);
+  void end_batch(size_t phase);
   std::string parameters(bool with_types) const;
 };
 

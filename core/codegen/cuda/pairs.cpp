@@ -1,0 +1,162 @@
+#include "core/codegen/cuda/pairs.h"
+
+#include <algorithm>
+
+#include "core/fusion/types.h"
+
+namespace vitrine::codegen::cuda {
+
+using cpp::Pair;
+using cpp::Phase;
+using cpp::Schedule;
+using cpp::Source;
+using cpp::Value;
+using fusion::Expr;
+using fusion::ExprPtr;
+using fusion::Statement;
+
+namespace {
+
+// What a value's expression is made of, where that is one of the forms that are looked for.
+class Finder {
+ public:
+  explicit Finder(const Schedule& s) : s_(s) {}
+
+  // The pair whose second this value is.
+  std::optional<Pair> pair(int second) const {
+    const Value& v = value(second);
+    const ir::DType lane = fusion::lane_dtype(v.statement->dtype);
+    if (v.statement->reduce != Statement::Reduce::sum || !ir::is_float(lane)) return {};
+    std::optional<Pair> found = lane == ir::DType::f32 ? exponentials(v) : std::nullopt;
+    if (!found) found = squares(v);
+    if (found) found->second = second;
+    return found;
+  }
+
+ private:
+  struct Term {
+    const Value* of;
+    ExprPtr expr;
+  };
+  const Value& value(int i) const { return s_.values[static_cast<size_t>(i)]; }
+
+  // What the expression is, if it is an operand and nothing more.
+  static std::optional<Source> plain(const Term& t) {
+    if (t.expr->kind != Expr::Kind::operand) return {};
+    return t.of->sources[static_cast<size_t>(t.expr->operand)];
+  }
+  // A value of each element stands for its expression, if nothing is rounded in between.
+  Term resolved(Term t) const {
+    for (auto from = plain(t); from && from->kind == Source::Kind::value; from = plain(t)) {
+      const Value& v = value(from->index);
+      if (v.per_row || v.per_column || v.statement->reduce != Statement::Reduce::none ||
+          v.statement->dtype != fusion::lane_dtype(v.statement->dtype) ||
+          v.statement->expr->kind != Expr::Kind::call)
+        break;
+      t = {&v, v.statement->expr};
+    }
+    return t;
+  }
+  static bool calls(const Term& t, const char* name) {
+    return t.expr->kind == Expr::Kind::call && t.expr->name == name;
+  }
+  // x - m, or x - 1 * m: both, as they stand.
+  std::optional<std::pair<Source, Source>> difference(Term t) const {
+    t = resolved(t);
+    if (!calls(t, "-") || t.expr->args.size() != 2) return {};
+    ExprPtr right = t.expr->args[1];
+    if (right->kind == Expr::Kind::call && right->name == "*" && right->args[0]->kind == Expr::Kind::number &&
+        right->args[0]->number == 1)
+      right = right->args[1];
+    auto x = plain({t.of, t.expr->args[0]}), m = plain({t.of, right});
+    if (!x || !m || m->kind != Source::Kind::value) return {};
+    return std::pair(*x, *m);
+  }
+  // Which reduction of this x alone the source is; -1: none.
+  int reduction_of(const Source& m, const Source& x, Statement::Reduce kind) const {
+    const Value& v = value(m.index);
+    auto of = plain({&v, v.statement->expr});
+    const bool exact = v.statement->dtype == fusion::lane_dtype(v.statement->dtype) ||
+                       (v.statement->output < 0 && v.statement->node < 0);
+    return v.statement->reduce == kind && !v.per_column && of == x && exact ? m.index : -1;
+  }
+
+  // sum exp(x - max x)
+  std::optional<Pair> exponentials(const Value& v) const {
+    const Term power = resolved({&v, v.statement->expr});
+    if (!calls(power, "exp")) return {};
+    auto both = difference({power.of, power.expr->args[0]});
+    const int max = both ? reduction_of(both->second, both->first, Statement::Reduce::max) : -1;
+    if (max < 0 || value(max).statement->dtype != ir::DType::f32) return {};
+    return Pair{Pair::Kind::exponentials, both->first, max, -1};
+  }
+  // sum (x - sum x / n)^2
+  std::optional<Pair> squares(const Value& v) const {
+    const Term product = resolved({&v, v.statement->expr});
+    if (!calls(product, "*")) return {};
+    auto left = difference({product.of, product.expr->args[0]}),
+         right = difference({product.of, product.expr->args[1]});
+    if (!left || left != right) return {};
+    const Value& mean = value(left->second.index);
+    const Expr& quotient = *mean.statement->expr;
+    if (!mean.per_row || quotient.kind != Expr::Kind::call || quotient.name != "/" ||
+        quotient.args[1]->kind != Expr::Kind::number)
+      return {};
+    const auto sum = plain({&mean, quotient.args[0]});
+    const auto count = static_cast<double>(s_.columns());
+    const Expr& n = *quotient.args[1];
+    if (!sum || sum->kind != Source::Kind::value ||
+        (n.whole ? static_cast<double>(n.integer) : n.number) != count)
+      return {};
+    const int first = reduction_of(*sum, left->first, Statement::Reduce::sum);
+    if (first < 0 ||
+        fusion::lane_dtype(value(first).statement->dtype) != fusion::lane_dtype(v.statement->dtype))
+      return {};
+    return Pair{Pair::Kind::squares, left->first, first, -1};
+  }
+
+  const Schedule& s_;
+};
+
+// The pairs whose seconds are all that phase `phase` + 1 computes; none: it computes something else.
+std::vector<Pair> pairs_of(const Schedule& s, size_t phase) {
+  const Finder finder(s);
+  std::vector<Pair> out;
+  const std::vector<int>& before = s.phases[phase].values;
+  for (int i : s.phases[phase + 1].values) {
+    const Value& v = s.values[static_cast<size_t>(i)];
+    if (v.store >= 0 && !v.per_row) return {};
+    if (v.statement->reduce == Statement::Reduce::none) continue;
+    const auto pair = finder.pair(i);
+    if (!pair || std::find(before.begin(), before.end(), pair->first) == before.end() ||
+        std::any_of(out.begin(), out.end(), [&](const Pair& p) { return p.first == pair->first; }))
+      return {};
+    out.push_back(*pair);
+  }
+  return out;
+}
+
+// The second phase is none any more: what was known before a later one is known a phase sooner.
+void join(Schedule& s, size_t phase, const std::vector<Pair>& pairs) {
+  const auto gone = static_cast<int>(phase) + 1;
+  auto sooner = [&](int& p) { p -= p > gone ? 1 : 0; };
+  for (Value& v : s.values) sooner(v.phase);
+  for (cpp::Load& l : s.loads) sooner(l.phase);
+  for (cpp::Argument& a : s.arguments)
+    for (int* p : {&a.first_store, &a.last_read}) *p -= *p >= gone ? 1 : 0;
+  for (const Pair& pair : pairs) {
+    s.values[static_cast<size_t>(pair.second)].phase = gone - 1;
+    s.phases[phase].values.push_back(pair.second);
+    s.pairs.push_back(pair);
+  }
+  s.phases.erase(s.phases.begin() + gone);
+}
+
+}  // namespace
+
+void join_pairs(Schedule& s) {
+  for (size_t p = 0; p + 1 < s.phases.size(); ++p)
+    if (const std::vector<Pair> pairs = pairs_of(s, p); !pairs.empty()) join(s, p, pairs);
+}
+
+}  // namespace vitrine::codegen::cuda

@@ -1,0 +1,175 @@
+#include <algorithm>
+
+#include "core/codegen/cuda/thread_text.h"
+
+namespace vitrine::codegen::cuda {
+
+using cpp::Load;
+using cpp::Pair;
+using cpp::Value;
+
+// ---- loads some time before they are used ------------------------------------------------------------
+
+std::string ThreadText::packs(const std::string& name, const Load& l, int64_t count) const {
+  return "Pack<" + memory_type(l.dtype) + ", " + num(vector()) + "> " + name + "[" + num(count) + "];";
+}
+std::string ThreadText::read_pack(const Load& l) const {
+  return "load_pack<" + std::string(vector() == 1 ? "true" : "aligned") + ", " + num(vector()) + ">(" +
+         pointer(argument(l.argument)) + run_place(l) + ");";
+}
+std::string ThreadText::fetched_element(const Load& l) const {
+  return "wide(p_" + l.name + "[u].v[" + (vector() == 1 && !arrays_of_one_ ? "0" : "k") + "])";
+}
+
+int ThreadText::batch(size_t phase) const {
+  constexpr int64_t kBytes = 64;  // of a thread, under way
+  int64_t bytes = 0;
+  for (int l : s_.phases[phase].loads)
+    if (fetched(load(l))) bytes += vector() * ir::dtype_bytes(load(l).dtype);
+  return static_cast<int>(bytes == 0 ? 4 : std::clamp<int64_t>(kBytes / bytes, 2, 8));
+}
+
+void ThreadText::walk_batches(size_t phase, const std::string& begin, const std::string& end, int64_t step,
+                              const std::function<void()>& write) {
+  const std::string type = index_type(), c = column_name(), runs = num(batch(phase));
+  auto each = [&](const std::function<void()>& f) {
+    line("#pragma unroll");
+    open("for (int u = 0; u < " + runs + "; ++u) {");
+    line("const " + type + " " + c + " = begin + u * " + num(step) + ";");
+    line("if (" + c + " >= " + end + ") break;");
+    decode_column();
+    f();
+    close();
+  };
+  open("for (" + type + " begin = " + begin + "; begin < " + end + "; begin += " + num(step * batch(phase)) +
+       ") {");
+  bool any = false;
+  for (int l : s_.phases[phase].loads) {
+    if (!fetched(load(l))) continue;
+    any = true;
+    line(packs("p_" + load(l).name, load(l), batch(phase)), load(l).node);
+  }
+  if (any)
+    each([&] {
+      for (int l : s_.phases[phase].loads)
+        if (fetched(load(l))) line("p_" + load(l).name + "[u] = " + read_pack(load(l)), load(l).node);
+    });
+  start_batch(phase);
+  each([&] {
+    start_run(phase);
+    write();
+    end_run(phase);
+  });
+  end_batch(phase);
+  close();
+}
+
+// ---- two reductions in one ---------------------------------------------------------------------------
+
+const Pair* ThreadText::first_of(int value) const {
+  for (const Pair& p : s_.pairs)
+    if (p.first == value) return &p;
+  return nullptr;
+}
+const Pair* ThreadText::second_of(int value) const {
+  for (const Pair& p : s_.pairs)
+    if (p.second == value) return &p;
+  return nullptr;
+}
+std::vector<const Pair*> ThreadText::pairs(size_t phase, Pair::Kind kind) const {
+  std::vector<const Pair*> out;
+  for (int i : reductions(phase))
+    if (const Pair* p = second_of(i); p && p->kind == kind) out.push_back(p);
+  return out;
+}
+
+void ThreadText::count_of(const Pair& p) {
+  const Value& v = value(p.second);
+  if (p.kind == Pair::Kind::squares) line(lane_type(v.statement->dtype) + " n_" + v.name + " = 0;", v.node);
+}
+// The x of a batch, beside which there is nothing that would count.
+void ThreadText::start_batch(size_t phase) {
+  for (const Pair* p : pairs(phase, Pair::Kind::exponentials)) {
+    const std::string run = "run_" + value(p->second).name, runs = num(batch(phase));
+    const std::string size = s_.across ? "[" + num(vector()) + "][" + runs + "]"
+                                       : "[" + num(int64_t{1} * batch(phase) * vector()) + "]";
+    line("f32 " + run + size + ";", value(p->first).node);
+    line("#pragma unroll");
+    if (s_.across)
+      line("for (int k = 0; k < " + num(vector()) + "; ++k)\n" +
+           std::string(static_cast<size_t>(indent_) * 2 + 2, ' ') + "for (int u = 0; u < " + runs +
+           "; ++u) " + run + "[k][u] = -kInf;");
+    else
+      line("for (int k = 0; k < " + num(int64_t{1} * batch(phase) * vector()) + "; ++k) " + run +
+           "[k] = -kInf;");
+  }
+}
+void ThreadText::start_run(size_t phase) {
+  for (const Pair* p : pairs(phase, Pair::Kind::squares)) {
+    const Value& v = value(p->second);
+    const std::string type = lane_type(v.statement->dtype), n = "n_" + v.name;
+    if (!s_.across)
+      line(type + " run_" + v.name + "[" + num(vector()) + "];", v.node);
+    else
+      line("const " + type + " run_share_" + v.name + " = " + n + " > 0 ? 1 / " + n + " : 0, run_weight_" +
+               v.name + " = " + n + " / (" + n + " + 1);",
+           v.node);
+  }
+}
+void ThreadText::put_run(const Pair& p) {
+  const Value &first = value(p.first), &second = value(p.second);
+  const std::string x = value_text(first), run = "run_" + second.name;
+  const bool one = vector() == 1 && !s_.across;
+  if (p.kind == Pair::Kind::exponentials)
+    return line(run +
+                    (s_.across ? "[k][u]"
+                     : one     ? "[u]"
+                               : "[u * " + num(vector()) + " + k]") +
+                    " = " + x + ";",
+                first.node);
+  if (!s_.across) return line(run + (one ? "[0]" : "[k]") + " = " + x + ";", first.node);
+  const std::string apart = "run_apart_" + second.name;
+  line("const " + lane_type(second.statement->dtype) + " " + apart + " = " + x + " - acc_" + first.name +
+           "[k] * run_share_" + second.name + ";",
+       second.node);
+  line("acc_" + second.name + "[k] += " + apart + " * " + apart + " * run_weight_" + second.name + ";",
+       second.node);
+  line("acc_" + first.name + "[k] += " + x + ";", first.node);
+}
+void ThreadText::end_run(size_t phase) {
+  for (const Pair* p : pairs(phase, Pair::Kind::squares)) {
+    const Value& v = value(p->second);
+    if (s_.across)
+      line("n_" + v.name + " += 1;", v.node);
+    else
+      line("add_squares(acc_" + value(p->first).name + ", acc_" + v.name + ", n_" + v.name + ", run_" +
+               v.name + ");",
+           v.node);
+  }
+}
+void ThreadText::end_batch(size_t phase) {
+  for (const Pair* p : pairs(phase, Pair::Kind::exponentials)) {
+    const Value& v = value(p->second);
+    const std::string k = s_.across ? "[k]" : "";
+    auto add = [&] {
+      line("add_exponentials(acc_" + value(p->first).name + k + ", acc_" + v.name + k + ", run_" + v.name +
+               k + ");",
+           v.node);
+    };
+    s_.across ? each_of_run(add) : add();
+  }
+}
+std::string ThreadText::settled(const Pair& p, const std::string& acc, const std::string& own,
+                                const std::string& count, const std::string& all,
+                                const std::string& total) const {
+  if (p.kind == Pair::Kind::exponentials) return "rescaled(" + acc + ", " + own + ", " + all + ")";
+  const std::string type = lane_type(value(p.second).statement->dtype);
+  return "moved(" + acc + ", " + own + ", " + count + ", " + all + " / " + type + "(" + total + "))";
+}
+void ThreadText::mend(const Pair& p, const std::string& acc, const std::string& all) {
+  if (p.kind == Pair::Kind::exponentials)
+    line("if (is_inf(" + all + ")) " + acc + " = kNan;  // as the difference of infinities is",
+         value(p.second).node);
+}
+
+}  // namespace vitrine::codegen::cuda
