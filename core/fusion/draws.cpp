@@ -52,7 +52,7 @@ class Drawer {
 
   Drawing out;
 
-  // out = x * kept * scale, where kept = u < 1 - p; both are results.
+  // out = x * (kept ? scale : 0), where kept = u < 1 - p; both are results.
   bool dropout(const std::vector<Arg>& args, std::string& why) {
     const double p = args[1].is<double>()    ? args[1].as<double>()
                      : args[1].is<int64_t>() ? static_cast<double>(args[1].as<int64_t>())
@@ -74,9 +74,10 @@ class Drawer {
       return Expr::make_call(f, {std::move(a), std::move(b)});
     };
     const ExprPtr kept = call("<", Expr::make_operand(1), Expr::make_number(stay));
-    const ExprPtr once =
-        Expr::make_call("where", {Expr::make_operand(2), Expr::make_number(1), Expr::make_number(0)});
-    const ExprPtr value = call("*", call("*", Expr::make_operand(0), once), Expr::make_number(scale));
+    // What is dropped is multiplied by 0: an infinity becomes a NaN, as in eager.
+    const ExprPtr factor =
+        Expr::make_call("where", {Expr::make_operand(2), Expr::make_number(scale), Expr::make_number(0)});
+    const ExprPtr value = call("*", Expr::make_operand(0), factor);
     out.body = {{kept, Statement::Reduce::none, false, DType::b1, compute, 1},
                 {value, Statement::Reduce::none, false, type().dtype, compute, 0}};
     return true;

@@ -35,6 +35,13 @@ def test_heads_and_channels_are_turned(tmp_path):
     assert "tile_" in check(g, [heads, last], tmp_path).p["kernels"][0]["text"]
 
 
+def test_what_is_joined_lies_the_other_way(tmp_path):
+    g = GraphWriter()
+    first, rest = g.input(torch.randn(2, 1, 48)), g.input(torch.randn(2, 48, 40))
+    joined = g.op("aten.cat.default", [first, g.op("aten.transpose.int", rest, 1, 2)], 1)
+    assert "tile_" in check(g, [g.op("aten.mul.Tensor", joined, 2)], tmp_path, kernels=1).p["kernels"][0]["text"]
+
+
 # ---- numbers that are drawn ------------------------------------------------------------------------------
 def philox(seed, call, thread):
     """Philox 4x32 of ten rounds, as its authors wrote it down."""

@@ -112,7 +112,11 @@ class Tile : ThreadText {
     line("#pragma unroll");
     open("for (int u = 0; u < " + num(turns(run)) + "; ++u) {");
     places(down_, shape_.deep, run, "c", shape_.wide);
-    const std::string test = inside();
+    std::string test = inside();
+    if (!l.within.empty()) {  // it is 0 elsewhere
+      test += (test.empty() ? "" : " && ") + loads_.inside(l, false);
+      line("p_" + l.name + "[u] = {};", l.node);
+    }
     line((test.empty() ? "" : "if (" + test + ") ") + "p_" + l.name + "[u] = load_pack<" +
              (run > 1 ? "aligned, " : "false, ") + num(run) + ">(" + pointer(argument(l.argument)) +
              loads_.place(l) + ");",

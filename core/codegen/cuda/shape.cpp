@@ -202,15 +202,15 @@ Shape column_sums_shape(const cpp::Schedule& s) {
 }  // namespace
 
 bool is_turned(const cpp::Load& l, int turned) {
-  return turned >= 0 && l.affine() && !l.per_row && l.strides[static_cast<size_t>(turned)] == 1 &&
-         std::abs(l.strides.back()) > 1;
+  return turned >= 0 && l.kind == cpp::Load::Kind::memory && l.picked.empty() && !l.per_row &&
+         l.strides[static_cast<size_t>(turned)] == 1 && std::abs(l.strides.back()) > 1;
 }
 
 int turned_vector(const cpp::Schedule& s, const cpp::Load& l, int turned) {
   const auto d = static_cast<size_t>(turned);
   int vector = static_cast<int>(std::clamp<int64_t>(kAccessBytes / ir::dtype_bytes(l.dtype), 1, 8));
   auto fits = [&] {
-    if (s.dims[d] % vector != 0 || l.offset % vector != 0) return false;
+    if (!l.within.empty() || s.dims[d] % vector != 0 || l.offset % vector != 0) return false;
     for (size_t k = 0; k < l.strides.size(); ++k)
       if (k != d && l.strides[k] % vector != 0) return false;
     return true;
