@@ -143,7 +143,7 @@ def test_what_only_our_kernels_touch_follows_the_call(tmp_path):
 
 def test_why_there_is_no_graph_is_recorded(tmp_path):
     file, session = tmp_path / "block.py", tmp_path / "s.vitrine"
-    file.write_text(PROGRAM.replace("torch.tanh(h)", "torch.rand_like(h)"))
+    file.write_text(PROGRAM.replace("torch.tanh(h)", "torch.randn_like(h)"))
     words = [sys.executable, "-m", "vitrine.run", str(file), "-o", str(session), "--mode", "reduce-overhead"]
     assert subprocess.run(words, capture_output=True, text=True).returncode in (0, 3)
     with contextlib.closing(sqlite3.connect(session)) as db:
