@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string_view>
 
 #include "app/cli/python_process.h"
@@ -39,6 +40,17 @@ CLI::App* pass_on(CLI::App& app, const char* name, const char* about) {
   command->set_help_flag();
   command->prefix_command();
   return command;
+}
+
+// Nothing for a word that names a command or is an option.
+std::optional<Error> unknown_command(const CLI::App& app, const std::string& word) {
+  std::string names;
+  for (const CLI::App* known : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (known->get_name() == word) return std::nullopt;
+    names += (names.empty() ? "" : ", ") + known->get_name();
+  }
+  if (word.starts_with("-")) return std::nullopt;
+  return Error{"There is no command \"" + word + "\".", "Commands: " + names + ".", ""};
 }
 
 }  // namespace
@@ -108,6 +120,9 @@ int main(int argc, char** argv) {
 
   c = pass_on(app, "doctor", "What was found here, and what each missing part switches off");
   c->callback([&, c] { status = fail(exec_doctor(places(), c->remaining())); });
+
+  if (argc > 1)
+    if (const auto unknown = unknown_command(app, argv[1])) return fail(*unknown, 2);
 
   // What stands behind -- belongs to the script, whatever it looks like.
   char** end =

@@ -52,7 +52,7 @@ Error exec_program(const std::string& path, const std::vector<std::string>& args
   words.insert(words.end(), args.begin(), args.end());
   execvp(path.c_str(), pointers(words).data());
   return Error{path + " cannot be started: " + std::strerror(errno),
-               "Run ./vitrine once to build everything.", path};
+               "Run ./vitrine once to build everything.", ""};
 }
 
 namespace {

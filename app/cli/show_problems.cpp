@@ -20,7 +20,8 @@ std::string show_breaks(const Reader& s, const ShowOptions& options, std::string
     out += "    " + b.reason + "\n";
     if (!b.hint.empty()) out += "    instead: " + b.hint + "\n";
     if (b.calls)
-      out += "    " + std::to_string(b.calls) + " calls, " + nanoseconds(b.ns_per_call) + " each\n";
+      out += "    " + std::to_string(b.calls) + (b.calls == 1 ? " call, " : " calls, ") +
+             nanoseconds(b.ns_per_call) + " each\n";
   }
   return out.empty() ? "No graph breaks: each frame is one graph.\n" : out;
 }

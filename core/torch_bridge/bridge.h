@@ -90,6 +90,11 @@ struct GlobalState {
   bool operator==(const GlobalState&) const = default;
 };
 GlobalState global_state();
+// What differs first between two states: the question that a user would ask, and both answers.
+struct StateChange {
+  std::string question, was, now;
+};
+StateChange state_change(const GlobalState& was, const GlobalState& now);
 // "" when capture may run; else why not ("a functorch level is active", "a foreign dispatch mode is active",
 // ...).
 std::string unsupported_state();

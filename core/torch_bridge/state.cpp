@@ -1,6 +1,9 @@
 // PyTorch's process-wide and thread-wide state: what a guard compares, and what keeps capture from running.
 #include <Python.h>
 
+#include <iterator>
+
+#include "core/ir/types.h"
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/bridge.h"
 
@@ -27,12 +30,54 @@ bool jit_tracing(const Symbols& s) {
   return s.jit_tracing && *s.jit_tracing() != nullptr;
 }
 
+// A bit of GlobalState::flags: what a user would ask, and the answer now.
+struct Flag {
+  const char* name;
+  bool (*is_on)(const Symbols& s, void* context);
+};
+constexpr Flag kFlags[] = {
+    {"torch.is_grad_enabled()", [](const Symbols& s, void*) -> bool { return s.grad_enabled(); }},
+    {"torch.is_inference_mode_enabled()",
+     [](const Symbols& s, void*) -> bool { return s.inference_enabled(); }},
+    {"torch.are_deterministic_algorithms_enabled()",
+     [](const Symbols& s, void* context) -> bool { return s.deterministic(context); }},
+    {"torch.is_deterministic_algorithms_warn_only_enabled()",
+     [](const Symbols& s, void* context) -> bool { return s.deterministic_warn(context); }},
+    {"torch.is_anomaly_enabled()", [](const Symbols& s, void*) -> bool { return *s.anomaly; }},
+    {"torch.backends.mkldnn.enabled",
+     [](const Symbols& s, void* context) -> bool { return s.mkldnn_enabled(context); }},
+    {"a functorch transform is active", [](const Symbols& s, void*) { return functorch_active(s); }},
+    {"a forward-mode AD level is active", [](const Symbols&, void*) { return forward_ad_active(); }},
+    {"a foreign dispatch mode is active",
+     [](const Symbols& s, void*) -> bool { return s.dispatch_modes() != 0; }},
+    {"a foreign function mode is active",
+     [](const Symbols& s, void*) -> bool { return s.function_modes() != 0; }},
+    {"__torch_function__ is disabled",
+     [](const Symbols& s, void*) -> bool { return s.function_disabled() != 0; }},
+    {"saved-tensor hooks are active", [](const Symbols& s, void*) { return saved_hooks_active(s); }},
+    {"torch.jit.trace is running", [](const Symbols& s, void*) { return jit_tracing(s); }},
+};
+
+// Where autocast's answers lie behind them.
+struct AutocastBits {
+  const char* device;
+  int enabled, dtype;
+};
+constexpr AutocastBits kAutocast[] = {{"cpu", 16, 24}, {"cuda", 17, 32}};
+constexpr int kAutocastCache = 18;
+static_assert(std::size(kFlags) <= 16);
+
 uint64_t autocast_flags(const Symbols& s) {
   const bool cpu = s.autocast_enabled(kCpu), cuda = s.autocast_enabled(kCuda);
   if (!cpu && !cuda) return 0;
-  uint64_t flags = uint64_t{cpu} << 16 | uint64_t{cuda} << 17 | uint64_t{s.autocast_cache()} << 18;
-  if (cpu) flags |= static_cast<uint64_t>(static_cast<uint8_t>(s.autocast_dtype(kCpu))) << 24;
-  if (cuda) flags |= static_cast<uint64_t>(static_cast<uint8_t>(s.autocast_dtype(kCuda))) << 32;
+  uint64_t flags = uint64_t{s.autocast_cache()} << kAutocastCache;
+  const auto add = [&](const AutocastBits& row, bool enabled, auto kind) {
+    if (!enabled) return;
+    flags |= uint64_t{1} << row.enabled;
+    flags |= static_cast<uint64_t>(static_cast<uint8_t>(s.autocast_dtype(kind))) << row.dtype;
+  };
+  add(kAutocast[0], cpu, kCpu);
+  add(kAutocast[1], cuda, kCuda);
   return flags;
 }
 }  // namespace
@@ -41,25 +86,43 @@ GlobalState global_state() {
   const Symbols& s = api().symbols;
   void* context = s.context();
   GlobalState state;
-  int bit = 0;
-  auto flag = [&](bool on) { state.flags |= uint64_t{on} << bit++; };
-  flag(s.grad_enabled());
-  flag(s.inference_enabled());
-  flag(s.deterministic(context));
-  flag(s.deterministic_warn(context));
-  flag(*s.anomaly);
-  flag(s.mkldnn_enabled(context));
-  flag(functorch_active(s));
-  flag(forward_ad_active());
-  flag(s.dispatch_modes() != 0);
-  flag(s.function_modes() != 0);
-  flag(s.function_disabled() != 0);
-  flag(saved_hooks_active(s));
-  flag(jit_tracing(s));
+  for (size_t i = 0; i < std::size(kFlags); ++i) state.flags |= uint64_t{kFlags[i].is_on(s, context)} << i;
   state.flags |= autocast_flags(s);
   state.default_dtype = s.default_dtype();
   state.matmul_precision = s.matmul_precision(context);
   return state;
+}
+
+StateChange state_change(const GlobalState& was, const GlobalState& now) {
+  const auto truth = [](bool on) { return on ? "True" : "False"; };
+  const auto dtype = [](auto number) {
+    return "torch." + std::string(ir::dtype_torch_name(ir::dtype_from_scalar_type(number)));
+  };
+  const uint64_t differ = was.flags ^ now.flags;
+  const auto is_on = [](const GlobalState& state, int bit) { return (state.flags >> bit & 1) != 0; };
+  for (size_t i = 0; i < std::size(kFlags); ++i)
+    if (differ >> i & 1)
+      return {kFlags[i].name, truth(is_on(was, static_cast<int>(i))), truth(is_on(now, static_cast<int>(i)))};
+  for (const AutocastBits& row : kAutocast) {
+    const std::string device = std::string("('") + row.device + "')";
+    if (differ >> row.enabled & 1)
+      return {"torch.is_autocast_enabled" + device, truth(is_on(was, row.enabled)),
+              truth(is_on(now, row.enabled))};
+    if (differ >> row.dtype & 0xff)
+      return {"torch.get_autocast_dtype" + device, dtype(static_cast<int8_t>(was.flags >> row.dtype)),
+              dtype(static_cast<int8_t>(now.flags >> row.dtype))};
+  }
+  if (differ)
+    return {"torch.is_autocast_cache_enabled()", truth(is_on(was, kAutocastCache)),
+            truth(is_on(now, kAutocastCache))};
+  if (was.default_dtype != now.default_dtype)
+    return {"torch.get_default_dtype()", dtype(was.default_dtype), dtype(now.default_dtype)};
+  static constexpr const char* kPrecisions[] = {"highest", "high", "medium"};
+  const auto precision = [](int32_t n) {
+    return n >= 0 && n < 3 ? std::string(kPrecisions[n]) : std::to_string(n);
+  };
+  return {"torch.get_float32_matmul_precision()", precision(was.matmul_precision),
+          precision(now.matmul_precision)};
 }
 
 std::string unsupported_state() {

@@ -157,6 +157,38 @@ def test_wrong_arguments(words, tmp_path):
     assert result.returncode == 2 and result.stderr and not os.listdir(tmp_path), said(result)
 
 
+def test_an_unknown_command_names_the_known_ones():
+    result = vitrine("diff", "a", "b")
+    assert result.returncode == 2
+    assert 'There is no command "diff"' in result.stderr and "run, show, explain" in result.stderr
+
+
+RAISING = {
+    "eager does not raise it": ("vitrine.compile(lambda x: x * 2)", "torch.ones(40)", "mark_dynamic(x, 0, min=2, max=16)",
+                                "vitrine.compile raised ConstraintViolationError", "Eager does not raise this. Give mark_dynamic"),
+    "a derivative's derivative": ("vitrine.compile(lambda x: x.sin().sum())", "torch.ones(4, requires_grad=True)", "config",
+                                  "vitrine.compile raised DoubleBackwardError", "Eager does not raise this."),
+    "the user's own": ("vitrine.compile(lambda x: x @ x)", "torch.ones(2, 3)", "config",
+                       "Your code raised RuntimeError: mat1 and mat2", "without Vitrine, please report it"),
+}
+
+
+@pytest.mark.parametrize("name", RAISING)
+def test_a_script_that_raises_is_told_who_raised(name, tmp_path):
+    compiled, x, more, what, hint = RAISING[name]
+    script = write(tmp_path, "script.py", f"""
+import torch, vitrine
+f = {compiled}
+x = {x}
+vitrine.{more}
+y = f(x)
+if y.requires_grad: torch.autograd.grad(y, x, create_graph=True)
+""")
+    result = vitrine("run", script, "-o", tmp_path / "s.vitrine")
+    assert result.returncode == 1
+    assert what in result.stderr and hint in result.stderr and str(script) in result.stderr
+
+
 def test_an_unknown_stage_names_the_known_ones(recorded):
     result = vitrine("show", recorded[0], "attention")
     assert result.returncode == 2 and '"attention"' in result.stderr and "captured" in result.stderr

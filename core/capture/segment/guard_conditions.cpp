@@ -330,20 +330,8 @@ GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const
 
 GuardFailure GuardTree::explain(const Frame& frame, const torch_bridge::GlobalState& state) {
   if (!(state == state_)) {
-    GuardFailure f{state_guard_, "torch global state", shown_keys(state_.flags), shown_keys(state.flags)};
-    auto differ = [&](const char* name, int32_t was, int32_t now) {
-      f.source = name;
-      f.expected = std::to_string(was);
-      f.actual = std::to_string(now);
-    };
-    if (state.default_dtype != state_.default_dtype) {
-      f.source = "torch.get_default_dtype()";
-      f.expected = shown_scalar_type(state_.default_dtype);
-      f.actual = shown_scalar_type(state.default_dtype);
-    } else if (state.matmul_precision != state_.matmul_precision) {
-      differ("torch float32 matmul precision", state_.matmul_precision, state.matmul_precision);
-    }
-    return f;
+    torch_bridge::StateChange change = torch_bridge::state_change(state_, state);
+    return {state_guard_, std::move(change.question), std::move(change.was), std::move(change.now)};
   }
   temporaries_.clear();
   globals_ = frame.globals();

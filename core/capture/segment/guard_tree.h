@@ -21,6 +21,7 @@ namespace vitrine::capture {
 struct GuardFailure {
   int32_t guard = -1;  // index in the trace's guards; -1: a value that the segment needs is not there
   std::string source, expected, actual;
+  std::string hint = {};  // what to do about it; "": what recompilation_hint says
   std::string text() const { return source + " == " + expected + ", got " + actual; }
 };
 

@@ -53,17 +53,6 @@ const char* guard_word(GuardKind kind) {
   return "value";
 }
 
-// What to do about a recompilation, by what did not hold.
-const char* recompilation_hint(const GuardFailure& failure) {
-  auto ends = [&](const char* part) { return failure.source.find(part) != std::string::npos; };
-  if (ends(".size(") || ends(".stride("))
-    return "Each size is compiled once: pad to a few fixed sizes, or expect one compilation a size.";
-  if (ends(".requires_grad") || ends("global state"))
-    return "Keep grad mode and requires_grad as at the first call.";
-  if (ends(".dtype")) return "Convert inputs to one dtype before the call.";
-  return "Pass the changing value as a tensor, or keep it constant.";
-}
-
 // "file:line function" -> {"file", "line", "function"}
 std::string stack_json(const BreakInfo& broke) {
   std::string out;
@@ -382,7 +371,7 @@ void Recording::watch(CompilationRecord& record, std::shared_ptr<Segment> segmen
 }
 
 void Recording::recompilation(const CompilationRecord& record, Id previous, const GuardFailure& failure,
-                              const std::string& call_site) {
+                              const std::string& hint, const std::string& call_site) {
   session::RecompilationRow row;
   row.id = writer_->next(Kind::Recompilation);
   row.compilation = record.row.id;
@@ -395,7 +384,7 @@ void Recording::recompilation(const CompilationRecord& record, Id previous, cons
   row.old_value = failure.expected;
   row.new_value = failure.actual;
   row.call_site = call_site;
-  row.hint = recompilation_hint(failure);
+  row.hint = hint;
   writer_->put(row);
   writer_->link(row.guard, row.id);
 }

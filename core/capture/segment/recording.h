@@ -70,7 +70,7 @@ class Recording {
   void finish(CompilationRecord& record, const Trace* trace, const std::string& status,
               const std::string& message);
   void recompilation(const CompilationRecord& record, Id previous, const GuardFailure& failure,
-                     const std::string& call_site);
+                     const std::string& hint, const std::string& call_site);
   // Keeps the guards of a segment so that their counts are written at the end; `costs` by guard, in ns.
   void watch(CompilationRecord& record, std::shared_ptr<Segment> segment, const std::vector<double>& costs);
 

@@ -166,18 +166,28 @@ GuardFailure Segment::explain(const Frame& frame, const torch_bridge::GlobalStat
   const std::vector<int64_t> values = symbol_values(*trace_->symbolic, call_, known);
   for (size_t i = 0; i < values.size(); ++i) {
     const ir::Symbol& s = table.symbols()[i];
-    if (known[i] && (values[i] < s.range.lo || values[i] > s.range.hi))
-      return {-1, s.source, s.range.lo == 2 ? s.name + " of 2 or more" : s.name + " in its range",
-              std::to_string(values[i])};
+    if (known[i] && (values[i] < s.range.lo || values[i] > s.range.hi)) {
+      const bool is_below = values[i] < s.range.lo;
+      return {-1,
+              named(table, s.name + (is_below ? " >= " : " <= ") +
+                               std::to_string(is_below ? s.range.lo : s.range.hi)),
+              "True", "False: it is " + std::to_string(values[i]),
+              is_below && s.range.lo == 2
+                  ? "Sizes 0 and 1 are compiled by themselves, for operators treat them in ways of their own."
+                  : "The symbol was given this range: mark the size with the range that occurs."};
+    }
   }
   if (const ir::SymGuard* guard = table.first_failing(values, known)) {
     const auto value = table.evaluate(*guard, values);
     const std::string now = value ? std::to_string(*value) : "no number";
     if (guard->relation == ir::SymRelation::Eq)
       return {-1, named(table, left_side(table.text(*guard))), std::to_string(guard->bound),
-              now + " (fixed at " + guard->place + ")"};
+              now + " (fixed at " + guard->place + ")",
+              "That line works for one size only, and each is compiled by itself: compute with the symbol "
+              "there."};
     return {-1, named(table, table.text(*guard)), "True",
-            "False: it is " + now + " (asked at " + guard->place + ")"};
+            "False: it is " + now + " (asked at " + guard->place + ")",
+            "That line asks about the size: each answer is compiled by itself, once."};
   }
   return {-1, "what the program does with its sizes", "as at capture", "otherwise"};
 }

@@ -1,5 +1,7 @@
 #include "core/capture/segment/store.h"
 
+#include "core/capture/segment/recompilation_hint.h"
+
 #include <algorithm>
 
 #include "core/capture/segment/code_rows.h"
@@ -177,8 +179,11 @@ Outcome Store::miss(Frame& frame, CodeSegments& code, Place& place, const torch_
   const int64_t start = recording ? recording->now() : 0;
   std::unique_ptr<CompilationRecord> record;
   if (recording) record = recording->begin(frame.code(), frame.pc(), frame.depth());
-  if (record && previous)
-    recording->recompilation(*record, previous->compilation, previous->explain(frame, state), call_site());
+  if (record && previous) {
+    const GuardFailure failure = previous->explain(frame, state);
+    recording->recompilation(*record, previous->compilation, failure,
+                             recompilation_hint(failure, settings_->dynamic), call_site());
+  }
   std::shared_ptr<Segment> segment;
   {
     Tracing tracing(place);

@@ -3,12 +3,20 @@
 import linecache
 
 
-class GraphBreakError(RuntimeError):
+class CompileError(RuntimeError):
+    """What ``vitrine.compile`` raises where eager would not. ``remedy`` says what to do about it."""
+
+    remedy = ""
+
+
+class GraphBreakError(CompileError):
     """Capture had to stop although ``fullgraph=True`` was asked for.
 
     ``kind`` names the sort of break, ``reason`` says what stood in the way, ``hint`` what to do about it, and
     ``stack`` lists the user's frames as ``(place, line)``, innermost first.
     """
+
+    remedy = "Leave out fullgraph, or remove the break."
 
     def __init__(self, kind: str, reason: str, hint: str = "", stack: list | None = None):
         self.kind, self.reason, self.hint, self.stack = kind, reason, hint, list(stack or [])
@@ -22,12 +30,14 @@ class GraphBreakError(RuntimeError):
         return type(self), (self.kind, self.reason, self.hint, self.stack)
 
 
-class ConstraintViolationError(RuntimeError):
+class ConstraintViolationError(CompileError):
     """A size is not what it was marked as: outside of the range given to ``mark_dynamic``, or fixed by the program.
 
     ``source`` names the size, ``reason`` says what is wrong, ``place`` is the line (``file:line``) of the program that
     asked for it.
     """
+
+    remedy = "Give mark_dynamic the range that occurs, or leave the size unmarked."
 
     def __init__(self, source: str, reason: str, place: str = ""):
         self.source, self.reason, self.place = source, reason, place
@@ -41,6 +51,22 @@ class ConstraintViolationError(RuntimeError):
 
     def __reduce__(self):
         return type(self), (self.source, self.reason, self.place)
+
+
+class DoubleBackwardError(CompileError):
+    """A derivative of a compiled region's derivative was asked for (``create_graph=True``). ``region`` names it."""
+
+    remedy = "Run that part uncompiled (vitrine.disable)."
+
+    def __init__(self, region: str):
+        self.region = region
+        super().__init__(
+            f"vitrine.compile does not support double backward (create_graph=True): {region} was "
+            f"compiled with its first derivative only. Run it uncompiled (vitrine.disable)."
+        )
+
+    def __reduce__(self):
+        return type(self), (self.region,)
 
 
 class VitrineWarning(UserWarning):

@@ -8,6 +8,8 @@ its memory may go while the backward plan runs.
 import torch
 from torch.autograd.graph import _engine_run_backward
 
+from vitrine._errors import DoubleBackwardError
+
 
 def _nodes_behind(outputs):
     """Autograd's nodes that a backward pass from the outputs reaches, as it is walked; a text where one is the user's own."""
@@ -209,10 +211,7 @@ class _Node(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *tangents):
         if torch.is_grad_enabled():
-            raise RuntimeError(
-                f"vitrine.compile does not support double backward (create_graph=True): {ctx.region.name} was "
-                "compiled with its first derivative only. Run it uncompiled (vitrine.disable)."
-            )
+            raise DoubleBackwardError(ctx.region.name)
         others, kept = iter(ctx.saved_tensors), iter(ctx.kept)
         saved = [next(kept if kind == "saved" else others) for kind, _ in ctx.region.saved]
         keep = _graph_is_kept()

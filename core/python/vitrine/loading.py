@@ -14,6 +14,8 @@ from typing import Any, Callable
 
 import torch
 
+from vitrine._errors import CompileError
+
 DTYPES = {
     "f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16,
     "i64": torch.int64, "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "u8": torch.uint8, "b1": torch.bool,
@@ -67,6 +69,19 @@ def user_traceback(error: BaseException) -> str:
         chain += [one.__cause__, one.__context__]
     text = "".join(whole.format())
     return text if whole.stack else text.replace("Traceback (most recent call last):\n", "", 1)
+
+
+def raised(error: BaseException, where: str = "", by_eager: bool = False) -> LoadError:
+    """An error of the user's code. by_eager: it was raised without Vitrine; otherwise nobody has tried."""
+    place = f" in {where}" if where else ""
+    if isinstance(error, CompileError):
+        text = f"vitrine.compile raised {type(error).__name__}{place}: {error}"
+        return LoadError(text, f"Eager does not raise this. {error.remedy}", user_traceback(error))
+    hint = "Mend that error. If your code does not raise it without Vitrine, please report it."
+    if by_eager:
+        missing = isinstance(error, TypeError) and "required positional argument" in str(error)
+        hint = "Eager raises this too: " + ("give each argument an --input." if missing else "check the inputs and their shapes.")
+    return LoadError(f"Your code raised {type(error).__name__}{place}: {error}", hint, user_traceback(error))
 
 
 def module_names(tree: ast.Module) -> set[str]:

@@ -13,7 +13,7 @@ import torch
 import vitrine
 from vitrine import _engine, ceilings, gpu
 from vitrine.accuracy import compare
-from vitrine.loading import Entry, LoadError, user_traceback
+from vitrine.loading import Entry, LoadError, raised
 
 LONGEST_MEASUREMENT_NS = 6_000_000_000
 
@@ -131,8 +131,7 @@ def record_in_mode(entry: Entry, options, recording, report, run) -> int:
         error = eager[0].error
         recording.end_run(run, "failed")
         where = type(entry.function).__name__ if isinstance(entry.function, torch.nn.Module) else getattr(entry.function, "__qualname__", "the entry")
-        raise LoadError(f"Your code raised {type(error).__name__} in {where}: {error}",
-                        "Eager raises this too: check the inputs and their shapes.", user_traceback(error))  # fmt: skip
+        raise raised(error, where, by_eager=True)
     gpu.set_random_states(rng)
     report.progress("capture and compile", "captured")
     compiled = vitrine.compile(entry.function, mode=options.mode, fullgraph=options.fullgraph)

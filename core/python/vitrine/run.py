@@ -99,7 +99,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 def run_script(options, recording) -> int:
     """Runs the file as __main__; what it compiles is recorded. Returns the exit status."""
     from vitrine import _engine
-    from vitrine.loading import LoadError, user_traceback
+    from vitrine.loading import LoadError, raised
     from vitrine.measuring import record_differences
     from vitrine.take_over import torch_compile_taken_over
     from vitrine.timeline import record_script_timeline
@@ -120,7 +120,7 @@ def run_script(options, recording) -> int:
         recording.end_run(run, "cancelled")
         raise
     except BaseException as error:
-        failure = LoadError(f"Your code raised {type(error).__name__}: {error}", "Mend that error; eager raises it too.", user_traceback(error))
+        failure = raised(error)
     record_script_timeline(recording, run, _engine.profile_take())
     recording.end_run(run, "failed" if failure else "finished")
     if failure:

@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 import vitrine
 from vitrine import _api
-from vitrine.loading import LoadError, user_traceback
+from vitrine.loading import LoadError, raised
 from vitrine.measuring import Outcome, describe
 
 # What PyTorch says where a program needs a GPU and there is none.
@@ -82,7 +82,7 @@ def record_for_target(entry, options, recording, report) -> int:
         raise LoadError(str(failure), "Leave out --fullgraph, or remove the break.")
     if failure and not needs_a_gpu(failure):
         recording.end_run(run, "failed")
-        raise LoadError(f"Your code raised {type(failure).__name__}: {failure}", "Eager raises this too: check the inputs and their shapes.", user_traceback(failure))
+        raise raised(failure)
     tell(recording, report, run, options.target, failure)
     recording.end_run(run, "finished")
     return 0

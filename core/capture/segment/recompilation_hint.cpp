@@ -1,0 +1,43 @@
+#include "core/capture/segment/recompilation_hint.h"
+
+namespace vitrine::capture {
+
+namespace {
+
+struct Row {
+  const char* part;  // of the failure's source
+  const char* hint;
+};
+constexpr Row kRows[] = {
+    {".stride(", "Each memory layout is compiled by itself: call contiguous() before, or keep one layout."},
+    {".dim()", "Each number of dimensions is compiled by itself."},
+    {".requires_grad", "Keep requires_grad of inputs and parameters as it was."},
+    {"torch.is_grad_enabled()", "Each grad mode is compiled by itself, once."},
+    {"torch.is_inference_mode_enabled()", "Each grad mode is compiled by itself, once."},
+    {"autocast", "Call it in one autocast mode."},
+    {"torch.", "Set it once, before the first call."},
+    {".dtype", "Convert inputs to one dtype before the call."},
+};
+
+std::string size_hint(const GuardFailure& failure, DynamicMode dynamic) {
+  const auto is_special = [](const std::string& size) { return size == "0" || size == "1"; };
+  if (dynamic == DynamicMode::Never)
+    return "dynamic=False compiles each size by itself: leave it out, or pad to a few fixed sizes.";
+  if (is_special(failure.expected) || is_special(failure.actual))
+    return "Sizes 0 and 1 are compiled by themselves, for operators treat them in ways of their own.";
+  return "A size that has changed is a symbol from then on, and other values of it need no compilation, "
+         "unless "
+         "mark_static fixes it; vitrine.mark_dynamic or dynamic=True spares this one too.";
+}
+
+}  // namespace
+
+std::string recompilation_hint(const GuardFailure& failure, DynamicMode dynamic) {
+  if (!failure.hint.empty()) return failure.hint;
+  if (failure.source.find(".size(") != std::string::npos) return size_hint(failure, dynamic);
+  for (const Row& row : kRows)
+    if (failure.source.find(row.part) != std::string::npos) return row.hint;
+  return "Pass the changing value as a tensor, or keep it constant.";
+}
+
+}  // namespace vitrine::capture
