@@ -261,6 +261,24 @@ def test_eagers_exception_at_the_users_line(scenario, warm):
     torch.testing.assert_close([x.grad, w.grad], [y.grad, v.grad])
 
 
+def test_a_gradient_that_the_function_itself_differentiates_again_is_eagers():
+    """A gradient penalty: what is differentiated twice is left to PyTorch's autograd."""
+    def penalised(x, w):
+        y = torch.tanh(x @ w).sum()
+        (slope,) = torch.autograd.grad(y, x, create_graph=True)
+        return y + slope.pow(2).sum()
+
+    compiled = vitrine.compile(penalised)
+    for _ in range(2):
+        found = []
+        for f in (penalised, compiled):
+            x, w = torch.linspace(-1, 1, 12).reshape(3, 4).requires_grad_(), torch.linspace(0, 1, 8).reshape(4, 2).requires_grad_()
+            loss = f(x, w)
+            loss.backward()
+            found.append((loss, x.grad, w.grad))
+        torch.testing.assert_close(found[1], found[0])
+
+
 def test_second_derivatives_are_refused_by_name():
     x = leaf(X)
     (first,) = torch.autograd.grad(linear(x, W), x, create_graph=True)

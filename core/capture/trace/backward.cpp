@@ -22,6 +22,12 @@ class Request {
     stop("unsupported_operator", name_ + ": the backward pass runs for real, for " + why);
   }
   const std::string& name() const { return name_; }
+  // create_graph: what was recorded so far is differentiated twice, for which a region has no derivative.
+  void refuse_second(Parameter p) const {
+    if (!flag(p)) return;
+    t_.differentiates_again = true;
+    run_for_real("create_graph is given");
+  }
 
   Value* get(Parameter p) const { return t_.look(need(t_, a_, p.at, p.name, t_.none())); }
   bool given(Parameter p) const { return !t_.is_none(get(p)); }
@@ -154,7 +160,7 @@ void Tracer::accumulate(const std::string& name, const Values& outputs, const Va
 // Tensor.backward(gradient, retain_graph, create_graph, inputs), `a` with the tensor in front.
 Value* Tracer::tensor_backward(const Arguments& a) {
   const Request r(*this, "Tensor.backward", a);
-  if (r.flag({3, "create_graph"})) r.run_for_real("create_graph is given");
+  r.refuse_second({3, "create_graph"});
   if (r.given({4, "inputs"})) r.run_for_real("inputs are given");
   const Values outputs = r.tensors({0, "self"});
   accumulate(r.name(), outputs, r.tangents({1, "gradient"}, outputs.size()), r.flag({2, "retain_graph"}));
@@ -165,7 +171,7 @@ namespace {
 
 Value* autograd_backward(Tracer& t, const Arguments& a) {
   const Request r(t, "torch.autograd.backward", a);
-  if (r.flag({3, "create_graph"})) r.run_for_real("create_graph is given");
+  r.refuse_second({3, "create_graph"});
   if (r.given({4, "grad_variables"})) r.run_for_real("grad_variables are given");
   if (r.given({5, "inputs"})) r.run_for_real("inputs are given");
   const Values outputs = r.tensors({0, "tensors"});
@@ -176,7 +182,7 @@ Value* autograd_backward(Tracer& t, const Arguments& a) {
 
 Value* autograd_grad(Tracer& t, const Arguments& a) {
   const Request r(t, "torch.autograd.grad", a);
-  if (r.flag({4, "create_graph"})) r.run_for_real("create_graph is given");
+  r.refuse_second({4, "create_graph"});
   for (Parameter p :
        {Parameter{5, "only_inputs"}, Parameter{7, "is_grads_batched"}, {8, "materialize_grads"}})
     if ((p.at != 5 || r.given(p)) && r.flag(p) != (p.at == 5))

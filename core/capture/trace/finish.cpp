@@ -193,6 +193,10 @@ void Tracer::find_joint(const std::vector<PyObject*>& results, Trace& trace) {
     trace.no_joint = "the graph begins where gradients are off";
     return;
   }
+  if (options_.differentiated_again) {
+    trace.no_joint = "its gradients are differentiated again (create_graph=True)";
+    return;
+  }
   auto joint = lowering_->joint(results, options_.gradients);
   if (joint)
     trace.joint = joint.take();
@@ -356,6 +360,7 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& given) {
     Tracer tracer(frame, options, stop_at, bytecodes);
     if (!tracer.run()) {
       if (!broke) broke = tracer.broke();
+      if (tracer.differentiates_again) options.differentiated_again = true;
       stop_at = tracer.executed();
       if (stop_at == 0) return tracer.give_up(*broke);
       for (auto& each : tracer.take_not_cached()) not_cached.push_back(std::move(each));

@@ -84,6 +84,8 @@ class Tracer {
   // Where the segment may end at the latest: before the instruction whose exception the outermost frame is
   // handling now (its traceback and the exception state are CPython's to make), -1 = anywhere.
   int64_t latest_end() const { return handling_since_; }
+  // A backward pass with create_graph stopped it.
+  bool differentiates_again = false;
   // The trace so far, ending here. Throws BreakSignal when a value cannot be rebuilt.
   std::unique_ptr<Trace> finish(bool returned);
   // The trace's joint graph, or why there is none.
