@@ -240,7 +240,7 @@ torch.manual_seed(0)
 block = lambda: torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.LayerNorm(64))
 model = torch.nn.Sequential(*(block() for _ in range(4))).cuda()
 compiled = vitrine.compile(model, mode="reduce-overhead")
-for _ in range(10):
+for _ in range(24):
     model.zero_grad()
     compiled(torch.randn(16, 64, device="cuda")).square().mean().backward()
 """
