@@ -1,5 +1,7 @@
 #include "core/capture/segment/engine.h"
 
+#include <limits>
+
 #include "core/capture/segment/code_segments.h"
 
 namespace vitrine::capture {
@@ -42,6 +44,20 @@ void Engine::start_profile(int64_t calls) {
   profile.clear();
   calls_profiled_.clear();
   profiled_calls_ = calls;
+}
+
+// Launches are only seen one by one where they are not replayed: who wants each call's gets them, and who
+// watches a script leaves its CUDA Graphs alone.
+bool Engine::profiles_this(Id compilation, const runtime::Plan& plan) {
+  const bool all = profiled_calls_ == std::numeric_limits<int64_t>::max();
+  return profiling() && calls_profiled_[compilation] <= profiled_calls_ &&
+         (all || plan.graph_facts().state.empty());
+}
+
+bool Engine::profiles(Id compilation, const runtime::Plan* plan) {
+  if (!profiling()) return false;
+  ++calls_profiled_[compilation];
+  return plan ? profiles_this(compilation, *plan) : calls_profiled_[compilation] <= profiled_calls_;
 }
 
 void Engine::note(const std::string& severity, const std::string& text, const std::string& detail,

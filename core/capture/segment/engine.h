@@ -44,12 +44,10 @@ class Engine {
   // Empties the profile. calls: of each compilation the first so many have their launches noted; 0: none.
   void start_profile(int64_t calls);
   bool profiling() const { return profiled_calls_ > 0; }
-  // Asked once a call, which counts: whether its launches are noted.
-  bool profiles(Id compilation) { return profiling() && ++calls_profiled_[compilation] <= profiled_calls_; }
+  // Asked once a call, which counts: whether its launches are noted. plan: nullptr where it is not known yet.
+  bool profiles(Id compilation, const runtime::Plan* plan);
   // The same of the call under way.
-  bool profiles_this(Id compilation) {
-    return profiling() && calls_profiled_[compilation] <= profiled_calls_;
-  }
+  bool profiles_this(Id compilation, const runtime::Plan& plan);
   void note_launches(Id compilation, const std::vector<runtime::LaunchTime>& times) {
     for (const runtime::LaunchTime& time : times) profile.push_back({compilation, time});
   }

@@ -127,8 +127,9 @@ Outcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segment, cons
   std::vector<runtime::LaunchTime> times;
   Check check;
   if (checked) check.cache_dir = engine_.config.cache_dir;
-  Outcome outcome = segment->run(frame, engine_.profiles(segment->compilation) ? &times : nullptr,
-                                 checked ? &check : nullptr);
+  Outcome outcome =
+      segment->run(frame, engine_.profiles(segment->compilation, segment->plan()) ? &times : nullptr,
+                   checked ? &check : nullptr);
   if (only_compiled(*segment, outcome)) outcome = Outcome::eager_throughout();
   report(frame, *segment, check);
   engine_.note_launches(segment->compilation, times);

@@ -80,7 +80,7 @@ PyObject* run_forward(PyObject* self, PyObject* inputs) {
   const Id compilation = plans->place.origin.forward.id;
   std::vector<runtime::LaunchTime> times;
   PyObject* results = run(*plans->forward, inputs, plans->joint->constants,
-                          engine.profiles_this(compilation) ? &times : nullptr);
+                          engine.profiles_this(compilation, *plans->forward) ? &times : nullptr);
   engine.note_launches(compilation, times);
   plans->forward_ran = results != nullptr;
   return results;
@@ -177,8 +177,9 @@ PyObject* run_recorded(Plans& plans, const std::vector<bool>& defined, PyObject*
   if (!backward.plan) return nullptr;
   const Backward now = backward;  // user code may run in operators and come here again
   std::vector<runtime::LaunchTime> times;
-  PyObject* results = run(*now.plan, given, {}, engine.profiles(now.compilation) ? &times : nullptr,
-                          used_up(*plans.joint, given, keep));
+  PyObject* results =
+      run(*now.plan, given, {}, engine.profiles(now.compilation, now.plan.get()) ? &times : nullptr,
+          used_up(*plans.joint, given, keep));
   if (!now.compilation) return results;
   engine.note_launches(now.compilation, times);
   if (recording && recording == engine.live_recording())
