@@ -92,3 +92,13 @@ def test_sums_and_extrema(shape, dims, tmp_path):
     total = g.op("aten.sum.dim_IntList", g.op("aten.tanh.default", wide), [dims])
     largest, least = g.op("aten.amax.default", x, [dims]), g.op("aten.amin.default", wide, [dims])
     check(g, [total, largest, least], tmp_path, tolerance=2e-5)
+
+
+def test_elements_that_lie_alone_are_read_some_at_a_time(tmp_path):
+    """Rows of an odd number of elements; what is written lies where something was read."""
+    torch.manual_seed(0)
+    g = GraphWriter()
+    x, row = g.input(torch.randn(2100, 2001)), g.input(torch.randn(2100, 1))
+    power = g.op("aten.exp.default", g.op("aten.sub.Tensor", x, row))
+    program = check(g, [g.op("aten.mul.Tensor", power, row)], tmp_path, kernels=1)
+    assert "p_x0[8]" in program.p["kernels"][0]["text"]

@@ -68,6 +68,37 @@ class Emitter : ThreadText {
 
   // ---- pointwise -------------------------------------------------------------------------------------
   void elements() {
+    const Phase& p = s_.phases[0];
+    const bool ahead = std::any_of(p.loads.begin(), p.loads.end(), [&](int l) { return waits(load(l)); });
+    if (ahead) {
+      for (int l : p.loads)
+        if (waits(load(l))) line(packs("p_" + load(l).name, load(l), shape_.items), load(l).node);
+      each_item([&] {
+        for (int l : p.loads)
+          if (waits(load(l))) line("p_" + load(l).name + "[u] = " + read_pack(load(l)), load(l).node);
+      });
+    }
+    each_item([&] {
+      row_values(0, "c == 0");
+      for (int l : p.loads)
+        if (!waits(load(l))) load_run(load(l));
+      declare_stores(0);
+      each_of_run([&] {
+        for (int l : p.loads) load_element(0, l);
+        values(0, p, "");
+      });
+      write_stores(0);
+    });
+  }
+  // Elements that lie alone are read some at a time before any is written: the compiler does not know that
+  // what is written is not read next.
+  bool waits(const Load& l) const {
+    if (s_.reduces) return !shape_.registers && fetched(l);
+    return vector() == 1 && shape_.items > 2 && fetched(l);
+  }
+  // What f writes for element i, which is c of row r.
+  template <class F>
+  void each_item(F&& f) {
     const int64_t total = kernel_.work;
     const std::string type = index_type();
     const std::string run = vector() == 1 ? "" : " * " + num(vector());
@@ -87,15 +118,7 @@ class Emitter : ThreadText {
     } else {
       line(type + " c = i;");
     }
-    row_values(0, "c == 0");
-    const Phase& p = s_.phases[0];
-    for (int l : p.loads) load_run(load(l));
-    declare_stores(0);
-    each_of_run([&] {
-      for (int l : p.loads) load_element(0, l);
-      values(0, p, "");
-    });
-    write_stores(0);
+    f();
     if (shape_.items > 1) close();
   }
   void values(size_t phase, const Phase& p, const std::string& kept_at) {
@@ -230,8 +253,7 @@ class Emitter : ThreadText {
     const Load& from = load(l);
     if (known_of_run(from)) return;
     const std::string type = lane_type(from.dtype) + " " + from.name + " = ";
-    if (s_.reduces && !shape_.registers && fetched(from))
-      return line(type + fetched_element(from) + ";", from.node);
+    if (waits(from)) return line(type + fetched_element(from) + ";", from.node);
     if (!kept_[static_cast<size_t>(l)]) return line(type + element(from) + ";", from.node);
     if (first_load(l) != index) return line(type + "row_" + from.name + at() + ";", from.node);
     line(type + element(from) + ";", from.node);

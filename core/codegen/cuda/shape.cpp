@@ -91,7 +91,7 @@ Shape pointwise_shape(const cpp::Schedule& s) {
   if (turn(s, shape)) return shape;
   const int64_t total = s.row_count() * s.columns();
   // Enough loads in flight to hide memory's latency, when there is work for every multiprocessor anyway.
-  shape.items = total >= int64_t{1} << 22 ? 2 : 1;
+  shape.items = total < int64_t{1} << 22 ? 1 : shape.vector > 1 ? 2 : 8;
   shape.blocks = ceil_div(total, int64_t{1} * shape.threads * shape.vector * shape.items);
   return shape;
 }
