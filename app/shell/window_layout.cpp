@@ -53,8 +53,8 @@ bool MainWindow::chooseLayout(const QString& name) {
   if (const QByteArray state = Settings::state(layout_); !state.isEmpty()) restoreState(state);
   // What was only compiled for a device has no times to show.
   if (const kit::SessionPtr& session = document_->session();
-      session && session->lanes.empty() && session->calls.empty() && layout->docks.contains("timeline") &&
-      layout->docks.contains("kernels") && layout->columns.front().panes.front().what != "timeline")
+      session && session->lanes.empty() && !session->runs.empty() &&
+      session->runs[0].device.find("compiled only") != std::string::npos && layout->name == "Explore")
     docks_->raise("kernels");
   docks_->setNarrow(width() < kit::theme().px(1280));
   row_->layouts->setCurrent(layout_);

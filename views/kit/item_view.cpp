@@ -14,6 +14,7 @@ namespace vitrine::kit {
 
 namespace {
 constexpr size_t kGlyphLetters = 3;  // what a glyph takes before a text
+constexpr int kLeastBar = 84;        // of a column with a bar and its number
 constexpr size_t kFewColumns = 4;    // a list of less keeps its numbers together
 bool hasGlyph(const Cell& cell) {
   return cell.family != Family::None || !cell.icon.isEmpty();
@@ -340,6 +341,16 @@ void ItemView::fitColumns() {
     }
     base += widths[i];
   }
+  // A bar is as clear when it is shorter; a name that is cut is not.
+  for (size_t i = 0; i < columns.size(); ++i)
+    for (size_t bar = 0; columns[i].stretch && bar < columns.size(); ++bar) {
+      if (!columns[bar].bar) continue;
+      const int wanted = std::min(needOf(i), theme().px(200)) - widths[i];
+      const int taken = std::min(wanted, widths[bar] - theme().px(kLeastBar));
+      if (taken <= 0) continue;
+      widths[i] += taken;
+      widths[bar] -= taken;
+    }
   for (size_t i = 0; i < columns.size(); ++i) {
     const int more = std::clamp(columns[i].number ? 0 : needOf(i) - widths[i], 0, spare);
     widths[i] += more;

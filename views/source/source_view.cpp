@@ -30,14 +30,13 @@ QString SourceView::title() const {
 QString SourceView::subtitle() const {
   if (!session()) return {};
   const SpanRow* span = session()->spans.find(canShow(selection().active));
-  const int64_t line = span ? span->line : pane_->middleLine() + 1;
+  if (!span) span = running();
+  const int64_t line = span && span->file == file_ ? span->line : pane_->middleLine() + 1;
   const CodeRow* inner = nullptr;
   for (const CodeRow& row : session()->codes.of(file_))
     if (row.first_line <= line && line <= row.last_line && (!inner || row.first_line >= inner->first_line))
       inner = &row;
-  if (inner) return QString::fromStdString(inner->qualname);
-  const CodeRow* code = session()->codes.find(session()->workCodeOf(compilation()));
-  return code && code->file == file_ ? QString::fromStdString(code->qualname) : QString();
+  return inner ? QString::fromStdString(inner->qualname) : QString();
 }
 
 void SourceView::zoom(Zoom how) {
