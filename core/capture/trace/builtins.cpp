@@ -487,7 +487,7 @@ const std::unordered_map<PyObject*, BuiltinHandler>& handlers() {
   static const auto table = [] {
     std::unordered_map<PyObject*, BuiltinHandler> map;
     for (auto rows : {python_builtins(), library_builtins(), torch_builtins(), numpy_builtins(),
-                      optimizer_builtins(), autograd_builtins(), mode_builtins()})
+                      optimizer_builtins(), autograd_builtins(), mode_builtins(), transform_builtins()})
       for (const BuiltinRow& row : rows)
         if (PyObject* o = find_object(row.path)) map.emplace(o, row.handler);
     return map;

@@ -23,6 +23,8 @@ std::span<const BuiltinRow> optimizer_builtins();  // optimizers.cpp
 std::span<const BuiltinRow> autograd_builtins();   // backward.cpp
 std::span<const BuiltinRow> mode_builtins();       // inference_mode.cpp
 
+std::span<const BuiltinRow> transform_builtins();  // vmap.cpp
+
 // The i-th positional or the named argument; raises TypeError when both are missing and there is no default.
 inline Value* need(Tracer& t, const Arguments& a, size_t i, const char* name = "",
                    Value* otherwise = nullptr) {

@@ -182,11 +182,12 @@ void Tracer::check_cached_read(PyObject* o) {
 }
 
 void Tracer::check_cached_write(Value* v) {
-  if (cached_since_ < 0) return;
-  const auto mine = std::find_if(values_.begin() + cached_since_, values_.end(),
+  const int64_t since = cached_since_ >= 0 ? cached_since_ : pure_since_;
+  if (since < 0) return;
+  const auto mine = std::find_if(values_.begin() + since, values_.end(),
                                  [&](const std::unique_ptr<Value>& each) { return each.get() == v; });
   if (!v || v->source || mine == values_.end())
-    stop("unsupported_value", "a cached function that changes what it did not make");
+    stop("unsupported_value", "a cached or mapped function changes what it did not make");
 }
 
 }  // namespace vitrine::capture

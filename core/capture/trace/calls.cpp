@@ -322,46 +322,42 @@ Value* Tracer::call_module(Value* v, Arguments a) {
   return result;
 }
 
-Value* Tracer::call_function(Value* f, Arguments a) {
+// Code, closure and defaults of a function constant, or of one made in the segment.
+FunctionState Tracer::function_state(Value* f) {
+  if (f->kind == Kind::Function) return *f->function;
   FunctionState state;
-  Value *defaults = nullptr, *kwdefaults = nullptr;
-  if (f->kind == Kind::Function) {
-    FunctionState& made = *f->function;
-    state.code = made.code;
-    state.globals = made.globals;
-    state.globals_owner = made.globals_owner;
-    state.closure = made.closure;
-    defaults = made.defaults;
-    kwdefaults = made.kwdefaults;
-  } else {
-    auto* function = reinterpret_cast<PyFunctionObject*>(f->obj);
-    const Source* base = f->source ? f->source : constant_source(f->obj);
-    state.code = reinterpret_cast<PyCodeObject*>(function->func_code);
-    state.globals = function->func_globals;
-    state.globals_owner = state.globals == root_.globals ? nullptr : base;
-    guard(GuardKind::FunctionCode, base, function->func_code, 0, "", nullptr, "code is unchanged");
-    if (PyObject* cells = function->func_closure)
-      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(cells); ++i)
-        state.closure.push_back(
-            look(lazy(PyTuple_GET_ITEM(cells, i),
-                      sources_->make(SourceKind::Closure, base, static_cast<int32_t>(i), ""), true)));
-    if (function->func_defaults) {
-      Values items;
-      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(function->func_defaults); ++i)
-        items.push_back(lazy(PyTuple_GET_ITEM(function->func_defaults, i),
-                             sources_->make(SourceKind::Default, base, static_cast<int32_t>(i), "")));
-      defaults = tuple(std::move(items));
-    }
-    if (function->func_kwdefaults) {
-      kwdefaults = new_dict();
-      PyObject *key, *value;
-      Py_ssize_t at = 0;
-      while (PyDict_Next(function->func_kwdefaults, &at, &key, &value))
-        dict_set(kwdefaults, constant(key),
-                 lazy(value, sources_->make(SourceKind::KwDefault, base, -1, text_of(key))));
-    }
+  auto* function = reinterpret_cast<PyFunctionObject*>(f->obj);
+  const Source* base = f->source ? f->source : constant_source(f->obj);
+  state.code = reinterpret_cast<PyCodeObject*>(function->func_code);
+  state.globals = function->func_globals;
+  state.globals_owner = state.globals == root_.globals ? nullptr : base;
+  guard(GuardKind::FunctionCode, base, function->func_code, 0, "", nullptr, "code is unchanged");
+  if (PyObject* cells = function->func_closure)
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(cells); ++i)
+      state.closure.push_back(
+          look(lazy(PyTuple_GET_ITEM(cells, i),
+                    sources_->make(SourceKind::Closure, base, static_cast<int32_t>(i), ""), true)));
+  if (function->func_defaults) {
+    Values items;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(function->func_defaults); ++i)
+      items.push_back(lazy(PyTuple_GET_ITEM(function->func_defaults, i),
+                           sources_->make(SourceKind::Default, base, static_cast<int32_t>(i), "")));
+    state.defaults = tuple(std::move(items));
   }
-  Values bound = bind(state.code, text_of(state.code->co_qualname), defaults, kwdefaults, a);
+  if (function->func_kwdefaults) {
+    state.kwdefaults = new_dict();
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(function->func_kwdefaults, &at, &key, &value))
+      dict_set(state.kwdefaults, constant(key),
+               lazy(value, sources_->make(SourceKind::KwDefault, base, -1, text_of(key))));
+  }
+  return state;
+}
+
+Value* Tracer::call_function(Value* f, Arguments a) {
+  FunctionState state = function_state(f);
+  Values bound = bind(state.code, text_of(state.code->co_qualname), state.defaults, state.kwdefaults, a);
   return inline_code(state.code, state.globals, state.globals_owner, std::move(bound),
                      std::move(state.closure));
 }

@@ -43,6 +43,24 @@ bool is_identity_constant(PyObject* o) {
          PyType_IsSubtype(type, torch.generic_alias) || type == torch.union_type;
 }
 
+// nullptr: it depends on what it walks.
+PyTypeObject* iterator_class(IteratorKind kind) {
+  switch (kind) {
+    case IteratorKind::Enumerate:
+      return &PyEnum_Type;
+    case IteratorKind::Zip:
+      return &PyZip_Type;
+    case IteratorKind::Map:
+      return &PyMap_Type;
+    case IteratorKind::Filter:
+      return &PyFilter_Type;
+    case IteratorKind::Generator:
+      return &PyGen_Type;
+    default:
+      return nullptr;
+  }
+}
+
 }  // namespace
 
 void stop(const char* kind, const std::string& reason, const std::string& hint) {
@@ -384,8 +402,8 @@ PyTypeObject* Tracer::type_of(Value* v) {
     case Kind::Generator:
       return &PyGen_Type;
     case Kind::Iterator:
-      if (!v->cls) stop("unsupported_value", "the type of an iterator");
-      return v->cls;
+      if (PyTypeObject* cls = v->cls ? v->cls : iterator_class(v->iterator->kind)) return cls;
+      stop("unsupported_value", "the type of an iterator");
     default:
       return v->cls;
   }

@@ -1,0 +1,118 @@
+// torch.vmap. What it maps is interpreted once, for one sample: that guards all it reads, and shows that it
+// changes nothing. Then PyTorch's own vmap runs it as one call of the recording, which sees the operators
+// that it comes down to.
+#include <algorithm>
+
+#include "core/capture/trace/builtins.h"
+#include "core/capture/trace/torch_names.h"
+#include "core/torch_bridge/bridge.h"
+
+namespace vitrine::capture {
+namespace {
+
+// v for one sample, where d says which dimension of its tensors goes through the samples.
+Value* one_sample(Tracer& t, Value* v, Value* d) {
+  v = t.look(v);
+  if (t.is_none(d)) return v;
+  d = t.look(d);
+  const bool nested = d->kind == Kind::Tuple || d->kind == Kind::List;
+  if (v->kind == Kind::Tensor && d->kind == Kind::Constant && PyLong_CheckExact(d->obj))
+    return t.tensor_method(v, "select", nullptr, {{d, t.integer(0)}, {}});
+  if ((v->kind != Kind::Tuple || v->cls != &PyTuple_Type) &&
+      (v->kind != Kind::List || v->cls != &PyList_Type))
+    stop("unsupported_builtin", "torch.vmap over a " + t.describe(v));
+  t.guard_length(v);
+  if (nested && d->items.size() != v->items.size())
+    stop("exception", "torch.vmap with dimensions for other arguments");
+  Values items;
+  for (size_t i = 0; i < v->items.size(); ++i)
+    items.push_back(one_sample(t, v->items[i], nested ? d->items[i] : d));
+  return t.sequence(v->kind, std::move(items));
+}
+
+constexpr BuiltinRow kRows[] = {
+    {"torch._functorch.vmap.vmap_impl", [](Tracer& t, const Arguments& a) { return t.vmap(a); }},
+};
+
+}  // namespace
+
+std::span<const BuiltinRow> transform_builtins() {
+  return kRows;
+}
+
+// Its calls stay in the recording, where nothing reads what they give.
+void Tracer::run_once_without_effects(Value* function, const Arguments& sample) {
+  std::vector<std::pair<PyObject*, bool>> written;
+  for (const auto& [traced, value] : by_tensor_) written.emplace_back(traced, lowering_->is_written(traced));
+  const bool random = lowering_->effects().random;
+  const size_t globals = global_writes_.size();
+  const int64_t before = pure_since_;
+  if (pure_since_ < 0) pure_since_ = static_cast<int64_t>(values_.size());
+  const std::string raises = "what torch.vmap maps raises";
+  try {
+    call(function, sample);
+  } catch (const RaiseSignal&) {
+    stop("exception", raises);
+  }
+  pure_since_ = before;
+  bool changed = global_writes_.size() != globals || lowering_->effects().random != random;
+  for (const auto& [traced, was] : written) changed = changed || lowering_->is_written(traced) != was;
+  if (changed)
+    stop("unsupported_builtin", "what torch.vmap maps writes to a tensor, or draws random numbers");
+}
+
+// A function as vitrine._library.function_of builds it again: tensors that it closes over are told apart from
+// it.
+Value* Tracer::function_in_parts(Value* f) {
+  f = look(f);
+  if (f->kind == Kind::Object && f->cls == torch_names().partial) {
+    Value* keywords = load_attr(f, "keywords");
+    return tuple({text("partial"), function_in_parts(load_attr(f, "func")), load_attr(f, "args"), keywords});
+  }
+  if (f->kind == Kind::Constant && !PyFunction_Check(f->obj)) return tuple({text("value"), f});
+  if (f->kind != Kind::Function && f->kind != Kind::Constant)
+    stop("unsupported_builtin", "torch.vmap of a " + describe(f));
+  const FunctionState state = function_state(f);
+  Values closure;
+  for (Value* cell : state.closure) {
+    Value* held = cell_get(cell);
+    if (!held) stop("unsupported_builtin", "torch.vmap of a function with an empty cell");
+    held = peek(held);
+    const bool callable = held->kind == Kind::Function ||
+                          (held->kind == Kind::Constant && PyFunction_Check(held->obj)) ||
+                          (held->kind == Kind::Object && held->cls == torch_names().partial);
+    closure.push_back(callable ? function_in_parts(held) : tuple({text("value"), held}));
+  }
+  Owned bare(PyFunction_New(reinterpret_cast<PyObject*>(state.code), state.globals));
+  if (!bare) raise_python();
+  Value* defaults = state.defaults ? state.defaults : none();
+  Value* kwdefaults = state.kwdefaults ? state.kwdefaults : none();
+  return tuple({text("function"), constant(bare.get()), defaults, kwdefaults, tuple(std::move(closure))});
+}
+
+Value* Tracer::vmap(const Arguments& a) {
+  constexpr size_t kFirst = 5;  // func, in_dims, out_dims, randomness, chunk_size, and what it is called with
+  if (a.positional.size() < kFirst) stop("unsupported_builtin", "a call of torch.vmap of another kind");
+  const Values& p = a.positional;
+  PyObject* randomness = const_object(p[3]);
+  if (!randomness || text_of(randomness) != "error" || !is_none(p[4]))
+    stop("unsupported_builtin", "torch.vmap that draws random numbers, or in chunks");
+  // It would see these objects as they were; cells are made anew.
+  const auto seen_otherwise = [](const Value* v) {
+    return v->kind != Kind::Cell && v->kind != Kind::Iterator;
+  };
+  if (std::any_of(mutated_.begin(), mutated_.end(), seen_otherwise) || !global_writes_.empty() ||
+      inference_now_)
+    stop("unsupported_builtin", "torch.vmap where the program has changed objects or is in inference mode");
+  Value* arguments = tuple(Values(p.begin() + kFirst, p.end()));
+  Value* sample = one_sample(*this, arguments, p[1]);
+  if (look(p[1])->kind == Kind::Constant && is_none(p[1])) stop("exception", "torch.vmap over nothing");
+  run_once_without_effects(p[0], {look(sample)->items, a.keyword});
+  Value* keywords = new_dict();
+  for (const auto& [key, value] : a.keyword) dict_set(keywords, text(key), value);
+  Arguments all;
+  all.positional = {function_in_parts(p[0]), p[1], p[2], arguments, keywords};
+  return torch_call("torch.vmap", find_object("vitrine._library.run_vmap"), all);
+}
+
+}  // namespace vitrine::capture

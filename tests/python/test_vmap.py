@@ -1,0 +1,97 @@
+"""torch.vmap in captured functions: one call of the graph, or a break where what is mapped does more than compute."""
+
+import functools
+
+import pytest
+import torch
+import vitrine
+from same_as_eager import check
+
+
+def scaled(x):
+    return torch.vmap(lambda a: a.sum() * a)(x)
+
+
+def closed_over(x):
+    w = x[0].cos()
+
+    def f(a, b):
+        return torch.dot(a, b) + w.sum(), a * 2
+
+    return torch.vmap(f, in_dims=(0, None))(x, w)
+
+
+def nested(x):
+    return torch.vmap(torch.vmap(lambda a: a.sin()), out_dims=1)(x)
+
+
+def tuples(x):
+    return torch.vmap(lambda t: (t[0] + t[1], 1.0 * t[0].max()), in_dims=((0, 1),))((x, x.t()))
+
+
+def partials(x):
+    def f(a):
+        b = a * 2
+        b += 1
+        return b
+
+    return torch.vmap(f)(x), torch.vmap(functools.partial(torch.mul, 3))(x)
+
+
+def products(x):
+    y = x.cos()
+    return torch.vmap(lambda a: a @ y)(x @ x.t())
+
+
+WHOLE = [scaled, closed_over, nested, tuples, partials, products]
+
+
+def remembers(x):
+    log = []
+
+    def f(a):
+        log.append(1)
+        return a
+
+    return torch.vmap(f)(x), log
+
+
+def writes(x):
+    return torch.vmap(lambda a: a.mul_(2))(x), x
+
+
+def draws(x):
+    torch.manual_seed(0)
+    return torch.vmap(lambda a: a + torch.rand(4), randomness="different")(x)
+
+
+def empty(x):
+    return torch.vmap(lambda a: a + 1)(x[:0])
+
+
+def dicts(x):
+    return torch.vmap(lambda a: {"twice": a * 2})(x)
+
+
+def branches(x):
+    return torch.vmap(lambda a: a if a.sum() > 0 else -a)(x)
+
+
+@pytest.mark.parametrize("program", [*WHOLE, remembers, writes, draws, empty, dicts, branches], ids=lambda f: f.__name__)
+def test_same_as_eager(program):
+    vitrine.reset()
+    check(program, vitrine.compile(program), lambda: (torch.arange(12.0).reshape(3, 4) / 5,))
+
+
+@pytest.mark.parametrize("program", WHOLE, ids=lambda f: f.__name__)
+def test_one_graph(program):
+    vitrine.reset()
+    assert vitrine.explain(program)(torch.ones(3, 4)).graph_break_count == 0
+
+
+def test_gradients():
+    vitrine.reset()
+    one, other = (torch.arange(12.0).reshape(3, 4).requires_grad_() for _ in range(2))
+    scaled(one).sum().backward()
+    vitrine.compile(scaled)(other).sum().backward()
+    torch.testing.assert_close(one.grad, other.grad)
