@@ -538,3 +538,18 @@ def copied(args):
         both = args[0].clone()
         return both, both
     return args
+
+
+class Asks(torch.nn.Module):
+    def forward(self, x):
+        return x + self.extra if hasattr(self, "extra") else x * 2
+
+
+def test_an_attribute_that_a_module_did_not_have():
+    module, x = Asks(), torch.ones(2)
+    compiled = vitrine.compile(module)
+    assert compiled(x).tolist() == [2, 2]
+    module.extra = 5.0
+    assert compiled(x).tolist() == [6, 6]
+    del module.extra
+    assert compiled(x).tolist() == [2, 2]

@@ -327,9 +327,12 @@ Value* Tracer::module_member(Value* v, const std::string& name) {
       continue;
     if (Value* found = dict_get(members, name.c_str())) return found;
   }
-  if (v->source)
-    for (const char* group : {"_parameters", "_buffers", "_modules"})
-      if (Value* members = instance_get(v, group)) dict_get(members, name.c_str());
+  if (!v->source) return nullptr;
+  bool written = false;
+  find_written(v, name, &written);
+  if (!written) guard(GuardKind::InstanceHas, v->source, nullptr, 0, name, nullptr, "has no own " + name);
+  for (const char* group : {"_parameters", "_buffers", "_modules"})
+    if (Value* members = instance_get(v, group)) dict_get(members, name.c_str());
   return nullptr;
 }
 
