@@ -47,7 +47,8 @@ class Writer {
   std::optional<Epilogue> write() {
     if (s_.reduces || s_.phases.size() != 1 || !place_arguments()) return {};
     line(
-        "static inline void after(void* const* args, const i64* e, i64 outer, i64 inner, i64 top, i64 "
+        "__attribute__((noinline)) static void after(void* const* args, const i64* e, i64 outer, i64 inner, "
+        "i64 top, i64 "
         "bottom, "
         "i64 left, i64 columns) {");
     if (!pointers()) return {};

@@ -201,6 +201,10 @@ template <int R, int V> __attribute__((noinline)) static void tile(const f32* a,
   for (int r = 0; r < R; ++r)
 #pragma unroll
     for (int v = 0; v < V; ++v) sum[r][v] = 0.0f;
+#pragma unroll
+  for (int r = 0; r < R; ++r)
+#pragma unroll
+    for (int v = 0; v < V; ++v) __builtin_prefetch(c + r * sc + v * LANES, 1);
   auto step = [&](i64 k) __attribute__((always_inline)) {
     v16 w[V];
 #pragma unroll
@@ -256,21 +260,25 @@ template <int R> __attribute__((noinline)) static void few_columns(const f32* a,
     }
   }
 }
-// Rows [from, to) of V vectors; the last rows in smaller tiles.
+// Where in the batch and at which column a panel stands, and whether its sums are complete with this depth.
+struct Item { void* const* args; i64 outer, inner, left; bool last; };
+// Rows [from, to) of V vectors; the last rows in smaller tiles. What follows takes them while they are near.
 template <int V> static void rows(const f32* a, const Sizes& s, const f32* panel, const f32* beside, i64 depth, f32* c,
-                                  Plus plus, i64 from, i64 to, i64 columns, Ahead& ahead) {
+                                  Plus plus, i64 from, i64 to, i64 columns, Ahead& ahead, const Item& item) {
   if constexpr (V > 1)
     if (columns <= (V - 1) * LANES)
-      return rows<V - 1>(a, s, panel, beside, depth, c, plus, from, to, columns, ahead);
+      return rows<V - 1>(a, s, panel, beside, depth, c, plus, from, to, columns, ahead, item);
   const i64 whole = columns < V * LANES ? columns : V * LANES;
   auto step = [&]<int R>(Seq<int, R>, i64 i) __attribute__((always_inline)) {
     const f32* at = a + i * s.a_row;
     f32* to = c + i * s.c_row;
     Plus more{plus.at ? plus.at + i * plus.row : nullptr, plus.row, plus.column};
     tile<R, V>(at, s.a_row, s.a_k, panel, depth, to, s.c_row, more, whole, ahead);
-    if (V < VECTORS || columns <= WIDTH) return;
-    if (more.at) more.at += WIDTH * plus.column;
-    few_columns<R>(at, s.a_row, beside, depth, to + WIDTH, s.c_row, more, columns - WIDTH);
+    if (V == VECTORS && columns > WIDTH) {
+      if (more.at) more.at += WIDTH * plus.column;
+      few_columns<R>(at, s.a_row, beside, depth, to + WIDTH, s.c_row, more, columns - WIDTH);
+    }
+    if (item.last) AFTER_PRODUCT(i, i + R);
   };
   i64 i = from;
   for (; i + ROWS <= to; i += ROWS) step(Seq<int, ROWS>{}, i);
@@ -285,9 +293,9 @@ extern "C" void vitrine_kernel(void* const* args, i64 begin, i64 end) {
   alignas(64) f32 panel[DEPTH * WIDTH], beside[BESIDE * DEPTH];
   Places places;
   const i64 items = s.panels * s.chunks;
-  for (i64 item = begin; item < end; ++item) {
-    i64 outer = item / items / s.inner, inner = item / items % s.inner;
-    i64 j = item % items / s.chunks * WIDTH, top = item % s.chunks * s.chunk;
+  for (i64 at = begin; at < end; ++at) {
+    i64 outer = at / items / s.inner, inner = at / items % s.inner;
+    i64 j = at % items / s.chunks * WIDTH, top = at % s.chunks * s.chunk;
     i64 columns = j / WIDTH + 1 == s.panels ? s.n - j : WIDTH, bottom = top + s.chunk < s.m ? top + s.chunk : s.m;
     const f32* a = (const f32*)args[0] + outer * s.a_outer + inner * s.a_inner;
     const f32* b = (const f32*)args[1] + outer * s.b_outer + inner * s.b_inner;
@@ -300,12 +308,12 @@ extern "C" void vitrine_kernel(void* const* args, i64 begin, i64 end) {
       if (IMAGE) pack_windows(panel, beside, b, places, s, k, depth, columns);
       else pack(panel, beside, b + k * s.b_k + j * s.b_column, s.b_k, s.b_column, depth, columns);
       // The next panel: further down, or the first of the next columns.
-      bool down = k + DEPTH < s.k, more = !IMAGE && (down || (item + 1 < end && j + WIDTH < s.n));
+      bool down = k + DEPTH < s.k, more = !IMAGE && (down || (at + 1 < end && j + WIDTH < s.n));
       i64 parts = (bottom - top + ROWS - 1) / ROWS * (depth / LINE + 1);
       Ahead ahead = more ? ahead_of(b, s, down ? k + DEPTH : 0, down ? j : j + WIDTH, parts) : Ahead{};
-      rows<VECTORS>(a + k * s.a_k, s, panel, beside, depth, c, k ? Plus{c, s.c_row, 1} : bias, top, bottom, columns, ahead);
+      rows<VECTORS>(a + k * s.a_k, s, panel, beside, depth, c, k ? Plus{c, s.c_row, 1} : bias, top, bottom, columns, ahead,
+                    {args, outer, inner, j, k + DEPTH >= s.k});
     }
-    AFTER_PRODUCT
   }
 }
 )";
@@ -321,8 +329,10 @@ std::string product_text(const ProductTile& tile, const ProductForm& form) {
          constant("ROWS", tile.rows) + ", " + constant("VECTORS", tile.vectors) + ", " +
          constant("BIAS", form.bias) + ", " + constant("IMAGE", form.image) + ", " +
          constant("AFTER", form.after) + ", " + constant("BESIDE", kMostBeside) + ", " +
-         constant("MOST_TAPS", form.image ? kMostTaps : 1) + ";\n#define AFTER_PRODUCT " +
-         (form.after ? "after(args, &s.m, outer, inner, top, bottom, j, columns);\n" : "\n") + kText;
+         constant("MOST_TAPS", form.image ? kMostTaps : 1) + ";\n#define AFTER_PRODUCT(from, to) " +
+         (form.after ? "after(item.args, &s.m, item.outer, item.inner, from, to, item.left, columns)\n"
+                     : "(void)item\n") +
+         kText;
 }
 
 }  // namespace vitrine::codegen::cpp
