@@ -4,6 +4,9 @@
 #include <array>
 #include <bit>
 
+#include "core/ops/node.h"
+#include "core/ops/table.h"
+
 namespace vitrine::codegen {
 
 namespace {
@@ -182,6 +185,33 @@ int64_t panels_of(const cpp::ProductNumbers& at, const cpp::ProductTile& tile) {
   return up(at.n, tile.columns()) - (beside ? 1 : 0);
 }
 
+// Two items a thread, as far as there are rows: a panel is packed anew for each chunk.
+int64_t chunks_for_threads(const cpp::ProductNumbers& at, int64_t panels, const cpp::ProductTile& tile,
+                           int threads) {
+  return std::clamp<int64_t>(up(int64_t{2} * threads, panels), 1, up(at.m, int64_t{8} * tile.rows));
+}
+
+// A left factor that is larger than caches is read once: panel after panel goes over rows that stay near.
+int64_t near_chunks(const cpp::ProductNumbers& at, bool image) {
+  constexpr int64_t kFar = int64_t{4} << 20, kNear = int64_t{1} << 16, kLeastRows = 256;  // values
+  if (image || at.panels == 1 || at.m * at.k <= kFar) return 1;
+  return up(at.m, std::max(kNear / at.k, kLeastRows));
+}
+
+// A parameter, or a view of one, that the graph does not write.
+bool is_unwritten_weight(const ir::Graph& graph, ir::Ref value) {
+  const ir::Node* at = &graph.node(value.node);
+  const auto is_view = [](const ir::Node& node) {
+    const ops::OpRow* row = node.kind == ir::NodeKind::op ? ops::find(node.op) : nullptr;
+    return row && row->lower == ops::Lower::view && !node.args.empty() && node.args[0].is<ir::Ref>();
+  };
+  while (is_view(*at)) at = &graph.node(at->args[0].as<ir::Ref>().node);
+  if (at->kind == ir::NodeKind::op || at->kind == ir::NodeKind::placeholder) return false;
+  for (const ir::Node& node : graph.nodes())
+    if (!ops::written(node).empty()) return false;
+  return true;
+}
+
 std::vector<int64_t> numbers(const cpp::ProductNumbers& at) {
   using Array = std::array<int64_t, sizeof(at) / sizeof(int64_t)>;
   const auto all = std::bit_cast<Array>(at);
@@ -219,11 +249,10 @@ std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& 
   const int64_t flops = 2 * of->batch * at.m * at.n * at.k;
   if (flops < options.least_flops) return {};
 
-  // Two items a thread, as far as there are rows: a panel is packed anew for each chunk.
   at.panels = panels_of(at, tile);
   const int64_t panels = at.panels * of->batch;
   const int64_t wanted =
-      std::clamp<int64_t>(up(int64_t{2} * options.threads, panels), 1, up(at.m, int64_t{8} * tile.rows));
+      std::max(chunks_for_threads(at, panels, tile, options.threads), near_chunks(at, of->image));
   at.chunk = up(up(at.m, wanted), tile.rows) * tile.rows;
   at.chunks = up(at.m, at.chunk);
 
@@ -232,6 +261,7 @@ std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& 
   if (of->bias) call.reads.push_back(*of->bias);
   call.numbers = numbers(at);
   call.form = {of->bias.has_value(), of->image, 0};
+  call.form.held = options.holds_weights && of->batch == 1 && !of->image && is_unwritten_weight(graph, of->b);
   if (is_contiguous(node.type())) call.space = {of->batch / at.inner, at.inner, at.m, at.n};
   Kernel& kernel = call.kernel;
   kernel.name = std::string(of->image ? "convolution" : "product") + (of->bias ? "_bias" : "");
@@ -239,6 +269,7 @@ std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& 
   kernel.space = (of->batch > 1 ? std::to_string(of->batch) + " × " : "") + std::to_string(at.m) + " × " +
                  std::to_string(at.n) + " × " + std::to_string(at.k);
   kernel.family = "matmul";
+  if (call.form.held) kernel.held = cpp::held_values(tile, at);
   kernel.nodes = {node.id};
   auto lines = static_cast<int32_t>(std::count(kernel.text.begin(), kernel.text.end(), '\n'));
   kernel.lines = {{1, lines, 0, 0, node.id}};

@@ -61,6 +61,9 @@ struct Kernel {
   // Segment of Program::draws that it draws from; -1: none. Its last arguments are then the generator's seed
   // and its offset at the segment's first draw, 64 bits each.
   int draws = -1;
+  // f32 values that are kept between calls: where they stand and a pointer to a number, whether they do, are
+  // its last two arguments. They follow from its second one alone.
+  int64_t held = 0;
   int64_t work = 1, grain = 1;   // parallel loop length, least chunk
   int64_t bytes = 0, flops = 0;  // per call
   Id entity = 0;                 // its row of the session; 0: nothing is recorded

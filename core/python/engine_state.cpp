@@ -54,6 +54,7 @@ capture::Settings settings_from(PyObject* dict) {
   settings->fullgraph = flag(dict, "fullgraph", false);
   settings->fuse = flag(dict, "fuse", true);
   settings->verify = flag(dict, "verify", false);
+  settings->freezing = flag(dict, "freezing", false);
   if (PyObject* dynamic = PyDict_GetItemString(dict, "dynamic"); dynamic && dynamic != Py_None)
     settings->dynamic = dynamic == Py_True ? capture::DynamicMode::Always : capture::DynamicMode::Never;
   if (PyObject* products = PyDict_GetItemString(dict, "products"))

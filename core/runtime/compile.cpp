@@ -76,6 +76,8 @@ class Compilation {
     const auto candidates = codegen::product_candidates();
     for (size_t i = 1; i < candidates.size(); ++i)
       if (candidates[i].name == options_.products) how.products.only = static_cast<int32_t>(i);
+    // A training step changes its weights from call to call.
+    how.products.holds_weights = options_.freezing && options_.kept_results < 0 && !options_.is_backward;
     how.products.on_gpu = options_.mode.starts_with("max-autotune");
     how.stream_bytes = host_cache_bytes();
     how.own_results = options_.graphs;

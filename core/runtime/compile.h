@@ -29,6 +29,7 @@ struct CompileOptions {
   // Matrix products: "measured" chooses between PyTorch's and our own, "generated", "library" or
   // the name of one of codegen::product_candidates() dictates.
   std::string products = "measured";
+  bool freezing = false;  // weights are taken to be constant between calls, see runtime/held_weight.h
   int lanes = 0;          // f32 values of a vector: 16, 8; 0 = this machine's
   std::string cache_dir;  // object cache; "" = none
   int threads = 0;        // 0 = PyTorch's number

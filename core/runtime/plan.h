@@ -14,6 +14,7 @@
 #include "core/runtime/call_state.h"
 #include "core/runtime/compile.h"
 #include "core/runtime/graph_runs.h"
+#include "core/runtime/held_weight.h"
 #include "core/runtime/kernels/object_cache.h"
 #include "core/torch_bridge/cuda_random.h"
 #include "core/torch_bridge/library.h"
@@ -43,9 +44,10 @@ class ProgramPlan : public Plan {
     int64_t work = 1, grain = 1;
     const cuda::Function* gpu = nullptr;  // instead of `function`
     codegen::Grid grid;
-    std::vector<GraphUse> uses;    // in a graph: arguments that follow the call's tensors
-    std::vector<int64_t> numbers;  // its next argument, if there are any
-    bool checks = false;           // codegen::Kernel::checks
+    std::vector<GraphUse> uses;        // in a graph: arguments that follow the call's tensors
+    std::vector<int64_t> numbers;      // its next argument, if there are any
+    bool checks = false;               // codegen::Kernel::checks
+    std::unique_ptr<HeldWeight> held;  // codegen::Kernel::held
     std::vector<int32_t> buffers, outs;
     std::vector<int32_t> fresh;      // output buffers that are allocated before it
     std::vector<int32_t> written;    // input buffers whose storage our own code writes

@@ -110,7 +110,8 @@ Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
     step.numbers = from.numbers;
     step.draws = kernel.draws;
     step.checks = kernel.checks;
-    table_.max_arguments = std::max(table_.max_arguments, step.buffers.size() + 2);
+    if (kernel.held > 0) step.held = std::make_unique<HeldWeight>(kernel.held, from.buffers.at(1));
+    table_.max_arguments = std::max(table_.max_arguments, step.buffers.size() + 3);
   }
   bool calls = from.kind == StepKind::library || from.kind == StepKind::opaque;
   if (calls) step.library = bridge::LibraryCall::make(from.node, slot, from.algorithm);

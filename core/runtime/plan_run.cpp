@@ -268,6 +268,15 @@ bool ProgramPlan::run_kernel(const Step& step, CallState& state) {
   if (!step.numbers.empty()) state.arguments[step.buffers.size()] = const_cast<int64_t*>(step.numbers.data());
   int64_t bad = 0;
   if (step.checks) state.arguments[step.buffers.size() + 1] = &bad;
+  int64_t ready = 0;
+  if (step.held) {
+    const int32_t weight = step.held->buffer();
+    const bridge::Handle owner = state.handle(root(weight));
+    ready = step.held->is_of(bridge::version(owner), state.arguments[1],
+                             table_.rows[static_cast<size_t>(weight)].type);
+    state.arguments[step.buffers.size() + 1] = step.held->values();
+    state.arguments[step.buffers.size() + 2] = &ready;
+  }
   if (step.work <= step.grain) {
     step.function(state.arguments.data(), 0, step.work);
   } else {

@@ -78,6 +78,13 @@ class Bench {
     for (int32_t b : buffers) arguments.push_back(bridge::data(handles_[static_cast<size_t>(b)]));
     if (!numbers.empty()) arguments.push_back(const_cast<int64_t*>(numbers.data()));
     const auto at = static_cast<size_t>(kernel);
+    int64_t ready = 1;
+    if (program_.kernels[at].held > 0) {
+      held_.resize(static_cast<size_t>(
+          std::max<int64_t>(program_.kernels[at].held, static_cast<int64_t>(held_.size()))));
+      arguments.push_back(held_.data());
+      arguments.push_back(&ready);
+    }
     Invocation call{kernels_.at(at).loaded.function, arguments.data()};
     bridge::parallel_for(program_.kernels[at].work, std::max<int64_t>(1, program_.kernels[at].grain),
                          run_chunk, &call);
@@ -99,6 +106,7 @@ class Bench {
   const codegen::Program& program_;
   const std::vector<CompiledKernel>& kernels_;
   std::vector<bridge::Handle> handles_;  // by buffer, owned
+  std::vector<float> held_;              // what kernels would have kept of a weight
   int64_t bytes_ = 0;
 };
 

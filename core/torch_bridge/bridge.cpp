@@ -278,6 +278,12 @@ static uint32_t* version_of(Handle t) {
   return counter ? reinterpret_cast<uint32_t*>(counter + layout.version_offset) : nullptr;
 }
 
+std::optional<uint32_t> version(Handle t) {
+  const uint32_t* at = api().layout.version_word < 0 ? nullptr : version_of(t);
+  if (!at) return std::nullopt;
+  return __atomic_load_n(at, __ATOMIC_RELAXED);
+}
+
 bool bump_version(Handle t) {
   if (api().layout.version_word < 0) return false;
   if (uint32_t* version = version_of(t)) __atomic_fetch_add(version, 1, __ATOMIC_RELAXED);

@@ -66,6 +66,8 @@ class NoGradScope {
 bool owns_storage_alone(Handle t);
 // Tells autograd that the tensor's memory was written without PyTorch's knowledge. false: not possible here.
 bool bump_version(Handle t);
+// Nothing: an inference tensor, or where bump_version() is false.
+std::optional<uint32_t> version(Handle t);
 // Gives a tensor that nobody has seen yet the version that it would have; some of PyTorch's operators count
 // what they do inside. An inference tensor has none. Does nothing where bump_version() is false.
 void set_version(Handle t, int32_t version);

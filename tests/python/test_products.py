@@ -76,7 +76,7 @@ def check(y, a, b, bias=None):
     assert error <= allowed + 1e-6 * exact.abs().max()
 
 
-SHAPES = [(1, 1, 1), (1, 7, 5), (8, 1, 48), (9, 17, 49), (7, 256, 16), (16, 257, 95), (3, 5000, 3), (50, 64, 96), (129, 33, 47)]
+SHAPES = [(1, 1, 1), (1, 7, 5), (8, 1, 48), (9, 17, 49), (7, 256, 16), (16, 257, 95), (3, 5000, 3), (50, 64, 96), (129, 33, 47), (21, 300, 100)]
 
 
 @pytest.mark.parametrize("width,tile", tiles())
@@ -87,6 +87,11 @@ def test_every_edge_of_a_tile(objects, width, tile, m, k, n):
     check(product(objects, width, a, w.t(), products=tile), a, w.t())
     bias = torch.randn(n)
     check(product(objects, width, a, w.t(), bias, products=tile), a, w.t(), bias)
+
+
+def test_a_left_factor_that_caches_do_not_hold(objects):
+    a, b = torch.randn(257, 16500), torch.randn(257, 100)
+    check(product(objects, 0, a.t(), b), a.t(), b)
 
 
 @pytest.mark.parametrize("width", lanes())
@@ -107,6 +112,7 @@ CONVOLUTIONS = [
     (8, 12, (1, 20, 20), (3, 3), (1, 1), (4, 0), (2, 3), 2),
     (40, 17, (1, 50, 50), (3, 3), (1, 1), (1, 1), (1, 1), 1),
     (6, 6, (3, 5, 64), (1, 2), (1, 1), (0, 1), (1, 1), 3),
+    (32, 20, (2, 7, 7), (3, 3), (1, 1), (1, 1), (1, 1), 1),
 ]
 
 

@@ -71,6 +71,7 @@ runtime::CompileOptions Engine::compile_options(const CallSettings& settings) co
   options.fuse = settings.fuse;
   options.verify = settings.verify;
   options.products = settings.products;
+  options.freezing = settings.freezing;
   options.target = settings.target;
   options.nvrtc = config.nvrtc;
   options.nvdisasm = config.nvdisasm;

@@ -21,7 +21,7 @@ struct CallSettings {
   Owned backend;        // the user's own backend, or nothing
   Owned observer;       // a list that receives one dict a compilation (vitrine.explain), or nothing
   std::string mode = "default";
-  bool fuse = true, verify = false;
+  bool fuse = true, verify = false, freezing = false;
   torch_bridge::Gradients gradients = torch_bridge::Gradients::own;
   std::string products = "measured";  // as runtime::CompileOptions
   std::string target;                 // as runtime::CompileOptions; every tensor is then taken to be on a GPU
@@ -34,9 +34,9 @@ struct CallSettings {
   bool same_code_as(const CallSettings& other) const {
     return replay == other.replay && backend.get() == other.backend.get() &&
            observer.get() == other.observer.get() && fuse == other.fuse && verify == other.verify &&
-           gradients == other.gradients && products == other.products && target == other.target &&
-           graphs() == other.graphs() && tunes() == other.tunes() && dynamic == other.dynamic &&
-           disabled_passes == other.disabled_passes;
+           freezing == other.freezing && gradients == other.gradients && products == other.products &&
+           target == other.target && graphs() == other.graphs() && tunes() == other.tunes() &&
+           dynamic == other.dynamic && disabled_passes == other.disabled_passes;
   }
 };
 

@@ -6,8 +6,8 @@ namespace {
 
 constexpr const char* kText = R"(typedef float f32; typedef long i64;
 typedef __attribute__((ext_vector_type(LANES))) f32 v16;
-constexpr int WIDTH = VECTORS * LANES;  // columns of a panel
-constexpr i64 DEPTH = 256;              // steps of the sum that a panel holds at a time
+constexpr int WIDTH = VECTORS * LANES;                 // columns of a panel
+constexpr i64 SLAB = (i64)DEPTH * (WIDTH + BESIDE);  // values of a panel and the columns beside it
 constexpr i64 LINE = 16;                // values of a cache line
 template <class T, T... I> struct Seq {};
 using Lanes = __make_integer_seq<Seq, int, LANES>;
@@ -290,12 +290,14 @@ template <int V> static void rows(const f32* a, const Sizes& s, const f32* panel
 // An item is a panel of columns for a chunk of rows.
 extern "C" void vitrine_kernel(void* const* args, i64 begin, i64 end) {
   const Sizes& s = *(const Sizes*)args[3 + BIAS + AFTER];
-  alignas(64) f32 panel[DEPTH * WIDTH], beside[BESIDE * DEPTH];
+  alignas(64) f32 own[SLAB];
+  f32* const held = HELD ? (f32*)args[4 + BIAS + AFTER] : nullptr;
+  const bool ready = HELD && *(const i64*)args[5 + BIAS + AFTER];
   Places places;
   const i64 items = s.panels * s.chunks;
   for (i64 at = begin; at < end; ++at) {
     i64 outer = at / items / s.inner, inner = at / items % s.inner;
-    i64 j = at % items / s.chunks * WIDTH, top = at % s.chunks * s.chunk;
+    i64 j = at % items % s.panels * WIDTH, top = at % items / s.panels * s.chunk;
     i64 columns = j / WIDTH + 1 == s.panels ? s.n - j : WIDTH, bottom = top + s.chunk < s.m ? top + s.chunk : s.m;
     const f32* a = (const f32*)args[0] + outer * s.a_outer + inner * s.a_inner;
     const f32* b = (const f32*)args[1] + outer * s.b_outer + inner * s.b_inner;
@@ -305,13 +307,20 @@ extern "C" void vitrine_kernel(void* const* args, i64 begin, i64 end) {
     if (IMAGE) find_places(places, s, j);
     for (i64 k = 0; k < s.k; k += DEPTH) {
       i64 depth = s.k - k < DEPTH ? s.k - k : DEPTH;
-      if (IMAGE) pack_windows(panel, beside, b, places, s, k, depth, columns);
-      else pack(panel, beside, b + k * s.b_k + j * s.b_column, s.b_k, s.b_column, depth, columns);
+      f32* const kept = HELD ? held + (j / WIDTH * ((s.k + DEPTH - 1) / DEPTH) + k / DEPTH) * SLAB : nullptr;
+      const f32* const panel = ready ? kept : own;
+      if (IMAGE) pack_windows(own, own + DEPTH * WIDTH, b, places, s, k, depth, columns);
+      else if (!ready) pack(own, own + DEPTH * WIDTH, b + k * s.b_k + j * s.b_column, s.b_k, s.b_column, depth, columns);
+      if (HELD && !ready && top == 0) __builtin_memcpy(kept, own, sizeof own);
       // The next panel: further down, or the first of the next columns.
       bool down = k + DEPTH < s.k, more = !IMAGE && (down || (at + 1 < end && j + WIDTH < s.n));
       i64 parts = (bottom - top + ROWS - 1) / ROWS * (depth / LINE + 1);
       Ahead ahead = more ? ahead_of(b, s, down ? k + DEPTH : 0, down ? j : j + WIDTH, parts) : Ahead{};
-      rows<VECTORS>(a + k * s.a_k, s, panel, beside, depth, c, k ? Plus{c, s.c_row, 1} : bias, top, bottom, columns, ahead,
+      if (ready) {
+        const i64 lines = more ? SLAB / LINE : 0;
+        ahead = {kept + SLAB, kept + SLAB, 0, lines, 0, lines, (lines + parts - 1) / parts};
+      }
+      rows<VECTORS>(a + k * s.a_k, s, panel, panel + DEPTH * WIDTH, depth, c, k ? Plus{c, s.c_row, 1} : bias, top, bottom, columns, ahead,
                     {args, outer, inner, j, k + DEPTH >= s.k});
     }
   }
@@ -319,6 +328,10 @@ extern "C" void vitrine_kernel(void* const* args, i64 begin, i64 end) {
 )";
 
 }  // namespace
+
+int64_t held_values(const ProductTile& tile, const ProductNumbers& at) {
+  return at.panels * ((at.k + kDepth - 1) / kDepth) * kDepth * (tile.columns() + kMostBeside);
+}
 
 std::string product_text(const ProductTile& tile, const ProductForm& form) {
   auto constant = [](const char* name, int64_t value) {
@@ -329,6 +342,7 @@ std::string product_text(const ProductTile& tile, const ProductForm& form) {
          constant("ROWS", tile.rows) + ", " + constant("VECTORS", tile.vectors) + ", " +
          constant("BIAS", form.bias) + ", " + constant("IMAGE", form.image) + ", " +
          constant("AFTER", form.after) + ", " + constant("BESIDE", kMostBeside) + ", " +
+         constant("HELD", form.held) + ", " + constant("DEPTH", kDepth) + ", " +
          constant("MOST_TAPS", form.image ? kMostTaps : 1) + ";\n#define AFTER_PRODUCT(from, to) " +
          (form.after ? "after(item.args, &s.m, item.outer, item.inner, from, to, item.left, columns)\n"
                      : "(void)item\n") +

@@ -19,6 +19,7 @@ struct ProductForm {
   bool bias = false;   // something is added to the product
   bool image = false;  // b's columns are windows of an image
   int after = 0;       // further arguments, of `after`: what follows the product in the same kernel
+  bool held = false;   // b's panels are kept between calls; not of a batch
 };
 
 // The kernel's last argument, in this order. Strides are counted in elements; those of a batch are by its
@@ -38,12 +39,17 @@ struct ProductNumbers {
 };
 inline constexpr int64_t kMostTaps = 64;   // of a window
 inline constexpr int64_t kMostBeside = 4;  // columns beside the last panel
+inline constexpr int64_t kDepth = 256;     // steps of the sum that a panel holds at a time
+
+// Values of all of b's panels, for ProductForm::held.
+int64_t held_values(const ProductTile& tile, const ProductNumbers& at);
 
 // c = a @ b, or c = bias + a @ b, all f32. Arguments: a, b, c, the bias if there is one, those of `after`,
-// ProductNumbers. c has column stride 1. form.after > 0: the text of an Epilogue stands before this one. A
-// work item is a panel of columns for a chunk of rows: for each of the batch, panels * chunks of them. Each
-// sum runs over k in order, 256 terms at a time; those of the columns beside a panel in as many parts as a
-// vector has lanes.
+// ProductNumbers; with form.held memory of held_values() too, and a pointer to an i64: whether b's panels
+// stand there already, else the kernel puts them there. c has column stride 1. form.after > 0: the text of an
+// Epilogue stands before this one. A work item is a panel of columns for a chunk of rows: for each of the
+// batch, panels * chunks of them. Each sum runs over k in order, 256 terms at a time; those of the columns
+// beside a panel in as many parts as a vector has lanes.
 std::string product_text(const ProductTile& tile, const ProductForm& form);
 
 }  // namespace vitrine::codegen::cpp

@@ -20,7 +20,7 @@ MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagrap
 # through PyTorch, node by node.
 BACKENDS = ("vitrine", "inductor", "eager")
 # Options by name, with the type of their value.
-OPTIONS = {"fuse": bool, "verify": bool, "disabled_passes": (list, tuple), "products": str, "gradients": str, "target": str}
+OPTIONS = {"fuse": bool, "verify": bool, "disabled_passes": (list, tuple), "products": str, "freezing": bool, "gradients": str, "target": str}
 # Who computes matrix products: the faster of PyTorch and a kernel of ours, always the kernel, always PyTorch.
 PRODUCTS = ("measured", "generated", "library")
 # Who writes the derivative of a graph: our rules where they cover it whole, or always PyTorch's own backward.
@@ -107,7 +107,9 @@ def compile(
         mode: one of ``torch.compile``'s modes; on a CPU all mean ``"default"``.
         options: ``fuse``, ``verify``, ``disabled_passes``, ``products`` (``"measured"``, ``"generated"`` or
             ``"library"``: matrix products by the faster of PyTorch and a generated kernel, always the kernel, or
-            always PyTorch, as eager does), ``gradients`` (``"own"`` or ``"borrowed"``: a graph's derivative is written
+            always PyTorch, as eager does), ``freezing`` (weights are constant between calls without gradients, so that what
+            products pack of them is kept. It is packed anew when a weight's ``_version`` or address has changed, or one of 64
+            elements that are looked at; a write through ``.data`` or NumPy to others would go unseen), ``gradients`` (``"own"`` or ``"borrowed"``: a graph's derivative is written
             by Vitrine's gradient rules where they cover all its operators, or always by running PyTorch's own
             backward once at capture; :func:`explain` and the session say which it was), ``target`` (``"sm_90"``: kernels are compiled for that GPU, which need not be
             here, as if every tensor were on it; calls run as eager does where there is none).

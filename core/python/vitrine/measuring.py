@@ -134,7 +134,8 @@ def record_in_mode(entry: Entry, options, recording, report, run) -> int:
         raise raised(error, where, by_eager=True)
     gpu.set_random_states(rng)
     report.progress("capture and compile", "captured")
-    compiled = vitrine.compile(entry.function, mode=options.mode, fullgraph=options.fullgraph)
+    how = {"freezing": True} if options.freezing else None
+    compiled = vitrine.compile(entry.function, mode=options.mode, fullgraph=options.fullgraph, options=how)
     fresh = copied((entry.calls, entry.kwargs))
     outcomes = []
     for number, args in enumerate(fresh[0]):

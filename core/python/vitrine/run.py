@@ -85,6 +85,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--grad", action="store_true", help="keep grad mode on for a model in eval mode")
     parser.add_argument("--mode", default="default")
     parser.add_argument("--target", metavar="ARCH", help='compile for that GPU, such as "sm_90", which need not be here')
+    parser.add_argument("--freezing", action="store_true", help="weights are constant: keep what products pack of them")
     parser.add_argument("--fullgraph", action="store_true")
     parser.add_argument("--check", action="store_true", help="compare every compiled graph with eager")
     parser.add_argument("--events", action="store_true", help="report progress as JSON lines on stdout")
