@@ -11,7 +11,8 @@ std::string host_cpu_identity();
 
 // f32 values of the widest vector that pays: 16 (AVX-512) or 8.
 int host_lanes();
-// Bytes of the last cache, which all cores share, but at most 32 MiB: what is larger is shared with many more.
+// Bytes of the last cache, which all cores share, but at most 32 MiB: what is larger is shared with many
+// more.
 int64_t host_cache_bytes();
 const char* isa_name(int lanes);  // "avx512" | "avx2"
 
