@@ -5,6 +5,7 @@
 #include "core/codegen/followers.h"
 #include "core/codegen/program_builder.h"
 #include "core/codegen/record.h"
+#include "core/fusion/alike.h"
 #include "core/fusion/recompute.h"
 
 namespace vitrine::codegen {
@@ -28,6 +29,7 @@ Result<Program> build_program(const ir::GraphPtr& optimised, const CodegenOption
   times.loops = now_ns();
   fusion::FusedProgram fused = fusion::fuse(loops);
   join_products(loops, fused, options.products.choices);
+  fusion::unite_alike(loops, fused);
   times.fused = now_ns();
   ProgramBuilder builder(loops, fused, options);
   Program program = builder.build();

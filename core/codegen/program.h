@@ -24,7 +24,7 @@ struct Buffer {
   ir::TensorType type;
   ir::Ref value;              // what it holds first
   int32_t input = -1;         // input/constant: position in the graph's inputs()
-  int64_t arena_offset = -1;  // temporary: place in the call's arena, 64-byte aligned
+  int64_t arena_offset = -1;  // temporary: place in the call's arena on its device, 64-byte aligned
   int32_t reuses = -1;        // buffer whose place or storage it takes
   int32_t view_of = -1;       // a view: same storage as that buffer, at type.offset/strides
   int32_t first_step = -1, last_step = -1;
@@ -54,6 +54,11 @@ struct Kernel {
   std::vector<LineOrigin> lines;
   std::vector<ir::NodeId> nodes;
   std::vector<int64_t> numbers;  // its next argument, if there are any: sizes that change
+  // A GPU's, by argument: the bytes of a number in the host's memory that it gets by value, 0 for a pointer.
+  // Empty: all are pointers.
+  std::vector<int32_t> by_value;
+  // A GPU's: all pointers and the numbers behind them are one argument, a struct of 8-byte words.
+  bool packed = false;
   // Indices are checked. On the CPU: the argument after the numbers (whose place is kept) points to a number
   // that becomes 1 if one is out of range; what was written is then of no use. On a GPU the kernel stops with
   // an assertion, as PyTorch's own do.
@@ -114,7 +119,7 @@ struct Program {
   std::vector<std::pair<ir::Ref, int32_t>> value_buffer;  // which buffer holds a value
   std::vector<int32_t> input_buffer;                      // by position of the graph's inputs()
   std::vector<ir::Arg> results;                           // as the graph's results
-  int64_t arena_bytes = 0;
+  int64_t arena_bytes = 0, host_bytes = 0;  // host_bytes: the arena on the CPU beside one on a GPU
   // By how much the offset of the GPU's generator goes on for kernels' draws: from the begin of a call to the
   // first step that is random, from each of these to the next.
   std::vector<int64_t> draws;

@@ -229,14 +229,21 @@ void ProgramBuilder::offer_shapes(const fusion::Unit& unit, const cpp::Schedule&
   }
 }
 
+// Roots of the group that somebody outside of it wants.
+std::vector<Ref> ProgramBuilder::stored(const fusion::Group& group) const {
+  std::vector<Ref> out;
+  for (const fusion::Member& m : group.members)
+    for (const fusion::Access& s : m.stores)
+      if (last_unit_.contains(key(s.root))) out.push_back(s.root);
+  return out;
+}
+
 void ProgramBuilder::add_kernel(int u) {
+  if (!fused_.units[static_cast<size_t>(u)].alike.empty()) return add_alike(u);
   fusion::Unit unit = fused_.units[static_cast<size_t>(u)];
   const bool joined = unit.product >= 0;
   if (joined) std::erase(unit.loops, static_cast<size_t>(unit.product));
-  std::vector<Ref> stored;
-  for (const fusion::Member& m : unit.group.members)
-    for (const fusion::Access& s : m.stores)
-      if (last_unit_.contains(key(s.root))) stored.push_back(s.root);
+  const std::vector<Ref> stored = this->stored(unit.group);
   if (stored.empty()) return;  // nobody wants what it computes
   const bool gpu = type(stored[0]).device.is_cuda();
   cpp::Schedule schedule = gpu ? gpu_schedule(unit.group, stored) : cpu_schedule(unit.group, stored);
@@ -264,7 +271,9 @@ void ProgramBuilder::add_kernel(int u) {
 // A step a launch; all get the same arguments. What passes from one to the next are partial sums.
 void ProgramBuilder::add_launches(const fusion::Unit& unit, int u, const cpp::Schedule& schedule, Step step) {
   const bool gpu = type(schedule.arguments.front().root).device.is_cuda(), joined = unit.product >= 0;
-  const cpp::Target cpu{options_.lanes, options_.stream_bytes, options_.sizes.get()};
+  // One number is computed as one.
+  const bool one = schedule.row_count() * schedule.columns() == 1;
+  const cpp::Target cpu{one && !joined ? 1 : options_.lanes, options_.stream_bytes, options_.sizes.get()};
   if (schedule.leaves_sums())
     for (int i : schedule.sums()) {
       const int32_t partial = partial_sums(schedule, schedule.values[static_cast<size_t>(i)]);
@@ -280,8 +289,8 @@ void ProgramBuilder::add_launches(const fusion::Unit& unit, int u, const cpp::Sc
     one.kernel = static_cast<int32_t>(program_.kernels.size());
     one.numbers = kernel.numbers;
     program_.kernels.push_back(std::move(kernel));
-    if (gpu && options_.products.offered && options_.products.on_gpu && schedule.launches() == 1)
-      offer_shapes(unit, schedule, one);
+    const bool tuned = options_.products.offered && options_.products.on_gpu && schedule.launches() == 1;
+    if (gpu && tuned && program_.kernels.back().by_value.empty()) offer_shapes(unit, schedule, one);
     if (joined)
       compute_with_product(u, schedule, one);
     else if (!gpu && !one.writes_input)
@@ -457,7 +466,9 @@ int32_t ProgramBuilder::place(int32_t buffer) const {
 // Whether the kernel reads each element of `read` before, and only where, it writes that of `written`.
 bool ProgramBuilder::same_place(const cpp::Schedule& s, const cpp::Argument& read,
                                 const cpp::Argument& written) const {
-  if (ir::dtype_bytes(read.dtype) != ir::dtype_bytes(written.dtype)) return false;
+  if (ir::dtype_bytes(read.dtype) != ir::dtype_bytes(written.dtype) || read.by_value) return false;
+  // A kernel of one element reads all before it writes.
+  if (!s.reduces && s.row_count() * s.columns() == 1 && type(read.root).numel() == 1) return true;
   if (type(read.root).bytes() != type(written.root).bytes()) return false;
   if (written.first_store < 0 || read.last_read < 0 || read.last_read > written.first_store) return false;
   if (type(read.root).numel() == 1 && read.dtype == written.dtype) return true;
@@ -543,10 +554,17 @@ void ProgramBuilder::plan_memory() {
   }
   for (const ir::Arg& r : program_.results)
     ir::each_ref(r, [&](Ref ref) { touch(buffer_of_.at(key(ref)), steps); });
-  // One arena, on the device of most of the work: what else is needed is allocated call by call.
+  // One arena on the device of most of the work, and one for numbers that the CPU computes beside a GPU: what
+  // else is needed is allocated call by call.
   ir::Device arena;
   for (const Buffer& row : program_.buffers)
     if (row.kind == BufferKind::temporary && row.type.device.is_cuda()) arena = row.type.device;
+  program_.arena_bytes = plan_arena(arena);
+  if (arena.is_cuda()) program_.host_bytes = plan_arena({});
+}
+
+// Places for what lives on the device between two steps; how many bytes it takes.
+int64_t ProgramBuilder::plan_arena(ir::Device arena) {
   std::vector<fusion::Lifetime> lifetimes;
   std::vector<int32_t> owner;
   for (size_t b = 0; b < program_.buffers.size(); ++b) {
@@ -556,16 +574,17 @@ void ProgramBuilder::plan_memory() {
     lifetimes.push_back({row.type.bytes(), row.first_step, row.last_step});
     owner.push_back(static_cast<int32_t>(b));
   }
-  program_.arena_bytes = fusion::plan_arena(lifetimes);
+  const int64_t bytes = fusion::plan_arena(lifetimes);
   for (size_t i = 0; i < lifetimes.size(); ++i) {
     Buffer& row = program_.buffers[static_cast<size_t>(owner[i])];
     row.arena_offset = lifetimes[i].offset;
     if (lifetimes[i].reuses >= 0) row.reuses = owner[static_cast<size_t>(lifetimes[i].reuses)];
   }
   for (size_t b = 0; b < program_.buffers.size(); ++b)
-    if (shares_with_[b] >= 0)
+    if (shares_with_[b] >= 0 && program_.buffers[b].type.device == arena)
       program_.buffers[b].arena_offset =
           program_.buffers[static_cast<size_t>(place(static_cast<int32_t>(b)))].arena_offset;
+  return bytes;
 }
 
 // What a call allocated goes after its last use; results and what lies in their storage stay.

@@ -30,6 +30,9 @@ class ProgramBuilder {
   void find_destinations();
   int32_t destination(int unit, const cpp::Schedule& schedule, const cpp::Argument& written);
   void add_kernel(int unit);
+  void add_alike(int unit);  // program_alike.cpp
+  void alike_buffers(int unit, const std::vector<cpp::Schedule>& all, size_t member, Step& step);
+  std::vector<ir::Ref> stored(const fusion::Group& group) const;
   cpp::Schedule cpu_schedule(const fusion::Group& group, const std::vector<ir::Ref>& stored) const;
   cpp::Schedule gpu_schedule(const fusion::Group& group, const std::vector<ir::Ref>& stored) const;
   void add_launches(const fusion::Unit& unit, int position, const cpp::Schedule& schedule, Step step);
@@ -53,6 +56,7 @@ class ProgramBuilder {
                   const cpp::Argument& written) const;
   void share(int32_t source, int32_t target);
   void plan_memory();
+  int64_t plan_arena(ir::Device device);
   void free_foreign();
 
   int32_t new_buffer(ir::Ref root);       // of a value that a step writes

@@ -16,6 +16,7 @@ struct Function {
   bool f64, integer;         // besides f32: computed exactly enough in double, meaningful on integers
   int cost;                  // in additions of one vector
   std::string_view prelude;  // name in the generated text
+  bool f32 = true;           // else only f64
 };
 
 inline constexpr Function kFunctions[] = {
@@ -44,6 +45,7 @@ inline constexpr Function kFunctions[] = {
     {"log1p", 1, false, false, 24, "vlog1p"},
     {"log2", 1, false, false, 15, "vlog2"},
     {"log10", 1, false, false, 15, "vlog10"},
+    {"pow", 2, true, false, 200, "vpow", false},  // eager's of f32 are another library's
     {"+", 2, true, true, 1, "+"},
     {"-", 2, true, true, 1, "-"},
     {"*", 2, true, true, 1, "*"},
@@ -71,6 +73,8 @@ int expr_cost(const Expr& e);
 
 // Whether the value is a truth: a comparison, or a bitwise combination of such.
 bool is_truth(const Expr& e);
+
+bool calls(const Expr& e, std::string_view function);
 
 // Whether the tree can be computed on elements of `compute`; else `why` names what cannot.
 bool computable(const Expr& e, ir::DType compute, std::string& why);

@@ -64,9 +64,10 @@ class Fuser {
   };
 
   NodeId node(size_t l) const { return program_.loops[l].node; }
-  int64_t bytes_of(Ref root) const {
-    return program_.graph->node(root.node).outputs[static_cast<size_t>(root.output)].bytes();
+  const ir::TensorType& type_of(Ref root) const {
+    return program_.graph->node(root.node).outputs[static_cast<size_t>(root.output)];
   }
+  int64_t bytes_of(Ref root) const { return type_of(root).bytes(); }
 
   // Loops that must run before each loop: producers of what it reads; random operators keep their order.
   void dependencies() {
@@ -137,6 +138,8 @@ class Fuser {
       const Loop &a = program_.loops[c.other], &b = program_.loops[l];
       bool same = cluster_of_[c.other] == cluster_of_[l];
       if (same && !c.vertical) continue;
+      // A number that both read is no reason: it costs nothing, and updates of many tensors share one.
+      if (!c.vertical && ir::numel(type_of(c.shared).sizes) == 1) continue;
       codegen::Decision d{a.node, b.node, c.vertical ? "vertical" : "horizontal", "", same, c.bytes};
       if (!a.generated() || !b.generated()) {
         if (!c.vertical) continue;
@@ -236,6 +239,7 @@ class Fuser {
         if (--waiting[static_cast<size_t>(n)] == 0) ready.insert(n);
     }
     VITRINE_CHECK(out_.units.size() == alive.size(), "the fused program has a cycle");
+    name_units(out_);
   }
 
   void emit(const Cluster& c) {
@@ -249,11 +253,6 @@ class Fuser {
       u.group = std::move(*group);
       u.kind = u.group.reduces ? Loop::Kind::reduction : Loop::Kind::pointwise;
     }
-    int& count = u.kind == Loop::Kind::library  ? libraries_
-                 : u.kind == Loop::Kind::opaque ? opaques_
-                                                : kernels_;
-    const char* letter = u.kind == Loop::Kind::library ? "L" : u.kind == Loop::Kind::opaque ? "O" : "K";
-    u.label = letter + std::to_string(count++);
     for (size_t l : c.loops) out_.unit_of[l] = static_cast<int>(out_.units.size());
     out_.units.push_back(std::move(u));
   }
@@ -264,13 +263,21 @@ class Fuser {
   std::vector<int> cluster_of_;
   std::vector<std::vector<size_t>> before_;
   std::map<std::pair<NodeId, int32_t>, std::vector<size_t>> readers_;
-  int kernels_ = 0, libraries_ = 0, opaques_ = 0;
 };
 
 }  // namespace
 
 FusedProgram fuse(const LoopProgram& program) {
   return Fuser(program).run();
+}
+
+void name_units(FusedProgram& fused) {
+  int kernels = 0, libraries = 0, opaques = 0;
+  for (Unit& u : fused.units) {
+    int& count = u.kind == Loop::Kind::library ? libraries : u.kind == Loop::Kind::opaque ? opaques : kernels;
+    const char* letter = u.kind == Loop::Kind::library ? "L" : u.kind == Loop::Kind::opaque ? "O" : "K";
+    u.label = letter + std::to_string(count++);
+  }
 }
 
 std::vector<NodeId> nodes_of(const LoopProgram& program, const Unit& unit) {

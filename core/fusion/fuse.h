@@ -35,7 +35,8 @@ struct Unit {
   std::string label;                     // "K2", "L3", "O1"
   std::vector<size_t> loops;             // in program order
   Group group;
-  int product = -1;  // loop of the product that the group follows in one kernel; -1: none
+  int product = -1;          // loop of the product that the group follows in one kernel; -1: none
+  std::vector<Group> alike;  // what else the kernel computes: the same on other tensors
 };
 
 struct FusedProgram {
@@ -43,6 +44,9 @@ struct FusedProgram {
   std::vector<codegen::Decision> decisions;
   std::vector<int> unit_of;  // by loop; -1 for views
 };
+
+// "K0", "L0", ... by kind, in order.
+void name_units(FusedProgram& fused);
 
 // Lays the loops (positions, in program order) out as one group. nullopt: they do not fit; `why` is readable.
 std::optional<Group> make_group(const LoopProgram& program, const std::vector<size_t>& loops,

@@ -25,6 +25,8 @@ const Placement& LoopProgram::placement(Ref value) const {
 
 namespace {
 
+constexpr int64_t kFewPowers = 64;
+
 const TensorType& type_of(const ir::Graph& graph, Ref ref) {
   return graph.node(ref.node).outputs.at(static_cast<size_t>(ref.output));
 }
@@ -124,14 +126,17 @@ class LoopBuilder {
     }
     return true;
   }
-  bool typed(const Node& node, Loop& loop) const {
+  // numbers: whether one number in the host's memory goes along with a GPU's tensors, as it does in eager.
+  bool typed(const Node& node, Loop& loop, bool numbers = false) const {
     for (const TensorType& t : node.outputs)
       if (!has_lanes(t.dtype)) loop.why = "elements of this type are not generated";
     ir::each_ref(node, [&](Ref r) {
       if (!has_lanes(type_of(*out_.graph, r).dtype)) loop.why = "elements of this type are not generated";
     });
     ir::each_ref(node, [&](Ref r) {
-      if (!node.outputs.empty() && type_of(*out_.graph, r).device != node.type().device)
+      const TensorType& t = type_of(*out_.graph, r);
+      const bool number = numbers && t.device.is_cpu() && t.sizes.empty();
+      if (!node.outputs.empty() && t.device != node.type().device && !number)
         loop.why = "its tensors are on different devices";
     });
     if (node.outputs.empty())
@@ -142,8 +147,10 @@ class LoopBuilder {
   }
 
   void pointwise(const Node& node, const Body& body, Loop& loop) {
-    if (!typed(node, loop) || !computable(*body.expr, body.compute, loop.why)) return;
+    if (!typed(node, loop, true) || !computable(*body.expr, body.compute, loop.why)) return;
     const TensorType& out = node.type();
+    if (calls(*body.expr, "pow") && out.device.is_cpu() && out.numel() > kFewPowers)
+      loop.why = "PyTorch computes powers as vectors, a kernel one by one";
     for (Ref value : body.operands)
       if (!broadcastable(value, out.sizes)) loop.why = "its operands do not broadcast to its output";
     if (!loop.why.empty()) return;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kCheap = 8;         // additions an element on a CPU,
 constexpr int kCheapOnGpu = 48;   // on a GPU, whose kernels wait for memory
+constexpr int kCheapNumber = 48;  // of one number, whoever reads it
 constexpr int64_t kLeastRow = 8;  // elements that share what is computed once a row
 constexpr size_t kMostOperands = 8;
 
@@ -133,6 +134,7 @@ class Recomputer {
 
  private:
   const Loop& loop(size_t l) const { return program_.loops[l]; }
+  ir::Device device(size_t l) const { return program_.graph->node(loop(l).node).type().device; }
   // The loop that computes a root, if it is one.
   std::optional<size_t> producer(ir::Ref root) const {
     auto it = program_.loop_of.find(root.node);
@@ -161,7 +163,7 @@ class Recomputer {
       if (it.kind != Loop::Kind::pointwise || leaves_[l] || readers_[l].empty() || draws(it)) continue;
       joined_[l] = std::all_of(readers_[l].begin(), readers_[l].end(), [&](size_t r) { return joins(r, l); });
       small_[l] = std::all_of(readers_[l].begin(), readers_[l].end(), [&](size_t r) {
-        return loop(r).generated() && loop(r).epoch == it.epoch &&
+        return loop(r).generated() && loop(r).epoch == it.epoch && device(r) == device(l) &&
                (small_[r] || joined_[l] || ir::numel(loop(r).dims) >= 2 * ir::numel(it.dims));
       });
     }
@@ -218,6 +220,9 @@ class Recomputer {
   bool worth(const Loop& from, const std::vector<Operand>& operands, const Loop& into) const {
     int cost = 0;
     for (const Statement& s : from.body) cost += expr_cost(*s.expr);
+    // One number is worth its own kernel only if that is shared by all who read it; whatever their sizes, so
+    // that kernels that compute the same stay the same.
+    if (ir::numel(from.dims) == 1) return cost <= kCheapNumber;
     if (cost <= (program_.graph->node(into.node).type().device.is_cuda() ? kCheapOnGpu : kCheap)) return true;
     int64_t still = 1;  // elements in a row of the reader that share the value
     for (size_t d = into.dims.size(); d-- > 0; still *= into.dims[d])

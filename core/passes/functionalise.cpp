@@ -158,6 +158,23 @@ class LateWrites {
 
 }  // namespace
 
+namespace {
+
+// x.div_(y) with x of a shorter type than the quotient has: PyTorch computes the quotient and stores it in
+// x's type. Of the operators that are written element by element.
+bool stored_shorter(const Rewriter& out, const Functional& call, const std::vector<Arg>& args,
+                    const Kwargs& kwargs, const TensorType& stored) {
+  const ops::OpRow* row = ops::find(call.op);
+  if (!row || row->lower != ops::Lower::pointwise || !ir::is_float(stored.dtype)) return false;
+  auto types = out.types(call.op, args, kwargs);
+  if (!types || types.value().size() != 1 || !ir::is_float(types.value()[0].dtype)) return false;
+  TensorType made = types.value()[0];
+  made.dtype = stored.dtype;
+  return made == stored;
+}
+
+}  // namespace
+
 GraphPtr functionalise(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
   Storages storages(*graph);
   std::vector<int> last_use = last_uses(*graph);
@@ -176,7 +193,15 @@ GraphPtr functionalise(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>
     if (call) {
       for (const Arg& a : call->args) args.push_back(out.mapped(a));
       for (const auto& [key, a] : call->kwargs) kwargs.emplace_back(key, out.mapped(a));
-      if (!out.gives(call->op, args, kwargs, node.type())) call.reset();
+      if (!out.gives(call->op, args, kwargs, node.type())) {
+        if (stored_shorter(out, *call, args, kwargs, node.type())) {
+          args = {Arg(out.emit(node, call->op, args, kwargs))};
+          kwargs = {{"dtype", Arg(node.type().dtype)}};
+          call->op = "aten._to_copy.default";
+        } else {
+          call.reset();
+        }
+      }
     }
     if (!call) {
       if (is_late) late.give_up(node, written[0]);

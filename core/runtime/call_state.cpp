@@ -23,6 +23,16 @@ int64_t bytes_of(const ir::TensorType& type) {
   return n;
 }
 
+// nullptr for none; throws std::bad_alloc.
+char* host_memory(int64_t bytes) {
+  constexpr size_t kAlign = 64;  // a vector register, a cache line
+  if (bytes <= 0) return nullptr;
+  auto* out = static_cast<char*>(
+      std::aligned_alloc(kAlign, (static_cast<size_t>(bytes) + kAlign - 1) / kAlign * kAlign));
+  if (!out) throw std::bad_alloc();
+  return out;
+}
+
 }  // namespace
 
 using Kind = codegen::Buffer::Kind;
@@ -32,15 +42,13 @@ CallState::CallState(const BufferTable& table) : table_(table), entries_(table.r
   handles.resize(table.rows.size());
   objects.resize(table.rows.size());
   touched_.reserve(table.rows.size());
-  if (table.arena_bytes > 0 && table.arena_device.is_cpu()) {
-    constexpr size_t kAlign = 64;  // a vector register, a cache line
-    size_t bytes = (static_cast<size_t>(table.arena_bytes) + kAlign - 1) / kAlign * kAlign;
-    arena_ = static_cast<char*>(std::aligned_alloc(kAlign, bytes));
-    if (!arena_) throw std::bad_alloc();
-  }
+  const bool on_gpu = table.arena_device.is_cuda();
+  if (!on_gpu) arena_ = host_memory(table.arena_bytes);
+  host_ = host_memory(table.host_bytes);
+  char* const here = on_gpu ? host_ : arena_;
   for (size_t b = 0; b < entries_.size(); ++b) {
-    if (!table.rows[b].in_arena() || !arena_) continue;
-    entries_[b].pointer = arena_ + table.rows[b].arena_offset;
+    if (!table.rows[b].in_arena() || !here || !table.rows[b].type.device.is_cpu()) continue;
+    entries_[b].pointer = here + table.rows[b].arena_offset;
     entries_[b].lasting = true;
   }
 }
@@ -51,6 +59,7 @@ CallState::~CallState() {
   for (Entry& e : entries_)
     if (e.handle && e.owns_handle) bridge::release(e.handle);
   if (table_.arena_device.is_cpu()) std::free(arena_);
+  std::free(host_);
 }
 
 void CallState::begin(_object* const* inputs) {
@@ -61,7 +70,7 @@ void CallState::begin(_object* const* inputs) {
   gpu_arena_ = bridge::empty_strided(type);
   arena_ = static_cast<char*>(bridge::data(gpu_arena_));
   for (size_t b = 0; b < entries_.size(); ++b) {
-    if (!table_.rows[b].in_arena()) continue;
+    if (!table_.rows[b].in_arena() || !table_.rows[b].type.device.is_cuda()) continue;
     entries_[b].pointer = arena_ + table_.rows[b].arena_offset;
     touched_.push_back(static_cast<int32_t>(b));
   }

@@ -29,7 +29,7 @@ struct BufferTable {
     bool in_arena() const { return arena_offset >= 0 && view_of < 0; }
   };
   std::vector<Row> rows;
-  int64_t arena_bytes = 0;
+  int64_t arena_bytes = 0, host_bytes = 0;  // host_bytes: codegen::Program
   ir::Device arena_device;
   int gpu = -1;              // whose stream kernels are launched on
   size_t max_arguments = 0;  // of a kernel
@@ -66,7 +66,9 @@ class CallState {
   void release(int32_t b);
   // PyTorch's current stream on a GPU; asked once a call.
   void* stream(int gpu);
-  bool in_arena(const void* p) const { return p >= arena_ && p < arena_ + table_.arena_bytes; }
+  bool in_arena(const void* p) const {
+    return (p >= arena_ && p < arena_ + table_.arena_bytes) || (p >= host_ && p < host_ + table_.host_bytes);
+  }
 
   std::vector<void*> arguments;                                  // scratch: of the kernel that runs
   std::vector<void*> handles;                                    // scratch: by buffer, for library calls
@@ -104,7 +106,7 @@ class CallState {
   std::vector<Kept> kept_;
   int64_t kept_bytes_ = 0;
   _object* const* inputs_ = nullptr;
-  char* arena_ = nullptr;
+  char *arena_ = nullptr, *host_ = nullptr;
   torch_bridge::Handle gpu_arena_ = nullptr;    // a GPU's is PyTorch's, taken for one call
   std::vector<std::pair<int, void*>> streams_;  // by GPU
 };

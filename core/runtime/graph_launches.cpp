@@ -3,12 +3,12 @@
 namespace vitrine::runtime {
 
 void GraphLaunches::add(const cuda::Function& function, const codegen::Grid& grid,
-                        const std::vector<GraphUse>& uses, void* const* arguments, size_t count, bool draws,
+                        const std::vector<GraphUse>& uses, std::span<void* const> arguments, Form form,
                         void* stream) {
-  if (uses.empty() && !draws) return;
+  if (uses.empty() && form != Form::draws) return;
   void* node = cuda::recorded_launch(stream);
   complete_ = complete_ && node;
-  launches_.push_back({&function, grid, node, {arguments, arguments + count}, uses, draws});
+  launches_.push_back({&function, grid, node, {arguments.begin(), arguments.end()}, uses, form});
 }
 
 std::string GraphLaunches::point_at(void* executable, const std::vector<void*>& inputs,
@@ -16,8 +16,8 @@ std::string GraphLaunches::point_at(void* executable, const std::vector<void*>& 
                                     const torch_bridge::CudaGenerator::State& draws) {
   std::vector<void*> addresses;
   for (Launch& launch : launches_) {
-    bool moved = launch.draws;
-    if (launch.draws) {
+    bool moved = launch.form == Form::draws;
+    if (moved) {
       launch.arguments.end()[-2] = reinterpret_cast<void*>(draws.seed);
       launch.arguments.end()[-1] = reinterpret_cast<void*>(draws.offset);
     }
@@ -30,7 +30,10 @@ std::string GraphLaunches::point_at(void* executable, const std::vector<void*>& 
     }
     if (!moved) continue;
     addresses.clear();
-    for (void*& a : launch.arguments) addresses.push_back(&a);
+    if (launch.form == Form::packed)
+      addresses.push_back(launch.arguments.data());
+    else
+      for (void*& a : launch.arguments) addresses.push_back(&a);
     const std::string failed = launch.function->set_recorded(executable, launch.node, launch.grid.blocks,
                                                              launch.grid.threads, addresses.data());
     if (!failed.empty()) return failed;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,11 @@ struct GraphUse {
 
 class GraphLaunches {
  public:
-  // Just launched on `stream`, which is being recorded; arguments: pointers, as the kernel got them. draws:
-  // the last two are the seed and the offset of a generator.
+  // draws: the last two arguments are the seed and the offset of a generator. packed: all are one.
+  enum class Form : uint8_t { plain, draws, packed };
+  // Just launched on `stream`, which is being recorded; arguments: pointers, as the kernel got them.
   void add(const cuda::Function& function, const codegen::Grid& grid, const std::vector<GraphUse>& uses,
-           void* const* arguments, size_t count, bool draws, void* stream);
+           std::span<void* const> arguments, Form form, void* stream);
   // Whether the place of every launch in the graph is known.
   bool complete() const { return complete_; }
   // Gives the launches of an instantiated graph these tensors and this state of the generator. "" or what the
@@ -43,7 +45,7 @@ class GraphLaunches {
     void* node;
     std::vector<void*> arguments;
     std::vector<GraphUse> uses;
-    bool draws;
+    Form form;
   };
   std::vector<Launch> launches_;  // those with uses, and those that draw
   bool complete_ = true;

@@ -48,6 +48,8 @@ class ProgramPlan : public Plan {
     std::vector<int64_t> numbers;      // its next argument, if there are any
     bool checks = false;               // codegen::Kernel::checks
     std::unique_ptr<HeldWeight> held;  // codegen::Kernel::held
+    bool packed = false;               // the same
+    std::vector<int32_t> by_value;     // the same
     std::vector<int32_t> buffers, outs;
     std::vector<int32_t> fresh;      // output buffers that are allocated before it
     std::vector<int32_t> written;    // input buffers whose storage our own code writes

@@ -73,8 +73,9 @@ Status ProgramPlan::prepare() {
     table_.rows.push_back(std::move(row));
   }
   table_.arena_bytes = program_.arena_bytes;
+  table_.host_bytes = program_.host_bytes;
   for (const BufferTable::Row& row : table_.rows) {
-    if (row.in_arena()) table_.arena_device = row.type.device;
+    if (row.in_arena() && row.type.device.is_cuda()) table_.arena_device = row.type.device;
     if (row.type.device.is_cuda()) table_.gpu = row.type.device.index;
   }
   for (const auto& [value, buffer] : program_.value_buffer) slots_.try_emplace(packed(value), buffer);
@@ -111,7 +112,10 @@ Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
     step.draws = kernel.draws;
     step.checks = kernel.checks;
     if (kernel.held > 0) step.held = std::make_unique<HeldWeight>(kernel.held, from.buffers.at(1));
-    table_.max_arguments = std::max(table_.max_arguments, step.buffers.size() + 3);
+    step.packed = kernel.packed;
+    step.by_value = kernel.by_value;
+    const size_t words = step.packed ? step.numbers.size() : 3;
+    table_.max_arguments = std::max(table_.max_arguments, step.buffers.size() + words);
   }
   bool calls = from.kind == StepKind::library || from.kind == StepKind::opaque;
   if (calls) step.library = bridge::LibraryCall::make(from.node, slot, from.algorithm);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
 #include <exception>
 #include <utility>
 
@@ -64,6 +66,13 @@ bool lies_as(const bridge::View& made, const ir::TensorType& type) {
     same = same && (made.sizes[d] == 1 || made.strides[d] == type.strides[d]);
   }
   return same || empty;
+}
+
+// The number itself, instead of where it lies.
+void load_value(void*& argument, int32_t bytes) {
+  int64_t word = 0;
+  std::memcpy(&word, argument, static_cast<size_t>(bytes));
+  argument = std::bit_cast<void*>(word);
 }
 
 }  // namespace
@@ -241,22 +250,29 @@ bool ProgramPlan::run_step(const Step& step, CallState& state) {
   return ok;
 }
 
-// A GPU's kernel takes the addresses of its pointers.
+// A GPU's kernel takes the addresses of its pointers, or that of a struct of all of them and its numbers.
 bool ProgramPlan::launch(const Step& step, CallState& state) {
   std::array<void*, 64> addresses;
-  VITRINE_CHECK(step.buffers.size() + 2 <= addresses.size(), "a kernel with very many arguments");
-  size_t count = step.buffers.size();
+  size_t words = step.buffers.size();
+  for (size_t i = 0; i < step.by_value.size(); ++i)
+    if (step.by_value[i]) load_value(state.arguments[i], step.by_value[i]);
+  if (step.packed)
+    for (int64_t number : step.numbers) state.arguments[words++] = std::bit_cast<void*>(number);
   if (step.draws >= 0) {  // 64 bits each, as the pointers are
     const bridge::CudaGenerator::State& from = state.draws.at(static_cast<size_t>(step.draws));
-    state.arguments[count++] = reinterpret_cast<void*>(from.seed);
-    state.arguments[count++] = reinterpret_cast<void*>(from.offset);
+    state.arguments[words++] = reinterpret_cast<void*>(from.seed);
+    state.arguments[words++] = reinterpret_cast<void*>(from.offset);
   }
-  for (size_t i = 0; i < count; ++i) addresses[i] = &state.arguments[i];
+  VITRINE_CHECK(step.packed || words <= addresses.size(), "a kernel with very many arguments");
+  for (size_t i = 0; i < (step.packed ? 1 : words); ++i) addresses[i] = &state.arguments[i];
   const std::string failed =
       step.gpu->launch(step.grid.blocks, step.grid.threads, state.stream(step.grid.device), addresses.data());
   if (!failed.empty()) bridge::set_python_error("a kernel could not be launched: " + failed);
   if (state.recording)
-    state.recording->add(*step.gpu, step.grid, step.uses, state.arguments.data(), count, step.draws >= 0,
+    state.recording->add(*step.gpu, step.grid, step.uses, {state.arguments.data(), words},
+                         step.packed       ? GraphLaunches::Form::packed
+                         : step.draws >= 0 ? GraphLaunches::Form::draws
+                                           : GraphLaunches::Form::plain,
                          state.stream(step.grid.device));
   return failed.empty();
 }

@@ -178,7 +178,8 @@ class Program:
             return
         if s["kind"] == KERNEL:
             bad = ctypes.c_int64(0)
-            given = [self.get(b).data_ptr() for b in s["buffers"]] + [0, ctypes.addressof(bad)]
+            numbers = (ctypes.c_int64 * len(s["numbers"]))(*s["numbers"])
+            given = [self.get(b).data_ptr() for b in s["buffers"]] + [ctypes.addressof(numbers), ctypes.addressof(bad)]
             pointers = (ctypes.c_void_p * len(given))(*given)
             work = self.p["kernels"][s["kernel"]]["work"]
             cuts = sorted({0, work, *[work * i // chunks for i in range(chunks)]})

@@ -65,6 +65,7 @@ json program_json(const codegen::Program& p) {
                  {"kernel", s.kernel},
                  {"buffers", s.buffers},
                  {"outs", s.outs},
+                 {"numbers", s.numbers},
                  {"free_after", s.free_after},
                  {"op", s.node.op}};
     step["args"] = json::array();

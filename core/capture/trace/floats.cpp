@@ -22,10 +22,9 @@ bool is_exact_number(PyObject* o) {
   return overflow == 0 && n > -kMostExact && n < kMostExact;
 }
 
-// A number on the CPU by which a 0-d f64 tensor may stand: the result's type is that of the tensor alone, and
-// the number is converted to it first.
+// A tensor by which a 0-d f64 tensor on the CPU may stand for a number: the result's type is that of the
+// tensor alone, and the number is converted to it first, on a GPU too.
 bool takes_number(const ir::TensorType& type) {
-  if (type.device.is_cuda()) return false;
   return type.dtype == ir::DType::f64 || (type.dtype == ir::DType::f32 && !type.sizes.empty());
 }
 
@@ -149,6 +148,7 @@ Value* Tracer::with_open_floats(Value* self, const std::string& name, PyObject* 
   for (Value*& v : given.positional) replace(v);
   for (auto& [key, v] : given.keyword) replace(v);
   if (!any || !fine) return nullptr;
+  if (plain == "lerp" && type.device.is_cuda()) return nullptr;  // wants its weight beside the others
   if (plain == "lerp" && type.dtype != ir::DType::f64)
     for (Value*& v : given.positional)
       if (look(v)->kind == Kind::Tensor && torch_bridge::type_of(look(v)->obj).sizes.empty())

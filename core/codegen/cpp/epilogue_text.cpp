@@ -16,17 +16,6 @@ namespace {
 constexpr size_t kDims = 4;  // outer, inner, m, n
 using Strides = std::array<int64_t, kDims>;
 
-constexpr const char* kPart = R"(struct Some { i64 n; };  // the first n: the last columns of a product
-template <class V, class T> static inline V bits_of(const T* p, Some s) {
-  V v = 0;
-  for (i64 i = 0; i < s.n * (i64)sizeof(T); ++i) ((u8*)&v)[i] = ((const u8*)p)[i];
-  return v;
-}
-template <class T, class V> static inline void put_bits(T* p, V v, Some s) {
-  for (i64 i = 0; i < s.n * (i64)sizeof(T); ++i) ((u8*)p)[i] = ((const u8*)&v)[i];
-}
-)";
-
 // Strides over `dims` as strides over outer, inner, m and n; nothing: the dims cannot be joined to these.
 std::optional<Strides> over_product(const ir::Dims& dims, const ir::Dims& strides, const Strides& space) {
   ir::Dims target(space.begin(), space.end());
@@ -207,7 +196,7 @@ class Writer {
     const std::string head =
         "// What follows the product, on a block of it that is still in the cache.\n// prelude: vectors of " +
         std::to_string(lanes_) + " lanes, loads and stores, functions\n" + prelude_text(text_, lanes_) +
-        kPart + "// end of prelude\n\n";
+        "// end of prelude\n\n";
     const auto before = static_cast<int32_t>(std::count(head.begin(), head.end(), '\n'));
     for (LineOrigin& o : out_.lines) o.line += before, o.end_line += before;
     out_.text = head + text_;

@@ -42,6 +42,16 @@ template <class V, class T, int N> static inline V bits_of(const T* p, First<N>)
      R"(template <class T, class V> static inline void put_bits(T* p, V v, All) { __builtin_memcpy(p, &v, sizeof v); }
 template <class T, class V, int N> static inline void put_bits(T* p, V v, First<N>) { __builtin_memcpy(p, &v, N * sizeof(T)); }
 )"},
+    {"Some", R"(struct Some { i64 n; };  // the first n, known when it runs
+template <class V, class T> static inline V bits_of(const T* p, Some s) {
+  V v = 0;
+  for (i64 i = 0; i < s.n * (i64)sizeof(T); ++i) ((u8*)&v)[i] = ((const u8*)p)[i];
+  return v;
+}
+template <class T, class V> static inline void put_bits(T* p, V v, Some s) {
+  for (i64 i = 0; i < s.n * (i64)sizeof(T); ++i) ((u8*)p)[i] = ((const u8*)&v)[i];
+}
+)"},
     {"load gather load1 load_in load_at gather_in load1_if load_back",
      R"(template <class N> static inline v16 load(const f32* p, N n) { return bits_of<v16>(p, n); }
 template <class N> static inline d16 load(const f64* p, N n) { return bits_of<d16>(p, n); }
@@ -225,6 +235,13 @@ template <class V> static inline V vround(V x) { return __builtin_elementwise_ro
 template <class V> static inline V vtrunc(V x) { return __builtin_elementwise_trunc(x); }
 template <class V> static inline V vsqrt(V x) { return __builtin_elementwise_sqrt(x); }
 template <class V> static inline V vrsqrt(V x) { return 1 / __builtin_elementwise_sqrt(x); }
+)"},
+    {"vpow", R"(extern "C" double pow(double, double);
+static inline d16 vpow(d16 x, d16 y) {
+  d16 z;
+  for (int k = 0; k < LANES; ++k) z[k] = pow(x[k], y[k]);
+  return z;
+}
 )"},
     {"vsign",
      R"(template <class V> static inline V vsign(V x) { V one = 1, none = 0; return x > 0 ? one : x < 0 ? -one : none; }

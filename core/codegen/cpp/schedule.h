@@ -25,8 +25,9 @@ struct Argument {
   ir::DType dtype = ir::DType::f32;
   std::string name;  // local to the text: the same for equal kernels of different layers
   bool written = false;
-  int first_store = -1;  // written: first phase that stores to it
-  int last_read = -1;    // read: last phase that loads from it
+  bool by_value = false;  // of a GPU's kernel: a number in the host's memory, of which it gets the value
+  int first_store = -1;   // written: first phase that stores to it
+  int last_read = -1;     // read: last phase that loads from it
 };
 
 // What an operand of a value is.

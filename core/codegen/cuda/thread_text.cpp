@@ -30,6 +30,19 @@ std::string lane_type(DType t) {
   return memory_type(fusion::lane_dtype(t));
 }
 
+std::string pointer_to_value(const Argument& a) {
+  return "const " + memory_type(a.dtype) + "* in_" + a.name + " = &value_" + a.name + ";";
+}
+std::vector<int32_t> value_bytes(const std::vector<Argument>& arguments) {
+  std::vector<int32_t> out;
+  bool any = false;
+  for (const Argument& a : arguments) {
+    out.push_back(a.by_value ? static_cast<int32_t>(ir::dtype_bytes(a.dtype)) : 0);
+    any = any || a.by_value;
+  }
+  return any ? out : std::vector<int32_t>();
+}
+
 ThreadText::ThreadText(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
                        const Shape& shape, size_t launch)
     : program_(program),
@@ -55,10 +68,11 @@ Kernel ThreadText::kernel() {
   const std::string resident = shape_.resident > 0 ? ", " + num(shape_.resident) : "",
                     head = "extern \"C\" __global__ void __launch_bounds__(" + num(shape_.threads) +
                            resident + ") ";
+  kernel_.by_value = value_bytes(s_.arguments);
   outside();
   if (std::none_of(s_.arguments.begin(), s_.arguments.end(),
                    [this](const Argument& a) { return run_of(a) > 1; })) {
-    open(head + "vitrine_kernel(" + parameters(true) + ") {");
+    open_kernel(head);
     content();
     close();
   } else {
@@ -68,7 +82,7 @@ Kernel ThreadText::kernel() {
     content();
     close();
     line("");
-    open(head + "vitrine_kernel(" + parameters(true) + ") {");
+    open_kernel(head);
     std::string test;
     for (const Argument& a : s_.arguments)
       if (const int run = run_of(a); run > 1)
@@ -84,6 +98,12 @@ Kernel ThreadText::kernel() {
              "\n// prelude: types, loads and stores, functions\n" + prelude_text(text_) +
              "// end of prelude\n\n");
   return std::move(kernel_);
+}
+
+void ThreadText::open_kernel(const std::string& head) {
+  open(head + "vitrine_kernel(" + parameters(true, true) + ") {");
+  for (const Argument& a : s_.arguments)
+    if (a.by_value) line(pointer_to_value(a));
 }
 
 // Neighbours of it that one access moves, at most.
@@ -105,10 +125,14 @@ void ThreadText::count_costs() {
       kernel_.bytes += argument_bytes(program_, s_, s_.arguments[i]);
 }
 
-std::string ThreadText::parameters(bool with_types) const {
+std::string ThreadText::parameters(bool with_types, bool of_kernel) const {
   std::string out;
   for (const Argument& a : s_.arguments) {
     out += out.empty() ? "" : ", ";
+    if (of_kernel && a.by_value) {
+      out += memory_type(a.dtype) + " value_" + a.name;
+      continue;
+    }
     if (with_types) out += (a.written ? "" : "const ") + memory_type(a.dtype) + "* ";
     out += pointer(a);
   }

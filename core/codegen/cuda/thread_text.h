@@ -14,6 +14,9 @@ namespace vitrine::codegen::cuda {
 
 std::string memory_type(ir::DType t);
 std::string lane_type(ir::DType t);
+// A number of the host's by value, as a pointer like the others; what Kernel::by_value says.
+std::string pointer_to_value(const cpp::Argument& argument);
+std::vector<int32_t> value_bytes(const std::vector<cpp::Argument>& arguments);
 // Of a reduction: where it starts, one step, the functor of the same.
 std::string start_text(const cpp::Value& v);
 std::string joined(const cpp::Value& v, const std::string& a, const std::string& b);
@@ -129,7 +132,9 @@ class ThreadText : protected KernelText {
   void start_run(size_t phase);
   void end_run(size_t phase);
   void end_batch(size_t phase);
-  std::string parameters(bool with_types) const;
+  void open_kernel(const std::string& head);
+  // of_kernel: the kernel's own, of which some are numbers by value.
+  std::string parameters(bool with_types, bool of_kernel = false) const;
 };
 
 }  // namespace vitrine::codegen::cuda
