@@ -62,8 +62,9 @@ CallState::~CallState() {
   std::free(host_);
 }
 
-void CallState::begin(_object* const* inputs) {
+void CallState::begin(_object* const* inputs, bool on_gpu) {
   inputs_ = inputs;
+  if (!on_gpu) return;
   if (table_.arena_bytes <= 0 || table_.arena_device.is_cpu()) return;
   ir::TensorType type = ir::TensorType::contiguous(ir::DType::u8, {table_.arena_bytes});
   type.device = table_.arena_device;

@@ -42,8 +42,8 @@ class CallState {
   CallState(const CallState&) = delete;
   CallState& operator=(const CallState&) = delete;
 
-  void begin(_object* const* inputs);  // borrowed until clear()
-  void clear();                        // drops everything of this call; arena and its tensors stay
+  void begin(_object* const* inputs, bool on_gpu = true);  // borrowed until clear(); on_gpu: steps there too
+  void clear();  // drops everything of this call; arena and its tensors stay
 
   // Address of element 0. The buffer must have its memory by now (input, arena, allocated, or made by a
   // step).

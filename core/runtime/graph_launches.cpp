@@ -13,6 +13,7 @@ void GraphLaunches::add(const cuda::Function& function, const codegen::Grid& gri
 
 std::string GraphLaunches::point_at(void* executable, const std::vector<void*>& inputs,
                                     const std::vector<void*>& results,
+                                    const std::vector<void*>& numbers,
                                     const torch_bridge::CudaGenerator::State& draws) {
   std::vector<void*> addresses;
   for (Launch& launch : launches_) {
@@ -22,11 +23,17 @@ std::string GraphLaunches::point_at(void* executable, const std::vector<void*>& 
       launch.arguments.end()[-1] = reinterpret_cast<void*>(draws.offset);
     }
     for (const GraphUse& use : launch.uses) {
-      auto* base = static_cast<char*>((use.result ? results : inputs)[use.index]);
-      if (!base) continue;  // it stays where it was recorded
       void*& argument = launch.arguments[use.argument];
-      moved |= argument != base + use.bytes;
-      argument = base + use.bytes;
+      void* now = nullptr;
+      if (use.of == GraphUse::Of::number) {
+        now = numbers[use.index];
+      } else {
+        auto* base = static_cast<char*>((use.of == GraphUse::Of::result ? results : inputs)[use.index]);
+        if (!base) continue;  // it stays where it was recorded
+        now = base + use.bytes;
+      }
+      moved |= argument != now;
+      argument = now;
     }
     if (!moved) continue;
     addresses.clear();

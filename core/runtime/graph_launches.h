@@ -15,11 +15,12 @@
 
 namespace vitrine::runtime {
 
-// An argument of a launch that lies in a tensor of the call.
+// An argument of a launch that lies in a tensor of the call, or is a number that the host has.
 struct GraphUse {
+  enum class Of : uint8_t { input, result, number };
   size_t argument;
-  bool result;    // of the plan's results, else of its inputs
-  size_t index;   // which
+  Of of;
+  size_t index;   // which input, result or number of the plan
   int64_t bytes;  // from the tensor's first element
 };
 
@@ -32,10 +33,10 @@ class GraphLaunches {
            std::span<void* const> arguments, Form form, void* stream);
   // Whether the place of every launch in the graph is known.
   bool complete() const { return complete_; }
-  // Gives the launches of an instantiated graph these tensors and this state of the generator. "" or what the
-  // driver says.
+  // Gives the launches of an instantiated graph these tensors, these numbers of the host (each in the bytes of
+  // a pointer) and this state of the generator. "" or what the driver says.
   std::string point_at(void* executable, const std::vector<void*>& inputs, const std::vector<void*>& results,
-                       const torch_bridge::CudaGenerator::State& draws);
+                       const std::vector<void*>& numbers, const torch_bridge::CudaGenerator::State& draws);
   size_t size() const { return launches_.size(); }
 
  private:

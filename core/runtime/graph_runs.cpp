@@ -41,7 +41,7 @@ std::vector<void*> GraphRuns::addresses(_object* const* inputs, size_t n) const 
 }
 
 GraphRuns::Outcome GraphRuns::run(_object* const* inputs, size_t n, std::vector<_object*>& outputs,
-                                  const Launch& launch) {
+                                  const Launch& launch, const Numbers& numbers) {
   if (!off_.empty()) return Outcome::not_served;
   const std::vector<void*> now = addresses(inputs, n);
   changes_.resize(n);
@@ -52,11 +52,14 @@ GraphRuns::Outcome GraphRuns::run(_object* const* inputs, size_t n, std::vector<
     last_ = now;
     if (calls_++ < roles_.calls_before) return Outcome::not_served;
     if (!record(inputs, n, launch)) return Outcome::not_served;
+    just_recorded_ = true;
   }
   void* stream = bridge::current_stream(device_);
   if (stream != stream_) return Outcome::not_served;
   if (!fits(now) || !nothing_is_lent()) return Outcome::not_served;
-  return replay(inputs, now, outputs) ? Outcome::served : Outcome::failed;
+  const bool ok = replay(inputs, now, outputs, numbers);
+  just_recorded_ = false;
+  return ok ? Outcome::served : Outcome::failed;
 }
 
 GraphFacts GraphRuns::facts() const {
@@ -115,6 +118,11 @@ bool GraphRuns::record(_object* const* inputs, size_t n, const Launch& launch) {
     give_up("its weights move too often");
     return false;
   }
+  for (size_t i = 0; i < n; ++i)
+    if (changes_[i] && roles_.written[i]) {
+      give_up("an input that it writes to, and that a library reads or writes, moves");
+      return false;
+    }
   copies_.assign(n, nullptr);
   launches_ = {};
   bytes_copied_ = 0;
@@ -177,25 +185,36 @@ _object* GraphRuns::handed_out(size_t result, _object* fresh) {
 }
 
 // The launches get this call's tensors and random numbers.
-bool GraphRuns::draw_and_point(const std::vector<void*>& now) {
+bool GraphRuns::draw_and_point(const std::vector<void*>& now, const std::vector<void*>& numbers) {
   bridge::CudaGenerator::State draws;
   if (roles_.generator && !roles_.generator->take(roles_.advance, draws)) return false;
   if (launches_.size() == 0) return true;
-  const std::string failed = launches_.point_at(graph_->executable(), now, places_, draws);
+  const std::string failed = launches_.point_at(graph_->executable(), now, places_, numbers, draws);
   if (failed.empty()) return true;
   if (roles_.generator) roles_.generator->set_offset(draws.offset);
   bridge::set_python_error("a recorded kernel could not be changed: " + failed);
   return false;
 }
 
-bool GraphRuns::replay(_object* const* inputs, const std::vector<void*>& now,
-                       std::vector<_object*>& outputs) {
+// Fresh results are there; everything after the numbers cannot fail but with the GPU.
+bool GraphRuns::launch_recorded(_object* const* inputs, const std::vector<void*>& now,
+                                const Numbers& numbers) {
+  std::vector<void*> known;
+  if (!numbers(inputs, known)) return false;
+  if (!draw_and_point(now, known)) return false;
+  if (!graph_->replay()) return false;
+  for (size_t i : roles_.counted) bridge::bump_version(bridge::handle_of(inputs[i]));
+  if (!just_recorded_)
+    for (size_t i : roles_.counted_by_pytorch) bridge::bump_version(bridge::handle_of(inputs[i]));
+  return true;
+}
+
+bool GraphRuns::replay(_object* const* inputs, const std::vector<void*>& now, std::vector<_object*>& outputs,
+                       const Numbers& numbers) {
   for (size_t i = 0; i < copies_.size(); ++i)
     if (copies_[i] && !bridge::copy_into(copies_[i], bridge::handle_of(inputs[i]))) return false;
   std::vector<_object*> fresh;
-  bool ok = fresh_results(fresh);
-  ok = ok && draw_and_point(now);
-  ok = ok && graph_->replay();
+  bool ok = fresh_results(fresh) && launch_recorded(inputs, now, numbers);
   const size_t before = outputs.size();
   std::unordered_map<_object*, _object*> given;  // a tensor returned twice is one tensor
   for (size_t i = 0; ok && i < results_.size(); ++i) {

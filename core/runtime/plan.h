@@ -44,12 +44,13 @@ class ProgramPlan : public Plan {
     int64_t work = 1, grain = 1;
     const cuda::Function* gpu = nullptr;  // instead of `function`
     codegen::Grid grid;
+    bool on_host = false;              // all it touches is the CPU's
     std::vector<GraphUse> uses;        // in a graph: arguments that follow the call's tensors
     std::vector<int64_t> numbers;      // its next argument, if there are any
     bool checks = false;               // codegen::Kernel::checks
     std::unique_ptr<HeldWeight> held;  // codegen::Kernel::held
-    bool packed = false;               // the same
-    std::vector<int32_t> by_value;     // the same
+    bool packed = false;               // codegen::Kernel::packed
+    std::vector<int32_t> by_value;     // codegen::Kernel::by_value
     std::vector<int32_t> buffers, outs;
     std::vector<int32_t> fresh;      // output buffers that are allocated before it
     std::vector<int32_t> written;    // input buffers whose storage our own code writes
@@ -87,7 +88,11 @@ class ProgramPlan : public Plan {
   int32_t root(int32_t buffer) const;  // the buffer whose storage it is part of
   int32_t slot_of(ir::Ref ref) const;
   std::string why_no_graph() const;  // of what is known before it runs
+  std::string why_no_graph_for_memory() const;
+  void find_host_steps();
   void prepare_graph(const CompileOptions& options);
+  void follow_arguments(const std::unordered_map<int32_t, GraphUse>& source);
+  void count_in_graph(GraphRuns::Roles& roles) const;
 
   // plan_run.cpp
   bool run_given(_object* const* inputs, size_t n_inputs, std::vector<_object*>& outputs,
@@ -95,6 +100,7 @@ class ProgramPlan : public Plan {
   bool run_launches(_object* const* inputs, std::vector<_object*>& outputs, std::vector<LaunchTime>* times,
                     GraphLaunches* seen = nullptr, std::vector<_object*>* given_up = nullptr);
   void give_up(CallState& state, int32_t input) const;
+  bool host_numbers(_object* const* inputs, std::vector<void*>& numbers);
   bool run_in(CallState& state, std::vector<_object*>& outputs, std::vector<LaunchTime>* times);
   bool run_steps(CallState& state, std::vector<LaunchTime>* times);
   bool begin_draws(CallState& state, int segment);  // false: a Python error is set
@@ -128,7 +134,9 @@ class ProgramPlan : public Plan {
   int python_calls_ = 0;
   bool returns_input_view_ = false;
   bool only_compiled_ = false;  // for a GPU that is not here
+  bool has_host_steps_ = false;
   std::unique_ptr<GraphRuns> graphs_;
+  std::vector<std::pair<int32_t, int32_t>> graph_numbers_;  // buffers of the host's numbers, and their bytes
   std::string no_graph_;  // why not, while graphs_ is null; "": the mode has none
 };
 

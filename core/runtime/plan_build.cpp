@@ -43,7 +43,10 @@ Result<std::shared_ptr<Plan>> ProgramPlan::make(codegen::Program program, std::v
   std::shared_ptr<ProgramPlan> plan(
       new ProgramPlan(std::move(program), std::move(kernels), std::move(problems)));
   if (Status failed = plan->prepare()) return *failed;
-  if (options.graphs) plan->no_graph_ = plan->why_no_graph();
+  if (options.graphs) {
+    plan->find_host_steps();
+    plan->no_graph_ = plan->why_no_graph();
+  }
   if (options.graphs && plan->no_graph_.empty()) plan->prepare_graph(options);
   return std::shared_ptr<Plan>(plan);
 }

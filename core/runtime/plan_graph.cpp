@@ -25,26 +25,39 @@ GraphFacts ProgramPlan::graph_facts() const {
   return facts;
 }
 
+// Steps that touch the CPU's memory alone: they run before a replay, which gets what they computed by value.
+void ProgramPlan::find_host_steps() {
+  for (Step& step : steps_) {
+    step.on_host = !step.buffers.empty() || !step.outs.empty();
+    for (const auto* list : {&step.buffers, &step.outs})
+      for (int32_t b : *list)
+        step.on_host = step.on_host && table_.rows[static_cast<size_t>(b)].type.device.is_cpu();
+    has_host_steps_ = has_host_steps_ || step.on_host;
+  }
+}
+
 std::string ProgramPlan::why_no_graph() const {
   if (table_.gpu < 0) return "it does not run on a GPU";
   if (only_compiled_) return "it was compiled for a GPU that is not here";
   int launches = 0;
-  for (const codegen::Step& step : program_.steps) {
-    launches += step.kind != StepKind::view;
-    if (step.random) return step.label + " draws random numbers";
-    if (step.writes_input) return step.label + " writes to an input";
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    const codegen::Step& step = program_.steps[s];
+    launches += step.kind != StepKind::view && !steps_[s].on_host;
+    for (const auto& [name, value] : step.node.kwargs)
+      if (step.random && name == "generator" && !value.is_none())
+        return step.label + " draws from a generator of its own";
+    if (step.random && program_.draws_on >= 0)
+      return step.label + " draws random numbers between those that kernels draw";
+    if (step.random && steps_[s].on_host) return step.label + " draws random numbers on the CPU";
   }
   if (launches < kFewLaunches) return "it has few launches";
-  for (const Step& step : steps_)
-    if (!step.written.empty()) return "it writes to an input";
-  for (const BufferTable::Row& row : table_.rows)
-    if (!row.type.device.is_cuda() || row.type.device.index != table_.gpu)
-      return "a tensor of it is not on the GPU";
+  if (std::string why = why_no_graph_for_memory(); !why.empty()) return why;
   std::vector<int32_t> returned;
   for (const ResultItem& item : results_) {
     if (item.view) return "it returns a view";
     if (item.buffer < 0) continue;
     const int32_t base = root(item.buffer);
+    if (table_.rows[static_cast<size_t>(base)].type.device.is_cpu()) return "it returns a tensor on the CPU";
     const BufferKind kind = table_.rows[static_cast<size_t>(base)].kind;
     if (kind == BufferKind::input || kind == BufferKind::constant) return "it returns an input";
     for (int32_t other : returned)
@@ -54,11 +67,45 @@ std::string ProgramPlan::why_no_graph() const {
   return "";
 }
 
+// On the CPU only numbers that kernels of our own get by value, and what computes them; all else on one GPU.
+std::string ProgramPlan::why_no_graph_for_memory() const {
+  for (const BufferTable::Row& row : table_.rows)
+    if (row.type.device.is_cuda() && row.type.device.index != table_.gpu) return "it runs on several GPUs";
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    const Step& step = steps_[s];
+    if (step.on_host) continue;
+    for (size_t i = 0; i < step.buffers.size() + step.outs.size(); ++i) {
+      const bool read = i < step.buffers.size();
+      const int32_t b = read ? step.buffers[i] : step.outs[i - step.buffers.size()];
+      if (table_.rows[static_cast<size_t>(b)].type.device.is_cuda()) continue;
+      if (!read || i >= step.by_value.size() || !step.by_value[i])
+        return program_.steps[s].label + " works with memory of the CPU and of the GPU";
+    }
+  }
+  return "";
+}
+
+// Which versions a replay has to count: what a call counts itself, and what PyTorch counts.
+void ProgramPlan::count_in_graph(GraphRuns::Roles& roles) const {
+  auto input = [&](int32_t b) { return table_.rows[static_cast<size_t>(root(b))].input; };
+  for (const Step& step : steps_) {
+    if (step.on_host) continue;
+    for (int32_t b : step.counted) roles.counted.push_back(static_cast<size_t>(input(b)));
+    for (int32_t b : step.written) roles.written[static_cast<size_t>(input(b))] = true;
+    if (!step.op) continue;
+    for (int32_t b : step.op->mutates()) {
+      if (input(b) < 0) continue;
+      roles.written[static_cast<size_t>(input(b))] = true;
+      if (root(b) == b) roles.counted_by_pytorch.push_back(static_cast<size_t>(input(b)));
+    }
+  }
+}
+
 // Which inputs and results only kernels of our own touch, and where.
 void ProgramPlan::prepare_graph(const CompileOptions& options) {
   std::vector<bool> foreign(table_.rows.size(), false);  // by buffer without views: PyTorch touches it
   for (const Step& step : steps_) {
-    if (step.kind == StepKind::view || step.gpu) continue;
+    if (step.kind == StepKind::view || step.gpu || step.on_host) continue;
     for (const auto* list : {&step.buffers, &step.outs})
       for (int32_t b : *list) foreign[static_cast<size_t>(root(b))] = true;
   }
@@ -73,33 +120,47 @@ void ProgramPlan::prepare_graph(const CompileOptions& options) {
   for (size_t i = 0; i < our_inputs.size(); ++i) {
     const int32_t b = program_.input_buffer[i];
     our_inputs[i] = !foreign[static_cast<size_t>(b)];
-    if (our_inputs[i]) source[b] = {0, false, i, 0};
+    if (our_inputs[i]) source[b] = {0, GraphUse::Of::input, i, 0};
   }
   for (size_t i = 0; i < kept; ++i) {
     const int32_t b = results_[i].buffer;
     if (b < 0 || root(b) != b || foreign[static_cast<size_t>(b)] || source.contains(b)) continue;
     if (table_.rows[static_cast<size_t>(b)].kind != BufferKind::output) continue;
     our_results[i] = true;
-    source[b] = {0, true, i, 0};
+    source[b] = {0, GraphUse::Of::result, i, 0};
   }
+  follow_arguments(source);
+  GraphRuns::Roles roles;
+  roles.our_inputs = std::move(our_inputs), roles.our_results = std::move(our_results);
+  roles.lent = std::move(lent);
+  roles.written.assign(program_.input_buffer.size(), false);
+  count_in_graph(roles);
+  roles.generator = generator_.get();
+  if (generator_) roles.advance = program_.draws.front();
+  if (options.is_backward) roles.calls_before = kSettled;
+  graphs_ = std::make_unique<GraphRuns>(table_.gpu, std::move(roles));
+}
+
+// Which arguments of our kernels lie in which tensor of the call, or are which of the host's numbers.
+void ProgramPlan::follow_arguments(const std::unordered_map<int32_t, GraphUse>& source) {
   for (Step& step : steps_) {
     if (!step.gpu) continue;
     for (size_t a = 0; a < step.buffers.size(); ++a) {
-      int64_t bytes = 0;
       int32_t b = step.buffers[a];
+      if (a < step.by_value.size() && step.by_value[a]) {
+        step.uses.push_back({a, GraphUse::Of::number, graph_numbers_.size(), 0});
+        graph_numbers_.emplace_back(b, step.by_value[a]);
+        continue;
+      }
+      int64_t bytes = 0;
       for (; table_.rows[static_cast<size_t>(b)].view_of >= 0;
            b = table_.rows[static_cast<size_t>(b)].view_of)
         bytes += table_.rows[static_cast<size_t>(b)].shift *
                  ir::dtype_bytes(table_.rows[static_cast<size_t>(b)].type.dtype);
       if (auto it = source.find(b); it != source.end())
-        step.uses.push_back({a, it->second.result, it->second.index, bytes});
+        step.uses.push_back({a, it->second.of, it->second.index, bytes});
     }
   }
-  GraphRuns::Roles roles{std::move(our_inputs), std::move(our_results), std::move(lent)};
-  if (options.is_backward) roles.calls_before = kSettled;
-  roles.generator = generator_.get();
-  if (generator_) roles.advance = program_.draws.front();
-  graphs_ = std::make_unique<GraphRuns>(table_.gpu, std::move(roles));
 }
 
 }  // namespace vitrine::runtime

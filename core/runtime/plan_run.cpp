@@ -124,10 +124,39 @@ bool ProgramPlan::run_given(_object* const* inputs, size_t n_inputs, std::vector
     auto launch = [&](_object* const* given, std::vector<_object*>& out, GraphLaunches* seen) {
       return run_launches(given, out, nullptr, seen);
     };
-    const auto outcome = graphs_->run(inputs, n_inputs, outputs, launch);
+    auto numbers = [this](_object* const* given, std::vector<void*>& out) {
+      return host_numbers(given, out);
+    };
+    const auto outcome = graphs_->run(inputs, n_inputs, outputs, launch, numbers);
     if (outcome != GraphRuns::Outcome::not_served) return outcome == GraphRuns::Outcome::served;
   }
   return run_launches(inputs, outputs, times, nullptr, given_up);
+}
+
+// Runs the steps on the CPU of a call that is a replay otherwise.
+bool ProgramPlan::host_numbers(_object* const* inputs, std::vector<void*>& numbers) {
+  if (graph_numbers_.empty() && !has_host_steps_) return true;
+  std::unique_ptr<CallState> state;
+  bool ok = true;
+  try {
+    state = take_state();
+    state->begin(inputs, false);
+    for (const Step& step : steps_) ok = ok && (!step.on_host || run_step(step, *state));
+    for (const auto& [buffer, bytes] : graph_numbers_) {
+      if (!ok) break;
+      load_value(numbers.emplace_back(state->pointer(buffer)), bytes);
+    }
+  } catch (const std::exception& e) {
+    bridge::set_python_error(e.what());
+    ok = false;
+  }
+  if (!ok && state) {
+    bridge::PendingError error;
+    roll_back(*state);
+    error.restore();
+  }
+  if (state) give_back(std::move(state));
+  return ok;
 }
 
 bool ProgramPlan::run_launches(_object* const* inputs, std::vector<_object*>& outputs,
@@ -202,6 +231,7 @@ bool ProgramPlan::begin_draws(CallState& state, int segment) {
 bool ProgramPlan::run_steps(CallState& state, std::vector<LaunchTime>* times) {
   if (!begin_draws(state, 0)) return false;
   for (size_t s = 0; s < steps_.size(); ++s) {
+    if (state.recording && steps_[s].on_host) continue;  // it runs before each replay
     int64_t start = times ? now_ns() : 0;
     if (!run_step(steps_[s], state)) return false;
     if (times) times->push_back({static_cast<int32_t>(s), start, now_ns()});
@@ -212,7 +242,9 @@ bool ProgramPlan::run_steps(CallState& state, std::vector<LaunchTime>* times) {
 bool ProgramPlan::run_step(const Step& step, CallState& state) {
   for (int32_t b : step.fresh)
     if (!state.allocate(b)) return false;
-  for (int32_t b : step.saved) {
+  // What is recorded does not run yet, and a replay does not stop between its steps.
+  const bool runs = !state.recording;
+  for (int32_t b : runs ? step.saved : std::vector<int32_t>()) {
     bridge::Handle h = state.handle(b);
     bridge::Handle copy = h ? bridge::clone(h) : nullptr;
     if (!copy) return false;
@@ -224,7 +256,7 @@ bool ProgramPlan::run_step(const Step& step, CallState& state) {
     bridge::retain(tensor);
     state.saved.emplace_back(tensor, copy);
   }
-  if (step.first_random && !(state.random_state = bridge::generator_state())) return false;
+  if (runs && step.first_random && !(state.random_state = bridge::generator_state())) return false;
   bool ok = false;
   switch (step.kind) {
     case StepKind::kernel:
@@ -239,7 +271,7 @@ bool ProgramPlan::run_step(const Step& step, CallState& state) {
       break;
   }
   for (int32_t b : step.counted) {
-    if (!ok || bridge::bump_version(state.handle(b))) continue;
+    if (!ok || !runs || bridge::bump_version(state.handle(b))) continue;
     bridge::set_python_error("this PyTorch does not let a write to a tensor be counted");
     ok = false;
   }
@@ -255,7 +287,7 @@ bool ProgramPlan::launch(const Step& step, CallState& state) {
   std::array<void*, 64> addresses;
   size_t words = step.buffers.size();
   for (size_t i = 0; i < step.by_value.size(); ++i)
-    if (step.by_value[i]) load_value(state.arguments[i], step.by_value[i]);
+    if (step.by_value[i] && !state.recording) load_value(state.arguments[i], step.by_value[i]);
   if (step.packed)
     for (int64_t number : step.numbers) state.arguments[words++] = std::bit_cast<void*>(number);
   if (step.draws >= 0) {  // 64 bits each, as the pointers are
@@ -278,7 +310,10 @@ bool ProgramPlan::launch(const Step& step, CallState& state) {
 }
 
 bool ProgramPlan::run_kernel(const Step& step, CallState& state) {
-  for (size_t i = 0; i < step.buffers.size(); ++i) state.arguments[i] = state.pointer(step.buffers[i]);
+  for (size_t i = 0; i < step.buffers.size(); ++i) {
+    const bool later = state.recording && i < step.by_value.size() && step.by_value[i];
+    state.arguments[i] = later ? nullptr : state.pointer(step.buffers[i]);
+  }
   // A kernel reads its numbers and never writes them.
   if (step.gpu) return launch(step, state);
   if (!step.numbers.empty()) state.arguments[step.buffers.size()] = const_cast<int64_t*>(step.numbers.data());
