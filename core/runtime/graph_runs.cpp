@@ -1,5 +1,6 @@
 #include "core/runtime/graph_runs.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "core/torch_bridge/library.h"
@@ -42,6 +43,7 @@ std::vector<void*> GraphRuns::addresses(_object* const* inputs, size_t n) const 
 
 GraphRuns::Outcome GraphRuns::run(_object* const* inputs, size_t n, std::vector<_object*>& outputs,
                                   const Launch& launch, const Numbers& numbers) {
+  just_recorded_ = false;
   if (!off_.empty()) return Outcome::not_served;
   const std::vector<void*> now = addresses(inputs, n);
   changes_.resize(n);
@@ -57,9 +59,7 @@ GraphRuns::Outcome GraphRuns::run(_object* const* inputs, size_t n, std::vector<
   void* stream = bridge::current_stream(device_);
   if (stream != stream_) return Outcome::not_served;
   if (!fits(now) || !nothing_is_lent()) return Outcome::not_served;
-  const bool ok = replay(inputs, now, outputs, numbers);
-  just_recorded_ = false;
-  return ok ? Outcome::served : Outcome::failed;
+  return replay(inputs, now, outputs, numbers) ? Outcome::served : Outcome::failed;
 }
 
 GraphFacts GraphRuns::facts() const {
@@ -155,32 +155,38 @@ bool GraphRuns::record(_object* const* inputs, size_t n, const Launch& launch) {
   return false;
 }
 
-// Memory for the results that our kernels write: new references, null for the others.
+// Memory for the results, but for those that are lent: new references, null for the others. Taken before
+// anything runs, so that a call without memory has changed nothing. Our own kernels write there at once.
 bool GraphRuns::fresh_results(std::vector<_object*>& fresh) {
   places_.assign(results_.size(), nullptr);
   for (size_t i = 0; i < results_.size(); ++i) {
     _object* made = nullptr;
-    if (roles_.our_results[i]) {
+    const bool again = std::find(results_.begin(), results_.begin() + static_cast<int64_t>(i), results_[i]) !=
+                       results_.begin() + static_cast<int64_t>(i);
+    if (bridge::is_tensor(results_[i]) && !roles_.lent[i] && !again) {
       bridge::Handle tensor = bridge::empty_strided(bridge::type_of(results_[i]));
       made = tensor ? bridge::wrap(tensor) : nullptr;
       if (!made) return false;
-      places_[i] = bridge::data(bridge::handle_of(made));
+      if (roles_.our_results[i]) places_[i] = bridge::data(bridge::handle_of(made));
     }
     fresh.push_back(made);
   }
   return true;
 }
 
-// What the caller gets for a recorded result: its fresh memory, a copy, or its own. A new reference.
+// What the caller gets for a recorded result: its fresh memory, with a copy if others wrote it, or its own. A
+// new reference.
 _object* GraphRuns::handed_out(size_t result, _object* fresh) {
   _object* recorded = results_[result];
+  if (fresh && !roles_.our_results[result] &&
+      !bridge::copy_into(bridge::handle_of(fresh), bridge::handle_of(recorded)))
+    return nullptr;
   if (fresh || !bridge::is_tensor(recorded)) {
     bridge::retain(fresh ? fresh : recorded);
     return fresh ? fresh : recorded;
   }
   const bridge::Handle tensor = bridge::handle_of(recorded);
-  bridge::Handle copy =
-      roles_.lent[result] ? bridge::as_strided(tensor, bridge::type_of(tensor)) : bridge::clone(tensor);
+  const bridge::Handle copy = bridge::as_strided(tensor, bridge::type_of(tensor));
   return copy ? bridge::wrap(copy) : nullptr;
 }
 

@@ -177,3 +177,27 @@ def test_a_gpus_kernel_takes_pointers_and_sizes_in_one_argument(tmp_path):
     assert len(kernels) == 2 and len([s for s in program["steps"] if s["kernel"] >= 0]) == 2
     cubin, _, log, report = _engine.cuda_compile(kernels[0]["text"], "sm_90", config.nvrtc)
     assert report["registers"] > 0 and report["spill_bytes"] == 0, log
+
+
+def test_a_number_in_the_hosts_memory_goes_to_a_gpu_by_value():
+    if _engine.cuda_target_problem("sm_90", config.nvrtc):
+        pytest.skip("NVRTC is not here")
+    text = """graph aten {
+  %lr = placeholder() : f64[]
+  %x = placeholder() : f32[100]cuda:0
+  %y = placeholder() : f32[7,3]cuda:0
+  %m = placeholder() : f32[64,32]cuda:0
+  %n = aten.neg.default(%lr) : f64[]
+  %a = aten.mul.Tensor(%x, %n) : f32[100]cuda:0
+  %b = aten.mul.Tensor(%y, %n) : f32[7,3]cuda:0
+  %c = aten.mul.Tensor(%m, %lr) : f32[64,32]cuda:0
+  %s = aten.sum.dim_IntList(%c, [1]) : f32[64]cuda:0
+  return %a, %b, %s
+}
+"""
+    program = json.loads(tool("json", text))
+    on_cpu, united, summed = (k["text"] for k in program["kernels"])
+    assert "__global__" not in on_cpu and "f64 value_lr" in summed and "&members.own[m]" in united
+    for kernel in (united, summed):
+        _, _, log, report = _engine.cuda_compile(kernel, "sm_90", config.nvrtc)
+        assert report["registers"] > 0 and report["spill_bytes"] == 0, log
