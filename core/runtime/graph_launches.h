@@ -33,8 +33,8 @@ class GraphLaunches {
            std::span<void* const> arguments, Form form, void* stream);
   // Whether the place of every launch in the graph is known.
   bool complete() const { return complete_; }
-  // Gives the launches of an instantiated graph these tensors, these numbers of the host (each in the bytes of
-  // a pointer) and this state of the generator. "" or what the driver says.
+  // Gives the launches of an instantiated graph these tensors, these numbers of the host (each in the bytes
+  // of a pointer) and this state of the generator. "" or what the driver says.
   std::string point_at(void* executable, const std::vector<void*>& inputs, const std::vector<void*>& results,
                        const std::vector<void*>& numbers, const torch_bridge::CudaGenerator::State& draws);
   size_t size() const { return launches_.size(); }

@@ -15,6 +15,14 @@ namespace {
 constexpr int kMostRecordings = 4;  // weights that move more often are not worth it
 constexpr int kMostMisfits = 3;     // then the recording is of no use any more
 
+// Whether no two of its elements share memory, as those of an expanded tensor do.
+bool has_own_elements(_object* tensor) {
+  const ir::TensorType type = bridge::type_of(tensor);
+  for (size_t d = 0; d < type.sizes.size(); ++d)
+    if (type.sizes[d] > 1 && type.strides[d] == 0) return false;
+  return true;
+}
+
 }  // namespace
 
 GraphRuns::~GraphRuns() {
@@ -163,7 +171,7 @@ bool GraphRuns::fresh_results(std::vector<_object*>& fresh) {
     _object* made = nullptr;
     const bool again = std::find(results_.begin(), results_.begin() + static_cast<int64_t>(i), results_[i]) !=
                        results_.begin() + static_cast<int64_t>(i);
-    if (bridge::is_tensor(results_[i]) && !roles_.lent[i] && !again) {
+    if (bridge::is_tensor(results_[i]) && !roles_.lent[i] && !again && has_own_elements(results_[i])) {
       bridge::Handle tensor = bridge::empty_strided(bridge::type_of(results_[i]));
       made = tensor ? bridge::wrap(tensor) : nullptr;
       if (!made) return false;
@@ -186,7 +194,8 @@ _object* GraphRuns::handed_out(size_t result, _object* fresh) {
     return fresh ? fresh : recorded;
   }
   const bridge::Handle tensor = bridge::handle_of(recorded);
-  const bridge::Handle copy = bridge::as_strided(tensor, bridge::type_of(tensor));
+  bridge::Handle copy =
+      roles_.lent[result] ? bridge::as_strided(tensor, bridge::type_of(tensor)) : bridge::clone(tensor);
   return copy ? bridge::wrap(copy) : nullptr;
 }
 
