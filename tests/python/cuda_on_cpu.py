@@ -51,6 +51,8 @@ def compile_kernel(kernel, folder):
         text = re.sub(ptx, plain, text)
     types = [p.strip().rpartition(" ")[0] for p in re.search(r"vitrine_kernel\((.*?)\) {", text).group(1).split(",")]
     arguments = ", ".join(f"({t})given[{i}]" for i, t in enumerate(types))
+    if types == ["const __grid_constant__ Members"]:  # one struct of all
+        arguments = "*(const Members*)given"
     source = f"""#include "{SHIM}"
 {text}
 static void** given;
@@ -89,6 +91,7 @@ class GpuProgram(Program):
         if s["kind"] != KERNEL:
             return super().step(s, chunks)
         given = [self.get(b).data_ptr() for b in s["buffers"]]
+        given += s["numbers"]
         if "u64 seed, u64 offset" in self.p["kernels"][s["kernel"]]["text"]:
             given += [self.seed, self.offset]
         self.functions[s["kernel"]]((ctypes.c_void_p * len(given))(*given))

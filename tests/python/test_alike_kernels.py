@@ -6,7 +6,8 @@ import sqlite3
 import pytest
 import torch
 import vitrine
-from codegen_harness import tool
+from codegen_harness import GraphWriter, tool
+from cuda_on_cpu import check
 from recorded import recorded
 from vitrine import _engine, config
 
@@ -177,6 +178,18 @@ def test_a_gpus_kernel_takes_pointers_and_sizes_in_one_argument(tmp_path):
     assert len(kernels) == 2 and len([s for s in program["steps"] if s["kernel"] >= 0]) == 2
     cubin, _, log, report = _engine.cuda_compile(kernels[0]["text"], "sm_90", config.nvrtc)
     assert report["registers"] > 0 and report["spill_bytes"] == 0, log
+
+
+def test_what_a_gpus_kernel_computes(tmp_path):
+    """Odd sizes, several blocks, pointers that are not aligned; run by threads that the CPU plays."""
+    g = GraphWriter()
+    store = torch.randn(20000)
+    results = []
+    for i, n in enumerate([2, 5, 64, 257, 4096, 4097, 9001]):
+        x, y = g.input(store[i + 1 : i + 1 + n].clone()), g.input(torch.randn(n))
+        results.append(g.op("aten.sub.Tensor", g.op("aten.mul.Tensor", x, y), x))
+    program = check(g, results, tmp_path)
+    assert len(program.p["kernels"]) == 1 and program.p["kernels"][0]["blocks"] == 10
 
 
 def test_a_number_in_the_hosts_memory_goes_to_a_gpu_by_value():

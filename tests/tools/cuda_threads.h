@@ -12,6 +12,7 @@
 #define __shared__ static
 #define __launch_bounds__(...)
 #define __forceinline__
+#define __grid_constant__
 
 namespace threads {
 
