@@ -141,14 +141,23 @@ def test_what_only_our_kernels_touch_follows_the_call(tmp_path):
     assert row["inputs_in_place"] >= 2  # weights of the products
 
 
-def test_why_there_is_no_graph_is_recorded(tmp_path):
+def graph_row(tmp_path, program):
     file, session = tmp_path / "block.py", tmp_path / "s.vitrine"
-    file.write_text(PROGRAM.replace("torch.tanh(h)", "torch.randn_like(h)"))
+    file.write_text(program)
     words = [sys.executable, "-m", "vitrine.run", str(file), "-o", str(session), "--mode", "reduce-overhead"]
     assert subprocess.run(words, capture_output=True, text=True).returncode in (0, 3)
     with contextlib.closing(sqlite3.connect(session)) as db:
         (row,) = db.execute("SELECT state, reason FROM cuda_graph").fetchall()
-    assert row[0] == "none" and "random" in row[1]
+    return row
+
+
+def test_why_there_is_no_graph_is_recorded(tmp_path):
+    state, reason = graph_row(tmp_path, PROGRAM.replace("h = self.a(torch.relu(x * y)) + y", "return x * y"))
+    assert state == "none" and "few launches" in reason
+
+
+def test_numbers_that_pytorch_draws_are_recorded(tmp_path):
+    assert graph_row(tmp_path, PROGRAM.replace("torch.tanh(h)", "torch.randn_like(h)"))[0] == "recorded"
 
 
 @torch.no_grad()
