@@ -117,6 +117,9 @@ struct Effect {
   Kind kind;
   Recipe target, key, value;
   std::string name;
+  // SetAttr of .grad, and the program set it to None before it computed anything: the old gradient's memory
+  // is free for what it computes.
+  bool frees_first = false;
 };
 
 struct BreakInfo {

@@ -42,14 +42,32 @@ CallState::CallState(const BufferTable& table) : table_(table), entries_(table.r
   handles.resize(table.rows.size());
   objects.resize(table.rows.size());
   touched_.reserve(table.rows.size());
-  const bool on_gpu = table.arena_device.is_cuda();
-  if (!on_gpu) arena_ = host_memory(table.arena_bytes);
-  host_ = host_memory(table.host_bytes);
-  char* const here = on_gpu ? host_ : arena_;
+  if (has_lent_arena()) table.arenas->join(static_cast<size_t>(table.arena_bytes));
+  host_ = host_memory(table.host_bytes);  // of a GPU's plan, beside its arena
+  if (!host_ || has_lent_arena()) return;
   for (size_t b = 0; b < entries_.size(); ++b) {
-    if (!table.rows[b].in_arena() || !here || !table.rows[b].type.device.is_cpu()) continue;
-    entries_[b].pointer = here + table.rows[b].arena_offset;
+    if (!table.rows[b].in_arena() || !table.rows[b].type.device.is_cpu()) continue;
+    entries_[b].pointer = host_ + table.rows[b].arena_offset;
     entries_[b].lasting = true;
+  }
+}
+
+bool CallState::has_lent_arena() const {
+  return table_.arena_bytes > 0 && table_.arena_device.is_cpu();
+}
+
+// Mostly it is where it was.
+void CallState::take_arena() {
+  arena_ = table_.arenas->take(static_cast<size_t>(table_.arena_bytes));
+  if (arena_ == lasting_at_) return;
+  lasting_at_ = arena_;
+  for (size_t b = 0; b < entries_.size(); ++b) {
+    if (!table_.rows[b].in_arena()) continue;
+    Entry& e = entries_[b];
+    if (e.handle && e.owns_handle) bridge::release(e.handle);
+    e = Entry{};
+    e.pointer = arena_ + table_.rows[b].arena_offset;
+    e.lasting = true;
   }
 }
 
@@ -58,14 +76,14 @@ CallState::~CallState() {
   for (Kept& kept : kept_) bridge::release(kept.tensor);
   for (Entry& e : entries_)
     if (e.handle && e.owns_handle) bridge::release(e.handle);
-  if (table_.arena_device.is_cpu()) std::free(arena_);
+  if (has_lent_arena()) table_.arenas->leave(static_cast<size_t>(table_.arena_bytes));
   std::free(host_);
 }
 
 void CallState::begin(_object* const* inputs, bool on_gpu) {
   inputs_ = inputs;
-  if (!on_gpu) return;
-  if (table_.arena_bytes <= 0 || table_.arena_device.is_cpu()) return;
+  if (has_lent_arena()) return take_arena();
+  if (!on_gpu || table_.arena_bytes <= 0) return;
   ir::TensorType type = ir::TensorType::contiguous(ir::DType::u8, {table_.arena_bytes});
   type.device = table_.arena_device;
   gpu_arena_ = bridge::empty_strided(type);
@@ -98,6 +116,10 @@ void CallState::clear() {
   recording = nullptr;
   given_up = nullptr;
   streams_.clear();
+  if (arena_ && has_lent_arena()) {
+    table_.arenas->give(arena_);
+    arena_ = nullptr;
+  }
   if (!gpu_arena_) return;
   bridge::release(gpu_arena_);
   gpu_arena_ = nullptr;
@@ -178,8 +200,8 @@ _object* CallState::make_object(int32_t b) {
 bool CallState::allocate(int32_t b) {
   const BufferTable::Row& row = table_.rows[static_cast<size_t>(b)];
   // PyTorch keeps a GPU's memory itself.
-  const bool large =
-      row.kind == Kind::output && row.type.device.is_cpu() && bytes_of(row.type) >= kWorthKeeping;
+  const bool large = table_.keeps_results && row.kind == Kind::output && row.type.device.is_cpu() &&
+                     bytes_of(row.type) >= kWorthKeeping;
   bridge::Handle fresh = large ? reuse(b) : nullptr;
   if (!fresh) {
     fresh = bridge::empty_strided(row.type);

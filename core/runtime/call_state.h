@@ -1,13 +1,15 @@
-// What one running call of a plan owns: the arena, and for each buffer its address, its tensor and its Python
-// object, each made when it is first asked for. A state is used by one call at a time and kept for the next,
-// and so is the memory of large outputs: when nobody has the last call's output any more, the next one takes
-// its place, and its pages need not be mapped and cleared again.
+// What one running call of a plan owns: the arena (lent by a pool on the CPU), and for each buffer its
+// address, its tensor and its Python object, each made when it is first asked for. A state is used by one
+// call at a time and kept for the next, and so is the memory of large outputs: when nobody has the last
+// call's output any more, the next one takes its place, and its pages need not be mapped and cleared again.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/codegen/program.h"
+#include "core/runtime/arena_pool.h"
 #include "core/torch_bridge/bridge.h"
 #include "core/torch_bridge/cuda_random.h"
 
@@ -33,17 +35,20 @@ struct BufferTable {
   ir::Device arena_device;
   int gpu = -1;              // whose stream kernels are launched on
   size_t max_arguments = 0;  // of a kernel
+  std::shared_ptr<ArenaPool> arenas;
+  bool keeps_results = true;  // their memory is kept for the next call
 };
 
 class CallState {
  public:
-  explicit CallState(const BufferTable& table);  // throws std::bad_alloc
+  explicit CallState(const BufferTable& table);
   ~CallState();
   CallState(const CallState&) = delete;
   CallState& operator=(const CallState&) = delete;
 
-  void begin(_object* const* inputs, bool on_gpu = true);  // borrowed until clear(); on_gpu: steps there too
-  void clear();  // drops everything of this call; arena and its tensors stay
+  // inputs: borrowed until clear(). on_gpu: steps there too. Throws std::bad_alloc.
+  void begin(_object* const* inputs, bool on_gpu = true);
+  void clear();  // drops everything of this call but tensors in the arena
 
   // Address of element 0. The buffer must have its memory by now (input, arena, allocated, or made by a
   // step).
@@ -86,7 +91,7 @@ class CallState {
     torch_bridge::Handle handle = nullptr;
     _object* object = nullptr;
     bool owns_handle = false, owns_object = false;
-    bool lasting = false;  // pointer and handle belong to the arena: they outlive the call
+    bool lasting = false;  // pointer and handle belong to the arena: they outlive the call, until it moves
   };
   struct Kept {  // the memory of an output of an earlier call
     int32_t buffer;
@@ -95,6 +100,8 @@ class CallState {
   };
   torch_bridge::Handle reuse(int32_t b);  // owned; nullptr: no memory is free for it
   void keep(int32_t b, torch_bridge::Handle fresh);
+  bool has_lent_arena() const;
+  void take_arena();
   void* find_pointer(int32_t b);
   torch_bridge::Handle make_handle(int32_t b);
   torch_bridge::Handle view_handle(int32_t b);  // owned
@@ -107,6 +114,7 @@ class CallState {
   int64_t kept_bytes_ = 0;
   _object* const* inputs_ = nullptr;
   char *arena_ = nullptr, *host_ = nullptr;
+  char* lasting_at_ = nullptr;                  // where the arena was at the last call
   torch_bridge::Handle gpu_arena_ = nullptr;    // a GPU's is PyTorch's, taken for one call
   std::vector<std::pair<int, void*>> streams_;  // by GPU
 };

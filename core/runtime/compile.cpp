@@ -6,6 +6,7 @@
 #include "core/codegen/build_program.h"
 #include "core/ops/node.h"
 #include "core/passes/pipeline.h"
+#include "core/runtime/arena_pool.h"
 #include "core/runtime/kernel_stage.h"
 #include "core/runtime/kernels/host_cpu.h"
 #include "core/runtime/opaque_program.h"
@@ -227,6 +228,10 @@ class Compilation {
 Result<std::shared_ptr<Plan>> compile(const ir::GraphPtr& aten, const CompileOptions& options,
                                       ir::Recorder* recorder, const std::function<bool()>& cancelled) {
   return Compilation(aten, options, recorder, cancelled).run();
+}
+
+std::shared_ptr<ArenaPool> new_arena_pool() {
+  return std::make_shared<ArenaPool>();
 }
 
 std::shared_ptr<codegen::SizeMemory> new_size_memory() {

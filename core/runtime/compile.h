@@ -20,6 +20,9 @@ class SizeMemory;  // core/codegen/size_memory.h
 
 namespace vitrine::runtime {
 
+class ArenaPool;  // core/runtime/arena_pool.h
+std::shared_ptr<ArenaPool> new_arena_pool();
+
 // Everything that changes what is generated; part of the cache key and of the session.
 struct CompileOptions {
   std::string mode = "default";
@@ -43,6 +46,8 @@ struct CompileOptions {
   // the forward half); of the backward half: its inputs settle later.
   int64_t kept_results = -1;
   bool is_backward = false;
+  bool trains = false;                // memory of results is given back with them, as eager does
+  std::shared_ptr<ArenaPool> arenas;  // of plans that run one after the other; null: its own
   std::string target;  // "sm_90": compiled for that GPU, whatever is here; "" = for the one that is
 };
 

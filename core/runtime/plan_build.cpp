@@ -42,6 +42,8 @@ Result<std::shared_ptr<Plan>> ProgramPlan::make(codegen::Program program, std::v
   VITRINE_CHECK(program.kernels.size() == kernels.size(), "a program without all its kernels");
   std::shared_ptr<ProgramPlan> plan(
       new ProgramPlan(std::move(program), std::move(kernels), std::move(problems)));
+  plan->table_.arenas = options.arenas ? options.arenas : std::make_shared<ArenaPool>();
+  plan->table_.keeps_results = !options.trains;
   if (Status failed = plan->prepare()) return *failed;
   if (options.graphs) {
     plan->find_host_steps();

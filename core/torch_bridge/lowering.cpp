@@ -491,6 +491,10 @@ Lowering::Graphs Lowering::finish(const std::vector<PyObject*>& results) {
   return state_->recording.finish(results);
 }
 
+bool Lowering::is_empty() const {
+  return state_->recording.captured_nodes().empty() && state_->recording.aten_nodes().empty();
+}
+
 Lowering::Effects Lowering::effects() const {
   return state_->recording.effects;
 }

@@ -114,6 +114,7 @@ class Lowering {
     bool asks_autograd = false;  // with gradients on a call was given a tensor that requires grad
   };
   Effects effects() const;
+  bool is_empty() const;  // nothing was recorded so far
 
  private:
   struct State;

@@ -166,6 +166,7 @@ void Store::give_plan(const Segment& segment, Instance& instance, CompilationRec
   runtime::CompileOptions options = engine_.compile_options(*settings_);
   options.sizes = segment.sizes();
   options.graphs = settings_->graphs();
+  options.trains = instance.joint || trace.differentiates;
   if (instance.joint) options.kept_results = static_cast<int64_t>(instance.joint->results.size());
   status = "ok";
   if (settings_->replay || (trace.needs_grad && !instance.joint)) {

@@ -78,6 +78,7 @@ runtime::CompileOptions Engine::compile_options(const CallSettings& settings) co
   options.disabled_passes = settings.disabled_passes;
   options.cache_dir = config.cache_dir;
   options.threads = static_cast<int>(config.threads);
+  options.arenas = arenas;
   return options;
 }
 

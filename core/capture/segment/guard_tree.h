@@ -41,6 +41,8 @@ class GuardTree {
   bool check(const Frame& frame, const torch_bridge::GlobalState& state);
   // nullptr: an empty slot. `node` as node_of() gave it.
   PyObject* value(int32_t node) const { return values_[node]; }
+  // What the last check made to look at it goes; value() of that is not valid any more.
+  void drop_temporaries() { temporaries_.clear(); }
   int32_t node_of(const Source* source) const;
 
   // What each guard costs, in ns, by index in the trace's guards: reading its source and comparing. All must

@@ -72,6 +72,7 @@ Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, con
   s->now_ = first_instance(*trace, s->call_);
   s->instances_.push_back(s->now_);
   s->trace_ = std::move(trace);
+  s->find_freed(sources.all());
   return s;
 }
 
@@ -268,6 +269,27 @@ Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
   return replay(instance, inputs, results);
 }
 
+// A gradient that the segment needs itself stays where it is.
+void Segment::find_freed(const std::vector<const Source*>& sources) {
+  const auto is_read = [&](const Source* tensor) {
+    return std::any_of(sources.begin(), sources.end(), [&](const Source* s) {
+      return s->kind == SourceKind::Attr && s->name == "grad" && s->base == tensor;
+    });
+  };
+  for (const Effect& effect : trace_->effects)
+    if (effect.frees_first && effect.kind == Effect::Kind::SetAttr &&
+        effect.target.kind == Recipe::Kind::Source && !is_read(effect.target.source))
+      freed_.push_back(effect.target.index);
+}
+
+// As the program does: gradients of the last step go before this one needs memory. Where the graph fails,
+// eager finds them gone, and goes on as if it had done that.
+void Segment::free_gradients(std::span<const Owned> sources) {
+  guards_.drop_temporaries();
+  for (int32_t i : freed_)
+    if (PyObject_SetAttrString(sources[static_cast<size_t>(i)].get(), "grad", Py_None) < 0) PyErr_Clear();
+}
+
 // A forward plan that fails has written nothing. What fails behind it may have been preceded by writes.
 Outcome Segment::run_training(Instance& instance, const std::vector<PyObject*>& inputs,
                               std::vector<PyObject*>& results) {
@@ -306,6 +328,7 @@ Outcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* times, Chec
   ++instance->uses;
   if (own && !make_integers(*trace_->symbolic, symbol_values(*trace_->symbolic, call_, *instance), integers))
     return Outcome::none();
+  if (!freed_.empty() && !check) free_gradients(sources.all());
   if (instance->replayer) {
     Outcome outcome = backend_ ? run_backend(sources.all(), results.all)
                                : run_graph(*instance, sources.all(), results.all, times, check);

@@ -81,6 +81,8 @@ class Segment {
                        std::vector<PyObject*>& results);
   Outcome run_backend(std::span<const Owned> sources, std::vector<PyObject*>& results);
   Outcome commit(Frame& frame, Ingredients& from);
+  void find_freed(const std::vector<const Source*>& sources);
+  void free_gradients(std::span<const Owned> sources);
 
   std::unique_ptr<Trace> trace_;
   GuardTree guards_;
@@ -97,6 +99,7 @@ class Segment {
   std::vector<int64_t> break_ns_;
   size_t next_break_ = 0;
   std::vector<int32_t> inputs_;  // ordinal of each graph input's source
+  std::vector<int32_t> freed_;   // ordinals of tensors whose gradients go before the graph runs
 };
 
 }  // namespace vitrine::capture

@@ -55,6 +55,7 @@ void attribute_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effec
       e.value.children.push_back(make.constant(key.get()));
       if (value) e.value.children.push_back(make.make(value));
     }
+    e.frees_first = v->freed_first && name == "grad";
     out.push_back(std::move(e));
   }
 }

@@ -153,6 +153,9 @@ void Tracer::write_grad(Value* v, Value* value) {
     if (grad.dtype != own.dtype || grad.sizes != own.sizes || value == v)
       stop("exception", "a gradient is set that does not fit");
   }
+  const bool first =
+      std::none_of(v->attrs.begin(), v->attrs.end(), [](auto& a) { return a.first == "grad"; });
+  if (first && is_none(value) && lowering_->is_empty()) v->freed_first = true;
   write_attr(v, "grad", value);
 }
 
