@@ -99,6 +99,15 @@ bool named_as_writer(std::string_view op) {
   return std::find(kQuietWriters.begin(), kQuietWriters.end(), name) != kQuietWriters.end();
 }
 
+// "index_add_" and its like write what they are called on and nothing else, by all of PyTorch's schemas but
+// one;
+// "_fused_adam_" writes lists.
+bool writes_self(const ir::Node& node) {
+  const std::string_view name = packet(node.op);
+  return is_aten(node.op) && name.ends_with('_') && !name.starts_with('_') && !node.args.empty() &&
+         name != "rrelu_with_noise_";
+}
+
 // What an operator with a row writes is what it returns, but for batch norms.
 bool hands_back(const OpRow& row) {
   return row.name.find("batch_norm") == std::string_view::npos;
@@ -185,7 +194,10 @@ std::vector<ir::Ref> written(const ir::Node& node) {
     return out;
   }
   if (is_aten(node.op) && !named_as_writer(node.op)) return out;
-  ir::each_ref(node, [&](ir::Ref r) { out.push_back(r); });
+  if (writes_self(node))
+    add_refs(node.args[0], out);
+  else
+    ir::each_ref(node, [&](ir::Ref r) { out.push_back(r); });
   return out;
 }
 
@@ -203,7 +215,9 @@ std::vector<ir::Ref> aliased(const ir::Node& node) {
   if (node.kind != ir::NodeKind::op) return {};
   std::vector<ir::Ref> out;
   const OpRow* row = find(node.op);
-  if (!row)
+  if (!row && writes_self(node))
+    add_refs(node.args[0], out);
+  else if (!row)
     ir::each_ref(node, [&](ir::Ref r) { out.push_back(r); });
   else if (row->family != Family::view)
     return hands_back(*row) ? written(node) : out;

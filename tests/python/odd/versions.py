@@ -91,3 +91,14 @@ def versions_of_an_optimizer(compile):
             state = [v._version for v in optimizer.state[p].values() if isinstance(v, torch.Tensor)]
             out += [p._version, p.grad._version, state, p.detach().clone()]
     return out
+
+
+@scenario
+def versions_of_an_index(compile):
+    f = compile(lambda x, i, s: x.index_add_(0, i, s))
+    out = []
+    with torch.no_grad():
+        x, i, s = torch.zeros(4, 3), torch.tensor([0, 2]), torch.ones(2, 3)
+        for _ in range(2):
+            out.append((f(x, i, s), x._version, i._version, s._version))
+    return out
