@@ -2,9 +2,6 @@
 // A file is a graph, a line "----" and the expected text. BLESS=1 rewrites the expectations.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <sstream>
 
@@ -12,17 +9,11 @@
 #include "core/fusion/fuse.h"
 #include "core/fusion/recompute.h"
 #include "core/ir/parse.h"
+#include "tests/unit/golden_folder.h"
 
 using namespace vitrine;
 
 namespace {
-
-std::string read(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 codegen::Program program_of(const ir::GraphPtr& graph, int64_t stream_bytes = 0) {
   codegen::CodegenOptions how;
@@ -76,21 +67,11 @@ std::string kernels_text(const codegen::Program& p) {
 }
 
 void check_folder(const std::string& folder, const std::function<std::string(const ir::GraphPtr&)>& make) {
-  int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("tests/golden/" + folder)) {
-    CAPTURE(entry.path().string());
-    std::string text = read(entry.path());
-    size_t cut = text.find("----\n");
-    REQUIRE(cut != std::string::npos);
-    auto graph = ir::parse(text.substr(0, cut));
+  const int files = check_golden_folder(folder, "----\n", [&](const std::string& text) {
+    auto graph = ir::parse(text);
     REQUIRE_MESSAGE(graph.ok(), (graph.ok() ? "" : graph.error().what));
-    std::string got = make(graph.value());
-    if (std::getenv("BLESS"))
-      std::ofstream(entry.path()) << text.substr(0, cut) << "----\n" << got;
-    else
-      CHECK(text.substr(cut + 5) == got);
-    ++files;
-  }
+    return make(graph.value());
+  });
   CHECK(files > 0);
 }
 

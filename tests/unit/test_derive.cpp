@@ -4,11 +4,7 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "core/autodiff/derive.h"
 #include "core/autodiff/rules.h"
@@ -16,18 +12,11 @@
 #include "core/ir/print.h"
 #include "core/ops/call.h"
 #include "core/ops/check.h"
+#include "tests/unit/golden_folder.h"
 
 using namespace vitrine;
-namespace fs = std::filesystem;
 
 namespace {
-
-std::string read(const fs::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 autodiff::Program program_of(const std::string& text, const std::shared_ptr<ir::NodeIds>& ids,
                              std::vector<ir::Arg>& results) {
@@ -84,20 +73,7 @@ std::string show(const std::string& text) {
 }  // namespace
 
 TEST_CASE("derivatives are as their golden files say") {
-  int cases = 0;
-  for (const auto& entry : fs::directory_iterator("tests/golden/gradients")) {
-    const std::string name = entry.path().stem().string();
-    CAPTURE(name);
-    const std::string text = read(entry.path());
-    const size_t end = text.find("---\n");
-    const std::string found = show(text.substr(0, end));
-    if (std::getenv("BLESS"))
-      std::ofstream(entry.path()) << text.substr(0, end) << "---\n" << found;
-    else
-      CHECK_MESSAGE(found == text.substr(end + 4), "found\n" << found << "to accept: BLESS=1 " << name);
-    ++cases;
-  }
-  CHECK(cases >= 6);
+  CHECK(check_golden_folder("gradients", "---\n", show) >= 6);
 }
 
 TEST_CASE("a row that names a rule has one, and a rule has its row") {

@@ -5,9 +5,6 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "core/autodiff/min_cut.h"
@@ -15,18 +12,11 @@
 #include "core/ir/parse.h"
 #include "core/ir/print.h"
 #include "core/ops/check.h"
+#include "tests/unit/golden_folder.h"
 
 using namespace vitrine;
-namespace fs = std::filesystem;
 
 namespace {
-
-std::string read(const fs::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 autodiff::JointGraph joint_graph(const std::string& text, const std::shared_ptr<ir::NodeIds>& ids) {
   auto graph = ir::parse(text.substr(text.find("graph ")), ids);
@@ -65,20 +55,10 @@ std::string show(const autodiff::JointGraph& joint, const std::shared_ptr<ir::No
 }  // namespace
 
 TEST_CASE("joint graphs are divided as their golden files say") {
-  int cases = 0;
-  for (const auto& entry : fs::directory_iterator("tests/golden/partition")) {
-    const std::string name = entry.path().stem().string();
-    CAPTURE(name);
-    const std::string text = read(entry.path());
-    const size_t end = text.find("---\n");
+  const int cases = check_golden_folder("partition", "---\n", [](const std::string& text) {
     auto ids = std::make_shared<ir::NodeIds>();
-    const std::string found = show(joint_graph(text.substr(0, end), ids), ids);
-    if (std::getenv("BLESS"))
-      std::ofstream(entry.path()) << text.substr(0, end) << "---\n" << found;
-    else
-      CHECK_MESSAGE(found == text.substr(end + 4), "found\n" << found << "to accept: BLESS=1 " << name);
-    ++cases;
-  }
+    return show(joint_graph(text, ids), ids);
+  });
   CHECK(cases > 0);
 }
 
