@@ -26,8 +26,7 @@ std::string size_hint(const GuardFailure& failure, DynamicMode dynamic) {
   if (is_special(failure.expected) || is_special(failure.actual))
     return "Sizes 0 and 1 are compiled by themselves, for operators treat them in ways of their own.";
   return "A size that has changed is a symbol from then on, and other values of it need no compilation, "
-         "unless "
-         "mark_static fixes it; vitrine.mark_dynamic or dynamic=True spares this one too.";
+         "unless mark_static fixes it; vitrine.mark_dynamic or dynamic=True spares this one too.";
 }
 
 }  // namespace
