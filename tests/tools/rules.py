@@ -60,5 +60,5 @@ REGISTRY = "views/registry.cpp"
 MAX_LINES = 800
 SOURCE_ENDINGS = (".cpp", ".h", ".py")
 
-# What must not stand in the repository: it speaks of Vitrine alone.
-FOREIGN_WORDS = [r"\.\./shared", r"/work/(main|wt|shared)", r"\bissue #?\d", r"/tmp/setup", r"\bbslot\b"]
+# What must not stand in the repository: folders of somebody's machine, and trackers' numbers.
+FOREIGN_WORDS = [r"(?<![\w.~])/(?:work|root|mnt|Users|home/(?!user/))[/\w]+", r"\bissue #?\d"]

@@ -101,7 +101,7 @@ def test_formatting():
 def test_the_repository_speaks_of_vitrine_alone():
     problems = []
     for f in FILES:
-        if f.startswith("tests/tools/") or f.endswith((".vitrine", ".ttf", ".png", ".svg")):
+        if f == "tests/tools/rules.py" or f.endswith((".vitrine", ".ttf", ".png", ".svg")):
             continue
         text = (ROOT / f).read_text(errors="replace")
         problems += [f"{f}: {m.group(0)}" for w in rules.FOREIGN_WORDS for m in re.finditer(w, text)]
