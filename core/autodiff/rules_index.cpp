@@ -1,4 +1,6 @@
 // Gradients of what is picked or written by index: what was picked is added where it was.
+#include <optional>
+
 #include "core/autodiff/rules.h"
 #include "core/ops/call.h"
 
@@ -13,10 +15,32 @@ void embedding(Vjp& v) {
                  {v.g(), v.in(1), Arg(v.sizes(0)[0]), v.arg(2), v.arg(3)}));
 }
 
+// y = x[.., i, ..] with one i for each of the other places: g there, 0 at the dimension's other indices.
+// Forward found that i is in range. nullopt: several i, which may be the same one.
+std::optional<Ref> placed(Vjp& v) {
+  const Dims& sizes = v.sizes(0);
+  const int64_t given = v.integer(1);
+  const auto d = static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(sizes.size()) : given);
+  Dims one = sizes;
+  if (d >= sizes.size() || sizes[d] > INT32_MAX) return std::nullopt;
+  one[d] = 1;
+  if (v.sizes(2) != one || sizes[d] == 1) return std::nullopt;
+  Dims along(sizes.size(), 1);
+  along[d] = sizes[d];
+  const ir::Device device = v.type(v.g()).device;
+  Kwargs options = {{"dtype", Arg(DType::i32)}};
+  if (!device.is_cpu()) options.emplace_back("device", Arg(ir::Word{device.text()}));
+  const Ref number = v.reshape(v.op("aten.arange.default", {Arg(sizes[d])}, std::move(options)), along);
+  const Ref here = v.op("aten.eq.Tensor", {number, v.cast(v.in(2), DType::i32)});
+  return v.op("aten.where.self", {here, v.g(), v.zeros(v.g(), Dims{})});
+}
+
 // y = x at an index along a dimension
 void gather(Vjp& v) {
   if (v.flag(3)) refuse("a sparse gradient");
-  v.give(0, v.op("aten.scatter_add.default", {v.zeros(v.g(), v.sizes(0)), v.arg(1), v.in(2), v.g()}));
+  const auto once = placed(v);
+  v.give(0, once ? *once
+                 : v.op("aten.scatter_add.default", {v.zeros(v.g(), v.sizes(0)), v.arg(1), v.in(2), v.g()}));
 }
 void index_select(Vjp& v) {
   v.give(0, v.op("aten.index_add.default", {v.zeros(v.g(), v.sizes(0)), v.arg(1), v.in(2), v.g()}));

@@ -161,7 +161,7 @@ def others(row, x):
         "aten._scaled_dot_product_flash_attention_for_cpu.default": [
             (q, k, v), (q, k, v, 0.0, True), (q, k, v, 0.0, False, {"scale": 0.3, "attn_mask": x(5, 5, grad=False)})],
         "aten.embedding.default": [(x(5, 3), pick(4)), (x(5, 3), pick(2, 4), 4)],
-        "aten.gather.default": [(x(3, 4), 1, pick(3, 2))],
+        "aten.gather.default": [(x(3, 4), 1, pick(3, 2)), (x(3, 4), 1, pick(3, 1)), (x(3, 4, 2), -2, pick(3, 1, 2))],
         "aten.index_select.default": [(x(5, 4), 0, pick(6)), (x(5, 4), 1, pick(2))],
         "aten.index.Tensor": [(x(5, 4), [pick(6)]), (x(5, 4), [None, pick(2)]), (x(5, 4), [pick(3), pick(3)]), (x(5, 4), [pick(2, 1), pick(3)])],
         "aten.scatter.src": [(x(3, 4), 1, torch.tensor([[0, 2], [1, 3], [2, 0]]), x(3, 2))],
