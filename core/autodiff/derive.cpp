@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <unordered_set>
 
 #include "core/autodiff/rules.h"
 #include "core/autodiff/vjp.h"
@@ -101,7 +102,9 @@ class Walk {
       out.gradients.push_back(it == gradients_.end() ? std::nullopt : std::optional(it->second));
     }
     const ir::GraphPtr joint = builder_.finish({});
-    out.backward.assign(joint->nodes().begin() + static_cast<std::ptrdiff_t>(behind_), joint->nodes().end());
+    for (size_t i = behind_; i < joint->nodes().size(); ++i)
+      if (!discarded_.contains(joint->nodes()[i].id)) out.backward.push_back(joint->nodes()[i]);
+    out.borrowed = std::move(borrowed_);
     return out;
   }
 
@@ -128,20 +131,67 @@ class Walk {
     if (std::none_of(tangents.begin(), tangents.end(), [](const auto& t) { return t.has_value(); })) return;
     auto followed = program_.followed.find(node.id);
     if (followed == program_.followed.end()) refuse(node.op + " made a tensor that requires grad by itself");
-    const Derivation how = derivation_of(node);
-    auto args = ops::bind(*ops::find(node.op), node);
-    if (!args) refuse(args.error().what);
-    for (const ir::TensorType& t : node.outputs)
-      if (ir::is_complex(t.dtype)) refuse(node.op + " of complex numbers has no gradient rule");
-    Vjp vjp(builder_, node, *ops::find(node.op), args.take(), std::move(tangents),
-            wanted(node, followed->second));
+    std::vector<Vjp::Given> given;
+    const std::string why = by_rule(node, tangents, followed->second, given);
+    if (!why.empty()) given = by_pytorch({node, followed->second, tangents, type_of()}, why);
+    for (const Vjp::Given& one : given) add(one.of, one.gradient);
+  }
+
+  // "", or why no rule covers the call; nothing is left of it then.
+  std::string by_rule(const ir::Node& node, const std::vector<std::optional<ir::Ref>>& tangents,
+                      const std::vector<bool>& requires_grad, std::vector<Vjp::Given>& given) {
+    std::optional<Vjp> vjp;
     try {
-      how.function ? how.function(vjp) : apply_formulas(how.formulas, vjp);
+      const Derivation how = derivation_of(node);
+      auto args = ops::bind(*ops::find(node.op), node);
+      if (!args) return args.error().what;
+      if (touches_complex(node)) return node.op + " of complex numbers has no gradient rule";
+      vjp.emplace(builder_, node, *ops::find(node.op), args.take(), tangents, wanted(node, requires_grad));
+      try {
+        how.function ? how.function(*vjp) : apply_formulas(how.formulas, *vjp);
+      } catch (const Refused& refused) {
+        refuse(node.op + ": " + refused.why);
+      }
     } catch (const Refused& refused) {
-      refuse(node.op + ": " + refused.why);
+      if (vjp) discarded_.insert(vjp->made().begin(), vjp->made().end());
+      return refused.why;
     }
-    check_reads(vjp);
-    for (const Vjp::Given& given : vjp.given()) add(given.of, given.gradient);
+    check_reads(node, vjp->made());
+    given = vjp->given();
+    return "";
+  }
+
+  std::vector<Vjp::Given> by_pytorch(const BorrowCall& call, const std::string& why) {
+    if (!program_.borrow || !ops::counted(call.node).empty()) refuse(why);
+    auto borrowed = program_.borrow(call);
+    if (!borrowed) refuse(why + ", and " + borrowed.error().what);
+    std::vector<ir::NodeId> made;
+    for (ir::Node& n : borrowed.value().nodes) {
+      n.origin = call.node.origin;
+      n.origin.from = {call.node.id};
+      n.origin.rule = "gradient";
+      made.push_back(builder_.add(std::move(n)).node);
+    }
+    check_reads(call.node, made);
+    if (std::find(borrowed_.begin(), borrowed_.end(), call.node.op) == borrowed_.end())
+      borrowed_.push_back(call.node.op);
+    std::vector<Vjp::Given> given;
+    for (const auto& [of, gradient] : borrowed.value().gradients) given.push_back({of, gradient});
+    return given;
+  }
+
+  std::function<const ir::TensorType&(ir::Ref)> type_of() const {
+    return [this](ir::Ref r) -> const ir::TensorType& {
+      return builder_.node(r.node).outputs.at(static_cast<size_t>(r.output));
+    };
+  }
+
+  bool touches_complex(const ir::Node& node) const {
+    bool found = false;
+    auto look = [&](const ir::TensorType& t) { found = found || ir::is_complex(t.dtype); };
+    for (const ir::TensorType& t : node.outputs) look(t);
+    ir::each_ref(node, [&](ir::Ref r) { look(type_of()(r)); });
+    return found;
   }
 
   // By schema argument and place in it.
@@ -162,11 +212,11 @@ class Walk {
   }
 
   // Backward must find what forward saw.
-  void check_reads(const Vjp& vjp) {
-    for (const ir::NodeId made : vjp.made())
-      ir::each_ref(builder_.node(made), [&](ir::Ref r) {
-        if (graph_->find(r.node) && memory_.changes_after(r, vjp.node.id))
-          refuse(vjp.node.op + ": what its gradient reads is written to later");
+  void check_reads(const ir::Node& node, const std::vector<ir::NodeId>& made) {
+    for (const ir::NodeId id : made)
+      ir::each_ref(builder_.node(id), [&](ir::Ref r) {
+        if (graph_->find(r.node) && memory_.changes_after(r, node.id))
+          refuse(node.op + ": what its gradient reads is written to later");
       });
   }
 
@@ -176,6 +226,8 @@ class Walk {
   ir::Builder builder_;
   size_t behind_ = 0;
   std::map<std::pair<ir::NodeId, int32_t>, ir::Ref> gradients_;
+  std::unordered_set<ir::NodeId> discarded_;  // of rules that gave up
+  std::vector<std::string> borrowed_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 // in the same order, and come out bit by bit the same.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,19 @@
 
 namespace vitrine::autodiff {
 
+// The derivative of one operator by PyTorch's own backward, for calls that no rule covers.
+struct Borrowed {
+  std::vector<ir::Node> nodes;                         // continue the program
+  std::vector<std::pair<ir::Ref, ir::Ref>> gradients;  // tensor argument, its gradient; in argument order
+};
+struct BorrowCall {
+  const ir::Node& node;
+  const std::vector<bool>& requires_grad;               // by tensor argument, in order of each_ref()
+  const std::vector<std::optional<ir::Ref>>& tangents;  // by output, nothing where no gradient arrives
+  std::function<const ir::TensorType&(ir::Ref)> type;
+};
+using Borrow = std::function<Result<Borrowed>(const BorrowCall& call)>;
+
 // A forward program in execution order. Sizes are numbers.
 struct Program {
   std::vector<ir::Node> leading, tangents, forward;  // leading: inputs and constants
@@ -25,15 +39,17 @@ struct Program {
   // By forward node that autograd follows: which of its tensor arguments, in order of each_ref(), require
   // grad at that call. Nodes without an entry (gradients off, detach, integers) are constants to it.
   std::unordered_map<ir::NodeId, std::vector<bool>> followed;
+  Borrow borrow = nullptr;  // nullptr: what no rule covers is an error
 };
 
 struct Derivative {
   std::vector<ir::Node> backward;                 // continues the program
   std::vector<std::optional<ir::Ref>> gradients;  // by `wanted`; nothing: it depends on no result
+  std::vector<std::string> borrowed;              // operators whose derivative is PyTorch's, once each
 };
 
-// Errors: what no rule covers ("aten.x.default has no gradient rule"), or what only autograd itself can see
-// (writes to memory that has several names).
+// Errors: what neither a rule nor `borrow` covers ("aten.x.default has no gradient rule"), or what only
+// autograd itself can see (writes to memory that has several names).
 Result<Derivative> derive(const Program& program, const std::shared_ptr<ir::NodeIds>& ids);
 
 // What autograd would follow if gradients were on throughout: everything floating that depends on `wanted`,

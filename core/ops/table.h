@@ -64,7 +64,7 @@ struct OpRow {
   //    one an argument where several have a gradient: "a: g * b; b: g * a";
   //  - rule: a function in core/autodiff/rules_<family>.cpp;
   //  - functional: as the operator that computes the same without writing;
-  //  - borrowed: PyTorch's own backward is run instead;
+  //  - borrowed: PyTorch's own backward of the operator is run instead;
   //  - nondifferentiable("why").
   std::string_view gradient;
   std::string_view doc;  // one line

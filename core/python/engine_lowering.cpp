@@ -166,9 +166,12 @@ PyObject* lowering_joint(PyObject* self, PyObject* args) {
   for (const ir::TensorType& t : joint.value()->tangents)
     PyList_Append(tangents, Py::steal(python_type(t)).get());
   for (const Py& c : joint.value()->constants) PyList_Append(constants, c.get());
-  return Py_BuildValue("{s:N,s:s,s:N,s:N,s:N}", "graph", python_graph(*joint.value()->joint), "borrowed",
-                       joint.value()->borrowed.c_str(), "inputs", inputs, "tangents", tangents, "constants",
-                       constants);
+  PyObject* operators = PyList_New(0);
+  for (const std::string& op : joint.value()->borrowed_operators)
+    PyList_Append(operators, Py::steal(PyUnicode_FromString(op.c_str())).get());
+  return Py_BuildValue("{s:N,s:s,s:N,s:N,s:N,s:N}", "graph", python_graph(*joint.value()->joint), "borrowed",
+                       joint.value()->borrowed.c_str(), "borrowed_operators", operators, "inputs", inputs,
+                       "tangents", tangents, "constants", constants);
 }
 
 PyObject* lowering_finish(PyObject* self, PyObject* results);

@@ -202,13 +202,15 @@ Status Lowering::State::derive(Joint& out, JointParts& parts) {
   for (const auto* tensors : {&parts.outputs, &parts.wanted})
     for (PyObject* t : *tensors)
       if (has_hook(t)) return no_joint("a tensor has a hook");
-  autodiff::Program program{parts.leading, parts.tangents, parts.forward, {}, {}, {}};
+  autodiff::Program program{parts.leading, parts.tangents, parts.forward, {}, {}, {}, {}};
   for (size_t i = 0; i < parts.results.size(); ++i)
     if (out.results[i].requires_grad) program.results.push_back(parts.results[i]);
   for (int i : parts.input_of) program.wanted.push_back(parts.leading[static_cast<size_t>(i)].id);
   program.followed.insert(recording.followed().begin(), recording.followed().end());
+  program.borrow = [this](const autodiff::BorrowCall& call) { return borrow_operator(call); };
   auto made = autodiff::derive(program, recording.ids());
   if (!made) return made.error();
+  out.borrowed_operators = std::move(made.value().borrowed);
   parts.backward = std::move(made.value().backward);
   for (size_t i = 0; i < parts.wanted.size(); ++i) {
     if (!made.value().gradients[i]) continue;

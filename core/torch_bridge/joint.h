@@ -19,6 +19,7 @@ enum class Gradients : uint8_t { own, borrowed };
 struct Joint {
   // Why the derivative is PyTorch's own: "aten.x.default has no gradient rule"; "": it is ours.
   std::string borrowed;
+  std::vector<std::string> borrowed_operators;  // of a derivative of ours: those that have PyTorch's
   ir::GraphPtr joint;  // inputs and constants, then tangents; its results are `results`, then the gradients
   autodiff::Partition halves;
   std::vector<Py> constants;  // real tensors; whoever runs the forward graph appends them to the inputs

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/autodiff/derive.h"
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/autocast.h"
 #include "core/torch_bridge/dispatch.h"
@@ -89,6 +90,8 @@ struct Lowering::State {
   Status prepare(const RemadeViews& views, Joint& out, JointParts& parts);
   // By the gradient rules. Errors: what they do not cover.
   Status derive(Joint& out, JointParts& parts);
+  // PyTorch's backward of one operator, run over stand-ins of its own; the recording stays as it is.
+  Result<autodiff::Borrowed> borrow_operator(const autodiff::BorrowCall& call);
   // Runs PyTorch's backward over the stand-ins, which continues the graph.
   Status borrow(Joint& out, JointParts& parts);
   void failed(const std::string& name, Outcome& outcome);

@@ -15,7 +15,7 @@ class Derivatives:
         self.joints = self.program.joints
         own, borrowed = (self.joints[who] for who in WHO)
         self.none = borrowed if isinstance(borrowed, str) else ""
-        self.refused = own if isinstance(own, str) else own["borrowed"]
+        self.refused = own if isinstance(own, str) else own["borrowed"] or ", ".join(own["borrowed_operators"])
         self.inputs = [real for real, _ in self.program.inputs]
 
     def differentiates(self, op):

@@ -49,7 +49,11 @@ Owned break_dict(const Trace& trace) {
 }  // namespace
 
 std::string gradients_sentence(const torch_bridge::Joint& joint) {
-  if (joint.borrowed.empty()) return "the derivative is written by our own rules";
+  if (joint.borrowed.empty()) {
+    std::string text = "the derivative is written by our own rules", sign = ", but for ";
+    for (const std::string& op : joint.borrowed_operators) text += std::exchange(sign, ", ") + op;
+    return joint.borrowed_operators.empty() ? text : text + ": PyTorch's own backward";
+  }
   return "the derivative is PyTorch's own backward: " + joint.borrowed;
 }
 

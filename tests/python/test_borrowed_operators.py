@@ -1,0 +1,49 @@
+"""Operators without a gradient rule of ours get PyTorch's own backward, each for itself: the rest of the graph keeps our rules."""
+
+import pytest
+import torch
+from test_own_gradients import sentence
+from test_training import agree, leaf
+from torch import linalg
+from torch.nn import functional as F
+
+import vitrine
+
+CHANNELS_LAST = torch.randn(2, 4, 5, 5).to(memory_format=torch.channels_last).requires_grad_()
+PAIRS, ORDER, WINDOW = torch.tensor([[0, 1], [2, 3]]), torch.arange(12.0).view(4, 3), torch.ones(16)
+
+BORROWED = {
+    "aten._cdist_forward.default": (lambda x, y: torch.cdist(x * 2, y).exp(), [leaf(4, 3), leaf(5, 3, seed=1)]),
+    "aten.linalg_inv_ex.default": (lambda x: linalg.inv(x * 2).exp(), [leaf(4, 4)]),
+    "aten._linalg_solve_ex.default": (lambda x, y: linalg.solve(x * 2, y).exp(), [leaf(4, 4), leaf(4, 2, seed=1)]),
+    "aten.grid_sampler_2d.default": (lambda x, at: F.grid_sample(x * 2, at, align_corners=False).exp(),
+                                     [leaf(1, 2, 4, 4), leaf(1, 3, 3, 2, seed=1)]),
+    "aten._fft_r2c.default": (lambda x: torch.stft(x * 2, 16, return_complex=True, window=WINDOW).abs().exp(), [leaf(64)]),
+    "aten._embedding_bag.default": (lambda w: F.embedding_bag(PAIRS, w * 2).exp(), [leaf(4, 3)]),
+    "aten.renorm.default": (lambda x: (x * 2).renorm(2, 0, 1.0).exp(), [leaf(5, 4)]),
+    "twice": (lambda x: linalg.solve(x * 2, x @ x).sin() + torch.cdist(x, x + 1).exp(), [leaf(3, 3)]),
+}
+
+
+@pytest.mark.parametrize("name", BORROWED)
+def test_one_operator_is_borrowed_and_the_rest_is_ours(name):
+    function, inputs = BORROWED[name]
+    said = sentence(function, *inputs)
+    assert said.startswith("the derivative is written by our own rules, but for ")
+    assert name in said or name == "twice"
+    assert "aten.mul" not in said and "aten.exp" not in said
+    agree(function, *inputs, rtol=1e-3, atol=1e-4)
+
+
+def test_a_result_that_backward_reads_and_that_is_written_raises_as_in_eager():
+    def f(x):
+        y = linalg.inv(x * 2)
+        y.mul_(2)
+        return y
+
+    found = []
+    for function in (f, vitrine.compile(f)):
+        with pytest.raises(RuntimeError, match="modified by an inplace operation") as raised:
+            function(leaf(3, 3)).sum().backward()
+        found.append(str(raised.value))
+    assert found[0] == found[1]
