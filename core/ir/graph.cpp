@@ -12,6 +12,22 @@ Arg Arg::ints(const Dims& dims) {
   return Arg(std::move(list));
 }
 
+std::string_view kind_word(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::placeholder:
+      return "placeholder";
+    case NodeKind::parameter:
+      return "parameter";
+    case NodeKind::buffer:
+      return "buffer";
+    case NodeKind::constant:
+      return "constant";
+    case NodeKind::op:
+      break;
+  }
+  return "op";
+}
+
 const Node* Graph::find(NodeId id) const {
   if (id < 0 || static_cast<size_t>(id) >= position_.size() || position_[static_cast<size_t>(id)] < 0)
     return nullptr;

@@ -71,6 +71,7 @@ struct Arg {
 using Kwargs = std::vector<std::pair<std::string, Arg>>;
 
 enum class NodeKind : uint8_t { placeholder, parameter, buffer, constant, op };
+std::string_view kind_word(NodeKind kind);  // "placeholder", ..., "op": as in the text form and the session
 
 // Where a node came from. `span` and `derived_from` are entity ids of the session; they are 0 when nothing is
 // recorded.

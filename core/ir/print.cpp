@@ -45,19 +45,7 @@ std::string dims_text(const Dims& dims) {
 }
 
 std::string head(const Node& node) {
-  switch (node.kind) {
-    case NodeKind::placeholder:
-      return "placeholder";
-    case NodeKind::parameter:
-      return "parameter";
-    case NodeKind::buffer:
-      return "buffer";
-    case NodeKind::constant:
-      return "constant";
-    case NodeKind::op:
-      break;
-  }
-  return node.op;
+  return node.kind == NodeKind::op ? node.op : std::string(kind_word(node.kind));
 }
 
 // [source="L['x']", module="encoder", at="model.py:12:4-12:30", rule="decompose"]

@@ -12,22 +12,6 @@ namespace vitrine::ir {
 
 namespace {
 
-std::string_view kind_name(NodeKind kind) {
-  switch (kind) {
-    case NodeKind::placeholder:
-      return "placeholder";
-    case NodeKind::parameter:
-      return "parameter";
-    case NodeKind::buffer:
-      return "buffer";
-    case NodeKind::constant:
-      return "constant";
-    case NodeKind::op:
-      break;
-  }
-  return "op";
-}
-
 std::string dims_text(const Dims& dims) {
   std::string out;
   for (int64_t d : dims) out += (out.empty() ? "" : ", ") + std::to_string(d);
@@ -92,7 +76,7 @@ Id Recorder::graph(const GraphPtr& graph, const std::string& pass, const std::st
     n.ordinal = ordinal++;
     n.stable = node.id;
     n.name = node.name;
-    n.kind = kind_name(node.kind);
+    n.kind = kind_word(node.kind);
     n.op = node.op;
     const ops::OpRow* op = ops::find(node.op);
     n.family =

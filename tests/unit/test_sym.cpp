@@ -36,9 +36,12 @@ std::vector<Step> random_program(std::mt19937& random, int inputs, int length) {
   return steps;
 }
 
-int64_t floor_of(int64_t a, int64_t b) {
+int64_t floordiv(int64_t a, int64_t b) {
   int64_t q = a / b;
   return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;
+}
+int64_t mod(int64_t a, int64_t b) {
+  return a - b * floordiv(a, b);
 }
 
 // Values and answers of the steps. A step whose divisor is 0 in the compiled call is left out; in another
@@ -51,53 +54,52 @@ struct Outcome {
 
 constexpr int64_t kSmall = 1 << 20;  // values beyond become their remainder, so that nothing overflows
 
+// One step over plain numbers or over symbols: a question adds its answer and hands `a` on, as every number
+// beyond the listed ones does.
+template <class T>
+T apply(int op, const T& a, const T& b, std::vector<int>* answers) {
+  using ir::max, std::max, ir::min, std::min;
+  switch (op) {
+    case 0:
+      return a + b;
+    case 1:
+      return a - b;
+    case 2:
+      return a * b;
+    case 3:
+      return floordiv(a, b);
+    case 4:
+      return mod(a, b);
+    case 5:
+      return min(a, b);
+    case 6:
+      return max(a, b);
+    case 7:
+      answers->push_back(a == b);
+      return a;
+    case 8:
+      answers->push_back(a < b);
+      return a;
+    case 9:
+      answers->push_back(a >= b);
+      return a;
+    case 10:
+      return -a;
+    default:
+      return a;
+  }
+}
+
 Outcome run_plain(const std::vector<Step>& steps, std::vector<int64_t> values, const std::vector<int>& ops) {
   Outcome out{std::move(values), {}, false};
   for (size_t i = 0; i < steps.size(); ++i) {
-    int64_t a = out.values[static_cast<size_t>(steps[i].a)], b = out.values[static_cast<size_t>(steps[i].b)];
-    int64_t result = a;
+    const int64_t a = out.values[static_cast<size_t>(steps[i].a)];
+    const int64_t b = out.values[static_cast<size_t>(steps[i].b)];
     if ((ops[i] == 3 || ops[i] == 4) && b == 0) {
       out.failed = true;
       return out;
     }
-    switch (ops[i]) {
-      case 0:
-        result = a + b;
-        break;
-      case 1:
-        result = a - b;
-        break;
-      case 2:
-        result = a * b;
-        break;
-      case 3:
-        result = floor_of(a, b);
-        break;
-      case 4:
-        result = a - b * floor_of(a, b);
-        break;
-      case 5:
-        result = std::min(a, b);
-        break;
-      case 6:
-        result = std::max(a, b);
-        break;
-      case 7:
-        out.answers.push_back(a == b);
-        break;
-      case 8:
-        out.answers.push_back(a < b);
-        break;
-      case 9:
-        out.answers.push_back(a >= b);
-        break;
-      case 10:
-        result = -a;
-        break;
-      default:
-        break;
-    }
-    out.values.push_back(result);
+    out.values.push_back(apply(ops[i], a, b, &out.answers));
   }
   return out;
 }
@@ -122,46 +124,9 @@ struct Symbolic {
 Symbolic run_symbolic(const std::vector<Step>& steps, std::vector<Sym> values, const std::vector<int>& ops) {
   Symbolic out{std::move(values), {}};
   for (size_t i = 0; i < steps.size(); ++i) {
-    Sym a = out.values[static_cast<size_t>(steps[i].a)], b = out.values[static_cast<size_t>(steps[i].b)];
-    Sym result = a;
-    switch (ops[i]) {
-      case 0:
-        result = a + b;
-        break;
-      case 1:
-        result = a - b;
-        break;
-      case 2:
-        result = a * b;
-        break;
-      case 3:
-        result = floordiv(a, b);
-        break;
-      case 4:
-        result = mod(a, b);
-        break;
-      case 5:
-        result = ir::min(a, b);
-        break;
-      case 6:
-        result = ir::max(a, b);
-        break;
-      case 7:
-        out.answers.push_back(a == b);
-        break;
-      case 8:
-        out.answers.push_back(a < b);
-        break;
-      case 9:
-        out.answers.push_back(a >= b);
-        break;
-      case 10:
-        result = -a;
-        break;
-      default:
-        break;
-    }
-    out.values.push_back(result);
+    const Sym a = out.values[static_cast<size_t>(steps[i].a)],
+              b = out.values[static_cast<size_t>(steps[i].b)];
+    out.values.push_back(apply(ops[i], a, b, &out.answers));
   }
   return out;
 }

@@ -21,6 +21,14 @@ bool fits(PyObject* o, int64_t* n) {
   return overflow == 0;
 }
 
+// A symbol, or an int of 64 bits, as an operand; nothing for other values.
+std::optional<ir::Sym> symbol_of(const Value& v) {
+  int64_t n = 0;
+  if (v.kind == Kind::Symbol) return v.sym;
+  if (v.kind == Kind::Constant && fits(v.obj, &n)) return ir::Sym(n);
+  return std::nullopt;
+}
+
 }  // namespace
 
 // Where a question is asked: the user's line.
@@ -293,16 +301,10 @@ PyObject* Tracer::hints_of(Value* v) {
 }
 
 Value* Tracer::symbolic_binary(const std::string& op, Value* a, Value* b) {
-  int64_t n = 0;
-  for (Value* v : {a, b})
-    if (v->kind != Kind::Symbol && !(v->kind == Kind::Constant && fits(v->obj, &n))) return nullptr;
-  const auto sym = [&](Value* v) {
-    if (v->kind == Kind::Symbol) return v->sym;
-    (void)fits(v->obj, &n);
-    return ir::Sym(n);
-  };
+  const std::optional<ir::Sym> left = symbol_of(*a), right = symbol_of(*b);
+  if (!left || !right) return nullptr;
+  const ir::Sym &x = *left, &y = *right;
   const ir::SymPlace place(symbolic_->table, asked_at());
-  const ir::Sym x = sym(a), y = sym(b);
   try {
     if (op == "add") return symbol_value(x + y);
     if (op == "sub") return symbol_value(x - y);
@@ -323,16 +325,10 @@ Value* Tracer::symbolic_binary(const std::string& op, Value* a, Value* b) {
 }
 
 Value* Tracer::symbolic_compare(int op, Value* a, Value* b) {
-  int64_t n = 0;
-  for (Value* v : {a, b})
-    if (v->kind != Kind::Symbol && !(v->kind == Kind::Constant && fits(v->obj, &n))) return nullptr;
-  const auto sym = [&](Value* v) {
-    if (v->kind == Kind::Symbol) return v->sym;
-    (void)fits(v->obj, &n);
-    return ir::Sym(n);
-  };
+  const std::optional<ir::Sym> left = symbol_of(*a), right = symbol_of(*b);
+  if (!left || !right) return nullptr;
+  const ir::Sym &x = *left, &y = *right;
   const ir::SymPlace place(symbolic_->table, asked_at());
-  const ir::Sym x = sym(a), y = sym(b);
   switch (op) {
     case Py_LT:
       return boolean(x < y);
