@@ -83,6 +83,7 @@ std::vector<int> last_uses(const ir::Graph& graph) {
 
 // Inputs that are written as a whole only, by operators that hand the tensor on: what they become is computed
 // without writing, and written once, at the end of the graph. A call that fails before has changed nothing.
+// Views of such an input are read before the next write only.
 class LateWrites {
  public:
   LateWrites(const ir::Graph& graph, const Storages& storages, const std::vector<int>& last_use,
@@ -134,7 +135,7 @@ class LateWrites {
     for (Ref r : written)
       if (!link || storages_.group(r.node) != own) open_.erase(storages_.group(r.node));
     auto it = open_.find(own);
-    if (it == open_.end() || it->second->id == n.id) return;
+    if (it == open_.end() || it->second->id == n.id || views_within(n)) return;
     if (!link) return void(open_.erase(it));
     // Whoever reads it later reads it by this node's output.
     const int here = static_cast<int>(graph.position(n.id));
@@ -143,6 +144,11 @@ class LateWrites {
         open_.erase(own);
         return;
       }
+  }
+  // A view that shows nothing beyond the elements of its argument.
+  static bool views_within(const Node& n) {
+    const ops::OpRow* row = ops::find(n.op);
+    return row && row->lower == ops::Lower::view && n.op != "aten.as_strided.default";
   }
   Ref write(int group, const Late& late) {
     return out_.emit(*late.node, "aten.copy_.default", {Arg(inputs_.at(group)), Arg(late.value)});
