@@ -55,6 +55,17 @@ std::string show_stages(const Reader& s, const ShowOptions& options, std::string
 
 namespace {
 
+// "2 compiled, 0 from the cache" and "1 compiled, 3 from the cache" are "3 compiled, 3 from the cache"; of
+// other notes the later.
+std::string add_notes(const std::string& a, const std::string& b) {
+  if (a.empty() || b.empty()) return a + b;
+  static constexpr const char* kBuilt = "%lld compiled, %lld from the cache";
+  std::array<long long, 4> n{};
+  if (std::sscanf(a.c_str(), kBuilt, &n[0], &n[1]) != 2 || std::sscanf(b.c_str(), kBuilt, &n[2], &n[3]) != 2)
+    return b;
+  return std::to_string(n[0] + n[2]) + " compiled, " + std::to_string(n[1] + n[3]) + " from the cache";
+}
+
 // One stage over all compilations.
 struct StageSum {
   int64_t count = 0, ns = 0;
@@ -115,7 +126,7 @@ std::string stage_summary(const Reader& s) {
     sum.count += row.count;
     sum.ns += row.duration_ns;
     ++sum.states[row.state];
-    if (!row.note.empty()) sum.note = row.note;
+    sum.note = add_notes(sum.note, row.note);
   }
   const bool gpu = !s.all<GpuKernelRow>().empty();
   TextTable table({"stage", ">size", ">time", "state", "note"});
