@@ -179,7 +179,7 @@ MenuRow::MenuRow(const QStringList& names, QWidget* parent)
   setFixedHeight(theme().px(36));
   menus->setNativeMenuBar(false);
   auto* row = new QHBoxLayout(this);
-  row->setContentsMargins(theme().px(12), 0, theme().px(8), 0);
+  row->setContentsMargins(theme().px(12), 0, theme().px(8), theme().px(1));  // the line below stays whole
   row->setSpacing(theme().px(10));
   auto* logo = new QLabel(this);
   logo->setFixedSize(theme().px(18), theme().px(18));
