@@ -32,6 +32,17 @@ class TestTimeline : public QObject {
     QVERIFY(joined);
   }
 
+  // The peak is the number that the strip and the Inspector name; all of it is given back.
+  void memoryIsTheMemoryStages() {
+    Rig<TimelineView> rig(session(), "timeline", {1200, 600});
+    const views::Timeline& t = *rig.view.timeline();
+    QCOMPARE(t.memory_peak, static_cast<double>(session()->countOf(ids().compilation, "memory")));
+    double most = 0;
+    for (const auto& [at, bytes] : t.memory) most = std::max(most, bytes);
+    QVERIFY(most > 0 && most <= t.memory_peak);
+    QCOMPARE(t.memory.back().second, 0.0);
+  }
+
   void aClickHitsTheSliceUnderIt() {
     Rig<TimelineView> rig(session(), "timeline", {1200, 320});
     for (Id id : {ids().launch_k2, ids().aten_gelu}) {

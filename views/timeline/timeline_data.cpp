@@ -87,31 +87,68 @@ void add_arrows(const kit::SessionData& data, Timeline& t) {
     }
 }
 
-// Bytes of temporaries and outputs that are live, over the launches of the compiled lane.
+// Where in the arena a call of a compilation has something, as bytes by launch: +b from the launch that makes
+// it, -b from the one behind its last reader. What is made in place of another ends that.
+std::map<int64_t, double> arena_changes(const kit::SessionData& data, Id compilation) {
+  std::unordered_map<Id, int64_t> taken;  // buffer -> the launch that writes over it
+  for (const BufferRow& buffer : data.buffers.of(compilation))
+    if (buffer.reuses) taken.emplace(buffer.reuses, buffer.first);
+  std::map<int64_t, double> out;
+  for (const BufferRow& buffer : data.buffers.of(compilation)) {
+    if (buffer.kind != "temporary" || buffer.offset < 0) continue;  // a view has no memory of its own
+    const auto over = taken.find(buffer.id);
+    const int64_t end = over == taken.end() ? buffer.last + 1 : std::min(buffer.last + 1, over->second);
+    out[buffer.first] += static_cast<double>(buffer.bytes);
+    out[end] -= static_cast<double>(buffer.bytes);
+  }
+  return out;
+}
+
+// What is in use of the memory for temporaries, over the launches of the compiled lane, call by call. The
+// peak is that memory's size, which all views name.
 void add_memory(const kit::SessionData& data, Timeline& t) {
   if (t.facing_compiled < 0) return;
-  std::map<Id, std::map<int64_t, const Slice*>> launches;  // compilation -> ordinal -> first slice
-  for (const Slice& s : t.lanes[static_cast<size_t>(t.facing_compiled)].slices)
-    if (const LaunchRow* launch = data.launches.find(s.entity))
-      launches[launch->compilation].try_emplace(launch->ordinal, &s);
+  struct Call {
+    std::map<int64_t, double> changes;
+    std::map<int64_t, double>::iterator next;
+    int64_t launch = -1, end = 0;
+    double now = 0;
+  };
+  std::map<Id, Call> calls;
   std::map<int64_t, double> change;
-  for (const auto& [compilation, slices] : launches) {
-    for (const BufferRow& buffer : data.buffers.of(compilation)) {
-      if (buffer.kind != "temporary" && buffer.kind != "output") continue;
-      if (buffer.reuses && buffer.kind == "output") continue;
-      auto from = slices.lower_bound(buffer.first), to = slices.upper_bound(buffer.last);
-      if (from == slices.end() || to == slices.begin()) continue;
-      // Given back when the next launch begins.
-      const int64_t end = to == slices.end() ? std::prev(to)->second->end() : to->second->start;
-      change[from->second->start] += static_cast<double>(buffer.bytes);
-      if (buffer.kind == "temporary") change[end] -= static_cast<double>(buffer.bytes);
+  auto until = [&](Call& call, int64_t launch, int64_t at) {
+    for (; call.next != call.changes.end() && call.next->first <= launch; ++call.next) {
+      change[at] += call.next->second;
+      call.now += call.next->second;
     }
+  };
+  auto finish = [&](Call& call) {
+    change[call.end] -= call.now;
+    call.now = 0;
+    call.next = call.changes.begin();
+    call.launch = -1;
+  };
+  for (const Slice& s : t.lanes[static_cast<size_t>(t.facing_compiled)].slices) {
+    const LaunchRow* launch = data.launches.find(s.entity);
+    if (!launch) continue;
+    auto [it, added] = calls.try_emplace(launch->compilation);
+    Call& call = it->second;
+    if (added) {
+      call.changes = arena_changes(data, launch->compilation);
+      call.next = call.changes.begin();
+      t.memory_peak =
+          std::max(t.memory_peak, static_cast<double>(data.countOf(launch->compilation, "memory")));
+    }
+    if (launch->ordinal < call.launch) finish(call);
+    until(call, launch->ordinal, s.start);
+    call.launch = launch->ordinal;
+    call.end = s.end();
   }
+  for (auto& [compilation, call] : calls) finish(call);
   double now = 0;
   for (const auto& [at, by] : change) {
     now += by;
     t.memory.emplace_back(at, now);
-    t.memory_peak = std::max(t.memory_peak, now);
   }
 }
 
@@ -167,6 +204,8 @@ TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
     out->lanes.push_back(std::move(lane));
   }
   if (out->lanes.empty()) add_calls(data, *out);
+  for (const Lane& lane : out->lanes) out->script = out->script || lane.kind == Lane::Kind::Call;
+  out->script = out->script && out->facing_eager < 0;
   relate(*out);
   add_arrows(data, *out);
   add_memory(data, *out);

@@ -57,8 +57,9 @@ struct Timeline {
   std::vector<Ribbon> ribbons;
   std::vector<Arrow> arrows;
   std::vector<size_t> unneeded;                    // eager slices without a partner
-  std::vector<std::pair<int64_t, double>> memory;  // bytes of the compiled run's own buffers from then on
-  double memory_peak = 0;
+  std::vector<std::pair<int64_t, double>> memory;  // bytes of temporaries of compiled calls from then on
+  double memory_peak = 0;                          // the memory kept for them, as the stage tells it
+  bool script = false;                             // of which the calls are known and nothing was run eagerly
   int64_t end_ns = 0;
   double eager_ns = 0, compiled_ns = 0;  // unprofiled medians
   bool empty() const { return lanes.empty(); }

@@ -17,6 +17,7 @@ constexpr double kRuler = 22, kModule = 17, kTop = 6, kLaneGap = 2;
 constexpr double kLeastLane = 14, kLane = 24, kMostLane = 44;
 constexpr double kLeastRibbon = 28, kMostRibbon = 150;
 constexpr double kLeastMemory = 64, kMostMemory = 200;
+constexpr int kMissing = 24;          // the line that says why there is no eager half
 constexpr size_t kMostArrows = 200;   // in view, of which all are drawn
 constexpr double kLabelFrom = 5;      // slices narrower than this are a solid base colour
 constexpr double kNameFrom = 20;      // and below this have no room for a name
@@ -116,6 +117,7 @@ class Painter {
       drawText(p_, row, eager ? QStringLiteral("Eager") : QStringLiteral("Compiled"), t_.ui(12, 600),
                t_.text1);
     }
+    missing_eager();
     memory_label();
     hairline(p_, {window_.left, area_.top()}, {window_.left, area_.bottom()}, t_.line);
   }
@@ -348,6 +350,23 @@ class Painter {
     hairline(p_, {window_.left, floor}, {area_.right(), floor}, t_.line);
   }
 
+  // A script has no eager half to face; where it would be, that is said.
+  void missing_eager() {
+    if (!timeline_.script) return;
+    const QRect row(static_cast<int>(area_.left()) + t_.padding(), static_cast<int>(places_.missing_top),
+                    static_cast<int>(area_.width()) - 2 * t_.padding(), kMissing);
+    const int used = drawText(p_, row, QStringLiteral("Eager"), t_.ui(12, 600), t_.text1);
+    QRect label = row;
+    label.setRight(static_cast<int>(window_.left) - t_.padding());
+    label.setLeft(row.left() + used);
+    drawText(p_, label, unknown(), t_.mono(11), t_.text2, Qt::AlignRight);
+    QRect text = row;
+    text.setLeft(static_cast<int>(window_.left) + t_.padding());
+    drawText(p_, text,
+             QStringLiteral("not recorded: a script runs once, compiled, and is not run again eagerly"),
+             t_.ui(12), t_.text2);
+  }
+
   void memory_label() {
     if (places_.memory_height <= 0) return;
     hairline(p_, {area_.left(), places_.memory_top - kTop}, {area_.right(), places_.memory_top - kTop},
@@ -356,7 +375,7 @@ class Painter {
               static_cast<int>(window_.left - area_.left()) - 2 * t_.padding(), t_.px(18));
     drawText(p_, row, QStringLiteral("Memory"), t_.ui(12, 600), t_.text1);
     row.translate(0, t_.px(20));
-    drawText(p_, row, QStringLiteral("peak"), t_.ui(12), t_.text2);
+    drawText(p_, row, QStringLiteral("temporaries"), t_.ui(12), t_.text2);
     drawText(p_, row, bytesText(timeline_.memory_peak), t_.mono(11), t_.text2, Qt::AlignRight);
   }
 
@@ -408,6 +427,7 @@ TimelinePlaces place_lanes(const Timeline& timeline, const QRectF& area) {
     rest -= part;
     return part;
   };
+  if (timeline.script) rest -= kMissing + kLaneGap;
   rest -= facing * (lane_height + kLaneGap) + ribbon;
   if (rest < 0) {  // low: nothing but what faces each other
     lane_height = std::max(kLeastLane, lane_height + rest / std::max(1.0, facing));
@@ -423,6 +443,8 @@ TimelinePlaces place_lanes(const Timeline& timeline, const QRectF& area) {
   lane_height += take(facing * (kMostLane - kLane)) / std::max(1.0, facing);
   if (timeline.memory_peak > 0 && rest >= kLeastMemory) out.memory_height = take(kMostMemory);
   double y = out.ruler + kTop;
+  out.missing_top = y;
+  if (timeline.script) y += kMissing + kLaneGap;
   for (size_t i = 0; i < timeline.lanes.size(); ++i) {
     if (static_cast<int>(i) == timeline.facing_compiled && timeline.facing_eager >= 0) {
       out.ribbon_top = y;

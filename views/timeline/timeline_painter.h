@@ -26,6 +26,7 @@ struct LanePlace {
 struct TimelinePlaces {
   double ruler = 0;  // bottom of the ruler
   std::vector<LanePlace> lanes;
+  double missing_top = 0;  // of a script the line in place of eager's lanes
   double ribbon_top = 0, ribbon_bottom = 0;
   double memory_top = 0, memory_height = 0;  // 0 = no room, or nothing known
 };

@@ -34,8 +34,7 @@ Id TimelineView::run() const {
 
 QString TimelineView::subtitle() const {
   if (!session()) return {};
-  if (timeline_ && !timeline_->lanes.empty() && timeline_->lanes[0].kind == Lane::Kind::Call)
-    return QStringLiteral("each call of what was compiled; a script is not run again eagerly");
+  if (timeline_ && timeline_->script) return QStringLiteral("each call of what was compiled, as it happened");
   size_t n = 0;
   for (const session::TimingRow& row : session()->timings.of(run())) n += row.side == "eager";
   return n ? QStringLiteral("times: median of %1 interleaved calls; slices: one profiled call a side").arg(n)
