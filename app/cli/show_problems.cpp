@@ -1,4 +1,5 @@
 #include <limits>
+#include <set>
 
 #include "app/cli/json_rows.h"
 #include "app/cli/show_parts.h"
@@ -131,8 +132,10 @@ std::string explain(const Reader& s) {
     }
   }
   auto breaks = s.all<BreakRow>();
+  std::set<std::pair<Id, std::string>> places;  // each compilation of a segment ends at the same one
+  for (const BreakRow& b : breaks) places.emplace(b.instruction ? b.instruction : b.id, b.kind);
   std::string out =
-      count(graphs, "graph", "graphs") + ", " + count(breaks.size(), "graph break", "graph breaks") + ", " +
+      count(graphs, "graph", "graphs") + ", " + count(places.size(), "graph break", "graph breaks") + ", " +
       count(nodes, "operator", "operators") + ", " + count(s.all<GuardRow>().size(), "guard", "guards") +
       ", " + count(s.all<RecompilationRow>().size(), "recompilation", "recompilations") + "\n" + list;
   if (!breaks.empty()) out += "\nGraph breaks\n" + show_breaks(s, {}, "breaks");

@@ -1,5 +1,6 @@
 #include "app/shell/run_status.h"
 
+#include "views/kit/break_places.h"
 #include "views/kit/numbers.h"
 
 namespace vitrine::app {
@@ -34,8 +35,8 @@ RunStatus runStatus(const kit::SessionData& d, Id compilation) {
   out.tone = run->status == "finished"  ? kit::Tone::Ok
              : run->status == "running" ? kit::Tone::Info
                                         : kit::Tone::Err;
-  size_t breaks = 0, again = 0;
-  for (const auto& row : d.breaks) breaks += d.runOf(row.id) == run_id;
+  const size_t breaks = kit::breakPlaces(d, run_id).size();
+  size_t again = 0;
   for (const auto& row : d.recompilations) again += d.runOf(row.id) == run_id;
   if (run->status == "finished" && breaks + again > 0) {
     out.tone = kit::Tone::Warn;

@@ -6,6 +6,7 @@
 #include <QToolTip>
 
 #include "core/session/stages.h"
+#include "views/kit/break_places.h"
 #include "views/kit/icons.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
@@ -64,7 +65,8 @@ void StageStrip::setSession(const kit::SessionPtr& session, Id compilation) {
       if (!cell.there)
         cell.note +=
             QStringLiteral("\nnot in this run") + (row && !row->note.empty() ? ": " + s(row->note) : "");
-      if (info.name == "captured") cell.breaks = static_cast<int>(session->breaks.of(compilation).size());
+      if (info.name == "captured")
+        cell.breaks = static_cast<int>(kit::breakPlaces(*session, session->runOf(compilation)).size());
     }
     cells_.push_back(std::move(cell));
   }

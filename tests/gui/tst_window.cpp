@@ -10,6 +10,7 @@
 #include "app/shell/layouts.h"
 #include "app/shell/main_window.h"
 #include "app/shell/reproducers.h"
+#include "app/shell/run_status.h"
 #include "app/shell/settings.h"
 #include "app/shell/settings_dialog.h"
 #include "app/shell/shot.h"
@@ -64,7 +65,10 @@ class TestWindow : public QObject {
     QCOMPARE(window.strip()->words().size(), static_cast<qsizetype>(session::kStages.size()));
     window.document()->activate(ids_.break_branch);
     window.settle();
-    QVERIFY(window.strip()->words().contains("Captured breaks 1"));
+    // The run's breaks, and the same number beside the film.
+    QVERIFY(window.strip()->words().contains("Captured breaks 2"));
+    QVERIFY(app::runStatus(*window.document()->session(), window.document()->compilation())
+                .text.startsWith("2 breaks"));
     QCOMPARE(window.strip()->words().filter("breaks").size(), 1);
     window.resize(1024, 640);
     window.settle();

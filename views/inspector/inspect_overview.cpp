@@ -4,6 +4,7 @@
 #include <map>
 
 #include "views/inspector/inspect_node.h"
+#include "views/kit/break_places.h"
 #include "views/kit/numbers.h"
 
 namespace vitrine::views {
@@ -58,10 +59,10 @@ InspectorSection resultOf(const SessionData& d, const RunRow& run) {
   }
   if (!d.accuracies.of(run.id).empty())
     for (InspectorRow& row : outputsRows(d, run.id)) out.rows.push_back(std::move(row));
-  int64_t breaks = 0, recompilations = 0, graphs = 0;
+  const auto breaks = static_cast<int64_t>(kit::breakPlaces(d, run.id).size());
+  int64_t recompilations = 0, graphs = 0;
   eachCompilation(d, run.id, [&](const CompilationRow& row) {
     graphs += row.status == "ok" && d.lastGraph(row.id, "captured") != nullptr;
-    breaks += static_cast<int64_t>(d.breaks.of(row.id).size());
     recompilations += static_cast<int64_t>(d.recompilations.of(row.id).size());
   });
   out.rows.push_back({"graphs", QString::number(graphs),
@@ -142,22 +143,15 @@ InspectorSection kernelsOf(const SessionData& d, Id compilation) {
 
 InspectorSection breaksOf(const SessionData& d, Id run) {
   InspectorSection out{"Graph breaks", {}};
-  std::vector<const BreakRow*> rows;
-  eachCompilation(d, run, [&](const CompilationRow& row) {
-    for (const BreakRow& each : d.breaks.of(row.id)) {
-      const bool known = std::any_of(rows.begin(), rows.end(), [&](const BreakRow* other) {
-        return other->instruction == each.instruction && other->kind == each.kind;
-      });
-      if (!known) rows.push_back(&each);
-    }
-  });
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const BreakRow* a, const BreakRow* b) { return a->ns_per_call > b->ns_per_call; });
-  for (const BreakRow* row : rows) {
+  std::vector<kit::BreakPlace> places = kit::breakPlaces(d, run);
+  std::stable_sort(places.begin(), places.end(),
+                   [](const auto& a, const auto& b) { return a.ns_per_call > b.ns_per_call; });
+  for (const kit::BreakPlace& place : places) {
     if (out.rows.size() == kMostBreaks) break;
-    out.rows.push_back({"", s(row->expression.empty() ? row->kind : row->expression),
-                        row->ns_per_call > 0 ? kit::timeText(row->ns_per_call) : QString(), "scissors",
-                        Tone::Warn, row->id});
+    const BreakRow& row = *place.rows[0];
+    out.rows.push_back({"", s(row.expression.empty() ? row.kind : row.expression),
+                        place.ns_per_call > 0 ? kit::timeText(place.ns_per_call) : QString(), "scissors",
+                        Tone::Warn, row.id});
   }
   return out;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "views/kit/break_places.h"
 #include "views/kit/numbers.h"
 
 namespace vitrine::views {
@@ -90,11 +91,12 @@ void addRuns(const SessionData& d, std::vector<Problem>& out) {
 }
 
 void addCapture(const SessionData& d, std::vector<Problem>& out) {
-  for (const BreakRow& row : d.breaks) {
+  for (const kit::BreakPlace& place : kit::breakPlaces(d, 0)) {
+    const BreakRow& row = *place.rows[0];
     const InstructionRow* ins = d.instructions.find(row.instruction);
     out.push_back({Tone::Warn, "scissors", "graph break",
                    s(row.expression.empty() ? row.kind : row.expression),
-                   ins ? d.place(ins->span) : QString(), row.ns_per_call, row.id,
+                   ins ? d.place(ins->span) : QString(), place.ns_per_call, row.id,
                    paragraph(row.reason) + paragraph(row.hint)});
   }
   for (const RecompilationRow& row : d.recompilations)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "views/kit/break_places.h"
 #include "views/kit/numbers.h"
 #include "views/kit/sources.h"
 
@@ -85,7 +86,7 @@ Item compilationItem(const SessionData& d, const CompilationRow& row, const Unit
   Item item;
   item.id = row.id;
   const double total = launched(d, row.id);
-  const QString value = row.status != "ok" ? s(row.status)
+  const QString value = row.status != "ok" ? s(row.status).replace('_', ' ')
                         : total > 0        ? units.launches.text(total)
                                            : counted(row.calls, "call");
   Cell name = word("compile " + s(row.label), "graph", row.status != "ok");
@@ -198,14 +199,12 @@ Item runItem(const SessionData& d, const RunRow& row) {
   item.id = row.id;
   item.open = true;
   item.heading = true;
-  int64_t breaks = 0, compilations = 0;
+  const auto breaks = static_cast<int64_t>(kit::breakPlaces(d, row.id).size());
+  int64_t compilations = 0;
   const Units units = unitsOf(d, row);
   for (const FrameRow& frame : d.frames.of(row.id)) {
     for (const SegmentRow& segment : d.segments.of(frame.id))
-      for (const CompilationRow& each : d.compilations.of(segment.id)) {
-        ++compilations;
-        breaks += static_cast<int64_t>(d.breaks.of(each.id).size());
-      }
+      compilations += static_cast<int64_t>(d.compilations.of(segment.id).size());
     item.children.push_back(frameItem(d, frame, units));
   }
   Cell name = word(s(row.label), "file");

@@ -3,6 +3,7 @@
 #include <QPainter>
 #include <QScrollBar>
 
+#include "views/kit/break_places.h"
 #include "views/kit/frames.h"
 #include "views/kit/link_letters.h"
 #include "views/kit/paint.h"
@@ -156,12 +157,18 @@ std::vector<CodeSpan> SourceView::spans(const QStringList& lines) const {
 
 std::vector<CodeMark> SourceView::breakMarks() const {
   std::vector<CodeMark> out;
-  for (const BreakRow& b : session()->breaks) {
+  for (const BreakPlace& place : breakPlaces(*session(), 0)) {
+    const BreakRow& b = *place.rows[0];
     const InstructionRow* i = session()->instructions.find(b.instruction);
     const SpanRow* span = i ? session()->spans.find(i->span) : nullptr;
-    if (span && span->file == file_)
-      out.push_back({static_cast<int>(span->line) - 1, QStringLiteral("scissors"), Tone::Warn,
-                     QString::fromStdString(b.reason), b.id});
+    if (!span || span->file != file_) continue;
+    const int line = static_cast<int>(span->line) - 1;
+    const QString reason = QString::fromStdString(b.reason);
+    auto same = std::find_if(out.begin(), out.end(), [&](const CodeMark& mark) { return mark.line == line; });
+    if (same == out.end())
+      out.push_back({line, QStringLiteral("scissors"), Tone::Warn, reason, b.id});
+    else
+      same->tooltip += '\n' + reason;  // a line has room for one mark
   }
   return out;
 }

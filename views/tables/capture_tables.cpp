@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "views/kit/break_places.h"
 #include "views/kit/labels.h"
 #include "views/kit/numbers.h"
 #include "views/kit/sources.h"
@@ -70,35 +71,13 @@ QString stack_text(const std::string& json) {
 
 // --- breaks ---
 
-// Breaks of one cause: each compilation of a segment ends at the same instruction.
-struct Cause {
-  std::vector<const BreakRow*> rows;  // the dearest first
-  int64_t calls = 0;
-  double ns_per_call = 0;  // over all calls
-};
-
-std::vector<Cause> causes(const TableScope& scope) {
-  std::map<std::pair<Id, std::string>, Cause> by;
-  for (const BreakRow* b : of_run(scope.data, scope.data.breaks, scope.run))
-    by[{b->instruction ? b->instruction : b->id, b->kind}].rows.push_back(b);
-  std::vector<Cause> out;
-  for (auto& [key, cause] : by) {
-    double total = 0;
-    for (const BreakRow* b : cause.rows) {
-      cause.calls += b->calls;
-      total += b->ns_per_call * static_cast<double>(b->calls);
-    }
-    cause.ns_per_call = cause.calls ? total / static_cast<double>(cause.calls) : cause.rows[0]->ns_per_call;
-    std::stable_sort(cause.rows.begin(), cause.rows.end(),
-                     [](auto* a, auto* b) { return a->ns_per_call > b->ns_per_call; });
-    out.push_back(std::move(cause));
-  }
-  return out;
+std::vector<BreakPlace> causes(const TableScope& scope) {
+  return breakPlaces(scope.data, scope.run);
 }
 
 Unit break_unit(const TableScope& scope) {
   double most = 0;
-  for (const Cause& cause : causes(scope))
+  for (const BreakPlace& cause : causes(scope))
     for (const BreakRow* b : cause.rows) most = std::max({most, cause.ns_per_call, b->ns_per_call});
   return timeUnit(most);
 }
@@ -113,12 +92,12 @@ std::vector<Column> break_columns(const TableScope& scope) {
 
 std::vector<Item> break_rows(const TableScope& scope) {
   std::vector<Item> out;
-  const std::vector<Cause> all = causes(scope);
+  const std::vector<BreakPlace> all = causes(scope);
   const Unit unit = break_unit(scope);
   auto price = [&](double ns) { return number(ns, ns > 0 ? unit.format(ns) : unknown()); };
   double dearest = -1;
-  for (const Cause& cause : all) dearest = std::max(dearest, cause.ns_per_call);
-  for (const Cause& cause : all) {
+  for (const BreakPlace& cause : all) dearest = std::max(dearest, cause.ns_per_call);
+  for (const BreakPlace& cause : all) {
     const BreakRow* b = cause.rows[0];
     QString kind = q(b->kind);
     kind.replace('_', ' ');
@@ -144,7 +123,7 @@ std::vector<Item> break_rows(const TableScope& scope) {
              false,
              false});
       }
-    item.open = cause.ns_per_call == dearest && cause.rows.size() == 1;
+    item.open = cause.ns_per_call == dearest;
     if (cause.ns_per_call == dearest) dearest = -1;  // one of equals
     out.push_back(std::move(item));
   }
@@ -153,11 +132,11 @@ std::vector<Item> break_rows(const TableScope& scope) {
 
 QString break_subtitle(const TableScope& scope) {
   double ns = 0;
-  const std::vector<Cause> all = causes(scope);
-  for (const Cause& cause : all) ns += cause.ns_per_call;
+  const std::vector<BreakPlace> all = causes(scope);
+  for (const BreakPlace& cause : all) ns += cause.ns_per_call;
   return all.empty()
              ? QString()
-             : countText(static_cast<int64_t>(all.size()), "cause") +
+             : countText(static_cast<int64_t>(all.size()), "break") +
                    (ns > 0 ? QStringLiteral(", ") + timeText(ns) + QStringLiteral(" a call") : QString());
 }
 
