@@ -36,12 +36,18 @@ std::vector<Step> random_program(std::mt19937& random, int inputs, int length) {
   return steps;
 }
 
-int64_t floordiv(int64_t a, int64_t b) {
+int64_t quotient(int64_t a, int64_t b) {
   int64_t q = a / b;
   return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;
 }
-int64_t mod(int64_t a, int64_t b) {
-  return a - b * floordiv(a, b);
+int64_t remainder_of(int64_t a, int64_t b) {
+  return a - b * quotient(a, b);
+}
+Sym quotient(const Sym& a, const Sym& b) {
+  return floordiv(a, b);
+}
+Sym remainder_of(const Sym& a, const Sym& b) {
+  return mod(a, b);
 }
 
 // Values and answers of the steps. A step whose divisor is 0 in the compiled call is left out; in another
@@ -67,9 +73,9 @@ T apply(int op, const T& a, const T& b, std::vector<int>* answers) {
     case 2:
       return a * b;
     case 3:
-      return floordiv(a, b);
+      return quotient(a, b);
     case 4:
-      return mod(a, b);
+      return remainder_of(a, b);
     case 5:
       return min(a, b);
     case 6:
