@@ -61,6 +61,16 @@ def test_a_program_seen_on_both_devices():
         same(compiled(x), rows(x))
 
 
+@pytest.mark.parametrize("program", [pointwise, rows, product], ids=lambda p: p.__name__)
+def test_gradients_that_are_laid_out_otherwise(program):
+    x = torch.randn(64, 96, device="cuda").t().requires_grad_()
+    weights = torch.randn_like(program(x), memory_format=torch.contiguous_format)
+    compiled = vitrine.compile(program)
+    for loss in (lambda r: r.sum(), lambda r: (r * weights).sum()):
+        got, expected = (torch.autograd.grad(loss(run(x)), x)[0] for run in (compiled, program))
+        torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-4)
+
+
 def test_a_training_step():
     def steps(model, run):
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -6,8 +6,6 @@ import subprocess
 import sys
 import weakref
 
-import weakref
-
 import pytest
 import torch
 from torch import nn
@@ -211,6 +209,22 @@ def test_create_graph_is_an_error_that_names_the_region():
     x = leaf(3)
     with pytest.raises(RuntimeError, match="double backward.*cube"):
         torch.autograd.grad(compiled(x).sum(), x, create_graph=True)
+
+
+def test_a_gradient_of_another_layout_is_copied_to_its_own_device():
+    # An expanded gradient is laid out anew; that another device is the default one changes nothing.
+    x = torch.randn(5, 3).t().requires_grad_()
+    weights = torch.randn(3, 5)
+
+    def program(x):
+        return torch.relu(x * 2 + 1) * 0.5 - x
+
+    def gradient(run):
+        results = run(x)
+        with torch.device("meta"):
+            return torch.autograd.grad((results * weights).sum(), x)[0], torch.autograd.grad(run(x).sum(), x)[0]
+
+    torch.testing.assert_close(gradient(vitrine.compile(program)), gradient(program))
 
 
 def test_with_and_without_gradients():

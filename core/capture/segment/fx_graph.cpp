@@ -26,12 +26,12 @@ PyObject* dims(const ir::Dims& values) {
   return out;
 }
 
-// [(dtype name, sizes, strides)] of a node's outputs.
+// [(dtype name, sizes, strides, device)] of a node's outputs.
 Owned types_of(const ir::Node& node) {
   Owned list(PyList_New(0));
   for (const ir::TensorType& t : node.outputs) {
-    Owned row(Py_BuildValue("(sNN)", std::string(ir::dtype_torch_name(t.dtype)).c_str(), dims(t.sizes),
-                            dims(t.strides)));
+    Owned row(Py_BuildValue("(sNNs)", std::string(ir::dtype_torch_name(t.dtype)).c_str(), dims(t.sizes),
+                            dims(t.strides), t.device.text().c_str()));
     if (!list || !row || PyList_Append(list.get(), row.get()) != 0) return {};
   }
   return list;

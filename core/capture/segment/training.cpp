@@ -260,7 +260,8 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
   });
   Owned tangents = tuple_of(j.tangents, [&](const ir::TensorType& t) {
     PyObject* dtype = PyObject_GetAttrString(torch.get(), std::string(ir::dtype_torch_name(t.dtype)).c_str());
-    return Py_BuildValue("(NNN)", numbers(t.sizes).release(), numbers(t.strides).release(), dtype);
+    return Py_BuildValue("(NNNs)", numbers(t.sizes).release(), numbers(t.strides).release(), dtype,
+                         t.device.text().c_str());
   });
   Owned constants =
       tuple_of(j.constants, [](const torch_bridge::Py& c) { return torch_bridge::Py(c).release(); });

@@ -21,12 +21,12 @@ class GraphBuilder:
         node = self.graph.create_node("placeholder", name, name=name)
         node.target = node.name  # two inputs never share a name
         node.meta["source"] = source
-        self._describe(node, str(tensor.dtype).removeprefix("torch."), tensor.shape, tensor.stride())
+        self._describe(node, str(tensor.dtype).removeprefix("torch."), tensor.shape, tensor.stride(), tensor.device)
         return node
 
     def constant(self, name: str, source: str, tensor) -> fx.Node:
         node = self._attribute(tensor, name)
-        self._describe(node, str(tensor.dtype).removeprefix("torch."), tensor.shape, tensor.stride())
+        self._describe(node, str(tensor.dtype).removeprefix("torch."), tensor.shape, tensor.stride(), tensor.device)
         return node
 
     def call(self, op: str, name: str, callable_, args, kwargs, paths, types, place) -> list[fx.Node]:
@@ -38,11 +38,11 @@ class GraphBuilder:
         if place[0]:
             node.meta["stack_trace"] = f'  File "{place[0]}", line {place[1]}'
         values = []
-        for path, (dtype, sizes, strides) in zip(paths, types):
+        for path, how in zip(paths, types):
             value = node
             for index in path:
                 value = self.graph.create_node("call_function", operator.getitem, (value, index))
-            self._describe(value, dtype, sizes, strides)
+            self._describe(value, *how)
             values.append(value)
         return values
 
@@ -77,14 +77,14 @@ class GraphBuilder:
             return type(value)(*(self._argument(item) for item in value))
         return self._attribute(value, "_constant")
 
-    def _describe(self, node: fx.Node, dtype: str, sizes, strides) -> None:
+    def _describe(self, node: fx.Node, dtype: str, sizes, strides, device) -> None:
         """Sets ``meta["val"]`` and ``meta["example_value"]``: a tensor of that type without memory."""
         if self._fake is None:
             from torch._subclasses.fake_tensor import FakeTensorMode
 
             self._fake = FakeTensorMode(allow_non_fake_inputs=True)
         with self._fake:
-            value = torch.empty_strided(tuple(sizes), tuple(strides), dtype=getattr(torch, dtype))
+            value = torch.empty_strided(tuple(sizes), tuple(strides), dtype=getattr(torch, dtype), device=device)
         node.meta["val"] = node.meta["example_value"] = value
 
 

@@ -148,7 +148,7 @@ class Region:
     forward(inputs) -> results, then what is saved besides; backward(saved + tangents, which tangents are defined,
     whether the graph is kept) -> gradients; views(inputs + constants + results) -> what the region's caller gets, or None: the results.
     requires_grad: by result. saved: ("input" | "viewed" | "result" | "saved", index). gradients: (input, tangents it
-    depends on). tangents: (sizes, strides, dtype), one a result that requires grad. constants: tensors that
+    depends on). tangents: (sizes, strides, dtype, device), one a result that requires grad. constants: tensors that
     count as inputs behind the real ones.
     """
 
@@ -182,13 +182,13 @@ class Region:
 _graph_is_kept = getattr(torch._C._autograd, "_get_current_graph_task_keep_graph", lambda: True)
 
 
-def _as_traced(tangent, sizes, strides, dtype):
+def _as_traced(tangent, sizes, strides, dtype, device):
     if tangent is None:
-        return torch.empty_strided(sizes, strides, dtype=dtype)  # not read
+        return torch.empty_strided(sizes, strides, dtype=dtype, device=device)  # not read
     plain = type(tangent) is torch.Tensor and not tangent.is_neg() and not tangent.is_conj()
     if plain and tangent.stride() == strides and tangent.storage_offset() == 0 and tangent.dtype == dtype:
         return tangent
-    return torch.empty_strided(sizes, strides, dtype=dtype).copy_(tangent)
+    return torch.empty_strided(sizes, strides, dtype=dtype, device=device).copy_(tangent)
 
 
 class _Node(torch.autograd.Function):
