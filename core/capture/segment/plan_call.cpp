@@ -4,26 +4,54 @@
 #include <optional>
 
 #include "core/capture/segment/owned.h"
+#include "core/ops/node.h"
 #include "core/torch_bridge/bridge.h"
 
 namespace vitrine::capture {
 
 namespace {
 
+// What the program's last operator of each result is; nullptr: it is an input, or there is no graph.
+std::vector<const ir::Node*> makers(const Trace& trace, size_t results) {
+  std::vector<const ir::Node*> out(results, nullptr);
+  if (!trace.graphs.aten) return out;
+  const auto& refs = trace.graphs.aten->results();
+  for (size_t i = 0; i < std::min(results, refs.size()); ++i) {
+    if (!refs[i].is<ir::Ref>()) continue;
+    const ir::Node& node = trace.graphs.aten->node(refs[i].as<ir::Ref>().node);
+    if (node.kind == ir::NodeKind::op) out[i] = &node;
+  }
+  return out;
+}
+
+bool is_view(const ir::Node* maker) {
+  return maker && !ops::writes(*maker) && !ops::aliased(*maker).empty();
+}
+
+// Another object on the same memory, as the program's own operator makes one: what detach() gives is no view
+// that PyTorch would tell of. Outside autograd only, where they are alike otherwise.
+PyObject* alias_of(PyObject* tensor, const ir::Node* maker) {
+  if (maker && maker->op == "aten.detach.default") return PyObject_CallMethod(tensor, "detach", nullptr);
+  return PyObject_CallMethod(tensor, "view_as", "O", tensor);
+}
+
 // Views that change nothing were folded away, so that two results of the program, or a result and an input,
-// may have become one tensor. The program made them distinct objects: each is one again. Outside autograd
-// only, where detach() is a plain alias.
-bool tell_apart(std::span<PyObject* const> inputs, std::vector<PyObject*>& results) {
+// may have become one tensor. The program made them distinct objects: each is one again, and a view where it
+// was made as one.
+bool tell_apart(const Trace& trace, std::span<PyObject* const> inputs, std::vector<PyObject*>& results) {
+  std::vector<const ir::Node*> made_by;
   for (size_t i = 0; i < results.size(); ++i) {
-    const auto before = results.begin() + static_cast<std::ptrdiff_t>(i);
-    if (std::find(results.begin(), before, results[i]) == before &&
-        std::find(inputs.begin(), inputs.end(), results[i]) == inputs.end())
-      continue;
-    if (!torch_bridge::is_tensor(results[i])) continue;
-    PyObject* alias = PyObject_CallMethod(results[i], "detach", nullptr);
+    const auto here = results.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto earlier = std::find(results.begin(), here, results[i]);
+    const bool is_input = std::find(inputs.begin(), inputs.end(), results[i]) != inputs.end();
+    if ((earlier == here && !is_input) || !torch_bridge::is_tensor(results[i])) continue;
+    if (made_by.empty()) made_by = makers(trace, results.size());
+    auto at = static_cast<size_t>(earlier - results.begin());
+    if (is_input || !is_view(made_by[at]) || is_view(made_by[i])) at = i;
+    PyObject* alias = alias_of(results[i], made_by[at]);
     if (!alias) return false;
-    Py_DECREF(results[i]);
-    results[i] = alias;
+    Py_DECREF(results[at]);
+    results[at] = alias;
   }
   return true;
 }
@@ -62,7 +90,7 @@ bool finish_results(const Trace& trace, std::span<PyObject* const> inputs, std::
   {
     std::optional<torch_bridge::NoGradScope> no_grad;
     if (trace.differentiates) no_grad.emplace();
-    if (!tell_apart(inputs, results)) return false;
+    if (!tell_apart(trace, inputs, results)) return false;
   }
   return use_up(trace, results);
 }

@@ -379,3 +379,25 @@ def lift_from_list(x):
 @program(vec(4))
 def tensors_of_tensors(x):
     return torch.tensor([x[0], x[1]]), torch.tensor(x.sum()), torch.stack([*x]), torch.tensor([[1, True], [2.5, 0]])
+
+
+@scenario
+def views_of_everything(compile):
+    """A view that shows all of what it views is one nevertheless."""
+    out = []
+    for view in (
+        lambda x: x[...],
+        lambda x: x[:9],
+        lambda x: x.view(3),
+        lambda x: x.squeeze(),
+        lambda x: x.detach(),
+    ):
+        f = compile(lambda x: (view(x), x + 1))  # noqa: B023
+        for grad in (False, True, True):
+            with torch.set_grad_enabled(grad):
+                x = torch.ones(3)
+                y = f(x)[0]
+                out.append((y._is_view(), y._base is x, y is x))
+    f = compile(lambda x: ((y := x + 1)[:], y))
+    z, y = f(torch.ones(3))
+    return out, z._is_view(), z._base is y, y._is_view()
