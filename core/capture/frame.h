@@ -37,6 +37,8 @@ class Frame {
   void set_running(int at);
   // `count` entries of the stack from `index` on, in place. Callees may use the entry before them as scratch.
   _object* const* stack_span(int index) const;
+  // locals() or what works on it (eval, dir) was called in it: it has a dict that the next call fills again.
+  bool has_locals_dict() const;
   // At its very beginning, run by a thread (not a generator that resumes).
   bool is_fresh() const;
 

@@ -27,6 +27,9 @@ PyObject* Frame::globals() const {
 PyObject* Frame::builtins() const {
   return f_->f_builtins;
 }
+bool Frame::has_locals_dict() const {
+  return f_->f_locals != nullptr;
+}
 int Frame::local_count() const {
   return f_->f_code->co_nlocalsplus;
 }

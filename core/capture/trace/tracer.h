@@ -83,7 +83,15 @@ class Tracer {
   int64_t executed() const { return executed_; }  // instructions of the outermost frame, completed
   // Where the segment may end at the latest: before the instruction whose exception the outermost frame is
   // handling now (its traceback and the exception state are CPython's to make), -1 = anywhere.
-  int64_t latest_end() const { return handling_since_; }
+  // And before it gave the outermost frame's locals: whatever runs for real afterwards may ask for them, too.
+  int64_t latest_end() const {
+    return locals_since_ < 0 || (handling_since_ >= 0 && handling_since_ < locals_since_) ? handling_since_
+                                                                                          : locals_since_;
+  }
+  void end_before_locals() {
+    if (current_ == &root_) locals_since_ = executed_;
+  }
+  const Frame& live() const { return live_; }
   // A backward pass with create_graph stopped it.
   bool differentiates_again = false;
   // The trace so far, ending here. Throws BreakSignal when a value cannot be rebuilt.
@@ -390,7 +398,7 @@ class Tracer {
   Frame& live_;
   TraceOptions options_;
   int64_t stop_at_, executed_ = 0, instructions_ = 0;
-  int64_t handling_since_ = -1;
+  int64_t handling_since_ = -1, locals_since_ = -1;
   int handlers_ = 0;  // entered (PUSH_EXC_INFO) and not left (POP_EXCEPT) since then
   VirtualFrame root_;
   VirtualFrame* current_ = nullptr;

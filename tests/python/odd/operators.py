@@ -3,6 +3,7 @@
 import collections.abc
 import dataclasses
 import functools
+import sys
 
 import torch
 from odd.registry import program, scenario, vec
@@ -339,3 +340,45 @@ def methods_of_another_class(x):
         except Exception as e:
             out.append((type(e).__name__, str(e)))
     return x + 1, out
+
+
+@program(vec())
+def locals_before_eval(x):
+    y = x + 1
+    held = locals()
+    z = y * 2
+    w = eval("y + z")
+    return sorted(held), w, held.get("z") is z
+
+
+@program(vec())
+def locals_before_dir(x):
+    held = locals()
+    z = x * 2
+    return sorted(held), dir(), z
+
+
+@program(vec())
+def locals_before_exec(x):
+    held = locals()
+    z = x * 2
+    exec("q = z + 1")
+    return sorted(held), held.get("q")
+
+
+@program(vec())
+def locals_after_exec(x):
+    z = x * 2
+    exec("q = z + 1")
+    return sorted(locals())
+
+
+def ask_for_callers_locals():
+    return sorted(sys._getframe(1).f_locals)
+
+
+@program(vec())
+def locals_asked_for_by_a_callee(x):
+    held = locals()
+    z = x * 2
+    return sorted(held), ask_for_callers_locals(), z
