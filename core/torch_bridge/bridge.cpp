@@ -7,6 +7,7 @@
 
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/python_ref.h"
+#include "core/torch_bridge/replaced.h"
 
 namespace vitrine::torch_bridge {
 
@@ -158,6 +159,7 @@ Status init() {
   api.facts.self_tests.emplace_back("stand-ins for CUDA",
                                     cuda ? "ok" : "not found: CUDA tensors run eagerly");
   api.facts.self_tests.emplace_back("saved tensor hooks", hooks ? "ok" : "not found " + error);
+  keep_own_functions();
   test_parallel(api);
   api.facts.ready = report.ready && hooks && keys;
   if (api.facts.ready) return {};

@@ -6,6 +6,7 @@
 #include "core/ir/types.h"
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/replaced.h"
 
 namespace vitrine::torch_bridge {
 
@@ -90,6 +91,7 @@ GlobalState global_state() {
   state.flags |= autocast_flags(s);
   state.default_dtype = s.default_dtype();
   state.matmul_precision = s.matmul_precision(context);
+  state.replaced = replaced();
   return state;
 }
 
@@ -117,6 +119,11 @@ StateChange state_change(const GlobalState& was, const GlobalState& now) {
             truth(is_on(now, kAutocastCache))};
   if (was.default_dtype != now.default_dtype)
     return {"torch.get_default_dtype()", dtype(was.default_dtype), dtype(now.default_dtype)};
+  if (was.replaced != now.replaced) {
+    const int32_t number = now.replaced ? now.replaced : was.replaced;
+    const auto answer = [](int32_t n) { return n ? "replaced" : "PyTorch's own"; };
+    return {replaced_name(number), answer(was.replaced), answer(now.replaced)};
+  }
   static constexpr const char* kPrecisions[] = {"highest", "high", "medium"};
   const auto precision = [](int32_t n) {
     return n >= 0 && n < 3 ? std::string(kPrecisions[n]) : std::to_string(n);
@@ -134,6 +141,7 @@ std::string unsupported_state() {
   if (saved_hooks_active(s)) return "saved-tensor hooks are active";
   if (jit_tracing(s)) return "torch.jit.trace is running";
   if (*s.anomaly) return "anomaly detection is on";
+  if (const std::string name = replaced_operator(); !name.empty()) return name + " is replaced";
   return "";
 }
 

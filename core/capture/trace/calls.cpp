@@ -309,8 +309,10 @@ bool has_hooks(PyObject* module) {
 
 Value* Tracer::call_module(Value* v, Arguments a) {
   Owned compiled(PyObject_GetAttrString(v->obj, "_compiled_call_impl"));
+  Owned way(PyObject_GetAttrString(reinterpret_cast<PyObject*>(v->cls), "_call_impl"));
   PyErr_Clear();
-  if (has_hooks(v->obj) || (compiled && compiled.get() != Py_None)) {
+  if (has_hooks(v->obj) || way.get() != torch_names().module_call_impl ||
+      (compiled && compiled.get() != Py_None)) {
     a.positional.insert(a.positional.begin(), v);
     return call_function(pinned(python_method(v->cls, "__call__")), std::move(a));
   }

@@ -3,6 +3,7 @@
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 #include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/replaced.h"
 
 namespace vitrine::capture {
 namespace {
@@ -104,10 +105,12 @@ const MemberRow* find(const MemberRow (&rows)[N], const std::string& name) {
 
 Value* Tracer::tensor_attr(Value* v, const std::string& name) {
   PyTypeObject* type = v->cls;
-  pin_type(type);  // a method may be put in, or in its place, at any time
-  if (name == "grad") return read_grad(v);
-  if (name == "__class__") return pinned(reinterpret_cast<PyObject*>(type));
-  if (const MemberRow* row = find(kAttributes, name)) {
+  // What is put in the place of a method is seen by the guard on PyTorch's state (replaced.h).
+  if (type != torch_names().tensor && type != torch_names().parameter) pin_type(type);
+  const bool as_ever = !torch_bridge::is_replaced_in_tensor(name);
+  if (as_ever && name == "grad") return read_grad(v);
+  if (as_ever && name == "__class__") return pinned(reinterpret_cast<PyObject*>(type));
+  if (const MemberRow* row = as_ever ? find(kAttributes, name) : nullptr) {
     switch (row->answer) {
       case Answer::Known: {
         if (Value* sizes = size_question(v, name, {})) return sizes;
@@ -142,6 +145,8 @@ Value* Tracer::tensor_attr(Value* v, const std::string& name) {
 
 Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* callable, Arguments a) {
   const MemberRow* row = find(kMethods, name);
+  Owned key(PyUnicode_InternFromString(name.c_str()));
+  if (!callable) callable = _PyType_Lookup(torch_names().tensor_base, key.get());
   if (name == "is_inference") return is_inference(self);
   if (name == "requires_grad_" && !torch_bridge::requires_grad(self->obj) && a.keyword.empty() &&
       a.positional.size() == 1 && !truth(a.positional[0]))
@@ -158,26 +163,19 @@ Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* cal
     if (Value* sizes = size_question(self, name, a)) return sizes;
     for (Value* v : a.positional) settle(v);
     for (auto& [key, value] : a.keyword) settle(value);
-    if (a.keyword.empty()) {
-      Owned method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(torch_names().tensor), name.c_str()));
-      Owned all(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size()) + 1));
-      PyTuple_SET_ITEM(all.get(), 0, Py_NewRef(self->obj));
-      for (size_t i = 0; i < a.positional.size(); ++i)
-        PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(i) + 1, to_python(a.positional[i]));
-      if (!method) raise_python();
-      return fact(method.get(), all.get());
-    }
-    Owned method(PyObject_GetAttrString(self->obj, name.c_str()));
-    Owned arguments(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
+    VITRINE_CHECK(callable, "a tensor has no method " + name);
+    Owned all(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size()) + 1));
+    PyTuple_SET_ITEM(all.get(), 0, Py_NewRef(self->obj));
     for (size_t i = 0; i < a.positional.size(); ++i)
-      PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i), to_python(a.positional[i]));
+      PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(i) + 1, to_python(a.positional[i]));
+    if (a.keyword.empty()) return fact(callable, all.get());
     Owned keyword(PyDict_New());
     for (auto& [key, value] : a.keyword) {
       Owned o(to_python(value));
       PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
     }
     if (dynamic()) fix_all_sizes();
-    return fold(PyObject_Call(method.get(), arguments.get(), keyword.get()));
+    return fold(PyObject_Call(callable, all.get(), keyword.get()));
   }
   if (row && row->answer == Answer::Reads && a.positional.empty() && a.keyword.empty())
     if (Value* known = known_number(self, row->name)) return known;
@@ -186,11 +184,8 @@ Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* cal
   if (row) stop("unsupported_operator", "Tensor." + name + ": " + row->why);
   if (name == "__init__" || name == "__new__" || name == "__getattribute__" || name == "__setattr__")
     stop("unsupported_operator", "Tensor." + name);
-  if (!callable) {
-    Owned key(PyUnicode_InternFromString(name.c_str()));
-    callable = _PyType_Lookup(torch_names().tensor, key.get());
-    if (!callable) raise(PyExc_AttributeError, "'Tensor' object has no attribute '" + name + "'");
-  }
+  if (!callable) callable = _PyType_Lookup(torch_names().tensor, key.get());
+  if (!callable) raise(PyExc_AttributeError, "'Tensor' object has no attribute '" + name + "'");
   a.positional.insert(a.positional.begin(), self);
   return torch_call("Tensor." + name, callable, a);
 }

@@ -4,6 +4,7 @@
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 #include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/replaced.h"
 
 namespace vitrine::capture {
 namespace {
@@ -94,6 +95,15 @@ std::string written_name(PyObject* callable, const std::string& module, const st
   return "torch." + name;
 }
 
+// functools.wraps gives a program's own function the name of one of PyTorch's. One of PyTorch's that calls
+// what the program has put in the place of another one is a function as any other.
+bool is_of_torch(PyObject* function) {
+  const std::string module = text_of(PyDict_GetItemString(PyFunction_GET_GLOBALS(function), "__name__"));
+  if (module != "torch" && !begins(module, "torch.") && !torch_bridge::is_own_function(function))
+    return false;
+  return !torch_bridge::may_call_replaced(function);
+}
+
 }  // namespace
 
 bool Tracer::is_torch_leaf(PyObject* callable, std::string* name) {
@@ -104,6 +114,7 @@ bool Tracer::is_torch_leaf(PyObject* callable, std::string* name) {
     return true;
   }
   if (!PyCFunction_Check(callable) && !PyFunction_Check(callable)) return false;
+  if (PyFunction_Check(callable) && !is_of_torch(callable)) return false;
   std::string module = attr_text(callable, "__module__");
   const std::string own = attr_text(callable, "__name__");
   if (PyCFunction_Check(callable)) {

@@ -64,6 +64,7 @@ TorchNames load() {
   n.disabled_function = reinterpret_cast<PyTypeObject*>(find_object("vitrine._engine.DisabledFunction"));
   n.compiled_function = reinterpret_cast<PyTypeObject*>(find_object("vitrine._engine.CompiledFunction"));
   n.module_call = must("torch.nn.Module.__call__");
+  n.module_call_impl = must("torch.nn.Module._call_impl");
   n.module_getattr = must("torch.nn.Module.__getattr__");
   n.module_setattr = must("torch.nn.Module.__setattr__");
   n.module_delattr = must("torch.nn.Module.__delattr__");

@@ -19,7 +19,8 @@ struct TorchNames {
   PyTypeObject* script_function;
   PyTypeObject* inference_context;                      // what torch.inference_mode enters
   PyTypeObject *disabled_function, *compiled_function;  // nullptr: the engine is used without its module
-  PyObject *module_call, *module_getattr, *module_setattr, *module_delattr, *module_forward;
+  PyObject *module_call, *module_call_impl, *module_getattr, *module_setattr, *module_delattr,
+      *module_forward;
   PyObject* dict_of_sys_modules;
   PyObject *torch, *functional, *operator_module, *builtins;
   std::unordered_set<PyTypeObject*> iterators;

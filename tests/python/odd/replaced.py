@@ -1,0 +1,74 @@
+"""PyTorch's own functions and methods with something else in their place: before the first call, after it, put back, and
+again. What stands there prints, so that it must run at each call."""
+
+import functools
+
+import torch
+import torch.nn.functional as F
+from odd.registry import scenario
+from torch import nn
+
+linear, norm = nn.Linear(3, 3), nn.LayerNorm(3)
+for p in linear.parameters():
+    p.data.fill_(0.5)
+
+
+def plus_one(old):
+    @functools.wraps(old)
+    def new(*args, **kwargs):
+        print("new")
+        return old(*args, **kwargs) + 1
+
+    return new
+
+
+def length(old):
+    return lambda x: 1
+
+
+USES = {
+    "operator": (torch.Tensor, "__mul__", plus_one, lambda x: x * 2),
+    "reflected": (torch.Tensor, "__rsub__", plus_one, lambda x: 1 - x),
+    "unary": (torch.Tensor, "__neg__", plus_one, lambda x: -x),
+    "comparison": (torch.Tensor, "__lt__", plus_one, lambda x: x < 1),
+    "subscript": (torch.Tensor, "__getitem__", plus_one, lambda x: x[0]),
+    "len": (torch.Tensor, "__len__", length, lambda x: (len(x), x + 1)),
+    "of_parameter": (nn.Parameter, "__mul__", plus_one, lambda x: linear.weight * x),
+    "method": (torch.Tensor, "relu", plus_one, lambda x: x.relu()),
+    "size": (torch.Tensor, "size", lambda old: lambda x, d=None: torch.Size([7]), lambda x: (x.size(), x + 1)),
+    "property": (torch.Tensor, "T", lambda old: property(lambda x: x.t() + 1), lambda x: x.T),
+    "function": (torch, "relu", plus_one, lambda x: torch.relu(x)),
+    "inside": (torch, "relu", plus_one, lambda x: F.relu(x)),
+    "inside_of_inside": (torch, "layer_norm", plus_one, lambda x: norm(x)),
+    "method_inside": (torch.Tensor, "softmax", plus_one, lambda x: F.softmax(x, -1)),
+    "wrapped": (F, "relu", plus_one, lambda x: F.relu(x)),
+    "call_of_modules": (nn.Module, "_call_impl", plus_one, lambda x: linear(x)),
+}
+
+
+def scenario_of(owner, name, make, use):
+    def run(compile):
+        f = compile(use)
+        x = torch.arange(6.0).reshape(2, 3) - 2
+        out = [f(x)]
+        had = name in vars(owner)
+        old = getattr(owner, name)
+        for _ in range(2):
+            setattr(owner, name, make(old))
+            try:
+                out += [f(x), f(x)]
+            finally:
+                if had:
+                    setattr(owner, name, old)
+                else:
+                    delattr(owner, name)
+            out.append(f(x))
+        return out
+
+    return run
+
+
+for title, row in USES.items():
+    made = scenario_of(*row)
+    made.__name__ = f"replaced_{title}"
+    scenario(made)
