@@ -81,3 +81,19 @@ def test_a_step_that_fails_is_eagers():
     except IndexError as error:
         assert "out of bounds" in str(error)
     assert model.weight.grad is None  # zero_grad() came before the error
+
+
+def test_nothing_of_a_call_is_held_behind_it():
+    p = torch.ones(3, requires_grad=True)
+
+    @vitrine.compile
+    def read(flag):
+        return p.grad + 1 if flag else p.grad - 1
+
+    held = []
+    for flag in (True, True, False, False):  # of the last call of the code that is compiled for True, too
+        p.grad = torch.full((3,), 5.0)
+        read(flag)
+        held.append(StorageWeakRef(p.grad.untyped_storage()))
+        p.grad = None
+    assert [ref.expired() for ref in held] == [True] * 4

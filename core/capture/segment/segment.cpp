@@ -76,7 +76,14 @@ Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, con
   return s;
 }
 
+// What was read for a segment that does not run is let go: it may be large.
 Segment::Fit Segment::fits(const Frame& frame, const torch_bridge::GlobalState& state) {
+  const Fit fit = judge(frame, state);
+  if (fit == Fit::No || fit == Fit::Rare) guards_.drop_temporaries();
+  return fit;
+}
+
+Segment::Fit Segment::judge(const Frame& frame, const torch_bridge::GlobalState& state) {
   if (!guards_.check(frame, state)) return Fit::No;
   if (!trace_->symbolic) return Fit::Yes;
   const Symbolic& symbolic = *trace_->symbolic;
@@ -159,6 +166,12 @@ std::string named(const ir::SymbolTable& table, const std::string& text) {
 }  // namespace
 
 GuardFailure Segment::explain(const Frame& frame, const torch_bridge::GlobalState& state) {
+  GuardFailure out = find_failure(frame, state);
+  guards_.drop_temporaries();
+  return out;
+}
+
+GuardFailure Segment::find_failure(const Frame& frame, const torch_bridge::GlobalState& state) {
   if (!trace_->symbolic || !guards_.check(frame, state) ||
       !guards_.read_sizes(trace_->symbolic->inputs, call_.key, call_.apart))
     return guards_.explain(frame, state);
@@ -285,7 +298,6 @@ void Segment::find_freed(const std::vector<const Source*>& sources) {
 // As the program does: gradients of the last step go before this one needs memory. Where the graph fails,
 // eager finds them gone, and goes on as if it had done that.
 void Segment::free_gradients(std::span<const Owned> sources) {
-  guards_.drop_temporaries();
   for (int32_t i : freed_)
     if (PyObject_SetAttrString(sources[static_cast<size_t>(i)].get(), "grad", Py_None) < 0) PyErr_Clear();
 }
@@ -321,6 +333,7 @@ Outcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* times, Chec
   if (trace_->end == Trace::End::Nothing) return trace_->broke ? Outcome::none() : Outcome::eager();
   Sources sources(nodes_.size());
   for (size_t i = 0; i < nodes_.size(); ++i) sources[i] = share(guards_.value(nodes_[i]));
+  guards_.drop_temporaries();
   Results results;
   const std::shared_ptr<Instance> instance = now_;  // another call may choose another meanwhile
   std::vector<Owned> integers;                      // where they are others than the instance's

@@ -72,6 +72,8 @@ class Segment {
  private:
   static constexpr size_t kBreaksKept = 64;
   Segment() = default;
+  Fit judge(const Frame& frame, const torch_bridge::GlobalState& state);
+  GuardFailure find_failure(const Frame& frame, const torch_bridge::GlobalState& state);
   bool choose_instance();  // for the sizes of the check; false: there is none yet
   bool is_rare();          // whether sizes without an instance come less often than those that have one
   Outcome run_graph(Instance& instance, std::span<const Owned> sources, std::vector<PyObject*>& results,
