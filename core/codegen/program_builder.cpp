@@ -463,6 +463,28 @@ int32_t ProgramBuilder::place(int32_t buffer) const {
   return buffer;
 }
 
+// An element a row, known once the row has been walked: what reads the row's element did so before, and a
+// GPU's threads, which all read it, have met since. Those of rows in parts have not, but across rows.
+bool ProgramBuilder::same_row(const cpp::Schedule& s, const cpp::Argument& read,
+                              const cpp::Argument& written) const {
+  if (s.both_ways() || (s.parts > 1 && !s.across)) return false;
+  auto is = [&](int argument, const cpp::Argument& a) {
+    return argument >= 0 && &s.arguments[static_cast<size_t>(argument)] == &a;
+  };
+  const cpp::Load* only = nullptr;
+  for (const cpp::Load& l : s.loads) {
+    if (!is(l.argument, read)) continue;
+    if (only || !l.affine() || !l.per_row || l.offset != 0) return false;
+    only = &l;
+  }
+  const cpp::Value* stored = nullptr;
+  for (const cpp::Value& v : s.values)
+    if (is(v.store, written)) stored = &v;
+  return only && stored && stored->per_row && stored->statement->reduce == fusion::Statement::Reduce::none &&
+         stored->phase == static_cast<int>(s.phases.size()) && s.reduces &&
+         stored->store_strides == only->strides;
+}
+
 // Whether the kernel reads each element of `read` before, and only where, it writes that of `written`.
 bool ProgramBuilder::same_place(const cpp::Schedule& s, const cpp::Argument& read,
                                 const cpp::Argument& written) const {
@@ -470,6 +492,7 @@ bool ProgramBuilder::same_place(const cpp::Schedule& s, const cpp::Argument& rea
   // A kernel of one element reads all before it writes.
   if (!s.reduces && s.row_count() * s.columns() == 1 && type(read.root).numel() == 1) return true;
   if (type(read.root).bytes() != type(written.root).bytes()) return false;
+  if (same_row(s, read, written)) return true;
   if (written.first_store < 0 || read.last_read < 0 || read.last_read > written.first_store) return false;
   if (type(read.root).numel() == 1 && read.dtype == written.dtype) return true;
   const cpp::Load* only = nullptr;

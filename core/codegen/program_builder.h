@@ -52,6 +52,7 @@ class ProgramBuilder {
   void add_step(Step step, int unit);
   static bool has_own_memory(const Buffer& buffer);
   void reuse_in_place(int unit, const cpp::Schedule& schedule, const Step& step);
+  bool same_row(const cpp::Schedule& schedule, const cpp::Argument& read, const cpp::Argument& written) const;
   bool same_place(const cpp::Schedule& schedule, const cpp::Argument& read,
                   const cpp::Argument& written) const;
   void share(int32_t source, int32_t target);

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 import torch
-from codegen_harness import CLANG, TOOL, GraphWriter
-from cuda_on_cpu import check
+from codegen_harness import CLANG, KERNEL, TOOL, VIEW, GraphWriter, Program
+from cuda_on_cpu import GpuProgram, check
 
 pytestmark = [
     pytest.mark.skipif(not TOOL.exists(), reason="codegen_tool is not built"),
@@ -102,3 +102,32 @@ def test_elements_that_lie_alone_are_read_some_at_a_time(tmp_path):
     power = g.op("aten.exp.default", g.op("aten.sub.Tensor", x, row))
     program = check(g, [g.op("aten.mul.Tensor", power, row)], tmp_path, kernels=1)
     assert "p_x0[8]" in program.p["kernels"][0]["text"]
+
+
+# A row's or a column's element is written where it was read: a bias and its momentum beside the gradient's sum.
+@pytest.mark.parametrize("compiled", [GpuProgram, Program])
+@pytest.mark.parametrize("rows, columns, dim", [(700, 48, 0), (48, 700, 1), (20_000, 96, 0)])
+def test_an_update_stands_where_what_it_updates_stood(rows, columns, dim, compiled, tmp_path):
+    torch.manual_seed(0)
+    size, kind = (columns if dim == 0 else rows), f"f32[{columns if dim == 0 else rows}]"
+    text = f"""graph optimised {{
+  %g = placeholder() : f32[{rows},{columns}]
+  %b = placeholder() : {kind}
+  %m = placeholder() : {kind}
+  %sum = aten.sum.dim_IntList(%g, [{dim}]) : {kind}
+  %new = aten.lerp.Scalar(%m, %sum, 0.25) : {kind}
+  %step = aten.mul.Tensor(%new, 0.01) : {kind}
+  %less = aten.sub.Tensor(%b, %step) : {kind}
+  %set_b = aten.copy_.default(%b, %less) : {kind}
+  %set_m = aten.copy_.default(%m, %new) : {kind}
+  return %sum
+}}
+"""
+    g, b, m = torch.randn(rows, columns), torch.randn(size), torch.randn(size)
+    expected = torch.lerp(m, g.sum(dim), 0.25)
+    program = compiled(text, tmp_path, passes=False)
+    assert all(s["kind"] in (KERNEL, VIEW) for s in program.p["steps"]), program.p["steps"]
+    updated = b - expected * 0.01
+    program.run([g, b, m])
+    torch.testing.assert_close(m, expected, rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(b, updated, rtol=1e-5, atol=1e-4)
