@@ -11,6 +11,38 @@ namespace vitrine::ops {
 
 namespace {
 
+// Operators without a row that drop out where a probability, this argument, is not zero. A backward draws
+// nothing: it is given the seed and the offset.
+struct DropsOut {
+  std::string_view op;
+  size_t probability;
+  bool draws = true;
+};
+constexpr DropsOut kDropsOut[] = {
+    {"aten.scaled_dot_product_attention.default", 4},
+    {"aten._scaled_dot_product_flash_attention.default", 3},
+    {"aten._scaled_dot_product_flash_attention.quantized", 6},
+    {"aten._scaled_dot_product_efficient_attention.default", 5},
+    {"aten._scaled_dot_product_cudnn_attention.default", 5},
+    {"aten._scaled_dot_product_fused_attention_overrideable.default", 4},
+    {"aten._flash_attention_forward.default", 7},
+    {"aten._flash_attention_forward.quantized", 7},
+    {"aten._efficient_attention_forward.default", 8},
+    {"aten._cudnn_attention_forward.default", 9},
+    {"aten._cudnn_rnn.default", 11},
+    {"aten._scaled_dot_product_flash_attention_backward.default", 10, false},
+    {"aten._scaled_dot_product_efficient_attention_backward.default", 9, false},
+    {"aten._scaled_dot_product_cudnn_attention_backward.default", 13, false},
+    {"aten._flash_attention_backward.default", 10, false},
+    {"aten._efficient_attention_backward.default", 11, false},
+    {"aten._cudnn_attention_backward.default", 13, false},
+};
+const DropsOut* row_that_drops_out(const ir::Node& node) {
+  for (const DropsOut& row : kDropsOut)
+    if (node.op == row.op) return &row;
+  return nullptr;
+}
+
 std::string_view trim(std::string_view s) {
   while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
   while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
@@ -230,11 +262,26 @@ bool may_alias(const ir::Node& node) {
   return !aliased(node).empty();
 }
 
+bool is_attention(const ir::Node& node) {
+  return row_that_drops_out(node) && node.op.find("attention") != std::string::npos;
+}
+
+// An argument that is not given is a default, and all defaults are zero.
+bool drops_out(const ir::Node& node) {
+  const DropsOut* row = row_that_drops_out(node);
+  if (!row) return false;
+  const ir::Arg* p = row->probability < node.args.size() ? &node.args[row->probability] : nullptr;
+  for (const auto& [name, value] : node.kwargs)
+    if (name == "dropout_p" || name == "dropout") p = &value;
+  return p && !(*p == ir::Arg(0.0)) && !(*p == ir::Arg(int64_t{0}));
+}
+
 bool is_random(const ir::Node& node) {
   if (const OpRow* row = find(node.op)) return row->family == Family::random;
   // Unknown operators outside ATen may draw; ATen's own have rows or carry their trade in the name.
   if (node.kind != ir::NodeKind::op) return false;
   if (!is_aten(node.op)) return true;
+  if (const DropsOut* row = row_that_drops_out(node)) return row->draws && drops_out(node);
   for (std::string_view sign :
        {"rand", "bernoulli", "dropout", "multinomial", "normal", "uniform", "cauchy", "exponential",
         "geometric", "poisson", "binomial", "rrelu", "dirichlet", "gamma"}) {

@@ -42,5 +42,9 @@ std::vector<ir::Ref> aliased(const ir::Node& node);
 bool may_alias(const ir::Node& node);  // aliased() is not empty
 // Draws random numbers: neither merged nor dropped nor reordered among its like.
 bool is_random(const ir::Node& node);
+// PyTorch's attention, or its backward. On a GPU its 0-d tensors are the generator's seed and offset, which
+// are read only if it drops out, and lie on the CPU, but on the GPU while a CUDA Graph is recorded.
+bool is_attention(const ir::Node& node);
+bool drops_out(const ir::Node& node);
 
 }  // namespace vitrine::ops

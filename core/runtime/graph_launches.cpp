@@ -8,7 +8,8 @@ void GraphLaunches::add(const cuda::Function& function, const codegen::Grid& gri
   if (uses.empty() && form != Form::draws) return;
   void* node = cuda::recorded_launch(stream);
   complete_ = complete_ && node;
-  launches_.push_back({&function, grid, node, {arguments.begin(), arguments.end()}, uses, form});
+  launches_.push_back({&function, grid, node, {arguments.begin(), arguments.end()}, uses, form, 0});
+  if (form == Form::draws) launches_.back().from = reinterpret_cast<uint64_t>(arguments.back());
 }
 
 std::string GraphLaunches::point_at(void* executable, const std::vector<void*>& inputs,
@@ -19,7 +20,7 @@ std::string GraphLaunches::point_at(void* executable, const std::vector<void*>& 
     bool moved = launch.form == Form::draws;
     if (moved) {
       launch.arguments.end()[-2] = reinterpret_cast<void*>(draws.seed);
-      launch.arguments.end()[-1] = reinterpret_cast<void*>(draws.offset);
+      launch.arguments.end()[-1] = reinterpret_cast<void*>(draws.offset + launch.from);
     }
     for (const GraphUse& use : launch.uses) {
       void*& argument = launch.arguments[use.argument];

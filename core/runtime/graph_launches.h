@@ -28,7 +28,8 @@ class GraphLaunches {
  public:
   // draws: the last two arguments are the seed and the offset of a generator. packed: all are one.
   enum class Form : uint8_t { plain, draws, packed };
-  // Just launched on `stream`, which is being recorded; arguments: pointers, as the kernel got them.
+  // Just launched on `stream`, which is being recorded; arguments: pointers, as the kernel got them; of
+  // draws, the offset is from the call's begin.
   void add(const cuda::Function& function, const codegen::Grid& grid, const std::vector<GraphUse>& uses,
            std::span<void* const> arguments, Form form, void* stream);
   // Whether the place of every launch in the graph is known.
@@ -47,6 +48,7 @@ class GraphLaunches {
     std::vector<void*> arguments;
     std::vector<GraphUse> uses;
     Form form;
+    uint64_t from;  // draws: its first number, from the call's
   };
   std::vector<Launch> launches_;  // those with uses, and those that draw
   bool complete_ = true;

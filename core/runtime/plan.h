@@ -89,6 +89,8 @@ class ProgramPlan : public Plan {
   int32_t slot_of(ir::Ref ref) const;
   std::string why_no_graph() const;  // of what is known before it runs
   std::string why_no_graph_for_memory() const;
+  bool is_seed_of_graph(size_t step, int32_t buffer) const;
+  bool is_idle_seed(int32_t buffer) const;
   void find_host_steps();
   void prepare_graph(const CompileOptions& options);
   void follow_arguments(const std::unordered_map<int32_t, GraphUse>& source);
@@ -133,7 +135,8 @@ class ProgramPlan : public Plan {
   std::vector<Problem> problems_;
   int python_calls_ = 0;
   bool returns_input_view_ = false;
-  bool only_compiled_ = false;  // for a GPU that is not here
+  bool only_compiled_ = false;          // for a GPU that is not here
+  std::vector<uint64_t> drawn_before_;  // by segment of the draws: from the call's begin, by all that drew
   bool has_host_steps_ = false;
   std::unique_ptr<GraphRuns> graphs_;
   std::vector<std::pair<int32_t, int32_t>> graph_numbers_;  // buffers of the host's numbers, and their bytes

@@ -1,4 +1,7 @@
 // Whether the calls of a plan may become replays of a CUDA Graph.
+#include <algorithm>
+
+#include "core/ops/node.h"
 #include "core/runtime/plan.h"
 
 namespace vitrine::runtime {
@@ -46,7 +49,7 @@ std::string ProgramPlan::why_no_graph() const {
     for (const auto& [name, value] : step.node.kwargs)
       if (step.random && name == "generator" && !value.is_none())
         return step.label + " draws from a generator of its own";
-    if (step.random && program_.draws_on >= 0)
+    if (step.random && program_.draws_on >= 0 && !torch_bridge::cuda_draws(program_.draws_on).skips)
       return step.label + " draws random numbers between those that kernels draw";
     if (step.random && steps_[s].on_host) return step.label + " draws random numbers on the CPU";
   }
@@ -57,7 +60,8 @@ std::string ProgramPlan::why_no_graph() const {
     if (item.view) return "it returns a view";
     if (item.buffer < 0) continue;
     const int32_t base = root(item.buffer);
-    if (table_.rows[static_cast<size_t>(base)].type.device.is_cpu()) return "it returns a tensor on the CPU";
+    if (table_.rows[static_cast<size_t>(base)].type.device.is_cpu() && !is_idle_seed(base))
+      return "it returns a tensor on the CPU";
     const BufferKind kind = table_.rows[static_cast<size_t>(base)].kind;
     if (kind == BufferKind::input || kind == BufferKind::constant) return "it returns an input";
     for (int32_t other : returned)
@@ -65,6 +69,26 @@ std::string ProgramPlan::why_no_graph() const {
     returned.push_back(item.buffer);
   }
   return "";
+}
+
+// The generator's seed or offset, which attention hands to its backward. While a graph is recorded it lies on
+// the GPU, so what is read must be of the same recording.
+bool ProgramPlan::is_seed_of_graph(size_t s, int32_t b) const {
+  const BufferTable::Row& row = table_.rows[static_cast<size_t>(b)];
+  const ir::Node& node = program_.steps[s].node;
+  if (steps_[s].kind != StepKind::opaque || !ops::is_attention(node) || !row.type.sizes.empty()) return false;
+  if (!ops::drops_out(node)) return true;
+  const auto returned = [&](const ResultItem& item) { return item.buffer >= 0 && root(item.buffer) == b; };
+  return row.kind == BufferKind::foreign && root(b) == b &&
+         std::none_of(results_.begin(), results_.end(), returned);
+}
+
+// What attention that does not drop out made of it: nobody reads it.
+bool ProgramPlan::is_idle_seed(int32_t b) const {
+  for (size_t s = 0; s < steps_.size(); ++s)
+    if (std::find(steps_[s].outs.begin(), steps_[s].outs.end(), b) != steps_[s].outs.end())
+      return !ops::drops_out(program_.steps[s].node) && is_seed_of_graph(s, b);
+  return false;
 }
 
 // On the CPU only numbers that kernels of our own get by value, and what computes them; all else on one GPU.
@@ -77,7 +101,7 @@ std::string ProgramPlan::why_no_graph_for_memory() const {
     for (size_t i = 0; i < step.buffers.size() + step.outs.size(); ++i) {
       const bool read = i < step.buffers.size();
       const int32_t b = read ? step.buffers[i] : step.outs[i - step.buffers.size()];
-      if (table_.rows[static_cast<size_t>(b)].type.device.is_cuda()) continue;
+      if (table_.rows[static_cast<size_t>(b)].type.device.is_cuda() || is_seed_of_graph(s, b)) continue;
       if (!read || i >= step.by_value.size() || !step.by_value[i])
         return program_.steps[s].label + " works with memory of the CPU and of the GPU";
     }

@@ -221,11 +221,22 @@ void ProgramPlan::give_up(CallState& state, int32_t input) const {
 }
 
 // The generator's state for what kernels draw until the next step that is random. While a graph is recorded
-// nothing is drawn: each replay gives its launches a state of its own.
+// nothing is drawn: each replay gives its launches its own state at the call's begin, from which those of a
+// segment are as far as they were in the calls before. What PyTorch draws in the graph has to stand behind
+// what kernels draw since the step before.
 bool ProgramPlan::begin_draws(CallState& state, int segment) {
   if (!generator_) return true;
+  const auto s = static_cast<size_t>(segment);
   bridge::CudaGenerator::State& at = state.draws.emplace_back();
-  return state.recording || generator_->take(program_.draws[static_cast<size_t>(segment)], at);
+  if (!state.recording) {
+    if (!generator_->take(program_.draws[s], at)) return false;
+    drawn_before_.resize(program_.draws.size());
+    drawn_before_[s] = at.offset - state.draws.front().offset;
+    return true;
+  }
+  VITRINE_CHECK(s < drawn_before_.size(), "a call is recorded that never ran");
+  at.offset = drawn_before_[s];
+  return segment == 0 || program_.draws[s] == 0 || generator_->skip(program_.draws[s]);
 }
 
 bool ProgramPlan::run_steps(CallState& state, std::vector<LaunchTime>* times) {

@@ -80,6 +80,7 @@ class Probe {
         if (found.together[i] == 0 && ok) ok = dropout(generator, types[i], beside, found.together[i]);
     }
     ok = ok && uniform(generator, found.uniform);
+    if (ok) found.skips = skips(generator);
     PendingError error;
     generator.set_offset(before_.offset);
     error.restore();
@@ -137,6 +138,16 @@ class Probe {
     }
     return true;
   }
+  bool skips(CudaGenerator& generator) {
+    bool same = true;
+    for (int64_t advance : {4, 12, 260}) {
+      CudaGenerator::State after;
+      same = same && generator.set_offset(before_.offset) && generator.skip(advance) &&
+             generator.take(0, after) && after.offset == before_.offset + static_cast<uint64_t>(advance);
+    }
+    PyErr_Clear();  // a GPU that has no such attention
+    return same;
+  }
   uint64_t advance(int64_t n) const {
     return static_cast<uint64_t>((n - 1) / (threads_ * kTurn) + 1) * kTurn;
   }
@@ -161,6 +172,7 @@ std::unique_ptr<CudaGenerator> CudaGenerator::of(int gpu) {
   if (!generator) return nullptr;
   std::unique_ptr<CudaGenerator> out(new CudaGenerator);
   out->generator_ = generator;
+  out->gpu_ = gpu;
   return out;
 }
 
@@ -182,6 +194,29 @@ bool CudaGenerator::set_offset(uint64_t offset) {
   Owned value(PyLong_FromUnsignedLongLong(offset));
   Owned done(PyObject_CallMethod(generator_, "set_offset", "O", value.get()));
   return static_cast<bool>(done);
+}
+
+// Attention that drops out draws a number for each pair of a query and a key: of `advance` queries and a key.
+bool CudaGenerator::skip(int64_t advance) {
+  Owned torch(PyImport_ImportModule("torch"));
+  Owned ops(torch ? PyObject_GetAttrString(torch.get(), "ops") : nullptr);
+  Owned aten(ops ? PyObject_GetAttrString(ops.get(), "aten") : nullptr);
+  Owned packet(aten ? PyObject_GetAttrString(aten.get(), "_scaled_dot_product_efficient_attention")
+                    : nullptr);
+  Owned attention(packet ? PyObject_GetAttrString(packet.get(), "default") : nullptr);
+  Owned empty(attention ? PyObject_GetAttrString(torch.get(), "empty") : nullptr);
+  if (!empty) return false;
+  const std::string device = "cuda:" + std::to_string(gpu_);
+  Owned names(Py_BuildValue("{ss}", "device", device.c_str()));
+  auto tensor = [&](int64_t rows) {
+    Owned args(Py_BuildValue("((iiLi))", 1, 1, static_cast<long long>(rows), 8));
+    return args ? PyObject_Call(empty.get(), args.get(), names.get()) : nullptr;
+  };
+  Owned query(tensor(advance)), key(query ? tensor(1) : nullptr);
+  if (!key) return false;
+  Owned made(PyObject_CallFunction(attention.get(), "OOOOOd", query.get(), key.get(), key.get(), Py_None,
+                                   Py_False, 0.5));
+  return static_cast<bool>(made);
 }
 
 CudaDraws cuda_draws(int gpu) {

@@ -24,10 +24,14 @@ class CudaGenerator {
   // is recorded into a graph it cannot be asked).
   bool take(int64_t advance, State& state);
   bool set_offset(uint64_t offset);  // false: a Python error is set
+  // It goes on by `advance`, a multiple of four, also while a stream is recorded: a small kernel of PyTorch's
+  // draws so many numbers. false: a Python error is set.
+  bool skip(int64_t advance);
 
  private:
   CudaGenerator() = default;
   _object* generator_ = nullptr;  // owned
+  int gpu_ = 0;
 };
 
 // How the kernels of this PyTorch draw on a GPU, found by drawing and comparing, once a process and GPU; the
@@ -36,6 +40,7 @@ struct CudaDraws {
   int64_t blocks = 0;              // of 256 threads, at most
   int together[4] = {0, 0, 0, 0};  // dropout's neighbours, by log2 of an element's bytes; 0: in no known way
   bool uniform = false;            // rand() draws four numbers a thread and turn
+  bool skips = false;              // CudaGenerator::skip() goes on by as many as it says
 };
 CudaDraws cuda_draws(int gpu);
 

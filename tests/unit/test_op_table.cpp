@@ -81,6 +81,15 @@ TEST_CASE("views and random operators are known as such") {
   CHECK(is_random(node("aten.rand_like.default(%x) : f32[2,3]")));
   CHECK(is_random(node("aten.normal.float_float(%x) : f32[2,3]")));
   CHECK_FALSE(is_random(node("aten.exp.default(%x) : f32[2,3]")));
+  // Attention draws where it drops out; its backward is given what was drawn.
+  const std::string qkv = "aten._scaled_dot_product_flash_attention.default(%x, %x, %x";
+  CHECK(is_random(node(qkv + ", 0.5) : f32[2,3]")));
+  CHECK_FALSE(is_random(node(qkv + ", 0.0) : f32[2,3]")));
+  CHECK_FALSE(is_random(node(qkv + ") : f32[2,3]")));
+  CHECK(is_random(
+      node("aten.scaled_dot_product_attention.default(%x, %x, %x, None, dropout_p=0.5) : f32[2,3]")));
+  CHECK_FALSE(is_random(
+      node("aten._scaled_dot_product_flash_attention_backward.default(%x, %x, %x, 0.5) : f32[2,3]")));
 }
 
 TEST_CASE("the type in which a body is evaluated") {
