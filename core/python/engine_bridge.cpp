@@ -89,12 +89,12 @@ PyObject* tensor_bump_version(PyObject*, PyObject* tensor) {
   return PyBool_FromLong(tb::bump_version(tb::handle_of(tensor)));
 }
 
-// global_state() -> (flags, default dtype, matmul precision, why capture may not run)
+// global_state() -> (flags, default dtype, matmul precision, why capture may not run, default device)
 PyObject* global_state(PyObject*, PyObject*) {
   if (!tb::facts().ready) return PyErr_Format(PyExc_RuntimeError, "bridge_init() has not succeeded");
   const tb::GlobalState state = tb::global_state();
-  return Py_BuildValue("(Kiis)", static_cast<unsigned long long>(state.flags), state.default_dtype,
-                       state.matmul_precision, tb::unsupported_state().c_str());
+  return Py_BuildValue("(Kiisi)", static_cast<unsigned long long>(state.flags), state.default_dtype,
+                       state.matmul_precision, tb::unsupported_state().c_str(), state.default_device);
 }
 
 // parallel_threads(n, grain) -> how often each of n indices was visited, as bytes

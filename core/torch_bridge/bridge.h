@@ -89,7 +89,8 @@ struct GlobalState {
                        // functorch/forward-AD levels, modes ...
   int32_t default_dtype = 0;
   int32_t matmul_precision = 0;
-  int32_t replaced = 0;  // what stands in the place of PyTorch's own functions (replaced.h)
+  int32_t replaced = 0;        // what stands in the place of PyTorch's own functions (replaced.h)
+  int32_t default_device = 0;  // default_device.h
   bool operator==(const GlobalState&) const = default;
 };
 GlobalState global_state();

@@ -6,6 +6,7 @@
 #include "core/ir/types.h"
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/default_device.h"
 #include "core/torch_bridge/replaced.h"
 
 namespace vitrine::torch_bridge {
@@ -51,8 +52,6 @@ constexpr Flag kFlags[] = {
     {"a forward-mode AD level is active", [](const Symbols&, void*) { return forward_ad_active(); }},
     {"a foreign dispatch mode is active",
      [](const Symbols& s, void*) -> bool { return s.dispatch_modes() != 0; }},
-    {"a foreign function mode is active",
-     [](const Symbols& s, void*) -> bool { return s.function_modes() != 0; }},
     {"__torch_function__ is disabled",
      [](const Symbols& s, void*) -> bool { return s.function_disabled() != 0; }},
     {"saved-tensor hooks are active", [](const Symbols& s, void*) { return saved_hooks_active(s); }},
@@ -92,6 +91,7 @@ GlobalState global_state() {
   state.default_dtype = s.default_dtype();
   state.matmul_precision = s.matmul_precision(context);
   state.replaced = replaced();
+  state.default_device = default_device(s);
   return state;
 }
 
@@ -117,6 +117,9 @@ StateChange state_change(const GlobalState& was, const GlobalState& now) {
   if (differ)
     return {"torch.is_autocast_cache_enabled()", truth(is_on(was, kAutocastCache)),
             truth(is_on(now, kAutocastCache))};
+  if (was.default_device != now.default_device)
+    return {"the default device", default_device_text(was.default_device),
+            default_device_text(now.default_device)};
   if (was.default_dtype != now.default_dtype)
     return {"torch.get_default_dtype()", dtype(was.default_dtype), dtype(now.default_dtype)};
   if (was.replaced != now.replaced) {
@@ -137,7 +140,7 @@ std::string unsupported_state() {
   if (functorch_active(s)) return "a functorch transform (vmap, grad, ...) is active";
   if (forward_ad_active()) return "a forward-mode AD level is active";
   if (s.dispatch_modes() != 0) return "a foreign dispatch mode is active";
-  if (s.function_modes() != 0) return "a foreign function mode (for example a default device) is active";
+  if (default_device(s) == kForeignMode) return "a foreign function mode is active";
   if (saved_hooks_active(s)) return "saved-tensor hooks are active";
   if (jit_tracing(s)) return "torch.jit.trace is running";
   if (*s.anomaly) return "anomaly detection is on";

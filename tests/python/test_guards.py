@@ -1,5 +1,6 @@
 """One thing that a guard depends on changes: the result is still eager's, and the recompilation names guard and values."""
 
+import contextlib
 import sys
 from pathlib import Path
 
@@ -553,3 +554,19 @@ def test_an_attribute_that_a_module_did_not_have():
     assert compiled(x).tolist() == [6, 6]
     del module.extra
     assert compiled(x).tolist() == [2, 2]
+
+
+def test_a_default_device_is_part_of_a_compilation():
+    def program(x):
+        here = torch.arange(3.0) + torch.tensor([1.0, 2.0, 3.0])
+        return x * 2 + torch.ones(3), here, torch.get_default_device()
+
+    compiled = vitrine.compile(program)
+    x = torch.randn(3)
+    for device in (None, torch.device("cpu"), None):
+        with device or contextlib.nullcontext():
+            assert_same(compiled(x), program(x))
+            assert not vitrine.explain(program)(x).graph_breaks
+    with torch.device("meta"):
+        assert compiled(torch.ones(3))[1].device.type == "meta"
+    assert_same(compiled(x), program(x))

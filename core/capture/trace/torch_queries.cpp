@@ -139,6 +139,7 @@ VITRINE_AUTOCAST(X)
   X(threads, "torch.get_num_threads")                            \
   X(can_cast, "torch.can_cast")                                  \
   X(broadcast_shapes, "torch.broadcast_shapes")                  \
+  X(default_device, "torch.get_default_device")                  \
   X(anomaly, "torch.is_anomaly_enabled")
 #define X(name, path) constexpr const char* k_##name = path;
 VITRINE_ASKED(X)
