@@ -65,10 +65,11 @@ struct State {
 };
 constexpr size_t kKnownKept = 32;
 
-// What was replaced is a fact of the process, as PyTorch's modules are.
+// What was replaced is a fact of the process, as PyTorch's modules are. It is never destroyed: Python ends
+// before static objects do.
 State& state() {
-  static State s;
-  return s;
+  static auto* s = new State;
+  return *s;
 }
 
 // CPython 3.12 means to take it away one day, and keeps it up to date until then.
