@@ -101,6 +101,11 @@ class Walk {
       auto it = gradients_.find({input, 0});
       out.gradients.push_back(it == gradients_.end() ? std::nullopt : std::optional(it->second));
     }
+    out.complete.resize(program_.wanted.size());
+    std::iota(out.complete.begin(), out.complete.end(), size_t{0});
+    std::stable_sort(out.complete.begin(), out.complete.end(), [&](size_t a, size_t b) {
+      return last_[place({program_.wanted[a], 0})] < last_[place({program_.wanted[b], 0})];
+    });
     const ir::GraphPtr joint = builder_.finish({});
     for (size_t i = behind_; i < joint->nodes().size(); ++i)
       if (!discarded_.contains(joint->nodes()[i].id)) out.backward.push_back(joint->nodes()[i]);
@@ -113,6 +118,7 @@ class Walk {
 
   // The sum of the gradients that have arrived, in the order in which they arrive.
   void add(ir::Ref value, ir::Ref gradient) {
+    last_[place(value)] = ++additions_;
     auto [it, first] = gradients_.try_emplace(place(value), gradient);
     if (first) return;
     it->second = Vjp(builder_, builder_.node(value.node)).op("aten.add.Tensor", {it->second, gradient});
@@ -226,6 +232,8 @@ class Walk {
   ir::Builder builder_;
   size_t behind_ = 0;
   std::map<std::pair<ir::NodeId, int32_t>, ir::Ref> gradients_;
+  std::map<std::pair<ir::NodeId, int32_t>, size_t> last_;  // by value: when its last term was added
+  size_t additions_ = 0;
   std::unordered_set<ir::NodeId> discarded_;  // of rules that gave up
   std::vector<std::string> borrowed_;
 };

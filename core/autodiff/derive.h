@@ -45,7 +45,8 @@ struct Program {
 struct Derivative {
   std::vector<ir::Node> backward;                 // continues the program
   std::vector<std::optional<ir::Ref>> gradients;  // by `wanted`; nothing: it depends on no result
-  std::vector<std::string> borrowed;              // operators whose derivative is PyTorch's, once each
+  std::vector<size_t> complete;       // places in `wanted`, in the order in which eager has their gradients
+  std::vector<std::string> borrowed;  // operators whose derivative is PyTorch's, once each
 };
 
 // Errors: what neither a rule nor `borrow` covers ("aten.x.default has no gradient rule"), or what only

@@ -11,6 +11,7 @@
 #include "core/passes/decompose.h"
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/lowering_state.h"
+#include "core/torch_bridge/shared_saves.h"
 #include "core/torch_bridge/stand_in.h"
 
 namespace vitrine::torch_bridge {
@@ -207,7 +208,11 @@ Status Lowering::State::derive(Joint& out, JointParts& parts) {
     if (out.results[i].requires_grad) program.results.push_back(parts.results[i]);
   for (int i : parts.input_of) program.wanted.push_back(parts.leading[static_cast<size_t>(i)].id);
   program.followed.insert(recording.followed().begin(), recording.followed().end());
-  program.borrow = [this](const autodiff::BorrowCall& call) { return borrow_operator(call); };
+  program.borrow = [this](const autodiff::BorrowCall& call) {
+    auto made = borrow_operator(call);
+    if (made) drop_running_statistics(made.value().nodes);
+    return made;
+  };
   auto made = autodiff::derive(program, recording.ids());
   if (!made) return made.error();
   out.borrowed_operators = std::move(made.value().borrowed);
@@ -217,6 +222,8 @@ Status Lowering::State::derive(Joint& out, JointParts& parts) {
     parts.gradients.push_back(*made.value().gradients[i]);
     out.gradients.push_back({parts.input_of[i], {}});
   }
+  for (size_t i : made.value().complete)
+    if (made.value().gradients[i]) out.complete.push_back(parts.input_of[i]);
   return {};
 }
 
@@ -243,6 +250,12 @@ Status Lowering::State::borrow(Joint& out, JointParts& parts) {
     parts.gradients.push_back(r.at(index).aten);
     out.gradients.push_back({parts.input_of[i], {}});
   }
+  // The engine's order is that of the operators that compute them.
+  std::vector<std::pair<ir::NodeId, int>> made;
+  for (size_t i = 0; i < parts.gradients.size(); ++i)
+    made.emplace_back(parts.gradients[i].node, out.gradients[i].input);
+  std::stable_sort(made.begin(), made.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [node, input] : made) out.complete.push_back(input);
   const auto& all = r.aten_nodes();
   parts.backward.assign(all.begin() + static_cast<std::ptrdiff_t>(parts.forward.size()), all.end());
   drop_running_statistics(parts.backward);
@@ -268,6 +281,9 @@ Status Lowering::State::join(const RemadeViews& views, Gradients who, Joint& out
   if (std::string why = why_written(*whole.graph, out.halves, whole.leading); !why.empty())
     return no_joint(why);
   find_dependences(parts, out);
+  std::vector<bool> wanted;
+  for (const Joint::Result& result : out.results) wanted.push_back(result.requires_grad);
+  out.conflicts = shared_saves(parts, wanted, recording.followed(), out.borrowed.empty());
   std::vector<ir::NodeId> ends;
   for (const ir::Node& n : parts.tangents) ends.push_back(n.id);
   if (std::string why = why_inseparable(*out.halves.backward, ends); !why.empty()) return no_joint(why);

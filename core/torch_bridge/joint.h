@@ -32,12 +32,15 @@ struct Joint {
   // How the program's results follow from inputs, constants and `results`; null: they are `results`.
   std::shared_ptr<const ViewProgram> views;
   std::vector<ir::TensorType> tangents;  // of the results that require grad, in order
+  // By tangent: those that cannot come after it in another backward pass, unless the graph is kept.
+  std::vector<std::vector<int>> conflicts;
 
   struct Gradient {
     int input;                  // whose gradient it is
     std::vector<int> tangents;  // what it depends on: undefined when none of these is defined
   };
   std::vector<Gradient> gradients;
+  std::vector<int> complete;  // inputs that have one, in the order in which eager's backward is done with it
 };
 
 }  // namespace vitrine::torch_bridge

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/run_operators.h"
 #include "core/torch_bridge/undefined_tangents.h"
 
 namespace vitrine::capture {
@@ -110,17 +111,21 @@ std::string why_changed(const Joint& joint, PyObject* given) {
   return "";
 }
 
-// Operator by operator through PyTorch, for its own error; where that raises none, ours.
+// The gradients operator by operator through PyTorch, whatever types come: eager's own error, or what eager
+// gives. Autograd converts them to their inputs' types.
 PyObject* run_changed(const Plans& plans, const ir::GraphPtr& graph, PyObject* given,
                       const std::string& why) {
-  runtime::CompileOptions options = plans.options;
-  options.fuse = false;
-  if (auto plan = runtime::compile(graph, options, nullptr)) {
-    Owned results(run(*plan.value(), given, {}));
-    if (!results) return nullptr;
+  auto results = torch_bridge::run_operators(
+      *graph, {PySequence_Fast_ITEMS(given), static_cast<size_t>(PySequence_Fast_GET_SIZE(given))});
+  if (!results) {
+    if (!PyErr_Occurred())
+      PyErr_Format(PyExc_RuntimeError, "vitrine: a tensor that backward reads has changed: %s (%s)",
+                   why.c_str(), results.error().what.c_str());
+    return nullptr;
   }
-  return PyErr_Format(PyExc_RuntimeError, "vitrine: a tensor that backward reads has changed: %s",
-                      why.c_str());
+  PyObject* list = PyList_New(0);
+  for (const torch_bridge::Py& r : results.value()) PyList_Append(list, r ? r.get() : Py_None);
+  return list;
 }
 
 // "all", or the results whose gradients are defined: "0, 2".
@@ -263,6 +268,8 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
     return Py_BuildValue("(NNNs)", numbers(t.sizes).release(), numbers(t.strides).release(), dtype,
                          t.device.text().c_str());
   });
+  Owned conflicts = tuple_of(j.conflicts, [](const auto& of) { return numbers(of).release(); });
+  Owned complete = numbers(j.complete);
   Owned constants =
       tuple_of(j.constants, [](const torch_bridge::Py& c) { return torch_bridge::Py(c).release(); });
   const std::string name = place.name;
@@ -274,10 +281,12 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
   Owned first(capsule ? PyCFunction_New(&kForward, capsule.get()) : nullptr);
   Owned second(capsule ? PyCFunction_New(&kBackward, capsule.get()) : nullptr);
   Owned views(capsule && has_views ? PyCFunction_New(&kViews, capsule.get()) : Py_NewRef(Py_None));
-  if (!wanted || !saved || !gradients || !tangents || !constants || !first || !second || !views) return {};
-  return Owned(PyObject_CallMethod(module.get(), "Region", "OOOOOOOOs", first.get(), second.get(),
+  if (!wanted || !saved || !gradients || !tangents || !conflicts || !complete || !constants || !first ||
+      !second || !views)
+    return {};
+  return Owned(PyObject_CallMethod(module.get(), "Region", "OOOOOOOOOOs", first.get(), second.get(),
                                    views.get(), wanted.get(), saved.get(), gradients.get(), tangents.get(),
-                                   constants.get(), name.c_str()));
+                                   conflicts.get(), complete.get(), constants.get(), name.c_str()));
 }
 
 bool forward_ran(PyObject* region) {

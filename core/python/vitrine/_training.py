@@ -7,6 +7,7 @@ its memory may go while the backward plan runs.
 
 import torch
 from torch.autograd.graph import _engine_run_backward
+from torch.utils.hooks import RemovableHandle
 
 from vitrine._errors import DoubleBackwardError
 
@@ -108,6 +109,13 @@ BACKWARD_TWICE = (
 )
 
 
+_WRITTEN = (
+    "one of the variables needed for gradient computation has been modified by an inplace operation: [%s %s] is at "
+    "version %d; expected version %d instead. Hint: enable anomaly detection to find the operation that failed to compute "
+    "its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
+)
+
+
 def is_consumed(stand_in):
     """Whether another backward from a stand-in raises, because one has been there."""
     if stand_in.grad_fn is None:
@@ -142,28 +150,45 @@ def consumed(results):
         return _Consumed.apply(_anchor, results)
 
 
+def _has_hook(tensor):
+    return bool(tensor._backward_hooks or tensor._post_accumulate_grad_hooks)
+
+
 class Region:
     """One compiled region.
 
     forward(inputs) -> results, then what is saved besides; backward(saved + tangents, which tangents are defined,
     whether the graph is kept) -> gradients; views(inputs + constants + results) -> what the region's caller gets, or None: the results.
     requires_grad: by result. saved: ("input" | "viewed" | "result" | "saved", index). gradients: (input, tangents it
-    depends on). tangents: (sizes, strides, dtype, device), one a result that requires grad. constants: tensors that
-    count as inputs behind the real ones.
+    depends on). tangents: (sizes, strides, dtype, device), one a result that requires grad. conflicts, by tangent: those
+    that cannot come in a later backward pass, for it has used up what they need. complete: inputs in the order in
+    which eager's backward has their gradients. constants: tensors that count as inputs behind the real ones.
     """
 
-    def __init__(self, forward, backward, views, requires_grad, saved, gradients, tangents, constants, name):
+    def __init__(self, forward, backward, views, requires_grad, saved, gradients, tangents, conflicts, complete, constants, name):
         self.constants, self.views = constants, views
         self.forward, self.backward, self.name = forward, backward, name
-        self.requires_grad, self.saved, self.gradients, self.tangents = requires_grad, saved, gradients, tangents
+        self.complete, self.hooks_seen, self.has_hooks = complete, -1, False
+        self.requires_grad, self.saved, self.gradients, self.tangents, self.conflicts = requires_grad, saved, gradients, tangents, conflicts
 
     def __call__(self, *inputs):
         if any(self.requires_grad):
-            results = _Node.apply(self, *inputs)
+            # Hooks are numbered as they are registered: without a new one there is nothing to look for.
+            if self.hooks_seen != RemovableHandle.next_id:
+                self.hooks_seen, self.has_hooks = RemovableHandle.next_id, any(map(_has_hook, inputs))
+            results = _Node.apply(self, *(self.in_eagers_order(inputs) if self.has_hooks else inputs))
         else:
             with torch.no_grad():
                 results = tuple(self.forward(inputs))
         return results if self.views is None else self.views((*inputs, *self.constants, *results))
+
+    def in_eagers_order(self, inputs):
+        """The inputs by other names: PyTorch's engine runs what was made last first, and so each leaf's hooks in turn."""
+        inputs = list(inputs)
+        for i in reversed(self.complete):
+            if inputs[i].is_leaf and inputs[i].requires_grad:
+                inputs[i] = torch.ops.aten.alias.default(inputs[i])
+        return inputs
 
     def gradients_of(self, saved, tangents, n_inputs, keep):
         """saved: a list, which is empty afterwards."""
@@ -204,6 +229,7 @@ class _Node(torch.autograd.Function):
         # detach(): the memory of now, with the version counter of the input.
         ctx.save_for_backward(*[where[k][i].detach() if k == "viewed" else where[k][i] for k, i in region.saved if k != "saved"])
         ctx.kept = [where[k][i] for k, i in region.saved if k == "saved"]
+        ctx.left = None  # a _Left, once a backward pass has been here
         ctx.mark_non_differentiable(*[r for r, wanted in zip(results, region.requires_grad) if not wanted])
         ctx.set_materialize_grads(False)
         return tuple(results)
@@ -212,10 +238,46 @@ class _Node(torch.autograd.Function):
     def backward(ctx, *tangents):
         if torch.is_grad_enabled():
             raise DoubleBackwardError(ctx.region.name)
-        others, kept = iter(ctx.saved_tensors), iter(ctx.kept)
-        saved = [next(kept if kind == "saved" else others) for kind, _ in ctx.region.saved]
-        keep = _graph_is_kept()
+        region, keep = ctx.region, _graph_is_kept()
+        given = [i for i, t in enumerate(t for t, wanted in zip(tangents, region.requires_grad) if wanted) if t is not None]
+        others = ctx.saved_tensors if ctx.left is None else ctx.left.take(region, given)
+        left = ctx.left
         if not keep:
-            ctx.kept = ()
-        del kept
-        return (None, *ctx.region.gradients_of(saved, tangents, ctx.n_inputs, keep))
+            left = _Left.behind(region, given, others, left)
+        others_left, kept = iter(others), iter(ctx.kept)
+        saved = [next(kept if kind == "saved" else others_left) for kind, _ in region.saved]
+        if not keep:
+            ctx.left = left
+            if left is None:
+                ctx.kept = ()
+        del kept, others, others_left
+        return (None, *region.gradients_of(saved, tangents, ctx.n_inputs, keep or left is not None))
+
+
+class _Left:
+    """What a backward pass leaves for others that start at other results and go through other operators."""
+
+    def __init__(self, used, tensors):
+        self.used, self.tensors = used, [(t.detach(), t._version) for t in tensors]
+
+    @staticmethod
+    def behind(region, given, tensors, before):
+        """None: no other pass can follow."""
+        if len(region.tangents) < 2:
+            return None
+        used = set(given) if before is None else before.used | set(given)
+        lost = {i for u in used for i in region.conflicts[u]}
+        if len(lost) == len(region.tangents):
+            return None
+        if before is not None:
+            before.used = used
+            return before
+        return _Left(used, tensors)
+
+    def take(self, region, given):
+        if any(i in region.conflicts[u] for u in self.used for i in given):
+            raise RuntimeError(BACKWARD_TWICE)
+        for tensor, version in self.tensors:
+            if tensor._version != version:
+                raise RuntimeError(_WRITTEN % (tensor.type(), list(tensor.shape), tensor._version, version))
+        return [tensor for tensor, _ in self.tensors]
