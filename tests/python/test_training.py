@@ -310,12 +310,18 @@ def test_a_weight_whose_memory_is_replaced_between_forward_and_backward(make_oth
             torch.testing.assert_close(found, expected)
 
 
-def test_a_weight_of_another_dtype_in_backward_is_an_error():
-    w = leaf(3)
-    result = vitrine.compile(lambda x, w: (x * w).sum())(leaf(3), w)
-    w.data = w.data.to(torch.float16)
-    with pytest.raises(RuntimeError, match="f32.*f16"):
+def test_a_weight_of_another_dtype_in_backward_is_converted_as_in_eager():
+    def gradients_of(compiled):
+        w, x = leaf(3), leaf(3, seed=1)
+        result = compiled(lambda x, w: (x * w).sum())(x, w)
+        w.data = w.data.to(torch.float16)
         result.backward()
+        return x.grad, w.grad
+
+    for found, expected in zip(gradients_of(vitrine.compile), gradients_of(lambda f: f)):
+        assert found.dtype == expected.dtype
+        torch.testing.assert_close(found, expected)
+
 
 
 def test_gradients_that_need_no_tangent_are_the_zeros_that_eager_gives():
