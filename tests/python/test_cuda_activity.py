@@ -113,6 +113,14 @@ def test_a_kernel_belongs_to_what_launched_it():
     assert gpu.time_of_launches(lanes) == {41: 900, 43: 500}
 
 
+def test_what_an_operator_calls_does_its_work():
+    """The node stands for layer_norm; the kernel is launched in native_layer_norm, which no node stands for."""
+    owners = [*OWNERS, (1_395, 1_590, "native_layer_norm", "opaque", 0, 0)]
+    lanes = gpu.slices_of(gpu.within(_engine.gpu_activities(LOG), 1_000, 5_000), 1_000, owners, Slice)
+    theirs = lanes["stream", 0, 7][1]
+    assert (theirs.family, theirs.entity, theirs.relation) == ("matmul", 43, 53)
+
+
 def test_another_calls_kernels_are_left_out():
     late = call("cudaLaunchKernel_v7000", 9_000, 9_100, 30) + kernel("late", 9_200, 9_300, 30)
     rows = gpu.within(_engine.gpu_activities(LOG + late), 1_000, 5_000)

@@ -85,9 +85,11 @@ def within(activities, begin: int, end: int) -> list[dict]:
 
 
 def innermost(owners, time: int):
-    """Of the slices (start, end, ...) the shortest that holds a time, or None."""
+    """Of the owners the shortest that holds a time, or None: one that is linked, where there is one. An operator that a node
+    of the graph stands for (layer_norm) may do its work in others of its own (native_layer_norm), which none stands for."""
     holding = [o for o in owners if o[0] <= time < o[1]]
-    return min(holding, key=lambda o: o[1] - o[0], default=None)
+    linked = [o for o in holding if o[4]]
+    return min(linked or holding, key=lambda o: o[1] - o[0], default=None)
 
 
 def slices_of(activities, begin: int, owners, make) -> dict[tuple, list]:
