@@ -176,10 +176,10 @@ MenuRow::MenuRow(const QStringList& names, QWidget* parent)
       layouts(new LayoutSwitch(names, this)),
       palette(new PaletteField(this)),
       run(new RunButton(this)) {
-  setFixedHeight(theme().px(36));
+  setFixedHeight(theme().px(36) + 1);  // the menu bar hides its menus where it is lower than 36
   menus->setNativeMenuBar(false);
   auto* row = new QHBoxLayout(this);
-  row->setContentsMargins(theme().px(12), 0, theme().px(8), theme().px(1));  // the line below stays whole
+  row->setContentsMargins(theme().px(12), 0, theme().px(8), 1);  // the line below stays whole
   row->setSpacing(theme().px(10));
   auto* logo = new QLabel(this);
   logo->setFixedSize(theme().px(18), theme().px(18));

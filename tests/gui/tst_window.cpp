@@ -3,6 +3,7 @@
 #include <QApplication>
 #include <QElapsedTimer>
 #include <QFile>
+#include <QMenuBar>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTimer>
@@ -57,6 +58,15 @@ class TestWindow : public QObject {
     QCOMPARE(window.centre()->pane('A')->stage(), std::string("loops"));
     trigger(window, "window.swap");
     QCOMPARE(window.centre()->pane('B')->stage(), std::string("loops"));
+  }
+
+  void everyMenuStandsInTheMenuBar() {
+    MainWindow window;
+    openIn(window);
+    const auto* menus = window.findChild<QMenuBar*>();
+    QVERIFY(menus && menus->actions().size() >= 7);
+    for (QAction* each : menus->actions())
+      QVERIFY2(menus->actionGeometry(each).width() > 20, qPrintable(each->text()));
   }
 
   void narrowStripClosesGroups() {
