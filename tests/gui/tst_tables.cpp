@@ -76,6 +76,25 @@ class TestTables : public QObject {
       }
   }
 
+  void aSwitchShowsOnlyWhatWasFused() {
+    Rig<TableView> rig(session(), "", {1200, 400}, views::kDecisionsTable);
+    const QList<QWidget*> controls = rig.view.headerControls();
+    auto* bar = qobject_cast<kit::SwitchBar*>(controls.value(0));
+    QVERIFY(bar);
+    const auto all = rig.view.items()->shown().size();
+    QCOMPARE(bar->choices(), (QStringList{"All 13", "Fused 6", "Not fused 7"}));
+    QTest::keyClick(bar, Qt::Key_Right);
+    QCOMPARE(rig.view.items()->shown().size(), size_t(6));
+    QTest::keyClick(bar, Qt::Key_Right);
+    QCOMPARE(rig.view.items()->shown().size(), size_t(7));
+    QTest::keyClick(bar, Qt::Key_Left);
+    QTest::keyClick(bar, Qt::Key_Left);
+    QCOMPARE(rig.view.items()->shown().size(), all);
+    // The header that showed them may have dropped them: the next one gets its own.
+    qDeleteAll(controls);
+    QCOMPARE(rig.view.headerControls().size(), 2);
+  }
+
   void theFirstOrderIsByPrice() {
     Rig<TableView> rig(session(), "", {900, 400}, views::kKernelsTable);
     const auto shown = rig.view.items()->shown();

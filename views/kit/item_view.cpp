@@ -5,6 +5,7 @@
 #include <QMouseEvent>
 #include <QScrollBar>
 #include <functional>
+#include <set>
 
 #include "views/kit/item_delegate.h"
 #include "views/kit/paint.h"
@@ -27,7 +28,18 @@ ItemFilter::ItemFilter(QObject* parent) : QSortFilterProxyModel(parent) {
   setFilterCaseSensitivity(Qt::CaseInsensitive);
 }
 
+void ItemFilter::setOnly(int column, const QString& text) {
+  only_column_ = column;
+  only_ = text;
+  invalidateFilter();
+}
+
 bool ItemFilter::filterAcceptsRow(int row, const QModelIndex& parent) const {
+  if (!only_.isEmpty()) {
+    QModelIndex top = sourceModel()->index(row, 0, parent);
+    while (top.parent().isValid()) top = top.parent();
+    if (top.siblingAtColumn(only_column_).data().toString() != only_) return false;
+  }
   const QString text = filterRegularExpression().pattern();
   if (text.isEmpty()) return true;
   for (int column = 0; column < sourceModel()->columnCount(parent); ++column) {
@@ -40,9 +52,12 @@ bool ItemFilter::filterAcceptsRow(int row, const QModelIndex& parent) const {
 bool ItemFilter::lessThan(const QModelIndex& a, const QModelIndex& b) const {
   const QVariant x = a.data(SortRole), y = b.data(SortRole);
   if (a.data(DetailRole).isValid()) return sortOrder() == Qt::AscendingOrder;  // a detail stays first
-  if (x.userType() != QMetaType::QString && y.userType() != QMetaType::QString)
-    return x.toDouble() < y.toDouble();
-  return QString::localeAwareCompare(x.toString(), y.toString()) < 0;
+  const bool numbers = x.userType() != QMetaType::QString && y.userType() != QMetaType::QString;
+  const int order = numbers ? (x.toDouble() > y.toDouble()) - (x.toDouble() < y.toDouble())
+                            : QString::localeAwareCompare(x.toString(), y.toString());
+  // Equal ones stand as they were given, whichever way the column is sorted.
+  if (order == 0) return sortOrder() == Qt::AscendingOrder ? a.row() < b.row() : a.row() > b.row();
+  return order < 0;
 }
 
 ItemView::ItemView(QWidget* parent) : QTreeView(parent) {
@@ -73,23 +88,24 @@ void ItemView::setColumns(std::vector<Column> columns) {
 
 void ItemView::setItems(std::vector<Item> items) {
   std::vector<Id> open;
+  std::set<Id> known;  // what could be opened before, and was or was not
   std::function<void(const QModelIndex&)> remember = [&](const QModelIndex& parent) {
     for (int row = 0; row < filter_.rowCount(parent); ++row) {
       const QModelIndex index = filter_.index(row, 0, parent);
-      if (isExpanded(index)) open.push_back(idAt(index)), remember(index);
+      if (filter_.rowCount(index) == 0) continue;
+      known.insert(idAt(index));
+      if (isExpanded(index)) open.push_back(idAt(index));
+      remember(index);
     }
   };
   remember({});
-  if (!filled_) {
-    std::function<void(const std::vector<Item>&)> first = [&](const std::vector<Item>& all) {
-      for (const Item& item : all) {
-        if (item.open) open.push_back(item.id);
-        first(item.children);
-      }
-    };
-    first(items);
-  }
-  filled_ = filled_ || !items.empty();
+  std::function<void(const std::vector<Item>&)> first = [&](const std::vector<Item>& all) {
+    for (const Item& item : all) {
+      if (item.open && !known.contains(item.id)) open.push_back(item.id);
+      first(item.children);
+    }
+  };
+  first(items);
   const int scroll = verticalScrollBar()->value();
   bool tree = false;
   for (const Item& item : items) tree = tree || !item.children.empty();
@@ -163,6 +179,11 @@ void ItemView::setFilter(const QString& text) {
   filter_.setFilterRegularExpression(
       QRegularExpression(pattern ? text.mid(1, text.size() - 2) : QRegularExpression::escape(text),
                          QRegularExpression::CaseInsensitiveOption));
+  spanDetails();
+}
+
+void ItemView::setOnly(int column, const QString& text) {
+  filter_.setOnly(column, text);
   spanDetails();
 }
 

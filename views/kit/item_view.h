@@ -16,10 +16,16 @@ class ItemFilter : public QSortFilterProxyModel {
   Q_OBJECT
  public:
   explicit ItemFilter(QObject* parent = nullptr);
+  // Only rows of the top whose cell says exactly this; "" = all.
+  void setOnly(int column, const QString& text);
 
  protected:
   bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
   bool lessThan(const QModelIndex& a, const QModelIndex& b) const override;
+
+ private:
+  int only_column_ = 0;
+  QString only_;
 };
 
 class ItemView : public QTreeView {
@@ -31,6 +37,7 @@ class ItemView : public QTreeView {
   void setItems(std::vector<Item> items);     // keeps what was open and where it was scrolled
   void setMarks(const Selection* selection);  // the view's own selection value; kept by pointer
   void setFilter(const QString& text);
+  void setOnly(int column, const QString& text);  // rows of the top with this cell; "" = all
   void sortBy(int column, Qt::SortOrder order);
   void setSortingEnabled(bool on);
   void reveal(Id id);
@@ -70,7 +77,6 @@ class ItemView : public QTreeView {
   ItemModel model_;
   ItemFilter filter_;
   const Selection* marks_ = nullptr;
-  bool filled_ = false;
   std::tuple<Id, const void*, int> ticks_of_{};  // active, relatives, height
   std::vector<double> ticks_;
   std::vector<size_t> longest_;  // by column: characters of its longest text

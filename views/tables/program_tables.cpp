@@ -242,7 +242,8 @@ const TableSpec kDecisionsTable{"decisions",
                                 7,
                                 Qt::DescendingOrder,
                                 false,
-                                "fused"};
+                                "fused",
+                                3};
 const TableSpec kLaunchesTable{
     "launches",  "Launch plan",      launch_columns,
     launch_rows, launch_subtitle,    "No launch plan: nothing was compiled in this run.",

@@ -2,6 +2,7 @@
 
 #include <QLineEdit>
 #include <QPainter>
+#include <map>
 
 #include "views/kit/missing.h"
 #include "views/kit/paint.h"
@@ -46,9 +47,35 @@ QString TableView::subtitle() const {
 QList<QWidget*> TableView::headerControls() {
   if (!filter_) {
     filter_ = searchField(QStringLiteral("Filter"), QStringLiteral("filter"), this);
+    filter_->setMinimumWidth(theme().px(110));
     connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) { items_->setFilter(text); });
   }
-  return {filter_};
+  if (spec_.split < 0) return {filter_};
+  if (!split_) {
+    split_ = new SwitchBar(this);
+    connect(split_, &SwitchBar::chosen, this, [this](int index) {
+      items_->setOnly(spec_.split, index ? split_words_.value(index - 1) : QString());
+    });
+    update_split();
+  }
+  return {split_, filter_};
+}
+
+// "All 13", "Fused 6", "Not fused 7": a word for each text of the column, with the number of its rows.
+void TableView::update_split() {
+  if (spec_.split < 0) return;
+  std::map<QString, int> counts;
+  const ItemModel& model = *items_->items();
+  for (int row = 0; row < model.rowCount(); ++row) ++counts[model.index(row, spec_.split).data().toString()];
+  split_words_.clear();
+  QStringList choices{QStringLiteral("All %1").arg(model.rowCount())};
+  for (const auto& [word, count] : counts) {
+    split_words_ << word;
+    choices << QStringLiteral("%1%2 %3").arg(word.left(1).toUpper(), word.mid(1)).arg(count);
+  }
+  if (!split_) return;
+  split_->setChoices(choices);
+  items_->setOnly(spec_.split, split_->current() ? split_words_.value(split_->current() - 1) : QString());
 }
 
 int TableView::find(const QString& text) {
@@ -72,6 +99,7 @@ void TableView::fill() {
     auto rows = spec_.rows(scope());
     any_ = !rows.empty();
     items_->setItems(std::move(rows));
+    update_split();
     items_->setSortingEnabled(spec_.sort >= 0);
     if (spec_.sort >= 0) items_->sortBy(spec_.sort, spec_.order);
     if (spec_.calls)  // why the compilation that is shown was made

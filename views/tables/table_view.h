@@ -1,7 +1,10 @@
 // A view that is one table: its rows come from a function of the session, declared in views/tables/tables.h.
 #pragma once
 
+#include <QPointer>
+
 #include "views/kit/item_view.h"
+#include "views/kit/switch_bar.h"
 #include "views/kit/view.h"
 #include "views/tables/call_strip.h"
 
@@ -26,6 +29,7 @@ struct TableSpec {
   Qt::SortOrder order = Qt::DescendingOrder;
   bool calls = false;      // the strip of calls stands above the rows
   const char* stage = "";  // what the rows are made by: why it is missing follows the sentence
+  int split = -1;          // column by whose words a switch in the header divides the rows
 };
 
 class TableView : public kit::View {
@@ -59,7 +63,10 @@ class TableView : public kit::View {
   const TableSpec& spec_;
   kit::ItemView* items_;
   CallStrip* calls_ = nullptr;
-  QLineEdit* filter_ = nullptr;
+  void update_split();
+  QPointer<QLineEdit> filter_;  // the header that shows them owns them
+  QPointer<kit::SwitchBar> split_;
+  QStringList split_words_;
   bool any_ = false;
   std::pair<Id, Id> filled_;  // run and compilation that the rows are of
 };
