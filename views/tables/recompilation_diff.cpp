@@ -7,6 +7,7 @@
 
 #include "views/kit/numbers.h"
 #include "views/kit/theme.h"
+#include "views/tables/symbolic_types.h"
 
 namespace vitrine::views {
 
@@ -79,10 +80,34 @@ Lines kernels(const SessionData& data, Id compilation) {
   return out;
 }
 
+// Kernels of one name, in order, whose space is another one now; then those that only one of them has.
+QString kernels_changed(const SessionData& data, Id before, Id after) {
+  const SymbolicTypes sizes(data, before, after);
+  const auto old = data.kernels.of(before), now = data.kernels.of(after);
+  bool pairs = old.size() == now.size() && !old.empty();
+  for (size_t i = 0; pairs && i < old.size(); ++i) pairs = old[i].name == now[i].name;
+  if (!pairs) return diff(kernels(data, before), kernels(data, after), "kernel");
+  QStringList out;
+  int64_t same = 0;
+  for (size_t i = 0; i < old.size(); ++i) {
+    const std::string space = sizes.text(old[i].space, now[i].space);
+    if (space == old[i].space)
+      ++same;
+    else
+      out << QStringLiteral("<code>%1</code> ").arg(q(now[i].name).toHtmlEscaped()) +
+                 arrow(q(old[i].space), q(space));
+  }
+  const qsizetype more = out.size() - static_cast<qsizetype>(kMostLines);
+  if (more > 0) out = out.mid(0, kMostLines) << QStringLiteral("%1 more").arg(more);
+  if (same) out << countText(same, "kernel") + QStringLiteral(" the same");
+  return out.join(QStringLiteral("<br>"));
+}
+
 // Nodes of the same name and operator whose type is another, then those that only one graph has.
 QString graph(const SessionData& data, Id before, Id after) {
   const GraphRow *old = data.lastGraph(before, "captured"), *now = data.lastGraph(after, "captured");
   if (!old || !now) return {};
+  const SymbolicTypes sizes(data, before, after);
   std::map<std::string, const NodeRow*> by_name;
   Lines left, right;
   for (const NodeRow& node : data.nodes.of(old->id)) by_name[node.name + " " + node.op] = &node;
@@ -94,9 +119,12 @@ QString graph(const SessionData& data, Id before, Id after) {
       if (node.kind == "op") right.push_back(node.name + ": " + node.type);
       continue;
     }
-    if (it->second->type != node.type)
+    const std::string& type = it->second->type;
+    const std::string symbolic =
+        node.kind == "op" ? sizes.text(type, node.type) : sizes.input(node.detail, node.type);
+    if (type != symbolic)
       changed << QStringLiteral("<code>%1</code> ").arg(q(node.name).toHtmlEscaped()) +
-                     arrow(data.type(it->second->type), data.type(node.type));
+                     arrow(data.type(type), data.type(symbolic));
     else
       same += node.kind == "op";
     by_name.erase(it);
@@ -137,7 +165,7 @@ std::vector<QPair<QString, QString>> recompilation_diff(const SessionData& data,
   std::vector<QPair<QString, QString>> out{
       {QStringLiteral("guards"), diff(guards(data, before), guards(data, after), "guard")},
       {QStringLiteral("graph"), graph(data, before, after)},
-      {QStringLiteral("kernels"), diff(kernels(data, before), kernels(data, after), "kernel")},
+      {QStringLiteral("kernels"), kernels_changed(data, before, after)},
       {QStringLiteral("times"), times(data, before, after)},
   };
   std::erase_if(out, [](const auto& part) { return part.second.isEmpty(); });
