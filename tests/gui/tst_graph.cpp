@@ -8,6 +8,7 @@
 #include "views/graph/graph_view.h"
 #include "views/graph/modules.h"
 #include "views/kit/accessible.h"
+#include "views/kit/numbers.h"
 #include "views/kit/theme.h"
 
 using namespace vitrine;
@@ -54,16 +55,42 @@ class TestGraph : public QObject {
     QCOMPARE(rig.view.picture().scene.items.size(), open);
   }
 
-  // Wherever the picture is moved, the map covers none of it: the picture ends before the map.
-  void theMapCoversNothing() {
+  // The map has a ground of its own over the picture, and what is revealed stands beside it.
+  void theMapHidesNothingThatIsRevealed() {
     Rig<GraphView> rig(session(), "optimised", {700, 420});
     QVERIFY(!rig.view.minimap().isEmpty());
-    const QRect beside(static_cast<int>(rig.view.minimap().left()) - 2, 0, 1,
-                       static_cast<int>(rig.view.minimap().bottom()));
-    rig.view.zoom(kit::Zoom::In);
-    const QImage image = rig.view.grab().toImage();
-    for (int y = 0; y < beside.height(); ++y)
-      QCOMPARE(image.pixelColor(beside.left(), y), kit::theme().canvas);
+    for (int i = 0; i < 3; ++i) rig.view.zoom(kit::Zoom::In);
+    for (const session::NodeRow& each :
+         session()->nodes.of(rig.view.picture().scene.items.empty()
+                                 ? 0
+                                 : session()->lastGraph(ids().compilation, "optimised")->id)) {
+      rig.activate(each.id);
+      const auto it = rig.view.picture().scene.item_of.find(each.id);
+      if (it == rig.view.picture().scene.item_of.end()) continue;
+      const QPoint at = middle(rig.view, it->second);
+      QVERIFY2(!rig.view.minimap().contains(at), each.name.c_str());
+    }
+  }
+
+  void colourTellsTimeAndSaysItsNumber() {
+    Rig<GraphView> rig(session(), "optimised", {700, 900});
+    QVERIFY(rig.view.picture().scene.keys.empty());
+    const QList<QWidget*> controls = rig.view.headerControls();
+    QCOMPARE(controls.size(), 3);
+    for (QWidget* each : controls) QVERIFY(!each->accessibleName().isEmpty());
+    rig.view.colourBy(views::Colour::Memory);
+    rig.settle();
+    const auto& items = rig.view.picture().scene.items;
+    const auto gelu = std::find_if(items.begin(), items.end(), [](auto& it) { return it.name == "gelu"; });
+    QVERIFY(gelu != items.end());
+    QVERIFY(gelu->shade.isValid());
+    const auto at = static_cast<size_t>(gelu - items.begin());
+    QCOMPARE(gelu->right, kit::bytesText(static_cast<double>(session()->nodes.find(gelu->id)->bytes)));
+    rig.view.colourBy(views::Colour::Kernel);
+    rig.settle();
+    const auto& again = rig.view.picture().scene.items;
+    QCOMPARE(again[at].right, QStringLiteral("K2"));
+    QVERIFY(!rig.view.picture().scene.keys.empty());
   }
 
   // All columns of a wide graph are in sight at first, as names, when these can be read.

@@ -1,10 +1,10 @@
 #include "views/capture/bytecode_view.h"
 
-#include <QAction>
 #include <algorithm>
 
 #include "views/kit/icons.h"
 #include "views/kit/paint.h"
+#include "views/kit/widgets.h"
 
 namespace vitrine::views {
 
@@ -43,19 +43,17 @@ QString BytecodeView::subtitle() const {
          (python == session()->meta.end() ? QString() : QStringLiteral(", CPython ") + q(python->second));
 }
 
-QList<QAction*> BytecodeView::commands() {
-  auto* fold = new QAction(QStringLiteral("Fold all inlined frames"), this);
-  connect(fold, &QAction::triggered, this, [this] {
+QList<QWidget*> BytecodeView::headerControls() {
+  auto* inlined =
+      new MenuButton(QStringLiteral("Inlined"), {QStringLiteral("fold"), QStringLiteral("show")}, this);
+  inlined->setToolTip(QStringLiteral("Instructions of the functions that capture went into"));
+  connect(inlined, &MenuButton::chosen, this, [this](int index) {
     open_.clear();
-    layoutRows();
-  });
-  auto* unfold = new QAction(QStringLiteral("Unfold inlined frames"), this);
-  connect(unfold, &QAction::triggered, this, [this] {
     for (const TraceRow& row : trace_)
-      if (!row.inlined.empty()) open_.insert(row.first);
+      if (index == 1 && !row.inlined.empty()) open_.insert(row.first);
     layoutRows();
   });
-  return {fold, unfold};
+  return {inlined};
 }
 
 void BytecodeView::sessionChanged() {

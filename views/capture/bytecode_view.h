@@ -17,7 +17,7 @@ class BytecodeView : public kit::View {
 
   QString title() const override { return QStringLiteral("Bytecode"); }
   QString subtitle() const override;
-  QList<QAction*> commands() override;
+  QList<QWidget*> headerControls() override;
   QString searchPlaceholder() const override { return QStringLiteral("Find an instruction"); }
   int find(const QString& text) override { return pane_->find(text); }
   void findNext(bool forward) override { pane_->findNext(forward); }

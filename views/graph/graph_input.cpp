@@ -131,11 +131,6 @@ void GraphView::toggle_active_module() {
     toggle_module(picture_.scene.groups[static_cast<size_t>(group)].path, false);
 }
 
-void GraphView::cycle_groups() {
-  grouping_ = (static_cast<int>(grouping()) + 1) % 3;
-  rebuild();
-}
-
 // Up and down follow an edge to the nearest producer or consumer; left and right go to the next box of the
 // row.
 void GraphView::step_along(Qt::Key key) {
@@ -184,7 +179,9 @@ void GraphView::keyPressEvent(QKeyEvent* event) {
       }
       return toggle_active_module();
     case Qt::Key_G:
-      return cycle_groups();
+      return group_by(static_cast<Grouping>((static_cast<int>(grouping()) + 1) % 3));
+    case Qt::Key_C:
+      return colourBy(static_cast<Colour>((static_cast<int>(colour_) + 1) % colour_names().size()));
     default:
       View::keyPressEvent(event);
   }

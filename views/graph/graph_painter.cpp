@@ -17,7 +17,9 @@ using kit::theme;
 namespace {
 
 constexpr double kNear = 0.75, kFar = 0.5, kNoAntialiasing = 0.35;
-constexpr double kCorner = 8;  // of lanes
+constexpr double kCorner = 8;        // of lanes
+constexpr double kNameFrom = 14;     // height on the screen of a box that has room for a name
+constexpr double kPillsFrom = 0.65;  // further out their words cannot be read
 constexpr double kPillRow = 20, kPillHeight = 18, kPillGap = 16;
 constexpr int kPillTick = 14;  // the mark of what was kept
 constexpr double kDisc = 7;    // radius of a decision's disc
@@ -122,7 +124,7 @@ class Painter {
     const QRectF box = to_rect(picture_.layout.groups[index]);
     if (!box.adjusted(-100, 0, 0, 0).intersects(visible_)) return;
     const bool kernel = g.kind == SceneGroup::Kind::Kernel;
-    if (detail_ == Detail::Far && !kernel) return title_far(box, g.title);
+    if (detail_ != Detail::Near && !kernel) return title_far(box, g.title, t_.text3);
     if (kernel && picture_.compact) return title_beside(box, g);
     QRect line = QRectF(box.left() + 10, box.top() + 2, box.width() - 20, kernel ? 24 : 20).toRect();
     const QColor ground = kernel ? t_.hull : t_.canvas;
@@ -154,12 +156,13 @@ class Painter {
     if (timed) kit::drawText(p_, upper.translated(0, 18), g.right, t_.mono(11), t_.text2, Qt::AlignRight);
   }
 
-  void title_far(const QRectF& box, const QString& title) {
+  void title_far(const QRectF& box, const QString& title, const QColor& colour) {
     p_.save();
     p_.translate(box.topLeft());
     p_.scale(1 / camera_.zoom, 1 / camera_.zoom);
-    kit::drawText(p_, QRect(6, 2, static_cast<int>(box.width() * camera_.zoom) - 12, 16), title, t_.mono(11),
-                  t_.text3, Qt::AlignLeft, kit::Elide::Middle);
+    const int top = static_cast<int>(std::clamp((box.height() * camera_.zoom - 16) / 2, -1.0, 2.0));
+    kit::drawText(p_, QRect(6, top, static_cast<int>(box.width() * camera_.zoom) - 12, 16), title,
+                  t_.mono(11), colour, Qt::AlignLeft, kit::Elide::Middle);
     p_.restore();
   }
 
@@ -223,8 +226,13 @@ class Painter {
     } else if (it.kind == SceneItem::Kind::Input || it.kind == SceneItem::Kind::Output) {
       terminal(it, box, m);
     } else if (detail_ == Detail::Far) {
-      p_.fillRect(box, it.kind == SceneItem::Kind::Module ? t_.bg3 : t_.family(it.family));
-      if (it.kind == SceneItem::Kind::Module) title_far(box, it.name);
+      p_.fillRect(box, it.shade.isValid()                   ? it.shade
+                       : it.kind == SceneItem::Kind::Module ? t_.bg3
+                                                            : t_.family(it.family));
+      if (it.kind == SceneItem::Kind::Module)
+        title_far(box, it.name, t_.text2);
+      else if (box.height() * camera_.zoom >= kNameFrom)
+        title_far(box, it.name, t_.text1);
     } else {
       node(it, box, m);
     }
@@ -263,9 +271,16 @@ class Painter {
     p_.setBrush(m == Mark::None ? t_.node : t_.sel);
     p_.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), box.height() / 2, box.height() / 2);
     if (detail_ == Detail::Far) return;
+    const QRect room = box.adjusted(6, 0, -6, 0).toRect();
     const double k = detail_ == Detail::Middle ? std::min(1 / camera_.zoom, 1.5) : 1;
-    kit::drawText(p_, box.adjusted(6, 0, -6, 0).toRect(), it.name, t_.mono(static_cast<int>(12 * k)),
-                  t_.text1, Qt::AlignHCenter, kit::Elide::Middle);
+    kit::drawText(p_, room, it.name, t_.mono(fitting(it.name, room.width(), 12 * k, 12)), t_.text1,
+                  Qt::AlignHCenter, kit::Elide::Middle);
+  }
+
+  // The largest size from `most` down to `least` in which the words need no "…".
+  int fitting(const QString& text, int room, double most, int least) const {
+    const int width = kit::textWidth(t_.mono(least), text);
+    return std::max(least, static_cast<int>(std::min(most, least * room / std::max(1.0, width * 1.0))));
   }
 
   void node(const SceneItem& it, const QRectF& box, Mark m) {
@@ -278,7 +293,7 @@ class Painter {
     QPen outline(t_.nodeLine, 1);
     if (it.family == Family::View) outline.setDashPattern({3, 2});
     p_.setPen(outline);
-    p_.setBrush(m != Mark::None ? t_.sel : module ? t_.bg3 : t_.node);
+    p_.setBrush(it.shade.isValid() ? it.shade : m != Mark::None ? t_.sel : module ? t_.bg3 : t_.node);
     p_.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), t_.radius(), t_.radius());
     const bool one_line = detail_ == Detail::Middle || picture_.compact;
     // Between near and far the words keep their size on the screen, and the box has room for one line.
@@ -298,7 +313,7 @@ class Painter {
       p_.drawRoundedRect(QRectF(box.left(), box.top(), 5, box.height()), 2, 2);
       kit::drawFamily(p_, it.family, glyph);
     }
-    const int size = detail_ == Detail::Middle ? static_cast<int>(std::lround(11 * k)) : 12;
+    const int size = detail_ == Detail::Middle ? fitting(it.name, text.width(), std::lround(11 * k), 11) : 12;
     QFont name = module ? t_.ui(size, 600) : t_.mono(size, m == Mark::Ring ? 600 : 400);
     if (one_line) return one_line_text(it, text, name, k);
     QRect upper(text.left(), text.top() + 1, text.width(), 18),
@@ -331,6 +346,7 @@ class Painter {
   }
 
   void pills(size_t index) {
+    if (camera_.zoom < kPillsFrom) return;
     const SceneItem& it = picture_.scene.items[index];
     for (size_t k = 0; k < it.pills.size(); ++k) {
       QRectF box = pill_rect(picture_, static_cast<int>(index), static_cast<int>(k));
@@ -369,14 +385,16 @@ class Painter {
                           {t_.ok, {}, "tick"},
                           {t_.info, {}, "refresh"}};
     const Look& look = looks[newest ? 0 : static_cast<int>(it.badge)];
-    QRectF disc(box.right() - 8, box.top() - 7, 15, 15);
+    const double k = detail_ == Detail::Middle ? 1 / camera_.zoom : 1, side = 15 * k;
+    QRectF disc(box.right() - side / 2, box.top() - side / 2, side, side);
     p_.setPen(Qt::NoPen);
     p_.setBrush(look.fill);
     p_.drawEllipse(disc);
     if (look.icon)
-      kit::drawIcon(p_, look.icon, disc.adjusted(2, 2, -2, -2).toRect(), t_.onAccent);
+      kit::drawIcon(p_, look.icon, disc.adjusted(2 * k, 2 * k, -2 * k, -2 * k).toRect(), t_.onAccent);
     else
-      kit::drawText(p_, disc.toRect(), look.sign, t_.mono(11, 600), t_.onAccent, Qt::AlignHCenter);
+      kit::drawText(p_, disc.toRect(), look.sign, t_.mono(static_cast<int>(11 * k), 600), t_.onAccent,
+                    Qt::AlignHCenter);
   }
 
   void decision(size_t index) {

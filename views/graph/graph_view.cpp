@@ -1,6 +1,5 @@
 #include "views/graph/graph_view.h"
 
-#include <QAction>
 #include <QPainter>
 #include <QRegularExpression>
 #include <algorithm>
@@ -18,9 +17,15 @@ namespace vitrine::views {
 using namespace kit;
 
 namespace {
+QStringList group_names() {  // by Grouping
+  return {QStringLiteral("modules"), QStringLiteral("kernels"), QStringLiteral("none")};
+}
+
 constexpr double kReadable = 0.75;  // the first picture does not zoom out further
 constexpr double kNamed = 0.5;      // names can be read still: of a picture that is too wide all columns
-constexpr double kEasy = 0.9;       // and of what does not fit anyway, it shows the words well
+constexpr double kOutlined =
+    0.15;                      // cards keep their names, nodes are boxes: an overview of a still wider one
+constexpr double kEasy = 0.9;  // and of what does not fit anyway, it shows the words well
 constexpr double kLargestFit = 1.0;
 constexpr double kCompactReadable = 0.75;
 }  // namespace
@@ -74,18 +79,34 @@ QString GraphView::kernelCounts(const session::GraphRow& g) const {
   return countText(ours, "kernel") + calls + ", " + countText(all, "launch", "launches");
 }
 
-QList<QAction*> GraphView::commands() {
-  auto action = [this](const QString& text, auto act) {
-    auto* a = new QAction(text, this);
-    connect(a, &QAction::triggered, this, act);
-    return a;
-  };
-  return {action(QStringLiteral("Fit graph"), [this] { zoom(Zoom::Fit); }),
-          action(QStringLiteral("Cycle groups (G)"), [this] { cycle_groups(); }),
-          action(QStringLiteral("Open or close all modules (Shift+O)"), [this] {
-            all_open_ = !all_open_;
-            rebuild();
-          })};
+QList<QWidget*> GraphView::headerControls() {
+  colours_ = new MenuButton(QStringLiteral("Colour"), colour_names(), this);
+  colours_->setCurrent(static_cast<int>(colour_));
+  colours_->setToolTip(QStringLiteral("What the fill of a node tells (C)"));
+  connect(colours_, &MenuButton::chosen, this, [this](int index) { colourBy(static_cast<Colour>(index)); });
+  groups_ = new MenuButton(QStringLiteral("Groups"), group_names(), this);
+  groups_->setCurrent(static_cast<int>(grouping()));
+  groups_->setToolTip(QStringLiteral("What stands together (G)"));
+  connect(groups_, &MenuButton::chosen, this, [this](int index) { group_by(static_cast<Grouping>(index)); });
+  QToolButton* search =
+      iconButton(QStringLiteral("search"), QStringLiteral("Find in the graph (Ctrl+F)"), this);
+  connect(search, &QToolButton::clicked, this, [this] {
+    setFocus();
+    Q_EMIT commandRequested(QStringLiteral("edit.find"));
+  });
+  return {colours_, groups_, search};
+}
+
+void GraphView::colourBy(Colour colour) {
+  colour_ = colour;
+  if (colours_) colours_->setCurrent(static_cast<int>(colour_));
+  rebuild();
+}
+
+void GraphView::group_by(Grouping grouping) {
+  grouping_ = static_cast<int>(grouping);
+  if (groups_) groups_->setCurrent(grouping_);
+  rebuild();
 }
 
 Grouping GraphView::grouping() const {
@@ -100,6 +121,7 @@ void GraphView::sessionChanged() {
 
 void GraphView::stageChanged() {
   fitted_ = false;
+  if (groups_) groups_->setCurrent(static_cast<int>(grouping()));
   sessionChanged();
 }
 
@@ -141,6 +163,7 @@ void GraphView::rebuild() {
   }
   options.opened.erase("");
   Scene scene = build_scene(*session(), g->id, options);
+  colour_scene(scene, *session(), g->id, colour_);
   add_beside(scene, *session(), *g);
   jobs()->run<GraphPicture>(
       this, QStringLiteral("layout"),
@@ -210,9 +233,12 @@ void GraphView::fit() {
   camera_.zoom = std::min(all, kLargestFit);
   if (all < kReadable) {
     const double wide = width / whole.width();
-    map_ = (width - map_room(area)) / whole.width() >= kReadable || wide < kNamed;
+    const bool outlined = wide < kNamed && wide >= kOutlined;  // names fit nowhere: all of it, to zoom into
+    map_ = !outlined && ((width - map_room(area)) / whole.width() >= kReadable || wide < kNamed);
     if (map_) width -= map_room(area);
-    camera_.zoom = map_ ? std::clamp(width / whole.width(), kReadable, kEasy) : std::min(wide, kEasy);
+    camera_.zoom = outlined ? std::min(wide, all < kOutlined ? wide : all)
+                   : map_   ? std::clamp(width / whole.width(), kReadable, kEasy)
+                            : std::min(wide, kEasy);
   }
   const double free = width / camera_.zoom - whole.width();
   camera_.origin = {whole.left() - std::max(0.0, free / 2), 0};
@@ -350,7 +376,7 @@ void GraphView::resizeEvent(QResizeEvent*) {
   if (!fitted_ || !moved_) fit();
 }
 
-// The picture ends before the map, which covers none of it.
+// The map lies over the lower right corner; what is revealed stands beside it.
 QRectF GraphView::map() const {
   return map_ ? minimap_rect(canvas(), picture_, camera_) : QRectF();
 }
@@ -375,9 +401,8 @@ void GraphView::paintEvent(QPaintEvent*) {
     return drawEmpty(painter, rect(), whyEmpty());
   }
   PaintState state{&selection(), matches_, &ghosts_, t.motion, bars_};
-  painter.setClipRect(drawn());
-  painted_ = paint_graph(painter, canvas(), picture_, camera_, state);
   painter.setClipRect(canvas());
+  painted_ = paint_graph(painter, canvas(), picture_, camera_, state);
   if (map_) paint_minimap(painter, canvas(), picture_, camera_);
   painter.setClipping(false);
   legend_ = paint_legend(painter, legend(), picture_, camera_.zoom);

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <QPoint>
-#include <QToolButton>
+#include <QPointer>
 
+#include "views/graph/colouring.h"
 #include "views/graph/graph_painter.h"
 #include "views/kit/view.h"
+#include "views/kit/widgets.h"
 
 namespace vitrine::views {
 
@@ -17,10 +19,11 @@ class GraphView : public kit::View {
 
   QString title() const override;
   QString subtitle() const override;
-  QList<QAction*> commands() override;
+  QList<QWidget*> headerControls() override;
   QString searchPlaceholder() const override {
     return QStringLiteral("name, operator, shape, dtype or /regex/");
   }
+  void colourBy(Colour colour);
   int find(const QString& text) override;
   void findNext(bool forward) override;
   void zoom(kit::Zoom how) override;
@@ -65,7 +68,7 @@ class GraphView : public kit::View {
   void keep_in_sight();
   void toggle_module(const std::string& path, bool open);
   void toggle_active_module();
-  void cycle_groups();
+  void group_by(Grouping grouping);
   void step_along(Qt::Key key);
   QString tooltip(const Hit& hit) const;
   QString whyEmpty() const;
@@ -87,6 +90,8 @@ class GraphView : public kit::View {
   bool moved_ = false;             // by hand, so that a new size keeps the place
   bool bars_ = true, map_ = true;  // whether there is room for them
   int grouping_ = -1;              // -1: by stage
+  Colour colour_ = Colour::Family;
+  QPointer<kit::MenuButton> colours_, groups_;  // the header that shows them owns them
   std::vector<Id> matches_;
   size_t match_ = 0;
   std::vector<std::pair<kit::Family, QRectF>> legend_;

@@ -10,7 +10,7 @@ using kit::theme;
 
 namespace {
 constexpr double kNarrow = 420;  // a view that a map would cover
-constexpr double kLeast = 62, kMost = 96, kTallest = 220, kInset = 10, kMargin = 24;
+constexpr double kLeast = 62, kMost = 96, kTallest = 220, kInset = 10, kMargin = 24, kGround = 4;
 
 double minimap_scale(const GraphPicture& picture, double width) {
   return std::min(width / std::max(1.0, picture.layout.width),
@@ -41,6 +41,7 @@ void paint_minimap(QPainter& p, const QRectF& view, const GraphPicture& picture,
   const kit::Theme& t = theme();
   p.save();
   p.setRenderHint(QPainter::Antialiasing, false);
+  p.fillRect(map.adjusted(-kGround, -kGround, kGround, kGround), t.canvas);  // what is below ends beside it
   p.fillRect(map, t.bg1);
   kit::hairlineBox(p, map, t.line);
   p.setClipRect(map);
@@ -58,6 +59,22 @@ void paint_minimap(QPainter& p, const QRectF& view, const GraphPicture& picture,
   p.restore();
 }
 
+// A swatch and what it stands for; of amounts the steps touch, with the least and the most beside them.
+static void paint_keys(QPainter& p, const QRectF& row, const GraphPicture& picture) {
+  const kit::Theme& t = theme();
+  double x = row.left();
+  for (const auto& [colour, text] : picture.scene.keys) {
+    const int wide = text.isEmpty() ? 0 : kit::textWidth(t.mono(11), text) + 16;
+    if (x + 16 + wide > row.right()) break;
+    const QRectF swatch(x, row.center().y() - 7, 14, 14);
+    p.fillRect(swatch, colour);
+    kit::hairlineBox(p, swatch, t.nodeLine);
+    if (wide)
+      kit::drawText(p, QRectF(x + 20, row.top(), wide, row.height()).toRect(), text, t.mono(11), t.text2);
+    x += 16 + (wide ? wide + 8 : 0);
+  }
+}
+
 std::vector<std::pair<kit::Family, QRectF>> paint_legend(QPainter& p, const QRectF& row,
                                                          const GraphPicture& picture, double zoom) {
   const kit::Theme& t = theme();
@@ -68,6 +85,10 @@ std::vector<std::pair<kit::Family, QRectF>> paint_legend(QPainter& p, const QRec
   int zoom_width = kit::drawText(p, row.adjusted(0, 0, -t.padding(), 0).toRect(), percent, t.mono(11),
                                  t.text2, Qt::AlignRight);
   double x = row.left() + t.padding(), most = row.right() - zoom_width - 2 * t.padding();
+  if (!picture.scene.keys.empty()) {
+    paint_keys(p, QRectF(x, row.top(), most - x, row.height()), picture);
+    return out;
+  }
   for (kit::Family family : picture.scene.families) {
     QString title = kit::familyTitle(family);
     double width = 20 + kit::textWidth(t.ui(12), title) + 16;

@@ -17,6 +17,14 @@ struct OperatorParts {
   std::map<Id, std::string> path;
   std::set<std::string> whole;  // paths, and modules, that are one operator each
 };
+// Of nodes that no module holds, as those of an optimizer's update, when they are many: by node the line of
+// the user's that they came from, as a module's path "line 12". `names`: path -> its expression.
+struct LooseLines {
+  std::map<Id, std::string> path;
+  std::map<std::string, QString> names;
+};
+LooseLines lines_of_loose(const kit::SessionData& data, std::span<const session::NodeRow> nodes);
+
 OperatorParts parts_of_operators(const kit::SessionData& data, std::span<const session::NodeRow> nodes);
 
 }  // namespace vitrine::views

@@ -116,12 +116,16 @@ class SceneBuilder {
   void collect_modules() {
     if (options_.grouping != Grouping::Modules) return;
     const OperatorParts parts = decomposed_ ? parts_of_operators(data_, nodes_) : OperatorParts();
+    loose_ = lines_of_loose(data_, nodes_);
     std::vector<ModuleNode> nodes;
-    std::set<std::string> opened = options_.opened;
+    std::set<std::string> opened = options_.opened, whole = parts.whole;
     for (const NodeRow& node : nodes_) {
       if (!is_vertex(node)) continue;
       auto part = parts.path.find(node.id);
-      const std::string& module = module_[node.id] = part == parts.path.end() ? node.module : part->second;
+      std::string& module = module_[node.id] = part == parts.path.end() ? node.module : part->second;
+      if (auto line = loose_.path.find(node.id); line != loose_.path.end())
+        module = line->second + (module.empty() ? "" : "." + module);
+      if (part != parts.path.end() && parts.whole.contains(part->second)) whole.insert(module);
       for (const std::string& prefix : prefixes(module)) ++held_[prefix];
       nodes.push_back({module, std::hash<std::string>()(node.op + node.type)});
       if (options_.all_open && !module.empty()) opened.insert(module);
@@ -129,7 +133,7 @@ class SceneBuilder {
     single_ = single_modules(nodes);
     std::set<std::string> closed =
         options_.closed;  // how an operator is computed is seen when it is asked for
-    for (const std::string& path : parts.whole)
+    for (const std::string& path : whole)
       if (!opened.contains(path)) closed.insert(path);
     out_.open = open_modules(nodes, opened, closed);
     runs_ = equal_runs(nodes, out_.open, opened);
@@ -397,7 +401,8 @@ class SceneBuilder {
     const std::string path = it.path.substr(0, it.path.find(kRunMark));
     const QString own = QString::fromStdString(path);
     const auto known = classes_.find(path);
-    it.what = known == classes_.end() ? QString() : known->second;
+    it.what = known == classes_.end() ? loose_.names.contains(path) ? loose_.names.at(path) : QString()
+                                      : known->second;
     it.name = own.section('.', -1);
     bool numbered = false;
     const int first = it.name.toInt(&numbered);
@@ -483,8 +488,9 @@ class SceneBuilder {
       const SceneItem& it = out_.items[i];
       kit::LayoutNode& box = out_.layout.nodes[i];
       bool pill = it.kind == SceneItem::Kind::Input || it.kind == SceneItem::Kind::Output;
-      box.width =
-          pill ? std::clamp(mono.horizontalAdvance(it.name) + t.px(24), double(t.px(64)), widest) : widest;
+      box.width = pill ? std::clamp(mono.horizontalAdvance(it.name) + t.px(34), double(t.px(64)),
+                                    double(t.px(kMostWidth)))
+                       : widest;
       box.height = t.px(box.height);
       for (const Pill& p : it.pills)
         box.left_extra = std::max(box.left_extra, small.horizontalAdvance(p.text) + t.px(p.saved ? 48 : 34));
@@ -500,6 +506,7 @@ class SceneBuilder {
   Scene out_;
   std::set<std::string> single_;
   bool decomposed_ = false;                              // operators of the program are several nodes here
+  LooseLines loose_;                                     // what no module holds, by line
   std::map<Id, std::string> module_;                     // node -> path
   std::map<std::string, size_t> held_;                   // path -> nodes in it
   std::map<std::string, std::string> runs_;              // card -> first of the equal ones

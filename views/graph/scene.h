@@ -2,6 +2,7 @@
 // and of kernels, and edges between what is visible. Built from the session; the layout then gives it places.
 #pragma once
 
+#include <QColor>
 #include <QString>
 #include <set>
 #include <string>
@@ -34,6 +35,7 @@ struct SceneItem {
   QString what;  // of a module: its class
   kit::Family family = kit::Family::None;
   Badge badge = Badge::None;
+  QColor shade;  // of its fill, invalid = the family's own
   QString old;   // Changed: what it was
   QString note;  // Saved, Again: why
   std::vector<Pill> pills;
@@ -84,7 +86,8 @@ struct Scene {
   std::unordered_map<Id, int> item_of;  // node -> item
   std::set<std::string> open;           // modules shown open
   Beside beside;
-  std::vector<kit::Family> families;  // present, in the legend's order
+  std::vector<kit::Family> families;             // present, in the legend's order
+  std::vector<std::pair<QColor, QString>> keys;  // of shades, in their place
 };
 
 struct SceneOptions {

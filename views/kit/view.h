@@ -3,7 +3,6 @@
 // Adding a view: a folder under views/ and one row in views/registry.cpp.
 #pragma once
 
-#include <QAction>
 #include <QImage>
 #include <QWidget>
 
@@ -32,7 +31,6 @@ class View : public QWidget {
   virtual QList<QWidget*> headerControls() {
     return {};
   }  // at most four; the view owns them until it is asked
-  virtual QList<QAction*> commands() { return {}; }         // for the menu "…" and the palette
   virtual QString searchPlaceholder() const { return {}; }  // "" = the view has no find
 
   // --- commands of the keys; the default does nothing

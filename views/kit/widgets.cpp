@@ -25,6 +25,7 @@ QToolButton* iconButton(const QString& name, const QString& tooltip, QWidget* pa
 MenuButton::MenuButton(const QString& prefix, const QStringList& choices, QWidget* parent)
     : QToolButton(parent), prefix_(prefix), choices_(choices) {
   setAutoRaise(true);
+  setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
   setAccessibleName(prefix.isEmpty() ? choices.value(0) : prefix);
   connect(this, &QToolButton::clicked, this, [this] {
     QMenu menu(this);
@@ -55,15 +56,20 @@ QSize MenuButton::sizeHint() const {
   return {textWidth(theme().ui(12), label()) + theme().px(32), theme().px(24)};
 }
 
+QSize MenuButton::minimumSizeHint() const {
+  return {textWidth(theme().ui(12), choices_.value(current_)) + theme().px(32), theme().px(24)};
+}
+
 void MenuButton::paintEvent(QPaintEvent*) {
   QPainter painter(this);
+  const QString text = width() < sizeHint().width() ? choices_.value(current_) : label();
   if (underMouse() || isDown()) {
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(Qt::NoPen);
     painter.setBrush(theme().bg3);
     painter.drawRoundedRect(rect(), theme().radius(), theme().radius());
   }
-  drawText(painter, rect().adjusted(theme().px(8), 0, -theme().px(20), 0), label(), theme().ui(12),
+  drawText(painter, rect().adjusted(theme().px(8), 0, -theme().px(20), 0), text, theme().ui(12),
            theme().text2);
   drawIcon(painter, "chevron-down",
            QRect(width() - theme().px(19), (height() - theme().px(12)) / 2, theme().px(12), theme().px(12)),
@@ -88,16 +94,38 @@ HeaderBar::HeaderBar(QWidget* parent) : QWidget(parent) {
   row->addStretch(1);
 }
 
+// Controls take their short form before the sub-title goes, and that before the title is cut.
+void HeaderBar::makeRoom() {
+  const int text = textLeft() + textWidth(theme().ui(12, 600), title_) +
+                   textWidth(theme().mono(11), subtitle_) + theme().px(20);
+  if (controls_) {
+    const int full = controls_->sizeHint().width();
+    controls_->setFixedWidth(text + full <= width() ? full : controls_->minimumSizeHint().width());
+  }
+  layout()->invalidate();
+}
+
+QSize HeaderBar::minimumSizeHint() const {
+  return {theme().px(60), theme().header()};
+}
+
+void HeaderBar::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  makeRoom();
+}
+
 void HeaderBar::setTitle(const QString& title, const QString& subtitle) {
   if (title == title_ && subtitle == subtitle_) return;
   title_ = title;
   subtitle_ = subtitle;
   setAccessibleName(title);
+  makeRoom();
   update();
 }
 
 void HeaderBar::setLetter(QChar letter) {
   letter_ = letter;
+  makeRoom();
   update();
 }
 
@@ -109,6 +137,7 @@ void HeaderBar::setControls(const QList<QWidget*>& controls) {
   row->setSpacing(theme().px(2));
   for (QWidget* control : controls) row->addWidget(control);
   layout()->addWidget(controls_);
+  makeRoom();
 }
 
 void HeaderBar::setFocused(bool focused) {

@@ -21,6 +21,7 @@ class MenuButton : public QToolButton {
   int current() const { return current_; }
   void setCurrent(int index);
   QSize sizeHint() const override;
+  QSize minimumSizeHint() const override;  // without the prefix
 
  Q_SIGNALS:
   void chosen(int index);
@@ -47,11 +48,13 @@ class HeaderBar : public QWidget {
   void setLetter(QChar letter);  // 'A', 'B' or null
   void setControls(const QList<QWidget*>& controls);
   void setFocused(bool focused);  // 2 px accent line above, after a key
+  QSize minimumSizeHint() const override;
 
  Q_SIGNALS:
   void titleClicked();
 
  protected:
+  void resizeEvent(QResizeEvent* event) override;
   void paintEvent(QPaintEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
   void changeEvent(QEvent* event) override;
@@ -61,6 +64,7 @@ class HeaderBar : public QWidget {
   QString title_, subtitle_;
   QChar letter_;
   bool focused_ = false;
+  void makeRoom();
   QWidget* controls_ = nullptr;
 };
 

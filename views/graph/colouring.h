@@ -1,0 +1,17 @@
+// What the fill of a graph's nodes tells beside their family: time, bytes, kernel or dtype. The number or
+// name is always written too.
+#pragma once
+
+#include <QStringList>
+
+#include "views/graph/scene.h"
+
+namespace vitrine::views {
+
+enum class Colour { Family, Time, Memory, Kernel, Dtype };
+QStringList colour_names();  // by Colour, for the header
+
+// Fills `shade`, and for times and bytes `right`, of each item, and the scene's key.
+void colour_scene(Scene& scene, const kit::SessionData& data, Id graph, Colour colour);
+
+}  // namespace vitrine::views
