@@ -65,9 +65,10 @@ InspectorSection resultOf(const SessionData& d, const RunRow& run) {
     graphs += row.status == "ok" && d.lastGraph(row.id, "captured") != nullptr;
     recompilations += static_cast<int64_t>(d.recompilations.of(row.id).size());
   });
-  out.rows.push_back({"graphs", QString::number(graphs),
-                      breaks ? kit::countText(breaks, "break") : QStringLiteral("no breaks"), "",
-                      breaks ? Tone::Warn : Tone::None});
+  out.rows.push_back(
+      {"graphs", QString::number(graphs),
+       breaks ? QStringLiteral("with ") + kit::countText(breaks, "break") : QStringLiteral("no breaks"), "",
+       breaks ? Tone::Warn : Tone::None});
   if (recompilations)
     out.rows.push_back({"compiled", kit::countText(recompilations, "more time"), "", "", Tone::Warn});
   return out;
@@ -115,12 +116,16 @@ InspectorSection dearestOf(const SessionData& d, Id compilation) {
   for (const auto& [name, cost] : costs) order.push_back(cost);
   std::stable_sort(order.begin(), order.end(), [](const Cost& a, const Cost& b) { return a.ns > b.ns; });
   InspectorSection out{"Where the time goes", {}};
+  order.resize(std::min(order.size(), kMostKernels));
   for (const Cost& cost : order) {
-    if (out.rows.size() == kMostKernels) break;
     const QString name = cost.launches > 1 ? s(cost.row->name) + QStringLiteral(" × %1").arg(cost.launches)
                                            : d.label(cost.row->id);
+    // Those of one name are told apart by what they are over.
+    const auto alike = std::count_if(order.begin(), order.end(),
+                                     [&](const Cost& other) { return other.row->name == cost.row->name; });
     out.rows.push_back({"", name, kit::timeText(cost.ns) + ", " + kit::percentText(cost.ns / total), "kernel",
-                        Tone::None, cost.row->id, false, kit::familyOf(cost.row->family)});
+                        Tone::None, cost.row->id, false, kit::familyOf(cost.row->family),
+                        alike > 1 ? s(cost.row->space) : QString()});
   }
   return out;
 }

@@ -16,6 +16,7 @@ struct InspectorRow {
   Id id = 0;                               // a link to that thing
   bool prose = false;                      // wraps over the whole width
   kit::Family family = kit::Family::None;  // its glyph in place of the icon
+  QString below;                           // a second line of a link row
 };
 
 struct InspectorSection {

@@ -2,6 +2,7 @@
 
 #include <QMouseEvent>
 #include <QPainter>
+#include <QScrollBar>
 #include <QVBoxLayout>
 
 #include "views/kit/icons.h"
@@ -12,7 +13,7 @@ namespace vitrine::views {
 using kit::theme;
 
 namespace {
-constexpr int kTitle = 44, kSection = 26, kRow = 24, kKey = 84, kPad = 12;
+constexpr int kTitle = 44, kSection = 26, kRow = 24, kKey = 84, kPad = 12, kBelow = 16;
 }
 
 void InspectorSheet::set(InspectorContent content, const kit::Selection* marks) {
@@ -85,10 +86,11 @@ int InspectorSheet::layRow(QPainter* painter, const InspectorRow& row, int y, in
     }
     return height;
   }
-  if (!painter) return box.height();
+  const int height = box.height() + (row.below.isEmpty() ? 0 : theme().px(kBelow));
+  if (!painter) return height;
   if (row.id) {
-    hits_.emplace_back(QRect(0, y, width, box.height()), row.id);
-    if (marks_ && marks_->hover == row.id) painter->fillRect(QRect(0, y, width, box.height()), theme().hov);
+    hits_.emplace_back(QRect(0, y, width, height), row.id);
+    if (marks_ && marks_->hover == row.id) painter->fillRect(QRect(0, y, width, height), theme().hov);
   }
   if (!row.icon.isEmpty()) {
     const QRect glyph(pad, y + theme().px(5), theme().px(14), theme().px(14));
@@ -100,7 +102,12 @@ int InspectorSheet::layRow(QPainter* painter, const InspectorRow& row, int y, in
     kit::drawText(*painter, box, row.note, theme().mono(11), theme().text2, Qt::AlignRight);
     kit::drawText(*painter, box.adjusted(theme().px(24), 0, -note - theme().px(8), 0), row.value,
                   theme().mono(12), theme().text1, Qt::AlignLeft, kit::Elide::Middle);
-    return box.height();
+    if (!row.below.isEmpty())
+      kit::drawText(*painter,
+                    QRect(pad + theme().px(24), box.bottom() - theme().px(3), box.width() - theme().px(24),
+                          theme().px(kBelow)),
+                    row.below, theme().mono(11), theme().text3, Qt::AlignLeft, kit::Elide::End);
+    return height;
   }
   kit::drawText(*painter, QRect(pad, y, theme().px(kKey - 6), box.height()), row.key, theme().ui(12),
                 theme().text2);
@@ -163,8 +170,10 @@ void InspectorView::refresh() {
 }
 
 void InspectorView::fit() {
-  const int width = scroll_->viewport()->width();
-  sheet_->resize(width, std::max(sheet_->heightFor(width), scroll_->viewport()->height()));
+  int width = scroll_->width();
+  if (sheet_->heightFor(width) > scroll_->height())  // a scroll bar stands beside it
+    width -= scroll_->verticalScrollBar()->sizeHint().width();
+  sheet_->resize(width, std::max(sheet_->heightFor(width), scroll_->height()));
 }
 
 void InspectorView::resizeEvent(QResizeEvent* event) {
@@ -179,7 +188,7 @@ QString InspectorView::copy(kit::CopyAs) const {
   for (const InspectorSection& section : content.sections) {
     lines << section.title;
     for (const InspectorRow& row : section.rows)
-      lines << QStringList{"  " + row.key, row.value, row.note}.join(' ').trimmed();
+      lines << QStringList{"  " + row.key, row.value, row.below, row.note}.join(' ').simplified();
   }
   return lines.join('\n');
 }
