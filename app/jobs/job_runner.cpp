@@ -56,6 +56,11 @@ void JobRunner::deliver(const Key& key, quint64 number, const QPointer<QObject>&
   if (--pending_ == 0) Q_EMIT becameIdle();
 }
 
+bool JobRunner::running(QObject* owner, const QString& tag) const {
+  const auto it = current_.find(Key{owner, tag});
+  return it != current_.end() && !it->second.cancel.requested();
+}
+
 void JobRunner::cancel(const QString& tag, QObject* owner) {
   for (auto& [key, now] : current_)
     if (key.second == tag && (!owner || key.first == owner)) now.cancel.request();

@@ -24,6 +24,7 @@ class JobRunner : public QObject, public kit::Jobs {
 
   void cancel(const QString& tag, QObject* owner = nullptr) override;
   bool idle() const override { return pending_ == 0; }
+  bool running(QObject* owner, const QString& tag) const;  // queued, running or undelivered, and still wanted
   // Runs the event loop until nothing is queued, running or undelivered. For shots and tests only; false when
   // that took longer.
   bool settle(int timeout_ms = 10'000);

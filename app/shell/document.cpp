@@ -18,7 +18,10 @@ Document::Document(JobRunner* jobs, QObject* parent) : QObject(parent), jobs_(jo
     if (mask & kit::ChangeFilm) refreshFilm();
   });
   follow_timer_.setInterval(kFollowMs);
-  connect(&follow_timer_, &QTimer::timeout, this, &Document::followLater);
+  // A reading that takes longer than the interval is waited for: a newer one would drop it, each time again.
+  connect(&follow_timer_, &QTimer::timeout, this, [this] {
+    if (!jobs_->running(this, "follow")) followLater();
+  });
 }
 
 void Document::open(const QString& path) {
@@ -93,7 +96,7 @@ void Document::followLater() {
       },
       [this, first](const Loaded& loaded) {
         // While the engine is starting there is no file yet; that is no error.
-        if (!loaded || !loaded->ok() || following_.isEmpty()) return;
+        if (!loaded || !loaded->ok() || loaded->value()->path != following_.toStdString()) return;
         replace(loaded->value());
         if (first) Q_EMIT opened();
       });

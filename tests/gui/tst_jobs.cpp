@@ -5,6 +5,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <QThread>
+#include <atomic>
 #include <csignal>
 
 #include "app/bridge/engine_process.h"
@@ -18,6 +19,23 @@ using app::EngineEnd;
 class TestJobs : public QObject {
   Q_OBJECT
  private Q_SLOTS:
+  void aJobTellsThatItIsUnderWay() {
+    app::JobRunner jobs;
+    std::atomic<bool> go = false;
+    jobs.run<int>(
+        this, "slow",
+        [&go](const kit::Cancel&) {
+          while (!go) QThread::msleep(1);
+          return 1;
+        },
+        [](int) {});
+    QVERIFY(jobs.running(this, "slow"));
+    QVERIFY(!jobs.running(this, "other"));
+    go = true;
+    QVERIFY(jobs.settle());
+    QVERIFY(!jobs.running(this, "slow"));
+  }
+
   void onlyTheNewestResultArrives() {
     app::JobRunner jobs;
     QList<int> got;
