@@ -49,6 +49,7 @@ class Chain {
     if (s_.relatives && s_.relatives->of == s_.active) {
       all_.insert(all_.end(), s_.relatives->origins.begin(), s_.relatives->origins.end());
       all_.insert(all_.end(), s_.relatives->derived.begin(), s_.relatives->derived.end());
+      addKernelOfLines();
       if (const auto* pair = d_.decisions.find(s_.active)) all_.insert(all_.end(), {pair->a, pair->b});
     }
   }
@@ -71,6 +72,19 @@ class Chain {
   }
 
  private:
+  // Lines of a kernel belong to it and run when it is launched, whatever became of them in its assembly.
+  void addKernelOfLines() {
+    const KernelRangeRow* lines = d_.ranges.find(s_.active);
+    const KernelRow* kernel = lines ? d_.kernels.find(lines->kernel) : nullptr;
+    if (!kernel) return;
+    auto add = [this](Id id) {
+      if (std::find(all_.begin(), all_.end(), id) == all_.end()) all_.push_back(id);
+    };
+    add(kernel->id);
+    for (const LaunchRow& launch : d_.launches.of(kernel->compilation))
+      if (launch.kernel == kernel->id) add(launch.id);
+  }
+
   // Of one stage only its last snapshot stands in the chain, unless an earlier one's node is active.
   bool belongs(Id id, const LinkRowInfo& row) const {
     if (kind_of(id) != row.kind) return false;
@@ -140,7 +154,9 @@ class Chain {
     if (link.ids.size() != 1 || link.ring) return;
     for (Id id : all_) {
       const KernelRangeRow* range = d_.ranges.find(id);
-      if (!range || range->kernel != link.id || range->text != "source") continue;
+      // Of the kernel's other texts, as its IR, the lines that were clicked.
+      if (!range || range->kernel != link.id || range->text == "assembly") continue;
+      if (range->text != "source" && id != s_.active) continue;
       link.text = d_.label(id);
       link.ring = id == s_.active;
       link.ids.push_back(id);

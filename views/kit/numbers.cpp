@@ -109,16 +109,17 @@ QString Unit::text(double value) const {
   return format(value) + QChar(0x202F) + name;
 }
 
+// A column in which nothing is known has the unit that is usual in it.
 Unit timeUnit(double largest_ns) {
-  return columnUnit(kTime, largest_ns);
+  return columnUnit(kTime, largest_ns > 0 ? largest_ns : 1e6);
 }
 
 Unit rateUnit(double largest) {
-  return columnUnit(kRate, largest);
+  return columnUnit(kRate, largest > 0 ? largest : 1e9);
 }
 
 Unit bytesUnit(double largest) {
-  return columnUnit(kBytes, largest);
+  return columnUnit(kBytes, largest > 0 ? largest : 1e6);
 }
 
 QString countText(int64_t n, const char* one, const char* many) {

@@ -1,6 +1,7 @@
 #include "views/runs/runs_items.h"
 
 #include <algorithm>
+#include <map>
 
 #include "views/kit/break_places.h"
 #include "views/kit/numbers.h"
@@ -41,13 +42,21 @@ QString counted(int64_t n, const char* what) {
 
 // One unit for the times that stand below each other: launches of a run, guards of a compilation.
 struct Units {
-  kit::Unit launches, compile;
+  kit::Unit calls, kernels, compile;
 };
 
 double launched(const SessionData& d, Id compilation) {
   double ns = 0;
   for (const LaunchRow& launch : d.launches.of(compilation)) ns += launch.median_ns;
   return ns;
+}
+
+double longestKernel(const SessionData& d, Id compilation) {
+  std::map<Id, double> ns;
+  double out = 0;
+  for (const LaunchRow& launch : d.launches.of(compilation))
+    out = std::max(out, ns[launch.kernel] += launch.median_ns);
+  return out;
 }
 
 double compileTime(const SessionData& d, const FrameRow& frame) {
@@ -59,14 +68,14 @@ double compileTime(const SessionData& d, const FrameRow& frame) {
 }
 
 Units unitsOf(const SessionData& d, const RunRow& run) {
-  double calls = 0, compile = 0;
+  double calls = 0, kernels = 0, compile = 0;
   for (const FrameRow& frame : d.frames.of(run.id)) {
     compile = std::max(compile, compileTime(d, frame));
     for (const SegmentRow& segment : d.segments.of(frame.id))
       for (const CompilationRow& each : d.compilations.of(segment.id))
-        calls = std::max(calls, launched(d, each.id));
+        calls = std::max(calls, launched(d, each.id)), kernels = std::max(kernels, longestKernel(d, each.id));
   }
-  return {kit::timeUnit(calls), kit::timeUnit(compile)};
+  return {kit::timeUnit(calls), kit::timeUnit(kernels), kit::timeUnit(compile)};
 }
 
 Item kernelItem(const SessionData& d, const KernelRow& row, const Units& units) {
@@ -78,7 +87,7 @@ Item kernelItem(const SessionData& d, const KernelRow& row, const Units& units) 
   Cell name = word(s(row.label + " " + row.name), "kernel");
   name.family = kit::familyOf(row.family);
   name.mono = true;
-  item.cells = {name, number(ns > 0 ? units.launches.text(ns) : kit::unknown())};
+  item.cells = {name, number(ns > 0 ? units.kernels.text(ns) : kit::unknown())};
   return item;
 }
 
@@ -87,7 +96,7 @@ Item compilationItem(const SessionData& d, const CompilationRow& row, const Unit
   item.id = row.id;
   const double total = launched(d, row.id);
   const QString value = row.status != "ok" ? s(row.status).replace('_', ' ')
-                        : total > 0        ? units.launches.text(total)
+                        : total > 0        ? units.calls.text(total)
                                            : counted(row.calls, "call");
   Cell name = word("compile " + s(row.label), "graph", row.status != "ok");
   if (row.status == "failed") name.tone = Tone::Err;
