@@ -41,10 +41,16 @@ QString RunController::sessionFor(const QString& file) {
 
 QString RunController::file() const {
   if (!last_file_.isEmpty()) return last_file_;
-  if (const auto& session = document_->session())
-    for (const auto& file : session->files)
-      if (file.user && QFileInfo::exists(QString::fromStdString(file.path)))
-        return QString::fromStdString(file.path);
+  const auto& session = document_->session();
+  if (!session) return {};
+  auto there = [](const std::string& path) { return QFileInfo::exists(QString::fromStdString(path)); };
+  if (const auto it = session->meta.find("file"); it != session->meta.end())
+    return there(it->second) ? QString::fromStdString(it->second) : QString();
+  // An older session does not name it: the file that is called as its run is.
+  for (const auto& file : session->files)
+    if (file.user && there(file.path) && !session->runs.empty() &&
+        file.path.ends_with("/" + session->runs[0].label))
+      return QString::fromStdString(file.path);
   return {};
 }
 

@@ -195,6 +195,7 @@ def main(argv: list[str] | None = None) -> int:
 
     try:
         recording = Recording(options.output, import_ns, report)
+        recording.put("meta", key="file", value=os.path.abspath(options.file))
     except OSError as error:
         report.failure(str(error))
         return 1
