@@ -2,7 +2,7 @@
 
 #include <QCoreApplication>
 #include <QDir>
-#include <QFile>
+#include <QFileDialog>
 #include <QFileInfo>
 #include <QMouseEvent>
 #include <QPainter>
@@ -20,8 +20,6 @@ using kit::theme;
 
 namespace {
 
-constexpr int kMostSamples = 6;
-
 QDir samplesFolder() {
   QDir at(QCoreApplication::applicationDirPath());
   for (int up = 0; up < 4; ++up, at.cdUp())
@@ -29,15 +27,17 @@ QDir samplesFolder() {
   return QDir(QString());
 }
 
-QString firstSentence(const QString& path) {
-  QFile file(path);
-  if (!file.open(QIODevice::ReadOnly)) return {};
-  const QString head = QString::fromUtf8(file.read(600));
-  static const QRegularExpression docstring(
-      "^\\s*(?:#[^\\n]*\\n)*\\s*\"\"\"(.*?)(?:\\.\\s|\\.?\"\"\"|\\n\\n)",
-      QRegularExpression::DotMatchesEverythingOption);
-  return docstring.match(head).captured(1).simplified();
-}
+// What a beginner sees of the product, one thing each.
+constexpr struct {
+  const char *file, *about, *icon;
+} kFirstSamples[] = {
+    {"sin_cos.py", "the smallest run, one kernel", "kernel"},
+    {"print_in_middle.py", "a graph break and what it costs", "scissors"},
+    {"multiplier.py", "a guard fails, a recompilation", "refresh"},
+    {"training/focal_loss.py", "gradients, forward and backward", "graph"},
+    {"transformer_block.py", "fusion, library kernels, memory", "layers"},
+    {"training/whole_step.py", "a whole step with the optimizer", "segment"},
+};
 
 void heading(QPainter& painter, const QRect& box, const QString& text) {
   kit::drawText(painter, QRect(box.x(), box.y(), box.width(), theme().px(20)), text, theme().ui(13, 600),
@@ -50,8 +50,9 @@ QList<Sample> samples() {
   QList<Sample> out;
   const QDir folder = samplesFolder();
   if (folder.path().isEmpty()) return out;
-  for (const QFileInfo& file : folder.entryInfoList({"*.py"}, QDir::Files, QDir::Name))
-    out << Sample{file.absoluteFilePath(), file.fileName(), firstSentence(file.absoluteFilePath()), "kernel"};
+  for (const auto& each : kFirstSamples)
+    if (const QFileInfo file(folder.filePath(each.file)); file.exists())
+      out << Sample{file.absoluteFilePath(), file.fileName(), each.about, each.icon};
   return out;
 }
 
@@ -138,9 +139,15 @@ void WelcomePage::paintSamples(QPainter& painter, QRect box) {
   if (samples_.isEmpty())
     kit::drawText(painter, QRect(box.x(), y, box.width(), theme().px(28)),
                   "No samples folder was found beside the app.", theme().ui(12), theme().text2);
-  for (int i = 0; i < samples_.size() && i < kMostSamples; ++i, y += theme().px(32))
-    row(painter, QRect(box.x(), y, box.width(), theme().px(32)), samples_[i].icon, samples_[i].name,
-        samples_[i].about, theme().px(210), samples_[i].path);
+  for (const Sample& each : samples_) {
+    row(painter, QRect(box.x(), y, box.width(), theme().px(32)), each.icon, each.name, each.about,
+        theme().px(210), each.path);
+    y += theme().px(32);
+  }
+  if (samples_.isEmpty()) return;
+  const QRect all(box.x() + theme().px(26), y, theme().px(120), theme().px(32));
+  kit::drawText(painter, all, "All samples…", theme().ui(12), theme().accent);
+  hits_ << Hit{all, "samples"};
 }
 
 void WelcomePage::paintRecent(QPainter& painter, QRect box) {
@@ -224,10 +231,18 @@ void WelcomePage::mousePressEvent(QMouseEvent* event) {
       Q_EMIT openWanted();
     else if (path == "python")
       Q_EMIT pythonWanted();
+    else if (path == "samples")
+      chooseSample();
     else
       Q_EMIT fileChosen(path);
     return;
   }
+}
+
+void WelcomePage::chooseSample() {
+  const QString path =
+      QFileDialog::getOpenFileName(this, "Open a sample", samplesFolder().path(), "Python (*.py)");
+  if (!path.isEmpty()) Q_EMIT fileChosen(path);
 }
 
 void WelcomePage::mouseMoveEvent(QMouseEvent* event) {

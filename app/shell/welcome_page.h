@@ -9,7 +9,7 @@ namespace vitrine::app {
 struct Sample {
   QString path, name, about, icon;
 };
-// The files of samples/ beside the app or its source tree, with the first sentence of each file's docstring.
+// Those of samples/, beside the app or in its source tree, that show one thing each.
 QList<Sample> samples();
 
 class WelcomePage : public QWidget {
@@ -36,6 +36,7 @@ class WelcomePage : public QWidget {
     QRect box;
     QString path;  // a file, or "open", "python"
   };
+  void chooseSample();
   void paintOpen(QPainter& painter, QRect box);
   void paintComputer(QPainter& painter, QRect box);
   void paintSamples(QPainter& painter, QRect box);
