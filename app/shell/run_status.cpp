@@ -1,5 +1,7 @@
 #include "app/shell/run_status.h"
 
+#include <QRegularExpression>
+
 #include "views/kit/break_places.h"
 #include "views/kit/numbers.h"
 
@@ -16,7 +18,8 @@ QString accuracy(const kit::SessionData& d, Id run) {
   QString text;
   for (const auto& row : d.accuracies.of(run)) {
     if (row.verdict == "differs")
-      return "output " + QString::fromStdString(row.output) + " differs from eager";
+      return (row.output == "output" ? "" : "output ") + QString::fromStdString(row.output) +
+             " differs from eager";
     if (text.isEmpty() || row.verdict == "close")
       text = row.verdict == "close" ? "outputs close to eager" : "outputs equal eager";
   }
@@ -30,7 +33,11 @@ RunStatus runStatus(const kit::SessionData& d, Id compilation) {
   const Id run_id = compilation ? d.runOf(compilation) : d.runs.empty() ? 0 : d.runs[0].id;
   const auto* run = d.runs.find(run_id);
   if (!run) return out;
-  out.where = QString::fromStdString(run->device) + QStringLiteral(" · ") + QString::fromStdString(run->mode);
+  // "sm_90" of "cuda (sm_90, compiled only)".
+  static const QRegularExpression target(QStringLiteral("\\((\\w+), compiled only\\)"));
+  QString device = QString::fromStdString(run->device);
+  if (const auto match = target.match(device); match.hasMatch()) device = match.captured(1);
+  out.where = device + QStringLiteral(" · ") + QString::fromStdString(run->mode);
   out.text = QString::fromStdString(run->status);
   out.tone = run->status == "finished"  ? kit::Tone::Ok
              : run->status == "running" ? kit::Tone::Info

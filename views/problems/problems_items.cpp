@@ -72,7 +72,8 @@ void addRuns(const SessionData& d, std::vector<Problem>& out) {
         out.push_back({Tone::Err,
                        "error",
                        "differs",
-                       "output " + s(row.output) + " differs from eager: " + s(row.message),
+                       (row.output == "output" ? "" : "output ") + s(row.output) +
+                           " differs from eager: " + s(row.message),
                        "",
                        0,
                        run.id,

@@ -228,6 +228,7 @@ QString TimelineView::why_empty() const {
   const session::RunRow* row = session()->runs.find(run());
   if (row && row->device.find("compiled only") != std::string::npos)
     return QStringLiteral("No timeline: nothing ran on that device, it was compiled for only.");
+  if (row && row->status == "running") return QStringLiteral("No timeline: the run has not come to it yet.");
   if (row && row->status != "finished")
     return QStringLiteral("No timeline: the run ended before it was measured.");
   return QStringLiteral("No timeline: this run was not measured.");
