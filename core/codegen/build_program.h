@@ -22,6 +22,9 @@ struct CodegenOptions {
   // not stay in the cache anyway, and a store of a whole line need not read the line first.
   int64_t stream_bytes = 0;
   bool own_results = false;  // a result takes no other value's memory: a CUDA Graph writes it anywhere
+  // On a CPU too, what is large is allocated when it is written and goes back after its last use, as eager's
+  // does: a training step's activations make room for its gradients.
+  bool gives_back = false;
   fusion::DrawLayout draws;
   std::shared_ptr<SizeMemory> sizes;  // null: all sizes are numbers of the kernels' texts
 };

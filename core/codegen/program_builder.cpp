@@ -508,11 +508,12 @@ bool ProgramBuilder::same_place(const cpp::Schedule& s, const cpp::Argument& rea
   return false;
 }
 
-// On a GPU what is large is taken from PyTorch's allocator when it is written and given back after its last
-// use, as eager does: an arena would hold memory from the first step to the last.
-bool ProgramBuilder::has_own_memory(const Buffer& buffer) {
-  constexpr int64_t kLarge = int64_t{1} << 20;
-  return buffer.type.device.is_cuda() && buffer.type.bytes() >= kLarge;
+// On a GPU and in training what is large is taken from PyTorch's allocator when it is written and given back
+// after its last use, as eager does: an arena would hold memory from the first step to the last.
+bool ProgramBuilder::has_own_memory(const Buffer& buffer) const {
+  constexpr int64_t kLarge = int64_t{1} << 20, kLargeOnCpu = int64_t{1} << 16;
+  return buffer.type.device.is_cuda() ? buffer.type.bytes() >= kLarge
+                                      : options_.gives_back && buffer.type.bytes() >= kLargeOnCpu;
 }
 
 // A value that is read for the last time gives its memory to one that is written at the same places.
@@ -528,7 +529,9 @@ void ProgramBuilder::reuse_in_place(int u, const cpp::Schedule& schedule, const 
       if (read.written || taken[r]) continue;
       if (program_.buffers[static_cast<size_t>(step.buffers[w])].kind == BufferKind::input) continue;
       const Buffer& source = program_.buffers[static_cast<size_t>(step.buffers[r])];
-      if (source.kind != BufferKind::temporary || has_own_memory(source)) continue;
+      if (source.kind != BufferKind::temporary) continue;
+      // One tensor then shows what the other held.
+      if (has_own_memory(source) && read.dtype != schedule.arguments[w].dtype) continue;
       auto last = last_unit_.find(key(read.root));
       if (last == last_unit_.end() || last->second != u ||
           keeps_own_.contains(key(schedule.arguments[w].root)))
@@ -545,6 +548,10 @@ void ProgramBuilder::share(int32_t source, int32_t target) {
   Buffer& to = program_.buffers[static_cast<size_t>(target)];
   to.reuses = source;
   int32_t first = place(source);
+  if (to.kind == BufferKind::temporary && has_own_memory(program_.buffers[static_cast<size_t>(first)])) {
+    to.view_of = first;
+    return;
+  }
   if (to.kind == BufferKind::temporary) {
     shares_with_[static_cast<size_t>(target)] = first;
     return;

@@ -50,7 +50,7 @@ class ProgramBuilder {
   void compute_with_product(int unit, const cpp::Schedule& schedule, Step& step);
   void add_results();
   void add_step(Step step, int unit);
-  static bool has_own_memory(const Buffer& buffer);
+  bool has_own_memory(const Buffer& buffer) const;
   void reuse_in_place(int unit, const cpp::Schedule& schedule, const Step& step);
   bool same_row(const cpp::Schedule& schedule, const cpp::Argument& read, const cpp::Argument& written) const;
   bool same_place(const cpp::Schedule& schedule, const cpp::Argument& read,

@@ -82,6 +82,7 @@ class Compilation {
     how.products.on_gpu = options_.mode.starts_with("max-autotune");
     how.stream_bytes = host_cache_bytes();
     how.own_results = options_.graphs;
+    how.gives_back = options_.trains;
     how.sizes = options_.sizes;
     how.draws = draw_layout();
     return how;
