@@ -6,6 +6,7 @@
 #include "core/codegen/program_builder.h"
 #include "core/codegen/record.h"
 #include "core/fusion/alike.h"
+#include "core/fusion/order.h"
 #include "core/fusion/recompute.h"
 
 namespace vitrine::codegen {
@@ -30,6 +31,7 @@ Result<Program> build_program(const ir::GraphPtr& optimised, const CodegenOption
   fusion::FusedProgram fused = fusion::fuse(loops);
   join_products(loops, fused, options.products.choices);
   fusion::unite_alike(loops, fused);
+  fusion::run_late(loops, fused);
   times.fused = now_ns();
   ProgramBuilder builder(loops, fused, options);
   Program program = builder.build();
