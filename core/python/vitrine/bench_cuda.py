@@ -1,20 +1,25 @@
 """`vitrine bench --cuda`: the table of a GPU. Eager, Vitrine and torch.compile interleaved in one process a case.
 
-    python -m vitrine.bench_cuda [--against inductor] [--case NAME ...] [--seconds S] [--json FILE]
+    python -m vitrine.bench_cuda [--against inductor] [--cases NAME,...] [--seconds S] [--limit S] [--json FILE]
 
-Every case has a process of its own. All of them compile first, a few beside each other; then each is timed alone, by
-CUDA events, unprofiled. Errors are ||out - ref|| / ||ref|| against the same program in float64, inputs are random.
+A side's first call is timed in a process of its own with an empty cache, a few of them beside each other. One that takes
+longer than the limit is ended, and its side is "not run (time)". What they left in the caches then serves one process a
+case, where all its sides are interleaved, alone on the GPU, timed by CUDA events, unprofiled. Errors are
+||out - ref|| / ||ref|| against the same program in float64, inputs are random.
 """
 
 import argparse
 import copy
 import json
+import math
 import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 ALLOWED = 2.0  # an error may be so many times eager's own
@@ -141,10 +146,12 @@ SIDES = {
     "eager": (None, None),
     "vitrine": ("vitrine", "default"),
     "vitrine-graphs": ("vitrine", "reduce-overhead"),
+    "vitrine-tuned": ("vitrine", "max-autotune"),
     "inductor": ("inductor", "default"),
     "inductor-graphs": ("inductor", "reduce-overhead"),
     "inductor-tuned": ("inductor", "max-autotune"),
 }
+LATE = "not run (time)"
 
 
 def median(values) -> float:
@@ -219,34 +226,71 @@ def once(torch, call: Callable) -> float:
     return start.elapsed_time(end)
 
 
-def child(name: str, sides: list[str], seconds: float) -> None:
-    import torch
-
+def made(torch, name: str) -> Program:
     case = CASES[name]
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = case.tf32
     torch.manual_seed(0)
-    program = case.make(torch)
-    row: dict = {"case": name, "title": case.title, "first_s": {}, "error": {}, "peak_mb": {}, "ms": {}, "failed": {}}
+    return case.make(torch)
+
+
+def use_cache(folder: str, name: str, side: str) -> None:
+    """Where the compilers of this process keep what they made of a case: each side has its own place."""
+    os.environ["VITRINE_CACHE_DIR"] = f"{folder}/{name}_{side}_v"
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{folder}/{name}_{side}_i"
+    os.environ["TRITON_CACHE_DIR"] = f"{folder}/{name}_{side}_t"
+    if side.startswith("vitrine"):
+        import vitrine
+
+        vitrine.config.cache_dir = os.environ["VITRINE_CACHE_DIR"]
+
+
+def first_call(name: str, side: str) -> None:
+    """Prints the seconds of a side's first call."""
+    import torch
+
+    program = made(torch, name)
+    call = prepared(torch, side, program)
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    call()
+    torch.cuda.synchronize()
+    print("\n" + json.dumps({"first_s": time.perf_counter() - start}), flush=True)
+
+
+def tried(torch, program: Program, side: str, reference: list, row: dict) -> Callable:
+    """The side's call, warm; its error and peak memory are in the row."""
+    call = prepared(torch, side, program)
+    for _ in range(4):
+        begin_call(torch, side)
+        out = call()
+    row["error"][side] = error(torch, results(program, out), reference)
+    del out
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    begin_call(torch, side)
+    call()
+    row["peak_mb"][side] = (torch.cuda.max_memory_allocated() - before) / 2**20
+    return call
+
+
+def begin_call(torch, side: str) -> None:
+    if side in ("inductor-graphs", "inductor-tuned"):
+        torch.compiler.cudagraph_mark_step_begin()
+
+
+def child(name: str, sides: list[str], seconds: float, cache: str) -> None:
+    """One case: says "ready" when every side is compiled, and times them when it gets a line."""
+    import torch
+
+    program = made(torch, name)
+    row: dict = {"case": name, "title": CASES[name].title, "error": {}, "peak_mb": {}, "ms": {}, "failed": {}}
     reference = in_double(torch, program)
     torch.cuda.empty_cache()
     calls = {}
     for side in sides:
-        call = prepared(torch, side, program)
+        use_cache(cache, name, side)
         try:
-            torch.cuda.synchronize()
-            start = time.perf_counter()
-            call()
-            torch.cuda.synchronize()
-            row["first_s"][side] = time.perf_counter() - start
-            for _ in range(3):
-                out = call()
-            row["error"][side] = error(torch, results(program, out), reference)
-            del out
-            torch.cuda.reset_peak_memory_stats()
-            before = torch.cuda.memory_allocated()
-            call()
-            row["peak_mb"][side] = (torch.cuda.max_memory_allocated() - before) / 2**20
-            calls[side] = call
+            calls[side] = tried(torch, program, side, reference, row)
         except Exception as problem:
             row["failed"][side] = f"{type(problem).__name__}: {problem}"[:500]
     del reference
@@ -257,8 +301,7 @@ def child(name: str, sides: list[str], seconds: float) -> None:
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(times["eager"]) < 9:
         for side, call in calls.items():
-            if SIDES[side][1] == "reduce-overhead" and SIDES[side][0] == "inductor":
-                torch.compiler.cudagraph_mark_step_begin()
+            begin_call(torch, side)
             call()
             times[side] += [once(torch, call) for _ in range(3)]
     row["ms"] = {side: median(t) for side, t in times.items()}
@@ -269,40 +312,79 @@ def child(name: str, sides: list[str], seconds: float) -> None:
     print("\n" + json.dumps(row), flush=True)
 
 
-def start(name: str, sides: list[str], seconds: float, cache: str):
-    env = dict(os.environ, VITRINE_CACHE_DIR=f"{cache}/{name}_v", TORCHINDUCTOR_CACHE_DIR=f"{cache}/{name}_i")
-    words = [sys.executable, "-m", "vitrine.bench_cuda", "--child", name, "--sides", ",".join(sides), "--seconds", str(seconds)]
-    log = open(f"{cache}/{name}.log", "w+")
-    return subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True), log
+def own_process(words: list[str], log, env=None):
+    words = [sys.executable, "-m", "vitrine.bench_cuda", *words]
+    return subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
 
 
-def until(process, wanted: Callable[[str], bool]) -> str:
-    for line in process.stdout:
-        if wanted(line):
-            return line
-    return ""
+def until(process, wanted: Callable[[str], bool], limit: float) -> str:
+    """The first such line; "" if the process ends before, or is ended after so many seconds."""
+    clock = threading.Timer(limit, process.kill)
+    clock.start()
+    try:
+        return next((line for line in process.stdout if wanted(line)), "")
+    finally:
+        clock.cancel()
 
 
-def measure(names: list[str], sides: list[str], seconds: float, beside: int) -> list[dict]:
-    rows, waiting = [], []
-    with tempfile.TemporaryDirectory() as cache:
-        for i in range(0, len(names), beside):
-            started = [(n, *start(n, sides, seconds, cache)) for n in names[i : i + beside]]
-            for name, process, log in started:
-                until(process, lambda line: line.strip() == "ready")
-                waiting.append((name, process, log))
-        for name, process, log in waiting:
-            answer = ""
-            try:
-                process.stdin.write("go\n")
-                process.stdin.close()
-                answer = until(process, lambda line: line.startswith("{"))
-            except BrokenPipeError:
-                pass  # it died before; its log says how
-            process.wait()
-            log.seek(0)
-            rows.append(json.loads(answer) if answer else {"case": name, "title": CASES[name].title, "died": log.read()[-3000:]})
-            log.close()
+def time_first(name: str, side: str, cache: str, limit: float) -> dict:
+    """{"first_s": seconds}, or {"failed": why}."""
+    use = dict(os.environ)
+    for variable, kind in (("VITRINE_CACHE_DIR", "v"), ("TORCHINDUCTOR_CACHE_DIR", "i"), ("TRITON_CACHE_DIR", "t")):
+        use[variable] = f"{cache}/{name}_{side}_{kind}"
+    with open(f"{cache}/{name}_{side}.log", "w+") as log:
+        begun = time.monotonic()
+        process = own_process(["--first", name, "--sides", side], log, use)
+        answer = until(process, lambda line: line.startswith("{"), limit)
+        process.communicate()
+        if answer:
+            return json.loads(answer)
+        log.seek(0)
+        said = log.read().strip().splitlines()
+        return {"failed": LATE if time.monotonic() - begun >= limit else (said[-1:] or ["it died"])[0][:500]}
+
+
+def time_case(process, log, limit: float) -> dict:
+    answer = ""
+    try:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        answer = until(process, lambda line: line.startswith("{"), limit)
+    except (BrokenPipeError, ValueError):
+        pass  # it died before; its log says how
+    process.communicate()
+    log.seek(0)
+    died = {"died": log.read()[-3000:] or LATE}
+    log.close()
+    return json.loads(answer) if answer else died
+
+
+# The longest first, that nobody waits for them at the end.
+def in_order(names: list[str], sides: list[str]) -> list[tuple[str, str]]:
+    return sorted(((n, s) for n in names for s in sides if s != "eager"), key=lambda job: ("tuned" not in job[1], "inductor" not in job[1], -list(CASES).index(job[0])))
+
+
+def measure(names: list[str], sides: list[str], seconds: float, beside: int, limit: float) -> list[dict]:
+    rows = []
+    with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(beside) as pool:
+        jobs = in_order(names, sides)
+        first = dict(zip(jobs, pool.map(lambda job: time_first(*job, cache, limit), jobs)))
+
+        def started(name):
+            log = open(f"{cache}/{name}.log", "w+")
+            run = [s for s in sides if "failed" not in first.get((name, s), {})]
+            process = own_process(["--child", name, "--sides", ",".join(run), "--seconds", str(seconds), "--cache", cache], log)
+            until(process, lambda line: line.strip() == "ready", 2 * limit)
+            return process, log
+
+        for name, (process, log) in zip(names, list(pool.map(started, names))):
+            row = {"case": name, "title": CASES[name].title, "failed": {}, **time_case(process, log, 10 * seconds + limit), "first_s": {}}
+            for side in sides[1:]:
+                if "failed" in first[name, side]:
+                    row["failed"][side] = first[name, side]["failed"]
+                else:
+                    row["first_s"][side] = first[name, side]["first_s"]
+            rows.append(row)
     return rows
 
 
@@ -320,41 +402,60 @@ def print_rows(rows: list[dict], sides: list[str]) -> None:
         cells = ""
         for s in sides[1:]:
             if s in r["failed"]:
-                cells += f"{'failed':>18}"
+                cells += f"{LATE if r['failed'][s] == LATE else 'failed':>18}"
                 continue
             wrong = "" if is_right(r, s) else "!"
             cells += f"{r['ms']['eager'] / r['ms'][s]:>9.2f}x{wrong:1}{r['first_s'][s]:>6.2f}s"
         share = f"{r['copy_ms'] / r['ms']['vitrine']:>8.0%}" if "copy_ms" in r and "vitrine" in r["ms"] else ""
         print(f"{r['title']:52}{r['ms']['eager']:>10.3f}{cells}{share}")
         for s, why in r["failed"].items():
-            print(f"    {s}: {why[:300]}")
+            if why != LATE:
+                print(f"    {s}: {why[:300]}")
     print("speed-up over eager, first call; ! = its error against float64 is more than twice eager's")
+    for who in ("vitrine", "inductor"):
+        if means := best_of(rows, [s for s in sides if s.startswith(who)]):
+            print(f"{who}: geometric mean of the best mode {means:.2f}x")
+
+
+def best_of(rows: list[dict], sides: list[str]) -> float:
+    """Geometric mean over the cases of the best speed-up of these sides; 0: there is none."""
+    best = [max((r["ms"]["eager"] / r["ms"][s] for s in sides if s in r["ms"]), default=0) for r in rows if "ms" in r]
+    best = [b for b in best if b]
+    return math.exp(sum(map(math.log, best)) / len(best)) if best else 0.0
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="vitrine bench --cuda", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--against", default="", help="inductor: torch.compile beside it")
+    parser.add_argument("--against", default="", help="inductor: torch.compile's three modes beside it")
     parser.add_argument("--sides", default="", help=f"instead: {', '.join(SIDES)}")
     parser.add_argument("--case", action="append", choices=list(CASES), help="only these")
+    parser.add_argument("--cases", default="", help="the same, with commas between them")
     parser.add_argument("--seconds", type=float, default=3.0, help="measuring time a case")
-    parser.add_argument("--beside", type=int, default=4, help="processes that compile at the same time")
+    parser.add_argument("--limit", type=float, default=90.0, help="of a first call's process, in seconds")
+    parser.add_argument("--beside", type=int, default=6, help="processes that compile at the same time")
     parser.add_argument("--json", metavar="FILE", help="write the rows there too")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
+    for hidden in ("--child", "--first", "--cache"):
+        parser.add_argument(hidden, default="", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    sides = options.sides.split(",") if options.sides else [s for s in SIDES if "inductor" not in s or (options.against and s != "inductor-tuned")]
-    if unknown := set(sides) - set(SIDES):
-        parser.error(f"--sides does not know {', '.join(sorted(unknown))}")
+    names = (options.case or []) + [c for c in options.cases.split(",") if c] or list(CASES)
+    sides = options.sides.split(",") if options.sides else [s for s in SIDES if "inductor" not in s or options.against]
+    for what, given, known in (("sides", sides, SIDES), ("cases", names, CASES)):
+        if unknown := set(given) - set(known):
+            parser.error(f"--{what} does not know {', '.join(sorted(unknown))}")
+    if options.first:
+        first_call(options.first, sides[0])
+        return 0
     if sides[0] != "eager":
         sides = ["eager", *(s for s in sides if s != "eager")]
     if options.child:
-        child(options.child, sides, options.seconds)
+        child(options.child, sides, options.seconds, options.cache)
         return 0
-    rows = measure(options.case or list(CASES), sides, options.seconds, options.beside)
+    rows = measure(names, sides, options.seconds, options.beside, options.limit)
     if options.json:
         with open(options.json, "w") as file:
             json.dump(rows, file, indent=1)
     print_rows(rows, sides)
-    return any("died" in r or r["failed"] for r in rows)
+    return any("died" in r or set(r["failed"].values()) - {LATE} for r in rows)
 
 
 if __name__ == "__main__":
