@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "core/ir/graph.h"
 
 namespace vitrine::codegen {
+
+struct ScalarCode;  // core/codegen/scalar_code.h
 
 struct Buffer {
   enum class Kind : uint8_t {
@@ -69,9 +72,10 @@ struct Kernel {
   // f32 values that are kept between calls: where they stand and a pointer to a number, whether they do, are
   // its last two arguments. They follow from its second one alone.
   int64_t held = 0;
-  int64_t work = 1, grain = 1;   // parallel loop length, least chunk
-  int64_t bytes = 0, flops = 0;  // per call
-  Id entity = 0;                 // its row of the session; 0: nothing is recorded
+  std::shared_ptr<const ScalarCode> scalar;  // the CPU's: the same without a compiler, if it is that simple
+  int64_t work = 1, grain = 1;               // parallel loop length, least chunk
+  int64_t bytes = 0, flops = 0;              // per call
+  Id entity = 0;                             // its row of the session; 0: nothing is recorded
 };
 
 // Another way to compute the same as a step.

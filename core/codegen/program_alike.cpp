@@ -5,6 +5,7 @@
 #include "core/codegen/cuda/emit_alike.h"
 #include "core/codegen/cuda/prelude.h"
 #include "core/codegen/program_builder.h"
+#include "core/codegen/scalar_code.h"
 
 namespace vitrine::codegen {
 
@@ -68,6 +69,7 @@ void ProgramBuilder::add_alike(int u) {
     }
     Kernel kernel =
         gpu ? cuda::emit_alike(loops_, unit, members) : cpp::emit_alike(loops_, unit, members, cpu);
+    if (!gpu) kernel.scalar = scalar_code(members);
     step.label = kernel.label = unit.label + letter(launch);
     step.kernel = static_cast<int32_t>(program_.kernels.size());
     step.numbers = kernel.numbers;

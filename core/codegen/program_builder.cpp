@@ -1,4 +1,5 @@
 #include "core/codegen/program_builder.h"
+#include "core/codegen/scalar_code.h"
 
 #include <algorithm>
 #include <climits>
@@ -283,6 +284,7 @@ void ProgramBuilder::add_launches(const fusion::Unit& unit, int u, const cpp::Sc
   for (size_t launch = 0; launch < schedule.launches(); ++launch) {
     Kernel kernel = gpu ? gpu_kernel(unit, schedule, step.shaped, launch)
                         : cpp::emit_kernel(loops_, unit, schedule, cpu, launch);
+    if (!gpu && !joined && schedule.launches() == 1) kernel.scalar = scalar_code({schedule});
     kernel.label = unit.label + (launch ? std::string(1, static_cast<char>('a' + launch)) : "");
     Step one = step;
     one.label = kernel.label;

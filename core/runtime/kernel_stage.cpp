@@ -62,7 +62,7 @@ class Stage {
     for (Work& w : work_) w.result.failed = !w.result.loaded.function && !cancelled_now_;
     for (const codegen::Kernel* k : kernels) out.kernels.push_back(work_[place_.at(k->text)].result);
     if (!cache) out.problems.push_back(no_place_);
-    if (!missing_.text.empty()) out.problems.push_back(missing_);
+    if (!missing_.text.empty() && !without_compiler(kernels, out)) out.problems.push_back(missing_);
     for (Work& w : work_)
       if (!w.problem.text.empty()) out.problems.push_back(w.problem);
     out.duration_ns = now_ns() - out.start_ns;
@@ -70,6 +70,17 @@ class Stage {
   }
 
  private:
+  // Kernels of single numbers need none; whether all are such.
+  static bool without_compiler(const std::vector<const codegen::Kernel*>& kernels, KernelStage& out) {
+    bool all = true;
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      if (!out.kernels[i].failed) continue;
+      out.kernels[i].loaded.scalar = kernels[i]->scalar;
+      out.kernels[i].failed = !kernels[i]->scalar;
+      all = all && !out.kernels[i].failed;
+    }
+    return all;
+  }
   void gather(const std::vector<const codegen::Kernel*>& kernels) {
     for (const codegen::Kernel* k : kernels) {
       if (!place_.try_emplace(k->text, work_.size()).second) continue;

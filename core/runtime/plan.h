@@ -42,7 +42,8 @@ class ProgramPlan : public Plan {
     codegen::Step::Kind kind = codegen::Step::Kind::opaque;
     KernelFunction function = nullptr;
     int64_t work = 1, grain = 1;
-    const cuda::Function* gpu = nullptr;  // instead of `function`
+    const cuda::Function* gpu = nullptr;          // instead of `function`
+    const codegen::ScalarCode* scalar = nullptr;  // instead of both
     codegen::Grid grid;
     bool on_host = false;              // all it touches is the CPU's
     std::vector<GraphUse> uses;        // in a graph: arguments that follow the call's tensors

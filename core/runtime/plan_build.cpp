@@ -108,9 +108,11 @@ Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
     const codegen::Kernel& kernel = program_.kernels.at(static_cast<size_t>(from.kernel));
     step.function = kernels_[static_cast<size_t>(from.kernel)].function;
     step.gpu = kernels_[static_cast<size_t>(from.kernel)].cuda.get();
+    step.scalar = kernels_[static_cast<size_t>(from.kernel)].scalar.get();
     step.grid = kernel.grid;
     if (!step.function && !step.gpu && kernel.grid.blocks > 0) only_compiled_ = true;
-    VITRINE_CHECK(step.function || kernel.grid.blocks > 0, "kernel " + kernel.label + " was not compiled");
+    VITRINE_CHECK(step.function || step.scalar || kernel.grid.blocks > 0,
+                  "kernel " + kernel.label + " was not compiled");
     step.work = kernel.work;
     step.grain = std::max<int64_t>(1, kernel.grain);
     step.numbers = from.numbers;
@@ -150,11 +152,19 @@ void ProgramPlan::find_last_reads() {
 }
 
 // What kernels draw together is taken from the generator at once: at the call's begin, and after each step
-// that draws through PyTorch.
+// that draws through PyTorch. It goes back there if the call fails, whoever drew.
 void ProgramPlan::prepare_draws() {
-  if (only_compiled_ || program_.draws_on < 0) return;
-  generator_ = bridge::CudaGenerator::of(program_.draws_on);
-  VITRINE_CHECK(generator_, "a kernel draws numbers where PyTorch has no generator");
+  int gpu = program_.draws_on;
+  for (size_t s = 0; s < steps_.size() && gpu < 0; ++s)
+    for (int32_t b : steps_[s].outs) {
+      const ir::Device device = table_.rows[static_cast<size_t>(b)].type.device;
+      if (program_.steps[s].random && device.is_cuda()) gpu = device.index;
+    }
+  if (only_compiled_ || gpu < 0) return;
+  generator_ = bridge::CudaGenerator::of(gpu);
+  VITRINE_CHECK(generator_, "numbers are drawn where PyTorch has no generator");
+  program_.draws.resize(1 + static_cast<size_t>(std::count_if(program_.steps.begin(), program_.steps.end(),
+                                                              [](const auto& s) { return s.random; })));
   int segment = 0;
   for (size_t s = 0; s < steps_.size(); ++s)
     if (program_.steps[s].random) steps_[s].draws_next = ++segment;

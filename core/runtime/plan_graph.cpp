@@ -159,8 +159,10 @@ void ProgramPlan::prepare_graph(const CompileOptions& options) {
   roles.lent = std::move(lent);
   roles.written.assign(program_.input_buffer.size(), false);
   count_in_graph(roles);
-  roles.generator = generator_.get();
-  if (generator_) roles.advance = program_.draws.front();
+  if (program_.draws_on >= 0) {
+    roles.generator = generator_.get();
+    roles.advance = program_.draws.front();
+  }
   if (options.is_backward) roles.calls_before = kSettled;
   graphs_ = std::make_unique<GraphRuns>(table_.gpu, std::move(roles));
 }

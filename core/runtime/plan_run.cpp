@@ -7,6 +7,7 @@
 #include <exception>
 #include <utility>
 
+#include "core/codegen/scalar_code.h"
 #include "core/runtime/cuda/driver.h"
 #include "core/runtime/plan.h"
 #include "core/torch_bridge/bridge.h"
@@ -227,6 +228,12 @@ void ProgramPlan::give_up(CallState& state, int32_t input) const {
 bool ProgramPlan::begin_draws(CallState& state, int segment) {
   if (!generator_) return true;
   const auto s = static_cast<size_t>(segment);
+  if (program_.draws_on < 0) {  // PyTorch alone draws: the state is kept for a call that fails
+    if (segment > 0 || state.recording || generator_->take(0, state.draws.emplace_back())) return true;
+    const bridge::PendingError recorded;  // by the caller, into a graph of his own
+    state.draws.clear();
+    return true;
+  }
   bridge::CudaGenerator::State& at = state.draws.emplace_back();
   if (!state.recording) {
     if (!generator_->take(program_.draws[s], at)) return false;
@@ -327,6 +334,10 @@ bool ProgramPlan::run_kernel(const Step& step, CallState& state) {
   }
   // A kernel reads its numbers and never writes them.
   if (step.gpu) return launch(step, state);
+  if (step.scalar) {
+    step.scalar->run(state.arguments.data());
+    return true;
+  }
   if (!step.numbers.empty()) state.arguments[step.buffers.size()] = const_cast<int64_t*>(step.numbers.data());
   int64_t bad = 0;
   if (step.checks) state.arguments[step.buffers.size() + 1] = &bad;

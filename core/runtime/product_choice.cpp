@@ -323,6 +323,7 @@ std::vector<CompiledKernel> kernels_of(const std::vector<codegen::Kernel>& wante
     auto found = place.find(kernel.text);
     VITRINE_CHECK(found != place.end(), "kernel " + kernel.label + " was never offered");
     out.push_back(compiled.at(found->second));
+    if (out.back().loaded.scalar) out.back().loaded.scalar = kernel.scalar;
   }
   return out;
 }

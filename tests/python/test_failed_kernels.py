@@ -121,3 +121,44 @@ def test_writes_to_inputs_and_reductions(tmp_path, refusing):
     torch.testing.assert_close(z, y.sin())
     torch.testing.assert_close(x, after)
     assert _engine.plan_facts(plan)["problems"]
+
+
+# Two tensors' step counts and what an optimizer makes of them: one number each.
+HOST = """graph aten {
+  %s = placeholder() : f32[]
+  %t = placeholder() : f32[1]
+  %lr = placeholder() : f64[]
+  %a = aten.add.Tensor(%s, 1) : f32[]
+  %b = aten.add.Tensor(%t, 1) : f32[1]
+  %w = aten._to_copy.default(%a, dtype=f64) : f64[]
+  %p = aten.pow.Scalar(0.9, %w) : f64[]
+  %c = aten.rsub.Scalar(%p, 1) : f64[]
+  %q = aten.sqrt.default(%c) : f64[]
+  %d = aten.div.Tensor(%lr, %c) : f64[]
+  %n = aten.neg.default(%d) : f64[]
+  %h = aten._to_copy.default(%n, dtype=f32) : f32[]
+  %m = aten.mul.Tensor(%h, %s) : f32[]
+  %set_s = aten.copy_.default(%s, %a) : f32[]
+  %set_t = aten.copy_.default(%t, %b) : f32[1]
+  return %q, %n, %m
+}"""
+
+
+def test_single_numbers_need_no_compiler(tmp_path):
+    plan = _engine.plan_compile(HOST, True, str(tmp_path), "/nowhere/vitrine-cc", "", "library")
+    facts = _engine.plan_facts(plan)
+    assert not facts["problems"] and facts["python_calls"] == 0 and facts["kernels"] > 0, facts
+    s, t, lr = torch.tensor(3.0), torch.tensor([7.0]), torch.tensor(0.01, dtype=torch.float64)
+    for step in (4, 5, 6):
+        before, c = s.clone(), 1 - 0.9 ** torch.tensor(step, dtype=torch.float64)
+        q, n, m = _engine.plan_run(plan, [s, t, lr])
+        assert torch.equal(q, c.sqrt()) and torch.equal(n, -(lr / c)) and torch.equal(m, n.float() * before)
+        assert s == step and t.tolist() == [step + 4] and m.dtype == torch.float32
+
+
+def test_several_numbers_need_one(tmp_path):
+    plan = _engine.plan_compile(HOST.replace("[1]", "[2]"), True, str(tmp_path), "/nowhere/vitrine-cc", "", "library")
+    assert "vitrine-cc" in str(_engine.plan_facts(plan)["problems"])
+    t = torch.tensor([7.0, 8.0])
+    _engine.plan_run(plan, [torch.tensor(3.0), t, torch.tensor(0.01, dtype=torch.float64)])
+    assert t.tolist() == [8, 9]

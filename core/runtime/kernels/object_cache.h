@@ -11,6 +11,10 @@
 #include "core/base/result.h"
 #include "core/kernel_compiler/protocol/protocol.h"
 
+namespace vitrine::codegen {
+struct ScalarCode;  // core/codegen/scalar_code.h
+}
+
 namespace vitrine::runtime {
 
 namespace cuda {
@@ -24,7 +28,8 @@ using KernelFunction = void (*)(void* const* args, int64_t begin, int64_t end);
 struct LoadedKernel {
   KernelFunction function = nullptr;
   std::shared_ptr<void> library;
-  std::shared_ptr<cuda::Function> cuda;  // instead: a kernel of a GPU
+  std::shared_ptr<cuda::Function> cuda;               // instead: a kernel of a GPU
+  std::shared_ptr<const codegen::ScalarCode> scalar;  // instead: taken step by step
 };
 
 class ObjectCache {
