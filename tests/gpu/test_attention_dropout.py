@@ -115,6 +115,30 @@ def test_without_gradients(dtype, mode):
             torch.testing.assert_close(g, e, atol=2e-2, rtol=3e-2)
 
 
+@torch.no_grad()
+def test_a_call_that_fails_draws_once():
+    def program(x, y):
+        return F.scaled_dot_product_attention(x, x, x, dropout_p=0.5).sum() + (y @ y).sum() + (y @ y.t()).sum()
+
+    run = vitrine.compile(program)
+    x, y = torch.randn(1, 1, 8, 8, device="cuda"), torch.randn(1 << 14, 1 << 14, device="cuda")  # 1 GB
+    generator = torch.cuda.default_generators[0]
+    torch.cuda.empty_cache()
+    room = torch.cuda.memory_allocated() + (1 << 29)
+    torch.cuda.set_per_process_memory_fraction(room / torch.cuda.get_device_properties(0).total_memory)
+    moved = []
+    try:
+        for call in (program, run, run):
+            before = generator.get_offset()
+            with pytest.raises(torch.OutOfMemoryError):
+                call(x, y)
+            moved.append(generator.get_offset() - before)
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+        torch.cuda.empty_cache()
+    assert moved[0] > 0 and moved[1:] == moved[:1] * 2
+
+
 STEP = """
 import sys, torch, vitrine
 sys.path.insert(0, "FOLDER")
