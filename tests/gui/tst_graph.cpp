@@ -7,6 +7,7 @@
 #include "tests/gui/view_rig.h"
 #include "views/graph/graph_view.h"
 #include "views/graph/modules.h"
+#include "views/graph/operators.h"
 #include "views/kit/accessible.h"
 #include "views/kit/numbers.h"
 #include "views/kit/theme.h"
@@ -283,6 +284,33 @@ class TestGraph : public QObject {
       }
     }
     QVERIFY(removed > 0);
+  }
+
+  // Many nodes that no module holds stand together by the line they came from; a line that is run once a
+  // layer does not, for its card would be before and behind the layers.
+  void looseNodesStandByTheirLine() {
+    const Id graph = make_id(Kind::Graph, 1);
+    std::vector<session::SpanRow> spans(2);
+    for (int i : {0, 1}) spans[size_t(i)].id = make_id(Kind::Span, i + 1), spans[size_t(i)].line = i ? 12 : 5;
+    std::vector<session::NodeRow> nodes;
+    std::vector<session::EdgeRow> edges;
+    for (int i = 0; i < 80; ++i) {
+      session::NodeRow node;
+      node.id = make_id(Kind::Node, i + 1), node.graph = graph, node.kind = "op";
+      const bool layer = i < 20 && i % 2;  // 20 of line 5 and of layers in turn, then 60 of line 12
+      node.module = layer ? "layer" : "";
+      node.span = layer ? 0 : spans[i < 20 ? 0 : 1].id;
+      nodes.push_back(node);
+      if (i) edges.push_back({graph, make_id(Kind::Node, i), node.id});
+    }
+    kit::SessionData data;
+    data.spans = kit::Table<session::SpanRow>(spans);
+    data.edges = kit::Table<session::EdgeRow>(edges, &session::EdgeRow::graph);
+    const views::LooseLines lines = views::lines_of_loose(data, nodes);
+    QCOMPARE(lines.path.size(), size_t(60));
+    QCOMPARE(lines.path.at(nodes.back().id), std::string("line 12"));
+    nodes.resize(40);  // few enough to be seen one by one
+    QVERIFY(views::lines_of_loose(data, nodes).path.empty());
   }
 
   // Only what is in view is painted, whatever the size of the graph.

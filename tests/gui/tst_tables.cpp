@@ -5,6 +5,7 @@
 #include "tests/gui/view_rig.h"
 #include "views/kit/paint.h"
 #include "views/kit/theme.h"
+#include "views/tables/symbolic_types.h"
 #include "views/tables/tables.h"
 
 using namespace vitrine;
@@ -74,6 +75,29 @@ class TestTables : public QObject {
         const QString text = view->model()->index(row, c).data().toString();
         QVERIFY2(kit::textWidth(kit::theme().mono(12), text) + 12 <= view->columnWidth(c), qPrintable(text));
       }
+  }
+
+  // Sizes are named where the input's source or one symbol alone explains them, and stay numbers elsewhere.
+  void sizesAreSymbolsWhereThatIsCertain() {
+    const Id before = make_id(Kind::Compilation, 1), after = make_id(Kind::Compilation, 2);
+    auto symbol = [&](const char* name, const char* source, int64_t hint, const char* origin) {
+      session::SymbolRow row;
+      row.compilation = after, row.name = name, row.source = source, row.hint = hint, row.origin = origin;
+      return row;
+    };
+    kit::SessionData one, two;
+    one.symbols = kit::Table<session::SymbolRow>({symbol("s0", "L['x'].size(1)", 96, "changed: it was 128")},
+                                                 &session::SymbolRow::compilation);
+    const views::SymbolicTypes sizes(one, before, after);
+    QCOMPARE(sizes.input("L['x']", "f32[4,96,256]"), std::string("f32[4,s0,256]"));
+    QCOMPARE(sizes.input("L['y']", "f32[4,96,256]"), std::string("f32[4,96,256]"));
+    QCOMPARE(sizes.text("f32[4,128,256]", "f32[4,96,256]"), std::string("f32[4,s0,256]"));
+    QCOMPARE(sizes.text("512 × 256", "384 × 256"), std::string("4*s0 × 256"));
+    QCOMPARE(sizes.text("f32[128]", "f32[100]"), std::string("f32[100]"));  // it did something else
+    two.symbols = kit::Table<session::SymbolRow>({symbol("s0", "L['x'].size(1)", 96, "changed: it was 128"),
+                                                  symbol("s1", "L['h'].size(1)", 96, "changed: it was 128")},
+                                                 &session::SymbolRow::compilation);
+    QCOMPARE(views::SymbolicTypes(two, before, after).text("f32[128]", "f32[96]"), std::string("f32[96]"));
   }
 
   void aSwitchShowsOnlyWhatWasFused() {
