@@ -101,9 +101,13 @@ std::string ProgramPlan::why_no_graph_for_memory() const {
     for (size_t i = 0; i < step.buffers.size() + step.outs.size(); ++i) {
       const bool read = i < step.buffers.size();
       const int32_t b = read ? step.buffers[i] : step.outs[i - step.buffers.size()];
-      if (table_.rows[static_cast<size_t>(b)].type.device.is_cuda() || is_seed_of_graph(s, b)) continue;
+      const ir::TensorType& type = table_.rows[static_cast<size_t>(b)].type;
+      // An undefined tensor has no elements, and stands on the CPU.
+      if (type.device.is_cuda() || type.numel() == 0 || is_seed_of_graph(s, b)) continue;
       if (!read || i >= step.by_value.size() || !step.by_value[i])
-        return program_.steps[s].label + " works with memory of the CPU and of the GPU";
+        return program_.steps[s].label + " (" +
+               (step.op ? ir::short_op(program_.steps[s].node.op) : "a kernel") +
+               ") works with memory of the CPU and of the GPU";
     }
   }
   return "";
