@@ -119,7 +119,34 @@ class Keep {
   bool is_in_memory(ir::NodeId n) const {
     if (!roles_.is_cheap(n)) return true;
     return std::any_of(roles_.users(n).begin(), roles_.users(n).end(),
-                       [&](ir::NodeId u) { return roles_.is_forward(u) && !roles_.is_fusible(u); });
+                       [&](ir::NodeId u) { return roles_.is_forward(u) && !roles_.is_fusible(u); }) ||
+           waits(n);
+  }
+
+  // Whether one that reads it needs an operator with a kernel of its own that needs it, too: what a residual
+  // connection goes around.
+  bool waits(ir::NodeId n) const {
+    std::set<ir::NodeId> readers;
+    size_t last = 0;
+    for (ir::NodeId u : roles_.users(n))
+      if (roles_.is_forward(u)) {
+        readers.insert(u);
+        last = std::max(last, graph().position(u));
+      }
+    if (readers.size() < 2) return false;
+    std::set<std::pair<ir::NodeId, bool>> seen;  // and whether behind such an operator
+    std::vector<std::pair<ir::NodeId, bool>> open = {{n, false}};
+    while (!open.empty()) {
+      const auto [from, behind] = open.back();
+      open.pop_back();
+      for (ir::NodeId u : roles_.users(from)) {
+        if (!roles_.is_forward(u) || graph().position(u) > last) continue;
+        if (behind && readers.contains(u)) return true;
+        const std::pair<ir::NodeId, bool> next{u, behind || !roles_.is_fusible(u)};
+        if (seen.insert(next).second) open.push_back(next);
+      }
+    }
+    return false;
   }
 
   // What keeping a value costs: its bytes, twice for one that is written to memory only to be kept.
