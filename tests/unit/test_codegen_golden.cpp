@@ -7,6 +7,7 @@
 
 #include "core/codegen/build_program.h"
 #include "core/fusion/fuse.h"
+#include "core/fusion/order.h"
 #include "core/fusion/recompute.h"
 #include "core/ir/parse.h"
 #include "tests/unit/golden_folder.h"
@@ -90,7 +91,9 @@ TEST_CASE("small values computed again") {
 TEST_CASE("fusion") {
   check_folder("fuse", [](const ir::GraphPtr& g) {
     fusion::LoopProgram loops = fusion::recompute_small(fusion::build_loops(g));
-    return fusion::fused_text(loops, fusion::fuse(loops));
+    fusion::FusedProgram fused = fusion::fuse(loops);
+    fusion::run_late(loops, fused);
+    return fusion::fused_text(loops, fused);
   });
 }
 
