@@ -174,9 +174,12 @@ void CodePainter::gutter(int row, const QRectF& box) {
   drawText(p_, QRectF(0, box.top(), numbers - 4, box.height()).toRect(),
            QString::number(r.line + pane_.text_.first_number), t_.mono(11), t_.text3, Qt::AlignRight);
   QRect mark(numbers, static_cast<int>(box.top()), marks, static_cast<int>(box.height()));
-  if (r.line == pane_.running_) drawIcon(p_, "play", centred(mark, 12), t_.text1);
+  bool marked = false;
   for (const CodeMark& m : pane_.text_.marks)
-    if (m.line == r.line) drawIcon(p_, m.icon, centred(mark, 14), t_.tone(m.tone));
+    if (m.line == r.line) drawIcon(p_, m.icon, centred(mark, 14), t_.tone(m.tone)), marked = true;
+  // Where the film stands; left of the number when the line has a mark of its own.
+  if (r.line == pane_.running_)
+    drawIcon(p_, "play", centred(marked ? QRect(0, mark.y(), marks, mark.height()) : mark, 12), t_.text1);
   int letter = -1;
   for (const CodeSpan& span : pane_.text_.spans)
     if (span.letter >= 0 && span.line <= r.line && r.line <= span.end_line) letter = span.letter;
