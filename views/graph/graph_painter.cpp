@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kNear = 0.75, kFar = 0.5, kNoAntialiasing = 0.35;
 constexpr double kCorner = 8;        // of lanes
-constexpr double kNameFrom = 14;     // height on the screen of a box that has room for a name
+constexpr double kNameFrom = 12;     // height on the screen of a box that has room for a name
 constexpr double kPillsFrom = 0.65;  // further out their words cannot be read
 constexpr double kPillRow = 20, kPillHeight = 18, kPillGap = 16;
 constexpr int kPillTick = 14;  // the mark of what was kept
@@ -124,7 +124,7 @@ class Painter {
     const QRectF box = to_rect(picture_.layout.groups[index]);
     if (!box.adjusted(-100, 0, 0, 0).intersects(visible_)) return;
     const bool kernel = g.kind == SceneGroup::Kind::Kernel;
-    if (detail_ != Detail::Near && !kernel) return title_far(box, g.title, t_.text3);
+    if (detail_ != Detail::Near && !kernel) return title_far(box, g.title, t_.text3, true);
     if (kernel && picture_.compact) return title_beside(box, g);
     QRect line = QRectF(box.left() + 10, box.top() + 2, box.width() - 20, kernel ? 24 : 20).toRect();
     const QColor ground = kernel ? t_.hull : t_.canvas;
@@ -156,13 +156,21 @@ class Painter {
     if (timed) kit::drawText(p_, upper.translated(0, 18), g.right, t_.mono(11), t_.text2, Qt::AlignRight);
   }
 
-  void title_far(const QRectF& box, const QString& title, const QColor& colour) {
+  // The ink that can be read on a family's own colour.
+  QColor on_fill(const QColor& fill) const {
+    const bool light = qGray(fill.rgb()) > 118;
+    return light == t_.dark ? t_.onAccent : t_.text1;
+  }
+
+  void title_far(const QRectF& box, const QString& title, const QColor& colour, bool ground = false) {
     p_.save();
     p_.translate(box.topLeft());
     p_.scale(1 / camera_.zoom, 1 / camera_.zoom);
     const int top = static_cast<int>(std::clamp((box.height() * camera_.zoom - 16) / 2, -1.0, 2.0));
-    kit::drawText(p_, QRect(6, top, static_cast<int>(box.width() * camera_.zoom) - 12, 16), title,
-                  t_.mono(11), colour, Qt::AlignLeft, kit::Elide::Middle);
+    const QRect room(6, top, static_cast<int>(box.width() * camera_.zoom) - 12, 16);
+    const int wide = std::min(room.width(), kit::textWidth(t_.mono(11), title));
+    if (ground && wide > 0) p_.fillRect(QRect(room.x() - 3, top + 1, wide + 6, 14), t_.canvas);
+    kit::drawText(p_, room, title, t_.mono(11), colour, Qt::AlignLeft, kit::Elide::Middle);
     p_.restore();
   }
 
@@ -232,7 +240,7 @@ class Painter {
       if (it.kind == SceneItem::Kind::Module)
         title_far(box, it.name, t_.text2);
       else if (box.height() * camera_.zoom >= kNameFrom)
-        title_far(box, it.name, t_.text1);
+        title_far(box, it.name, on_fill(it.shade.isValid() ? it.shade : t_.family(it.family)));
     } else {
       node(it, box, m);
     }
