@@ -79,6 +79,7 @@ class Compilation {
       if (candidates[i].name == options_.products) how.products.only = static_cast<int32_t>(i);
     // A training step changes its weights from call to call.
     how.products.holds_weights = options_.freezing && options_.kept_results < 0 && !options_.is_backward;
+    how.products.any_size = options_.sizes != nullptr;
     how.products.on_gpu = options_.mode.starts_with("max-autotune");
     how.stream_bytes = host_cache_bytes();
     how.own_results = options_.graphs;
@@ -173,7 +174,8 @@ class Compilation {
     if (!stage) return {};
     std::vector<codegen::Kernel> offered = program.value().kernels;
     std::vector<std::string> dropped;
-    how.products.choices = choose_products(program.value(), stage->kernels, options_, dropped);
+    how.products.choices = choose_products(program.value(), stage->kernels, options_,
+                                           {how.lanes, how.products.threads}, dropped);
     for (std::string& text : dropped)
       problems_.push_back({std::move(text), "What was measured without it is used.", ""});
     keep_offered(program.value(), how.products.choices);

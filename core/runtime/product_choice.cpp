@@ -12,6 +12,7 @@
 #include "core/codegen/size_memory.h"
 #include "core/runtime/choice_store.h"
 #include "core/runtime/cuda/tuning.h"
+#include "core/runtime/small_product.h"
 #include "core/torch_bridge/bridge.h"
 #include "core/torch_bridge/library.h"
 #include "core/torch_bridge/op_call.h"
@@ -25,6 +26,7 @@ namespace {
 constexpr int64_t kMostBytes = int64_t{256} << 20;  // larger operands are not allocated to try a product
 constexpr int64_t kBudgetNs = 8'000'000;            // of the timed calls of one product
 constexpr int kLeastTurns = 3, kMostTurns = 24;
+constexpr int64_t kLongNs = 4 * kBudgetNs;  // a turn that takes longer is enough
 
 int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -56,13 +58,14 @@ class Bench {
 
   // false: they are too large to be allocated for a trial; no error is left set.
   bool allocate(const std::vector<int32_t>& buffers) {
+    for (int32_t b : buffers)
+      if (!handles_[static_cast<size_t>(b)]) bytes_ += program_.buffers[static_cast<size_t>(b)].type.bytes();
+    if (bytes_ > kMostBytes) return false;
     for (int32_t b : buffers) {
       auto i = static_cast<size_t>(b);
       if (handles_[i]) continue;
       ir::TensorType type = program_.buffers[i].type;
       type.offset = 0;
-      bytes_ += type.bytes();
-      if (bytes_ > kMostBytes) return false;
       try {
         handles_[i] = bridge::empty_strided(type);
       } catch (const InternalError&) {  // PyTorch's allocator refuses
@@ -125,7 +128,8 @@ std::vector<int64_t> least_times(const std::vector<std::function<bool()>>& sides
       if (turn > 0) times[i] = times[i] ? std::min(times[i], spent) : spent;
     }
     if (turn == 0) began = now_ns();  // pages, caches and the library's own set-up are paid
-    if (turn >= kLeastTurns && now_ns() - began > kBudgetNs) break;
+    const int64_t spent = now_ns() - began;
+    if ((turn >= kLeastTurns && spent > kBudgetNs) || (turn > 0 && spent > kLongNs)) break;
   }
   return times;
 }
@@ -173,6 +177,17 @@ codegen::ProductChoice try_product(const codegen::Program& program, const codege
   return choice;
 }
 
+// The same of a product that may be large: its like is tried, and the times are what they come to.
+codegen::ProductChoice try_any_product(const codegen::Program& program, const codegen::Step& step,
+                                       const std::vector<CompiledKernel>& kernels, const Processor& on) {
+  auto small = small_product(program, step, kernels, on.lanes, on.threads);
+  if (!small) return try_product(program, step, kernels);
+  codegen::ProductChoice choice = try_product(small->program, small->program.steps[0], small->kernels);
+  for (codegen::ProductTime& time : choice.times)
+    time.ns = static_cast<int64_t>(static_cast<double>(time.ns) / small->part);
+  return choice;
+}
+
 // step: a kernel that follows a product, and one that computes both. The times are those of the two.
 codegen::ProductChoice try_follower(const codegen::Program& program, const codegen::Step& step,
                                     const std::vector<CompiledKernel>& kernels) {
@@ -212,10 +227,11 @@ std::string description(const codegen::Program& program, const codegen::Step& st
 class Chooser {
  public:
   Chooser(const codegen::Program& program, const std::vector<CompiledKernel>& kernels,
-          const CompileOptions& options, std::vector<std::string>& dropped)
+          const CompileOptions& options, const Processor& processor, std::vector<std::string>& dropped)
       : program_(program),
         kernels_(kernels),
         options_(options),
+        processor_(processor),
         dropped_(dropped),
         store_(options.cache_dir) {}
 
@@ -282,8 +298,9 @@ class Chooser {
     auto [at, fresh] = known_.try_emplace(key);
     if (!fresh) return at->second;
     if (auto kept = store_.find(key)) return at->second = std::move(*kept);
-    at->second = step.kind == codegen::Step::Kind::library ? try_product(program_, step, kernels_)
-                                                           : try_follower(program_, step, kernels_);
+    at->second = step.kind == codegen::Step::Kind::library
+                     ? try_any_product(program_, step, kernels_, processor_)
+                     : try_follower(program_, step, kernels_);
     if (!at->second.times.empty()) store_.insert(key, at->second);
     return at->second;
   }
@@ -298,6 +315,7 @@ class Chooser {
   const codegen::Program& program_;
   const std::vector<CompiledKernel>& kernels_;
   const CompileOptions& options_;
+  const Processor processor_;
   std::vector<std::string>& dropped_;
   const ChoiceStore store_;
   std::optional<std::string> machine_;  // of the GPU; "": it does not tell
@@ -309,8 +327,9 @@ class Chooser {
 
 codegen::ProductChoices choose_products(const codegen::Program& program,
                                         const std::vector<CompiledKernel>& kernels,
-                                        const CompileOptions& options, std::vector<std::string>& dropped) {
-  return Chooser(program, kernels, options, dropped).run();
+                                        const CompileOptions& options, const Processor& processor,
+                                        std::vector<std::string>& dropped) {
+  return Chooser(program, kernels, options, processor, dropped).run();
 }
 
 std::vector<CompiledKernel> kernels_of(const std::vector<codegen::Kernel>& wanted,

@@ -11,12 +11,19 @@
 
 namespace vitrine::runtime {
 
+// What the program was made for.
+struct Processor {
+  int lanes = 0, threads = 1;
+};
+
 // program's library steps offer kernels (Step::instead), whose code is in `kernels`. Equal products are
-// measured once, a few calls each. The GIL must be held. A product that cannot be measured stays PyTorch's, a
-// kernel keeps its own shape; `dropped` gets a sentence for each that memory did not suffice for.
+// measured once, a few calls each; of a large one its like. The GIL must be held. A product that cannot be
+// measured stays PyTorch's, a kernel keeps its own shape; `dropped` gets a sentence for each that memory did
+// not suffice for.
 codegen::ProductChoices choose_products(const codegen::Program& program,
                                         const std::vector<CompiledKernel>& kernels,
-                                        const CompileOptions& options, std::vector<std::string>& dropped);
+                                        const CompileOptions& options, const Processor& processor,
+                                        std::vector<std::string>& dropped);
 
 // The code of `wanted`, in order, from kernels that were compiled for `offered`: same text, same code.
 std::vector<CompiledKernel> kernels_of(const std::vector<codegen::Kernel>& wanted,

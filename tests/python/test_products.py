@@ -216,6 +216,17 @@ def test_the_choice_and_all_times_are_recorded(objects, tmp_path):
     assert shown.returncode == 0 and all(row[0] in shown.stdout for row in rows) and "chosen" in shown.stdout
 
 
+def test_a_product_too_large_to_be_tried_is_chosen_by_a_smaller_one(objects, tmp_path):
+    a, b = torch.randn(8, 500), torch.randn(500, 140_001)  # 280 MB
+    path = str(tmp_path / "s.vitrine")
+    plan = compiled(objects, 0, a, b, session=path, products="measured")
+    rows = choices_of(path)[2]
+    assert len(rows) >= 2 and all(ns > 0 for _, ns, *_ in rows) and {row[4] for row in rows} == {"measured"}
+    y = _engine.plan_run(plan, [a, b])[0]
+    for columns in (slice(0, 100), slice(-100, None)):
+        check(y[:, columns].contiguous(), a, b[:, columns].contiguous())
+
+
 def test_a_measured_choice_is_kept_for_later_processes(tmp_path):
     a, b = torch.randn(128, 256), torch.randn(256, 224)
     cache = tmp_path / "cache"
