@@ -149,3 +149,23 @@ def test_the_session_says_what_had_no_rule(tmp_path):
     session = recorded(tmp_path, "(options={'gradients': 'borrowed'})")
     (said,) = sqlite3.connect(session).execute("SELECT sentence FROM graph WHERE stage = 'joint'").fetchone()
     assert "PyTorch's own backward: borrowed gradients were asked for" in said
+
+
+def test_equal_layers_share_the_kernels_of_their_gradients(tmp_path):
+    def kernels(layers):
+        def net(x, weights):
+            for w in weights:
+                x = F.layer_norm(x @ w, (24,), w[0]).tanh() * x
+            return x.sum()
+
+        vitrine.config.cache_dir = str(tmp_path / str(layers))
+        weights = [leaf(24, 24, seed=i) for i in range(layers)]
+        vitrine.compile(net)(leaf(7, 24), weights).backward()
+        assert all(w.grad is not None for w in weights)
+        return len(list((tmp_path / str(layers) / "kernels").iterdir()))
+
+    before = vitrine.config.cache_dir
+    try:
+        assert kernels(6) == kernels(4)
+    finally:
+        vitrine.config.cache_dir = before

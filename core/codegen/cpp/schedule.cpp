@@ -139,15 +139,41 @@ constexpr int64_t kFlatBlock = 2048;  // elements of a work item of a kernel wit
 constexpr int kCheap = 8;             // at most so many additions are done again instead of kept
 constexpr int kLoadCost = 2;
 
-// "x" of "L['x']", "weight" of "L['self'].fc.weight"; an operator's short name; always an identifier.
+// Without the numbers that tell one layer's value from another's, so that layers share their kernels: "addmm"
+// of "addmm_22", "h_ln_weight" of "h_1_ln_2_weight".
+std::string unnumbered(const std::string& name) {
+  std::string out;
+  for (size_t i = 0; i < name.size();) {
+    const size_t end = std::min(name.find('_', i), name.size());
+    const std::string part = name.substr(i, end - i);
+    if (out.empty() || part.empty() || part.find_first_not_of("0123456789") != std::string::npos)
+      out += (i ? "_" : "") + part;
+    i = end + 1;
+  }
+  return out;
+}
+
+// "x" of "L['x']", "weight" of "L['self'].fc.weight", "weights" of "L['weights'][3]".
+std::string last_word(std::string source) {
+  while (true) {
+    while (!source.empty() && (source.back() == ']' || source.back() == '\'' || source.back() == '"'))
+      source.pop_back();
+    const size_t cut = source.find_last_of(".'\"[");
+    if (cut == std::string::npos) return source;
+    const std::string word = source.substr(cut + 1);
+    if (word.find_first_not_of("0123456789") != std::string::npos) return word;
+    source.resize(cut);
+  }
+}
+
+// The last word of where an input comes from; an operator's short name; always an identifier.
 std::string base_name(const ir::Node& node) {
   std::string raw = node.kind == ir::NodeKind::op ? ir::short_op(node.op)
                     : node.source.empty()         ? node.name
                                                   : node.source;
   if (node.kind != ir::NodeKind::op) {
-    while (!raw.empty() && (raw.back() == ']' || raw.back() == '\'' || raw.back() == '"')) raw.pop_back();
-    size_t cut = raw.find_last_of(".'\"[");
-    if (cut != std::string::npos) raw = raw.substr(cut + 1);
+    raw = last_word(raw);
+    if (raw.starts_with("saved ")) raw = unnumbered(raw);
   }
   std::string out;
   for (char c : raw)
