@@ -212,6 +212,19 @@ bool is_unwritten_weight(const ir::Graph& graph, ir::Ref value) {
   return true;
 }
 
+// Chunks are of whole tiles, so that only the last has rows left.
+cpp::ProductEdges edges_of(const cpp::ProductNumbers& at, const cpp::ProductTile& tile) {
+  cpp::ProductEdges edges;
+  const int64_t rows = at.m % tile.rows, columns = at.n - (at.panels - 1) * tile.columns();
+  const int64_t vectors = up(columns, tile.lanes);
+  edges.beside = columns > tile.columns();
+  edges.narrow = vectors < tile.vectors ? static_cast<int>(vectors) : 0;
+  edges.part = !edges.beside && columns % tile.lanes > 0;
+  edges.four_rows = rows >= 4;
+  edges.one_row = rows % 4 > 0 || (rows > 0 && edges.narrow > 0);
+  return edges;
+}
+
 std::vector<int64_t> numbers(const cpp::ProductNumbers& at) {
   using Array = std::array<int64_t, sizeof(at) / sizeof(int64_t)>;
   const auto all = std::bit_cast<Array>(at);
@@ -261,6 +274,7 @@ std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& 
   if (of->bias) call.reads.push_back(*of->bias);
   call.numbers = numbers(at);
   call.form = {of->bias.has_value(), of->image, 0};
+  if (!options.any_size) call.form.edges = edges_of(at, tile);
   call.form.held = options.holds_weights && of->batch == 1 && !of->image && is_unwritten_weight(graph, of->b);
   if (is_contiguous(node.type())) call.space = {of->batch / at.inner, at.inner, at.m, at.n};
   Kernel& kernel = call.kernel;

@@ -51,6 +51,7 @@ struct ProductOptions {
   int threads = 1;                // of the pool, to share out the work
   int64_t least_flops = 4 << 20;  // smaller products are not worth a choice
   int32_t only = 0;               // the one candidate to offer; 0: all
+  bool any_size = false;          // kernels serve every size: it will change
   bool holds_weights = false;     // what a kernel packs of a weight may be kept between calls
   bool on_gpu = false;            // a GPU's products and kernels carry theirs too: Step::instead and shapes
   ProductChoices choices;

@@ -175,7 +175,7 @@ class Compilation {
     std::vector<codegen::Kernel> offered = program.value().kernels;
     std::vector<std::string> dropped;
     how.products.choices = choose_products(program.value(), stage->kernels, options_,
-                                           {how.lanes, how.products.threads}, dropped);
+                                           {how.lanes, how.products.threads, how.products.any_size}, dropped);
     for (std::string& text : dropped)
       problems_.push_back({std::move(text), "What was measured without it is used.", ""});
     keep_offered(program.value(), how.products.choices);

@@ -180,7 +180,10 @@ codegen::ProductChoice try_product(const codegen::Program& program, const codege
 // The same of a product that may be large: its like is tried, and the times are what they come to.
 codegen::ProductChoice try_any_product(const codegen::Program& program, const codegen::Step& step,
                                        const std::vector<CompiledKernel>& kernels, const Processor& on) {
-  auto small = small_product(program, step, kernels, on.lanes, on.threads);
+  codegen::ProductOptions how;
+  how.threads = on.threads;
+  how.any_size = on.any_size;
+  auto small = small_product(program, step, kernels, on.lanes, how);
   if (!small) return try_product(program, step, kernels);
   codegen::ProductChoice choice = try_product(small->program, small->program.steps[0], small->kernels);
   for (codegen::ProductTime& time : choice.times)

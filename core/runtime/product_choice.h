@@ -14,6 +14,7 @@ namespace vitrine::runtime {
 // What the program was made for.
 struct Processor {
   int lanes = 0, threads = 1;
+  bool any_size = false;  // codegen::ProductOptions
 };
 
 // program's library steps offer kernels (Step::instead), whose code is in `kernels`. Equal products are

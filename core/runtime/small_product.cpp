@@ -118,13 +118,11 @@ class Maker {
   }
 
   // Each alternative by the code that it has in the large program. false: one has other code.
-  bool offer(const std::vector<CompiledKernel>& kernels, int lanes, int threads) {
+  bool offer(const std::vector<CompiledKernel>& kernels, int lanes, codegen::ProductOptions how) {
     codegen::Step& step = made_.program.steps[0];
+    how.least_flops = 0;
     for (const codegen::Alternative& a : step_.instead) {
       const codegen::Kernel& kernel = from_.kernels[static_cast<size_t>(a.kernel)];
-      codegen::ProductOptions how;
-      how.threads = threads;
-      how.least_flops = 0;
       how.only = a.candidate;
       how.holds_weights = kernel.held > 0;
       auto call = codegen::product_call(*graph_, step.node, a.candidate, lanes, how);
@@ -168,11 +166,11 @@ class Maker {
 
 std::optional<SmallProduct> small_product(const codegen::Program& program, const codegen::Step& step,
                                           const std::vector<CompiledKernel>& kernels, int lanes,
-                                          int threads) {
+                                          const codegen::ProductOptions& how) {
   Maker maker(program, step);
   if (!maker.shrink()) return {};
   maker.build();
-  if (!maker.offer(kernels, lanes, threads)) return {};
+  if (!maker.offer(kernels, lanes, how)) return {};
   return maker.take();
 }
 

@@ -17,9 +17,11 @@ struct SmallProduct {
   double part = 1;  // its multiplications among the large one's
 };
 
-// step: of a library, on the CPU. Nothing: it is small already, no plain product of matrices, or its kernels
-// are not those of the smaller one.
+// how: what the program's products were made with, but for the choices. step: of a library, on the CPU.
+// Nothing: it is small already, no plain product of matrices, or its kernels are not those of the smaller
+// one.
 std::optional<SmallProduct> small_product(const codegen::Program& program, const codegen::Step& step,
-                                          const std::vector<CompiledKernel>& kernels, int lanes, int threads);
+                                          const std::vector<CompiledKernel>& kernels, int lanes,
+                                          const codegen::ProductOptions& how);
 
 }  // namespace vitrine::runtime

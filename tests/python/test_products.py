@@ -89,6 +89,13 @@ def test_every_edge_of_a_tile(objects, width, tile, m, k, n):
     check(product(objects, width, a, w.t(), bias, products=tile), a, w.t(), bias)
 
 
+def test_sizes_that_change_meet_every_edge_of_one_kernel():
+    product = vitrine.compile(torch.matmul, dynamic=True, options={"products": "generated"})
+    for m, k, n in [(16, 32, 96), *SHAPES[3:]]:
+        a, b = torch.randn(m, k), torch.randn(k, n)
+        check(product(a, b), a, b)
+
+
 def test_a_left_factor_that_caches_do_not_hold(objects):
     a, b = torch.randn(257, 16500), torch.randn(257, 100)
     check(product(objects, 0, a.t(), b), a.t(), b)

@@ -65,7 +65,7 @@ __attribute__((noinline)) static void pack(f32* panel, f32* beside, const f32* b
     for (; k < depth; ++k)
       for (i64 i = j; i < j + LANES; ++i) panel[k * WIDTH + i] = i < columns ? b[k * sk + i * sj] : 0.0f;
   }
-  for (i64 i = WIDTH; i < columns; ++i)
+  for (i64 i = WIDTH; FEW && i < columns; ++i)
     for (i64 k = 0; k < depth; ++k) beside[(i - WIDTH) * DEPTH + k] = b[k * sk + i * sj];
 }
 
@@ -225,7 +225,7 @@ template <int R, int V> __attribute__((noinline)) static void tile(const f32* a,
     for (i64 i = k; i < k + LINE; ++i) step(i);
   }
   for (; k < depth; ++k) step(k);
-  if (columns == V * LANES) return put<R, V>(sum, c, sc, plus);
+  if (!PART || columns == V * LANES) return put<R, V>(sum, c, sc, plus);
   f32 last[R * V * LANES];  // the last panel may hold fewer columns
   put<R, V>(sum, last, V * LANES, {nullptr, 0, 0});
   for (i64 r = 0; r < R; ++r)
@@ -265,26 +265,28 @@ struct Item { void* const* args; i64 outer, inner, left; bool last; };
 // Rows [from, to) of V vectors; the last rows in smaller tiles. What follows takes them while they are near.
 template <int V> static void rows(const f32* a, const Sizes& s, const f32* panel, const f32* beside, i64 depth, f32* c,
                                   Plus plus, i64 from, i64 to, i64 columns, Ahead& ahead, const Item& item) {
-  if constexpr (V > 1)
+  if constexpr (V > 1 && NARROW != 0 && V != NARROW)
     if (columns <= (V - 1) * LANES)
-      return rows<V - 1>(a, s, panel, beside, depth, c, plus, from, to, columns, ahead, item);
+      return rows<NARROW < 0 ? V - 1 : NARROW>(a, s, panel, beside, depth, c, plus, from, to, columns, ahead, item);
   const i64 whole = columns < V * LANES ? columns : V * LANES;
   auto step = [&]<int R>(Seq<int, R>, i64 i) __attribute__((always_inline)) {
     const f32* at = a + i * s.a_row;
     f32* to = c + i * s.c_row;
     Plus more{plus.at ? plus.at + i * plus.row : nullptr, plus.row, plus.column};
     tile<R, V>(at, s.a_row, s.a_k, panel, depth, to, s.c_row, more, whole, ahead);
-    if (V == VECTORS && columns > WIDTH) {
-      if (more.at) more.at += WIDTH * plus.column;
-      few_columns<R>(at, s.a_row, beside, depth, to + WIDTH, s.c_row, more, columns - WIDTH);
-    }
+    if constexpr (FEW && V == VECTORS)
+      if (columns > WIDTH) {
+        if (more.at) more.at += WIDTH * plus.column;
+        few_columns<R>(at, s.a_row, beside, depth, to + WIDTH, s.c_row, more, columns - WIDTH);
+      }
     if (item.last) AFTER_PRODUCT(i, i + R);
   };
   i64 i = from;
   for (; i + ROWS <= to; i += ROWS) step(Seq<int, ROWS>{}, i);
-  if constexpr (V == VECTORS)
+  if constexpr (FOUR && V == VECTORS)
     if (to - i >= 4) step(Seq<int, 4>{}, i), i += 4;
-  for (; i < to; ++i) step(Seq<int, 1>{}, i);
+  if constexpr (ONE)
+    for (; i < to; ++i) step(Seq<int, 1>{}, i);
 }
 
 // An item is a panel of columns for a chunk of rows.
@@ -337,13 +339,17 @@ std::string product_text(const ProductTile& tile, const ProductForm& form) {
   auto constant = [](const char* name, int64_t value) {
     return std::string(name) + " = " + std::to_string(value);
   };
+  const ProductEdges& edges = form.edges;
   return "// A matrix product: " + std::to_string(tile.rows) + " rows by " + std::to_string(tile.columns()) +
          " columns of sums in registers.\n#define LANES " + std::to_string(tile.lanes) + "\nconstexpr int " +
          constant("ROWS", tile.rows) + ", " + constant("VECTORS", tile.vectors) + ", " +
          constant("BIAS", form.bias) + ", " + constant("IMAGE", form.image) + ", " +
          constant("AFTER", form.after) + ", " + constant("BESIDE", kMostBeside) + ", " +
          constant("HELD", form.held) + ", " + constant("DEPTH", kDepth) + ", " +
-         constant("MOST_TAPS", form.image ? kMostTaps : 1) + ";\n#define AFTER_PRODUCT(from, to) " +
+         constant("MOST_TAPS", form.image ? kMostTaps : 1) + ", " + constant("FOUR", edges.four_rows) + ", " +
+         constant("ONE", edges.one_row) + ", " + constant("NARROW", edges.narrow) + ", " +
+         constant("PART", edges.part) + ", " + constant("FEW", edges.beside) +
+         ";\n#define AFTER_PRODUCT(from, to) " +
          (form.after ? "after(item.args, &s.m, item.outer, item.inner, from, to, item.left, columns)\n"
                      : "(void)item\n") +
          kText;

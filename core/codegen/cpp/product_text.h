@@ -15,11 +15,22 @@ struct ProductTile {
   int columns() const { return lanes * vectors; }
 };
 
+// What stands at the ends of rows and columns. A kernel has code for that alone, which is half a second
+// sooner compiled than code for every edge there is.
+struct ProductEdges {
+  bool four_rows = true, one_row = true;  // left when tiles of all rows are done
+  int narrow = -1;     // vectors of the last panel, if it has fewer; 0: it has not, -1: any
+  bool part = true;    // its last vector is no whole one
+  bool beside = true;  // columns stand beside it
+  bool operator==(const ProductEdges&) const = default;
+};
+
 struct ProductForm {
   bool bias = false;   // something is added to the product
   bool image = false;  // b's columns are windows of an image
   int after = 0;       // further arguments, of `after`: what follows the product in the same kernel
   bool held = false;   // b's panels are kept between calls; not of a batch
+  ProductEdges edges;
 };
 
 // The kernel's last argument, in this order. Strides are counted in elements; those of a batch are by its
