@@ -76,6 +76,12 @@ PyObject* run_below(PyThreadState* thread, _PyInterpreterFrame* frame, int throw
   return result;
 }
 
+// A module is loaded here. What runs meanwhile makes functions and classes, once.
+bool loads_modules(PyCodeObject* code) {
+  return PyUnicode_CompareWithASCIIString(code->co_name, "_find_and_load") == 0 &&
+         PyUnicode_CompareWithASCIIString(code->co_filename, "<frozen importlib._bootstrap>") == 0;
+}
+
 bool judge(FrameHandler& handler, CodeEntry& entry, PyObject* code) {
   constexpr int kFunction = CO_OPTIMIZED | CO_NEWLOCALS;
   constexpr int kSuspends = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE;
@@ -83,6 +89,7 @@ bool judge(FrameHandler& handler, CodeEntry& entry, PyObject* code) {
   const bool plain = (flags & kFunction) == kFunction && (flags & kSuspends) == 0;
   const PauseCapture pause;  // a verdict may need Python code, whose frames would ask for verdicts again
   entry.judged_by = handler.policy;
+  entry.pauses = loads_modules(reinterpret_cast<PyCodeObject*>(code));
   entry.wanted = plain && !entry.skip && handler.wants(code);
   return entry.wanted;
 }
@@ -110,8 +117,13 @@ PyObject* hook(PyThreadState* thread, _PyInterpreterFrame* frame, int throwing) 
     PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded: the C stack is used up");
     return nullptr;
   }
-  if (here.handler && here.paused == 0 && !here.off && !throwing && wanted(here, thread, Frame(frame)))
-    return here.handler->run(thread, frame);
+  if (here.handler && here.paused == 0 && !here.off && !throwing) {
+    if (wanted(here, thread, Frame(frame))) return here.handler->run(thread, frame);
+    if (const CodeEntry* entry = find_entry(Frame(frame).code()); entry && entry->pauses) {
+      const PauseCapture pause;
+      return run_below(thread, frame, throwing);
+    }
+  }
   return run_below(thread, frame, throwing);
 }
 
