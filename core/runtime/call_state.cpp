@@ -104,9 +104,9 @@ void* CallState::stream(int gpu) {
 void CallState::clear() {
   for (int32_t b : touched_) release(b);
   touched_.clear();
-  for (auto& [tensor, copy] : saved) {
-    bridge::drop(tensor);
-    bridge::release(copy);
+  for (const Saved& each : saved) {
+    bridge::drop(each.tensor);
+    bridge::release(each.copy);
   }
   saved.clear();
   draws.clear();

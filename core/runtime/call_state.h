@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/codegen/program.h"
@@ -75,11 +76,17 @@ class CallState {
     return (p >= arena_ && p < arena_ + table_.arena_bytes) || (p >= host_ && p < host_ + table_.host_bytes);
   }
 
-  std::vector<void*> arguments;                                  // scratch: of the kernel that runs
-  std::vector<void*> handles;                                    // scratch: by buffer, for library calls
-  std::vector<_object*> objects;                                 // scratch: by buffer, for opaque calls
-  std::vector<_object*> returned;                                // scratch: what an opaque call gave
-  std::vector<std::pair<_object*, torch_bridge::Handle>> saved;  // written tensor (owned), its copy (owned)
+  std::vector<void*> arguments;    // scratch: of the kernel that runs
+  std::vector<void*> handles;      // scratch: by buffer, for library calls
+  std::vector<_object*> objects;   // scratch: by buffer, for opaque calls
+  std::vector<_object*> returned;  // scratch: what an opaque call gave
+  struct Saved {
+    int32_t buffer;
+    _object* tensor;                  // about to be written; owned
+    torch_bridge::Handle copy;        // owned
+    std::optional<uint32_t> version;  // the caller's tensor's
+  };
+  std::vector<Saved> saved;
   std::vector<torch_bridge::CudaGenerator::State> draws;  // of the GPU's generator, by segment of the draws
   _object* random_state = nullptr;                        // owned
   std::vector<_object*>* given_up = nullptr;              // Plan::run()

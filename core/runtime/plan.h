@@ -109,6 +109,7 @@ class ProgramPlan : public Plan {
   bool begin_draws(CallState& state, int segment);  // false: a Python error is set
   void roll_back(CallState& state);
   bool run_step(const Step& step, CallState& state);
+  std::optional<uint32_t> seen_version(CallState& state, int32_t b);
   bool run_kernel(const Step& step, CallState& state);
   bool launch(const Step& step, CallState& state);
   bool run_library(const Step& step, CallState& state);

@@ -80,8 +80,11 @@ void load_value(void*& argument, int32_t bytes) {
 
 // Takes the written inputs and the generators back to where the call found them.
 void ProgramPlan::roll_back(CallState& state) {
-  for (auto it = state.saved.rbegin(); it != state.saved.rend(); ++it)
-    if (!bridge::copy_into(bridge::handle_of(it->first), it->second)) bridge::PendingError dropped;
+  for (auto it = state.saved.rbegin(); it != state.saved.rend(); ++it) {
+    if (!bridge::copy_into(bridge::handle_of(it->tensor), it->copy)) bridge::PendingError dropped;
+    if (!it->version) continue;
+    bridge::set_version(state.handle(root(it->buffer)), static_cast<int32_t>(*it->version));
+  }
   if (state.random_state && !bridge::set_generator_state(state.random_state)) bridge::PendingError dropped;
   if (!state.draws.empty() && !generator_->set_offset(state.draws.front().offset))
     bridge::PendingError dropped;
@@ -257,6 +260,14 @@ bool ProgramPlan::run_steps(CallState& state, std::vector<LaunchTime>* times) {
   return true;
 }
 
+// How often the caller's tensor that holds the buffer was written to. What the plan made itself nobody has
+// seen.
+std::optional<uint32_t> ProgramPlan::seen_version(CallState& state, int32_t b) {
+  const int32_t base = root(b);
+  if (table_.rows[static_cast<size_t>(base)].kind != codegen::Buffer::Kind::input) return {};
+  return bridge::version(state.handle(base));
+}
+
 bool ProgramPlan::run_step(const Step& step, CallState& state) {
   for (int32_t b : step.fresh)
     if (!state.allocate(b)) return false;
@@ -272,7 +283,7 @@ bool ProgramPlan::run_step(const Step& step, CallState& state) {
       return false;
     }
     bridge::retain(tensor);
-    state.saved.emplace_back(tensor, copy);
+    state.saved.push_back({b, tensor, copy, seen_version(state, b)});
   }
   if (runs && step.first_random && !(state.random_state = bridge::generator_state())) return false;
   bool ok = false;
