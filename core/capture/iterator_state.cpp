@@ -67,7 +67,9 @@ PyObject* iterator_rest(PyObject* iterator) {
 }
 
 PyObject* iterator_state(PyObject* iterator, int32_t index) {
-  if (!is_one_of(iterator, {"enumerate", "zip", "map", "filter"})) return nullptr;
+  if (!is_one_of(iterator, {"enumerate", "zip", "map", "filter", "itertools.count", "itertools.repeat",
+                            "itertools.chain", "itertools.islice"}))
+    return nullptr;
   const Owned state = reduced(iterator);
   if (!state) return nullptr;
   PyObject* part = index < PyTuple_GET_SIZE(state.get()) ? PyTuple_GET_ITEM(state.get(), index) : Py_None;

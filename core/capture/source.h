@@ -33,8 +33,8 @@ enum class SourceKind : uint8_t {
   DictKey,       // base: dict; index: key in insertion order                  list(base)[0]
   IterRest,      // base: list, tuple, range or dict iterator, or a set; list of what it has left, from its
                  // __reduce__ (which does not advance it)
-  IterState,     // base: enumerate, zip, map, filter; index 1: tuple of what it was made from and where it
-                 // stands, 2: its state or None; both from its __reduce__
+  IterState,     // base: enumerate, zip, map, filter, count, repeat, chain, islice; index 1: tuple of what it
+                 // was made from and where it stands, 2: its state or None; both from its __reduce__
   Constant,      // an object fixed at capture (a class, a module imported inside); needs no guard by itself
 };
 

@@ -129,6 +129,18 @@ int64_t next_entry(Value* dict, int64_t index) {
 
 }  // namespace
 
+namespace {
+
+// What is asked of other iterators meanwhile, a real one that wraps them asks again when it is advanced.
+struct Covered {
+  int& depth;
+  bool on;
+  Covered(int& d, bool o) : depth(d), on(o) { depth += on; }
+  ~Covered() { depth -= on; }
+};
+
+}  // namespace
+
 Value* Tracer::next(Value* v, Value** returned) {
   v = look(v);
   const bool repeatable = v->kind == Kind::Iterator && v->iterator->kind != IteratorKind::Map &&
@@ -204,12 +216,6 @@ Value* Tracer::next(Value* v, Value** returned) {
       return first->items[static_cast<size_t>(--s.index)];
     }
     case IteratorKind::Enumerate: {
-      struct Covered {
-        int& depth;
-        bool on;
-        Covered(int& d, bool o) : depth(d), on(o) { depth += on; }
-        ~Covered() { depth -= on; }
-      };
       if (v->source) count_step(v);
       const Covered covered(covered_, v->source != nullptr);
       Value* item = next(first);
@@ -247,33 +253,45 @@ Value* Tracer::next(Value* v, Value** returned) {
         if (keep_it) return item;
       }
       return finish();
-    case IteratorKind::Chain:
+    case IteratorKind::Chain: {
+      if (v->source) count_step(v);
+      const Covered covered(covered_, v->source != nullptr);
       while (true) {
         if (!s.inner) {
-          if (s.index >= static_cast<int64_t>(s.children.size())) return finish();
-          s.inner = iter(s.children[static_cast<size_t>(s.index++)]);
+          Value* following = nullptr;
+          if (v->source)  // an iterator over what is left
+            following = next(first);
+          else if (s.index < static_cast<int64_t>(s.children.size()))
+            following = s.children[static_cast<size_t>(s.index++)];
+          if (!following) return finish();
+          s.inner = iter(following);
         }
         if (Value* item = next(s.inner)) return item;
         s.inner = nullptr;
       }
+    }
     case IteratorKind::Count: {
+      if (v->source) count_step(v);
       Value* now = s.children[0];
       s.children[0] = binary("add", now, s.children[1]);
       return now;
     }
     case IteratorKind::Repeat:
       if (s.index == 0) return finish();
+      if (v->source) count_step(v);
       if (s.index > 0) --s.index;
       return first;
     case IteratorKind::Islice: {
       if (s.stop >= 0 && s.index >= s.stop) return finish();
-      while (s.inner == nullptr && s.taken < s.index) {
+      if (v->source) count_step(v);
+      const Covered covered(covered_, v->source != nullptr);
+      while (s.passed < s.index) {
         if (!next(first)) return finish();
-        ++s.taken;
+        ++s.passed;
       }
       Value* item = next(first);
       if (!item) return finish();
-      ++s.taken;
+      ++s.passed;
       s.index += s.step;
       return item;
     }

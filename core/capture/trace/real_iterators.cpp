@@ -1,6 +1,7 @@
 // Iterators that existed before the segment. What they have left is read through their __reduce__, which does
 // not move them; the segment advances them when it is done.
 #include "core/capture/iterator_state.h"
+#include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 
 namespace vitrine::capture {
@@ -11,10 +12,11 @@ struct Wrapper {
   IteratorKind kind;
 };
 const Wrapper* wrapper_of(PyTypeObject* type) {
-  static const Wrapper kWrappers[] = {{&PyEnum_Type, IteratorKind::Enumerate},
-                                      {&PyZip_Type, IteratorKind::Zip},
-                                      {&PyMap_Type, IteratorKind::Map},
-                                      {&PyFilter_Type, IteratorKind::Filter}};
+  static const Wrapper kWrappers[] = {
+      {&PyEnum_Type, IteratorKind::Enumerate},    {&PyZip_Type, IteratorKind::Zip},
+      {&PyMap_Type, IteratorKind::Map},           {&PyFilter_Type, IteratorKind::Filter},
+      {torch_names().count, IteratorKind::Count}, {torch_names().repeat, IteratorKind::Repeat},
+      {torch_names().chain, IteratorKind::Chain}, {torch_names().islice, IteratorKind::Islice}};
   for (const Wrapper& row : kWrappers)
     if (row.type == type) return &row;
   return nullptr;
@@ -50,11 +52,46 @@ void Tracer::realise_wrapper(Value* v) {
       s.strict = truth(lazy(state, sources_->make(SourceKind::IterState, v->source, 2, "")));
       break;
     }
+    case IteratorKind::Count:  // (now,) or (now, step)
+      if (items.size() == 1) items.push_back(integer(1));
+      break;
+    case IteratorKind::Repeat:  // (object,) or (object, how often)
+      s.index = items.size() > 1 ? int_of(items[1], "what a repeat() has left") : -1;
+      items.resize(1);
+      break;
+    case IteratorKind::Chain:  // (iterables that follow, the one that is at its turn)
+      items = state_of(v, reduced.get());
+      if (items.empty())
+        s.done = true;
+      else if (items.size() > 1)
+        s.inner = iter(items[1]);
+      break;
+    case IteratorKind::Islice: {  // (iterator, next, stop, step), how many it has taken
+      if (items.size() != 4) {
+        s.done = true;
+        break;
+      }
+      s.index = int_of(items[1], "the position of an islice()");
+      s.stop = is_none(items[2]) ? -1 : int_of(items[2], "the end of an islice()");
+      s.step = int_of(items[3], "the step of an islice()");
+      const Values taken = state_of(v, reduced.get());
+      s.passed = int_of(taken.at(0), "the position of an islice()");
+      items.resize(1);
+      break;
+    }
     default:
       s.function = items[0];
       items.erase(items.begin());
   }
   s.children = std::move(items);
+}
+
+// The parts of the state behind its arguments in an iterator's __reduce__.
+Values Tracer::state_of(Value* v, PyObject* reduced) {
+  PyObject* state = PyTuple_GET_SIZE(reduced) > 2 ? PyTuple_GET_ITEM(reduced, 2) : Py_None;
+  Value* found = look(lazy(state, sources_->make(SourceKind::IterState, v->source, 2, "")));
+  if (is_none(found)) return {};
+  return found->kind == Kind::Tuple ? found->items : Values{found};
 }
 
 void Tracer::realise_rest(Value* v) {

@@ -369,9 +369,9 @@ Recipe RecipeMaker::iterator(Value* v) {
       return s.index < 0 ? library("itertools.repeat", {s.children[0]})
                          : library("itertools.repeat", {s.children[0], t_.integer(s.index)});
     case IteratorKind::Islice: {
-      Value* stop = s.stop < 0 ? t_.none() : t_.integer(std::max(s.stop, s.index) - s.taken);
+      Value* stop = s.stop < 0 ? t_.none() : t_.integer(std::max(s.stop, s.index) - s.passed);
       return library("itertools.islice",
-                     {s.children[0], t_.integer(s.index - s.taken), stop, t_.integer(s.step)});
+                     {s.children[0], t_.integer(s.index - s.passed), stop, t_.integer(s.step)});
     }
     case IteratorKind::Keys:
     case IteratorKind::DictValues:

@@ -55,6 +55,13 @@ TorchNames load() {
   n.deque = must_type("collections.deque");
   n.ordered_dict = must_type("collections.OrderedDict");
   n.default_dict = must_type("collections.defaultdict");
+  n.count = must_type("itertools.count");
+  n.repeat = must_type("itertools.repeat");
+  n.chain = must_type("itertools.chain");
+  n.islice = must_type("itertools.islice");
+#if PY_VERSION_HEX < 0x030C0000  // later ones warn when they are asked for their state
+  n.iterators = {n.count, n.repeat, n.chain, n.islice};
+#endif
   const auto of_numpy = [](const char* path) { return reinterpret_cast<PyTypeObject*>(find_object(path)); };
   n.numpy_number = of_numpy("numpy.number");
   n.numpy_bool = of_numpy("numpy.bool_");

@@ -16,6 +16,7 @@ struct TorchNames {
       *union_type;
   PyTypeObject *numpy_number, *numpy_bool, *numpy_ufunc, *numpy_dispatcher;  // nullptr: no NumPy
   PyTypeObject *partial, *ordered_dict, *default_dict;
+  PyTypeObject *count, *repeat, *chain, *islice;  // of itertools
   PyTypeObject* script_function;
   PyTypeObject* inference_context;                      // what torch.inference_mode enters
   PyTypeObject *disabled_function, *compiled_function;  // nullptr: the engine is used without its module

@@ -369,6 +369,7 @@ class Tracer {
   void realise_container(Value* v);
   void realise_iterator(Value* v);
   void realise_wrapper(Value* v);
+  Values state_of(Value* v, PyObject* reduced);
   void realise_rest(Value* v);
   void count_step(Value* v);
   Value* set_in_order(Value* set);

@@ -73,6 +73,7 @@ struct IteratorState {
   Value* function = nullptr;
   Value* inner = nullptr;
   int64_t index = 0, stop = 0, step = 1;
+  int64_t passed = 0;  // Islice: how many children[0] has given
   bool strict = false, done = false;
   // Of an iterator that existed before: how often it was asked since the segment began, and how many of these
   // a real enumerate() around it repeats by itself when it is advanced.
