@@ -176,6 +176,7 @@ constexpr BuiltinRow kRows[] = {
     {"torch._jit_internal.is_scripting", no},
     {"torch.jit.is_tracing", no},
     {"torch._C._get_tracing_state", nothing},
+    {"torch._C._get_dispatch_mode", nothing},
     {"torch._C._is_tracing", no},
     {"torch.onnx.is_in_onnx_export", no},
     {"torch.cuda.is_current_stream_capturing", no},
