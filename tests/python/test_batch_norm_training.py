@@ -5,6 +5,7 @@ import copy
 
 import pytest
 import torch
+from recorded import recorded
 from test_own_gradients import OURS, sentence
 from torch import nn
 from torch.nn import functional as F
@@ -168,3 +169,38 @@ def test_a_buffer_that_backward_reads():
             with pytest.raises(RuntimeError, match="modified by an inplace operation"):
                 out.sum().backward()
         same_state(ours, eager)
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_a_call_that_fails_counts_no_more_writes_than_eager(grad):
+    class Classifier(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.BatchNorm1d(4)
+
+        def forward(self, x, target):
+            return nn.functional.cross_entropy(self.norm(x), target)
+
+    seen = []
+    for compiled in (False, True):
+        model = Classifier()
+        call = vitrine.compile(model) if compiled else model
+        with torch.set_grad_enabled(grad):
+            call(torch.ones(4, 4), torch.arange(4))
+            with pytest.raises(IndexError):
+                call(torch.ones(4, 4), torch.arange(4) + 9)
+        seen.append([b._version for b in model.buffers()])
+    assert seen[0] == seen[1]
+
+
+def test_an_average_over_all_batches_is_compiled_twice(tmp_path):
+    torch.manual_seed(0)
+    batches = [torch.randn(8, 4, 5) for _ in range(12)]
+    model = nn.BatchNorm1d(4, momentum=None)
+    same = copy.deepcopy(model)
+    compiled = vitrine.compile(model)
+    with recorded(tmp_path) as session, torch.no_grad():
+        for x in batches:
+            torch.testing.assert_close(compiled(x), same(x))
+    torch.testing.assert_close(dict(model.state_dict()), dict(same.state_dict()))
+    assert len(session.rows("compilation", status="ok")) <= 3

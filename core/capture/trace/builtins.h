@@ -38,6 +38,10 @@ Value* locals_of_frame(Tracer& t);  // own_frame.cpp
 // known_functions.cpp; nullptr: a function like any other.
 Value* call_known_function(Tracer& t, PyObject* function, const Arguments& a);
 
+// float_functions.cpp: a function of PyTorch that is given an open float and keeps it so; nullptr: it is
+// given none, or fixes it.
+Value* call_with_open_float(Tracer& t, const std::string& name, const Arguments& a);
+
 // Calls `callable` for real on constant arguments; ends the segment when one is not constant.
 Value* fold_call(Tracer& t, PyObject* callable, const Arguments& a);
 

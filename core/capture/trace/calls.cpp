@@ -135,6 +135,7 @@ Value* Tracer::call(Value* f, Arguments a) {
   }
   std::string name;
   if (is_torch_leaf(o, &name)) {
+    if (Value* open = call_with_open_float(*this, name, a)) return open;
     const bool method = name.rfind("Tensor.", 0) == 0 && !a.positional.empty();
     if (!method || look(a.positional[0])->kind != Kind::Tensor) return torch_call(name, o, a);
     Value* self = look(a.positional[0]);

@@ -74,6 +74,12 @@ Value* Tracer::computed_float(PyObject* now, Value* tensor, const Values& from) 
   return v;
 }
 
+// An open float of the frame that is not zero stays so.
+bool Tracer::is_not_zero(Value* v) {
+  if (!v->source || PyFloat_AS_DOUBLE(v->obj) == 0.0) return false;
+  return truth(float_compare(Py_NE, v, constant(keep(PyFloat_FromDouble(0.0)))));
+}
+
 // nullptr: neither is an open float, or the result would not be what Python gives.
 Value* Tracer::float_binary(const std::string& name, bool in_place, Value* a, Value* b) {
   Value *x = open_float(a), *y = open_float(b);
@@ -89,7 +95,7 @@ Value* Tracer::float_binary(const std::string& name, bool in_place, Value* a, Va
                       {{x ? x->tensor : other, y ? y->tensor : other}, {}});
   }
   if (!arithmetic || (other && !is_exact_number(const_object(other)))) return nullptr;
-  if (name == "truediv" && y) return nullptr;  // by zero, Python raises
+  if (name == "truediv" && y && !is_not_zero(y)) return nullptr;  // by zero, Python raises
   PyObject *left = x ? x->obj : other->obj, *right = y ? y->obj : other->obj;
   Owned now(PyObject_CallFunctionObjArgs(torch_names().operator_function(name), left, right, nullptr));
   if (!now || !PyFloat_CheckExact(now.get())) return PyErr_Clear(), nullptr;

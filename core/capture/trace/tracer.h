@@ -149,6 +149,7 @@ class Tracer {
   Value* computed_float(PyObject* now, Value* tensor, const Values& from);
   Value* float_binary(const std::string& name, bool in_place, Value* a, Value* b);
   Value* float_negated(Value* a);
+  bool is_not_zero(Value* v);
   Value* float_compare(int op, Value* a, Value* b);
   Value* with_open_floats(Value* self, const std::string& name, PyObject* callable, const Arguments& a);
 

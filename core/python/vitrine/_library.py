@@ -277,6 +277,22 @@ def as_inference(tensor):
         return made.set_(tensor.untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride())
 
 
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+    """torch.nn.functional.batch_norm, whose momentum need not be known."""
+    if not training or running_mean is None:
+        return torch.nn.functional.batch_norm(input, running_mean, running_var, weight, bias, training, 0.1, eps)
+    mean, var = torch.zeros_like(running_mean), torch.zeros_like(running_var)
+    out = torch.nn.functional.batch_norm(input, mean, var, weight, bias, True, 1.0, eps)
+    running_mean.data.copy_(mean * momentum + running_mean * (1 - momentum))  # a write that PyTorch does not count
+    running_var.data.copy_(var * momentum + running_var * (1 - momentum))
+    return out
+
+
+def leaky_relu(input, negative_slope):
+    """torch.nn.functional.leaky_relu, whose slope need not be known."""
+    return torch.where(input > 0, input, input * negative_slope)
+
+
 def set_of(changes):
     """A set to which these methods, each with its argument, are done."""
     made = set()
