@@ -26,8 +26,9 @@ Result<std::vector<bool>> Lowering::consumed(const std::vector<PyObject*>& resul
   std::string why;
   for (PyObject* o : results) {
     const int index = r.find(o);
-    const bool wants = requires_grad(o);
+    const bool wants = requires_grad(o) && !r.is_made_leaf(index);
     out.push_back(wants);
+    if (requires_grad(o) && !wants) continue;  // it has no graph
     if (r.storage_of_tensor(index).input && r.storage_requires_grad(index)) why = "a view of an input";
     if (!wants || !why.empty()) continue;
     if (!storages.insert(r.at(index).storage).second) why = "a view of another result";

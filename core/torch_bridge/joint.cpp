@@ -143,6 +143,8 @@ autodiff::JointGraph expanded(autodiff::JointGraph whole, const std::shared_ptr<
 Result<std::shared_ptr<const Joint>> Lowering::joint(const std::vector<PyObject*>& results, Gradients who) {
   Recording& r = state_->recording;
   if (std::string why = r.why_write_differentiable(); !why.empty()) return no_joint(why);
+  if (r.effects.sets_data) return no_joint("a tensor's .data is set");
+  if (r.effects.makes_leaf) return no_joint("a leaf that requires grad is made in it");
   auto views = remade_views(r, results);
   if (!views) return no_joint(views.error().what);
   const Recording::Mark mark = r.mark();

@@ -245,6 +245,11 @@ bool Lowering::is_written(PyObject* traced) const {
   return index >= 0 && state_->recording.storage_of_tensor(index).written;
 }
 
+bool Lowering::is_made_leaf(PyObject* traced) const {
+  const int index = state_->recording.find_exact(traced);
+  return index >= 0 && state_->recording.is_made_leaf(index);
+}
+
 PyObject* Lowering::known_value(PyObject* traced) const {
   const int index = state_->recording.find_exact(traced);
   return index < 0 ? nullptr : state_->recording.known_value(index).release();
@@ -302,9 +307,10 @@ void Lowering::State::add_captured(const std::string& name, PyObject* callable, 
     t.slot = recording.program().slots++;
     node.outputs.push_back(t.type);
     call.outputs.emplace_back(where, t.slot);
-    if (requires_grad(t.object.get()) && is_leaf(t.object.get()) && !recording.storage_of_tensor(index).input)
-      stop("unsupported_operator", name + " makes a tensor that requires gradients",
-           "Make it outside the compiled function and pass it in.");
+    if (recording.is_made_leaf(index)) {
+      recording.effects.makes_leaf = true;
+      continue;
+    }
     // With gradients off, what is an input's own memory requires grad as before.
     const bool as_before = recording.storage_of_tensor(index).input || requires_grad_by_base(t.object.get());
     if (requires_grad(t.object.get()) && (grad_mode || !as_before)) recording.effects.needs_grad = true;
@@ -457,6 +463,9 @@ Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, Py
       if (const Whole* whole = whole_of(callable);
           whole && !(is_tensor(result.get()) && requires_grad(result.get())))
         s.collapse(*whole, args, kwargs, result.get(), mark);
+      if (name == kSetData)
+        s.recording.share_data(s.recording.find(PyTuple_GET_ITEM(args, 0)),
+                               s.recording.find(PyTuple_GET_ITEM(args, 1)));
       const bool state_changed =
           grad_before != s.grad_mode || autocast_before != s.autocast || name == "torch.clear_autocast_cache";
       s.add_captured(name, callable, args, kwargs, origin, result.get(), outcome, state_changed, mark.aten);
@@ -487,7 +496,7 @@ size_t Lowering::note_question(PyObject* callable, PyObject* args) {
 
 Lowering::Graphs Lowering::finish(const std::vector<PyObject*>& results) {
   for (PyObject* t : results)
-    if (requires_grad(t)) state_->recording.effects.needs_grad = true;
+    if (requires_grad(t) && !is_made_leaf(t)) state_->recording.effects.needs_grad = true;
   return state_->recording.finish(results);
 }
 

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
@@ -62,6 +63,7 @@ class Lowering {
   bool is_traced(_object* o) const;             // a tensor of this recording
   ir::Ref captured_ref(_object* traced) const;  // its value in the captured graph
   bool is_written(_object* traced) const;       // something was recorded that writes to its storage
+  bool is_made_leaf(_object* traced) const;     // requires grad, and neither entered nor was computed
   // A real tensor of what a traced one holds, where that follows from constants of the program alone, for the
   // sizes at hand. New reference; nullptr: its value exists only when the program runs.
   _object* known_value(_object* traced) const;
@@ -77,6 +79,8 @@ class Lowering {
     bool raised = false;
     int32_t captured_nodes = 0;  // ids of the new captured nodes are contiguous, the last ones
   };
+  // A call by this name has its first argument take over the memory of the second, of the same type.
+  static constexpr std::string_view kSetData = "Tensor.data.__set__";
   Outcome call(const std::string& name, _object* callable, _object* args_tuple, _object* kwargs_or_null,
                const ir::Origin& origin);
 
@@ -112,6 +116,8 @@ class Lowering {
     bool needs_grad =
         false;  // with gradients on a call returned a tensor that requires grad, or a result does
     bool asks_autograd = false;  // with gradients on a call was given a tensor that requires grad
+    bool makes_leaf = false;     // a leaf that requires grad is made, and is no input
+    bool sets_data = false;      // a tensor takes over another's memory
   };
   Effects effects() const;
   bool is_empty() const;  // nothing was recorded so far

@@ -157,6 +157,16 @@ void Recording::mark_written(int index) {
   written_.push_back(at(index).storage);
 }
 
+void Recording::share_data(int index, int other) {
+  TracedTensor& t = at(index);
+  std::erase(storages_[static_cast<size_t>(t.storage)].tensors, index);
+  t.storage = at(other).storage;
+  t.type = at(other).type;
+  t.aten = at(other).aten;
+  storages_[static_cast<size_t>(t.storage)].tensors.push_back(index);
+  effects.sets_data = true;
+}
+
 int Recording::known_input(PyObject* real) const {
   auto it = real_inputs_.find(real);
   return it == real_inputs_.end() ? -1 : it->second;
@@ -378,8 +388,10 @@ Lowering::Graphs Recording::finish(const std::vector<PyObject*>& results) {
 std::string Recording::why_autograd_changed() const {
   for (const auto& [real, index] : real_inputs_) {
     const TracedTensor& t = at(index);
-    const bool wants = requires_grad(real);
-    if (wants != requires_grad(t.object.get())) return "an input that starts to require grad";
+    const bool wants = requires_grad(t.object.get());
+    // A leaf may be told to require grad, or not to: whoever records tells the real one, too.
+    if (wants != requires_grad(real) && !is_leaf(t.object.get()))
+      return "an input that starts to require grad";
     if (!wants || !storages_[static_cast<size_t>(t.storage)].written) continue;
     if (!is_leaf(real) || !is_leaf(t.object.get())) return "an input that is written to";
   }
@@ -392,6 +404,11 @@ std::string Recording::why_write_differentiable() const {
       if (storages_[static_cast<size_t>(storage)].input && requires_grad(at(tensor).object.get()))
         return "an input that requires grad is written to";
   return "";
+}
+
+bool Recording::is_made_leaf(int index) const {
+  const TracedTensor& t = at(index);
+  return t.entry < 0 && requires_grad(t.object.get()) && is_leaf(t.object.get());
 }
 
 bool Recording::storage_requires_grad(int index) const {

@@ -61,6 +61,7 @@ class Recording {
   void set_aten(int index, ir::Ref ref);
   void set_type(int index, ir::TensorType type);  // the object's sizes and strides have changed
   void mark_written(int index);
+  void share_data(int index, int other);  // the first is in the other's memory from now on
 
   // Inputs and constants.
   int known_input(PyObject* real) const;  // -1: not yet an input
@@ -96,6 +97,8 @@ class Recording {
   // "", or that an input is written to whose gradient somebody may ask for.
   std::string why_write_differentiable() const;
   bool storage_requires_grad(int index) const;  // whether a tensor on the storage of this one does
+  // A leaf that requires grad and is no input: autograd's graph begins inside of this one.
+  bool is_made_leaf(int index) const;
   const std::shared_ptr<ir::NodeIds>& ids() const { return ids_; }
 
   struct Mark {

@@ -103,8 +103,10 @@ Values Tracer::leaves_behind(const std::string& name, const Values& outputs, con
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(found.get()); ++i) {
     const auto at = by_tensor_.find(PyList_GET_ITEM(found.get(), i));
     Value* leaf = at == by_tensor_.end() ? nullptr : resolve(at->second);
-    if (!leaf || !leaf->real || !leaf->source) for_real("autograd's graph began before this point");
-    guard_leaf(name, leaf);
+    const bool entered = leaf && leaf->real && leaf->source;
+    if (!entered && !(leaf && lowering_->is_made_leaf(leaf->obj)))
+      for_real("autograd's graph began before this point");
+    if (entered) guard_leaf(name, leaf);
     leaves.push_back(leaf);
   }
   return leaves;

@@ -70,6 +70,7 @@ Value* Tracer::construct(PyTypeObject* cls, Arguments a) {
     v->cls = cls;
     return v;
   }
+  if (cls == torch.parameter) return new_parameter(a);
   if (cls == torch.deque) {
     return new_deque(a);
   }

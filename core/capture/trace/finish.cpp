@@ -275,6 +275,7 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
     e.value = make.make(globals_[write.key]);
     effects.push_back(std::move(e));
   }
+  for (Effect& e : version_effects(make)) effects.push_back(std::move(e));
   for (Effect& e : grad_mode_effects(make)) effects.push_back(std::move(e));
   for (Effect& e : autocast_effects(make)) effects.push_back(std::move(e));
   for (Effect& e : cache_effects(make)) effects.push_back(std::move(e));
@@ -288,7 +289,9 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   const std::vector<PyObject*> results = make.results();
   // Also when nothing that was made requires grad: detach() of an input that does is autograd's business.
   trace->needs_grad = trace->graph_effects.needs_grad || trace->graph_effects.asks_autograd ||
-                      std::any_of(results.begin(), results.end(), torch_bridge::requires_grad);
+                      std::any_of(results.begin(), results.end(), [&](PyObject* t) {
+                        return torch_bridge::requires_grad(t) && !lowering_->is_made_leaf(t);
+                      });
   if (differentiates_)
     find_consumed(results, *trace);
   else if (trace->needs_grad)

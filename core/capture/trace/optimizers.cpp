@@ -135,7 +135,11 @@ std::span<const BuiltinRow> optimizer_builtins() {
 Value* Tracer::read_grad(Value* v) {
   for (const auto& [name, value] : v->attrs)
     if (name == "grad") return value;
-  if (!v->real || !v->source) stop("unsupported_operator", "the gradient of a tensor made here is read");
+  if (!v->real || !v->source) {
+    if (!torch_bridge::is_leaf(v->obj))
+      stop("unsupported_operator", "the gradient of a tensor made here is read");
+    return none();
+  }
   if (!torch_bridge::is_leaf(v->real))
     stop("unsupported_operator", "the gradient of a tensor that is no leaf is read");
   Owned grad(PyObject_GetAttrString(v->real, "grad"));
@@ -146,7 +150,6 @@ Value* Tracer::read_grad(Value* v) {
 // Assigning a gradient has no effect on the graph; PyTorch's setter refuses what does not fit.
 void Tracer::write_grad(Value* v, Value* value) {
   value = look(value);
-  if (!v->real || !v->source) stop("custom_setter", "the gradient of a tensor made here is set");
   if (!is_none(value)) {
     if (value->kind != Kind::Tensor) stop("exception", "a gradient is set to a " + describe(value));
     const ir::TensorType grad = torch_bridge::type_of(value->obj), own = torch_bridge::type_of(v->obj);

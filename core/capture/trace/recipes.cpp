@@ -95,7 +95,7 @@ Recipe RecipeMaker::make(Value* v) {
     auto at = std::find(results_.begin(), results_.end(), v->obj);
     r.index = static_cast<int32_t>(at - results_.begin());
     if (at == results_.end()) results_.push_back(v->obj);
-    return t_.inference_result(v, std::move(r), *this);
+    return tensor_made(v, t_.inference_result(v, std::move(r), *this));
   }
   // Met before: the same object again. Its recipe is spelled out each time, the number makes it one.
   if (!open_.insert(v).second) stop("unsupported_value", "an object that contains itself leaves the segment");
@@ -156,6 +156,24 @@ Recipe RecipeMaker::make(Value* v) {
   return shared(v, std::move(r));
 }
 
+// What the graph gives is a plain tensor, and no leaf that requires grad: it becomes what the program has.
+Recipe RecipeMaker::tensor_made(Value* v, Recipe r) {
+  const TorchNames& torch = torch_names();
+  if (v->cls == torch.parameter) {
+    std::vector<Recipe> arguments;
+    arguments.push_back(std::move(r));
+    r = call(find_object("vitrine._library.as_parameter"), std::move(arguments));
+  }
+  const bool leaf = t_.lowering().is_made_leaf(v->obj);
+  if (v->attrs.empty() && v->cls != torch.parameter && !leaf) return r;
+  const bool first = v->shared < 0;
+  r = shared(v, std::move(r));
+  if (!first) return r;
+  if (leaf) set_attribute(r, "requires_grad", constant(Py_True));
+  attributes(v, r);
+  return r;
+}
+
 Recipe RecipeMaker::tuple(Value* v) {
   if (v->owner) {  // a view
     const char* name = v->cls == &PyDictKeys_Type     ? "keys"
@@ -186,17 +204,19 @@ Recipe RecipeMaker::tuple(Value* v) {
 }
 
 void RecipeMaker::attributes(Value* v, const Recipe& target) {
-  for (const auto& [name, value] : v->attrs) {
-    if (!value) continue;
-    Owned key(PyUnicode_FromString(name.c_str()));
-    Effect e;
-    e.kind = Effect::Kind::Call;
-    e.value = call(object_setattr(), {});
-    e.value.children.push_back(copy_recipe(target));
-    e.value.children.push_back(constant(key.get()));
-    e.value.children.push_back(make(value));
-    effects_.push_back(std::move(e));
-  }
+  for (const auto& [name, value] : v->attrs)
+    if (value) set_attribute(target, name, make(value));
+}
+
+void RecipeMaker::set_attribute(const Recipe& target, const std::string& name, Recipe value) {
+  Owned key(PyUnicode_FromString(name.c_str()));
+  Effect e;
+  e.kind = Effect::Kind::Call;
+  e.value = call(object_setattr(), {});
+  e.value.children.push_back(copy_recipe(target));
+  e.value.children.push_back(constant(key.get()));
+  e.value.children.push_back(std::move(value));
+  effects_.push_back(std::move(e));
 }
 
 Recipe RecipeMaker::object(Value* v) {

@@ -27,10 +27,12 @@ class RecipeMaker {
   Recipe deque(Value* v);
   Recipe list_of_class(Value* v);
   Recipe tuple(Value* v);
+  Recipe tensor_made(Value* v, Recipe graph_result);
   Recipe function(Value* v);
   Recipe iterator(Value* v);
   Recipe source(const Source* s);
   void attributes(Value* v, const Recipe& target);
+  void set_attribute(const Recipe& target, const std::string& name, Recipe value);
 
   Tracer& t_;
   int32_t next_shared_ = 0;

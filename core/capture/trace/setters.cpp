@@ -36,8 +36,7 @@ void Tracer::set_attr(Value* v, const std::string& name, Value* value) {
       return write_attr(v, name, value);
     }
     case Kind::Tensor:
-      if (name == "grad") return write_grad(v, value);
-      stop("custom_setter", "attribute " + name + " of a tensor is set");
+      return set_tensor_attr(v, name, value);
     case Kind::Object:
     case Kind::Dict:
     case Kind::List:
@@ -61,15 +60,20 @@ void Tracer::set_attr(Value* v, const std::string& name, Value* value) {
       if (!members) continue;
       if (!dict_get(members, name.c_str())) continue;
       value = look(value);
-      if (std::string(group) == "_buffers" && (value->kind == Kind::Tensor || is_none(value)))
+      if (std::string(group) == "_buffers" &&
+          ((value->kind == Kind::Tensor && value->cls == torch_names().tensor) || is_none(value)))
         return dict_set(look(members), text(name), value);
-      stop("custom_setter", "assignment to " + name + ", a member of a module");
+      call_special(v, setter, {text(name), value});
+      return;
     }
     value = peek(value);
-    const bool member =
-        (value->kind == Kind::Tensor && value->real && Py_TYPE(value->real) != torch_names().tensor) ||
-        (value->kind == Kind::Object && torch_names().is_module(value->cls));
-    if (member) stop("custom_setter", "a parameter or module is assigned to " + name);
+    const bool member = (value->kind == Kind::Tensor && value->cls != torch_names().tensor) ||
+                        (value->kind == Kind::Object && torch_names().is_module(value->cls));
+    if (member) {
+      pin_type(type);
+      call_special(v, setter, {text(name), value});
+      return;
+    }
   }
   generic_set(v, name, value);
 }
@@ -106,7 +110,7 @@ void Tracer::del_attr(Value* v, const std::string& name) {
   if (v->kind != Kind::Object) stop("custom_setter", "an attribute of " + describe(v) + " is deleted");
   PyTypeObject* type = type_of(v);
   PyObject* deleter = lookup(type, "__delattr__");
-  if (deleter && PyFunction_Check(deleter) && deleter != torch_names().module_delattr) {
+  if (deleter && PyFunction_Check(deleter)) {
     call_special(v, deleter, {text(name)});
     return;
   }

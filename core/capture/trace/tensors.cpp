@@ -40,9 +40,6 @@ constexpr MemberRow kAttributes[] = {
     {"mH", Answer::Node},
     {"real", Answer::Node},
     {"imag", Answer::Node},
-    {"data", Answer::Refused, ".data is outside autograd's sight"},
-    {"grad_fn", Answer::Refused, ".grad_fn is autograd's own graph"},
-    {"is_leaf", Answer::Refused, ".is_leaf is autograd's own graph"},
     {"_version", Answer::Refused, "._version counts eager writes"},
     {"_base", Answer::Refused, "._base is eager's own view"},
 };
@@ -82,7 +79,6 @@ constexpr MemberRow kMethods[] = {
     {"register_hook", Answer::Refused, "hooks are registered for real"},
     {"register_post_accumulate_grad_hook", Answer::Refused, "hooks are registered for real"},
     {"retain_grad", Answer::Refused, "it changes autograd's own graph"},
-    {"requires_grad_", Answer::Refused, "it changes autograd's own graph"},
     {"as_subclass", Answer::Refused, "another class answers from then on"},
     {"set_", Answer::Refused, "it changes the storage"},
     {"resize_", Answer::Refused, "it changes the storage"},
@@ -109,6 +105,10 @@ Value* Tracer::tensor_attr(Value* v, const std::string& name) {
   if (type != torch_names().tensor && type != torch_names().parameter) pin_type(type);
   const bool as_ever = !torch_bridge::is_replaced_in_tensor(name);
   if (as_ever && name == "grad") return read_grad(v);
+  for (const auto& [own, value] : v->attrs)
+    if (own == name && name != "requires_grad" && name != "data" && name != "grad") return value;
+  if (as_ever && name == "data") return data_of(v);
+  if (as_ever && (name == "is_leaf" || name == "grad_fn")) return autograd_fact(v, name);
   if (as_ever && name == "__class__") return pinned(reinterpret_cast<PyObject*>(type));
   if (const MemberRow* row = as_ever ? find(kAttributes, name) : nullptr) {
     switch (row->answer) {
@@ -148,9 +148,13 @@ Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* cal
   Owned key(PyUnicode_InternFromString(name.c_str()));
   if (!callable) callable = _PyType_Lookup(torch_names().tensor_base, key.get());
   if (name == "is_inference") return is_inference(self);
-  if (name == "requires_grad_" && !torch_bridge::requires_grad(self->obj) && a.keyword.empty() &&
-      a.positional.size() == 1 && !truth(a.positional[0]))
-    return self;
+  if (name == "requires_grad_") {
+    const bool given = !a.positional.empty() || a.find("requires_grad");
+    const size_t n = a.positional.size() + a.keyword.size();
+    if (n > 1 || (n == 1 && !given)) raise(PyExc_TypeError, "requires_grad_() takes one argument");
+    Value* on = !given ? boolean(true) : a.positional.empty() ? a.find("requires_grad") : a.positional[0];
+    return set_requires_grad(self, truth(on));
+  }
   if (name == "backward") {
     a.positional.insert(a.positional.begin(), self);
     return tensor_backward(a);

@@ -228,8 +228,9 @@ Value* Tracer::literal(PyObject* maker, const Arguments& a) {
     Owned o(as_it_is(value));
     PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
   }
-  if (PyObject* rg = PyDict_GetItemString(keyword.get(), "requires_grad"); rg && PyObject_IsTrue(rg))
-    stop("unsupported_operator", "a tensor that requires gradients is made");
+  PyObject* wanted = PyDict_GetItemString(keyword.get(), "requires_grad");
+  const bool leaf = wanted && PyObject_IsTrue(wanted) == 1;
+  if (leaf) PyDict_SetItemString(keyword.get(), "requires_grad", Py_False);
   Owned made(PyObject_Call(maker, positional.get(), keyword.get()));
   if (!made) raise_python();
   auto traced = lowering_->constant(made.get());
@@ -238,7 +239,8 @@ Value* Tracer::literal(PyObject* maker, const Arguments& a) {
   v->obj = keep(traced.take());
   v->cls = torch_names().tensor;
   by_tensor_[v->obj] = v;
-  return tensor_method(v, "clone", nullptr, {});
+  Value* copy = tensor_method(v, "clone", nullptr, {});
+  return leaf ? set_requires_grad(copy, true) : copy;
 }
 
 }  // namespace vitrine::capture

@@ -305,6 +305,14 @@ class Tracer {
   void change_grad_mode(bool on);
   Value* autocast_call(const char* path, const Arguments& arguments);
   std::vector<Effect> autocast_effects(class RecipeMaker& make);
+  // --- leaves.cpp
+  Value* set_requires_grad(Value* tensor, bool on);  // gives the tensor
+  Value* new_parameter(const Arguments& arguments);
+  Value* data_of(Value* tensor);
+  void set_data(Value* tensor, Value* value);
+  Value* autograd_fact(Value* tensor, const std::string& name);  // is_leaf, grad_fn
+  std::vector<Effect> version_effects(class RecipeMaker& make);
+  void set_tensor_attr(Value* tensor, const std::string& name, Value* value);
   // --- optimizers.cpp
   Value* read_grad(Value* v);
   void write_grad(Value* v, Value* value);
@@ -442,6 +450,7 @@ class Tracer {
     Value* context;
     bool on, grad_before, inference_before;
   };
+  Values unversioned_;                         // inputs whose .data was asked for: writes there do not count
   std::vector<OpenInference> open_inference_;  // entered in the segment and not left, outermost first
   bool differentiates_ = false;                // a backward pass is in the graph
   torch_bridge::AutocastState autocast_at_start_;

@@ -293,6 +293,30 @@ def leaky_relu(input, negative_slope):
     return torch.where(input > 0, input, input * negative_slope)
 
 
+def data_of(tensor):
+    """tensor.data: the same memory, with a count of writes of its own. A recording knows it as detach()."""
+    if torch._C._len_torch_dispatch_stack():
+        return tensor.detach().data
+    return tensor.data
+
+
+def set_data(tensor, value):
+    """tensor.data = value."""
+    tensor.data = value
+    return tensor
+
+
+def set_version(tensor, before, writes):
+    """So often was the tensor written to since then."""
+    torch._C._autograd._unsafe_set_version_counter((tensor,), (before + writes,))
+
+
+def as_parameter(tensor):
+    """The tensor itself, of class Parameter from now on."""
+    tensor.__class__ = torch.nn.Parameter
+    return tensor
+
+
 def set_of(changes):
     """A set to which these methods, each with its argument, are done."""
     made = set()
