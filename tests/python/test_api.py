@@ -96,7 +96,8 @@ def test_torch_compile_parameters():
         assert torch.equal(vitrine.compile(add, mode=mode)(x), x + 1)
     assert torch.equal(vitrine.compile(add, dynamic=False)(x), x + 1)
     assert torch.equal(vitrine.compile(add, options={"fuse": False})(x), x + 1)
-    assert torch.equal(vitrine.compile(add, backend="eager")(x), x + 1)
+    for backend in ("eager", "aot_eager", "inductor", "cudagraphs"):
+        assert torch.equal(vitrine.compile(add, backend=backend)(x), x + 1)
     assert vitrine.compile(add, disable=True) is add
 
 

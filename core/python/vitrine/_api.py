@@ -17,8 +17,8 @@ from vitrine._module import OptimizedModule
 # torch.compile's modes. On a CPU they mean the same: what they switch on does not exist there.
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 # "vitrine" compiles ("inductor", torch.compile's default, means the same here); "eager" captures and runs the graph
-# through PyTorch, node by node.
-BACKENDS = ("vitrine", "inductor", "eager")
+# through PyTorch, node by node, and so does "aot_eager"; "cudagraphs" is the mode "reduce-overhead".
+BACKENDS = ("vitrine", "inductor", "eager", "aot_eager", "cudagraphs")
 # Options by name, with the type of their value.
 OPTIONS = {"fuse": bool, "verify": bool, "disabled_passes": (list, tuple), "products": str, "freezing": bool, "gradients": str, "target": str}
 # Who computes matrix products: the faster of PyTorch and a kernel of ours, always the kernel, always PyTorch.
@@ -57,6 +57,8 @@ def _settings(fullgraph, dynamic, backend, mode, options, recompile_limit) -> di
     if not callable(backend) and backend not in BACKENDS:
         names = ", ".join(repr(name) for name in BACKENDS)
         raise ValueError(f"vitrine.compile: unknown backend {backend!r}; there are {names}")
+    if backend == "cudagraphs":
+        backend, mode = "vitrine", mode or "reduce-overhead"
     settings = _check_options(options)
     settings["fullgraph"] = bool(fullgraph)
     settings["mode"] = mode or "default"
@@ -66,7 +68,7 @@ def _settings(fullgraph, dynamic, backend, mode, options, recompile_limit) -> di
             raise TypeError(f"vitrine.compile: recompile_limit takes a positive int, not {recompile_limit!r}")
         settings["recompile_limit"] = recompile_limit
     if backend not in ("vitrine", "inductor"):
-        settings["backend"] = backend
+        settings["backend"] = "eager" if backend == "aot_eager" else backend
     return settings
 
 
@@ -101,7 +103,8 @@ def compile(
         dynamic: ``None``: sizes are fixed at first; one that changes (or an int that does) becomes a symbol, and other
             values of it need no other compilation. ``True``: all sizes of arguments are symbols from the start. ``False``:
             a new size is compiled anew. See :func:`mark_dynamic` and :func:`mark_static`.
-        backend: ``None`` or ``"vitrine"``, ``"eager"`` to run the captured graph through PyTorch, or a callable. It receives a
+        backend: ``None`` or ``"vitrine"``, ``"eager"`` (``"aot_eager"``) to run the captured graph through PyTorch,
+            ``"cudagraphs"`` for the mode ``"reduce-overhead"``, or a callable. It receives a
             ``torch.fx.GraphModule`` and the list of example inputs, and returns a callable that takes the graph's
             inputs and returns the tuple of its outputs.
         mode: one of ``torch.compile``'s modes; on a CPU all mean ``"default"``.
