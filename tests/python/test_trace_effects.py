@@ -210,3 +210,12 @@ def test_patched_class_is_seen():
         assert torch.equal(compiled(X), X + 2)
         thing.size = lambda: 3
         assert torch.equal(compiled(X), X + 3)
+
+
+def test_the_first_items_that_differ_decide():
+    def f(x):
+        pairs = sorted([("b", x + 1), ("a", x * 2), ("c", x)])
+        return [name for name, _ in pairs], pairs[0][1], ("a", x) < ("b", x), [x, 1] < [x, 1, 2]
+
+    whole(f, X)
+    agrees(f, (X,))

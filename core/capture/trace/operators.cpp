@@ -290,6 +290,16 @@ Value* Tracer::compare(int op, Value* a, Value* b) {
   Owned left(constant_tree(a)), right(constant_tree(b));
   PyErr_Clear();
   if (left && right) return fold(PyObject_RichCompare(left.get(), right.get(), op));
+  if ((a->kind == Kind::Tuple || a->kind == Kind::List) && a->kind == b->kind && !a->owner && !b->owner) {
+    guard_length(a);
+    guard_length(b);
+    const size_t shorter = std::min(a->items.size(), b->items.size());
+    for (size_t i = 0; i < shorter; ++i)  // the first two that differ decide
+      if (look(a->items[i]) != look(b->items[i]) && !equal(a->items[i], b->items[i]))
+        return compare(op, a->items[i], b->items[i]);
+    return compare(op, integer(static_cast<int64_t>(a->items.size())),
+                   integer(static_cast<int64_t>(b->items.size())));
+  }
   stop("unsupported_value", "comparison of " + describe(a) + " with " + describe(b));
 }
 
