@@ -128,12 +128,14 @@ void Tracer::del_attr(Value* v, const std::string& name) {
   if (d && Py_TYPE(d) == &PyMemberDescr_Type && (type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
     const Value* held = bind_descriptor(d, v, type, name);
     if (!held) raise(PyExc_AttributeError, name, true);
-    if (held->source) guard(GuardKind::HasAttr, v->source, nullptr, 1, name, nullptr, "has " + name);
+    if (held->source && v->source)
+      guard(GuardKind::HasAttr, v->source, nullptr, 1, name, nullptr, "has " + name);
     return write_attr(v, name, nullptr);
   }
   const Value* own = d && Py_TYPE(d)->tp_descr_set ? nullptr : instance_get(v, name);
   if (!own) stop("custom_setter", "attribute " + name + " of a " + describe(v) + " is deleted");
-  if (own->source) guard(GuardKind::HasAttr, v->source, nullptr, 1, name, nullptr, "has " + name);
+  if (own->source && v->source)
+    guard(GuardKind::HasAttr, v->source, nullptr, 1, name, nullptr, "has " + name);
   write_attr(v, name, nullptr);
 }
 
