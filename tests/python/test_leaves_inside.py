@@ -226,3 +226,45 @@ def test_writes_through_data_do_not_count():
             w.add_(1)
             f(w)
         assert w._version == 1
+
+
+def test_objects_made_inside_are_keys_and_elements():
+    class Lazy(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = None
+
+        def forward(self, x):
+            if self.layer is None:
+                self.layer = nn.Linear(x.shape[-1], 3)
+            return self.layer(x)
+
+    def function(x, m):
+        y, a, b = m(x), x + 1, x + 2
+        names = {a: "a", b: "b"}
+        return y, [name for name, _ in m.named_parameters()], {a, b}, names
+
+    vitrine.reset()
+    torch.manual_seed(0)
+    with torch.no_grad():
+        explained = vitrine.explain(function)(X(), Lazy())
+        assert not explained.graph_break_reasons, explained
+        x = X()
+        y, names, several, table = vitrine.compile(function)(x, Lazy())
+    assert names == ["layer.weight", "layer.bias"] and y.shape == (4, 3)
+    assert list(table.values()) == ["a", "b"] and several == set(table)
+    torch.testing.assert_close(list(table), [x + 1, x + 2])
+    torch.testing.assert_close(sum(several), 2 * x + 3)
+
+
+def test_other_weights_for_one_call():
+    layer = nn.Linear(4, 4)
+
+    def function(x):
+        return torch.func.functional_call(layer, {k: v * 2 for k, v in layer.named_parameters()}, (x,))
+
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error", vitrine.VitrineWarning)
+        x = X()
+        torch.testing.assert_close(vitrine.compile(function)(x), function(x))
+        torch.testing.assert_close(vitrine.compile(function)(x), x @ (layer.weight * 2).T + layer.bias * 2)

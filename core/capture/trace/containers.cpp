@@ -27,7 +27,12 @@ PyObject* Tracer::key_object(Value* key) {
     }
     case Kind::Object: {
       // Hashed by identity: the real object stands for itself.
-      if (key->obj && key->cls->tp_hash == PyBaseObject_Type.tp_hash) return key->obj;
+      if (key->cls->tp_hash == PyBaseObject_Type.tp_hash) {
+        if (key->obj) return key->obj;
+        if (!key->twin)
+          key->twin = Owned(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
+        return key->twin.get();
+      }
       stop("unsupported_value", std::string("a ") + key->cls->tp_name + " as a dict key");
     }
     case Kind::Tensor: {

@@ -112,6 +112,7 @@ Recipe RecipeMaker::make(Value* v) {
     case Kind::Set:
       r = sequence(Recipe::Kind::Set, v->items);
       if (v->items.size() < 2 || v->cls != &PySet_Type) break;
+      if (std::any_of(v->items.begin(), v->items.end(), is_made_here)) break;
       if (Owned changes = Owned(t_.how_set_was_made(v))) {
         r = call(find_object("vitrine._library.set_of"), {});
         r.children.push_back(constant(changes.get()));
@@ -165,6 +166,8 @@ Recipe RecipeMaker::tensor_made(Value* v, Recipe r) {
     r = call(find_object("vitrine._library.as_parameter"), std::move(arguments));
   }
   const bool leaf = t_.lowering().is_made_leaf(v->obj);
+  if (leaf && t_.lowering().is_inference(v->obj))
+    stop("unsupported_value", "a leaf made in inference mode leaves the segment");
   if (v->attrs.empty() && v->cls != torch.parameter && !leaf) return r;
   const bool first = v->shared < 0;
   r = shared(v, std::move(r));

@@ -19,6 +19,10 @@ PyObject* twin_of(Value* set) {
 
 }  // namespace
 
+bool is_made_here(const Value* key) {
+  return (key->kind == Kind::Tensor && !key->real) || (key->kind == Kind::Object && !key->obj);
+}
+
 void Tracer::set_insert(Value* set, Value* item) {
   PyObject* key = key_object(item);
   if (contains(set, item)) return;
@@ -26,7 +30,10 @@ void Tracer::set_insert(Value* set, Value* item) {
   const uint64_t before = set->version;
   touch(set);
   set->items.push_back(look(item));
-  note_set_change(set, before, "add", key);
+  if (is_made_here(look(item)))
+    set->changes_version = ~uint64_t{0};  // nobody can add it again: it is not there yet
+  else
+    note_set_change(set, before, "add", key);
   if (!twin) return;
   if (PySet_Add(twin, key) < 0) raise_python();
   set->twin_version = set->version;

@@ -129,4 +129,7 @@ struct Value {
   uint64_t changes_version = 0;                            // behind the last of them
 };
 
+// sets.cpp: an object hashed by identity that is not there yet, so that a set's order with it is nobody's.
+bool is_made_here(const Value* key);
+
 }  // namespace vitrine::capture
