@@ -9,6 +9,7 @@ import warnings
 
 import pytest
 import torch
+from recorded import recorded
 
 import vitrine
 from vitrine.take_over import torch_compile_taken_over
@@ -110,6 +111,8 @@ def add(x):
         {"backend": None},
         {"backend": "inductor"},
         {"backend": "eager"},
+        {"backend": "aot_eager"},
+        {"backend": "cudagraphs"},
         {"dynamic": None},
         {"dynamic": False},
         {"fullgraph": True},
@@ -131,7 +134,7 @@ def test_every_parameter_of_torch_compile(arguments):
         assert torch.compile(add, disable=True) is add
 
 
-@pytest.mark.parametrize("arguments", [{"backend": "aot_eager"}, {"options": {"max_autotune": True}}, {"isolate_recompiles": True}])
+@pytest.mark.parametrize("arguments", [{"backend": "tvm"}, {"options": {"max_autotune": True}}, {"isolate_recompiles": True}])
 def test_what_is_left_out_is_said(arguments):
     with torch_compile_taken_over(), pytest.warns(vitrine.VitrineWarning, match="taken over without"):
         compiled = torch.compile(add, **arguments)
@@ -154,3 +157,14 @@ def test_recompile_limit_of_a_callable():
             assert torch.equal(compiled(torch.ones(size)), torch.full((size,), 2.0))
     with pytest.raises(TypeError, match="recompile_limit"):
         vitrine.compile(add, recompile_limit=0)
+
+
+def test_what_forgets_torchs_compiled_code_forgets_ours(tmp_path):
+    before = torch.compiler.reset
+    with recorded(tmp_path) as session, torch_compile_taken_over():
+        compiled = torch.compile(add)
+        for _ in range(2):
+            compiled(torch.ones(2))
+            torch.compiler.reset()
+    assert len(session.rows("compilation", status="ok")) == 2
+    assert torch.compiler.reset is before

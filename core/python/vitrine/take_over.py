@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import sys
 import warnings
 
 import torch
@@ -31,6 +32,7 @@ def _mode(mode):
 def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, disable=False, **others):
     """``torch.compile`` as :func:`vitrine.compile` serves it. What Vitrine has no counterpart for is left out with a
     warning; none of it changes a result."""
+    _resets.follow()
     for name, value in (options or {}).items():  # they tune another compiler
         _left_out(f"options={{{name!r}: {value!r}}}")
     limit = others.pop("recompile_limit", None)
@@ -44,12 +46,48 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
     return _api.compile(model, **settings)
 
 
+class _Resets:
+    """PyTorch's functions that forget what was compiled: meanwhile they have Vitrine forget it, too."""
+
+    def __init__(self):
+        self._replaced = []
+
+    def follow(self):
+        """Takes those over that are there now: ``torch._dynamo`` is loaded when a script asks for it."""
+        for name in ("torch.compiler", "torch._dynamo"):
+            module = sys.modules.get(name)
+            if module is None or any(module is known for known, _ in self._replaced) or not hasattr(module, "reset"):
+                continue
+            self._replaced.append((module, module.reset))
+            module.reset = self._with_ours(module.reset)
+
+    @staticmethod
+    def _with_ours(original):
+        @functools.wraps(original)
+        def reset():
+            _api.reset()
+            if "torch._dynamo" in sys.modules:  # else there is nothing to forget
+                original()
+
+        return reset
+
+    def give_back(self):
+        while self._replaced:
+            module, original = self._replaced.pop()
+            module.reset = original
+
+
+_resets = _Resets()
+
+
 @contextlib.contextmanager
 def torch_compile_taken_over():
     """Within it, and in everything that looks ``torch.compile`` up meanwhile (``nn.Module.compile`` does)."""
     original = torch.compile
     torch.compile = compile
+    _resets.follow()
     try:
         yield
     finally:
         torch.compile = original
+        _resets.give_back()
