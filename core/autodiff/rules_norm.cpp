@@ -45,6 +45,18 @@ void layer_norm(Vjp& v) {
     if (v.wants(args[k])) v.give(args[k], out[k]);
 }
 
+// The same within groups of channels
+void group_norm(Vjp& v) {
+  const std::vector<Arg> mask = {Arg(v.wants(0)), Arg(v.wants(1)), Arg(v.wants(2))};
+  if (v.has(1) || v.has(2)) refuse("the statistics have a gradient");
+  if (!v.type(v.g()).is_contiguous()) refuse("the gradient is not contiguous");
+  const auto out = v.ops(
+      "aten.native_group_norm_backward.default",
+      {v.g(), v.in(0), v.out(1), v.out(2), v.arg(1), v.arg(3), v.arg(4), v.arg(5), v.arg(6), Arg(mask)});
+  for (size_t i = 0; i < 3; ++i)
+    if (v.wants(i)) v.give(i, out[i]);
+}
+
 // The same by channel; the statistics are the batch's in training, where the running ones were just written
 // and are not read, else the running ones
 void batch_norm(Vjp& v) {
@@ -66,6 +78,7 @@ const std::vector<RuleRow> kNormRules = {
     {"aten.nll_loss2d_forward.default", nll_loss2d},
     {"aten.mse_loss.default", mse_loss},
     {"aten.native_layer_norm.default", layer_norm},
+    {"aten.native_group_norm.default", group_norm},
     {"aten.native_batch_norm.default", batch_norm},
 };
 

@@ -89,6 +89,18 @@ Types layer_norm_backward(const Call& c) {
           or_undefined(asked(c, 7, 1), affine), or_undefined(asked(c, 7, 2), affine)};
 }
 
+Types group_norm_backward(const Call& c) {
+  const TensorType &grad = c.tensor(0), &x = c.tensor(1), *weight = c.tensor_or_null(4);
+  need(x.dtype == DType::f32 || x.dtype == DType::f64, "types");
+  need(grad.dtype == x.dtype && c.tensor(2).dtype == x.dtype && c.tensor(3).dtype == x.dtype, "mixed types");
+  need(!weight || weight->dtype == x.dtype, "mixed types");
+  need(x.is_contiguous() && grad.is_contiguous() && grad.sizes == x.sizes && x.numel() > 0, "layout");
+  need(x.numel() == c.integer(5) * c.integer(6) * c.integer(7), "sizes");
+  const TensorType affine = TensorType::contiguous(x.dtype, {c.integer(6)});
+  return {or_undefined(asked(c, 9, 0), TensorType::contiguous(x.dtype, x.sizes)),
+          or_undefined(asked(c, 9, 1), affine), or_undefined(asked(c, 9, 2), affine)};
+}
+
 Types batch_norm_backward(const Call& c) {
   const TensorType& x = c.tensor(1);
   need(x.dtype == DType::f32 || x.dtype == DType::f64, "types");
@@ -223,6 +235,9 @@ const std::vector<OpRow> kBackward = {
     {"aten.native_layer_norm_backward.default",
      "grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask", Family::reduction,
      Lower::decompose, covered<layer_norm_backward>, "", kBorrowed, "gradients of input, weight and bias"},
+    {"aten.native_group_norm_backward.default",
+     "grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask", Family::reduction, kOpaque,
+     covered<group_norm_backward>, "", kBorrowed, "gradients of input, weight and bias"},
     {"aten.native_batch_norm_backward.default",
      "grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask",
      Family::reduction, Lower::decompose, covered<batch_norm_backward>, "", kBorrowed,

@@ -135,6 +135,8 @@ def others(row, x):
         "aten.logsumexp.default": [(x(3, 4), [1]), (x(3, 4), [0, 1]), (x(3, 4), [0], True)],
         "aten.linalg_vector_norm.default": [(x(3, 4),), (x(3, 4), 2, [1]), (x(3, 4), 1, [0], True)],
         "aten.native_layer_norm.default": [(x(3, 4), [4], x(4), x(4), 1e-5), (x(2, 3, 4), [3, 4], None, None, 1e-5), (x(3, 4), [4], x(4), None, 1e-3)],
+        "aten.native_group_norm.default": [
+            (x(2, 4, 3), x(4), x(4), 2, 4, 3, 2, 1e-5), (x(2, 4, 3, 2), None, None, 2, 4, 6, 4, 1e-5), (x(3, 4), x(4), None, 3, 4, 1, 1, 1e-3)],
         "aten.native_batch_norm.default": [
             (x(4, 3), x(3), x(3), None, None, True, 0.1, 1e-5), (x(4, 3, 5, 2), x(3), x(3), None, None, True, 0.1, 1e-5),
             (x(4, 3, 5, 2), x(3), x(3), x(3, grad=False), x(3, grad=False).abs() + 1, False, 0.1, 1e-5)],
@@ -177,7 +179,7 @@ def others(row, x):
         "aten.repeat.default": [(x(2, 3), [2, 1]), (x(3), [2, 2]), (x(2, 3), [1, 1])],
         "aten.flip.default": [(x(3, 4), [0]), (x(3, 4), [0, 1])],
         "aten.roll.default": [(x(3, 4), [1], [0]), (x(3, 4), [2, -1], [0, 1]), (x(3, 4), [1])],
-        "aten.constant_pad_nd.default": [(x(3, 4), [1, 2]), (x(3, 4), [0, 1, 2, 0], 0.5)],
+        "aten.constant_pad_nd.default": [(x(3, 4), [1, 2]), (x(3, 4), [0, 1, 2, 0], 0.5), (x(1, 3), [1, 2])],
         "aten.tril.default": [(x(3, 4),), (x(3, 4), 1)],
         "aten.triu.default": [(x(3, 4),), (x(3, 4), -1)],
         "aten.native_dropout.default": [(x(3, 4), 0.5, True), (x(3, 4), 0.3, True)],
