@@ -1,5 +1,7 @@
 #include "core/codegen/record.h"
 
+#include <algorithm>
+
 #include "core/ops/flops.h"
 #include "core/ops/table.h"
 
@@ -200,7 +202,20 @@ class ProgramRecorder {
       row.node = rec_.entity(b.value.node);
       rec_.writer.put(row);
     }
-    rec_.stage("memory", "ok", program_.arena_bytes, t.fused, t.program - t.fused);
+    rec_.stage("memory", "ok", most_temporaries(), t.fused, t.program - t.fused);
+  }
+  // The most bytes that temporaries take at once: the arena, and what is allocated beside it.
+  int64_t most_temporaries() const {
+    std::vector<int64_t> change(program_.steps.size() + 2);
+    for (const Buffer& b : program_.buffers) {
+      const bool beside = b.kind == Buffer::Kind::temporary || b.kind == Buffer::Kind::foreign;
+      if (!beside || b.view_of >= 0 || b.arena_offset >= 0 || b.first_step < 0) continue;
+      change[static_cast<size_t>(b.first_step)] += b.type.bytes();
+      change[static_cast<size_t>(b.last_step) + 1] -= b.type.bytes();
+    }
+    int64_t now = program_.arena_bytes, most = now;
+    for (int64_t c : change) most = std::max(most, now += c);
+    return most;
   }
 
   void launches(const BuildTimes& t) {

@@ -10,7 +10,7 @@ PROGRAM = """
 import torch, vitrine
 from torch.nn import functional as F
 torch.manual_seed(0)
-x, w = torch.randn(64, 8, requires_grad=True), torch.randn(8, 16, requires_grad=True)
+x, w = torch.randn(2048, 8, requires_grad=True), torch.randn(8, 16, requires_grad=True)
 
 @vitrine.compile
 def chain(x, w):
@@ -55,6 +55,15 @@ def test_the_kernels_and_launches_of_backward_are_shown(session, database):
     assert "mm" in shown.stdout and "chain 0/0 backward" in shown.stdout
 
 
+def test_temporaries_count_whether_they_lie_in_an_arena_or_not(database):
+    rows = database.execute(
+        "SELECT stage.count, max(buffer.bytes) FROM stage JOIN buffer ON buffer.compilation = stage.compilation "
+        "WHERE stage.name = 'memory' AND buffer.kind = 'temporary' GROUP BY stage.compilation"
+    ).fetchall()
+    assert rows and all(count >= largest for count, largest in rows)
+    assert max(largest for _, largest in rows) >= 1 << 16
+
+
 def test_the_calls_of_backward_are_counted(database):
     calls = database.execute(
         "SELECT label, kind FROM call JOIN compilation ON compilation.id = call.compilation WHERE label LIKE '%backward%' ORDER BY call.id"
@@ -75,14 +84,14 @@ def test_the_script_has_a_timeline_of_its_calls_and_their_launches(session, data
 
 def test_what_crosses_from_forward_to_backward(session, database):
     crossings = database.execute("SELECT kind, name, bytes, node > 0, backward_node > 0 FROM crossing ORDER BY ordinal").fetchall()
-    assert ("saved", "mm", 64 * 16 * 4, 1, 1) in crossings
+    assert ("saved", "mm", 2048 * 16 * 4, 1, 1) in crossings
     kinds = {kind for kind, *_ in crossings}
     assert kinds == {"input", "saved", "recomputed"}  # x and w; the product; the chain behind it
-    assert [b for kind, _, b, *_ in crossings if kind == "saved"] == [64 * 16 * 4]
+    assert [b for kind, _, b, *_ in crossings if kind == "saved"] == [2048 * 16 * 4]
     (saved, saved_bytes, eager_bytes, recomputed), = database.execute("SELECT saved, saved_bytes, eager_bytes, recomputed FROM partition")
     assert saved == 1 and saved_bytes < eager_bytes and recomputed > 0
     shown = subprocess.run(["vitrine", "show", session, "partition"], capture_output=True, text=True).stdout
-    assert "# chain 0/0: 1 saved, 4.10 kB instead of" in shown and "mm is a library call" in shown
+    assert "# chain 0/0: 1 saved, 131 kB instead of" in shown and "mm is a library call" in shown
 
 
 def test_a_backward_node_is_linked_to_the_joint_graph(database):
