@@ -103,13 +103,25 @@ bool is_watched(const Owner& o, PyObject* name, PyObject* value) {
                       [&](const char* each) { return std::string_view(each) == text_of(name); });
 }
 
+// PyTorch puts wrappers around functions of its own as parts of it are imported (torch._dynamo around
+// torch.manual_seed): they are the same functions.
+bool is_wrapper_of(PyObject* now, PyObject* before) {
+  if (!now || !PyFunction_Check(now)) return false;
+  PyObject* module = PyDict_GetItemString(PyFunction_GET_GLOBALS(now), "__name__");
+  if (!module || !std::string_view(text_of(module)).starts_with("torch.")) return false;
+  Py wrapped = Py::steal(PyObject_GetAttrString(now, "__wrapped__"));
+  PyErr_Clear();
+  return wrapped.get() == before;
+}
+
 // Of a module only what was there: a new name stands in no function's way.
 void compare(size_t index, const Owner& o, Replacements& out) {
   Py_ssize_t at = 0;
   PyObject *name = nullptr, *value = nullptr;
   while (PyDict_Next(o.own, &at, &name, &value)) {
     PyObject* now = PyDict_GetItemWithError(o.names, name);
-    if (now != value && is_watched(o, name, value)) out.push_back({index, Py::borrow(name), Py::borrow(now)});
+    if (now == value || !is_watched(o, name, value) || is_wrapper_of(now, value)) continue;
+    out.push_back({index, Py::borrow(name), Py::borrow(now)});
   }
   at = 0;
   while (o.type && PyDict_Next(o.names, &at, &name, &value))

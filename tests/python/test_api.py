@@ -395,3 +395,15 @@ def test_views_of_parameters_without_gradients_are_compiled():
         x = torch.ones(3)
         vitrine.compile(marks)(x)
         assert x.requires_grad
+
+
+def test_a_process_that_replaced_a_method_ends_well():
+    code = """
+import torch, vitrine
+f = vitrine.compile(lambda x: x.relu())
+f(torch.ones(2))
+torch.Tensor.relu = lambda x: x * 5
+assert torch.equal(f(torch.ones(2)), torch.full((2,), 5.0))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
