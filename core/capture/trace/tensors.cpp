@@ -146,7 +146,10 @@ Value* Tracer::tensor_attr(Value* v, const std::string& name) {
 Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* callable, Arguments a) {
   const MemberRow* row = find(kMethods, name);
   Owned key(PyUnicode_InternFromString(name.c_str()));
-  if (!callable) callable = _PyType_Lookup(torch_names().tensor_base, key.get());
+  if (!callable)
+    callable = _PyType_Lookup(
+        torch_bridge::is_replaced_in_tensor(name) ? torch_names().tensor_base : torch_names().tensor,
+        key.get());
   if (name == "is_inference") return is_inference(self);
   if (name == "requires_grad_") {
     const bool given = !a.positional.empty() || a.find("requires_grad");
@@ -188,7 +191,6 @@ Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* cal
   if (row) stop("unsupported_operator", "Tensor." + name + ": " + row->why);
   if (name == "__init__" || name == "__new__" || name == "__getattribute__" || name == "__setattr__")
     stop("unsupported_operator", "Tensor." + name);
-  if (!callable) callable = _PyType_Lookup(torch_names().tensor, key.get());
   if (!callable) raise(PyExc_AttributeError, "'Tensor' object has no attribute '" + name + "'");
   a.positional.insert(a.positional.begin(), self);
   return torch_call("Tensor." + name, callable, a);
