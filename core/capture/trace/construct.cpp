@@ -113,6 +113,9 @@ Value* Tracer::construct_plain(PyTypeObject* cls, Arguments a) {
       if (!mine) return v;
     }
   }
+  if (!v && !a.keyword.empty() && cls->tp_new == PyBaseObject_Type.tp_new &&
+      cls->tp_init == PyBaseObject_Type.tp_init)
+    raise(PyExc_TypeError, std::string(cls->tp_name) + "() takes no arguments", true);
   if (!v)
     v = look(call_method(pinned(object), "__new__",
                          {[&] {

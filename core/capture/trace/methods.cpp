@@ -428,6 +428,16 @@ Value* new_object(Tracer& t, const Arguments& a) {
   if (!(cls->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
       !PyType_IsSubtype(cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)))
     stop("unsupported_builtin", std::string("an object of class ") + cls->tp_name + " is made");
+  // What object.__new__ says where nobody takes the arguments.
+  if (a.positional.size() > 1 && cls->tp_new == PyBaseObject_Type.tp_new &&
+      cls->tp_init == PyBaseObject_Type.tp_init)
+    t.raise(PyExc_TypeError, std::string(cls->tp_name) + "() takes no arguments", true);
+  if (PyType_IsSubtype(cls, reinterpret_cast<PyTypeObject*>(PyExc_OSError)))
+    stop("exception", "an OSError may become one of its subclasses");
+  if (cls->tp_flags & Py_TPFLAGS_IS_ABSTRACT) {
+    const Owned nothing(PyTuple_New(0)), made(PyBaseObject_Type.tp_new(cls, nothing.get(), nullptr));
+    t.raise_python();  // which methods it lacks
+  }
   Value* v = t.make(Kind::Object);
   v->cls = cls;
   v->typed = true;

@@ -1,5 +1,6 @@
 """Odd programs: slots, properties, descriptors, metaclasses, attribute hooks, operator overloads, odd data classes."""
 
+import abc
 import collections
 import copy
 import dataclasses
@@ -559,3 +560,48 @@ def match_everything(x, cases):
             case _:
                 out.append("?")
     return out
+
+
+class Lacking(abc.ABC):
+    @abc.abstractmethod
+    def scale(self):
+        pass
+
+
+class Complete(Lacking):
+    def scale(self):
+        return 2
+
+
+@program(vec())
+def abstract_classes(x):
+    said = []
+    for cls in (Lacking, Complete):
+        try:
+            x = x * cls().scale()
+        except TypeError as e:
+            said.append(str(e))
+    return x, said
+
+
+class Bare:
+    pass
+
+
+@program(vec())
+def arguments_that_nobody_takes(x):
+    said = []
+    for make in (lambda: Bare(1), lambda: Bare(k=1), lambda: Bare(), lambda: object.__new__(Bare)):
+        try:
+            said.append(type(make()).__name__)
+        except TypeError as e:
+            said.append(str(e))
+    return x + 1, said
+
+
+@program(vec())
+def errors_of_the_system(x):
+    try:
+        raise OSError(2, "none", "name")
+    except FileNotFoundError as e:
+        return x * e.errno, str(e), e.filename
