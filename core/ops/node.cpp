@@ -122,13 +122,42 @@ constexpr std::array<std::string_view, 7> kQuietWriters = {
     "native_batch_norm", "_native_batch_norm_legit",        "cudnn_batch_norm", "_batch_norm_with_update",
     "rrelu_with_noise",  "_fused_moving_avg_obs_fq_helper", "_foreach_copy"};
 
+// Those without a row that read a tensor given by name. By all other names it is what the result is written
+// to: "max.dim_max" has (max, max_values), "sort.values" (values, indices).
+constexpr std::array<std::string_view, 8> kReadNamed = {
+    "searchsorted", "histogram",      "_histogramdd_from_bin_cts", "_histogramdd_from_bin_tensors",
+    "linalg_pinv",  "segment_reduce", "_histogramdd_bin_edges",    "linalg_matrix_rank"};
+
+bool is_out(std::string_view overload) {
+  return overload == "out" || overload.ends_with("_out") || overload.starts_with("out_");
+}
+
+template <size_t N>
+bool holds(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void add_named(const ir::Node& node, std::vector<ir::Ref>& out) {
+  for (const auto& [name, value] : node.kwargs) add_refs(value, out);
+}
+
+// "add.out" writes what it is given by name and nothing else, and hands it back.
+bool writes_named(const ir::Node& node) {
+  const std::string_view name = packet(node.op);
+  std::vector<ir::Ref> named;
+  add_named(node, named);
+  if (!is_aten(node.op) || named.empty() || name.starts_with("_fused") || name.starts_with("_amp"))
+    return false;
+  return !holds(kQuietWriters, name) &&
+         (is_out(std::string_view(node.op).substr(node.op.rfind('.') + 1)) || !holds(kReadNamed, name));
+}
+
 // By PyTorch's naming: "add_", "index_put_", overloads called out; "__and__" is functional, "__iand__" not.
 bool named_as_writer(std::string_view op) {
   std::string_view name = packet(op), overload = op.substr(op.rfind('.') + 1);
   if (name.starts_with("__i")) return true;
   if (name.ends_with('_') && !name.ends_with("__")) return true;
-  if (overload == "out" || overload.ends_with("_out")) return true;
-  return std::find(kQuietWriters.begin(), kQuietWriters.end(), name) != kQuietWriters.end();
+  return is_out(overload) || holds(kQuietWriters, name);
 }
 
 // "index_add_" and its like write what they are called on and nothing else, by all of PyTorch's schemas but
@@ -225,6 +254,7 @@ std::vector<ir::Ref> written(const ir::Node& node) {
     }
     return out;
   }
+  if (writes_named(node)) return add_named(node, out), out;
   if (is_aten(node.op) && !named_as_writer(node.op)) return out;
   if (writes_self(node))
     add_refs(node.args[0], out);
@@ -249,6 +279,8 @@ std::vector<ir::Ref> aliased(const ir::Node& node) {
   const OpRow* row = find(node.op);
   if (!row && writes_self(node))
     add_refs(node.args[0], out);
+  else if (!row && writes_named(node))
+    add_named(node, out);
   else if (!row)
     ir::each_ref(node, [&](ir::Ref r) { out.push_back(r); });
   else if (row->family != Family::view)

@@ -81,6 +81,7 @@ class ProgramPlan : public Plan {
   void find_last_reads();
   Status prepare_results();
   void find_read();
+  std::vector<bool> viewing_an_input() const;
   void find_input_views();
   void find_written();
   void count_as_eager();

@@ -180,8 +180,21 @@ std::unordered_map<int32_t, int32_t> ProgramPlan::arguments_handed_back() const 
   return out;
 }
 
+// By buffer: whether it is an input, or a view that an operator made of one.
+std::vector<bool> ProgramPlan::viewing_an_input() const {
+  std::vector<bool> viewing;
+  for (const BufferTable::Row& row : table_.rows) viewing.push_back(row.input >= 0);
+  for (const Step& step : steps_) {
+    if (!step.op || !step.op->mutates().empty() || step.op->aliases().size() != 1 || step.outs.size() != 1)
+      continue;
+    const int32_t base = root(step.op->aliases()[0]), out = step.outs[0];
+    if (viewing[static_cast<size_t>(base)] && root(out) == out) viewing[static_cast<size_t>(out)] = true;
+  }
+  return viewing;
+}
+
 // A view that leaves the plan is made by PyTorch itself where its being a view can be seen: its base is an
-// input, or leaves the plan too.
+// input or what an operator made of one, or leaves the plan too.
 Status ProgramPlan::prepare_results() {
   std::vector<int32_t> left;  // roots of results
   const std::unordered_map<int32_t, int32_t> handed_back = arguments_handed_back();
@@ -201,13 +214,14 @@ Status ProgramPlan::prepare_results() {
     }
     results_.push_back(std::move(item));
   }
+  const std::vector<bool> viewing = viewing_an_input();
   for (ResultItem& item : results_) {
     const int32_t seen = item.buffer < 0 ? -1 : shown(item.buffer);
     if (seen < 0 || table_.rows[static_cast<size_t>(seen)].view_of < 0) continue;
     int32_t base = root(seen);
     const BufferTable::Row& base_row = table_.rows[static_cast<size_t>(base)];
     VITRINE_CHECK(!base_row.in_arena(), "a result lies in the arena");
-    if (base_row.input < 0 && std::count(left.begin(), left.end(), base) < 2) continue;
+    if (!viewing[static_cast<size_t>(base)] && std::count(left.begin(), left.end(), base) < 2) continue;
     item.buffer = seen;
     auto view = bridge::PreparedOp::make(as_strided_node({0, 0}, table_.rows[static_cast<size_t>(seen)].type),
                                          [base](ir::Ref) { return base; });

@@ -102,3 +102,54 @@ def versions_of_an_index(compile):
         for _ in range(2):
             out.append((f(x, i, s), x._version, i._version, s._version))
     return out
+
+
+@scenario
+def versions_of_what_out_is_given(compile):
+    """out= writes what it names, and reads the rest."""
+    programs = {
+        "another": lambda x, o: torch.add(x, 1, out=o),
+        "itself": lambda x, o: torch.mul(x, 2, out=x),
+        "a row": lambda x, o: torch.mul(x[0], 2, out=x[1]),
+        "a list": lambda x, o: torch.cat([x, x], out=o),
+        "two": lambda x, o: torch.aminmax(x, dim=0, out=(o[0], o[1])),
+        "a name that is read": lambda x, o: torch.searchsorted(x, x, sorter=torch.arange(3).repeat(2, 1)),
+    }
+    out = []
+    with torch.no_grad():
+        for f in programs.values():
+            g = compile(f)
+            for _ in range(2):
+                x = torch.arange(6.0).reshape(2, 3)
+                o = torch.zeros(4, 3) if f is programs["a list"] else torch.zeros(2, 3)
+                g(x, o)
+                out += [x._version, o._version, x, o]
+    return out
+
+
+@scenario
+def versions_of_a_complex_tensors_parts(compile):
+    f = compile(lambda z: (z.real, z.imag, z + 1))
+    out = []
+    for _ in range(2):
+        z = torch.tensor([1 + 2j, 3j])
+        real, imag, _ = f(z)
+        real.add_(1)
+        imag.mul_(2)
+        out.append((z, z._version, real._version, imag._version, real._is_view()))
+    return out
+
+
+@scenario
+def versions_of_a_view_returned_of_what_was_written(compile):
+    def f(x, y):
+        x.add_(1).mul_(2)
+        y[0] = 1
+        z = x.view(-1)
+        z.zero_()
+        return z
+
+    g = compile(f)
+    x, y = torch.ones(2, 3), torch.ones(2, 3)
+    z = g(x, y)
+    return x, y, z, x._version, y._version, z._version
