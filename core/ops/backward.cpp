@@ -18,6 +18,10 @@ Types alike(const Call& c, size_t grad, size_t other) {
 Types of_two(const Call& c) {
   return alike(c, 0, 1);
 }
+// Eager's loop has self first.
+Types by_self(const Call& c) {
+  return alike(c, 1, 0);
+}
 Types of_last(const Call& c) {
   return alike(c, 0, c.size() - 1);
 }
@@ -177,12 +181,12 @@ constexpr Family kPoint = Family::pointwise;
 constexpr Lower kLoop = Lower::pointwise;
 
 const std::vector<OpRow> kBackward = {
-    {"aten.threshold_backward.default", "grad_output, self, threshold", kPoint, kLoop, covered<of_two>,
+    {"aten.threshold_backward.default", "grad_output, self, threshold", kPoint, kLoop, covered<by_self>,
      "where(b <= c, 0, a)", kBorrowed, "0 where self is not above the threshold"},
     {"aten.hardtanh_backward.default", "grad_output, self, min_val, max_val", kPoint, kLoop, covered<of_two>,
      "where((b <= c) | (b >= d), 0, a)", kBorrowed, "0 where self was limited"},
     {"aten.leaky_relu_backward.default", "grad_output, self, negative_slope, self_is_result", kPoint, kLoop,
-     covered<of_two>, "where(b > 0, a, a * c)", kBorrowed, "times the slope below 0"},
+     covered<by_self>, "where(b > 0, a, a * c)", kBorrowed, "times the slope below 0"},
     {"aten.tanh_backward.default", "grad_output, output", kPoint, kLoop, covered<of_two>, "a * (1 - b * b)",
      kBorrowed, "times 1 - tanh^2"},
     {"aten.sigmoid_backward.default", "grad_output, output", kPoint, kLoop, covered<of_two>,

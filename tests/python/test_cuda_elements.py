@@ -42,6 +42,14 @@ def test_what_is_joined_lies_the_other_way(tmp_path):
     assert "tile_" in check(g, [g.op("aten.mul.Tensor", joined, 2)], tmp_path, kernels=1).p["kernels"][0]["text"]
 
 
+def test_gradients_of_relu_lie_as_what_was_limited(tmp_path):
+    g = GraphWriter()
+    grad, x = g.input(torch.randn(6, 40)), g.input(torch.randn(40, 6).t())
+    relu = g.op("aten.threshold_backward.default", grad, x, 0)
+    leaky = g.op("aten.leaky_relu_backward.default", grad, x, 0.1, False)
+    check(g, [relu, leaky], tmp_path)
+
+
 # ---- numbers that are drawn ------------------------------------------------------------------------------
 def philox(seed, call, thread):
     """Philox 4x32 of ten rounds, as its authors wrote it down."""
