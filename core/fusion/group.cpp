@@ -227,7 +227,7 @@ class Layout {
     if (!reduction_ || trailing(*reduction_)) return true;
     for (const Member& m : group_.members)
       for (const Access& a : m.operands)
-        if (!a.is_affine())
+        if (!(device(m.loop).is_cuda() ? a.is_plain() : a.is_affine()))
           return no(program_.graph->node(loop(m.loop).node).name +
                     " picks what it reads, and sums run across " + "rows");
     return true;

@@ -69,6 +69,8 @@ struct Access {
       {};  // no memory, but the number drawn for element offset + sum of stride * index
   bool in_memory() const { return root.node >= 0; }
   bool is_affine() const { return in_memory() && within.empty() && picked.empty(); }
+  // Or the number of the place.
+  bool is_plain() const { return within.empty() && picked.empty() && !draw; }
   bool operator==(const Access&) const = default;
 };
 

@@ -291,9 +291,10 @@ class Scheduler {
   }
   // Whether more bytes lie side by side along the last row dim than along the last column dim.
   bool lies_across() const {
-    const bool affine =
-        std::all_of(out_.loads.begin(), out_.loads.end(), [](const Load& l) { return l.affine(); });
-    if (out_.rows == 0 || !affine) return false;
+    const bool gpu = program_.graph->node(program_.loops[members_.front().loop].node).type().device.is_cuda();
+    const bool plain = std::all_of(out_.loads.begin(), out_.loads.end(),
+                                   [&](const Load& l) { return gpu ? l.plain() : l.affine(); });
+    if (out_.rows == 0 || !plain) return false;
     int64_t along = 0, across = 0;
     auto count = [&](const Dims& strides, int argument) {
       const int64_t bytes = ir::dtype_bytes(out_.arguments[static_cast<size_t>(argument)].dtype);
@@ -303,7 +304,7 @@ class Scheduler {
         across += bytes;
     };
     for (const Load& l : out_.loads)
-      if (!l.per_row) count(l.strides, l.argument);
+      if (!l.per_row && l.affine()) count(l.strides, l.argument);
     for (const Value& v : out_.values)
       if (v.store >= 0 && !v.per_row) count(v.store_strides, v.store);
     return across > along;

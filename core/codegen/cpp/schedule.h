@@ -67,6 +67,7 @@ struct Load {
   bool late = false;                 // picked by a value of its own phase: loaded when it is asked for
   bool picked_by_row = false;        // full, and all that it is picked by are once a row
   bool affine() const { return kind == Kind::memory && within.empty() && picked.empty(); }
+  bool plain() const { return affine() || kind == Kind::number; }
   // The same for every row.
   bool stands_still(size_t rows) const {
     return affine() && std::all_of(strides.begin(), strides.begin() + static_cast<int64_t>(rows),

@@ -75,10 +75,11 @@ class Across : ThreadText {
     return out + index_.term("row", strides[lane_dim_]) + (offset ? " + " + num(offset) : "");
   }
   std::string element_of(const Dims& strides, int64_t offset, bool columns) const {
-    return "[" +
-           IndexText::trimmed(row_offset(strides, offset) + (columns ? index_.column(strides) : "") +
-                              index_.term("k", strides[lane_dim_])) +
-           "]";
+    return "[" + sum_of(strides, offset, columns) + "]";
+  }
+  std::string sum_of(const Dims& strides, int64_t offset, bool columns) const {
+    return IndexText::trimmed(row_offset(strides, offset) + (columns ? index_.column(strides) : "") +
+                              index_.term("k", strides[lane_dim_]));
   }
   // Whether a run of neighbouring rows lies together, and begins at a multiple of its length.
   bool run(const Dims& strides, int64_t offset) const {
@@ -100,12 +101,8 @@ class Across : ThreadText {
   void row_loads() {
     for (const Load& l : s_.loads) {
       if (!l.per_row) continue;
-      const cpp::Argument& a = argument(l.argument);
-      line(lane_type(a.dtype) + " row_" + l.name + size() + ";", l.node);
-      each_of_run([&] {
-        line("row_" + l.name + "[k] = wide(" + pointer(a) + element_of(l.strides, l.offset, false) + ");",
-             l.node);
-      });
+      line(lane_type(l.dtype) + " row_" + l.name + size() + ";", l.node);
+      each_of_run([&] { line("row_" + l.name + "[k] = " + element_at(l, false) + ";", l.node); });
     }
   }
   // Names for what these values read of their row.
@@ -116,9 +113,7 @@ class Across : ThreadText {
         if (s.kind == cpp::Source::Kind::load) {
           const Load& l = load(s.index);
           if (l.per_row && loads.insert(s.index).second)
-            line(
-                "const " + lane_type(argument(l.argument).dtype) + " " + l.name + " = row_" + l.name + "[k];",
-                l.node);
+            line("const " + lane_type(l.dtype) + " " + l.name + " = row_" + l.name + "[k];", l.node);
           continue;
         }
         const Value& v = value(s.index);
@@ -237,15 +232,17 @@ class Across : ThreadText {
         row_names(p.values);
         for (int l : p.loads)
           line(lane_type(load(l).dtype) + " " + load(l).name + " = " +
-                   (fetched(load(l)) ? fetched_element(load(l)) : element_at(load(l))) + ";",
+                   (fetched(load(l)) ? fetched_element(load(l)) : element_at(load(l), true)) + ";",
                load(l).node);
         for (int i : p.values) compute(index, i);
       });
       for (int i : p.values) write_store(index, i);
     });
   }
-  std::string element_at(const Load& l) const {
-    return "wide(" + pointer(argument(l.argument)) + element_of(l.strides, l.offset, true) + ")";
+  // columns: of a full load; else of one that stands still along its row.
+  std::string element_at(const Load& l, bool columns) const {
+    if (l.kind == Load::Kind::number) return "(i64)(" + sum_of(l.strides, l.offset, columns) + ")";
+    return "wide(" + pointer(argument(l.argument)) + element_of(l.strides, l.offset, columns) + ")";
   }
   void compute(size_t index, int i) {
     const Value& v = value(i);
