@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/ops/promote.h"
+#include "core/passes/decompose_extrema.h"
 #include "core/passes/decompose_losses.h"
 #include "core/passes/decompose_norms.h"
 
@@ -245,6 +246,10 @@ constexpr Rule kRules[] = {
     {"aten.native_batch_norm_backward.default", batch_norm_backward},
     {"aten.cudnn_batch_norm_backward.default", cudnn_batch_norm_backward},
     {"aten.max_pool2d_with_indices.default", max_pool2d},
+    {"aten.max.dim", largest_along},
+    {"aten.min.dim", smallest_along},
+    {"aten.argmax.default", largest_place},
+    {"aten.argmin.default", smallest_place},
 };
 
 std::set<std::pair<NodeId, int32_t>> used_values(const ir::Graph& graph) {

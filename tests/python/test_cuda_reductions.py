@@ -131,3 +131,37 @@ def test_an_update_stands_where_what_it_updates_stood(rows, columns, dim, compil
     program.run([g, b, m])
     torch.testing.assert_close(m, expected, rtol=1e-5, atol=1e-4)
     torch.testing.assert_close(b, updated, rtol=1e-5, atol=1e-4)
+
+
+# ---- where the extremum is -------------------------------------------------------------------------------
+# Rows that registers hold, that are walked, in parts; columns, in parts; of all elements; strided ones.
+F32, F16, I32, I64 = torch.float32, torch.float16, torch.int32, torch.int64
+PLACES = [((37, 50), 1, F32), ((5, 33000), 1, F16), ((2, 70000), -1, F32), ((700, 33), 0, I64), ((9000, 24), 0, F32), ((3, 70, 16), 1, I32), ((300, 400), None, F16)]
+
+
+def with_ties(shape, dtype):
+    """Few values, so that many are equal; zeros of both signs, a NaN and infinities in some rows."""
+    torch.manual_seed(0)
+    x = torch.randint(-6, 6, shape).to(dtype)
+    if dtype.is_floating_point:
+        x[x == 0] = -0.0
+        flat = x.view(-1)
+        flat[:: 7][flat[:: 7] == 0] = 0.0
+        flat[flat > 0] *= -1  # the largest is a zero, nearly everywhere
+        flat[:3] = torch.tensor([float("inf"), float("nan"), float("-inf")])
+    return x
+
+
+@pytest.mark.parametrize("shape, dim, dtype", PLACES)
+def test_the_first_place_of_the_largest_and_smallest(shape, dim, dtype, tmp_path):
+    g = GraphWriter()
+    x = g.input(with_ties(shape, dtype))
+    if dim is None:
+        check(g, [g.op("aten.argmax.default", x), g.op("aten.argmin.default", g.op("aten.t.default", x))], tmp_path)
+        return
+    largest, where = g.op("aten.max.dim", x, dim)
+    smallest = g.op("aten.min.dim", x, dim, True)
+    program = check(g, [largest, where, *smallest, g.op("aten.argmax.default", x, dim)], tmp_path)
+    got, expected = program.run(g.inputs)[0], largest.tensor
+    if dtype.is_floating_point:
+        assert torch.equal(got.signbit()[expected == 0], expected.signbit()[expected == 0])
