@@ -1,5 +1,7 @@
 #include "core/passes/decompose_norms.h"
 
+#include <limits>
+
 namespace vitrine::passes {
 
 namespace {
@@ -82,13 +84,15 @@ Values layer_norm_backward(Writer& w) {
   return outputs(w, {dx, dw, db});
 }
 
-// r = 1 / sqrt(mean x^2 + eps); x r weight
+// r = 1 / sqrt(mean x^2 + eps); x r weight. Without an eps it is that of the type of the mean.
 Values rms_norm(Writer& w) {
-  if (w.none(3) || w.type(w.value(0)).numel() == 0) return std::nullopt;
+  if (w.type(w.value(0)).numel() == 0) return std::nullopt;
   const Ref x = w.wide(0);
   const size_t rank = w.type(x).sizes.size(), axis = rank - w.dims(1).size();
   const Ref square = w.mean(w.mul(x, x), from_to(axis, rank));
-  const Ref r = w.unary("aten.rsqrt.default", w.add(square, w.arg(3)));
+  const double least = w.type(x).dtype == DType::f64 ? std::numeric_limits<double>::epsilon()
+                                                     : double{std::numeric_limits<float>::epsilon()};
+  const Ref r = w.unary("aten.rsqrt.default", w.add(square, w.none(3) ? Arg(least) : w.arg(3)));
   const Ref y = w.mul(x, r);
   return outputs(w, {w.none(2) ? y : w.mul(y, w.wide(2)), r});
 }
