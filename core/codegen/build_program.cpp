@@ -26,7 +26,7 @@ Result<Program> build_program(const ir::GraphPtr& optimised, const CodegenOption
   BuildTimes times;
   times.start = now_ns();
   fusion::LoopProgram loops = fusion::recompute_small(
-      fusion::build_loops(optimised, options.fuse, options.by_pytorch, options.draws));
+      fusion::build_loops(optimised, options.fuse, options.by_pytorch, options.draws, options.ordered));
   times.loops = now_ns();
   fusion::FusedProgram fused = fusion::fuse(loops);
   join_products(loops, fused, options.products.choices);

@@ -26,6 +26,7 @@ struct CodegenOptions {
   // does: a training step's activations make room for its gradients.
   bool gives_back = false;
   fusion::DrawLayout draws;
+  bool ordered = false;               // nothing is left to the order in which threads run
   std::shared_ptr<SizeMemory> sizes;  // null: all sizes are numbers of the kernels' texts
 };
 

@@ -30,7 +30,10 @@ class ProgramBuilder {
   void find_destinations();
   int32_t destination(int unit, const cpp::Schedule& schedule, const cpp::Argument& written);
   void add_kernel(int unit);
-  void add_alike(int unit);  // program_alike.cpp
+  void add_alike(int unit);       // program_alike.cpp
+  void add_scattering(int unit);  // program_scatter.cpp
+  void add_part(const fusion::LoopProgram& program, const fusion::Unit& unit, int position, int32_t result,
+                std::string label);
   void alike_buffers(int unit, const std::vector<cpp::Schedule>& all, size_t member, Step& step);
   std::vector<ir::Ref> stored(const fusion::Group& group) const;
   cpp::Schedule cpu_schedule(const fusion::Group& group, const std::vector<ir::Ref>& stored) const;

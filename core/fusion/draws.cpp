@@ -86,9 +86,7 @@ class Drawer {
   // Uniform in [0, 1): what rounds to 1 is 0.
   bool uniform(std::string& why) {
     const DType t = type().dtype;
-    if (!is_dense(type())) return no(why, "its memory has gaps");
-    if (t == DType::f64) return no(why, "PyTorch draws numbers of 64 bits in its own way");
-    if (type().bytes() >= int64_t{1} << 31) return no(why, "PyTorch draws so many numbers in parts");
+    if (!plain(why)) return false;
     out.operands = {drawn(draw_of(type()), type().strides)};
     const double rounds_up = t == DType::f16 ? 1 - 1.0 / 4096 : t == DType::bf16 ? 1 - 1.0 / 512 : 1;
     const ExprPtr u = Expr::make_operand(0);
@@ -98,7 +96,35 @@ class Drawer {
     return true;
   }
 
+  // 1 where u < p, else 0.
+  bool bernoulli(const std::vector<Arg>& args, std::string& why) {
+    if (!args[2].is_none()) return no(why, "it has a generator of its own");
+    if (!plain(why)) return false;
+    const double p = args[1].is<double>() ? args[1].as<double>() : static_cast<double>(args[1].as<int64_t>());
+    out.operands = {drawn(draw_of(type()), type().strides)};
+    const ExprPtr kept = Expr::make_call(
+        "<", {Expr::make_operand(0), Expr::make_number(static_cast<double>(static_cast<float>(p)))});
+    out.body = {{Expr::make_call("where", {kept, Expr::make_number(1), Expr::make_number(0)}),
+                 Statement::Reduce::none, false, type().dtype, DType::f32, 0}};
+    return true;
+  }
+
+  bool normal(std::string& why) {
+    if (!plain(why)) return false;
+    Draw draw = draw_of(type());
+    draw.normal = true;
+    out.operands = {drawn(draw, type().strides)};
+    out.body = {{Expr::make_operand(0), Statement::Reduce::none, false, type().dtype, DType::f32, 0}};
+    return true;
+  }
+
  private:
+  // Whether one kernel of PyTorch draws for all elements in the order of memory.
+  bool plain(std::string& why) const {
+    if (!is_dense(type())) return no(why, "its memory has gaps");
+    if (type().dtype == DType::f64) return no(why, "PyTorch draws numbers of 64 bits in its own way");
+    return type().bytes() < int64_t{1} << 31 || no(why, "PyTorch draws so many numbers in parts");
+  }
   const TensorType& type() const { return node_.outputs[0]; }
 
   Draw draw_of(const TensorType& t) {
@@ -155,6 +181,10 @@ std::optional<Drawing> drawing(const LoopProgram& program, const ir::Node& node,
     done = drawer.dropout(args.value(), why);
   else if (node.op == "aten.rand.default" || node.op == "aten.rand_like.default")
     done = layout.uniform && drawer.uniform(why);
+  else if (node.op == "aten.randn.default" || node.op == "aten.randn_like.default")
+    done = layout.uniform && drawer.normal(why);
+  else if (node.op == "aten.bernoulli.p" && ir::is_float(node.type().dtype))
+    done = layout.uniform && drawer.bernoulli(args.value(), why);
   if (!done) return std::nullopt;
   why.clear();
   return std::move(drawer.out);

@@ -9,6 +9,7 @@
 #include "core/fusion/functions.h"
 #include "core/fusion/nests.h"
 #include "core/fusion/reductions.h"
+#include "core/fusion/scatters.h"
 #include "core/fusion/types.h"
 
 namespace vitrine::fusion {
@@ -34,8 +35,8 @@ const TensorType& type_of(const ir::Graph& graph, Ref ref) {
 class LoopBuilder {
  public:
   LoopBuilder(const ir::GraphPtr& graph, bool generate, const std::set<ir::NodeId>& by_pytorch,
-              const DrawLayout& draws)
-      : generate_(generate), by_pytorch_(by_pytorch), draws_(draws) {
+              const DrawLayout& draws, bool ordered)
+      : generate_(generate), by_pytorch_(by_pytorch), draws_(draws), ordered_(ordered) {
     out_.graph = graph;
   }
 
@@ -94,6 +95,8 @@ class LoopBuilder {
       reduction(node, loop);
     else if (is_moving(node))
       moving(node, loop);
+    else if (is_scattering(node))
+      scattering(node, loop);
     else
       loop.why = "PyTorch's own kernel is used";
     return loop;
@@ -183,6 +186,16 @@ class LoopBuilder {
     loop.body = {{nest.expr, Statement::Reduce::none, false, node.type().dtype, nest.compute, 0}};
   }
 
+  void scattering(const Node& node, Loop& loop) {
+    if (!typed(node, loop)) return;
+    if (ordered_) {
+      loop.why = "deterministic algorithms are asked for";
+      return;
+    }
+    std::optional<Loop> made = scattering_loop(out_, node, loop.why);
+    if (made && computable(*made->body[0].expr, made->body[0].compute, loop.why)) loop = std::move(*made);
+  }
+
   void random(const Node& node, Loop& loop) {
     if (!typed(node, loop)) return;
     std::optional<Drawing> made = drawing(out_, node, draws_, loop.why);
@@ -239,14 +252,15 @@ class LoopBuilder {
   bool generate_;
   const std::set<ir::NodeId>& by_pytorch_;
   const DrawLayout& draws_;
+  bool ordered_;
   int epoch_ = 0;
 };
 
 }  // namespace
 
 LoopProgram build_loops(const ir::GraphPtr& graph, bool generate, const std::set<ir::NodeId>& by_pytorch,
-                        const DrawLayout& draws) {
-  return LoopBuilder(graph, generate, by_pytorch, draws).build();
+                        const DrawLayout& draws, bool ordered) {
+  return LoopBuilder(graph, generate, by_pytorch, draws, ordered).build();
 }
 
 }  // namespace vitrine::fusion

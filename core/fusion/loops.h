@@ -36,9 +36,9 @@ struct Picked {
   bool operator==(const Picked&) const = default;
 };
 
-// A number that PyTorch's generator draws for an element, uniform in (0, 1]; core/fusion/draws.h. The access
-// says which element of its kernel it is. The kernel's threads take turns of `together` neighbours; one: of
-// four elements, `threads` apart.
+// A number that PyTorch's generator draws for an element, uniform in (0, 1] or normal; core/fusion/draws.h.
+// The access says which element of its kernel it is. The kernel's threads take turns of `together`
+// neighbours; one: of four elements, `threads` apart.
 struct Draw {
   int64_t threads = 0;
   int together = 1;
@@ -46,6 +46,7 @@ struct Draw {
   int64_t aligned_from = 0;  // so many bytes further on
   int segment = 0;           // of the program's draws
   int64_t from = 0;          // the generator's offset, from the segment's first
+  bool normal = false;
   bool operator==(const Draw&) const = default;
 };
 
@@ -110,9 +111,17 @@ struct Loop {
   std::vector<Operand> operands;
   std::vector<Statement> body;
   std::vector<Access> stores;  // by output; a reduction's have stride 0 in reduced dims
-  std::string why;             // opaque: the reason
-  bool barrier = false;        // writes to one of its arguments: nothing may move across it
-  int epoch = 0;               // number of barriers before it
+  // Of what writes where an index says: the result before that, a copy or one number all over. Its store is
+  // picked; adds: to what is there.
+  struct Filling {
+    std::optional<Operand> copied;
+    ExprPtr number;
+  };
+  std::optional<Filling> filled;
+  bool adds = false;
+  std::string why;       // opaque: the reason
+  bool barrier = false;  // writes to one of its arguments: nothing may move across it
+  int epoch = 0;         // number of barriers before it
 
   // Neither a view nor computed only by its readers (kind inlined).
   bool runs() const { return kind != Kind::view && kind != Kind::inlined; }
@@ -146,14 +155,18 @@ void each_read(const LoopProgram& program, const Loop& loop, F&& f) {
     for (const Operand& o : loop.operands) {
       if (o.at.in_memory()) f(o.at.root);
     }
-  else if (loop.runs())
+  if (loop.filled && loop.filled->copied) f(loop.filled->copied->at.root);
+  if (loop.generated()) return;
+  if (loop.runs())
     ir::each_ref(program.graph->node(loop.node), [&](ir::Ref r) { f(program.placement(r).root); });
 }
 
 // generate = false: everything is opaque or library (for bisecting). by_pytorch: nodes that are opaque,
-// because no kernel of theirs can be had.
+// because no kernel of theirs can be had. ordered: nothing may be left to the order in which threads run
+// (torch.use_deterministic_algorithms).
 LoopProgram build_loops(const ir::GraphPtr& graph, bool generate = true,
-                        const std::set<ir::NodeId>& by_pytorch = {}, const DrawLayout& draws = {});
+                        const std::set<ir::NodeId>& by_pytorch = {}, const DrawLayout& draws = {},
+                        bool ordered = false);
 
 // "[1024,3072] gelu = gelu($0)   $0 = mm_2[3072,1]": one line, for goldens and the session.
 std::string loop_text(const LoopProgram& program, const Loop& loop);

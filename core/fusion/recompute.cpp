@@ -160,11 +160,13 @@ class Recomputer {
     joined_ = small_;
     for (size_t l = program_.loops.size(); l-- > 0;) {
       const Loop& it = loop(l);
-      if (it.kind != Loop::Kind::pointwise || leaves_[l] || readers_[l].empty() || draws(it)) continue;
+      if (it.kind != Loop::Kind::pointwise || leaves_[l] || readers_[l].empty() || draws(it) || it.filled)
+        continue;
       joined_[l] = std::all_of(readers_[l].begin(), readers_[l].end(), [&](size_t r) { return joins(r, l); });
       small_[l] = std::all_of(readers_[l].begin(), readers_[l].end(), [&](size_t r) {
-        return loop(r).generated() && loop(r).epoch == it.epoch && device(r) == device(l) &&
-               (small_[r] || joined_[l] || ir::numel(loop(r).dims) >= 2 * ir::numel(it.dims));
+        return loop(r).generated() && loop(r).epoch == it.epoch && device(r) == device(l) && !copies(r, l) &&
+               (small_[r] || joined_[l] || loop(r).filled ||
+                ir::numel(loop(r).dims) >= 2 * ir::numel(it.dims));
       });
     }
   }
@@ -172,6 +174,11 @@ class Recomputer {
   static bool draws(const Loop& loop) {
     return std::any_of(loop.operands.begin(), loop.operands.end(),
                        [](const Operand& o) { return o.at.draw.has_value(); });
+  }
+  // Whether the reader's result is a copy of the value at first.
+  bool copies(size_t reader, size_t l) const {
+    const auto& filled = loop(reader).filled;
+    return filled && filled->copied && filled->copied->at.root.node == loop(l).node;
   }
   // Whether `reader` has the value in parts of its nest only, as what joins tensors has.
   bool joins(size_t reader, size_t l) const {
@@ -255,12 +262,13 @@ class Recomputer {
     }
     into.body = std::move(body);
     into.operands.erase(into.operands.begin() + static_cast<int64_t>(gone));
-    auto renumber = [](Operand& o, const std::vector<int>& to) {
-      for (Picked& p : o.at.picked) p.value = to[static_cast<size_t>(p.value)];
+    auto renumber = [](Access& at, const std::vector<int>& to) {
+      for (Picked& p : at.picked) p.value = to[static_cast<size_t>(p.value)];
     };
-    for (Operand& o : into.operands) renumber(o, outer);
+    for (Access& s : into.stores) renumber(s, outer);
+    for (Operand& o : into.operands) renumber(o.at, outer);
     for (Operand& o : operands) {
-      renumber(o, inner);
+      renumber(o.at, inner);
       into.operands.push_back(std::move(o));
     }
   }

@@ -86,6 +86,7 @@ class Compilation {
     how.gives_back = options_.trains;
     how.sizes = options_.sizes;
     how.draws = draw_layout();
+    how.ordered = torch_bridge::deterministic_algorithms();
     return how;
   }
 

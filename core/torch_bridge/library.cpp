@@ -333,6 +333,11 @@ bool cudnn_is_free() {
   return s.cudnn_enabled(context) && !s.cudnn_deterministic(context) && !s.deterministic(context);
 }
 
+bool deterministic_algorithms() {
+  const LibrarySymbols& s = library_symbols();
+  return s.context && s.deterministic && s.deterministic(s.context());
+}
+
 bool cudnn_allows_tf32() {
   PyObject* cudnn = PyImport_ImportModule("torch.backends.cudnn");
   PyObject* allowed = cudnn ? PyObject_GetAttrString(cudnn, "allow_tf32") : nullptr;

@@ -33,6 +33,7 @@ void set_autocast_enabled(ir::Device::Type device, bool on);
 // Whether cuDNN may be called, and may choose any algorithm: torch.backends.cudnn.enabled and .deterministic,
 // torch.use_deterministic_algorithms.
 bool cudnn_is_free();
+bool deterministic_algorithms();  // torch.use_deterministic_algorithms
 // torch.backends.cudnn.allow_tf32: convolutions of f32 may round to TF32. The GIL must be held.
 bool cudnn_allows_tf32();
 

@@ -17,6 +17,7 @@ CONVERSIONS = {
     r'asm\("cvt.f32.f16.*?\)\);': "y = half_to_float(x.bits);",
     r'asm\("cvt.rn.f16.f32.*?\)\);': "y.bits = float_to_half(x);",
     r'asm\("cvt.rn.bf16.f32.*?\)\);': "y.bits = float_to_bfloat(x);",
+    r'asm volatile\("red.global.add.noftz.f16 .*?\);': "to = to_f16(wide(to) + wide(more));",
     "#pragma unroll.*": "",
 }
 

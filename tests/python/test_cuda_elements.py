@@ -1,5 +1,6 @@
 """What element-wise kernels that are generated for a GPU compute where they turn tensors or draw numbers, on a machine that may have none."""
 
+import math
 import platform
 import shutil
 import struct
@@ -105,3 +106,36 @@ def test_dropout_draws_by_place(n, dtype, beside, tmp_path):
     assert torch.equal(got[1], kept[0]) and torch.equal(got[2], kept[1])
     scale = (1 / 0.75) ** 2
     torch.testing.assert_close(got[0], torch.where(kept[0] & kept[1], -x * scale, 0).to(dtype), rtol=2e-3, atol=1e-6)
+
+
+def normal(n, seed, offset):
+    """Two of two numbers, by Box and Muller, where each call of a thread gives four."""
+    threads = 256 * min(1056, -(-n // 256))
+    out = []
+    for i in range(n):
+        turn, thread = divmod(i, threads)
+        x = philox(seed, offset // 4 + turn // 4, thread)
+        part = turn % 4
+        angle, size = unit(x[part // 2 * 2 + 1]) * 2 * math.pi, math.sqrt(-2 * math.log(unit(x[part // 2 * 2])))
+        out.append(size * (math.cos(angle) if part % 2 else math.sin(angle)))
+    return torch.tensor(out)
+
+
+@pytest.mark.parametrize("n", [1028, 771])
+def test_other_distributions_draw_by_place(n, tmp_path):
+    text = f"""graph optimised {{
+  %x = placeholder() [source="L['x']"] : f32[{n}]
+  %kept = aten.bernoulli.p(%x, 0.3) : f32[{n}]
+  %even = aten.rand_like.default(%x) : f32[{n}]
+  %wide = aten.randn_like.default(%x) : f32[{n}]
+  %more = aten.mul.Tensor(%wide, %x) : f32[{n}]
+  return %kept, %even, %more
+}}
+"""
+    program = GpuProgram(text, tmp_path, passes=False)
+    program.seed, program.offset = 0x1234567890ABCDEF, 40
+    x = torch.randn(n)
+    kept, even, more = program.run([x])
+    assert torch.equal(kept, (drawn(n, 1, program.seed, 40) < 0.3).float())
+    assert torch.equal(even, drawn(n, 1, program.seed, 44))
+    torch.testing.assert_close(more, normal(n, program.seed, 48) * x, rtol=1e-4, atol=1e-4)

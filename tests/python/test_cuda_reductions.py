@@ -152,6 +152,18 @@ def with_ties(shape, dtype):
     return x
 
 
+@pytest.mark.parametrize("dtype", [F32, F16])
+def test_rms_norm_without_an_eps(dtype, tmp_path):
+    """So small numbers that it counts: that of the type in which the mean is computed."""
+    torch.manual_seed(0)
+    g = GraphWriter()
+    x, weight = g.input((torch.randn(9, 96) * 1e-3).to(dtype)), g.input(torch.randn(96).to(dtype))
+    out = g.op("aten._fused_rms_norm.default", x, [96], weight, None)[0]
+    wide = x.tensor.double()
+    exact = wide * (wide.square().mean(-1, keepdim=True) + torch.finfo(F32).eps).rsqrt() * weight.tensor
+    check(g, [out], tmp_path, kernels=1, tolerance=TOLERANCE[dtype], reference=[exact])
+
+
 @pytest.mark.parametrize("shape, dim, dtype", PLACES)
 def test_the_first_place_of_the_largest_and_smallest(shape, dim, dtype, tmp_path):
     g = GraphWriter()
@@ -165,3 +177,16 @@ def test_the_first_place_of_the_largest_and_smallest(shape, dim, dtype, tmp_path
     got, expected = program.run(g.inputs)[0], largest.tensor
     if dtype.is_floating_point:
         assert torch.equal(got.signbit()[expected == 0], expected.signbit()[expected == 0])
+
+
+# Rows that begin between accesses: the first and the last run of each lies partly in its neighbours. Kept in registers, walked.
+@pytest.mark.parametrize("rows, columns, dtype", [(9, 1031, F16), (5, 259, F32), (133, 33003, F32)])
+def test_odd_rows_are_read_in_whole_runs(rows, columns, dtype, tmp_path):
+    torch.manual_seed(0)
+    g = GraphWriter()
+    x = g.input(torch.randn(rows, columns).to(dtype))
+    soft = g.op("aten._softmax.default", x, -1, False)
+    log = g.op("aten._log_softmax.default", g.op("aten.mul.Tensor", x, 2), -1, False)
+    reference = [torch.softmax(x.tensor.double(), -1), torch.log_softmax(x.tensor.double() * 2, -1)]
+    program = check(g, [soft, log], tmp_path, tolerance=TOLERANCE[dtype], reference=reference)
+    assert all("load_part" in k["text"] and "store_part" in k["text"] for k in program.p["kernels"])

@@ -119,6 +119,26 @@ T __shfl_xor_sync(unsigned, T x, int lane) {
   threads::wait(threads::State::at_warp);
   return out;
 }
+template <class T, class U>
+T atomicAdd(T* to, U x) {
+  const T old = *to;
+  *to += x;
+  return old;
+}
+inline unsigned atomicCAS(unsigned* at, unsigned expected, unsigned value) {
+  const unsigned old = *at;
+  if (old == expected) *at = value;
+  return old;
+}
+extern "C" inline void __assertfail(const char*, const char*, unsigned, const char*, size_t) {
+  abort();
+}
+inline float __sinf(float x) {
+  return sinf(x);
+}
+inline float __cosf(float x) {
+  return cosf(x);
+}
 inline float __int_as_float(int x) {
   return __builtin_bit_cast(float, x);
 }

@@ -20,7 +20,8 @@ using ir::DType;
 using ir::Ref;
 
 bool Schedule::picks() const {
-  return std::any_of(loads.begin(), loads.end(), [](const Load& l) { return !l.picked.empty(); });
+  return std::any_of(loads.begin(), loads.end(), [](const Load& l) { return !l.picked.empty(); }) ||
+         std::any_of(values.begin(), values.end(), [](const Value& v) { return !v.store_picked.empty(); });
 }
 int Schedule::draws() const {
   for (const Load& l : loads)
@@ -235,7 +236,7 @@ class Scheduler {
     size_t boundary = group_.reduces ? group_.rows : 0;
     if (group_.reduces)
       sort_reduction(strides);
-    else
+    else if (members_.back().stores[0].picked.empty())
       sort_dims(members_.back().stores[0].strides, 0, out_.dims.size(), strides);
     each_range([&](fusion::Range& r) { fusion::stretch(r, out_.dims); });
     fusion::collapse(out_.dims, boundary, strides);
@@ -334,6 +335,9 @@ class Scheduler {
       std::vector<bool> known(loop.operands.size(), false);
       for (const Statement& s : loop.body) {
         operands_of(s.expr, m, loop, sources, known);
+        if (s.output >= 0)
+          for (const fusion::Picked& p : m.stores[static_cast<size_t>(s.output)].picked)
+            operand(static_cast<size_t>(p.value), m, loop, sources, known);
         const int again = s.node >= 0 ? computed_again(s, sources) : -1;
         sources.push_back({Source::Kind::value, again >= 0 ? again : static_cast<int>(out_.values.size())});
         if (again < 0) add_value(m, loop, s, sources);
@@ -454,6 +458,9 @@ class Scheduler {
       if (std::find(stored_.begin(), stored_.end(), store.root) != stored_.end()) {
         v.store = add_argument(store.root, true);
         v.store_strides = store.strides;
+        v.adds = loop.adds;
+        for (const fusion::Picked& p : store.picked)
+          v.store_picked.push_back({sources.at(static_cast<size_t>(p.value)), p.stride, p.size, p.from_end});
       }
     }
     v.cost = fusion::expr_cost(*s.expr);
@@ -571,6 +578,7 @@ class Scheduler {
       return;
     }
     each_source(v.statement->expr, v, [&](Source s) { need(s, p); });
+    for (const Index& i : v.store_picked) need(i.from, p);
     phase.values.push_back(index);
     if (done_[static_cast<size_t>(index)] < 0) done_[static_cast<size_t>(index)] = p;
   }

@@ -87,7 +87,9 @@ struct Value {
   int cost = 0;             // of computing it from loads, in vector additions
   int store = -1;           // argument it is written to, or -1
   ir::Dims store_strides;
-  int scratch = -1;     // scratch row it is kept in, or -1
+  std::vector<Index> store_picked;  // what moves the place that it is written to
+  bool adds = false;                // to what is there
+  int scratch = -1;                 // scratch row it is kept in, or -1
   int host = -1;        // value whose output row keeps it meanwhile (itself: its own output), or -1
   std::string inverse;  // a sum's: name of 1 / sum, where it is wanted
   bool kept() const { return scratch >= 0 || host >= 0; }

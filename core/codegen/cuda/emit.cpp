@@ -94,7 +94,7 @@ class Emitter : ThreadText {
   // what is written is not read next.
   bool waits(const Load& l) const {
     if (s_.reduces) return !shape_.registers && fetched(l);
-    return vector() == 1 && shape_.items > 2 && fetched(l);
+    return vector() == 1 && shape_.items > 2 && shape_.turn == 0 && fetched(l);
   }
   // What f writes for element i, which is c of row r.
   template <class F>
@@ -102,7 +102,16 @@ class Emitter : ThreadText {
     const int64_t total = kernel_.work;
     const std::string type = index_type();
     const std::string run = vector() == 1 ? "" : " * " + num(vector());
-    if (shape_.items > 1) {
+    if (shape_.turn > 0) {
+      line("const " + type + " first = ((" + type + ")blockIdx.x * " + num(shape_.threads) +
+           " + threadIdx.x)" + run + ";");
+      line("const " + type + " at = first % " + num(shape_.turn) + ", group = first / " + num(shape_.turn) +
+           ";");
+      draw_turns();
+      line("#pragma unroll");
+      open("for (int u = 0; u < " + num(shape_.items) + "; ++u) {");
+      line(type + " i = (group * " + num(shape_.items) + " + u) * " + num(shape_.turn) + " + at;");
+    } else if (shape_.items > 1) {
       line("#pragma unroll");
       open("for (int u = 0; u < " + num(shape_.items) + "; ++u) {");
       line(type + " i = ((" + type + ")(blockIdx.x * " + num(shape_.items) + " + u) * " +
@@ -120,6 +129,18 @@ class Emitter : ThreadText {
     }
     f();
     if (shape_.items > 1) close();
+  }
+  // What one call of the generator gives for each element of a run and those `turn` further on.
+  void draw_turns() {
+    for (const Load& l : s_.loads) {
+      if (l.kind != Load::Kind::drawn) continue;
+      line("Four p_" + l.name + "[" + num(vector()) + "];", l.node);
+      const std::string from = l.draw.from ? "(offset + " + num(l.draw.from) + ")" : "offset";
+      line("#pragma unroll");
+      line("for (int k = 0; k < " + num(vector()) + "; ++k) p_" + l.name + "[k] = philox(seed, " + from +
+               " / 4 + group, at + k);",
+           l.node);
+    }
   }
   void values(size_t phase, const Phase& p, const std::string& kept_at) {
     for (size_t k = 0; k < p.values.size(); ++k) {
@@ -147,7 +168,8 @@ class Emitter : ThreadText {
   // ---- rows ------------------------------------------------------------------------------------------
   bool exact_rows() const { return s_.row_count() % shape_.rows_a_block() == 0; }
   bool exact_columns() const {
-    return s_.columns() == int64_t{1} * shape_.items * shape_.group * vector() && shape_.registers;
+    return s_.columns() == int64_t{1} * shape_.items * shape_.group * vector() && shape_.registers &&
+           !shape_.shifted;
   }
   std::string first_thread() const { return std::string(exact_rows() ? "" : "inside && ") + "lane == 0"; }
 
@@ -168,6 +190,7 @@ class Emitter : ThreadText {
       }
     }
     decode_row(s_.rows);
+    shift_row();
     if (shape_.registers) declare_kept();
     for (size_t p = 0; p < s_.phases.size(); ++p) {
       row_values(static_cast<int>(p), first_thread());
@@ -193,6 +216,7 @@ class Emitter : ThreadText {
     comment(index);
     for (int i : reductions(index)) start(value(i));
     shape_.registers ? walk_registers(index) : walk_memory(index);
+    fold_pairs(reductions(index));
     for (int i : reductions(index)) {
       if (const cpp::Pair* pair = second_of(i)) settle(*pair);
       fold(value(i));
@@ -212,14 +236,17 @@ class Emitter : ThreadText {
     const std::string type = index_type(), run = vector() == 1 ? "" : " * " + num(vector());
     line("#pragma unroll");
     open("for (int u = 0; u < " + num(shape_.items) + "; ++u) {");
-    line(type + " " + column_name() + " = (u * " + num(shape_.group) + " + lane)" + run + ";");
+    line(type + " " + column_name() + " = (u * " + num(shape_.group) + " + lane)" + run +
+         (shape_.shifted ? " - shift;" : ";"));
     if (!exact_columns()) line("if (" + column_name() + " >= " + num(s_.columns()) + ") break;");
     decode_column();
+    whole_run();
     one_run(index);
     close();
   }
   void walk_memory(size_t index) {
-    walk_batches(index, vector() == 1 ? "lane" : "lane * " + num(vector()), num(s_.columns()),
+    const std::string first = vector() == 1 ? "lane" : "lane * " + num(vector());
+    walk_batches(index, first + (shape_.shifted ? " - shift" : ""), num(s_.columns()),
                  int64_t{1} * shape_.group * vector(), [&] { one_run(index); });
   }
   void one_run(size_t index) {
@@ -229,6 +256,7 @@ class Emitter : ThreadText {
         load_run(load(l));
     declare_stores(index);
     each_of_run([&] {
+      leave_out();
       for (int l : p.loads) load_element(index, l);
       for (int i : p.from_scratch) {
         const Value& v = value(i);
@@ -267,9 +295,7 @@ class Emitter : ThreadText {
   void fold(const Value& v) {
     VITRINE_CHECK(shape_.group <= 32 || shape_.rows_a_block() == 1,
                   "rows share the memory they are folded in");
-    std::string x = std::string(shape_.group > 32 ? "fold_block<" : "fold_group<") + num(shape_.group) +
-                    ">(acc_" + v.name + ", " + functor(v) + "())";
-    if (shape_.group == 1) x = "acc_" + v.name;
+    std::string x = folded_text(v);
     if (v.statement->output >= 0) x = narrowed(x, v.statement->dtype);
     line(lane_type(v.statement->dtype) + " " + v.name + " = " + x + ";", v.node);
     store_once(v, first_thread());

@@ -148,8 +148,10 @@ class BothWays : ThreadText {
       });
       write_stores(index);
     });
-    for (int i : reductions(index))
-      if (!value(i).per_column) fold(value(i));
+    std::vector<int> sums = reductions(index);
+    std::erase_if(sums, [&](int i) { return value(i).per_column; });
+    fold_pairs(sums);
+    for (int i : sums) fold(value(i));
   }
   void name_load(const Load& l) {
     line(lane_type(l.dtype) + " " + l.name + " = " + (fetched(l) ? fetched_element(l) : element(l)) + ";",
@@ -165,8 +167,7 @@ class BothWays : ThreadText {
     if (stores_here(index, i)) put_element(v, "");
   }
   void fold(const Value& v) {
-    const std::string x = std::string(block_a_row() ? "fold_block<" : "fold_group<") + num(shape_.group) +
-                          ">(acc_" + v.name + ", " + functor(v) + "())";
+    const std::string x = folded_text(v);
     line(lane_type(v.statement->dtype) + " " + v.name + " = " +
              (v.statement->output >= 0 ? narrowed(x, v.statement->dtype) : x) + ";",
          v.node);

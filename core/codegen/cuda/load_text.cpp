@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/codegen/cuda/shape.h"
+
 namespace vitrine::codegen::cuda {
 
 using cpp::Load;
@@ -13,6 +15,7 @@ std::string LoadText::pointer(const Load& l) const {
 }
 
 bool LoadText::together(const ir::Dims& strides, int64_t offset) const {
+  if (shifted_) return is_shifted(s_, strides, offset, vector_);
   if (vector_ == 1 || strides.back() != 1 || offset % vector_ != 0) return false;
   return std::all_of(strides.begin(), strides.end() - 1, [&](int64_t s) { return s % vector_ == 0; });
 }
@@ -76,8 +79,8 @@ std::string LoadText::drawn(const Load& l, bool run) const {
              std::to_string(l.draw.aligned_from) + ", " + beside + ")";
   }
   const std::string from = l.draw.from ? "offset + " + std::to_string(l.draw.from) : "offset";
-  return "draw<" + std::to_string(run ? vector_ : 1) + ">(seed, " + from + ", " +
-         std::to_string(l.draw.threads) + ", " + beside + ", " + IndexText::trimmed(at) + ")";
+  return "draw<" + std::to_string(run ? vector_ : 1) + (l.draw.normal ? ", true" : "") + ">(seed, " + from +
+         ", " + std::to_string(l.draw.threads) + ", " + beside + ", " + IndexText::trimmed(at) + ")";
 }
 
 std::string LoadText::element(const Load& l, bool row) const {

@@ -10,9 +10,10 @@ namespace vitrine::codegen::cuda {
 class LoadText {
  public:
   // vector: neighbours of a run. name: of a source, and its lane.
-  LoadText(const cpp::Schedule& schedule, const IndexText& index, int vector,
+  // shifted: see Shape.
+  LoadText(const cpp::Schedule& schedule, const IndexText& index, int vector, bool shifted,
            std::function<Typed(const cpp::Source&)> name)
-      : s_(schedule), index_(index), vector_(vector), name_(std::move(name)) {}
+      : s_(schedule), index_(index), vector_(vector), shifted_(shifted), name_(std::move(name)) {}
 
   // Whether a run of neighbours lies together, and begins at a multiple of its length.
   bool together(const ir::Dims& strides, int64_t offset) const;
@@ -40,6 +41,7 @@ class LoadText {
   const cpp::Schedule& s_;
   const IndexText& index_;
   int vector_;
+  bool shifted_;
   std::function<Typed(const cpp::Source&)> name_;
 };
 

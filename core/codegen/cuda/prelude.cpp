@@ -21,7 +21,7 @@ typedef unsigned u32; typedef unsigned long long u64; typedef signed char i8; ty
 )"},
     {"bf16", R"(struct bf16 { unsigned short bits; };
 )"},
-    {"Pack load_pack store_pack",
+    {"Pack load_pack store_pack add_f64 add_i32 add_i64",
      R"(template <class T, int N> struct alignas(sizeof(T) * N) Pack { T v[N]; };  // what one access moves
 template <bool aligned, int N, class T> __device__ Pack<T, N> load_pack(const T* p) {
   if (aligned) return *reinterpret_cast<const Pack<T, N>*>(p);
@@ -32,6 +32,21 @@ template <bool aligned, int N, class T> __device__ Pack<T, N> load_pack(const T*
 template <bool aligned, int N, class T> __device__ void store_pack(T* p, const Pack<T, N>& x) {
   if (aligned) { *reinterpret_cast<Pack<T, N>*>(p) = x; return; }
   for (int k = 0; k < N; ++k) p[k] = x.v[k];
+}
+)"},
+    // Of a run that lies only partly in its row: elements from..to.
+    {"load_part",
+     R"(template <int N, class T> __device__ Pack<T, N> load_part(const T* p, i64 from, i64 to) {
+  Pack<T, N> out = {};
+  for (int k = 0; k < N; ++k)
+    if (k >= from && k < to) out.v[k] = p[k];
+  return out;
+}
+)"},
+    {"store_part",
+     R"(template <int N, class T> __device__ void store_part(T* p, const Pack<T, N>& x, i64 from, i64 to) {
+  for (int k = 0; k < N; ++k)
+    if (k >= from && k < to) p[k] = x.v[k];
 }
 )"},
     {"is_aligned",
@@ -72,6 +87,80 @@ __device__ void put(bool& to, bool x) { to = x; }
 )"},
     {"round_bf16", R"(__device__ f32 round_bf16(f32 x) { return wide(to_bf16(x)); }
 )"},
+    // Sums in memory that other threads add to as well, rounded one by one as eager's are.
+    {"add_f32 add_pack_f32", R"(__device__ void add_f32(f32& to, f32 x) { atomicAdd(&to, x); }
+)"},
+    {"add_pack_f32",
+     R"(template <bool aligned, int N> __device__ void add_pack_f32(f32* p, const Pack<f32, N>& x) {
+#if __CUDA_ARCH__ >= 900
+  if constexpr (aligned && N == 4) {
+    asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" :: "l"(p), "f"(x.v[0]), "f"(x.v[1]), "f"(x.v[2]), "f"(x.v[3]) : "memory");
+    return;
+  }
+#endif
+  for (int k = 0; k < N; ++k) add_f32(p[k], x.v[k]);
+}
+)"},
+    {"add_f16 add_pack_f16", R"(__device__ void add_f16(f16& to, f32 x) {
+  const f16 more = to_f16(x);
+  asm volatile("red.global.add.noftz.f16 [%0], %1;" :: "l"(&to), "h"(more.bits) : "memory");
+}
+)"},
+    {"add_pack_f16",
+     R"(template <bool aligned, int N> __device__ void add_pack_f16(f16* p, const Pack<f16, N>& x) {
+#if __CUDA_ARCH__ >= 900
+  if constexpr (aligned && N == 8) {
+    const u32* w = reinterpret_cast<const u32*>(&x);
+    asm volatile("red.global.add.noftz.v4.f16x2 [%0], {%1, %2, %3, %4};" :: "l"(p), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+    return;
+  }
+#endif
+  for (int k = 0; k < N; ++k) add_f16(p[k], wide(x.v[k]));
+}
+)"},
+    {"add_bf16 add_pack_bf16", R"(__device__ void add_bf16(bf16& to, f32 x) {
+  const bf16 more = to_bf16(x);
+#if __CUDA_ARCH__ >= 900
+  asm volatile("red.global.add.noftz.bf16 [%0], %1;" :: "l"(&to), "h"(more.bits) : "memory");
+#else
+  u32* word = reinterpret_cast<u32*>(reinterpret_cast<u64>(&to) & ~3ull);
+  const int shift = reinterpret_cast<u64>(&to) & 2 ? 16 : 0;
+  for (u32 old = *word, seen;; old = seen) {
+    const bf16 sum = to_bf16(wide(bf16{(unsigned short)(old >> shift)}) + wide(more));
+    seen = atomicCAS(word, old, (old & ~(0xffffu << shift)) | (u32)sum.bits << shift);
+    if (seen == old) return;
+  }
+#endif
+}
+)"},
+    {"add_pack_bf16",
+     R"(template <bool aligned, int N> __device__ void add_pack_bf16(bf16* p, const Pack<bf16, N>& x) {
+#if __CUDA_ARCH__ >= 900
+  if constexpr (aligned && N == 8) {
+    const u32* w = reinterpret_cast<const u32*>(&x);
+    asm volatile("red.global.add.noftz.v4.bf16x2 [%0], {%1, %2, %3, %4};" :: "l"(p), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+    return;
+  }
+#endif
+  for (int k = 0; k < N; ++k) add_bf16(p[k], wide(x.v[k]));
+}
+)"},
+    {"add_f64 add_pack_f64", R"(__device__ void add_f64(f64& to, f64 x) { atomicAdd(&to, x); }
+template <bool aligned, int N> __device__ void add_pack_f64(f64* p, const Pack<f64, N>& x) {
+  for (int k = 0; k < N; ++k) add_f64(p[k], x.v[k]);
+}
+)"},
+    {"add_i32 add_pack_i32", R"(__device__ void add_i32(i32& to, i32 x) { atomicAdd(&to, x); }
+template <bool aligned, int N> __device__ void add_pack_i32(i32* p, const Pack<i32, N>& x) {
+  for (int k = 0; k < N; ++k) add_i32(p[k], x.v[k]);
+}
+)"},
+    {"add_i64 add_pack_i64",
+     R"(__device__ void add_i64(i64& to, i64 x) { atomicAdd(reinterpret_cast<u64*>(&to), (u64)x); }
+template <bool aligned, int N> __device__ void add_pack_i64(i64* p, const Pack<i64, N>& x) {
+  for (int k = 0; k < N; ++k) add_i64(p[k], x.v[k]);
+}
+)"},
     // An index out of range stops the kernel, as PyTorch's own kernels do.
     {"index_at",
      R"(extern "C" __device__ void __assertfail(const char* said, const char* file, unsigned line, const char* function, size_t size);
@@ -83,7 +172,7 @@ __device__ i64 index_at(i64 i, i64 size) {
     {"from_end", R"(__device__ i64 from_end(i64 i, i64 size) { return i < 0 ? i + size : i; }
 )"},
     // Philox 4x32 with ten rounds: `call` counts what a thread has drawn, four numbers at a time.
-    {"draw", R"(struct Four { u32 v[4]; };
+    {"draw philox unit gauss", R"(struct Four { u32 v[4]; };
 __device__ Four philox(u64 seed, u64 call, u64 thread) {
   Four c = {{(u32)call, (u32)(call >> 32), (u32)thread, (u32)(thread >> 32)}};
   u32 a = (u32)seed, b = (u32)(seed >> 32);
@@ -96,12 +185,20 @@ __device__ Four philox(u64 seed, u64 call, u64 thread) {
 }
 // Uniform in (0, 1].
 __device__ f32 unit(u32 x) { return fmaf((f32)x, 2.3283064365386963e-10f, 1.1641532182693481e-10f); }
+__device__ f32 unit(Four x, u32 part) { return unit(part == 0 ? x.v[0] : part == 1 ? x.v[1] : part == 2 ? x.v[2] : x.v[3]); }
+// Of the normal distribution: two of two, by Box and Muller.
+__device__ f32 gauss(Four x, u32 part) {
+  const f32 s = sqrtf(-2.0f * logf(unit(part < 2 ? x.v[0] : x.v[2])));
+  constexpr f32 kTurn = 2.3283064e-10f * 6.2831855f;
+  const f32 v = fmaf((f32)(part < 2 ? x.v[1] : x.v[3]), kTurn, kTurn / 2);
+  return (part % 2 == 0 ? __sinf(v) : __cosf(v)) * s;
+}
 template <int N> struct Drawn { f32 v[N]; };
 template <int bytes> struct Unsigned { typedef u32 type; };
 template <> struct Unsigned<8> { typedef u64 type; };
 // What PyTorch draws for the elements i, i + 1, ..., i + N - 1, where i is a multiple of N. Each of its
 // threads takes turns of `beside` neighbours; of 1: four elements, `threads` apart.
-template <int N, class I> __device__ __forceinline__ Drawn<N> draw(u64 seed, u64 offset, u32 threads, int beside, I i) {
+template <int N, bool normal = false, class I> __device__ __forceinline__ Drawn<N> draw(u64 seed, u64 offset, u32 threads, int beside, I i) {
   typedef typename Unsigned<sizeof(I)>::type U;
   Drawn<N> out;
   Four x;
@@ -121,7 +218,7 @@ template <int N, class I> __device__ __forceinline__ Drawn<N> draw(u64 seed, u64
         x = philox(seed, offset / 4 + (u64)turn * (beside > 4 ? beside / 4 : 1) + within / 4, group % threads);
       }
     }
-    out.v[k] = unit(part == 0 ? x.v[0] : part == 1 ? x.v[1] : part == 2 ? x.v[2] : x.v[3]);
+    out.v[k] = normal ? gauss(x, part) : unit(x, part);
   }
   return out;
 }
@@ -203,7 +300,8 @@ template <class T> __device__ T minimum(T a, T b) { return a < b || a != a ? a :
 }
 )"},
     // Over the threads that share a row: all of them get the result.
-    {"fold_group fold_block", R"(template <int threads, class T, class F> __device__ T fold_group(T x, F f) {
+    {"fold_group fold_block fold_both",
+     R"(template <int threads, class T, class F> __device__ T fold_group(T x, F f) {
   for (int d = threads / 2; d > 0; d /= 2) x = f(x, __shfl_xor_sync(0xffffffffu, x, d));
   return x;
 }
@@ -222,6 +320,16 @@ template <class T> __device__ T minimum(T a, T b) { return a < b || a != a ? a :
   }
   __syncthreads();
   for (int k = 0; k < N; ++k) acc[k] = part[0][k * beside + x];
+}
+)"},
+    {"fold_both", R"(template <int threads, class T, class F> __device__ void fold_both(T& a, T& b, F f) {
+  __shared__ T part[2][threads / 32];
+  a = fold_group<32>(a, f), b = fold_group<32>(b, f);
+  __syncthreads();  // what an earlier fold left has been read
+  if (threadIdx.x % 32 == 0) part[0][threadIdx.x / 32] = a, part[1][threadIdx.x / 32] = b;
+  __syncthreads();
+  a = fold_group<threads / 32>(part[0][threadIdx.x % (threads / 32)], f);
+  b = fold_group<threads / 32>(part[1][threadIdx.x % (threads / 32)], f);
 }
 )"},
     {"fold_block", R"(template <int threads, class T, class F> __device__ T fold_block(T x, F f) {
@@ -261,13 +369,14 @@ bool uses_any(std::string_view text, std::string_view names) {
 
 const std::vector<std::string_view>& reserved_words() {
   static const std::vector<std::string_view> kWords = {
-      "lane",     "inside", "column", "aligned", "compute", "u",          "k",        "i",
-      "wide",     "put",    "sign",   "sigmoid", "maximum", "minimum",    "absolute", "is_nan",
-      "is_inf",   "Pack",   "Sum",    "Max",     "Min",     "T",          "N",        "F",
-      "kInf",     "kNan",   "to_f16", "to_bf16", "asm",     "is_aligned", "index_at", "from_end",
-      "Product",  "level",  "row",    "part",    "place",   "end",        "t",        "threadIdx",
-      "blockIdx", "seed",   "offset", "draw",    "beside",  "Unsigned",   "unit",     "Four",
-      "Drawn",    "philox", "u32",    "u64",     "fetch",   "begin",      "count"};
+      "lane",     "inside", "column",     "aligned",   "compute",  "u",        "k",      "i",      "wide",
+      "put",      "sign",   "sigmoid",    "maximum",   "minimum",  "absolute", "is_nan", "is_inf", "Pack",
+      "Sum",      "Max",    "Min",        "T",         "N",        "F",        "kInf",   "kNan",   "to_f16",
+      "to_bf16",  "asm",    "is_aligned", "index_at",  "from_end", "Product",  "level",  "row",    "part",
+      "place",    "end",    "t",          "threadIdx", "blockIdx", "seed",     "offset", "draw",   "beside",
+      "Unsigned", "unit",   "Four",       "Drawn",     "philox",   "u32",      "u64",    "fetch",  "begin",
+      "count",    "more",   "word",       "shift",     "old",      "whole",    "seen",   "gauss",  "first",
+      "at",       "group",  "atomicAdd",  "atomicCAS"};
   return kWords;
 }
 

@@ -21,17 +21,34 @@ int64_t ceil_div(int64_t a, int64_t b) {
 
 // Neighbours that every tensor moves at once: the widest type decides, and rows must begin at multiples. What
 // is read or written once a row does not count.
-int vector_of(const cpp::Schedule& s) {
+int widest_vector(const cpp::Schedule& s) {
   int64_t widest = 1;
   for (const cpp::Load& l : s.loads)
     if (!l.per_row && l.kind == cpp::Load::Kind::memory) widest = std::max(widest, ir::dtype_bytes(l.dtype));
   for (const cpp::Value& v : s.values)
     if (!v.per_row && v.store >= 0)
       widest = std::max(widest, ir::dtype_bytes(s.arguments[static_cast<size_t>(v.store)].dtype));
-  int vector = static_cast<int>(std::clamp<int64_t>(kAccessBytes / widest, 1, 8));
+  return static_cast<int>(std::clamp<int64_t>(kAccessBytes / widest, 1, 8));
+}
+int vector_of(const cpp::Schedule& s) {
+  int vector = widest_vector(s);
   const int64_t along = s.across ? s.dims[s.rows - 1] : s.dims.back();
   while (vector > 1 && along % vector != 0) vector /= 2;
   return vector;
+}
+
+// Whether long rows that begin anywhere may be read and written in runs that begin at multiples: all of them
+// begin alike.
+bool may_shift(const cpp::Schedule& s, int vector) {
+  constexpr int64_t kLeastRuns = 64;
+  if (s.dims.size() != s.rows + 1 || s.columns() < kLeastRuns * vector) return false;
+  for (const cpp::Load& l : s.loads)
+    if (!l.per_row && (!l.plain() || (l.affine() && !is_shifted(s, l.strides, l.offset, vector))))
+      return false;
+  for (const cpp::Value& v : s.values)
+    if (v.store >= 0 && !v.per_row && !is_shifted(s, v.store_strides, 0, vector)) return false;
+  return std::none_of(s.pairs.begin(), s.pairs.end(),
+                      [](const cpp::Pair& p) { return p.kind == cpp::Pair::Kind::squares; });
 }
 
 // Arrays of registers: what is loaded or computed once and read in a later phase.
@@ -69,7 +86,9 @@ bool turn(const cpp::Schedule& s, Shape& shape) {
   constexpr int kLarge = 64, kSmall = 32;
   constexpr int64_t kMostBytes = 40 << 10;
   const int d = turned_dim(s);
-  if (d < 0) return false;
+  const bool picked = std::any_of(s.values.begin(), s.values.end(),
+                                  [](const cpp::Value& v) { return !v.store_picked.empty(); });
+  if (d < 0 || picked) return false;
   int64_t bytes = 0, widest = 1;  // of one place in all tiles
   for (const cpp::Load& l : s.loads)
     if (is_turned(l, d))
@@ -85,11 +104,30 @@ bool turn(const cpp::Schedule& s, Shape& shape) {
   return true;
 }
 
+// How far apart elements are whose numbers one call gives; 0: they are not drawn so, or not all of them.
+int64_t turn_of(const cpp::Schedule& s) {
+  int64_t turn = 0;
+  for (const cpp::Load& l : s.loads) {
+    if (l.kind != cpp::Load::Kind::drawn) continue;
+    const bool alone = l.draw.together == 1 && l.aligned_by < 0 && l.offset == 0 && l.strides == ir::Dims{1};
+    if (!alone || (turn > 0 && turn != l.draw.threads)) return 0;
+    turn = l.draw.threads;
+  }
+  return turn;
+}
+
 Shape pointwise_shape(const cpp::Schedule& s) {
+  constexpr int kNumbers = 4;  // of a call
   Shape shape;
   shape.vector = vector_of(s);
   if (turn(s, shape)) return shape;
   const int64_t total = s.row_count() * s.columns();
+  if ((shape.turn = turn_of(s)) > 0) {
+    shape.items = kNumbers;
+    shape.blocks = ceil_div(ceil_div(total, kNumbers * shape.turn) * shape.turn,
+                            int64_t{1} * shape.threads * shape.vector);
+    return shape;
+  }
   // Enough loads in flight to hide memory's latency, when there is work for every multiprocessor anyway.
   shape.items = total < int64_t{1} << 22 ? 1 : shape.vector > 1 ? 2 : 8;
   shape.blocks = ceil_div(total, int64_t{1} * shape.threads * shape.vector * shape.items);
@@ -201,6 +239,16 @@ Shape column_sums_shape(const cpp::Schedule& s) {
 
 }  // namespace
 
+bool is_shifted(const cpp::Schedule& s, const ir::Dims& strides, int64_t offset, int vector) {
+  const auto first = std::find_if(s.loads.begin(), s.loads.end(),
+                                  [](const cpp::Load& l) { return !l.per_row && l.affine(); });
+  if (first == s.loads.end() || strides.back() != 1 || first->strides.back() != 1) return false;
+  auto alike = [&](int64_t a, int64_t b) { return (a - b) % vector == 0; };
+  for (size_t k = 0; k + 1 < strides.size(); ++k)
+    if (!alike(strides[k], first->strides[k])) return false;
+  return alike(offset, first->offset);
+}
+
 bool is_turned(const cpp::Load& l, int turned) {
   return turned >= 0 && l.kind == cpp::Load::Kind::memory && l.picked.empty() && !l.per_row &&
          l.strides[static_cast<size_t>(turned)] == 1 && std::abs(l.strides.back()) > 1;
@@ -248,7 +296,10 @@ Shape choose_shape(const cpp::Schedule& s, size_t launch) {
   }
   Shape shape;
   shape.vector = vector_of(s);
-  const int64_t rows = s.row_count(), columns = s.columns(), runs = ceil_div(columns, shape.vector);
+  if (const int widest = widest_vector(s); shape.vector < widest && may_shift(s, widest))
+    shape.vector = widest, shape.shifted = true;
+  const int64_t rows = s.row_count(), columns = s.columns(),
+                runs = ceil_div(columns + (shape.shifted ? shape.vector - 1 : 0), shape.vector);
   const int most_items = std::max(1, kKeptValues / (kept_arrays(s) * shape.vector));
   // A warp shares a row while its values fit into registers; then the whole block does.
   int group = 1;

@@ -21,6 +21,12 @@ struct Shape {
   int items = 1;      // runs a thread computes
   int group = 1;  // rows: threads that share one, a power of two up to 32, or the whole block; across: above
   bool registers = true;
+  // Rows do not begin at multiples of `vector`: their runs do, the first and the last of which lie only
+  // partly within the row.
+  bool shifted = false;
+  // Pointwise, drawn: a thread's four runs are so many elements apart, as those that one call of the
+  // generator gives numbers for.
+  int64_t turn = 0;
   bool ahead = false;
   int resident = 0;        // blocks that a multiprocessor shall hold at once; 0: the compiler chooses
   int turned = -1;         // dim along which turned loads lie; -1: there are none
@@ -31,6 +37,8 @@ struct Shape {
 
 Shape choose_shape(const cpp::Schedule& schedule, size_t launch = 0);
 
+// Whether a place begins as far from a multiple of `vector`, in each row, as what the kernel reads first.
+bool is_shifted(const cpp::Schedule& schedule, const ir::Dims& strides, int64_t offset, int vector);
 // Whether the load is one of those that lie along dim `turned`.
 bool is_turned(const cpp::Load& load, int turned);
 // Neighbours along dim `turned` that one access of the load moves.

@@ -51,7 +51,7 @@ ThreadText::ThreadText(const fusion::LoopProgram& program, const fusion::Unit& u
       shape_(shape),
       launch_(launch),
       index_(s, num),
-      loads_(s, index_, shape.vector, [this](const Source& from) { return named(from); }) {}
+      loads_(s, index_, shape.vector, shape.shifted, [this](const Source& from) { return named(from); }) {}
 
 Kernel ThreadText::kernel() {
   kernel_.name = kernel_name(program_, unit_);
@@ -258,10 +258,36 @@ void ThreadText::comment(size_t phase) {
        num(static_cast<int64_t>(s_.phases.size())) + ": " + what);
 }
 
+void ThreadText::fold_pairs(const std::vector<int>& values) {
+  folded_.clear();
+  if (shape_.group <= 32 || !s_.pairs.empty()) return;
+  for (size_t a = 0; a < values.size(); ++a)
+    for (size_t b = a + 1; b < values.size(); ++b) {
+      const Value &x = value(values[a]), &y = value(values[b]);
+      if (folded_.contains(&x) || folded_.contains(&y) || x.statement->reduce != y.statement->reduce ||
+          lane_of(x) != lane_of(y))
+        continue;
+      line("fold_both<" + num(shape_.group) + ">(acc_" + x.name + ", acc_" + y.name + ", " + functor(x) +
+               "());",
+           x.node);
+      folded_.insert({&x, &y});
+    }
+}
+std::string ThreadText::folded_text(const Value& v) const {
+  if (folded_.contains(&v) || shape_.group == 1) return "acc_" + v.name;
+  return std::string(shape_.group > 32 ? "fold_block<" : "fold_group<") + num(shape_.group) + ">(acc_" +
+         v.name + ", " + functor(v) + "())";
+}
+
 void ThreadText::load_run(const Load& l) {
   if (known_of_run(l)) return line("bool " + l.name + " = " + loads_.inside(l, false) + ";", l.node);
+  if (shape_.turn > 0 && l.kind == Load::Kind::drawn) return;  // draw_turns() has
   if (drawn_run(l)) return line("const auto p_" + l.name + " = " + loads_.drawn(l, true) + ";", l.node);
   if (!loads_.together(l)) return;
+  if (shape_.shifted)
+    return line(
+        "const Pack<" + memory_type(l.dtype) + ", " + num(vector()) + "> p_" + l.name + " = " + read_pack(l),
+        l.node);
   const Argument& a = argument(l.argument);
   const std::string run = num(vector()), pack = "Pack<" + memory_type(a.dtype) + ", " + run + "> p_" + l.name,
                     read = "load_pack<aligned, " + run + ">(" + pointer(a) + loads_.place(l) + ");";
@@ -270,6 +296,9 @@ void ThreadText::load_run(const Load& l) {
   line("if (" + loads_.inside(l, false) + ") p_" + l.name + " = " + read, l.node);
 }
 std::string ThreadText::element(const Load& l) const {
+  if (shape_.turn > 0 && l.kind == Load::Kind::drawn)
+    return std::string(l.draw.normal ? "gauss" : "unit") + "(p_" + l.name + (vector() == 1 ? "[0]" : "[k]") +
+           ", u)";
   if (drawn_run(l)) return "p_" + l.name + ".v[k]";
   return loads_.together(l) ? "wide(p_" + l.name + ".v[k])" : loads_.element(l, false);
 }
@@ -279,28 +308,53 @@ bool ThreadText::drawn_run(const Load& l) const {
 bool ThreadText::known_of_run(const Load& l) const {
   return l.kind == Load::Kind::truth && loads_.at_once(l) && vector() > 1;
 }
+bool ThreadText::in_run(const Value& v) const {
+  return loads_.together(v.store_strides, 0) &&
+         std::all_of(v.store_picked.begin(), v.store_picked.end(), [this](const cpp::Index& i) {
+           const bool value_of_row = i.from.kind == Source::Kind::value && value(i.from.index).per_row;
+           const bool load_of_row = i.from.kind == Source::Kind::load && load(i.from.index).per_row;
+           return (value_of_row || load_of_row) && i.stride % vector() == 0;
+         });
+}
+std::string ThreadText::picked(const Value& v) const {
+  std::string out;
+  for (const cpp::Index& i : v.store_picked) {
+    std::string at = named(i.from).text;
+    if (i.from_end) at = "from_end(" + at + ", " + num(i.size) + ")";
+    out += " + index_at(" + at + ", " + num(i.size) + ")" + (i.stride == 1 ? "" : " * " + num(i.stride));
+  }
+  return out;
+}
 void ThreadText::declare_stores(size_t phase) {
   for (int i : s_.phases[phase].values) {
     const Value& v = value(i);
-    if (stores_here(phase, i) && loads_.together(v.store_strides, 0))
+    if (stores_here(phase, i) && in_run(v))
       line("Pack<" + memory_type(argument(v.store).dtype) + ", " + num(vector()) + "> q_" + v.name + ";",
            v.node);
   }
 }
 void ThreadText::put_element(const Value& v, const std::string& guard) {
-  if (loads_.together(v.store_strides, 0)) return line("put(q_" + v.name + ".v[k], " + v.name + ");", v.node);
-  std::string at = index_.row(v.store_strides, 0) + index_.column(v.store_strides);
+  if (in_run(v)) return line("put(q_" + v.name + ".v[k], " + v.name + ");", v.node);
+  std::string at = index_.row(v.store_strides, 0) + index_.column(v.store_strides) + picked(v);
   if (vector() > 1) at += index_.term("k", v.store_strides.back());
-  line(guard + "put(" + pointer(argument(v.store)) + "[" + IndexText::trimmed(at) + "], " + v.name + ");",
+  line(guard + (v.adds ? "add_" + memory_type(v.statement->dtype) + "(" : "put(") +
+           pointer(argument(v.store)) + "[" + IndexText::trimmed(at) + "], " + v.name + ");",
        v.node);
 }
 void ThreadText::write_stores(size_t phase) {
   for (int i : s_.phases[phase].values) {
     const Value& v = value(i);
-    if (stores_here(phase, i) && loads_.together(v.store_strides, 0))
-      line("store_pack<aligned, " + num(vector()) + ">(" + pointer(argument(v.store)) +
-               index_.row(v.store_strides, 0) + index_.column(v.store_strides) + ", q_" + v.name + ");",
-           v.node);
+    if (!stores_here(phase, i) || !in_run(v)) continue;
+    const std::string place = pointer(argument(v.store)) + index_.row(v.store_strides, 0) +
+                              index_.column(v.store_strides) + picked(v);
+    const std::string how = v.adds ? "add_pack_" + memory_type(v.statement->dtype) : "store_pack",
+                      all = how + "<aligned, " + num(vector()) + ">(" + place + ", q_" + v.name + ");";
+    if (!shape_.shifted) {
+      line(all, v.node);
+      continue;
+    }
+    line("if (whole) " + all, v.node);
+    line("else store_part(" + place + ", q_" + v.name + ", -c, " + num(s_.columns()) + " - c);", v.node);
   }
 }
 void ThreadText::put_row(const Value& v, const std::string& condition) {

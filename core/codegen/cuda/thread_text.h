@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 
 #include "core/codegen/cuda/emit.h"
@@ -38,7 +39,7 @@ class ThreadText : protected KernelText {
   virtual int run_of(const cpp::Load& load) const { return in_run(load) ? vector() : 1; }
   // Whether these are read or written a run at a time, so that the pointer's alignment counts.
   virtual bool in_run(const cpp::Load& load) const { return loads_.together(load); }
-  virtual bool in_run(const cpp::Value& value) const { return loads_.together(value.store_strides, 0); }
+  virtual bool in_run(const cpp::Value& value) const;
 
   static std::string num(int64_t n) { return std::to_string(n); }
   static std::string pointer(const cpp::Argument& a) { return (a.written ? "out_" : "in_") + a.name; }
@@ -76,6 +77,10 @@ class ThreadText : protected KernelText {
   bool stores_here(size_t phase, int value) const;
   int first_phase(int value) const;
   void comment(size_t phase);
+  // Sums of a whole block, two of a kind at a time: they wait for the others once.
+  void fold_pairs(const std::vector<int>& values);
+  // What a group's sum is, once each thread has its own.
+  std::string folded_text(const cpp::Value& v) const;
 
   // A load that goes to registers as it is some time before it is used, and its run.
   bool fetched(const cpp::Load& load) const {
@@ -90,6 +95,11 @@ class ThreadText : protected KernelText {
   void walk_batches(size_t phase, const std::string& begin, const std::string& end, int64_t step,
                     const std::function<void()>& write);
   int batch(size_t phase) const;  // runs
+  // Of shifted rows: how far, once a row; whether a run is all within its row; nothing for elements that are
+  // not.
+  void shift_row();
+  void whole_run();
+  void leave_out();
 
   // Two reductions in one: the pair of a value; how many elements a thread has seen, where that counts; the
   // first's x of one element.
@@ -112,6 +122,7 @@ class ThreadText : protected KernelText {
   void declare_stores(size_t phase);
   void put_element(const cpp::Value& v, const std::string& guard);
   void write_stores(size_t phase);
+  std::string picked(const cpp::Value& v) const;  // " + index_at(index, 10) * 768"
   // One value of row r.
   void put_row(const cpp::Value& v, const std::string& condition);
 
@@ -125,6 +136,7 @@ class ThreadText : protected KernelText {
   bool arrays_of_one_ = false;  // a run is an array even where it is one element
 
  private:
+  std::set<const cpp::Value*> folded_;  // in place already
   void count_costs();
   int run_of(const cpp::Argument& a) const;
   std::vector<const cpp::Pair*> pairs(size_t phase, cpp::Pair::Kind kind) const;

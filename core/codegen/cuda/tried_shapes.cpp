@@ -36,7 +36,10 @@ std::vector<Shape> row_shapes(const Shape& own, int64_t rows, int64_t columns) {
       return;
     Shape shape = own;
     shape.group = group, shape.threads = threads, shape.vector = vector;
-    if (own.registers) shape.items = static_cast<int>(ceil_div(ceil_div(columns, vector), group));
+    shape.shifted = own.shifted && vector > 1;
+    if (own.registers)
+      shape.items =
+          static_cast<int>(ceil_div(ceil_div(columns + (shape.shifted ? vector - 1 : 0), vector), group));
     shape.blocks = ceil_div(rows, shape.rows_a_block());
     out.push_back(shape);
   };
@@ -53,7 +56,8 @@ std::vector<Shape> row_shapes(const Shape& own, int64_t rows, int64_t columns) {
 }
 
 bool equal(const Shape& a, const Shape& b) {
-  return a.threads == b.threads && a.vector == b.vector && a.items == b.items && a.group == b.group;
+  return a.threads == b.threads && a.vector == b.vector && a.items == b.items && a.group == b.group &&
+         a.shifted == b.shifted;
 }
 
 }  // namespace
@@ -61,7 +65,7 @@ bool equal(const Shape& a, const Shape& b) {
 std::vector<Shape> tried_shapes(const cpp::Schedule& s) {
   const Shape own = choose_shape(s);
   std::vector<Shape> out = {own};
-  if (s.across || s.launches() > 1 || own.turned >= 0) return out;
+  if (s.across || s.launches() > 1 || own.turned >= 0 || own.turn > 0) return out;
   const std::vector<Shape> others =
       s.reduces ? row_shapes(own, s.row_count(), s.columns()) : flat_shapes(own, s.row_count() * s.columns());
   for (const Shape& shape : others)

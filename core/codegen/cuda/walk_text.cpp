@@ -14,11 +14,30 @@ std::string ThreadText::packs(const std::string& name, const Load& l, int64_t co
   return "Pack<" + memory_type(l.dtype) + ", " + num(vector()) + "> " + name + "[" + num(count) + "];";
 }
 std::string ThreadText::read_pack(const Load& l) const {
-  return "load_pack<" + std::string(vector() == 1 ? "true" : "aligned") + ", " + num(vector()) + ">(" +
-         pointer(argument(l.argument)) + run_place(l) + ");";
+  const std::string place = pointer(argument(l.argument)) + run_place(l),
+                    all = "load_pack<" + std::string(vector() == 1 ? "true" : "aligned") + ", " +
+                          num(vector()) + ">(" + place + ")";
+  if (!shape_.shifted) return all + ";";
+  return "whole ? " + all + " : load_part<" + num(vector()) + ">(" + place + ", -c, " + num(s_.columns()) +
+         " - c);";
 }
 std::string ThreadText::fetched_element(const Load& l) const {
   return "wide(p_" + l.name + "[u].v[" + (vector() == 1 && !arrays_of_one_ ? "0" : "k") + "])";
+}
+
+void ThreadText::shift_row() {
+  if (!shape_.shifted) return;
+  const auto first =
+      std::find_if(s_.loads.begin(), s_.loads.end(), [](const Load& l) { return !l.per_row && l.affine(); });
+  line("const int shift = (" + IndexText::trimmed(index_.row(first->strides, first->offset)) + ") % " +
+       num(vector()) + ";  // elements of the row's first run that are not its own");
+}
+void ThreadText::whole_run() {
+  if (shape_.shifted)
+    line("const bool whole = c >= 0 && c + " + num(vector()) + " <= " + num(s_.columns()) + ";");
+}
+void ThreadText::leave_out() {
+  if (shape_.shifted) line("if (!whole && (c + k < 0 || c + k >= " + num(s_.columns()) + ")) continue;");
 }
 
 int ThreadText::batch(size_t phase) const {
@@ -38,6 +57,7 @@ void ThreadText::walk_batches(size_t phase, const std::string& begin, const std:
     line("const " + type + " " + c + " = begin + u * " + num(step) + ";");
     line("if (" + c + " >= " + end + ") break;");
     decode_column();
+    whole_run();
     f();
     close();
   };

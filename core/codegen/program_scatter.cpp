@@ -1,0 +1,50 @@
+// Steps of what writes where an index says: one kernel that fills the result, one that goes through the
+// indices.
+#include "core/codegen/cuda/emit.h"
+#include "core/codegen/cuda/prelude.h"
+#include "core/codegen/cuda/shape.h"
+#include "core/codegen/program_builder.h"
+#include "core/fusion/scatters.h"
+
+namespace vitrine::codegen {
+
+void ProgramBuilder::add_scattering(int u) {
+  const fusion::Unit& unit = fused_.units[static_cast<size_t>(u)];
+  const std::vector<ir::Ref> stored = this->stored(unit.group);
+  if (stored.empty()) return;  // nobody wants what it computes
+  const fusion::LoopProgram fill = fusion::filling_loop(loops_, loops_.loops[unit.loops.front()]);
+  std::string why;
+  fusion::Unit first;
+  first.kind = fusion::Loop::Kind::pointwise;
+  first.label = unit.label;
+  first.loops = {0};
+  auto group = fusion::make_group(fill, first.loops, why);
+  VITRINE_CHECK(group, "what fills a result is no group: " + why);
+  first.group = std::move(*group);
+  const int32_t result = new_buffer(stored.front());
+  add_part(fill, first, u, result, unit.label);
+  add_part(loops_, unit, u, result, unit.label + "b");
+}
+
+// One kernel that writes to `result`.
+void ProgramBuilder::add_part(const fusion::LoopProgram& program, const fusion::Unit& unit, int u,
+                              int32_t result, std::string label) {
+  const std::vector<ir::Ref> stored = {program_.buffers[static_cast<size_t>(result)].value};
+  const cpp::Schedule schedule =
+      cpp::make_schedule(program, unit.group, stored, {0, false, cuda::reserved_words()});
+  Step step;
+  step.kind = Step::Kind::kernel;
+  step.may_fail = false;
+  step.label = std::move(label);
+  for (const cpp::Argument& a : schedule.arguments)
+    step.buffers.push_back(a.written ? result : buffer_for(a.root));
+  step.outs = {result};
+  Kernel kernel = cuda::emit_kernel(program, unit, schedule, cuda::choose_shape(schedule));
+  kernel.label = step.label;
+  step.kernel = static_cast<int32_t>(program_.kernels.size());
+  step.numbers = kernel.numbers;
+  program_.kernels.push_back(std::move(kernel));
+  add_step(std::move(step), u);
+}
+
+}  // namespace vitrine::codegen

@@ -1,0 +1,236 @@
+#include "core/fusion/scatters.h"
+
+#include <algorithm>
+
+#include "core/fusion/nests.h"
+#include "core/ops/node.h"
+
+namespace vitrine::fusion {
+
+namespace {
+
+using ir::Arg;
+using ir::Dims;
+using ir::DType;
+using ir::Ref;
+
+bool no(std::string& why, const char* reason) {
+  why = reason;
+  return false;
+}
+
+// Where a row writes: the result's strides over the nest, and what picks the rest.
+struct Target {
+  Dims strides;
+  std::vector<Picked> picked;
+  bool adds = false;
+};
+using Write = bool (*)(NestWriter& w, Target& target, std::string& why);
+
+int index_at(NestWriter& w, Ref index, Dims strides) {
+  Access at = w.place(index);
+  at.strides = std::move(strides);
+  return w.read(index, std::move(at))->operand;
+}
+// The value at this place of the nest, read as it lies.
+ExprPtr value_at(NestWriter& w, Ref value) {
+  return w.read(value, w.place(value));
+}
+
+// out[index[i, j], j] = source[i, j], dim 0
+bool along(NestWriter& w, Target& to, std::string& why) {
+  const Ref index = w.value(2);
+  const ir::TensorType& type = w.type(index);
+  const auto d = NestWriter::dim(w.integer(1), w.out().sizes.size());
+  if (!d || type.sizes.size() != w.out().sizes.size()) return no(why, "a number is written to");
+  w.nest.dims = type.sizes;
+  to.strides = w.out().strides;
+  to.strides[*d] = 0;
+  to.picked = {{index_at(w, index, type.strides), w.out().strides[*d], w.out().sizes[*d]}};
+  return true;
+}
+bool scatter_source(NestWriter& w, Target& to, std::string& why) {
+  if (!along(w, to, why)) return false;
+  w.nest.expr = value_at(w, w.value(3));
+  return true;
+}
+bool scatter_number(NestWriter& w, Target& to, std::string& why) {
+  if (!along(w, to, why)) return false;
+  w.nest.expr = w.constant(w.arg(3));
+  return w.nest.expr || no(why, "the number is none of its type");
+}
+bool scatter_add(NestWriter& w, Target& to, std::string& why) {
+  to.adds = true;
+  return scatter_source(w, to, why);
+}
+
+// out[index[i], j] += alpha source[i, j], dim 0
+bool index_add(NestWriter& w, Target& to, std::string& why) {
+  const Ref index = w.value(2), source = w.value(3);
+  const auto d = NestWriter::dim(w.integer(1), w.out().sizes.size());
+  const bool once = w.arg(4) == Arg(int64_t{1}) || w.arg(4) == Arg(1.0);
+  if (!d || !once) return no(why, once ? "a number is added to" : "what is added is scaled");
+  w.nest.dims = w.type(source).sizes;
+  Dims strides(w.nest.dims.size(), 0);
+  strides[*d] = w.type(index).strides.at(0);
+  to.adds = true;
+  to.strides = w.out().strides;
+  to.strides[*d] = 0;
+  to.picked = {{index_at(w, index, std::move(strides)), w.out().strides[*d], w.out().sizes[*d]}};
+  w.nest.expr = value_at(w, source);
+  return true;
+}
+
+// out[i, :, j] = values: the index tensors broadcast together and stand where the first of them is, or first
+// of all if another dim stands between them. Eager adds in an order that is known.
+bool index_put(NestWriter& w, Target& to, std::string& why) {
+  if (w.arg(3) == Arg(true)) return no(why, "PyTorch adds what meets in one place in its order");
+  const ir::TensorType& out = w.out();
+  const Ref values = w.value(2);
+  std::vector<Arg> indices = w.arg(1).as<std::vector<Arg>>();
+  indices.resize(out.sizes.size());
+  std::vector<size_t> indexed, rest;
+  Dims together;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (indices[i].is_none()) {
+      rest.push_back(i);
+      continue;
+    }
+    const ir::TensorType& t = w.type(indices[i].as<Ref>());
+    if (t.dtype != DType::i64 && t.dtype != DType::i32) return no(why, "an index is a mask");
+    indexed.push_back(i);
+    if (t.sizes.size() > together.size())
+      together.insert(together.begin(), t.sizes.size() - together.size(), 1);
+    for (size_t k = 0; k < t.sizes.size(); ++k)
+      if (int64_t& n = together[together.size() - t.sizes.size() + k]; n == 1) n = t.sizes[k];
+  }
+  if (indexed.empty()) return no(why, "nothing is indexed");
+  const bool adjacent = indexed.back() - indexed.front() + 1 == indexed.size();
+  const size_t before = adjacent ? indexed.front() : 0;
+  Dims& dims = w.nest.dims;
+  dims = together;
+  for (size_t k = 0; k < rest.size(); ++k) {
+    const auto at = static_cast<int64_t>(rest[k] < before ? k : k + together.size());
+    dims.insert(dims.begin() + at, out.sizes[rest[k]]);
+  }
+  to.strides.assign(dims.size(), 0);
+  for (size_t k = 0; k < rest.size(); ++k)
+    to.strides[rest[k] < before ? k : k + together.size()] = out.strides[rest[k]];
+  for (size_t i : indexed) {
+    const ir::TensorType& t = w.type(indices[i].as<Ref>());
+    Dims strides(dims.size(), 0);
+    const size_t shift = before + together.size() - t.sizes.size();
+    for (size_t k = 0; k < t.sizes.size(); ++k)
+      if (t.sizes[k] != 1) strides[shift + k] = t.strides[k];
+    to.picked.push_back(
+        {index_at(w, indices[i].as<Ref>(), std::move(strides)), out.strides[i], out.sizes[i], true});
+  }
+  const ir::TensorType& v = w.type(values);
+  if (v.sizes.size() > dims.size()) return no(why, "its values have more dims than there are places");
+  Access at = w.place(values);
+  Dims strides(dims.size(), 0);
+  for (size_t k = 0; k < v.sizes.size(); ++k)
+    if (v.sizes[k] != 1) strides[dims.size() - v.sizes.size() + k] = v.strides[k];
+  at.strides = std::move(strides);
+  w.nest.expr = w.read(values, std::move(at));
+  return true;
+}
+
+struct Row {
+  std::string_view op;
+  Write write;
+};
+constexpr Row kRows[] = {
+    {"aten.scatter.src", scatter_source},      {"aten.scatter.value", scatter_number},
+    {"aten.scatter_add.default", scatter_add}, {"aten.index_add.default", index_add},
+    {"aten.index_put.default", index_put},
+};
+const Row* find(const ir::Node& node) {
+  for (const Row& row : kRows)
+    if (row.op == node.op) return &row;
+  return nullptr;
+}
+
+bool adds_in_memory(DType t) {
+  return ir::is_float(t) || t == DType::i32 || t == DType::i64;
+}
+
+// A number that everything it is copied from is, or the copy.
+Loop::Filling filling(const LoopProgram& program, NestWriter& w) {
+  const Placement& p = program.placement(w.value(0));
+  auto made = program.loop_of.find(p.root.node);
+  if (made != program.loop_of.end()) {
+    const Loop& by = program.loops[made->second];
+    if (by.kind == Loop::Kind::pointwise && by.operands.empty() && by.body.size() == 1 &&
+        by.body[0].expr->kind == Expr::Kind::number)
+      return {{}, by.body[0].expr};
+  }
+  return {Operand{w.value(0), p.type.dtype, {p.root, p.type.strides, p.offset}}, nullptr};
+}
+
+void drop_ones(const Dims& sizes, Dims& strides) {
+  Dims kept;
+  for (size_t i = 0; i < strides.size(); ++i)
+    if (sizes[i] != 1) kept.push_back(strides[i]);
+  strides = std::move(kept);
+}
+Dims without_ones(const Dims& sizes) {
+  Dims out;
+  for (int64_t s : sizes)
+    if (s != 1) out.push_back(s);
+  return out;
+}
+
+}  // namespace
+
+bool is_scattering(const ir::Node& node) {
+  return find(node) != nullptr;
+}
+
+std::optional<Loop> scattering_loop(const LoopProgram& program, const ir::Node& node, std::string& why) {
+  auto args = ops::bind(*ops::find(node.op), node);
+  why = "PyTorch's own kernel is used";
+  if (!args.ok() || node.outputs.size() != 1 || !node.type().device.is_cuda()) return std::nullopt;
+  NestWriter w(program, node, args.take());
+  Target to;
+  if (!find(node)->write(w, to, why)) return std::nullopt;
+  why = to.adds && !adds_in_memory(node.type().dtype) ? "sums of this type are PyTorch's"
+        : ir::numel(w.nest.dims) == 0                 ? "nothing is written"
+                                                      : "";
+  if (!why.empty()) return std::nullopt;
+  Loop loop;
+  loop.node = node.id;
+  loop.kind = Loop::Kind::pointwise;
+  loop.filled = filling(program, w);
+  loop.adds = to.adds;
+  Access store{Ref{node.id, 0}, std::move(to.strides), 0};
+  for (Operand& o : w.nest.operands) each_strides(o.at, [&](Dims& s) { drop_ones(w.nest.dims, s); });
+  drop_ones(w.nest.dims, store.strides);
+  store.picked = std::move(to.picked);
+  loop.dims = without_ones(w.nest.dims);
+  loop.operands = std::move(w.nest.operands);
+  loop.stores = {std::move(store)};
+  loop.body = {{w.nest.expr, Statement::Reduce::none, false, node.type().dtype, w.nest.compute, 0}};
+  return loop;
+}
+
+LoopProgram filling_loop(const LoopProgram& program, const Loop& scattering) {
+  const ir::TensorType& out = program.graph->node(scattering.node).type();
+  Loop fill;
+  fill.node = scattering.node;
+  fill.kind = Loop::Kind::pointwise;
+  fill.dims = without_ones(out.sizes);
+  Access store{Ref{scattering.node, 0}, out.strides, 0};
+  drop_ones(out.sizes, store.strides);
+  fill.stores = {std::move(store)};
+  ExprPtr value = scattering.filled->number;
+  if (scattering.filled->copied) {
+    fill.operands = {*scattering.filled->copied};
+    drop_ones(out.sizes, fill.operands[0].at.strides);
+    value = Expr::make_operand(0);
+  }
+  fill.body = {{value, Statement::Reduce::none, false, out.dtype, scattering.body.back().compute, 0}};
+  return {program.graph, {std::move(fill)}, {{scattering.node, 0}}, program.placements};
+}
+
+}  // namespace vitrine::fusion

@@ -1,0 +1,100 @@
+"""Kernels that write and add at indexed places, and that find where an extremum is: what eager has."""
+
+import pytest
+import torch
+import vitrine
+from test_cuda_kernels import compiled
+from vitrine import _engine
+
+pytestmark = pytest.mark.gpu
+
+FLOATS = [torch.float32, torch.float16, torch.bfloat16]
+
+
+def run(program, *inputs):
+    plan, constants = compiled(program, *inputs)
+    facts = _engine.plan_facts(plan)
+    assert not facts["problems"], facts["problems"]
+    got = _engine.plan_run(plan, [*inputs, *constants])
+    expected = program(*inputs)
+    return got, expected if isinstance(expected, tuple) else (expected,), facts
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.int64, torch.bool], ids=str)
+@pytest.mark.parametrize("size", [(64, 96), (7, 33), (300, 1000)])
+def test_what_is_written(size, dtype):
+    x = torch.randint(-9, 9, size, device="cuda").to(dtype)
+    rows, columns = torch.randperm(size[0], device="cuda"), torch.randperm(size[1], device="cuda")[:5]
+    where = rows[:, None].expand(size).contiguous()
+    programs = [
+        lambda x, i: x.scatter(0, i, x),
+        lambda x, i: x.scatter(0, i[:3], 1),
+        lambda x, i: torch.zeros_like(x).index_put((i[:, 0],), x),
+        lambda x, i: x.index_put((i[:2, :1] - 1, columns), x[:2, :5]),
+    ]
+    for program in programs:
+        got, expected, facts = run(program, x, where)
+        assert torch.equal(got[0], expected[0]) and facts["kernels"] == 2 and facts["python_calls"] == 0
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.float64, torch.int32, torch.int64], ids=str)
+@pytest.mark.parametrize("size", [(64, 96), (7, 33), (1000, 256)])
+def test_what_is_added(size, dtype):
+    """Whole numbers so small that no sum is rounded: every order gives the same."""
+    x = torch.randint(-2, 3, size, device="cuda").to(dtype)
+    which = torch.randint(0, size[0], (size[0],), device="cuda")
+    where = torch.randint(0, size[0], size, device="cuda")
+    for program, index in (
+        (lambda x, i: x.index_add(0, i, x * 2), which),
+        (lambda x, i: torch.zeros_like(x).scatter_add(0, i, x), where),
+        (lambda x, i: x.t().contiguous().index_add(1, i, x.t()), which),
+    ):
+        got, expected, facts = run(program, x, index)
+        assert torch.equal(got[0], expected[0]) and facts["kernels"] >= 2 and facts["python_calls"] == 0
+
+
+def test_deterministic_algorithms_are_pytorchs():
+    x, which = torch.randn(64, 32, device="cuda"), torch.randint(0, 64, (64,), device="cuda")
+    torch.use_deterministic_algorithms(True)
+    try:
+        vitrine.reset()
+        program = lambda x, i: torch.zeros_like(x).index_add(0, i, x)  # noqa: E731
+        compiled = vitrine.compile(program)
+        assert all(torch.equal(compiled(x, which), program(x, which)) for _ in range(3))
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.int64], ids=str)
+@pytest.mark.parametrize("size", [(64, 96), (7, 33), (3, 70000), (30000, 17), (2000, 4096)])
+def test_where_the_extremum_is(size, dtype):
+    x = torch.randint(-3, 3, size, device="cuda").to(dtype)
+    if dtype.is_floating_point:
+        x[0, 1], x[-1, -1] = float("nan"), float("inf")
+    for dim in (0, 1):
+        program = lambda x: (*x.max(dim), *x.min(dim, True), x.argmax(dim), x.argmin(dim))  # noqa: E731
+        got, expected, facts = run(program, x)
+        for g, e in zip(got, expected, strict=True):
+            assert torch.equal(g.nan_to_num(7), e.nan_to_num(7)) and g.stride() == e.stride()
+        assert facts["python_calls"] == 0
+    got, expected, _ = run(lambda x: (x.argmax(), x.t().argmin()), x)
+    assert all(torch.equal(g, e) for g, e in zip(got, expected))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("size", [(7, 33), (1000, 1000), (3000, 1024)])
+def test_numbers_are_eagers(size, dtype):
+    x = torch.ones(size, device="cuda", dtype=dtype)
+    for program in (
+        lambda x: torch.rand_like(x) + torch.rand_like(x),
+        lambda x: torch.randn_like(x),
+        lambda x: x * torch.randn(x.shape, device="cuda", dtype=x.dtype),
+        lambda x: torch.bernoulli(x, 0.3),
+    ):
+        run_compiled = vitrine.compile(program)
+        for seed in (0, 1 << 40):
+            torch.manual_seed(seed)
+            expected = (program(x), torch.rand(3, device="cuda"))
+            torch.manual_seed(seed)
+            got = (run_compiled(x), torch.rand(3, device="cuda"))
+            assert all(torch.equal(g, e) for g, e in zip(got, expected))
