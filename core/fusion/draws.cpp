@@ -100,7 +100,10 @@ class Drawer {
   bool bernoulli(const std::vector<Arg>& args, std::string& why) {
     if (!args[2].is_none()) return no(why, "it has a generator of its own");
     if (!plain(why)) return false;
-    const double p = args[1].is<double>() ? args[1].as<double>() : static_cast<double>(args[1].as<int64_t>());
+    const double p = args[1].is<double>()    ? args[1].as<double>()
+                     : args[1].is<int64_t>() ? static_cast<double>(args[1].as<int64_t>())
+                                             : -1;
+    if (!(p >= 0 && p <= 1)) return no(why, "its probability is none");
     out.operands = {drawn(draw_of(type()), type().strides)};
     const ExprPtr kept = Expr::make_call(
         "<", {Expr::make_operand(0), Expr::make_number(static_cast<double>(static_cast<float>(p)))});
