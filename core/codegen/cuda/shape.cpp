@@ -41,7 +41,8 @@ int vector_of(const cpp::Schedule& s) {
 // begin alike.
 bool may_shift(const cpp::Schedule& s, int vector) {
   constexpr int64_t kLeastRuns = 64;
-  if (s.dims.size() != s.rows + 1 || s.columns() < kLeastRuns * vector) return false;
+  constexpr int kMost = 4;  // of runs of eight, looking at each element costs more than whole accesses save
+  if (vector > kMost || s.dims.size() != s.rows + 1 || s.columns() < kLeastRuns * vector) return false;
   for (const cpp::Load& l : s.loads)
     if (!l.per_row && (!l.plain() || (l.affine() && !is_shifted(s, l.strides, l.offset, vector))))
       return false;
