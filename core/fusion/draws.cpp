@@ -185,7 +185,7 @@ std::optional<Drawing> drawing(const LoopProgram& program, const ir::Node& node,
   else if (node.op == "aten.rand.default" || node.op == "aten.rand_like.default")
     done = layout.uniform && drawer.uniform(why);
   else if (node.op == "aten.randn.default" || node.op == "aten.randn_like.default")
-    done = layout.uniform && drawer.normal(why);
+    done = layout.uniform && layout.normal && drawer.normal(why);
   else if (node.op == "aten.bernoulli.p" && ir::is_float(node.type().dtype))
     done = layout.uniform && drawer.bernoulli(args.value(), why);
   if (!done) return std::nullopt;

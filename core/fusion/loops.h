@@ -55,6 +55,7 @@ struct DrawLayout {
   int64_t blocks = 132 * 8;        // of 256 threads, at most
   int together[4] = {0, 8, 4, 2};  // neighbours at most, by log2 of an element's bytes; 0: not known
   bool uniform = true;             // rand() draws as is known
+  bool normal = true;              // and what randn() makes of that is known to the last bit
 };
 
 // A place in the storage of `root`, for every index of a loop's dims. Without a root (node -1) nothing is
