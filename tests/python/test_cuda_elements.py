@@ -51,6 +51,12 @@ def test_gradients_of_relu_lie_as_what_was_limited(tmp_path):
     check(g, [relu, leaky], tmp_path)
 
 
+def test_the_sign_of_what_has_none(tmp_path):
+    g = GraphWriter()
+    x = g.input(torch.tensor([float("nan"), -0.0, 0.0, -2.0, float("inf"), float("-inf")]))
+    check(g, [g.op("aten.reciprocal.default", g.op("aten.sign.default", x))], tmp_path)
+
+
 # ---- numbers that are drawn ------------------------------------------------------------------------------
 def philox(seed, call, thread):
     """Philox 4x32 of ten rounds, as its authors wrote it down."""

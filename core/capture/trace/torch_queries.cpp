@@ -5,6 +5,7 @@
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/default_device.h"
 
 namespace vitrine::capture {
 namespace {
@@ -24,6 +25,19 @@ Value* asked_by_the_program(T& t, const A&) {
 }
 Value* nothing(T& t, const A&) {
   return t.none();
+}
+
+bool names(PyCodeObject* code, const char* wanted) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_names); ++i)
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(code->co_names, i), wanted) == 0) return true;
+  return false;
+}
+
+// has_torch_function(...) of plain tensors: only a default device can make it true. Functions that would then
+// hand themselves to handle_torch_function get the same call back from it; modules choose another way.
+Value* has_function(T& t, const A&) {
+  const bool on = torch_bridge::global_state().default_device != torch_bridge::kNoDefaultDevice;
+  return t.boolean(on && !names(t.frame().code, "handle_torch_function"));
 }
 
 Value* itself(T& t, const A& a) {
@@ -182,12 +196,12 @@ constexpr BuiltinRow kRows[] = {
     {"torch.cuda.is_current_stream_capturing", no},
     {"torch._C._are_functorch_transforms_active", no},
     {"torch._C._functorch.unwrap_if_dead", itself},  // no functorch level is alive, and none has died here
-    {"torch.overrides.has_torch_function", no},
-    {"torch._C._has_torch_function", no},
-    {"torch._C._has_torch_function_unary", no},
-    {"torch._C._has_torch_function_variadic", no},
-    {"torch.overrides.has_torch_function_unary", no},
-    {"torch.overrides.has_torch_function_variadic", no},
+    {"torch.overrides.has_torch_function", has_function},
+    {"torch._C._has_torch_function", has_function},
+    {"torch._C._has_torch_function_unary", has_function},
+    {"torch._C._has_torch_function_variadic", has_function},
+    {"torch.overrides.has_torch_function_unary", has_function},
+    {"torch.overrides.has_torch_function_variadic", has_function},
     {"torch._C._log_api_usage_once", nothing},
     {"warnings.warn", [](T&, const A&) -> Value* { stop("side_effect", "a warning is given"); }},
 };

@@ -248,7 +248,7 @@ __device__ i64 absolute(i64 x) { return x < 0 ? -x : x; }
      R"(template <class T> __device__ T maximum(T a, T b) { return a > b || a != a ? a : b; }  // a NaN stays one
 template <class T> __device__ T minimum(T a, T b) { return a < b || a != a ? a : b; }
 )"},
-    {"sign", R"(template <class T> __device__ T sign(T x) { return x > 0 ? T(1) : x < 0 ? T(-1) : x; }
+    {"sign", R"(template <class T> __device__ T sign(T x) { return x > 0 ? T(1) : x < 0 ? T(-1) : T(0); }
 )"},
     {"sigmoid", R"(__device__ f32 sigmoid(f32 x) { return 1.0f / (1.0f + expf(-x)); }
 )"},
