@@ -140,7 +140,11 @@ std::string unsupported_state() {
   if (functorch_active(s)) return "a functorch transform (vmap, grad, ...) is active";
   if (forward_ad_active()) return "a forward-mode AD level is active";
   if (s.dispatch_modes() != 0) return "a foreign dispatch mode is active";
-  if (default_device(s) == kForeignMode) return "a foreign function mode is active";
+  const int32_t device = default_device(s);
+  if (device == kForeignMode) return "a foreign function mode is active";
+  // A mode is told a method's name, and calls what stands there now: a replacement comes to itself once more.
+  if (device != kNoDefaultDevice && replaced() != 0)
+    return "a default device is set and " + replaced_name(replaced()) + " is replaced";
   if (saved_hooks_active(s)) return "saved-tensor hooks are active";
   if (jit_tracing(s)) return "torch.jit.trace is running";
   if (*s.anomaly) return "anomaly detection is on";

@@ -580,3 +580,16 @@ def test_modules_go_the_way_that_a_default_device_leaves_them():
     for device in (None, torch.device("cpu"), None):
         with device or contextlib.nullcontext():
             assert_same(compiled(x), attention(x, x, x))
+
+
+def test_a_replaced_method_under_a_default_device(monkeypatch):
+    calls, own = [], torch.Tensor.relu
+    monkeypatch.setattr(torch.Tensor, "relu", lambda x: calls.append(1) or own(x))
+    compiled = vitrine.compile(lambda x: x.relu() + 1)
+    with torch.device("cpu"):
+        torch.ones(3).relu()
+        expected = len(calls)
+        for _ in range(2):
+            calls.clear()
+            compiled(torch.ones(3))
+            assert len(calls) == expected
