@@ -27,13 +27,13 @@ def test_what_is_written(size, dtype):
     rows, columns = torch.randperm(size[0], device="cuda"), torch.randperm(size[1], device="cuda")[:5]
     where = rows[:, None].expand(size).contiguous()
     programs = [
-        lambda x, i: x.scatter(0, i, x),
-        lambda x, i: x.scatter(0, i[:3], 1),
-        lambda x, i: torch.zeros_like(x).index_put((i[:, 0],), x),
-        lambda x, i: x.index_put((i[:2, :1] - 1, columns), x[:2, :5]),
+        lambda x, i, c: x.scatter(0, i, x),
+        lambda x, i, c: x.scatter(0, i[:3], 1),
+        lambda x, i, c: torch.zeros_like(x).index_put((i[:, 0],), x),
+        lambda x, i, c: x.index_put((i[:2, :1] - 1, c), x[:2, :5]),
     ]
     for program in programs:
-        got, expected, facts = run(program, x, where)
+        got, expected, facts = run(program, x, where, columns)
         assert torch.equal(got[0], expected[0]) and facts["kernels"] == 2 and facts["python_calls"] == 0
 
 

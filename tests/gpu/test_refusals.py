@@ -96,7 +96,6 @@ inputs = (torch.randn(64, 64, device="cuda"),)
 @pytest.mark.parametrize(
     "what, code, text",
     [
-        ("cuptiSubscribe", 39, "another profiler already records this process"),
         ("cuptiActivityEnable", 35, "does not allow this user to profile the GPU"),
         ("cuptiActivityRegisterCallbacks", 1, "CUPTI does not record"),
         ("cuptiGetVersion", 1, "is not one of CUDA 12 or 13"),

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -364,11 +364,21 @@ def in_order(names: list[str], sides: list[str]) -> list[tuple[str, str]]:
     return sorted(((n, s) for n in names for s in sides if s != "eager"), key=lambda job: ("tuned" not in job[1], "inductor" not in job[1], -list(CASES).index(job[0])))
 
 
-def measure(names: list[str], sides: list[str], seconds: float, beside: int, limit: float) -> list[dict]:
-    rows = []
+def first_calls(pool, jobs: list[tuple[str, str]], cache: str, limit: float) -> dict:
+    """By (case, side): what time_first() says. How far they are goes to stderr."""
+    found = {}
+    for job, answer in zip(jobs, pool.map(lambda job: time_first(*job, cache, limit), jobs)):
+        found[job] = answer
+        print(f"\rfirst calls: {len(found)} of {len(jobs)}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    return found
+
+
+def measure(names: list[str], sides: list[str], seconds: float, beside: int, limit: float) -> Iterator[dict]:
+    """A row a case, each as soon as it is measured."""
     with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(beside) as pool:
         jobs = in_order(names, sides)
-        first = dict(zip(jobs, pool.map(lambda job: time_first(*job, cache, limit), jobs)))
+        first = first_calls(pool, jobs, cache, limit)
 
         def started(name):
             log = open(f"{cache}/{name}.log", "w+")
@@ -384,8 +394,7 @@ def measure(names: list[str], sides: list[str], seconds: float, beside: int, lim
                     row["failed"][side] = first[name, side]["failed"]
                 else:
                     row["first_s"][side] = first[name, side]["first_s"]
-            rows.append(row)
-    return rows
+            yield row
 
 
 def is_right(row: dict, side: str) -> bool:
@@ -393,24 +402,29 @@ def is_right(row: dict, side: str) -> bool:
     return row["error"][side] <= allowed
 
 
-def print_rows(rows: list[dict], sides: list[str]) -> None:
-    print(f"{'case':52}{'eager ms':>10}" + "".join(f"{s:>18}" for s in sides[1:]) + f"{'of copy':>9}")
-    for r in rows:
-        if "died" in r:
-            print(f"{r['title']:52} failed: {r['died'].strip().splitlines()[-1:]}")
+def print_head(sides: list[str]) -> None:
+    print(f"{'case':52}{'eager ms':>10}" + "".join(f"{s:>18}" for s in sides[1:]) + f"{'of copy':>9}", flush=True)
+
+
+def print_row(r: dict, sides: list[str]) -> None:
+    if "died" in r:
+        print(f"{r['title']:52} failed: {r['died'].strip().splitlines()[-1:]}", flush=True)
+        return
+    cells = ""
+    for s in sides[1:]:
+        if s in r["failed"]:
+            cells += f"{LATE if r['failed'][s] == LATE else 'failed':>18}"
             continue
-        cells = ""
-        for s in sides[1:]:
-            if s in r["failed"]:
-                cells += f"{LATE if r['failed'][s] == LATE else 'failed':>18}"
-                continue
-            wrong = "" if is_right(r, s) else "!"
-            cells += f"{r['ms']['eager'] / r['ms'][s]:>9.2f}x{wrong:1}{r['first_s'][s]:>6.2f}s"
-        share = f"{r['copy_ms'] / r['ms']['vitrine']:>8.0%}" if "copy_ms" in r and "vitrine" in r["ms"] else ""
-        print(f"{r['title']:52}{r['ms']['eager']:>10.3f}{cells}{share}")
-        for s, why in r["failed"].items():
-            if why != LATE:
-                print(f"    {s}: {why[:300]}")
+        wrong = "" if is_right(r, s) else "!"
+        cells += f"{r['ms']['eager'] / r['ms'][s]:>9.2f}x{wrong:1}{r['first_s'][s]:>6.2f}s"
+    share = f"{r['copy_ms'] / r['ms']['vitrine']:>8.0%}" if "copy_ms" in r and "vitrine" in r["ms"] else ""
+    print(f"{r['title']:52}{r['ms']['eager']:>10.3f}{cells}{share}", flush=True)
+    for s, why in r["failed"].items():
+        if why != LATE:
+            print(f"    {s}: {why[:300]}", flush=True)
+
+
+def print_means(rows: list[dict], sides: list[str]) -> None:
     print("speed-up over eager, first call; ! = its error against float64 is more than twice eager's")
     for who in ("vitrine", "inductor"):
         if means := best_of(rows, [s for s in sides if s.startswith(who)]):
@@ -450,11 +464,15 @@ def main() -> int:
     if options.child:
         child(options.child, sides, options.seconds, options.cache)
         return 0
-    rows = measure(names, sides, options.seconds, options.beside, options.limit)
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump(rows, file, indent=1)
-    print_rows(rows, sides)
+    rows = []
+    print_head(sides)
+    for row in measure(names, sides, options.seconds, options.beside, options.limit):
+        rows.append(row)
+        print_row(row, sides)
+        if options.json:  # after each row: what was measured is kept, should the rest be ended
+            with open(options.json, "w") as file:
+                json.dump(rows, file, indent=1)
+    print_means(rows, sides)
     return any("died" in r or set(r["failed"].values()) - {LATE} for r in rows)
 
 
