@@ -321,14 +321,6 @@ void Lowering::State::add_captured(const std::string& name, PyObject* callable, 
   outcome.captured_nodes = 1;
 }
 
-// A view of a tensor that requires grad says so too, also when gradients are off and nothing is
-// differentiated through it: then it matters only if it leaves (see finish()).
-bool Lowering::State::requires_grad_by_base(PyObject* t) {
-  Py base = Py::steal(PyObject_GetAttrString(t, "_base"));
-  if (!base) PyErr_Clear();
-  return base && base.get() != Py_None && requires_grad(base.get());
-}
-
 // Eager raises when autograd would save an inference tensor for a backward pass.
 void Lowering::State::refuse_inference_inputs(const std::string& name, PyObject* args, PyObject* result) {
   if (!grad_mode || api().symbols.inference_enabled()) return;

@@ -84,7 +84,6 @@ struct Lowering::State {
                 const Recording::Mark& mark);
   void note_grad(PyObject* args);
   void refuse_inference_inputs(const std::string& name, PyObject* args, PyObject* result);
-  static bool requires_grad_by_base(PyObject* t);
   // The joint graph, divided. Errors: why there is none. May throw Stop.
   Status join(const RemadeViews& views, Gradients who, Joint& out, JointParts& parts);
   Status prepare(const RemadeViews& views, Joint& out, JointParts& parts);

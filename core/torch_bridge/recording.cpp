@@ -406,9 +406,16 @@ std::string Recording::why_write_differentiable() const {
   return "";
 }
 
+bool requires_grad_by_base(PyObject* tensor) {
+  Py base = Py::steal(PyObject_GetAttrString(tensor, "_base"));
+  if (!base) PyErr_Clear();
+  return base && base.get() != Py_None && requires_grad(base.get());
+}
+
 bool Recording::is_made_leaf(int index) const {
   const TracedTensor& t = at(index);
-  return t.entry < 0 && requires_grad(t.object.get()) && is_leaf(t.object.get());
+  PyObject* tensor = t.object.get();
+  return t.entry < 0 && requires_grad(tensor) && is_leaf(tensor) && !requires_grad_by_base(tensor);
 }
 
 bool Recording::storage_requires_grad(int index) const {

@@ -39,6 +39,10 @@ struct TracedStorage {
   ir::NodeId constant_copy = -1;  // the node that copies it, for constants made inside a call
 };
 
+// A view of a tensor that requires grad says so too, also when gradients are off and nothing is
+// differentiated through it: then it matters only if it leaves.
+bool requires_grad_by_base(_object* tensor);
+
 class Recording {
  public:
   Recording() : ids_(std::make_shared<ir::NodeIds>()), program_(std::make_shared<ReplayProgram>()) {}
