@@ -15,11 +15,6 @@ constexpr size_t kMostParts = 8;   // joined by choices one after the other; PyT
 constexpr size_t kMostRolled = 2;  // dims: each doubles the places that an element may come from
 constexpr int64_t kFar = Range::kNone / 4;
 
-bool no(std::string& why, const char* reason) {
-  why = reason;
-  return false;
-}
-
 // One after the other along `d`: element i of the result is part[i - start of the part].
 bool joined(NestWriter& w, size_t d, const std::vector<std::pair<Ref, Access>>& parts, const Dims& lengths,
             std::string& why) {

@@ -45,6 +45,12 @@ ExprPtr NestWriter::read(Ref value, Access at) {
   return Expr::make_operand(static_cast<int>(nest.operands.size() - 1));
 }
 
+int NestWriter::index_at(Ref index, Dims strides) {
+  Access at = place(index);
+  at.strides = std::move(strides);
+  return read(index, std::move(at))->operand;
+}
+
 ExprPtr NestWriter::number(const Dims& strides, int64_t offset) {
   nest.operands.push_back({{}, ir::DType::i64, {{}, strides, offset}});
   return Expr::make_operand(static_cast<int>(nest.operands.size() - 1));

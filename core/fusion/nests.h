@@ -40,6 +40,8 @@ class NestWriter {
   Access place(ir::Ref value) const;
   // Adds an operand; its $.
   ExprPtr read(ir::Ref value, Access at);
+  // An index tensor at `strides` of the nest; its $.
+  int index_at(ir::Ref index, ir::Dims strides);
   ExprPtr number(const ir::Dims& strides, int64_t offset);  // offset + sum of stride * index
   ExprPtr inside(std::vector<Range> ranges);                // a truth
   // The part low <= index of dim `d` < high.
@@ -53,6 +55,12 @@ class NestWriter {
   const ir::Node& node_;
   std::vector<ir::Arg> args_;
 };
+
+// For what is not covered: false, and why.
+inline bool no(std::string& why, const char* reason) {
+  why = reason;
+  return false;
+}
 
 // Fills writer.nest; false: this use is not covered, `why` says what of it.
 struct NestRow {

@@ -9,17 +9,6 @@ using ir::Arg;
 using ir::Dims;
 using ir::Ref;
 
-bool no(std::string& why, const char* reason) {
-  why = reason;
-  return false;
-}
-
-// An index tensor at `strides` of the nest; its $.
-int index_at(NestWriter& w, Ref index, Dims strides) {
-  Access at = w.place(index);
-  at.strides = std::move(strides);
-  return w.read(index, std::move(at))->operand;
-}
 bool is_index(const NestWriter& w, const Arg& arg) {
   if (!arg.is<Ref>()) return false;
   const ir::DType t = w.type(arg.as<Ref>()).dtype;
@@ -33,7 +22,7 @@ bool embedding(NestWriter& w, std::string& why) {
   Dims strides = w.type(indices).strides;
   strides.push_back(0);
   Access at = w.place(weight);
-  at.picked = {{index_at(w, indices, std::move(strides)), at.strides[0], w.type(weight).sizes[0]}};
+  at.picked = {{w.index_at(indices, std::move(strides)), at.strides[0], w.type(weight).sizes[0]}};
   const int64_t column = at.strides[1];
   at.strides.assign(w.nest.dims.size(), 0);
   at.strides.back() = column;
@@ -45,7 +34,7 @@ bool embedding(NestWriter& w, std::string& why) {
 bool along(NestWriter& w, Ref self, size_t d, Ref index, Dims strides, std::string& why) {
   if (w.type(self).numel() == 0) return no(why, "there is nothing to pick from");
   Access at = w.place(self);
-  at.picked = {{index_at(w, index, std::move(strides)), at.strides[d], w.type(self).sizes[d]}};
+  at.picked = {{w.index_at(index, std::move(strides)), at.strides[d], w.type(self).sizes[d]}};
   at.strides[d] = 0;
   w.nest.expr = w.read(self, std::move(at));
   return true;
@@ -104,7 +93,7 @@ bool index_tensors(NestWriter& w, std::string& why) {
     for (size_t k = 0; k < t.sizes.size(); ++k)
       if (t.sizes[k] != 1) strides[shift + k] = t.strides[k];
     at.picked.push_back(
-        {index_at(w, indices[i].as<Ref>(), std::move(strides)), place.strides[i], from.sizes[i], true});
+        {w.index_at(indices[i].as<Ref>(), std::move(strides)), place.strides[i], from.sizes[i], true});
   }
   w.nest.expr = w.read(self, std::move(at));
   return true;

@@ -14,11 +14,6 @@ using ir::Dims;
 using ir::DType;
 using ir::Ref;
 
-bool no(std::string& why, const char* reason) {
-  why = reason;
-  return false;
-}
-
 // Where a row writes: the result's strides over the nest, and what picks the rest.
 struct Target {
   Dims strides;
@@ -27,11 +22,6 @@ struct Target {
 };
 using Write = bool (*)(NestWriter& w, Target& target, std::string& why);
 
-int index_at(NestWriter& w, Ref index, Dims strides) {
-  Access at = w.place(index);
-  at.strides = std::move(strides);
-  return w.read(index, std::move(at))->operand;
-}
 // The value at this place of the nest, read as it lies.
 ExprPtr value_at(NestWriter& w, Ref value) {
   return w.read(value, w.place(value));
@@ -46,7 +36,7 @@ bool along(NestWriter& w, Target& to, std::string& why) {
   w.nest.dims = type.sizes;
   to.strides = w.out().strides;
   to.strides[*d] = 0;
-  to.picked = {{index_at(w, index, type.strides), w.out().strides[*d], w.out().sizes[*d]}};
+  to.picked = {{w.index_at(index, type.strides), w.out().strides[*d], w.out().sizes[*d]}};
   return true;
 }
 bool scatter_source(NestWriter& w, Target& to, std::string& why) {
@@ -76,7 +66,7 @@ bool index_add(NestWriter& w, Target& to, std::string& why) {
   to.adds = true;
   to.strides = w.out().strides;
   to.strides[*d] = 0;
-  to.picked = {{index_at(w, index, std::move(strides)), w.out().strides[*d], w.out().sizes[*d]}};
+  to.picked = {{w.index_at(index, std::move(strides)), w.out().strides[*d], w.out().sizes[*d]}};
   w.nest.expr = value_at(w, source);
   return true;
 }
@@ -123,7 +113,7 @@ bool index_put(NestWriter& w, Target& to, std::string& why) {
     for (size_t k = 0; k < t.sizes.size(); ++k)
       if (t.sizes[k] != 1) strides[shift + k] = t.strides[k];
     to.picked.push_back(
-        {index_at(w, indices[i].as<Ref>(), std::move(strides)), out.strides[i], out.sizes[i], true});
+        {w.index_at(indices[i].as<Ref>(), std::move(strides)), out.strides[i], out.sizes[i], true});
   }
   const ir::TensorType& v = w.type(values);
   if (v.sizes.size() > dims.size()) return no(why, "its values have more dims than there are places");
