@@ -44,20 +44,7 @@ class Checkpointed(nn.Module):
         return checkpoint(self.inner, x, use_reentrant=False)
 
 
-def whole(model, optimizer, mode):
-    def step(x):
-        optimizer.zero_grad()
-        loss = model(x).float().square().mean()
-        loss.backward()
-        optimizer.step()
-        return loss.detach()
-
-    return vitrine.compile(step, mode=mode) if mode else step
-
-
-def split(model, optimizer, mode):
-    forward = vitrine.compile(model, mode=mode) if mode else model
-
+def stepping(forward, optimizer):
     def step(x):
         optimizer.zero_grad()
         loss = forward(x).float().square().mean()
@@ -66,6 +53,15 @@ def split(model, optimizer, mode):
         return loss.detach()
 
     return step
+
+
+def whole(model, optimizer, mode):
+    step = stepping(model, optimizer)
+    return vitrine.compile(step, mode=mode) if mode else step
+
+
+def split(model, optimizer, mode):
+    return stepping(vitrine.compile(model, mode=mode) if mode else model, optimizer)
 
 
 def trained(make, way, dtype, mode, rounds=9):
