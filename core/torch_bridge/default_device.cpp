@@ -10,8 +10,8 @@ namespace vitrine::torch_bridge {
 namespace {
 
 constexpr const char* kKinds[] = {"cpu", "cuda", "meta"};
-constexpr int32_t kIndices =
-    256;  // device numbers a kind has room for; the first stands for "without a number"
+// Device numbers that a kind has room for; the first stands for "without a number".
+constexpr int32_t kIndices = 256;
 
 // A new reference to modules[module].name, or nothing where the module was never imported.
 Py loaded(const char* module, const char* name) {
