@@ -289,6 +289,7 @@ Status Lowering::State::join(const RemadeViews& views, Gradients who, Joint& out
   std::vector<ir::NodeId> ends;
   for (const ir::Node& n : parts.tangents) ends.push_back(n.id);
   if (std::string why = why_inseparable(*out.halves.backward, ends); !why.empty()) return no_joint(why);
+  out.readers = readers_of(*out.halves.backward, ends);
   return {};
 }
 

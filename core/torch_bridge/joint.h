@@ -35,6 +35,9 @@ struct Joint {
   // By tangent: those that cannot come after it in another backward pass, unless the graph is kept.
   std::vector<std::vector<int>> conflicts;
 
+  // By value handed over: the tangents behind whose results an operator reads it.
+  std::vector<std::vector<int>> readers;
+
   struct Gradient {
     int input;                  // whose gradient it is
     std::vector<int> tangents;  // what it depends on: undefined when none of these is defined

@@ -1,5 +1,6 @@
 #include "core/torch_bridge/undefined_tangents.h"
 
+#include <algorithm>
 #include <set>
 #include <unordered_map>
 
@@ -122,6 +123,26 @@ std::string why_inseparable(const ir::Graph& backward, const std::vector<ir::Nod
     if (!all.empty()) reach[n.id] = std::move(all);
   }
   return "";
+}
+
+std::vector<std::vector<int>> readers_of(const ir::Graph& backward, const std::vector<ir::NodeId>& tangents) {
+  std::unordered_map<ir::NodeId, std::set<int>> behind, asking;
+  for (size_t i = 0; i < tangents.size(); ++i) behind[tangents[i]] = {static_cast<int>(i)};
+  for (const ir::Node& n : backward.nodes()) {
+    std::set<int> all = behind[n.id];
+    ir::each_ref(n, [&](ir::Ref r) { all.insert(behind[r.node].begin(), behind[r.node].end()); });
+    behind[n.id] = std::move(all);
+  }
+  // What no tangent reaches runs for its readers.
+  for (auto n = backward.nodes().rbegin(); n != backward.nodes().rend(); ++n) {
+    const std::set<int> by = behind[n->id].empty() ? asking[n->id] : behind[n->id];
+    ir::each_ref(*n, [&](ir::Ref r) { asking[r.node].insert(by.begin(), by.end()); });
+  }
+  std::vector<std::vector<int>> out;
+  for (const ir::Node* input : backward.inputs())
+    if (std::find(tangents.begin(), tangents.end(), input->id) == tangents.end())
+      out.emplace_back(asking[input->id].begin(), asking[input->id].end());
+  return out;
 }
 
 ir::GraphPtr without_tangents(const ir::GraphPtr& backward, const std::unordered_set<ir::NodeId>& undefined) {

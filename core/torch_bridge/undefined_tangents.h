@@ -19,4 +19,7 @@ std::string why_inseparable(const ir::Graph& backward, const std::vector<ir::Nod
 // Needs a graph that is separable.
 ir::GraphPtr without_tangents(const ir::GraphPtr& backward, const std::unordered_set<ir::NodeId>& undefined);
 
+// By input of the backward graph, the tangents aside: which of these (by their order) make its value read.
+std::vector<std::vector<int>> readers_of(const ir::Graph& backward, const std::vector<ir::NodeId>& tangents);
+
 }  // namespace vitrine::torch_bridge

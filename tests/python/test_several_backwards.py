@@ -153,3 +153,88 @@ def test_a_factor_of_another_type_in_backward_converts_as_in_eager():
         return outcome(y.sum().backward), x.grad
 
     same(program)
+
+
+def hooks_of_separate_results(compiled):
+    """A hook on a leaf, on what stands before the region, and on a module: eager calls those that a pass reaches."""
+    log = []
+
+    def note(name):
+        return lambda grad: log.append((name, None if grad is None else grad.clone()))
+
+    a, b, c = leaf(3), leaf(3, seed=1), leaf(3, seed=2)
+    for name, t in (("a", a), ("b", b)):
+        t.register_hook(note(name))
+    before = c.exp()
+    before.register_hook(note("before"))
+    first, second = compiled(lambda a, b, c: (a.sin() * 2, b.cos() * c))(a, b, before)
+    first.sum().backward()
+    log.append("between")
+    second.sum().backward()
+    (first.detach() + 1).sum()
+    return log, a.grad, b.grad, c.grad
+
+
+def hooks_of_results_together(compiled):
+    log = []
+    a, b = leaf(3), leaf(3, seed=1)
+    for name, t in (("a", a), ("b", b)):
+        t.register_hook(lambda grad, name=name: log.append((name, grad.clone())))
+    first, second = compiled(lambda: (a.sin() * b, b.cos()))()
+    (first.sum() + second.sum()).backward(retain_graph=True)
+    (first.sum() * second.sum()).backward()
+    return log, a.grad, b.grad, outcome(first.sum().backward)
+
+
+def written_where_the_other_does_not_read(compiled):
+    a, b = leaf(3), leaf(3, seed=1)
+    first, second = compiled(lambda: (a.exp() * a, b.sigmoid() * b))()
+    first.sum().backward()
+    with torch.no_grad():
+        a.sub_(a.grad)
+    second.sum().backward()
+    with torch.no_grad():
+        b.add_(1)
+    return a.grad, b.grad
+
+
+def written_before_another_is_asked(compiled):
+    a, b = leaf(3), leaf(3, seed=1)
+    first, second = compiled(lambda: (a.exp() * a, b.sigmoid() * b))()
+    with torch.no_grad():
+        a.add_(1)
+    second.sum().backward()
+    return b.grad, a.grad, outcome(first.sum().backward)[0]
+
+
+def some_inputs_alone(compiled):
+    a, b = leaf(3), leaf(3, seed=1)
+    first, second = compiled(lambda: (a.exp() * b, b.sigmoid() * b))()
+    found = torch.autograd.grad(first.sum() + second.sum(), b, retain_graph=True)
+    return found, torch.autograd.grad(second.sum(), (a, b), allow_unused=True), a.grad
+
+
+@pytest.mark.parametrize("program", [
+    hooks_of_separate_results, hooks_of_results_together, written_where_the_other_does_not_read, written_before_another_is_asked,
+    some_inputs_alone,
+], ids=lambda p: p.__name__)
+def test_a_backward_pass_reaches_what_eagers_reaches(program):
+    same(program)
+
+
+@pytest.mark.parametrize("body", [lambda x: x.sin() * 2, lambda x: (x * 3).t() + 1, lambda x: (x.exp(), x.cos() * 3), lambda x: x @ x.t().sin(),
+                                  lambda x: x.sum(0) * x], ids=["one", "turned", "two", "product", "sum"])
+def test_gradients_lie_as_in_eager(body):
+    """By the layout of what is handed in."""
+    def program(compiled):
+        found = []
+        for turned in (False, True, "expanded"):
+            x = leaf(4, 4)
+            out = compiled(body)(x)
+            out = out if isinstance(out, tuple) else (out,)
+            give = [torch.ones(()).expand(o.shape) if turned == "expanded" else (torch.ones(4, 4).cos() * o.detach().exp()) for o in out]
+            give = [g.t().contiguous().t() if turned is True else g for g in give]
+            found += [(g, g.stride()) for g in torch.autograd.grad(out, x, give)]
+        return found
+
+    same(program)

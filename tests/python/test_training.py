@@ -212,11 +212,11 @@ def test_create_graph_is_an_error_that_names_the_region():
 
 
 def test_a_gradient_of_another_layout_is_laid_out_anew_on_its_own_device():
-    from vitrine._training import _as_traced
+    from vitrine._in_autograd import as_traced
 
     expanded = torch.ones((), device="meta").expand(3, 5)
     for gradient in (expanded, None):
-        made = _as_traced(gradient, (3, 5), (1, 3), torch.float32, "meta")
+        made = as_traced(gradient, (3, 5), (1, 3), torch.float32, "meta")
         assert made.device.type == "meta" and made.stride() == (1, 3)
 
 

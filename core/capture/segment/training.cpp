@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/autodiff/layouts.h"
 #include "core/torch_bridge/bridge.h"
 #include "core/torch_bridge/run_operators.h"
 #include "core/torch_bridge/undefined_tangents.h"
@@ -227,10 +228,6 @@ PyObject* make_views(PyObject* self, PyObject* arguments) {
   return out.release();
 }
 
-PyMethodDef kForward = {"forward", run_forward, METH_O, nullptr};
-PyMethodDef kBackward = {"backward", run_backward, METH_VARARGS, nullptr};
-PyMethodDef kViews = {"views", make_views, METH_O, nullptr};
-
 // A tuple of make(item) for each item; `make` gives new references.
 template <class Items, class Make>
 Owned tuple_of(const Items& items, Make make) {
@@ -247,6 +244,38 @@ Owned tuple_of(const Items& items, Make make) {
 Owned numbers(const auto& values) {
   return tuple_of(values, [](auto n) { return PyLong_FromLongLong(n); });
 }
+
+// strides: by tangent, a tuple, or None for the graph's own. By gradient: a tuple, or None where it lies as
+// the graph says.
+PyObject* gradient_layouts(PyObject* self, PyObject* strides) {
+  const Plans* plans = plans_of(self);
+  Owned given(plans ? PySequence_Fast(strides, "strides of tangents") : nullptr);
+  if (!given) return nullptr;
+  const ir::Graph& backward = *plans->joint->halves.backward;
+  const std::vector<const ir::Node*> inputs = backward.inputs();
+  std::map<ir::NodeId, ir::Dims> otherwise;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(given.get()); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(given.get(), i);
+    if (!PyTuple_Check(item)) continue;
+    ir::Dims& own = otherwise[inputs.at(plans->joint->halves.handed_over() + static_cast<size_t>(i))->id];
+    for (Py_ssize_t d = 0; d < PyTuple_GET_SIZE(item); ++d)
+      own.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(item, d)));
+  }
+  if (PyErr_Occurred()) return nullptr;
+  const auto usual = autodiff::result_strides(backward, {}),
+             now = autodiff::result_strides(backward, otherwise);
+  Owned out(PyList_New(0));
+  for (size_t i = 0; out && i < now.size(); ++i) {
+    Owned layout = now[i] == usual[i] ? Owned(Py_NewRef(Py_None)) : numbers(now[i]);
+    if (!layout || PyList_Append(out.get(), layout.get()) < 0) return nullptr;
+  }
+  return out.release();
+}
+
+PyMethodDef kForward = {"forward", run_forward, METH_O, nullptr};
+PyMethodDef kBackward = {"backward", run_backward, METH_VARARGS, nullptr};
+PyMethodDef kLayouts = {"layouts", gradient_layouts, METH_O, nullptr};
+PyMethodDef kViews = {"views", make_views, METH_O, nullptr};
 
 }  // namespace
 
@@ -269,6 +298,7 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
                          t.device.text().c_str());
   });
   Owned conflicts = tuple_of(j.conflicts, [](const auto& of) { return numbers(of).release(); });
+  Owned readers = tuple_of(j.readers, [](const auto& of) { return numbers(of).release(); });
   Owned complete = numbers(j.complete);
   Owned constants =
       tuple_of(j.constants, [](const torch_bridge::Py& c) { return torch_bridge::Py(c).release(); });
@@ -280,13 +310,15 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
   if (capsule) plans.release();
   Owned first(capsule ? PyCFunction_New(&kForward, capsule.get()) : nullptr);
   Owned second(capsule ? PyCFunction_New(&kBackward, capsule.get()) : nullptr);
+  Owned layouts(capsule ? PyCFunction_New(&kLayouts, capsule.get()) : nullptr);
   Owned views(capsule && has_views ? PyCFunction_New(&kViews, capsule.get()) : Py_NewRef(Py_None));
-  if (!wanted || !saved || !gradients || !tangents || !conflicts || !complete || !constants || !first ||
-      !second || !views)
+  if (!wanted || !saved || !gradients || !tangents || !conflicts || !readers || !complete || !constants ||
+      !first || !second || !layouts || !views)
     return {};
-  return Owned(PyObject_CallMethod(module.get(), "Region", "OOOOOOOOOOs", first.get(), second.get(),
-                                   views.get(), wanted.get(), saved.get(), gradients.get(), tangents.get(),
-                                   conflicts.get(), complete.get(), constants.get(), name.c_str()));
+  return Owned(PyObject_CallMethod(module.get(), "Region", "OOOOOOOOOOOOs", first.get(), second.get(),
+                                   layouts.get(), views.get(), wanted.get(), saved.get(), gradients.get(),
+                                   tangents.get(), conflicts.get(), readers.get(), complete.get(),
+                                   constants.get(), name.c_str()));
 }
 
 bool forward_ran(PyObject* region) {

@@ -10,6 +10,8 @@ from torch.autograd.graph import _engine_run_backward
 from torch.utils.hooks import RemovableHandle
 
 from vitrine._errors import DoubleBackwardError
+from vitrine._in_autograd import BACKWARD_TWICE, as_traced, graph_is_kept, lying_as, strides_of
+from vitrine._several_results import attach
 
 
 def _nodes_behind(outputs):
@@ -101,21 +103,6 @@ def _in_layout_of(leaf, grad):
     return torch.empty_strided(leaf.shape, leaf.stride(), dtype=grad.dtype, device=grad.device).copy_(grad)
 
 
-BACKWARD_TWICE = (
-    "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-    "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
-    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
-    "after calling backward."
-)
-
-
-_WRITTEN = (
-    "one of the variables needed for gradient computation has been modified by an inplace operation: [%s %s] is at "
-    "version %d; expected version %d instead. Hint: enable anomaly detection to find the operation that failed to compute "
-    "its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
-)
-
-
 def is_consumed(stand_in):
     """Whether another backward from a stand-in raises, because one has been there."""
     if stand_in.grad_fn is None:
@@ -158,25 +145,36 @@ class Region:
     """One compiled region.
 
     forward(inputs) -> results, then what is saved besides; backward(saved + tangents, which tangents are defined,
-    whether the graph is kept) -> gradients; views(inputs + constants + results) -> what the region's caller gets, or None: the results.
+    whether the graph is kept) -> gradients; layouts(strides of tangents or None) -> strides of gradients, None where they
+    are as traced; views(inputs + constants + results) -> what the region's caller gets, or None: the results.
     requires_grad: by result. saved: ("input" | "viewed" | "result" | "saved", index). gradients: (input, tangents it
     depends on). tangents: (sizes, strides, dtype, device), one a result that requires grad. conflicts, by tangent: those
-    that cannot come in a later backward pass, for it has used up what they need. complete: inputs in the order in
-    which eager's backward has their gradients. constants: tensors that count as inputs behind the real ones.
+    that cannot come in a later backward pass, for it has used up what they need. readers, by what is saved: tangents whose
+    gradients need it. complete: inputs in the order in which eager's backward has their gradients. constants: tensors that
+    count as inputs behind the real ones.
     """
 
-    def __init__(self, forward, backward, views, requires_grad, saved, gradients, tangents, conflicts, complete, constants, name):
+    def __init__(self, forward, backward, layouts, views, requires_grad, saved, gradients, tangents, conflicts, readers, complete, constants,
+                 name):
         self.constants, self.views = constants, views
         self.forward, self.backward, self.name = forward, backward, name
+        self.layouts, self.layouts_found = layouts, {}
         self.complete, self.hooks_seen, self.has_hooks = complete, -1, False
-        self.requires_grad, self.saved, self.gradients, self.tangents, self.conflicts = requires_grad, saved, gradients, tangents, conflicts
+        self.requires_grad, self.saved, self.gradients, self.tangents = requires_grad, saved, gradients, tangents
+        self.conflicts, self.readers = conflicts, readers
 
     def __call__(self, *inputs):
         if any(self.requires_grad):
             # Hooks are numbered as they are registered: without a new one there is nothing to look for.
             if self.hooks_seen != RemovableHandle.next_id:
                 self.hooks_seen, self.has_hooks = RemovableHandle.next_id, any(map(_has_hook, inputs))
-            results = _Node.apply(self, *(self.in_eagers_order(inputs) if self.has_hooks else inputs))
+            named = self.in_eagers_order(inputs) if self.has_hooks else inputs
+            if len(self.tangents) > 1:
+                with torch.no_grad():
+                    made = self.forward(named)
+                results = attach(self, named, made)
+            else:
+                results = _Node.apply(self, *named)
         else:
             with torch.no_grad():
                 results = tuple(self.forward(inputs))
@@ -193,27 +191,21 @@ class Region:
     def gradients_of(self, saved, tangents, n_inputs, keep):
         """saved: a list, which is empty afterwards."""
         given = [t for t, wanted in zip(tangents, self.requires_grad) if wanted]
-        ready = [_as_traced(t, *how) for t, how in zip(given, self.tangents)]
-        saved.extend(ready)
-        found = self.backward(saved, tuple(t is not None for t in given), keep)
         out = [None] * n_inputs
-        for grad, (index, depends) in zip(found, self.gradients):
-            if any(given[i] is not None for i in depends):
-                out[index] = grad
+        for index, grad in self.run_backward(saved, given, keep):
+            out[index] = grad
         return out
 
-
-# Whether the backward pass that runs may come again (retain_graph). Unknown to this PyTorch: it may.
-_graph_is_kept = getattr(torch._C._autograd, "_get_current_graph_task_keep_graph", lambda: True)
-
-
-def _as_traced(tangent, sizes, strides, dtype, device):
-    if tangent is None:
-        return torch.empty_strided(sizes, strides, dtype=dtype, device=device)  # not read
-    plain = type(tangent) is torch.Tensor and not tangent.is_neg() and not tangent.is_conj()
-    if plain and tangent.stride() == strides and tangent.storage_offset() == 0 and tangent.dtype == dtype:
-        return tangent
-    return torch.empty_strided(sizes, strides, dtype=dtype, device=device).copy_(tangent)
+    def run_backward(self, saved, given, keep):
+        """Pairs of an input and its gradient. given: by tangent, None where it is undefined."""
+        saved.extend(as_traced(t, *how) for t, how in zip(given, self.tangents))
+        found = self.backward(saved, tuple(t is not None for t in given), keep)
+        lie = tuple(strides_of(t, how[1]) for t, how in zip(given, self.tangents))
+        if any(lie):
+            if lie not in self.layouts_found:
+                self.layouts_found[lie] = self.layouts(lie)
+            found = map(lying_as, found, self.layouts_found[lie])
+        return [(index, grad) for grad, (index, depends) in zip(found, self.gradients) if any(given[i] is not None for i in depends)]
 
 
 class _Node(torch.autograd.Function):
@@ -229,7 +221,6 @@ class _Node(torch.autograd.Function):
         # detach(): the memory of now, with the version counter of the input.
         ctx.save_for_backward(*[where[k][i].detach() if k == "viewed" else where[k][i] for k, i in region.saved if k != "saved"])
         ctx.kept = [where[k][i] for k, i in region.saved if k == "saved"]
-        ctx.left = None  # a _Left, once a backward pass has been here
         ctx.mark_non_differentiable(*[r for r, wanted in zip(results, region.requires_grad) if not wanted])
         ctx.set_materialize_grads(False)
         return tuple(results)
@@ -238,46 +229,10 @@ class _Node(torch.autograd.Function):
     def backward(ctx, *tangents):
         if torch.is_grad_enabled():
             raise DoubleBackwardError(ctx.region.name)
-        region, keep = ctx.region, _graph_is_kept()
-        given = [i for i, t in enumerate(t for t, wanted in zip(tangents, region.requires_grad) if wanted) if t is not None]
-        others = ctx.saved_tensors if ctx.left is None else ctx.left.take(region, given)
-        left = ctx.left
+        region, keep = ctx.region, graph_is_kept()
+        others, kept = iter(ctx.saved_tensors), iter(ctx.kept)
+        saved = [next(kept if kind == "saved" else others) for kind, _ in region.saved]
         if not keep:
-            left = _Left.behind(region, given, others, left)
-        others_left, kept = iter(others), iter(ctx.kept)
-        saved = [next(kept if kind == "saved" else others_left) for kind, _ in region.saved]
-        if not keep:
-            ctx.left = left
-            if left is None:
-                ctx.kept = ()
-        del kept, others, others_left
-        return (None, *region.gradients_of(saved, tangents, ctx.n_inputs, keep or left is not None))
-
-
-class _Left:
-    """What a backward pass leaves for others that start at other results and go through other operators."""
-
-    def __init__(self, used, tensors):
-        self.used, self.tensors = used, [(t.detach(), t._version) for t in tensors]
-
-    @staticmethod
-    def behind(region, given, tensors, before):
-        """None: no other pass can follow."""
-        if len(region.tangents) < 2:
-            return None
-        used = set(given) if before is None else before.used | set(given)
-        lost = {i for u in used for i in region.conflicts[u]}
-        if len(lost) == len(region.tangents):
-            return None
-        if before is not None:
-            before.used = used
-            return before
-        return _Left(used, tensors)
-
-    def take(self, region, given):
-        if any(i in region.conflicts[u] for u in self.used for i in given):
-            raise RuntimeError(BACKWARD_TWICE)
-        for tensor, version in self.tensors:
-            if tensor._version != version:
-                raise RuntimeError(_WRITTEN % (tensor.type(), list(tensor.shape), tensor._version, version))
-        return [tensor for tensor, _ in self.tensors]
+            ctx.kept = ()
+        del kept, others
+        return (None, *region.gradients_of(saved, tangents, ctx.n_inputs, keep))

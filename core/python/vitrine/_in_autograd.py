@@ -1,0 +1,33 @@
+"""What nodes of compiled regions say and ask inside PyTorch's autograd."""
+
+import torch
+
+BACKWARD_TWICE = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+    "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward."
+)
+
+# Whether the backward pass that runs may come again (retain_graph). Unknown to this PyTorch: it may.
+graph_is_kept = getattr(torch._C._autograd, "_get_current_graph_task_keep_graph", lambda: True)
+
+
+def as_traced(tangent, sizes, strides, dtype, device):
+    if tangent is None:
+        return torch.empty_strided(sizes, strides, dtype=dtype, device=device)  # not read
+    plain = type(tangent) is torch.Tensor and not tangent.is_neg() and not tangent.is_conj()
+    if plain and tangent.stride() == strides and tangent.storage_offset() == 0 and tangent.dtype == dtype:
+        return tangent
+    return torch.empty_strided(sizes, strides, dtype=dtype, device=device).copy_(tangent)
+
+
+def strides_of(tangent, strides):
+    """None: it lies as traced, or does not matter."""
+    return None if tangent is None or tangent.stride() == strides else tangent.stride()
+
+
+def lying_as(grad, strides):
+    if grad is None or strides is None or grad.stride() == strides:
+        return grad
+    return torch.empty_strided(grad.shape, strides, dtype=grad.dtype, device=grad.device).copy_(grad)

@@ -1,0 +1,133 @@
+"""A compiled region with several results inside PyTorch's autograd.
+
+Each result has a node, and so has each set of inputs whose gradients depend on the same results: a backward pass from some
+results reaches the leaves, hooks and operators that eager's reaches, and no others. A result's node leaves its gradient
+with the call; the first node of inputs that runs has the backward plan run for all gradients that are there.
+"""
+
+import torch
+from torch.autograd import Variable
+
+from vitrine._errors import DoubleBackwardError
+from vitrine._in_autograd import BACKWARD_TWICE, graph_is_kept
+
+_WRITTEN = (
+    "one of the variables needed for gradient computation has been modified by an inplace operation: [%s %s] is at "
+    "version %d; expected version %d instead. Hint: enable anomaly detection to find the operation that failed to compute "
+    "its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
+)
+
+_nothing = torch.empty(0)  # in the place of what nobody reads any more
+_anchor = torch.empty(0, requires_grad=True)
+
+
+class Call:
+    """What the nodes of one call share: what was saved, and the gradients of the backward pass that runs."""
+
+    def __init__(self, region, inputs, results, beside):
+        given = (*inputs, *region.constants)
+        where = {"input": given, "viewed": given, "result": results, "saved": beside}
+        # A tensor of the graph itself would keep that alive; a leaf may get other memory, and is read where it is then.
+        plain = lambda kind, t: t if kind == "saved" or kind == "input" and t.is_leaf else t.detach()  # noqa: E731
+        self.region, self.n_inputs = region, len(inputs)
+        self.saved = [plain(kind, where[kind][i]) for kind, i in region.saved]
+        self.versions = [t._version for t in self.saved]
+        self.used = set()  # results that earlier passes went through
+        self.task, self.using, self.fresh, self.gradients = None, set(), {}, {}
+
+    def enter(self):
+        task = torch._C._current_graph_task_id()
+        if task != self.task:
+            self.leave()
+            self.task = task
+            Variable._execution_engine.queue_callback(self.leave)
+
+    def leave(self):
+        """The pass is over: what it has used up and no other can ask for goes."""
+        self.used |= self.using
+        self.task, self.using, self.fresh, self.gradients = None, set(), {}, {}
+        conflicts = self.region.conflicts
+        open_ = set(range(len(conflicts))).difference(*(conflicts[u] for u in self.used))
+        if not self.used or not self.saved:
+            return
+        for k, readers in enumerate(self.region.readers):
+            if self.region.saved[k][0] != "input" and open_.isdisjoint(readers):
+                self.saved[k] = _nothing
+
+    def got(self, result, tangent):
+        self.enter()
+        conflicts = self.region.conflicts
+        if any(result in conflicts[u] for u in self.used):
+            raise RuntimeError(BACKWARD_TWICE)
+        for tensor, version, readers in zip(self.saved, self.versions, self.region.readers):
+            if result in readers and tensor._version != version:
+                raise RuntimeError(_WRITTEN % (tensor.type(), list(tensor.shape), tensor._version, version))
+        self.fresh[result] = tangent
+        if not graph_is_kept():
+            self.using.add(result)
+
+    def gradients_of(self, inputs):
+        self.enter()
+        if self.fresh:
+            self.compute()
+        return [self.gradients.pop(i, None) for i in inputs]
+
+    def compute(self):
+        region, fresh = self.region, self.fresh
+        self.fresh = {}
+        # Where all results have had their turn, nobody asks again, and memory goes as it has been read.
+        last = len(self.using) == len(region.tangents)
+        saved = list(self.saved)
+        if last:
+            self.saved = []
+        for index, grad in region.run_backward(saved, [fresh.get(i) for i in range(len(region.tangents))], not last):
+            before = self.gradients.get(index)
+            self.gradients[index] = grad if before is None else before + grad
+
+
+class _Inputs(torch.autograd.Function):
+    """Inputs -> an empty tensor from which results stem."""
+
+    @staticmethod
+    def forward(ctx, call, indices, like, *inputs):
+        ctx.call, ctx.indices = call, indices
+        ctx.set_materialize_grads(False)
+        return like.new_empty(0)
+
+    @staticmethod
+    def backward(ctx, _):
+        return (None, None, None, *ctx.call.gradients_of(ctx.indices))
+
+
+class _Result(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, call, tangent, result, *stems):
+        ctx.call, ctx.tangent, ctx.stems = call, tangent, len(stems)
+        ctx.set_materialize_grads(False)
+        return result.pop()
+
+    @staticmethod
+    def backward(ctx, tangent):
+        if torch.is_grad_enabled():
+            raise DoubleBackwardError(ctx.call.region.name)
+        if tangent is not None:
+            ctx.call.got(ctx.tangent, tangent)
+        return (None,) * (3 + ctx.stems)
+
+
+def attach(region, inputs, made):
+    """The region's results, each with its node. made: what forward gave."""
+    n = len(region.requires_grad)
+    # A view of memory made here is the program's own tensor, to be written to like any other.
+    results = [r.data if r._is_view() else r for r in made[:n]]
+    call = Call(region, inputs, results, made[n:])
+    wanted = [i for i, wants in enumerate(region.requires_grad) if wants]
+    sets = {}
+    for index, depends in region.gradients:
+        sets.setdefault(tuple(depends), []).append(index)
+    stems = [(depends, _Inputs.apply(call, indices, results[wanted[depends[0]]], *[inputs[i] for i in indices]))
+             for depends, indices in sets.items() if depends]
+    for tangent, i in enumerate(wanted):
+        behind = [stem for depends, stem in stems if tangent in depends]
+        results[i] = _Result.apply(call, tangent, [results[i]], *(behind or [_anchor]))
+    return tuple(results)
