@@ -6,6 +6,7 @@
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
 #include "core/session/stages.h"
+#include "core/session/verdict.h"
 
 namespace vitrine::cli {
 
@@ -40,7 +41,7 @@ std::string run_summary(const Reader& s) {
     std::string outputs = checks.empty() ? "not checked"
                           : differ
                               ? std::to_string(differ) + " of " + std::to_string(checks.size()) + " differ"
-                              : "equal eager";
+                              : verdict_words(checks);
     table.row({run.label, run.entry, run.inputs, run.status, nanoseconds(run.eager_ns),
                nanoseconds(run.compiled_ns), ratio(run), nanoseconds(static_cast<double>(run.first_call_ns)),
                outputs});

@@ -2,6 +2,7 @@
 
 #include <QRegularExpression>
 
+#include "core/session/verdict.h"
 #include "views/kit/break_places.h"
 #include "views/kit/numbers.h"
 
@@ -15,15 +16,12 @@ QString counted(size_t n, const char* word) {
 
 // "outputs equal eager", "outputs close to eager", "output 0 differs from eager".
 QString accuracy(const kit::SessionData& d, Id run) {
-  QString text;
-  for (const auto& row : d.accuracies.of(run)) {
+  for (const auto& row : d.accuracies.of(run))
     if (row.verdict == "differs")
       return (row.output == "output" ? "" : "output ") + QString::fromStdString(row.output) +
              " differs from eager";
-    if (text.isEmpty() || row.verdict == "close")
-      text = row.verdict == "close" ? "outputs close to eager" : "outputs equal eager";
-  }
-  return text;
+  const std::string words = session::verdict_words(d.accuracies.of(run));
+  return words.empty() ? QString() : "outputs " + QString::fromStdString(words);
 }
 
 }  // namespace

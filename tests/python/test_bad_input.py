@@ -261,7 +261,7 @@ def test_a_kernel_compiler_that_does_not_work(tmp_path, which):
     result = subprocess.run(
         [program, "run", "m.py", "--entry", "f", "--input", "f32[64]", "--repeats", "0"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120
     )
-    assert result.returncode == 0 and "equal eager" in result.stdout, said(result)
+    assert result.returncode == 0 and re.search("(equal|close to) eager", result.stdout), said(result)
     assert "warning: " in result.stdout and "PyTorch instead" in result.stdout, result.stdout
     assert "vitrine-cc" in result.stdout or "could not be compiled" in result.stdout
     if COMPILERS[which]:

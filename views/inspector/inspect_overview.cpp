@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/session/verdict.h"
 #include "views/inspector/inspect_node.h"
 #include "views/kit/break_places.h"
 #include "views/kit/numbers.h"
@@ -28,22 +29,20 @@ void eachCompilation(const SessionData& d, Id run, F f) {
       for (const CompilationRow& row : d.compilations.of(segment.id)) f(row);
 }
 
-// "max |Δ| 2.4e-07" of the worst output, and whether any differs.
+// "max |Δ| 2.4e-07" of the worst output, and what is said of all of them.
 std::vector<InspectorRow> outputsRows(const SessionData& d, Id run) {
   double worst = 0;
-  bool differs = false, equal = true;
+  bool differs = false;
+  QString why;
   for (const AccuracyRow& row : d.accuracies.of(run)) {
     worst = std::max(worst, row.max_abs);
     differs = differs || row.verdict == "differs";
-    equal = equal && row.max_abs == 0;
+    if (as_exact(row) && why.isEmpty()) why = s(row.message);
   }
   const Tone tone = differs ? Tone::Err : Tone::Ok;
-  std::vector<InspectorRow> out{{"outputs",
-                                 differs ? "differ from eager"
-                                 : equal ? "equal eager"
-                                         : "close to eager",
-                                 "", "", tone}};
-  if (!equal) out.push_back({"max |Δ|", QString::number(worst, 'g', 2)});
+  std::vector<InspectorRow> out{{"outputs", s(verdict_words(d.accuracies.of(run))), "", "", tone}};
+  if (worst > 0) out.push_back({"max |Δ|", QString::number(worst, 'g', 2)});
+  if (!why.isEmpty()) out.push_back({"", why, "", "info", Tone::Info, 0, true});
   return out;
 }
 

@@ -1,14 +1,17 @@
 """The comparison behind a checked call of a compiled graph, and the file that shows a difference again."""
 
 import copy
+import functools
 import hashlib
 import os
+import re
 import tempfile
 from pathlib import Path
 
 import torch
 
-from vitrine.accuracy import compare
+from vitrine import _engine
+from vitrine.accuracy import compare, widened
 
 REPRODUCER = '''"""{text}
 
@@ -54,11 +57,25 @@ def difference(eager: list, compiled: list | None, inputs: list, graph: str, cac
     if compiled is None:
         text = f"a compiled graph failed where eager does not: {failure}"
     else:
-        rows = [r for r in compare(eager, compiled) if r["verdict"] == "differs"]
+        exact = functools.partial(in_float64, inputs, graph, cache_dir, len(eager))
+        rows = [r for r in compare(eager, compiled, exact) if r["verdict"] == "differs"]
         if not rows:
             return None
         text = f"a compiled graph differs from eager: {rows[0]['output']} {rows[0]['type']}: {rows[0]['message']}"
     return text, write_reproducer(text, inputs, graph, cache_dir)
+
+
+def in_float64(inputs: list, graph: str, cache_dir: str, count: int):
+    """What the graph gives, operator by operator, with float64 for every shorter floating type: its results, and behind
+    them its inputs as it leaves them when `count` values are asked for. None where it does not run so."""
+    try:
+        text = re.sub(r"\b(f32|f16|bf16)\b", "f64", graph)
+        with torch.no_grad():
+            own = [widened(value) for value in copies(inputs)]
+            results = list(_engine.plan_run(_engine.plan_compile(text, False, cache_dir), own))
+    except Exception:
+        return None
+    return (results + own)[:count]
 
 
 def write_reproducer(text: str, inputs: list, graph: str, cache_dir: str) -> str:

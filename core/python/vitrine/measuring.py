@@ -12,7 +12,7 @@ import torch
 
 import vitrine
 from vitrine import _engine, ceilings, gpu
-from vitrine.accuracy import compare
+from vitrine.accuracy import compare, widened
 from vitrine.loading import Entry, LoadError, raised
 
 LONGEST_MEASUREMENT_NS = 6_000_000_000
@@ -54,8 +54,24 @@ class Outcome:
             self.error = error
 
 
-def check(recording, run, entry, number, eager: Outcome, compiled: Outcome) -> bool:
-    """Writes one accuracy row an output; True if eager and compiled agree."""
+def in_float64(entry: Entry, number: int, eager: Outcome, rng):
+    """What call `number` returns eagerly with every float32 number of the model and its inputs in float64; None when that
+    cannot be told: the program does not run so, or does not repeat its own result, as its state has changed."""
+
+    def called(convert):
+        function, args, kwargs = copied((entry.function, entry.calls[number], entry.kwargs))
+        gpu.set_random_states(rng)
+        with quiet():
+            return Outcome(convert(function), *map(convert, (args, kwargs)))
+
+    again = called(lambda value: value)
+    if again.error or any(row["verdict"] == "differs" for row in compare(eager.value, again.value)):
+        return None
+    return called(widened).value
+
+
+def check(recording, run, entry, number, eager: Outcome, compiled: Outcome, rng) -> bool:
+    """Writes one accuracy row an output; True if eager and compiled agree. rng: the state before the first call."""
     prefix = f"call {number}: " if number else ""
     if eager.error or compiled.error:
         same = type(eager.error) is type(compiled.error) and str(eager.error) == str(compiled.error)
@@ -63,7 +79,7 @@ def check(recording, run, entry, number, eager: Outcome, compiled: Outcome) -> b
         recording.put("accuracy", run=run["id"], output=prefix + "exception", type="", verdict="equal" if same else "differs",
                       message=texts[0] if same else f"eager: {texts[0]}; compiled: {texts[1]}", count=1, mismatched=int(not same))  # fmt: skip
         return same
-    rows = compare(eager.value, compiled.value)
+    rows = compare(eager.value, compiled.value, lambda: in_float64(entry, number, eager, rng))
     for row in rows:
         recording.put("accuracy", run=run["id"], **{**row, "output": prefix + row["output"]})
     return all(row["verdict"] != "differs" for row in rows)
@@ -146,7 +162,7 @@ def record_in_mode(entry: Entry, options, recording, report, run) -> int:
     if isinstance(outcomes[0].error, vitrine.GraphBreakError):
         recording.end_run(run, "failed")
         raise LoadError(str(outcomes[0].error), "Leave out --fullgraph, or remove the break.")
-    agree = all([check(recording, run, entry, i, e, c) for i, (e, c) in enumerate(zip(eager, outcomes))])
+    agree = all([check(recording, run, entry, i, e, c, rng) for i, (e, c) in enumerate(zip(eager, outcomes))])
     if not agree and not options.check:
         locate(entry, compiled, rng)
     vitrine.config.check = False  # what is measured is what runs unchecked

@@ -1,0 +1,58 @@
+"""The verdict on what eager and compiled return."""
+
+import pytest
+import torch
+from command_line import said, vitrine, write
+
+from vitrine.accuracy import compare, widened
+
+
+def off_by(error, size=256):
+    """A float64 result, and it in float32 with an error of that size."""
+    exact = torch.linspace(-1, 1, size, dtype=torch.float64)
+    noise = torch.tensor([1.0, -1.0]).repeat(size // 2) * error
+    return exact, (exact + noise).float()
+
+
+@pytest.mark.parametrize("error, verdict", [(1e-4, "close"), (9e-4, "close"), (3e-3, "differs")])
+def test_beyond_the_tolerance_float64_decides(error, verdict):
+    """Eager is off by 5e-4 itself: what is no further off is not wrong, what is much further off is."""
+    exact, eager = off_by(5e-4)
+    compiled = off_by(-error)[1]
+    (row,) = compare(eager, compiled, lambda: exact)
+    assert row["verdict"] == verdict and row["mismatched"] > 0
+    assert "eager is off by 0.0005, compiled by" in row["message"]
+    assert compare(eager, compiled)[0]["verdict"] == "differs"  # nothing to measure against
+
+
+def test_float64_does_not_decide():
+    """Values within the tolerance never ask for it; one that is far from eager's own result cannot judge."""
+    exact, eager = off_by(0)
+    assert compare(eager, eager + 1e-6, lambda: pytest.fail("asked"))[0]["verdict"] == "close"
+    assert compare(eager, eager + 1e-3, lambda: exact + 1)[0]["verdict"] == "differs"
+    assert compare(eager, eager + 1e-3, lambda: None)[0]["verdict"] == "differs"
+    wrong = eager.clone()
+    wrong[0] = float("nan")
+    assert compare(eager, wrong, lambda: exact)[0]["verdict"] == "differs"
+    assert compare(torch.arange(4), torch.arange(4) + 1, lambda: exact)[0]["verdict"] == "differs"
+
+
+def test_widened():
+    model, (a, b) = widened((torch.nn.Linear(2, 2), [torch.ones(2), torch.ones(2, dtype=torch.int64)]))
+    assert model.weight.dtype == a.dtype == torch.float64 and b.dtype == torch.int64
+
+
+@pytest.mark.parametrize("more", [[], ["--check"]])
+def test_a_deep_program_is_as_exact_as_eager(tmp_path, more):
+    """Each layer norm of the chain multiplies the roundings before it."""
+    text = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(*[m for _ in range(40) for m in (nn.Linear(32, 32), nn.GELU(), nn.LayerNorm(32))]).eval()
+inputs = torch.randn(16, 32)
+"""
+    write(tmp_path, "deep.py", text)
+    result = vitrine("run", "deep.py", "--repeats", 0, *more, cwd=tmp_path)
+    assert result.returncode == 0 and "as exact as eager" in result.stdout, said(result)
+    assert "from float64 eager is off by" in vitrine("show", tmp_path / "deep.vitrine", "accuracy").stdout
