@@ -185,10 +185,20 @@ int64_t panels_of(const cpp::ProductNumbers& at, const cpp::ProductTile& tile) {
   return up(at.n, tile.columns()) - (beside ? 1 : 0);
 }
 
-// Two items a thread, as far as there are rows: a panel is packed anew for each chunk.
+// As few as let each thread have nearly the same number of items: threads get theirs beforehand, and a panel
+// is packed anew for each chunk.
 int64_t chunks_for_threads(const cpp::ProductNumbers& at, int64_t panels, const cpp::ProductTile& tile,
                            int threads) {
-  return std::clamp<int64_t>(up(int64_t{2} * threads, panels), 1, up(at.m, int64_t{8} * tile.rows));
+  constexpr double kNearly = 0.9;
+  const int64_t most = std::clamp<int64_t>(up(at.m, int64_t{8} * tile.rows), 1, int64_t{4} * threads);
+  int64_t best = 1;
+  double best_share = 0;
+  for (int64_t chunks = 1; chunks <= most && best_share < kNearly; ++chunks) {
+    const int64_t items = panels * chunks, each = up(items, threads);
+    const double share = static_cast<double>(items) / static_cast<double>(each * threads);
+    if (share > best_share) best = chunks, best_share = share;
+  }
+  return best;
 }
 
 // A left factor that is larger than caches is read once: panel after panel goes over rows that stay near.
