@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <map>
 
 #include "core/codegen/cpp/expr_text.h"
 #include "core/codegen/cpp/prelude.h"
@@ -37,14 +38,14 @@ class Writer {
     if (s_.reduces || s_.phases.size() != 1 || !place_arguments()) return {};
     line(
         "__attribute__((noinline)) static void after(void* const* args, const i64* e, i64 outer, i64 inner, "
-        "i64 top, i64 "
-        "bottom, "
-        "i64 left, i64 columns) {");
+        "i64 top, i64 bottom, i64 left, i64 columns, bool ahead) {");
     if (!pointers()) return {};
+    fetch_ahead();
+    find_numbers_of_rows();
     line("  for (i64 r = top; r < bottom; ++r) {");
     for (const std::string& text : row_pointers_) line("    " + text);
-    find_numbers_of_rows();
-    body(true, "    ");
+    for (const auto& [name, lane] : spread_)
+      line("    const " + vector_type(lane) + " " + name + " = splat(rows_" + name + "[r - top]);");
     line("    auto step = [&](i64 c, auto n) INLINE {");
     body(false, "      ");
     line("    };");
@@ -117,8 +118,14 @@ class Writer {
                        number(strides[1]);
     if (strides[3] != 0) text += " + left";
     line(text + ";");
+    const std::string by_row = number(strides[2]);
+    if (!written && strides[3] == 0) {
+      by_row_[name] = by_row;
+      return;
+    }
     row_pointers_.push_back(type + " " + (written ? "q_" : "p_") + name + " = b_" + name + " + r * " +
-                            number(strides[2]) + ";");
+                            by_row + ";");
+    if (!written && argument(index).root != product_) ahead_.push_back({name, by_row, index});
   }
   bool pointers() {
     columns_.assign(s_.loads.size(), 0);
@@ -153,7 +160,19 @@ class Writer {
     const Value& from = s_.values[static_cast<size_t>(s.index)];
     return {from.name, fusion::lane_dtype(from.statement->dtype), true};
   }
-  // What is one number for a row of the product is computed once for it, ahead of the columns.
+  // What stands beside the product, perhaps far away, is on its way while the product is computed.
+  void fetch_ahead() {
+    line("  if (ahead) {");
+    for (const auto& [name, by_row, index] : ahead_) {
+      const int64_t of_a_line = 64 / ir::dtype_bytes(argument(index).dtype);
+      line("    for (i64 r = top; r < bottom; ++r)");
+      line("      for (i64 c = 0; c < columns; c += " + std::to_string(of_a_line) +
+           ") __builtin_prefetch(b_" + name + " + r * " + by_row + " + c);");
+    }
+    line("    return;");
+    line("  }");
+  }
+  // What is one number for a row of the product is computed ahead of the columns, a lane for each row.
   void find_numbers_of_rows() {
     of_row_.assign(s_.values.size(), false);
     each_value([&](size_t i) {
@@ -164,6 +183,26 @@ class Writer {
             of_row_[i] && (from.kind == Source::Kind::load ? !columns_[static_cast<size_t>(from.index)]
                                                            : of_row_[static_cast<size_t>(from.index)]);
     });
+    body(true, "  ");
+    each_value([&](size_t i) {
+      if (of_row_[i]) return;
+      for (const Source& from : s_.values[i].sources) {
+        const auto at = static_cast<size_t>(from.index);
+        if (from.kind != Source::Kind::load) {
+          if (of_row_[at]) spread(s_.values[at].name, fusion::lane_dtype(s_.values[at].statement->dtype));
+        } else if (!columns_[at]) {
+          spread(s_.loads[at].name, fusion::lane_dtype(argument(s_.loads[at].argument).dtype));
+        }
+      }
+    });
+  }
+  // Each row's number is to stand in every lane.
+  void spread(const std::string& name, ir::DType lane) {
+    if (!spread_.emplace(name, lane).second) return;
+    const ir::DType kept =
+        lane == ir::DType::f32 || lane == ir::DType::f64 || lane == ir::DType::i64 ? lane : ir::DType::i32;
+    line("  " + type_text(kept) + " rows_" + name + "[" + std::to_string(lanes_) + "];");
+    line("  store(rows_" + name + ", " + name + ", all);");
   }
   template <class F>
   void each_value(F&& visit) const {
@@ -176,7 +215,9 @@ class Writer {
       const Load& l = s_.loads[i];
       if (of_row == (columns_[i] != 0)) continue;
       line(indent + vector_type(fusion::lane_dtype(argument(l.argument).dtype)) + " " + l.name + " = " +
-               (columns_[i] ? "load(p_" + l.name + " + c, n);" : "load1(p_" + l.name + ");"),
+               (columns_[i] ? "load(p_" + l.name + " + c, n);"
+                            : "load_rows(b_" + l.name + " + top * " + by_row_[l.name] + ", " +
+                                  by_row_[l.name] + ", bottom - top);"),
            l.node);
     }
     each_value([&](size_t i) {
@@ -213,6 +254,13 @@ class Writer {
   std::vector<int64_t> columns_;  // by load: its stride from column to column
   std::vector<bool> of_row_;      // by value: the same in all columns
   std::vector<std::string> row_pointers_;
+  struct Ahead {
+    std::string name, by_row;  // the latter is its stride from row to row
+    int index;
+  };
+  std::vector<Ahead> ahead_;                   // loads of other tensors than the product
+  std::map<std::string, std::string> by_row_;  // of loads that are one number for a row
+  std::map<std::string, ir::DType> spread_;    // by name: lane type
 };
 
 }  // namespace

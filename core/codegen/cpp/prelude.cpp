@@ -52,7 +52,7 @@ template <class T, class V> static inline void put_bits(T* p, V v, Some s) {
   for (i64 i = 0; i < s.n * (i64)sizeof(T); ++i) ((u8*)p)[i] = ((const u8*)&v)[i];
 }
 )"},
-    {"load gather load1 load_in load_at gather_in load1_if load_back",
+    {"load gather load1 load_rows load_in load_at gather_in load1_if load_back",
      R"(template <class N> static inline v16 load(const f32* p, N n) { return bits_of<v16>(p, n); }
 template <class N> static inline d16 load(const f64* p, N n) { return bits_of<d16>(p, n); }
 template <class N> static inline n16 load(const i32* p, N n) { return bits_of<n16>(p, n); }
@@ -199,6 +199,14 @@ static inline i64 least(i64 a, i64 b) { return a < b ? a : b; }
     {"load1", R"(template <class T> static inline auto load1(const T* p) {  // one element in every lane
   T line[LANES];
   for (int k = 0; k < LANES; ++k) line[k] = *p;
+  return load(line, all);
+}
+)"},
+    {"load_rows", R"(template <class T> static inline auto load_rows(const T* p, i64 stride, i64 n) {  // the first n lanes
+  T line[LANES] = {};
+  if (stride == 1 && n == 8) __builtin_memcpy(line, p, 8 * sizeof(T));
+  else
+    for (i64 k = 0; k < n; ++k) line[k] = p[k * stride];
   return load(line, all);
 }
 )"},

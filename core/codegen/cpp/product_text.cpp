@@ -77,56 +77,81 @@ struct Sizes {
 
 // Where the columns of a panel find their elements in a plane of the image, by tap of the window.
 typedef __attribute__((ext_vector_type(LANES))) int n16;
-struct Run { int first, step; unsigned mask; };  // of a vector: lane i at first + i * step, if its bit is set
+typedef __attribute__((ext_vector_type(LANES))) unsigned w16;
+typedef __attribute__((ext_vector_type(LANES))) bool b16;
+// Of a vector: lane i at first + i * step, if its bit is set; step 2: bit i of the two halves stands at 2 i.
+struct Run { int first, step; unsigned mask, low, high; };
 struct Places {
   n16 at[MOST_TAPS][VECTORS];            // -1: outside of the image
   Run run[MOST_TAPS][VECTORS];           // step 1 or 2; 0: there is none
   int beside[MOST_TAPS][BESIDE];
 };
-static inline int place_of(const Sizes& s, i64 column, i64 tap) {
-  if (column >= s.n) return -1;
-  i64 y = column / s.out_width * s.stride_y - s.pad_y + tap / s.taps_x * s.dilation_y;
-  i64 x = column % s.out_width * s.stride_x - s.pad_x + tap % s.taps_x * s.dilation_x;
-  return y >= 0 && y < s.height && x >= 0 && x < s.width ? y * s.width + x : -1;
+template <int... I> constexpr n16 count_up(Seq<int, I...>) { return n16{I...}; }
+static inline unsigned mask_of(n16 mask) {
+  b16 bits = __builtin_convertvector(mask, b16);
+  unsigned char bytes[sizeof bits];
+  __builtin_memcpy(bytes, &bits, sizeof bits);
+  unsigned out = bytes[0];
+  if constexpr (LANES > 8) out |= (unsigned)bytes[1] << 8;
+  return out;
 }
-static Run run_of(const int* at) {
-  unsigned mask = 0;
-  int from = 0;
-  for (int i = LANES; i-- > 0;)
-    if (at[i] >= 0) mask |= 1u << i, from = i;
+static inline unsigned spread(unsigned half) {  // bit i goes to 2 i
+  half = (half | half << 4) & 0x0f0fu;
+  half = (half | half << 2) & 0x3333u;
+  return (half | half << 1) & 0x5555u;
+}
+static inline Run run_of(n16 at) {
+  const unsigned mask = mask_of(at >= 0);
+  if (!mask) return {0, 1, 0, 0, 0};
+  const int from = __builtin_ctz(mask);
+  int all[LANES];
+  __builtin_memcpy(all, &at, sizeof all);
+  const n16 lane = count_up(Lanes{});
   for (int step = 1; step <= 2; ++step) {
-    bool same = true;
-    for (int i = from; i < LANES; ++i) same = same && (at[i] < 0 || at[i] == at[from] + (i - from) * step);
-    if (same) return {mask ? at[from] - from * step : 0, step, mask};
+    const int first = all[from] - from * step;
+    if (mask_of((at >= 0) & (at != first + lane * step))) continue;
+    constexpr unsigned half = (1u << LANES / 2) - 1;
+    return {first, step, mask, spread(mask & half), spread(mask >> LANES / 2)};
   }
-  return {0, 0, 0};
+  return {0, 0, 0, 0, 0};
 }
 __attribute__((noinline)) static void find_places(Places& p, const Sizes& s, i64 j) {
+  // The first place of each column's window, far outside for columns that are none.
+  int top[(VECTORS + 1) * LANES], left[(VECTORS + 1) * LANES];
+  i64 row = j / s.out_width, column = j % s.out_width;
+  for (int i = 0; i < WIDTH + BESIDE; ++i) {
+    top[i] = j + i < s.n ? row * s.stride_y - s.pad_y : -(1 << 30);
+    left[i] = column * s.stride_x - s.pad_x;
+    if (++column == s.out_width) column = 0, ++row;
+  }
+  i64 down = 0, along = 0;
   for (i64 tap = 0; tap < s.taps; ++tap) {
+    const int dy = down * s.dilation_y, dx = along * s.dilation_x, height = s.height, width = s.width;
     for (int v = 0; v < VECTORS; ++v) {
-      int at[LANES];
-      for (int i = 0; i < LANES; ++i) at[i] = place_of(s, j + v * LANES + i, tap);
-      __builtin_memcpy(&p.at[tap][v], at, sizeof at);
-      p.run[tap][v] = run_of(at);
+      n16 y, x;
+      __builtin_memcpy(&y, top + v * LANES, sizeof y);
+      __builtin_memcpy(&x, left + v * LANES, sizeof x);
+      y += dy, x += dx;
+      const n16 inside = (y >= 0) & (y < height) & (x >= 0) & (x < width);
+      p.at[tap][v] = inside ? (n16)((w16)y * (unsigned)width + (w16)x) : -1;
+      p.run[tap][v] = run_of(p.at[tap][v]);
     }
-    for (int i = 0; i < BESIDE; ++i) p.beside[tap][i] = place_of(s, j + WIDTH + i, tap);
+    for (int i = 0; i < BESIDE; ++i) {
+      const int y = top[WIDTH + i] + dy, x = left[WIDTH + i] + dx;
+      p.beside[tap][i] = y >= 0 && y < height && x >= 0 && x < width ? y * width + x : -1;
+    }
+    if (++along == s.taps_x) along = 0, ++down;
   }
 }
 // Every other value of two vectors.
 template <int... I> static inline v16 evens(v16 a, v16 b, Seq<int, I...>) {
   return __builtin_shufflevector(a, b, (I * 2)...);
 }
-static inline unsigned spread(unsigned mask) {  // bit i of the lower half goes to 2 i
-  unsigned out = 0;
-  for (int i = 0; i < LANES / 2; ++i) out |= (mask >> i & 1) << 2 * i;
-  return out;
-}
 static inline v16 load_places(const f32* plane, const n16& at, const Run& run) {
   constexpr unsigned every = LANES == 16 ? 0xffff : 0xff;
   if (run.step == 1) return run.mask == every ? load(plane + run.first) : load_some(plane + run.first, run.mask);
   if (run.step == 2)
-    return evens(load_some(plane + run.first, spread(run.mask)),
-                 load_some(plane + run.first + LANES, spread(run.mask >> LANES / 2)), Lanes{});
+    return evens(load_some(plane + run.first, run.low), load_some(plane + run.first + LANES, run.high), Lanes{});
 #if LANES == 16 && defined(__AVX512F__)
   v16 none = 0.0f;
   n16 outside = at < 0;
@@ -273,6 +298,7 @@ template <int V> static void rows(const f32* a, const Sizes& s, const f32* panel
     const f32* at = a + i * s.a_row;
     f32* to = c + i * s.c_row;
     Plus more{plus.at ? plus.at + i * plus.row : nullptr, plus.row, plus.column};
+    if (item.last) BEFORE_PRODUCT(i, i + R);
     tile<R, V>(at, s.a_row, s.a_k, panel, depth, to, s.c_row, more, whole, ahead);
     if constexpr (FEW && V == VECTORS)
       if (columns > WIDTH) {
@@ -299,7 +325,9 @@ extern "C" void vitrine_kernel(void* const* args, i64 begin, i64 end) {
   const i64 items = s.panels * s.chunks;
   for (i64 at = begin; at < end; ++at) {
     i64 outer = at / items / s.inner, inner = at / items % s.inner;
-    i64 j = at % items % s.panels * WIDTH, top = at % items / s.panels * s.chunk;
+    // The last panel, which may hold fewer columns, comes first: the first thread has most items.
+    auto first_column = [&](i64 item) { return (item % items + s.panels - 1) % s.panels * WIDTH; };
+    i64 j = first_column(at), top = at % items / s.panels * s.chunk;
     i64 columns = j / WIDTH + 1 == s.panels ? s.n - j : WIDTH, bottom = top + s.chunk < s.m ? top + s.chunk : s.m;
     const f32* a = (const f32*)args[0] + outer * s.a_outer + inner * s.a_inner;
     const f32* b = (const f32*)args[1] + outer * s.b_outer + inner * s.b_inner;
@@ -315,9 +343,9 @@ extern "C" void vitrine_kernel(void* const* args, i64 begin, i64 end) {
       else if (!ready) pack(own, own + DEPTH * WIDTH, b + k * s.b_k + j * s.b_column, s.b_k, s.b_column, depth, columns);
       if (HELD && !ready && top == 0) __builtin_memcpy(kept, own, sizeof own);
       // The next panel: further down, or the first of the next columns.
-      bool down = k + DEPTH < s.k, more = !IMAGE && (down || (at + 1 < end && j + WIDTH < s.n));
+      bool down = k + DEPTH < s.k, more = !IMAGE && (down || (at + 1 < end && (at + 1) % items > 0));
       i64 parts = (bottom - top + ROWS - 1) / ROWS * (depth / LINE + 1);
-      Ahead ahead = more ? ahead_of(b, s, down ? k + DEPTH : 0, down ? j : j + WIDTH, parts) : Ahead{};
+      Ahead ahead = more ? ahead_of(b, s, down ? k + DEPTH : 0, down ? j : first_column(at + 1), parts) : Ahead{};
       if (ready) {
         const i64 lines = more ? SLAB / LINE : 0;
         ahead = {kept + SLAB, kept + SLAB, 0, lines, 0, lines, (lines + parts - 1) / parts};
@@ -335,6 +363,15 @@ int64_t held_values(const ProductTile& tile, const ProductNumbers& at) {
   return at.panels * ((at.k + kDepth - 1) / kDepth) * kDepth * (tile.columns() + kMostBeside);
 }
 
+namespace {
+
+std::string follower(const std::string& ahead, const ProductForm& form) {
+  if (!form.after) return "(void)item\n";
+  return "after(item.args, &s.m, item.outer, item.inner, from, to, item.left, columns, " + ahead + ")\n";
+}
+
+}  // namespace
+
 std::string product_text(const ProductTile& tile, const ProductForm& form) {
   auto constant = [](const char* name, int64_t value) {
     return std::string(name) + " = " + std::to_string(value);
@@ -349,10 +386,8 @@ std::string product_text(const ProductTile& tile, const ProductForm& form) {
          constant("MOST_TAPS", form.image ? kMostTaps : 1) + ", " + constant("FOUR", edges.four_rows) + ", " +
          constant("ONE", edges.one_row) + ", " + constant("NARROW", edges.narrow) + ", " +
          constant("PART", edges.part) + ", " + constant("FEW", edges.beside) +
-         ";\n#define AFTER_PRODUCT(from, to) " +
-         (form.after ? "after(item.args, &s.m, item.outer, item.inner, from, to, item.left, columns)\n"
-                     : "(void)item\n") +
-         kText;
+         ";\n#define BEFORE_PRODUCT(from, to) " + follower("true", form) +
+         "#define AFTER_PRODUCT(from, to) " + follower("false", form) + kText;
 }
 
 }  // namespace vitrine::codegen::cpp
