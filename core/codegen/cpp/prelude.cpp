@@ -202,7 +202,8 @@ static inline i64 least(i64 a, i64 b) { return a < b ? a : b; }
   return load(line, all);
 }
 )"},
-    {"load_rows", R"(template <class T> static inline auto load_rows(const T* p, i64 stride, i64 n) {  // the first n lanes
+    {"load_rows",
+     R"(template <class T> static inline auto load_rows(const T* p, i64 stride, i64 n) {  // the first n lanes
   T line[LANES] = {};
   if (stride == 1 && n == 8) __builtin_memcpy(line, p, 8 * sizeof(T));
   else
