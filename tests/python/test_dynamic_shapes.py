@@ -307,6 +307,19 @@ def test_kernels_take_sizes_as_arguments(tmp_path, monkeypatch):
     assert kept[0] < kept[2] and len(set(kept[2:])) == 1
 
 
+def centred(x):
+    return (x - x.mean(0)) / x.var(0).sqrt(), x.softmax(0).mean(), x * x.shape[0] + 0.5
+
+
+@pytest.mark.filterwarnings("error")
+def test_statistics_of_long_columns(tmp_path):
+    """Two passes of one kernel add in steps."""
+    compiled = vitrine.compile(centred, dynamic=False)
+    for n in (500, 1001):
+        x = torch.randn(n, 48)
+        assert_same(compiled(x), centred(x))
+
+
 def test_two_hints_give_one_captured_graph(tmp_path):
     """What is captured at two sizes differs in nothing but these."""
     texts = []

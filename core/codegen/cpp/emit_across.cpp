@@ -230,8 +230,9 @@ class Across : VectorText {
       if (in_subtotals(v)) start(v, "sub_" + v.name);
       subtotals |= in_subtotals(v);
     }
-    const std::string settle = "settle" + num(static_cast<int64_t>(p));
-    if (subtotals) define_settle(settle, sums);
+    const std::string settle = "settle" + num(static_cast<int64_t>(p)),
+                      added = "added" + num(static_cast<int64_t>(p));
+    if (subtotals) define_settle(settle, added, sums);
     for (size_t k = s_.rows; k < s_.dims.size(); ++k) {
       const std::string c = "c" + num(static_cast<int64_t>(k - s_.rows)), n = size(s_.dims[k]);
       const bool split = parts_ > 1 && k == split_dim(s_);
@@ -239,7 +240,7 @@ class Across : VectorText {
            (split ? n + " * (part + 1) / " + size(parts_) : n) + "; ++" + c + ") {");
     }
     each_vector("phase" + num(static_cast<int64_t>(p)), [&](const std::string& n) { body(p, n); });
-    if (subtotals) line("if (++added == " + num(kSubtotal) + ") " + settle + "();");
+    if (subtotals) line("if (++" + added + " == " + num(kSubtotal) + ") " + settle + "();");
     for (size_t k = s_.rows; k < s_.dims.size(); ++k) close();
     if (subtotals) line(settle + "();");
   }
@@ -247,9 +248,9 @@ class Across : VectorText {
     declare_array(name, v);
     each_array_vector("store(" + name + " + j, " + start_text(v) + ", all);", v.node);
   }
-  void define_settle(const std::string& name, const std::vector<int>& sums) {
-    line("i64 added = 0;");
-    open("auto " + name + " = [&] INLINE {");
+  void define_settle(const std::string& name, const std::string& added, const std::vector<int>& sums) {
+    line("i64 " + added + " = 0;");
+    open("auto " + name + " = [&]() INLINE {");
     open("for (i64 j = 0; j < " + num(width_) + "; j += " + num(lanes_) + ") {");
     for (int i : sums) {
       const Value& v = value(i);
@@ -260,7 +261,7 @@ class Across : VectorText {
       line("store(sub_" + v.name + " + j, " + start_text(v) + ", all);", v.node);
     }
     close();
-    line("added = 0;");
+    line(added + " = 0;");
     close("};");
   }
   void body(size_t p, const std::string& n) {
