@@ -31,4 +31,13 @@ void KernelText::put_before(const std::string& head) {
   kernel_.text = head + text_;
 }
 
+void KernelText::measure_lines() {
+  std::vector<int32_t> lengths;
+  for (size_t at = 0, end; at < kernel_.text.size(); at = end + 1) {
+    end = std::min(kernel_.text.find('\n', at), kernel_.text.size());
+    lengths.push_back(static_cast<int32_t>(end - at));
+  }
+  for (LineOrigin& o : kernel_.lines) o.end_col = lengths.at(static_cast<size_t>(o.line) - 1);
+}
+
 }  // namespace vitrine::codegen

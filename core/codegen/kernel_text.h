@@ -14,6 +14,8 @@ class KernelText {
   void close(const std::string& text = "}");
   // `head` before everything; from then on lines are counted in the whole text.
   void put_before(const std::string& head);
+  // Where the lines of nodes end, now that the text is as it stays.
+  void measure_lines();
 
   Kernel kernel_;
   std::string text_;

@@ -56,7 +56,8 @@ struct Kernel {
   std::string family;  // pointwise | reduction
   std::vector<LineOrigin> lines;
   std::vector<ir::NodeId> nodes;
-  std::vector<int64_t> numbers;  // its next argument, if there are any: sizes that change
+  // Its next argument, if there are any: sizes that change, 8 bytes each. On a GPU each is one of its own.
+  std::vector<int64_t> numbers;
   // A GPU's, by argument: the bytes of a number in the host's memory that it gets by value, 0 for a pointer.
   // Empty: all are pointers.
   std::vector<int32_t> by_value;

@@ -212,18 +212,20 @@ Kernel ProgramBuilder::gpu_kernel(const fusion::Unit& unit, const cpp::Schedule&
   auto choice = options_.products.choices.find(first);
   if (choice != options_.products.choices.end() && choice->second.candidate > 0 && schedule.launches() == 1)
     shape = cuda::tried_shapes(schedule).at(static_cast<size_t>(choice->second.candidate));
-  return cuda::emit_kernel(loops_, unit, schedule, shape, launch);
+  return cuda::emit_kernel(loops_, unit, schedule, shape, launch, options_.sizes.get());
 }
 
 // While they are measured: the kernel in each shape.
 void ProgramBuilder::offer_shapes(const fusion::Unit& unit, const cpp::Schedule& schedule, Step& step) {
   const std::vector<cuda::Shape> shapes = cuda::tried_shapes(schedule);
   for (size_t i = 0; shapes.size() > 1 && i < shapes.size(); ++i) {
-    Alternative way{static_cast<int32_t>(i), step.kernel, cuda::shape_text(shapes[i]), step.buffers, {}};
+    Alternative way{static_cast<int32_t>(i), step.kernel, cuda::shape_text(shapes[i]), step.buffers,
+                    step.numbers};
     if (i > 0) {
       way.kernel = static_cast<int32_t>(program_.kernels.size());
-      Kernel kernel = cuda::emit_kernel(loops_, unit, schedule, shapes[i]);
+      Kernel kernel = cuda::emit_kernel(loops_, unit, schedule, shapes[i], 0, options_.sizes.get());
       kernel.label = unit.label;
+      way.numbers = kernel.numbers;
       program_.kernels.push_back(std::move(kernel));
     }
     step.shapes.push_back(std::move(way));

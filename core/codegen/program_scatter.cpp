@@ -39,7 +39,8 @@ void ProgramBuilder::add_part(const fusion::LoopProgram& program, const fusion::
   for (const cpp::Argument& a : schedule.arguments)
     step.buffers.push_back(a.written ? result : buffer_for(a.root));
   step.outs = {result};
-  Kernel kernel = cuda::emit_kernel(program, unit, schedule, cuda::choose_shape(schedule));
+  Kernel kernel =
+      cuda::emit_kernel(program, unit, schedule, cuda::choose_shape(schedule), 0, options_.sizes.get());
   kernel.label = step.label;
   step.kernel = static_cast<int32_t>(program_.kernels.size());
   step.numbers = kernel.numbers;

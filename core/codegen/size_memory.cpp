@@ -1,17 +1,33 @@
 #include "core/codegen/size_memory.h"
 
-#include <numeric>
+#include <bit>
 
 namespace vitrine::codegen {
 
 namespace {
 
-constexpr char kBegin = '\x01', kEnd = '\x02';
+// begin [kind number | literal | type] end
+constexpr char kBegin = '\x01', kEnd = '\x02', kBetween = '\x05';
+constexpr char kSize = 's', kInteger = 'i', kReal = 'r';
+
+std::string marked(char kind, int64_t number, const std::string& literal, const std::string& type) {
+  return kBegin + std::string(1, kind) + std::to_string(number) + kBetween + literal + kBetween + type + kEnd;
+}
 
 // The marked numbers of a text, and what is around them.
 struct Parts {
   std::vector<std::string> around;  // one more than numbers
   std::vector<int64_t> numbers;
+  std::vector<bool> real;
+  std::vector<std::string> literals, types;
+
+  void add(const std::string& mark) {
+    const size_t first = mark.find(kBetween), second = mark.find(kBetween, first + 1);
+    real.push_back(mark[0] == kReal);
+    numbers.push_back(std::stoll(mark.substr(1, first - 1)));
+    literals.push_back(mark.substr(first + 1, second - first - 1));
+    types.push_back(mark.substr(second + 1));
+  }
 };
 
 Parts parts_of(const std::string& text) {
@@ -20,23 +36,43 @@ Parts parts_of(const std::string& text) {
   for (size_t begin; (begin = text.find(kBegin, at)) != std::string::npos;) {
     const size_t end = text.find(kEnd, begin);
     parts.around.push_back(text.substr(at, begin - at));
-    parts.numbers.push_back(std::stoll(text.substr(begin + 1, end - begin - 1)));
+    parts.add(text.substr(begin + 1, end - begin - 1));
     at = end + 1;
   }
   parts.around.push_back(text.substr(at));
   return parts;
 }
 
-std::string joined(const std::vector<std::string>& parts) {
-  std::string out;
-  for (const std::string& part : parts) out += (out.empty() ? "" : std::string(1, kBegin)) + part;
+// The text without its numbers.
+std::string key_of(const Parts& parts) {
+  std::string out = parts.around[0];
+  for (size_t i = 0; i < parts.numbers.size(); ++i)
+    out += kBegin + parts.types[i] + (parts.real[i] ? kReal : kSize) + parts.around[i + 1];
   return out;
 }
 
 }  // namespace
 
 std::string SizeMemory::mark(int64_t number) {
-  return kBegin + std::to_string(number) + kEnd;
+  return marked(kSize, number, std::to_string(number), "");
+}
+std::string SizeMemory::mark_real(double number, const std::string& literal, const std::string& type) {
+  return marked(kReal, std::bit_cast<int64_t>(number), literal, type);
+}
+std::string SizeMemory::mark_integer(int64_t number, const std::string& literal, const std::string& type) {
+  return marked(kInteger, number, literal, type);
+}
+
+void SizeMemory::Resolved::put(char place, const std::string& declarations) {
+  for (size_t at; (at = text.find(place)) != std::string::npos;) text.replace(at, 1, declarations);
+}
+
+SizeMemory::Entry SizeMemory::begun(const std::vector<int64_t>& numbers, const std::vector<bool>& real) {
+  Entry out;
+  out.first = numbers;
+  out.changes.assign(numbers.size(), false);
+  out.classes.assign(real.begin(), real.end());
+  return out;
 }
 
 SizeMemory::Entry SizeMemory::seen_with(const Entry& entry, const std::vector<int64_t>& numbers) {
@@ -50,45 +86,38 @@ SizeMemory::Entry SizeMemory::seen_with(const Entry& entry, const std::vector<in
   return out;
 }
 
-SizeMemory::Resolved SizeMemory::resolve(const std::string& kernel, const std::string& text,
-                                         const std::string& array) {
+SizeMemory::Resolved SizeMemory::resolve(const std::string& kernel, const std::string& text) {
   Parts parts = parts_of(text);
   const std::scoped_lock lock(mutex_);
-  const std::string key = kernel + joined(parts.around);
-  met_.emplace_back(key, parts.numbers);
+  const std::string key = kernel + key_of(parts);
+  met_.push_back({key, parts.numbers, parts.real});
   Entry entry;
   if (auto known = entries_.find(key); known != entries_.end())
     entry = seen_with(known->second, parts.numbers);
   Resolved out;
-  std::map<int, std::string> names;  // by class
-  std::string declared;
+  std::map<int, size_t> places;  // of a class among the names
   auto shown = [&](size_t i) {
-    if (entry.changes.empty() || !entry.changes[i]) return std::to_string(parts.numbers[i]);
-    auto [at, fresh] = names.try_emplace(entry.classes[i], "size" + std::to_string(names.size()));
+    if (entry.changes.empty() || !entry.changes[i]) return parts.literals[i];
+    auto [at, fresh] = places.try_emplace(entry.classes[i], out.names.size());
     if (fresh) {
-      declared += (declared.empty() ? "  const i64 " : ", ") + at->second + " = ((const i64*)" + array +
-                  ")[" + std::to_string(out.numbers.size()) + "]";
       out.numbers.push_back(parts.numbers[i]);
+      out.names.push_back(
+          {(parts.real[i] ? "real" : "size") + std::to_string(at->second), parts.real[i], parts.numbers[i]});
     }
-    return at->second;
+    const std::string& name = out.names[at->second].text;
+    return parts.types[i].empty() ? name : parts.types[i] + "(" + name + ")";
   };
   for (size_t i = 0; i < parts.numbers.size(); ++i) out.text += parts.around[i] + shown(i);
   out.text += parts.around.back();
-  const size_t at = out.text.find(kDeclaration);
-  if (at != std::string::npos) out.text.replace(at, 1, declared.empty() ? "" : declared + ";");
   return out;
 }
 
 void SizeMemory::commit() {
   const std::scoped_lock lock(mutex_);
-  for (const auto& [key, numbers] : met_) {
-    Entry& entry = entries_[key];
-    if (entry.first.empty()) {
-      entry.first = numbers;
-      entry.changes.assign(numbers.size(), false);
-      entry.classes.assign(numbers.size(), 0);
-    }
-    entry = seen_with(entry, numbers);
+  for (const Met& met : met_) {
+    auto [at, fresh] = entries_.try_emplace(met.key);
+    if (fresh) at->second = begun(met.numbers, met.real);
+    at->second = seen_with(at->second, met.numbers);
   }
   met_.clear();
 }

@@ -121,7 +121,7 @@ Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
     if (kernel.held > 0) step.held = std::make_unique<HeldWeight>(kernel.held, from.buffers.at(1));
     step.packed = kernel.packed;
     step.by_value = kernel.by_value;
-    const size_t words = step.packed ? step.numbers.size() : 3;
+    const size_t words = kernel.grid.blocks > 0 ? step.numbers.size() + 2 : 3;
     table_.max_arguments = std::max(table_.max_arguments, step.buffers.size() + words);
   }
   bool calls = from.kind == StepKind::library || from.kind == StepKind::opaque;

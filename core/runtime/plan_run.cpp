@@ -311,14 +311,13 @@ bool ProgramPlan::run_step(const Step& step, CallState& state) {
   return ok;
 }
 
-// A GPU's kernel takes the addresses of its pointers, or that of a struct of all of them and its numbers.
+// A GPU's kernel takes the addresses of its pointers and numbers, or that of a struct of all of them.
 bool ProgramPlan::launch(const Step& step, CallState& state) {
-  std::array<void*, 64> addresses;
+  std::array<void*, 128> addresses;
   size_t words = step.buffers.size();
   for (size_t i = 0; i < step.by_value.size(); ++i)
     if (step.by_value[i] && !state.recording) load_value(state.arguments[i], step.by_value[i]);
-  if (step.packed)
-    for (int64_t number : step.numbers) state.arguments[words++] = std::bit_cast<void*>(number);
+  for (int64_t number : step.numbers) state.arguments[words++] = std::bit_cast<void*>(number);
   if (step.draws >= 0) {  // 64 bits each, as the pointers are
     const bridge::CudaGenerator::State& from = state.draws.at(static_cast<size_t>(step.draws));
     state.arguments[words++] = reinterpret_cast<void*>(from.seed);

@@ -295,6 +295,10 @@ def test_who_fixed_a_symbol_is_recorded(tmp_path):
     assert session.rows("symbol")[0]["fixed_by"] == f"{__file__}:{loops.__code__.co_firstlineno + 1}"
 
 
+def files(folder):
+    return len([f for f in folder.rglob("*") if f.is_file()])
+
+
 def test_kernels_take_sizes_as_arguments(tmp_path, monkeypatch):
     """After the second set of sizes nothing goes to the kernel compiler: the cache on disk stays as it is."""
     monkeypatch.setattr(vitrine.config, "cache_dir", str(tmp_path))
@@ -303,12 +307,23 @@ def test_kernels_take_sizes_as_arguments(tmp_path, monkeypatch):
     for n in (4, 5, 6, 7, 12, 33, 100):
         x = torch.randn(n, 64)
         torch.testing.assert_close(compiled(x), F.layer_norm(x.exp() + 1, [64]) * x.sum(1, keepdim=True))
-        kept.append(len([f for f in tmp_path.rglob("*") if f.is_file()]))
+        kept.append(files(tmp_path))
     assert kept[0] < kept[2] and len(set(kept[2:])) == 1
 
 
 def centred(x):
     return (x - x.mean(0)) / x.var(0).sqrt(), x.softmax(0).mean(), x * x.shape[0] + 0.5
+
+
+def test_what_a_mean_divides_by_is_an_argument(tmp_path, monkeypatch):
+    monkeypatch.setattr(vitrine.config, "cache_dir", str(tmp_path))
+    compiled = vitrine.compile(centred, dynamic=True)
+    kept = []
+    for n in (80, 96, 112, 128, 176, 192, 240):
+        x = torch.randn(n, 48, dtype=torch.float64)
+        assert_same(compiled(x), centred(x))
+        kept.append(files(tmp_path))
+    assert kept[0] < kept[1] and len(set(kept[1:])) == 1, kept
 
 
 @pytest.mark.filterwarnings("error")
@@ -318,6 +333,23 @@ def test_statistics_of_long_columns(tmp_path):
     for n in (500, 1001):
         x = torch.randn(n, 48)
         assert_same(compiled(x), centred(x))
+
+
+def changing_on_gpu(x, w):
+    h = F.layer_norm(x @ w, (64,))
+    return torch.cat([h, h * 2], 1).transpose(0, 1).contiguous(), F.pad(h, (1, 1)).sum(0), (h - h.mean(0)).var(0), F.dropout(h, 0.1)
+
+
+@pytest.mark.skipif(bool(vitrine._engine.cuda_target_problem("sm_90", vitrine.config.nvrtc)), reason="no NVRTC")
+def test_kernels_of_a_gpu_take_sizes_as_arguments(tmp_path, monkeypatch):
+    """Sizes that are laid out alike over threads need no compilation of their own."""
+    monkeypatch.setattr(vitrine.config, "cache_dir", str(tmp_path))
+    compiled = vitrine.compile(changing_on_gpu, dynamic=True, options={"target": "sm_90"})
+    kept = []
+    for n in (36, 52, 60, 44, 68, 76, 84, 92):
+        compiled(torch.randn(n, 128), torch.randn(128, 64))
+        kept.append(files(tmp_path))
+    assert kept[0] < kept[1] and len(set(kept[4:])) == 1, kept
 
 
 def test_two_hints_give_one_captured_graph(tmp_path):

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "core/codegen/size_memory.h"
 #include "core/fusion/functions.h"
 #include "core/fusion/types.h"
 
@@ -56,8 +57,8 @@ std::string literal(double value, int64_t integer, bool whole, Lane lane) {
 
 class Printer {
  public:
-  Printer(DType compute, const OperandText& operand)
-      : compute_(compute), lane_(fusion::lane_dtype(compute)), operand_(operand) {}
+  Printer(DType compute, const OperandText& operand, bool marked)
+      : compute_(compute), lane_(fusion::lane_dtype(compute)), operand_(operand), marked_(marked) {}
 
   // As a value of the compute lane (or a mask, for comparisons and logic: the caller casts).
   Typed print(const ExprPtr& e) {
@@ -80,7 +81,7 @@ class Printer {
   Typed number(const ExprPtr& e, bool compared) {
     if (lane_ == DType::b1) return {e->number != 0 ? "~splat(0)" : "splat(0)", DType::b1, false};
     double v = compared ? rounded(e->number, compute_) : e->number;
-    return {"splat(" + literal(v, e->integer, e->whole, lane_) + ")", lane_, true};
+    return {"splat(" + constant(*e, v) + ")", lane_, true};
   }
   // Constant operands of a vector operator are plain scalars: 0.5f * x.
   std::string side(const ExprPtr& e, bool compared = false) {
@@ -88,7 +89,11 @@ class Printer {
     if (auto folded = fold(e)) c = *folded;
     if (c->kind != Expr::Kind::number || lane_ == DType::b1) return paren(lane(e));
     double v = compared ? rounded(c->number, compute_) : c->number;
-    return literal(v, c->integer, c->whole, lane_);
+    return constant(*c, v);
+  }
+  std::string constant(const Expr& e, double v) const {
+    const std::string text = literal(v, e.integer, e.whole, lane_);
+    return marked_ ? marked_constant(v, e.integer, e.whole, lane_, text) : text;
   }
   static bool is_one(const ExprPtr& e) {
     return e->kind == Expr::Kind::number && e->whole && e->integer == 1;
@@ -172,6 +177,7 @@ class Printer {
   DType compute_;
   Lane lane_;
   const OperandText& operand_;
+  bool marked_;
 };
 
 }  // namespace
@@ -229,10 +235,18 @@ Typed cast(const Typed& value, Lane to) {
   return {std::string("to_") + lane_word(to) + "(" + value.text + ")", to, true};
 }
 
-Typed expr_text(const ExprPtr& expr, DType compute, Lane want, const OperandText& operand) {
+std::string marked_constant(double value, int64_t integer, bool whole, Lane lane,
+                            const std::string& literal) {
+  if (lane == DType::b1 || !std::isfinite(value)) return literal;
+  const std::string type(ir::dtype_name(lane));
+  if (ir::is_float(lane)) return SizeMemory::mark_real(value, literal, type);
+  return SizeMemory::mark_integer(whole ? integer : static_cast<int64_t>(value), literal, type);
+}
+
+Typed expr_text(const ExprPtr& expr, DType compute, Lane want, const OperandText& operand, bool marked) {
   // A lone operand is a cast from its own type, not through another.
   if (expr->kind == Expr::Kind::operand) return cast(operand(expr->operand), want);
-  Printer printer(compute, operand);
+  Printer printer(compute, operand, marked);
   return cast(printer.print(expr), want);
 }
 

@@ -23,8 +23,13 @@ struct Typed {
 using OperandText = std::function<Typed(int)>;
 
 // The value of `expr`, computed with operands cast to `compute`, as a value of lane `want`. compute may be
-// f16 or bf16: constants of comparisons are then rounded to it.
-Typed expr_text(const fusion::ExprPtr& expr, ir::DType compute, Lane want, const OperandText& operand);
+// f16 or bf16: constants of comparisons are then rounded to it. marked: constants may follow from sizes that
+// change (SizeMemory).
+Typed expr_text(const fusion::ExprPtr& expr, ir::DType compute, Lane want, const OperandText& operand,
+                bool marked = false);
+
+// `literal`, which is how the constant is written in lane `lane`, with its mark.
+std::string marked_constant(double value, int64_t integer, bool whole, Lane lane, const std::string& literal);
 
 // The number that an expression of constants is; nothing: it is none.
 std::optional<fusion::ExprPtr> fold(const fusion::ExprPtr& expr);

@@ -105,7 +105,8 @@ Typed VectorText::named(const Source& s) const {
 std::string VectorText::value_text(const Value& v) const {
   const Statement& s = *v.statement;
   DType lane = lane_of(v);
-  Typed t = expr_text(s.expr, s.compute, lane, [&](int i) { return operand(v, i); });
+  Typed t =
+      expr_text(s.expr, s.compute, lane, [&](int i) { return operand(v, i); }, target_.sizes != nullptr);
   if (const Value* sum = exponential_sum(v))
     t = {operand(v, s.expr->args[0]->operand).text + " * " + sum->inverse, lane, false};
   // Every operator's result is what memory would hold: narrow integers wrap, short floats are rounded, as
@@ -208,21 +209,18 @@ void VectorText::assemble() {
              "// end of prelude\n\n");
   if (!target_.sizes) return;
   const size_t given = s_.arguments.size() + (s_.parts > 1 ? s_.sums().size() : 0);
-  auto resolved = target_.sizes->resolve(unit_.label + (launch_ ? "." + std::to_string(launch_) : ""),
-                                         kernel_.text, "args[" + std::to_string(given) + "]");
+  auto resolved =
+      target_.sizes->resolve(unit_.label + (launch_ ? "." + std::to_string(launch_) : ""), kernel_.text);
+  std::string declared;
+  for (size_t i = 0; i < resolved.names.size(); ++i) {
+    const std::string type = resolved.names[i].real ? "f64" : "i64";
+    declared += (i ? " " : "") + ("const " + type + " " + resolved.names[i].text) + " = ((const " + type +
+                "*)args[" + std::to_string(given) + "])[" + std::to_string(i) + "];";
+  }
+  resolved.put(SizeMemory::kDeclaration, declared);
   kernel_.text = std::move(resolved.text);
   kernel_.numbers = std::move(resolved.numbers);
   measure_lines();
-}
-
-// Where the lines of nodes end, now that the text is as it stays.
-void VectorText::measure_lines() {
-  std::vector<int32_t> lengths;
-  for (size_t at = 0, end; at < kernel_.text.size(); at = end + 1) {
-    end = std::min(kernel_.text.find('\n', at), kernel_.text.size());
-    lengths.push_back(static_cast<int32_t>(end - at));
-  }
-  for (LineOrigin& o : kernel_.lines) o.end_col = lengths.at(static_cast<size_t>(o.line) - 1);
 }
 
 }  // namespace vitrine::codegen::cpp

@@ -69,7 +69,6 @@ class VectorText : protected KernelText {
   Typed operand(const Value& v, int i) const;
   std::string space() const;
   std::string space_text() const;
-  void measure_lines();
 };
 
 }  // namespace vitrine::codegen::cpp

@@ -23,8 +23,8 @@ namespace {
 class Emitter : ThreadText {
  public:
   Emitter(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
-          const Shape& shape)
-      : ThreadText(program, unit, s, shape, 0) {
+          const Shape& shape, SizeMemory* sizes)
+      : ThreadText(program, unit, s, shape, 0, sizes) {
     find_kept();
   }
 
@@ -105,12 +105,12 @@ class Emitter : ThreadText {
     if (shape_.turn > 0) {
       line("const " + type + " first = ((" + type + ")blockIdx.x * " + num(shape_.threads) +
            " + threadIdx.x)" + run + ";");
-      line("const " + type + " at = first % " + num(shape_.turn) + ", group = first / " + num(shape_.turn) +
-           ";");
+      line("const " + type + " at = first % " + sized(shape_.turn) + ", group = first / " +
+           sized(shape_.turn) + ";");
       draw_turns();
       line("#pragma unroll");
       open("for (int u = 0; u < " + num(shape_.items) + "; ++u) {");
-      line(type + " i = (group * " + num(shape_.items) + " + u) * " + num(shape_.turn) + " + at;");
+      line(type + " i = (group * " + num(shape_.items) + " + u) * " + sized(shape_.turn) + " + at;");
     } else if (shape_.items > 1) {
       line("#pragma unroll");
       open("for (int u = 0; u < " + num(shape_.items) + "; ++u) {");
@@ -119,10 +119,10 @@ class Emitter : ThreadText {
     } else {
       line(type + " i = ((" + type + ")blockIdx.x * " + num(shape_.threads) + " + threadIdx.x)" + run + ";");
     }
-    line(std::string("if (i >= ") + num(total) + ") " + (shape_.items > 1 ? "break;" : "return;"));
+    line(std::string("if (i >= ") + sized(total) + ") " + (shape_.items > 1 ? "break;" : "return;"));
     if (s_.rows > 0) {
-      line(type + " c = i % " + num(inner()) + ";");
-      line(type + " r = i / " + num(inner()) + ";");
+      line(type + " c = i % " + sized(inner()) + ";");
+      line(type + " r = i / " + sized(inner()) + ";");
       decode_row(s_.rows);
     } else {
       line(type + " c = i;");
@@ -135,7 +135,7 @@ class Emitter : ThreadText {
     for (const Load& l : s_.loads) {
       if (l.kind != Load::Kind::drawn) continue;
       line("Four p_" + l.name + "[" + num(vector()) + "];", l.node);
-      const std::string from = l.draw.from ? "(offset + " + num(l.draw.from) + ")" : "offset";
+      const std::string from = l.draw.from ? "(offset + " + sized(l.draw.from) + ")" : "offset";
       line("#pragma unroll");
       line("for (int k = 0; k < " + num(vector()) + "; ++k) p_" + l.name + "[k] = philox(seed, " + from +
                " / 4 + group, at + k);",
@@ -184,8 +184,8 @@ class Emitter : ThreadText {
       line(type + " r = (" + type + ")blockIdx.x * " + num(beside) + " + threadIdx.x / " + num(shape_.group) +
            ";");
       if (!exact_rows()) {
-        line("const bool inside = r < " + num(s_.row_count()) + ";");
-        line("if (!inside) r = " + num(s_.row_count() - 1) +
+        line("const bool inside = r < " + sized(s_.row_count()) + ";");
+        line("if (!inside) r = " + sized(s_.row_count() - 1) +
              ";  // works along, for the others need its warp");
       }
     }
@@ -226,7 +226,8 @@ class Emitter : ThreadText {
     const Value &first = value(pair.first), &second = value(pair.second);
     const std::string acc = "acc_" + second.name;
     line(acc + " = " +
-             settled(pair, acc, "acc_" + first.name, "n_" + second.name, first.name, num(s_.columns())) + ";",
+             settled(pair, acc, "acc_" + first.name, "n_" + second.name, first.name, sized(s_.columns())) +
+             ";",
          second.node);
     mend(pair, acc, first.name);
   }
@@ -238,7 +239,7 @@ class Emitter : ThreadText {
     open("for (int u = 0; u < " + num(shape_.items) + "; ++u) {");
     line(type + " " + column_name() + " = (u * " + num(shape_.group) + " + lane)" + run +
          (shape_.shifted ? " - shift;" : ";"));
-    if (!exact_columns()) line("if (" + column_name() + " >= " + num(s_.columns()) + ") break;");
+    if (!exact_columns()) line("if (" + column_name() + " >= " + sized(s_.columns()) + ") break;");
     decode_column();
     whole_run();
     one_run(index);
@@ -246,7 +247,7 @@ class Emitter : ThreadText {
   }
   void walk_memory(size_t index) {
     const std::string first = vector() == 1 ? "lane" : "lane * " + num(vector());
-    walk_batches(index, first + (shape_.shifted ? " - shift" : ""), num(s_.columns()),
+    walk_batches(index, first + (shape_.shifted ? " - shift" : ""), sized(s_.columns()),
                  int64_t{1} * shape_.group * vector(), [&] { one_run(index); });
   }
   void one_run(size_t index) {
@@ -307,12 +308,12 @@ class Emitter : ThreadText {
 }  // namespace
 
 Kernel emit_kernel(const fusion::LoopProgram& program, const fusion::Unit& unit,
-                   const cpp::Schedule& schedule, const Shape& shape, size_t launch) {
-  if (schedule.both_ways()) return emit_both_ways(program, unit, schedule, shape, launch);
-  if (schedule.across) return emit_across(program, unit, schedule, shape, launch);
-  if (schedule.parts > 1) return emit_part(program, unit, schedule, shape, launch);
-  if (shape.turned >= 0) return emit_tile(program, unit, schedule, shape);
-  return Emitter(program, unit, schedule, shape).emit();
+                   const cpp::Schedule& schedule, const Shape& shape, size_t launch, SizeMemory* sizes) {
+  if (schedule.both_ways()) return emit_both_ways(program, unit, schedule, shape, launch, sizes);
+  if (schedule.across) return emit_across(program, unit, schedule, shape, launch, sizes);
+  if (schedule.parts > 1) return emit_part(program, unit, schedule, shape, launch, sizes);
+  if (shape.turned >= 0) return emit_tile(program, unit, schedule, shape, sizes);
+  return Emitter(program, unit, schedule, shape, sizes).emit();
 }
 
 }  // namespace vitrine::codegen::cuda

@@ -5,13 +5,16 @@
 #include "core/codegen/cpp/schedule.h"
 #include "core/codegen/cuda/shape.h"
 #include "core/codegen/program.h"
+#include "core/codegen/size_memory.h"
 
 namespace vitrine::codegen::cuda {
 
 // Fills text, lines, name, space, grid, bytes, flops of a kernel. Its arguments are pointers, by order of
 // schedule.arguments; with parts, then a buffer for each of schedule.sums(), of its lanes' type: parts × rows
-// across rows, else rows × parts. launch: which of schedule.launches().
+// across rows, else rows × parts; then its numbers, if sizes change. launch: which of schedule.launches().
+// sizes: which numbers change; null: none.
 Kernel emit_kernel(const fusion::LoopProgram& program, const fusion::Unit& unit,
-                   const cpp::Schedule& schedule, const Shape& shape, size_t launch = 0);
+                   const cpp::Schedule& schedule, const Shape& shape, size_t launch = 0,
+                   SizeMemory* sizes = nullptr);
 
 }  // namespace vitrine::codegen::cuda

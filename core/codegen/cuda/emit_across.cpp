@@ -17,8 +17,8 @@ namespace {
 class Across : ThreadText {
  public:
   Across(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
-         const Shape& shape, size_t launch)
-      : ThreadText(program, unit, s, shape, launch),
+         const Shape& shape, size_t launch, SizeMemory* sizes)
+      : ThreadText(program, unit, s, shape, launch, sizes),
         lane_dim_(s.rows - 1),
         rows_(s.dims[s.rows - 1]),
         tile_(int64_t{1} * shape.group * shape.vector),
@@ -53,26 +53,27 @@ class Across : ThreadText {
     line("const int lane = threadIdx.x % " + num(shape_.group) + ", level = threadIdx.x / " +
          num(shape_.group) + ";");
     std::string rest = "blockIdx.x";
-    line(type + " row = (" + type + ")(" + (tiles_ > 1 ? rest + " % " + num(tiles_) : "0") + ") * " +
+    line(type + " row = (" + type + ")(" + (tiles_ > 1 ? rest + " % " + sized(tiles_) : "0") + ") * " +
          num(tile_) + " + lane * " + num(vector()) + ";");
-    if (tiles_ > 1) rest += " / " + num(tiles_);
+    if (tiles_ > 1) rest += " / " + sized(tiles_);
     if (!exact()) {
-      line("const bool inside = row < " + num(rows_) + ";");
+      line("const bool inside = row < " + sized(rows_) + ";");
       line("if (!inside) row = 0;  // works along, for the others wait for it");
     }
     if (s_.parts > 1 && walks_) {
-      line("const int part = " + rest + " % " + num(s_.parts) + ";");
-      rest += " / " + num(s_.parts);
+      line("const int part = " + rest + " % " + sized(s_.parts) + ";");
+      rest += " / " + sized(s_.parts);
     }
     if (s_.rows > 1) line(type + " r = " + rest + ";");
     if (s_.rows == 2) line(type + " i0 = r;");
     decode_row(lane_dim_);
-    if (s_.parts > 1) line(type + " place = " + (s_.rows > 1 ? "r * " + num(rows_) + " + row" : "row") + ";");
+    if (s_.parts > 1)
+      line(type + " place = " + (s_.rows > 1 ? "r * " + sized(rows_) + " + row" : "row") + ";");
   }
   std::string row_offset(const Dims& strides, int64_t offset) const {
     std::string out;
     for (size_t k = 0; k < lane_dim_; ++k) out += index_.term("i" + num(static_cast<int64_t>(k)), strides[k]);
-    return out + index_.term("row", strides[lane_dim_]) + (offset ? " + " + num(offset) : "");
+    return out + index_.term("row", strides[lane_dim_]) + (offset ? " + " + sized(offset) : "");
   }
   std::string element_of(const Dims& strides, int64_t offset, bool columns) const {
     return "[" + sum_of(strides, offset, columns) + "]";
@@ -203,7 +204,7 @@ class Across : ThreadText {
     each_of_run([&] {
       line(acc + " = " +
                settled(pair, acc, "acc_own_" + first.name + "[k]", "n_" + second.name, all,
-                       s_.parts > 1 ? columns_of("part") : num(s_.columns())) +
+                       s_.parts > 1 ? columns_of("part") : sized(s_.columns())) +
                ";",
            second.node);
       if (s_.parts == 1) mend(pair, acc, all);
@@ -211,16 +212,16 @@ class Across : ThreadText {
   }
   // How many columns a part has.
   std::string columns_of(const std::string& part) const {
-    const std::string length = num((s_.columns() + s_.parts - 1) / s_.parts), all = num(s_.columns());
+    const std::string length = sized((s_.columns() + s_.parts - 1) / s_.parts), all = sized(s_.columns());
     const std::string rest = all + " - " + part + " * " + length;
     return "(" + rest + " < 0 ? 0 : " + rest + " < " + length + " ? " + rest + " : " + length + ")";
   }
   // The elements of this thread: every so many of its rows' columns.
   void walk(size_t index, const Phase& p) {
     const std::string type = index_type(), c = column_name();
-    std::string from = "level", to = num(s_.columns());
+    std::string from = "level", to = sized(s_.columns());
     if (s_.parts > 1) {
-      const std::string length = num((s_.columns() + s_.parts - 1) / s_.parts);
+      const std::string length = sized((s_.columns() + s_.parts - 1) / s_.parts);
       line("const " + type + " end = (part + 1) * " + length + " < " + to + " ? (part + 1) * " + length +
            " : " + to + ";");
       from = "part * " + length + " + level";
@@ -278,7 +279,7 @@ class Across : ThreadText {
   void put_part(const Value& v) {
     open(std::string("if (") + (exact() ? "" : "inside && ") + "level == 0) {");
     each_of_run([&] {
-      line(part(v) + "[part * " + num(s_.row_count()) + " + place + k] = acc_" + v.name + "[k];", v.node);
+      line(part(v) + "[part * " + sized(s_.row_count()) + " + place + k] = acc_" + v.name + "[k];", v.node);
     });
     close();
   }
@@ -286,16 +287,16 @@ class Across : ThreadText {
     for (int i : reductions(p)) {
       const Value& v = value(i);
       const cpp::Pair* pair = second_of(i);
-      const std::string acc = "acc_" + v.name + "[k]", at = "[t * " + num(s_.row_count()) + " + place + k]";
+      const std::string acc = "acc_" + v.name + "[k]", at = "[t * " + sized(s_.row_count()) + " + place + k]";
       const std::string all = pair ? "acc_" + value(pair->first).name + "[k]" : "";
       start(v);
       line("#pragma unroll 4");
-      open("for (int t = level; t < " + num(s_.parts) + "; t += " + num(deep_) + ") {");
+      open("for (int t = level; t < " + sized(s_.parts) + "; t += " + num(deep_) + ") {");
       each_of_run([&] {
         std::string more = part(v) + at;
         if (pair)
           more = settled(*pair, more, part(value(pair->first)) + at,
-                         lane_type(v.statement->dtype) + columns_of("t"), all, num(s_.columns()));
+                         lane_type(v.statement->dtype) + columns_of("t"), all, sized(s_.columns()));
         line(acc + " = " + joined(v, acc, more) + ";", v.node);
       });
       close();
@@ -313,8 +314,8 @@ class Across : ThreadText {
 }  // namespace
 
 Kernel emit_across(const fusion::LoopProgram& program, const fusion::Unit& unit,
-                   const cpp::Schedule& schedule, const Shape& shape, size_t launch) {
-  return Across(program, unit, schedule, shape, launch).emit();
+                   const cpp::Schedule& schedule, const Shape& shape, size_t launch, SizeMemory* sizes) {
+  return Across(program, unit, schedule, shape, launch, sizes).emit();
 }
 
 }  // namespace vitrine::codegen::cuda

@@ -44,7 +44,7 @@ class AlikeText : ThreadText {
  public:
   AlikeText(const fusion::LoopProgram& program, const fusion::Unit& unit,
             const std::vector<Schedule>& members, const Shape& shape)
-      : ThreadText(program, unit, members.front(), shape, 0), members_(members) {}
+      : ThreadText(program, unit, members.front(), shape, 0, nullptr), members_(members) {}
 
   Kernel emit() {
     costs();

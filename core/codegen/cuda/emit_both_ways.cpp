@@ -14,8 +14,8 @@ namespace {
 class BothWays : ThreadText {
  public:
   BothWays(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
-           const Shape& shape, size_t launch)
-      : ThreadText(program, unit, s, shape, launch) {}
+           const Shape& shape, size_t launch, SizeMemory* sizes)
+      : ThreadText(program, unit, s, shape, launch, sizes) {}
 
   Kernel emit() { return kernel(); }
 
@@ -39,7 +39,7 @@ class BothWays : ThreadText {
     open("for (int u = 0; u < " + num(shape_.items) + "; ++u) {");
     line(std::string(index_type()) + " " + column_name() + " = (u * " + num(shape_.group) + " + lane)" + run +
          ";");
-    if (!exact_columns()) line("if (" + column_name() + " >= " + num(s_.columns()) + ") break;");
+    if (!exact_columns()) line("if (" + column_name() + " >= " + sized(s_.columns()) + ") break;");
     decode_column();
     f();
     close();
@@ -85,7 +85,7 @@ class BothWays : ThreadText {
     for (const Load& l : s_.loads)
       if (waits(l)) line("p_" + l.name + "[u] = n_" + l.name + "[u];", l.node);
     close();
-    line("if (r + " + num(step()) + " < " + num(s_.row_count()) + ") fetch(r + " + num(step()) + ");");
+    line("if (r + " + sized(step()) + " < " + sized(s_.row_count()) + ") fetch(r + " + sized(step()) + ");");
   }
 
   // ---- rows ------------------------------------------------------------------------------------------
@@ -105,8 +105,8 @@ class BothWays : ThreadText {
     read_packs("p_", [&](const Load& l) { return fetched(l) && !waits(l) && asked_in_rows(l); });
     if (shape_.ahead) declare_fetch();
     line(type + " r = " + first + ";");
-    if (shape_.ahead) line("if (r < " + num(s_.row_count()) + ") fetch(r);");
-    open("for (; r < " + num(s_.row_count()) + "; r += " + num(step()) + ") {");
+    if (shape_.ahead) line("if (r < " + sized(s_.row_count()) + ") fetch(r);");
+    open("for (; r < " + sized(s_.row_count()) + "; r += " + sized(step()) + ") {");
     decode_row(s_.rows);
     take_row();
     for (size_t p = 0; p <= s_.phases.size(); ++p) {
@@ -190,7 +190,7 @@ class BothWays : ThreadText {
     if (!block_a_row()) open("if (level == 0) {");
     each_run([&] {
       each_of_run([&] {
-        line(part(v) + "[blockIdx.x * " + num(s_.columns()) + " + " + column_name() +
+        line(part(v) + "[blockIdx.x * " + sized(s_.columns()) + " + " + column_name() +
                  (vector() == 1 ? "" : " + k") + "] = acc_" + v.name + at() + ";",
              v.node);
       });
@@ -205,7 +205,7 @@ class BothWays : ThreadText {
          num(shape_.group) + ";");
     line(type + " " + c + " = blockIdx.x * " + num(shape_.group) + " + lane;");
     if (!exact) {
-      line("const bool inside = " + c + " < " + num(s_.columns()) + ";");
+      line("const bool inside = " + c + " < " + sized(s_.columns()) + ";");
       line("if (!inside) " + c + " = 0;  // works along, for the others wait for it");
     }
     for (int i : s_.sums())
@@ -213,11 +213,11 @@ class BothWays : ThreadText {
                "};",
            value(i).node);
     line("#pragma unroll 8");
-    open("for (int t = level; t < " + num(s_.walkers) + "; t += " + deep + ") {");
+    open("for (int t = level; t < " + sized(s_.walkers) + "; t += " + deep + ") {");
     for (int i : s_.sums()) {
       const Value& v = value(i);
       const std::string acc = "acc_" + v.name + "[0]";
-      line(acc + " = " + joined(v, acc, part(v) + "[t * " + num(s_.columns()) + " + " + c + "]") + ";",
+      line(acc + " = " + joined(v, acc, part(v) + "[t * " + sized(s_.columns()) + " + " + c + "]") + ";",
            v.node);
     }
     close();
@@ -256,8 +256,8 @@ class BothWays : ThreadText {
 }  // namespace
 
 Kernel emit_both_ways(const fusion::LoopProgram& program, const fusion::Unit& unit,
-                      const cpp::Schedule& schedule, const Shape& shape, size_t launch) {
-  return BothWays(program, unit, schedule, shape, launch).emit();
+                      const cpp::Schedule& schedule, const Shape& shape, size_t launch, SizeMemory* sizes) {
+  return BothWays(program, unit, schedule, shape, launch, sizes).emit();
 }
 
 }  // namespace vitrine::codegen::cuda

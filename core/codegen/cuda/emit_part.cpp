@@ -13,8 +13,8 @@ namespace {
 class Part : ThreadText {
  public:
   Part(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
-       const Shape& shape, size_t launch)
-      : ThreadText(program, unit, s, shape, launch) {}
+       const Shape& shape, size_t launch, SizeMemory* sizes)
+      : ThreadText(program, unit, s, shape, launch, sizes) {}
 
   Kernel emit() { return kernel(); }
 
@@ -31,8 +31,8 @@ class Part : ThreadText {
   void content() override {
     const std::string type = index_type();
     line("const int lane = threadIdx.x;");
-    line(type + " r = blockIdx.x" + (walks() ? " / " + num(s_.parts) + ";" : ";"));
-    if (walks()) line("const int part = blockIdx.x % " + num(s_.parts) + ";");
+    line(type + " r = blockIdx.x" + (walks() ? " / " + sized(s_.parts) + ";" : ";"));
+    if (walks()) line("const int part = blockIdx.x % " + sized(s_.parts) + ";");
     decode_row(s_.rows);
     row_loads();
     row_values(0, once());
@@ -44,13 +44,13 @@ class Part : ThreadText {
   }
   void add_parts(const Value& v) {
     const cpp::Pair* pair = pair_of(v);
-    const std::string acc = "acc_" + v.name, at = "[r * " + num(s_.parts) + " + t]";
+    const std::string acc = "acc_" + v.name, at = "[r * " + sized(s_.parts) + " + t]";
     std::string more = part(v) + at;
     if (pair)
       more = settled(*pair, more, part(value(pair->first)) + at, columns_of("t", v), value(pair->first).name,
-                     num(s_.columns()));
+                     sized(s_.columns()));
     line(lane_type(v.statement->dtype) + " " + acc + " = " + start_text(v) + ";", v.node);
-    line("for (int t = lane; t < " + num(s_.parts) + "; t += " + num(shape_.group) + ") " + acc + " = " +
+    line("for (int t = lane; t < " + sized(s_.parts) + "; t += " + num(shape_.group) + ") " + acc + " = " +
              joined(v, acc, more) + ";",
          v.node);
     if (pair) mend(*pair, acc, value(pair->first).name);
@@ -61,7 +61,7 @@ class Part : ThreadText {
   }
   // How many columns a part has.
   std::string columns_of(const std::string& part, const Value& v) const {
-    const std::string length = num(part_columns()), all = num(s_.columns());
+    const std::string length = sized(part_columns()), all = sized(s_.columns());
     const std::string rest = all + " - " + part + " * " + length;
     return lane_type(v.statement->dtype) + "(" + rest + " < 0 ? 0 : " + rest + " < " + length + " ? " + rest +
            " : " + length + ")";
@@ -104,7 +104,7 @@ class Part : ThreadText {
     comment(index);
     for (int i : reductions(index)) start(value(i));
     const std::string type = index_type(), run = vector() == 1 ? "" : " * " + num(vector()),
-                      length = num(part_columns()), all = num(s_.columns());
+                      length = sized(part_columns()), all = sized(s_.columns());
     line("const " + type + " end = part * " + length + " + " + length + " < " + all + " ? part * " + length +
          " + " + length + " : " + all + ";");
     walk_batches(index, "part * " + length + " + lane" + run, "end", int64_t{1} * shape_.group * vector(),
@@ -153,8 +153,8 @@ class Part : ThreadText {
 }  // namespace
 
 Kernel emit_part(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& schedule,
-                 const Shape& shape, size_t launch) {
-  return Part(program, unit, schedule, shape, launch).emit();
+                 const Shape& shape, size_t launch, SizeMemory* sizes) {
+  return Part(program, unit, schedule, shape, launch, sizes).emit();
 }
 
 }  // namespace vitrine::codegen::cuda

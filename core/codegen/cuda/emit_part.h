@@ -8,6 +8,6 @@ namespace vitrine::codegen::cuda {
 
 // schedule.parts > 1, not across, every load affine; launch: which of its launches().
 Kernel emit_part(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& schedule,
-                 const Shape& shape, size_t launch);
+                 const Shape& shape, size_t launch, SizeMemory* sizes);
 
 }  // namespace vitrine::codegen::cuda

@@ -18,8 +18,8 @@ namespace {
 class Tile : ThreadText {
  public:
   Tile(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
-       const Shape& shape)
-      : ThreadText(program, unit, s, shape, 0),
+       const Shape& shape, SizeMemory* sizes)
+      : ThreadText(program, unit, s, shape, 0, sizes),
         down_(s.rows == 1 ? "r" : "i" + num(shape.turned)),
         length_(s.dims[static_cast<size_t>(shape.turned)]) {}
 
@@ -72,14 +72,14 @@ class Tile : ThreadText {
     const std::string type = "const " + std::string(index_type());
     const int64_t across = (inner() + shape_.wide - 1) / shape_.wide,
                   below = (length_ + shape_.deep - 1) / shape_.deep;
-    line(type + " tile_c = blockIdx.x % " + num(across) + " * " + num(shape_.wide) + ";");
-    std::string rest = "blockIdx.x / " + num(across);
-    line(type + " tile_" + down_ + " = " + rest + " % " + num(below) + " * " + num(shape_.deep) + ";");
-    rest += " / " + num(below);
+    line(type + " tile_c = blockIdx.x % " + sized(across) + " * " + num(shape_.wide) + ";");
+    std::string rest = "blockIdx.x / " + sized(across);
+    line(type + " tile_" + down_ + " = " + rest + " % " + sized(below) + " * " + num(shape_.deep) + ";");
+    rest += " / " + sized(below);
     size_t left = s_.rows - 1;
     for (size_t k = s_.rows; k-- > 0;) {
       if (static_cast<int>(k) == shape_.turned) continue;
-      const std::string n = num(s_.dims[k]);
+      const std::string n = sized(s_.dims[k]);
       line(type + " i" + num(static_cast<int64_t>(k)) + " = " + rest + (--left > 0 ? " % " + n : "") + ";");
       rest += " / " + n;
     }
@@ -99,8 +99,8 @@ class Tile : ThreadText {
   }
   std::string inside() const {
     std::string out;
-    if (inner() % shape_.wide) out = "c < " + num(inner());
-    if (length_ % shape_.deep) out += (out.empty() ? "" : " && ") + down_ + " < " + num(length_);
+    if (inner() % shape_.wide) out = "c < " + sized(inner());
+    if (length_ % shape_.deep) out += (out.empty() ? "" : " && ") + down_ + " < " + sized(length_);
     return out;
   }
   int turns(int run) const { return std::max(1, shape_.wide * shape_.deep / (shape_.threads * run)); }
@@ -172,8 +172,8 @@ class Tile : ThreadText {
 }  // namespace
 
 Kernel emit_tile(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& schedule,
-                 const Shape& shape) {
-  return Tile(program, unit, schedule, shape).emit();
+                 const Shape& shape, SizeMemory* sizes) {
+  return Tile(program, unit, schedule, shape, sizes).emit();
 }
 
 }  // namespace vitrine::codegen::cuda

@@ -40,8 +40,8 @@ std::string literal(double value, int64_t integer, bool whole, Lane lane) {
 
 class Printer {
  public:
-  Printer(DType compute, const OperandText& operand)
-      : compute_(compute), lane_(fusion::lane_dtype(compute)), operand_(operand) {}
+  Printer(DType compute, const OperandText& operand, bool marked)
+      : compute_(compute), lane_(fusion::lane_dtype(compute)), operand_(operand), marked_(marked) {}
 
   Typed print(const ExprPtr& e) {
     if (auto folded = cpp::fold(e)) return number(**folded, false);
@@ -62,7 +62,8 @@ class Printer {
  private:
   Typed number(const Expr& e, bool compared) const {
     const double v = compared ? cpp::rounded(e.number, compute_) : e.number;
-    return {literal(v, e.integer, e.whole, lane_), lane_, true};
+    const std::string text = literal(v, e.integer, e.whole, lane_);
+    return {marked_ ? cpp::marked_constant(v, e.integer, e.whole, lane_, text) : text, lane_, true};
   }
   Typed side(const ExprPtr& e, bool compared) {
     ExprPtr c = e;
@@ -124,6 +125,7 @@ class Printer {
   DType compute_;
   Lane lane_;
   const OperandText& operand_;
+  bool marked_;
 };
 
 }  // namespace
@@ -138,9 +140,9 @@ Typed as_lane(const Typed& value, Lane to) {
   return {std::string(ir::dtype_name(to)) + "(" + value.text + ")", to, true};
 }
 
-Typed expr_text(const ExprPtr& expr, DType compute, Lane want, const OperandText& operand) {
+Typed expr_text(const ExprPtr& expr, DType compute, Lane want, const OperandText& operand, bool marked) {
   if (expr->kind == Expr::Kind::operand) return as_lane(operand(expr->operand), want);
-  Printer printer(compute, operand);
+  Printer printer(compute, operand, marked);
   return as_lane(printer.print(expr), want);
 }
 

@@ -72,15 +72,15 @@ std::string LoadText::inside(const Load& l, bool element) const {
 std::string LoadText::drawn(const Load& l, bool run) const {
   std::string at = index_.row(l.strides, l.offset) + index_.column(l.strides);
   if (!run && vector_ > 1) at += index_.term("k", l.strides.back());
-  std::string beside = std::to_string(l.draw.together);
+  std::string beside = index_.number(l.draw.together);
   if (l.aligned_by >= 0) {
     const cpp::Argument& a = s_.arguments[static_cast<size_t>(l.aligned_by)];
     beside = "beside(" + std::string(a.written ? "out_" : "in_") + a.name + ", " +
-             std::to_string(l.draw.aligned_from) + ", " + beside + ")";
+             index_.number(l.draw.aligned_from) + ", " + beside + ")";
   }
-  const std::string from = l.draw.from ? "offset + " + std::to_string(l.draw.from) : "offset";
+  const std::string from = l.draw.from ? "offset + " + index_.number(l.draw.from) : "offset";
   return "draw<" + std::to_string(run ? vector_ : 1) + (l.draw.normal ? ", true" : "") + ">(seed, " + from +
-         ", " + std::to_string(l.draw.threads) + ", " + beside + ", " + IndexText::trimmed(at) + ")";
+         ", " + index_.number(l.draw.threads) + ", " + beside + ", " + IndexText::trimmed(at) + ")";
 }
 
 std::string LoadText::element(const Load& l, bool row) const {

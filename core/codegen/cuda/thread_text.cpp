@@ -44,19 +44,19 @@ std::vector<int32_t> value_bytes(const std::vector<Argument>& arguments) {
 }
 
 ThreadText::ThreadText(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
-                       const Shape& shape, size_t launch)
+                       const Shape& shape, size_t launch, SizeMemory* sizes)
     : program_(program),
       unit_(unit),
       s_(s),
       shape_(shape),
       launch_(launch),
-      index_(s, num),
+      sizes_(sizes),
+      index_(s, [this](int64_t n) { return sized(n); }),
       loads_(s, index_, shape.vector, shape.shifted, [this](const Source& from) { return named(from); }) {}
 
 Kernel ThreadText::kernel() {
   kernel_.name = kernel_name(program_, unit_);
-  kernel_.space =
-      s_.rows == 0 || s_.block > 0 ? num(s_.columns()) : num(s_.row_count()) + " × " + num(s_.columns());
+  kernel_.space = space(num);
   kernel_.family = s_.reduces ? "reduction" : "pointwise";
   kernel_.nodes = fusion::nodes_of(program_, unit_);
   kernel_.grid = {shape_.blocks, shape_.threads,
@@ -94,10 +94,34 @@ Kernel ThreadText::kernel() {
     line("  compute<false>(" + parameters(false) + ");");
     close();
   }
-  put_before("// " + kernel_.name + ": " + kernel_.space +
+  put_before("// " + kernel_.name + ": " + space([this](int64_t n) { return sized(n); }) +
              "\n// prelude: types, loads and stores, functions\n" + prelude_text(text_) +
              "// end of prelude\n\n");
+  if (sizes_) resolve_sizes();
   return std::move(kernel_);
+}
+
+std::string ThreadText::space(const std::function<std::string(int64_t)>& number) const {
+  const std::string columns = number(s_.columns());
+  return s_.rows == 0 || s_.block > 0 ? columns : number(s_.row_count()) + " × " + columns;
+}
+
+// Sizes that change become parameters behind the pointers, 8 bytes each; a narrow one is declared as such, so
+// that places are counted in 32 bits.
+void ThreadText::resolve_sizes() {
+  auto resolved =
+      sizes_->resolve(unit_.label + (launch_ ? "." + num(static_cast<int64_t>(launch_)) : ""), kernel_.text);
+  std::string declared, passed;
+  for (const SizeMemory::Name& name : resolved.names) {
+    const bool narrow = std::abs(name.number) < std::numeric_limits<int32_t>::max() / 2;
+    declared += (name.real ? ", f64 " : narrow ? ", i32 " : ", i64 ") + name.text;
+    passed += ", " + name.text;
+  }
+  resolved.put(SizeMemory::kDeclaration, declared);
+  resolved.put(SizeMemory::kPassed, passed);
+  kernel_.text = std::move(resolved.text);
+  kernel_.numbers = std::move(resolved.numbers);
+  measure_lines();
 }
 
 void ThreadText::open_kernel(const std::string& head) {
@@ -139,6 +163,7 @@ std::string ThreadText::parameters(bool with_types, bool of_kernel) const {
   if (s_.leaves_sums())
     for (int i : s_.sums())
       out += ", " + (with_types ? lane_type(value(i).statement->dtype) + "* " : "") + part(value(i));
+  if (sizes_) out += with_types ? SizeMemory::kDeclaration : SizeMemory::kPassed;
   if (s_.draws() >= 0) out += with_types ? ", u64 seed, u64 offset" : ", seed, offset";
   return out;
 }
@@ -160,7 +185,7 @@ void ThreadText::decode_row(size_t dims) {
   for (size_t k = dims; k-- > 0;) {
     const std::string i = std::string(index_type()) + " i" + num(static_cast<int64_t>(k));
     if (k == 0) return line(i + " = " + rest + ";");
-    const std::string n = num(s_.dims[k]);
+    const std::string n = sized(s_.dims[k]);
     line(i + " = " + rest + " % " + n + ";");
     rest = rest == "r" ? "r / " + n : rest + " / " + n;
   }
@@ -173,7 +198,7 @@ void ThreadText::decode_column() {
     const std::string i =
         std::string(index_type()) + (last ? " c" : " c" + num(static_cast<int64_t>(k - s_.rows)));
     if (k == s_.rows) return line(i + " = " + rest + ";");
-    const std::string n = num(s_.dims[k]);
+    const std::string n = sized(s_.dims[k]);
     line(i + " = " + rest + " % " + n + ";");
     rest = rest == "column" ? "column / " + n : rest + " / " + n;
   }
@@ -197,7 +222,7 @@ std::string ThreadText::narrowed(const std::string& text, DType t) {
 // Every operator's result is what memory would hold, as eager has it between operators.
 std::string ThreadText::value_text(const Value& v) const {
   const Statement& s = *v.statement;
-  Typed t = expr_text(s.expr, s.compute, lane_of(v), [&](int i) { return operand(v, i); });
+  Typed t = expr_text(s.expr, s.compute, lane_of(v), [&](int i) { return operand(v, i); }, sizes_ != nullptr);
   return s.is_result() && !s_.only_moves(v) ? narrowed(t.text, s.dtype) : t.text;
 }
 
@@ -320,8 +345,8 @@ std::string ThreadText::picked(const Value& v) const {
   std::string out;
   for (const cpp::Index& i : v.store_picked) {
     std::string at = named(i.from).text;
-    if (i.from_end) at = "from_end(" + at + ", " + num(i.size) + ")";
-    out += " + index_at(" + at + ", " + num(i.size) + ")" + (i.stride == 1 ? "" : " * " + num(i.stride));
+    if (i.from_end) at = "from_end(" + at + ", " + sized(i.size) + ")";
+    out += " + index_at(" + at + ", " + sized(i.size) + ")" + (i.stride == 1 ? "" : " * " + sized(i.stride));
   }
   return out;
 }
@@ -354,7 +379,7 @@ void ThreadText::write_stores(size_t phase) {
       continue;
     }
     line("if (whole) " + all, v.node);
-    line("else store_part(" + place + ", q_" + v.name + ", -c, " + num(s_.columns()) + " - c);", v.node);
+    line("else store_part(" + place + ", q_" + v.name + ", -c, " + sized(s_.columns()) + " - c);", v.node);
   }
 }
 void ThreadText::put_row(const Value& v, const std::string& condition) {

@@ -10,6 +10,7 @@
 #include "core/codegen/cuda/expr_text.h"
 #include "core/codegen/cuda/load_text.h"
 #include "core/codegen/kernel_text.h"
+#include "core/codegen/size_memory.h"
 
 namespace vitrine::codegen::cuda {
 
@@ -26,7 +27,7 @@ const char* functor(const cpp::Value& v);
 class ThreadText : protected KernelText {
  protected:
   ThreadText(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
-             const Shape& shape, size_t launch);
+             const Shape& shape, size_t launch, SizeMemory* sizes);
   virtual ~ThreadText() = default;
 
   // The whole kernel: what content() writes, once for aligned pointers and once for others where runs need
@@ -42,6 +43,8 @@ class ThreadText : protected KernelText {
   virtual bool in_run(const cpp::Value& value) const;
 
   static std::string num(int64_t n) { return std::to_string(n); }
+  // A number that follows from the sizes of tensors, which may be an argument.
+  std::string sized(int64_t n) const { return sizes_ ? SizeMemory::mark(n) : num(n); }
   static std::string pointer(const cpp::Argument& a) { return (a.written ? "out_" : "in_") + a.name; }
   static std::string part(const cpp::Value& v) { return "part_" + v.name; }
   static ir::DType lane_of(const cpp::Value& v);
@@ -130,7 +133,8 @@ class ThreadText : protected KernelText {
   const fusion::Unit& unit_;
   const cpp::Schedule& s_;
   const Shape& shape_;
-  const size_t launch_;  // which of the schedule's launches this is
+  const size_t launch_;      // which of the schedule's launches this is
+  SizeMemory* const sizes_;  // null: all sizes are numbers of the text
   const IndexText index_;
   const LoadText loads_;
   bool arrays_of_one_ = false;  // a run is an array even where it is one element
@@ -147,6 +151,8 @@ class ThreadText : protected KernelText {
   void open_kernel(const std::string& head);
   // of_kernel: the kernel's own, of which some are numbers by value.
   std::string parameters(bool with_types, bool of_kernel = false) const;
+  std::string space(const std::function<std::string(int64_t)>& number) const;
+  void resolve_sizes();
 };
 
 }  // namespace vitrine::codegen::cuda

@@ -18,7 +18,7 @@ std::string ThreadText::read_pack(const Load& l) const {
                     all = "load_pack<" + std::string(vector() == 1 ? "true" : "aligned") + ", " +
                           num(vector()) + ">(" + place + ")";
   if (!shape_.shifted) return all + ";";
-  return "whole ? " + all + " : load_part<" + num(vector()) + ">(" + place + ", -c, " + num(s_.columns()) +
+  return "whole ? " + all + " : load_part<" + num(vector()) + ">(" + place + ", -c, " + sized(s_.columns()) +
          " - c);";
 }
 std::string ThreadText::fetched_element(const Load& l) const {
@@ -34,10 +34,10 @@ void ThreadText::shift_row() {
 }
 void ThreadText::whole_run() {
   if (shape_.shifted)
-    line("const bool whole = c >= 0 && c + " + num(vector()) + " <= " + num(s_.columns()) + ";");
+    line("const bool whole = c >= 0 && c + " + num(vector()) + " <= " + sized(s_.columns()) + ";");
 }
 void ThreadText::leave_out() {
-  if (shape_.shifted) line("if (!whole && (c + k < 0 || c + k >= " + num(s_.columns()) + ")) continue;");
+  if (shape_.shifted) line("if (!whole && (c + k < 0 || c + k >= " + sized(s_.columns()) + ")) continue;");
 }
 
 int ThreadText::batch(size_t phase) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <functional>
 #include <map>
 
@@ -181,6 +182,7 @@ class Trial {
   bool launch(const codegen::Alternative& a) const {
     std::vector<void*> pointers, addresses;
     for (int32_t b : a.buffers) pointers.push_back(bridge::data(room_.handle(b)));
+    for (int64_t number : a.numbers) pointers.push_back(std::bit_cast<void*>(number));
     if (program_.kernels[static_cast<size_t>(a.kernel)].draws >= 0) pointers.resize(pointers.size() + 2);
     for (void*& p : pointers) addresses.push_back(&p);
     const Function* function = kernels_.at(static_cast<size_t>(a.kernel)).loaded.cuda.get();

@@ -1,0 +1,76 @@
+"""Sizes that change from call to call on a GPU: eager's results, kernels that are compiled few times, and graphs that are recorded for each."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+import vitrine
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    vitrine.reset()
+    torch.manual_seed(0)
+
+
+def files(folder):
+    return len([f for f in folder.rglob("*") if f.is_file()])
+
+
+PROGRAMS = {
+    "rows": lambda x: (F.layer_norm(x, x.shape[1:]) * 1.5 + x, torch.softmax(x, -1), x.sum(-1)),
+    "columns": lambda x: (x.mean(0), x.var(0), x.amax(0), x / x.norm()),
+    "pointwise": lambda x: (torch.relu(x * 2 + 1) * 0.5, x + x[:, :1], x.unsqueeze(1) * x[0]),
+    "moves": lambda x: (torch.cat([x, x * 2], 1), x.t().contiguous(), F.pad(x, (1, 2)), x.flip(1), x[x.shape[0] // 2 :] + 1),
+    "picks": lambda x: (x[torch.arange(x.shape[0], device="cuda").flip(0)], x.gather(0, (x > 0).long()), x.cumsum(0)),
+    "statistics": lambda x: ((x - x.mean(0)) / (x.var(0) + 1e-5).sqrt(), F.cross_entropy(x, x.argmax(1))),
+}
+SIZES = [(8, 96), (12, 96), (33, 96), (64, 96), (64, 100), (64, 101), (1000, 96), (2048, 512), (70000, 8), (3, 40000), (2, 7)]
+
+
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results(name, mode):
+    compiled = vitrine.compile(PROGRAMS[name], dynamic=True, mode=mode)
+    for size in SIZES * (1 if mode == "default" else 3):
+        x = torch.randn(*size, device="cuda")
+        for got, expected in zip(compiled(x), PROGRAMS[name](x), strict=True):
+            torch.testing.assert_close(got, expected)
+            assert got.stride() == expected.stride()
+
+
+@pytest.mark.parametrize("name", ["rows", "columns", "pointwise", "moves", "statistics"])
+def test_kernels_are_compiled_few_times(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(vitrine.config, "cache_dir", str(tmp_path))
+    compiled = vitrine.compile(PROGRAMS[name], dynamic=True)
+    kept = []
+    for n in (72, 76, 80, 84, 88, 92, 96, 100, 104, 108):
+        compiled(torch.randn(n, 96, device="cuda"))
+        kept.append(files(tmp_path))
+    assert kept[0] < kept[2] and len(set(kept[6:])) == 1, kept
+
+
+def test_training_at_many_lengths():
+    """Gradients are eager's, and dropout draws what eager draws."""
+    model = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.GELU(), torch.nn.LayerNorm(64), torch.nn.Dropout(0.1), torch.nn.Linear(64, 5)).cuda()
+    compiled = vitrine.compile(model, dynamic=True)
+    for n in (4, 9, 16, 31, 100, 1000):
+        x, y = torch.randn(n, 32, device="cuda"), torch.randint(0, 5, (n,), device="cuda")
+        gradients = []
+        for call in (model, compiled):
+            torch.manual_seed(1)
+            model.zero_grad()
+            F.cross_entropy(call(x), y).backward()
+            gradients.append([p.grad.clone() for p in model.parameters()] + [torch.rand(3, device="cuda")])
+        torch.testing.assert_close(gradients[1], gradients[0])
+
+
+def test_tuned(tmp_path, monkeypatch):
+    """A shape that was measured for one size is no other size's."""
+    monkeypatch.setattr(vitrine.config, "cache_dir", str(tmp_path))
+    compiled = vitrine.compile(PROGRAMS["rows"], dynamic=True, mode="max-autotune")
+    for size in SIZES[:5]:
+        x = torch.randn(*size, device="cuda")
+        for got, expected in zip(compiled(x), PROGRAMS["rows"](x), strict=True):
+            torch.testing.assert_close(got, expected)
