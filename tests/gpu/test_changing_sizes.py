@@ -1,4 +1,4 @@
-"""Sizes that change from call to call on a GPU: eager's results, kernels that are compiled few times, and graphs that are recorded for each."""
+"""Sizes that change from call to call on a GPU: eager's results but for the order of sums, kernels that are compiled few times, and graphs that are recorded for each."""
 
 import pytest
 import torch
@@ -36,7 +36,7 @@ def test_results(name, mode):
     for size in SIZES * (1 if mode == "default" else 3):
         x = torch.randn(*size, device="cuda")
         for got, expected in zip(compiled(x), PROGRAMS[name](x), strict=True):
-            torch.testing.assert_close(got, expected)
+            torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-4)
             assert got.stride() == expected.stride()
 
 
@@ -73,4 +73,4 @@ def test_tuned(tmp_path, monkeypatch):
     for size in SIZES[:5]:
         x = torch.randn(*size, device="cuda")
         for got, expected in zip(compiled(x), PROGRAMS["rows"](x), strict=True):
-            torch.testing.assert_close(got, expected)
+            torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-4)
