@@ -43,7 +43,45 @@ def products(x):
     return torch.vmap(lambda a: a @ y)(x @ x.t())
 
 
-WHOLE = [scaled, closed_over, nested, tuples, partials, products]
+def empty(x):
+    return torch.vmap(lambda a, b: torch.where(b, a, 1))(x[:0], x[:0] > 1)
+
+
+class Log:
+    def __init__(self):
+        self.seen, self.scale = [], 2.0
+
+
+LOG = Log()
+
+
+def after_changes(x):
+    LOG.seen.append(x.shape)
+    LOG.scale += 1
+    return torch.vmap(lambda a: a * 2)(x), list(LOG.seen)
+
+
+def scan(x):
+    from torch._higher_order_ops.associative_scan import associative_scan
+
+    return associative_scan(lambda a, b: (a[0] * b[0], b[0] * a[1] + b[1]), (x, x.cos()), dim=0, combine_mode="generic")
+
+
+WHOLE = [scaled, closed_over, nested, tuples, partials, products, empty, after_changes, scan]
+
+
+def reads_what_changed(x):
+    LOG.scale += 1
+    return torch.vmap(lambda a: a * LOG.scale)(x)
+
+
+def reads_a_global_that_was_set(x):
+    global SCALE
+    SCALE = 3.0
+    return torch.vmap(lambda a: a * SCALE)(x)
+
+
+SCALE = 2.0
 
 
 def remembers(x):
@@ -65,10 +103,6 @@ def draws(x):
     return torch.vmap(lambda a: a + torch.rand(4), randomness="different")(x)
 
 
-def empty(x):
-    return torch.vmap(lambda a: a + 1)(x[:0])
-
-
 def dicts(x):
     return torch.vmap(lambda a: {"twice": a * 2})(x)
 
@@ -77,16 +111,29 @@ def branches(x):
     return torch.vmap(lambda a: a if a.sum() > 0 else -a)(x)
 
 
-@pytest.mark.parametrize("program", [*WHOLE, remembers, writes, draws, empty, dicts, branches], ids=lambda f: f.__name__)
+BREAKING = [remembers, writes, draws, dicts, branches, reads_what_changed, reads_a_global_that_was_set]
+
+
+def forget_changes():
+    global SCALE
+    LOG.__init__()
+    SCALE = 2.0
+
+
+def arguments():
+    return (torch.arange(12.0).reshape(3, 4) / 5,)
+
+
+@pytest.mark.parametrize("program", WHOLE + BREAKING, ids=lambda f: f.__name__)
 def test_same_as_eager(program):
     vitrine.reset()
-    check(program, vitrine.compile(program), lambda: (torch.arange(12.0).reshape(3, 4) / 5,))
+    check(program, vitrine.compile(program), arguments, reset_world=forget_changes)
 
 
 @pytest.mark.parametrize("program", WHOLE, ids=lambda f: f.__name__)
 def test_one_graph(program):
     vitrine.reset()
-    assert vitrine.explain(program)(torch.ones(3, 4)).graph_break_count == 0
+    assert vitrine.explain(program)(*arguments()).graph_break_count == 0
 
 
 def test_gradients():

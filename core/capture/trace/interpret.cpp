@@ -230,6 +230,7 @@ void Tracer::raise_python() {
 Value* Tracer::load_global(VirtualFrame& f, const std::string& name) {
   const std::string key = std::to_string(reinterpret_cast<uintptr_t>(f.globals)) + ":" + name;
   check_cached_read(PyDict_GetItemString(f.globals, name.c_str()));
+  if (pure_since_ >= 0) check_pure_global(key);
   if (auto found = globals_.find(key); found != globals_.end()) return found->second;
   Value* v = nullptr;
   if (PyObject* o = PyDict_GetItemString(f.globals, name.c_str())) {

@@ -259,6 +259,8 @@ class Tracer {
   void guard_not_cached(const NotCached& keys);
   void check_cached_read(PyObject* read);
   void check_cached_write(Value* v);  // nullptr: a global
+  void check_pure_read(const Value* v);
+  void check_pure_global(const std::string& key);
   Value* apply_forward(PyObject* builtin, const Arguments& arguments);
   Value* call_module(Value* v, Arguments arguments);
   Arguments spread(Value* positional, Value* keyword);  // f(*a, **k)

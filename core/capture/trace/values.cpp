@@ -199,6 +199,7 @@ Value* Tracer::look(Value* v) {
     realise(v);
     v = resolve(v);
   }
+  if (pure_since_ >= 0) check_pure_read(v);
   if (v->kind == Kind::Tuple && v->owner && v->version != v->owner->version) {
     // A view of a dict that has changed since.
     const auto entries = dict_entries(v->owner);

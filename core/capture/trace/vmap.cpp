@@ -10,6 +10,14 @@
 namespace vitrine::capture {
 namespace {
 
+// One sample of a tensor. Where there is none, it is what a sum over no samples gives: of the same shape,
+// dtype and need of gradients.
+Value* one_of_tensor(Tracer& t, Value* v, Value* d) {
+  if (t.truth(t.tensor_method(v, "size", nullptr, {{d}, {}})))
+    return t.tensor_method(v, "select", nullptr, {{d, t.integer(0)}, {}});
+  return t.tensor_method(v, "sum", nullptr, {{d}, {{"dtype", t.load_attr(v, "dtype")}}});
+}
+
 // v for one sample, where d says which dimension of its tensors goes through the samples.
 Value* one_sample(Tracer& t, Value* v, Value* d) {
   v = t.look(v);
@@ -17,7 +25,7 @@ Value* one_sample(Tracer& t, Value* v, Value* d) {
   d = t.look(d);
   const bool nested = d->kind == Kind::Tuple || d->kind == Kind::List;
   if (v->kind == Kind::Tensor && d->kind == Kind::Constant && PyLong_CheckExact(d->obj))
-    return t.tensor_method(v, "select", nullptr, {{d, t.integer(0)}, {}});
+    return one_of_tensor(t, v, d);
   if ((v->kind != Kind::Tuple || v->cls != &PyTuple_Type) &&
       (v->kind != Kind::List || v->cls != &PyList_Type))
     stop("unsupported_builtin", "torch.vmap over a " + t.describe(v));
@@ -38,6 +46,18 @@ constexpr BuiltinRow kRows[] = {
 
 std::span<const BuiltinRow> transform_builtins() {
   return kRows;
+}
+
+// PyTorch's vmap would see these objects as they were when the segment began; cells are made anew.
+void Tracer::check_pure_read(const Value* v) {
+  if (v->mutated && v->source && v->kind != Kind::Cell && v->kind != Kind::Iterator)
+    stop("unsupported_builtin", "what torch.vmap maps reads an object that the program has changed");
+}
+
+void Tracer::check_pure_global(const std::string& key) {
+  for (const GlobalWrite& write : global_writes_)
+    if (write.key == key)
+      stop("unsupported_builtin", "what torch.vmap maps reads a global variable that the program has set");
 }
 
 // Its calls stay in the recording, where nothing reads what they give.
@@ -97,13 +117,7 @@ Value* Tracer::vmap(const Arguments& a) {
   PyObject* randomness = const_object(p[3]);
   if (!randomness || text_of(randomness) != "error" || !is_none(p[4]))
     stop("unsupported_builtin", "torch.vmap that draws random numbers, or in chunks");
-  // It would see these objects as they were; cells are made anew.
-  const auto seen_otherwise = [](const Value* v) {
-    return v->kind != Kind::Cell && v->kind != Kind::Iterator;
-  };
-  if (std::any_of(mutated_.begin(), mutated_.end(), seen_otherwise) || !global_writes_.empty() ||
-      inference_now_)
-    stop("unsupported_builtin", "torch.vmap where the program has changed objects or is in inference mode");
+  if (inference_now_) stop("unsupported_builtin", "torch.vmap in inference mode");
   Value* arguments = tuple(Values(p.begin() + kFirst, p.end()));
   Value* sample = one_sample(*this, arguments, p[1]);
   if (look(p[1])->kind == Kind::Constant && is_none(p[1])) stop("exception", "torch.vmap over nothing");
