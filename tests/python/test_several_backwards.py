@@ -223,7 +223,8 @@ def test_a_backward_pass_reaches_what_eagers_reaches(program):
 
 
 @pytest.mark.parametrize("body", [lambda x: x.sin() * 2, lambda x: (x * 3).t() + 1, lambda x: (x.exp(), x.cos() * 3), lambda x: x @ x.t().sin(),
-                                  lambda x: x.sum(0) * x], ids=["one", "turned", "two", "product", "sum"])
+                                  lambda x: x.sum(0) * x,
+                                  lambda x: x + x.detach(), lambda x: (x + 1).t()], ids=["one", "turned", "two", "product", "sum", "same", "same turned"])
 def test_gradients_lie_as_in_eager(body):
     """By the layout of what is handed in."""
     def program(compiled):

@@ -30,4 +30,11 @@ def strides_of(tangent, strides):
 def lying_as(grad, strides):
     if grad is None or strides is None or grad.stride() == strides:
         return grad
-    return torch.empty_strided(grad.shape, strides, dtype=grad.dtype, device=grad.device).copy_(grad)
+    shape = grad.shape
+    for d, (size, stride) in enumerate(zip(shape, strides)):
+        if stride == 0 and size > 1:  # one element all along, as the tangent had
+            grad = grad.narrow(d, 0, 1)
+    made = torch.empty_strided(grad.shape, strides, dtype=grad.dtype, device=grad.device)
+    if torch._debug_has_internal_overlap(made) == 1:
+        return grad.expand(shape)
+    return made.copy_(grad).expand(shape)
