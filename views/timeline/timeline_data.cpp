@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace vitrine::views {
 
@@ -87,15 +88,19 @@ void add_arrows(const kit::SessionData& data, Timeline& t) {
     }
 }
 
-// Where in the arena a call of a compilation has something, as bytes by launch: +b from the launch that makes
-// it, -b from the one behind its last reader. What is made in place of another ends that.
-std::map<int64_t, double> arena_changes(const kit::SessionData& data, Id compilation) {
+// What a call of a compilation has for temporaries, in the arena and beside it, as bytes by launch: +b from
+// the launch that makes it, -b from the one behind its last reader. What is made in place of another ends
+// that.
+std::map<int64_t, double> temporary_changes(const kit::SessionData& data, Id compilation) {
   std::unordered_map<Id, int64_t> taken;  // buffer -> the launch that writes over it
   for (const BufferRow& buffer : data.buffers.of(compilation))
     if (buffer.reuses) taken.emplace(buffer.reuses, buffer.first);
+  std::set<int64_t> views;  // have no memory of their own
+  for (const LaunchRow& launch : data.launches.of(compilation))
+    if (launch.kind == "view") views.insert(launch.ordinal);
   std::map<int64_t, double> out;
   for (const BufferRow& buffer : data.buffers.of(compilation)) {
-    if (buffer.kind != "temporary" || buffer.offset < 0) continue;  // a view has no memory of its own
+    if (buffer.kind != "temporary" || (buffer.offset < 0 && views.contains(buffer.first))) continue;
     const auto over = taken.find(buffer.id);
     const int64_t end = over == taken.end() ? buffer.last + 1 : std::min(buffer.last + 1, over->second);
     out[buffer.first] += static_cast<double>(buffer.bytes);
@@ -134,7 +139,7 @@ void add_memory(const kit::SessionData& data, Timeline& t) {
     auto [it, added] = calls.try_emplace(launch->compilation);
     Call& call = it->second;
     if (added) {
-      call.changes = arena_changes(data, launch->compilation);
+      call.changes = temporary_changes(data, launch->compilation);
       call.next = call.changes.begin();
       t.memory_peak =
           std::max(t.memory_peak, static_cast<double>(data.countOf(launch->compilation, "memory")));
@@ -183,6 +188,7 @@ TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
   if (const RunRow* row = data.runs.find(run)) {
     out->eager_ns = row->eager_ns;
     out->compiled_ns = row->compiled_ns;
+    out->running = row->status == "running";
   }
   std::vector<const LaneRow*> rows;
   for (const LaneRow& row : data.lanes.of(run)) rows.push_back(&row);
@@ -209,6 +215,18 @@ TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
   relate(*out);
   add_arrows(data, *out);
   add_memory(data, *out);
+  return out;
+}
+
+TimelinePtr shifted(const Timeline& timeline, int64_t by_ns) {
+  auto out = std::make_shared<Timeline>(timeline);
+  out->inserted_ns = by_ns;
+  for (Lane& lane : out->lanes)
+    for (Slice& s : lane.slices) {
+      s.start += lane.side == Lane::Side::Compiled ? by_ns : 0;
+      out->end_ns = std::max(out->end_ns, s.end());
+    }
+  for (auto& [at, bytes] : out->memory) at += by_ns;
   return out;
 }
 

@@ -59,6 +59,8 @@ struct Timeline {
   std::vector<size_t> unneeded;                    // eager slices without a partner
   std::vector<std::pair<int64_t, double>> memory;  // bytes of temporaries of compiled calls from then on
   double memory_peak = 0;                          // the memory kept for them, as the stage tells it
+  bool running = false;                            // more may come
+  int64_t inserted_ns = 0;                         // by which the compiled half stands later than it ran
   bool script = false;                             // of which the calls are known and nothing was run eagerly
   int64_t end_ns = 0;
   double eager_ns = 0, compiled_ns = 0;  // unprofiled medians
@@ -68,6 +70,9 @@ using TimelinePtr = std::shared_ptr<const Timeline>;
 
 // Reads the columns of a run's lanes; from a job.
 TimelinePtr load_timeline(const kit::SessionData& data, Id run);
+
+// With everything compiled later by that, so that one of its slices stands below its eager partner.
+TimelinePtr shifted(const Timeline& timeline, int64_t by_ns);
 
 // A slice of a call has its compilation's name.
 QString slice_name(const kit::SessionData& data, const Slice& slice);

@@ -3,6 +3,7 @@
 #include <QPainterPath>
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
@@ -48,6 +49,7 @@ class Painter {
     for (const LanePlace& place : places_.lanes) lane(place);
     arrows();
     memory();
+    inserted();
     end_marks();
     p_.restore();
     labels();
@@ -111,7 +113,10 @@ class Painter {
       }
       bool eager = lane.side == Lane::Side::Eager;
       double ns = eager ? timeline_.eager_ns : timeline_.compiled_ns;
-      if (ns <= 0) ns = static_cast<double>(end_of(lane));  // not measured apart: of the call that is shown
+      if (ns <= 0)
+        ns = static_cast<double>(
+            end_of(lane) -
+            (eager ? 0 : timeline_.inserted_ns));  // not measured apart: of the call that is shown
       int used = drawText(p_, row, ns > 0 ? timeText(ns) : unknown(), t_.mono(11), t_.text2, Qt::AlignRight);
       row.setRight(row.right() - used - 8);
       drawText(p_, row, eager ? QStringLiteral("Eager") : QStringLiteral("Compiled"), t_.ui(12, 600),
@@ -164,7 +169,8 @@ class Painter {
     } else {
       p_.fillRect(box, module || holder ? t_.bg3 : t_.familySoft(family));
       if (!module && !holder) p_.fillRect(QRectF(box.left(), box.top(), 2, box.height()), t_.family(family));
-      label(module ? box : free_part(lane, index, box), slice_name(data_, s),
+      label(module ? box : free_part(lane, index, box),
+            module ? inside_parent(lane, index) : slice_name(data_, s),
             holder || module ? t_.text3 : t_.text1, module);
     }
     Id id = s.entity;
@@ -196,8 +202,21 @@ class Painter {
     return out;
   }
 
-  // Full, else its id ("K2" of "K2 add_gelu"), else cut with "…" from four characters, else none.
-  // Of a module's path the last parts.
+  // Of a module's path what the slice that holds it does not say already: below "encoder", "layer.0".
+  QString inside_parent(const Lane& lane, size_t index) const {
+    const Slice& s = lane.slices[index];
+    const QString name = slice_name(data_, s);
+    for (size_t i = index; i-- > 0 && s.depth > 0;) {
+      const Slice& above = lane.slices[i];
+      if (above.depth >= s.depth || above.end() <= s.start) continue;
+      const QString parent = slice_name(data_, above);
+      return name.startsWith(parent + '.') ? name.mid(parent.size() + 1) : name;
+    }
+    return name;
+  }
+
+  // Full, else its id ("K2" of "K2 add_gelu", "0/1" of "compile 0/1"), else cut with "…" from four
+  // characters, else none. Of a module's path the last parts.
   void label(const QRectF& box, QString text, const QColor& colour, bool path) {
     QRectF inner =
         box.intersected(QRectF(window_.left, area_.top(), area_.right() - window_.left, area_.height()))
@@ -205,6 +224,8 @@ class Painter {
     QFont font = t_.mono(11);
     for (int parts : {-2, -1})
       if (path && inner.width() < textWidth(font, text)) text = text.section('.', parts);
+    if (text.startsWith(QStringLiteral("compile ")) && inner.width() < textWidth(font, text))
+      text = text.section(' ', 1);
     const QString id = text.section(' ', 0, 0);
     if (inner.width() < textWidth(font, text) && id.size() <= 4 && inner.width() >= textWidth(font, id)) {
       drawText(p_, inner.toRect(), id, font, colour);
@@ -230,6 +251,29 @@ class Painter {
     }
   }
 
+  // One shape for each compiled slice: where the ribbons of many small operators lie over each other, they
+  // are no darker than one.
+  std::map<size_t, QPainterPath> ribbon_shapes(const std::vector<Slice>& eager,
+                                               const std::vector<Slice>& compiled, bool lit, double y0,
+                                               double y1) const {
+    std::map<size_t, QPainterPath> out;
+    for (const Ribbon& r : timeline_.ribbons) {
+      const Slice &a = eager[r.eager], &b = compiled[r.compiled];
+      if (lit != (selection_.isRelative(a.entity) || selection_.isRelative(b.entity))) continue;
+      const double left = std::min(window_.x(a.start), window_.x(b.start)),
+                   right = std::max(window_.x(a.end()), window_.x(b.end()));
+      if (right < window_.left || left > area_.right()) continue;
+      QPainterPath& path = out[r.compiled];
+      path.setFillRule(Qt::WindingFill);
+      path.addPolygon(QPolygonF({{window_.x(a.start), y0},
+                                 {window_.x(a.end()), y0},
+                                 {window_.x(b.end()), y1},
+                                 {window_.x(b.start), y1}}));
+      path.closeSubpath();
+    }
+    return out;
+  }
+
   void ribbons() {
     const LanePlace *above = place_of(timeline_.facing_eager), *below = place_of(timeline_.facing_compiled);
     if (!above || !below) return;
@@ -238,22 +282,11 @@ class Painter {
     const auto& eager = lane_of(above->lane).slices;
     const auto& compiled = lane_of(below->lane).slices;
     double y0 = above->top + above->height, y1 = below->top;
-    for (int pass = 0; pass < 2; ++pass) {
-      for (const Ribbon& r : timeline_.ribbons) {
-        const Slice &a = eager[r.eager], &b = compiled[r.compiled];
-        bool lit = selection_.isRelative(a.entity) || selection_.isRelative(b.entity);
-        if (lit != (pass == 1)) continue;
-        double left = std::min(window_.x(a.start), window_.x(b.start)),
-               right = std::max(window_.x(a.end()), window_.x(b.end()));
-        if (right < window_.left || left > area_.right()) continue;
-        QColor fill = lit ? t_.accent : t_.text1;
-        fill.setAlphaF(lit ? 0.25f : 0.05f);
-        p_.setBrush(fill);
-        p_.drawPolygon(QPolygonF({{window_.x(a.start), y0},
-                                  {window_.x(a.end()), y0},
-                                  {window_.x(b.end()), y1},
-                                  {window_.x(b.start), y1}}));
-      }
+    for (bool lit : {false, true}) {
+      QColor fill = lit ? t_.accent : t_.text1;
+      fill.setAlphaF(lit ? 0.25f : 0.05f);
+      p_.setBrush(fill);
+      for (const auto& [of, path] : ribbon_shapes(eager, compiled, lit, y0, y1)) p_.drawPath(path);
     }
     QColor wedge = t_.text3;
     wedge.setAlphaF(0.35f);
@@ -312,6 +345,16 @@ class Painter {
     return end;
   }
 
+  // What was inserted before the compiled half, so that it faces eager where it is asked to, is no time.
+  void inserted() {
+    const LanePlace* place = place_of(timeline_.facing_compiled);
+    const double x = window_.x(timeline_.inserted_ns);
+    if (!place || timeline_.inserted_ns <= 0 || x < window_.left) return;
+    const double y = place->top + place->height / 2;
+    p_.setPen(QPen(t_.edge, 1, Qt::DotLine));
+    p_.drawLine(QPointF(window_.x(0), y), QPointF(x, y));
+  }
+
   void end_marks() {
     for (int i : {timeline_.facing_eager, timeline_.facing_compiled}) {
       const LanePlace* place = place_of(i);
@@ -341,6 +384,7 @@ class Painter {
     for (size_t i = 0; i < steps.size(); ++i) {
       const double x0 = window_.x(steps[i].first);
       const double x1 = i + 1 < steps.size() ? window_.x(steps[i + 1].first) : x0 + 1;
+      if (x1 < window_.left || x0 > area_.right()) continue;
       const double y = floor - steps[i].second * unit;
       p_.fillRect(QRectF(x0, y, x1 - x0, floor - y), fill);
       hairline(p_, {x0, y}, {x1, y}, t_.accent);
@@ -363,7 +407,9 @@ class Painter {
     QRect text = row;
     text.setLeft(static_cast<int>(window_.left) + t_.padding());
     drawText(p_, text,
-             QStringLiteral("not recorded: a script runs once, compiled, and is not run again eagerly"),
+             timeline_.running
+                 ? QStringLiteral("not measured yet: the run has not come to it")
+                 : QStringLiteral("not recorded: a script runs once, compiled, and is not run again eagerly"),
              t_.ui(12), t_.text2);
   }
 

@@ -6,6 +6,7 @@
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "views/kit/numbers.h"
@@ -41,9 +42,59 @@ QString TimelineView::subtitle() const {
            : QString();
 }
 
+QList<QWidget*> TimelineView::headerControls() {
+  aligned_ =
+      new MenuButton(QStringLiteral("Align"), {QStringLiteral("start"), QStringLiteral("active")}, this);
+  aligned_->setCurrent(align_active_);
+  aligned_->setToolTip(QStringLiteral(
+      "Both halves from 0, or what is active below its eager partner: inserted time is not counted"));
+  connect(aligned_, &MenuButton::chosen, this, [this](int index) { alignActive(index == 1); });
+  struct Row {
+    const char* icon;
+    const char* says;
+    std::function<void()> act;
+  };
+  QList<QWidget*> out{aligned_};
+  for (const Row& row : {Row{"search", "Find a slice (Ctrl+F)",
+                             [this] {
+                               setFocus();
+                               Q_EMIT commandRequested(QStringLiteral("edit.find"));
+                             }},
+                         Row{"minus", "Zoom out (S, Ctrl+−)", [this] { zoom(Zoom::Out); }},
+                         Row{"plus", "Zoom in (W, Ctrl+=)", [this] { zoom(Zoom::In); }},
+                         Row{"expand", "All of it (Z)", [this] { zoom(Zoom::Fit); }}}) {
+    QToolButton* button = iconButton(QString::fromLatin1(row.icon), QString::fromUtf8(row.says), this);
+    connect(button, &QToolButton::clicked, this, row.act);
+    out << button;
+  }
+  return out;
+}
+
+void TimelineView::alignActive(bool on) {
+  align_active_ = on;
+  if (aligned_) aligned_->setCurrent(on);
+  align();
+  update();
+}
+
+// Of several eager partners the first; without an active slice that has one, both halves begin at 0.
+void TimelineView::align() {
+  timeline_ = loaded_;
+  if (!align_active_ || !loaded_ || loaded_->ribbons.empty()) return;
+  const Id active = canShow(selection().active);
+  for (const Ribbon& r : loaded_->ribbons) {
+    const Slice& eager = loaded_->lanes[static_cast<size_t>(loaded_->facing_eager)].slices[r.eager];
+    const Slice& compiled = loaded_->lanes[static_cast<size_t>(loaded_->facing_compiled)].slices[r.compiled];
+    if (!active || (eager.entity != active && compiled.entity != active)) continue;
+    timeline_ = shifted(*loaded_, eager.start - compiled.start);
+    return;
+  }
+}
+
 void TimelineView::sessionChanged() {
   matches_.clear();
   if (!session() || !session()->texts) {
+    loaded_.reset();
     timeline_.reset();
     return update();
   }
@@ -51,8 +102,9 @@ void TimelineView::sessionChanged() {
       this, QStringLiteral("timeline"),
       [data = session(), id = run()](const Cancel&) { return load_timeline(*data, id); },
       [this](TimelinePtr loaded) {
-        bool other = !timeline_ || timeline_->run != loaded->run || timeline_->end_ns != loaded->end_ns;
-        timeline_ = std::move(loaded);
+        bool other = !loaded_ || loaded_->run != loaded->run || loaded_->end_ns != loaded->end_ns;
+        loaded_ = std::move(loaded);
+        align();
         if (other) fit();
         Q_EMIT headerChanged();
         update();
@@ -62,6 +114,7 @@ void TimelineView::sessionChanged() {
 void TimelineView::selectionChanged(ChangeMask mask) {
   if ((mask & ChangeFilm) && timeline_ && timeline_->run != run()) return sessionChanged();
   if (mask & (ChangeActive | ChangeRelatives) && !dragging_) {
+    if (align_active_) align();
     if (Id id = canShow(selection().active)) reveal(id);
   }
   update();

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <QPoint>
+#include <QPointer>
 
 #include "views/kit/view.h"
+#include "views/kit/widgets.h"
 #include "views/timeline/timeline_painter.h"
 
 namespace vitrine::views {
@@ -16,7 +18,9 @@ class TimelineView : public kit::View {
 
   QString title() const override { return QStringLiteral("Timeline"); }
   QString subtitle() const override;
+  QList<QWidget*> headerControls() override;
   QString searchPlaceholder() const override { return QStringLiteral("Find a slice"); }
+  void alignActive(bool on);  // what is active below its eager partner, instead of both halves at 0
   int find(const QString& text) override;
   void findNext(bool forward) override;
   void zoom(kit::Zoom how) override;
@@ -46,6 +50,7 @@ class TimelineView : public kit::View {
 
  private:
   void fit();
+  void align();
   void zoom_at(double x, double factor);
   void pan(double pixels);
   void clamp();
@@ -54,7 +59,9 @@ class TimelineView : public kit::View {
   std::pair<int, size_t> place_of(Id id) const;  // lane -1 when it has no slice
   Id run() const;
 
-  TimelinePtr timeline_;
+  TimelinePtr loaded_, timeline_;  // as recorded, and as it is aligned
+  bool align_active_ = false;
+  QPointer<kit::MenuButton> aligned_;  // the header that shows it owns it
   TimeWindow window_;
   bool fitted_ = false, dragging_ = false, ranging_ = false;
   QPointF pressed_;
