@@ -12,6 +12,8 @@
 #include "views/skeleton/skeleton_view.h"
 #include "views/source/source_view.h"
 #include "views/tables/tables.h"
+#include "views/timeline/range_view.h"
+#include "views/timeline/speedup_view.h"
 #include "views/timeline/timeline_view.h"
 
 namespace vitrine::views {
@@ -43,6 +45,8 @@ constexpr ViewInfo kViews[] = {
     {"kernels", "Kernels", "kernel", Place::Bottom, "", make_table<kKernelsTable>},
     {"choices", "Choices", "kernel", Place::Bottom, "", make_table<kChoicesTable>},
     {"roofline", "Roofline", "table", Place::Bottom, "", make<RooflineView>},
+    {"speedup", "Speed-up", "table", Place::Bottom, "", make<SpeedupView>},
+    {"range", "Range", "table", Place::Bottom, "", make<RangeView>},
     {"launches", "Launch plan", "launch", Place::Bottom, "launch", make_table<kLaunchesTable>},
     {"memory", "Memory", "memory", Place::Bottom, "memory", make_table<kMemoryTable>},
     {"became", "What became what", "swap", Place::Bottom, "", make_table<kBecameTable>},

@@ -75,7 +75,9 @@ std::span<const LayoutInfo> layouts() {
        "eager against compiled, where the time went",
        {{1, {{"timeline", 'A', 1}}}},
        FilmUnit::Launch,
-       {"kernels", "roofline", "choices", "became", "launches", "memory", "problems", "log"}},
+       // "|": what follows stands beside it when there is room for both.
+       {"kernels", "range", "choices", "became", "launches", "memory", "problems", "log", "|", "speedup",
+        "roofline"}},
       {"Training",
        "forward and backward, and the saved tensors between them",
        {{30, {{"forward", 'A', 1}}}, {38, {{"view:saved", 0, 1}}}, {32, {{"backward", 'B', 1}}}},

@@ -3,6 +3,8 @@
 
 #include "tests/gui/view_rig.h"
 #include "views/kit/theme.h"
+#include "views/timeline/range_view.h"
+#include "views/timeline/speedup_view.h"
 #include "views/timeline/timeline_view.h"
 
 using namespace vitrine;
@@ -66,6 +68,64 @@ class TestTimeline : public QObject {
     QVERIFY(std::abs(rig.view.window_of_time().ns(at.x()) - before) < 20'000);
     rig.view.zoom(kit::Zoom::Fit);
     QCOMPARE(rig.view.window_of_time().scale, scale);
+  }
+
+  // What is active stands below its eager partner, and both halves are at 0 again without one.
+  void theCompiledHalfIsAlignedToWhatIsActive() {
+    Rig<TimelineView> rig(session(), "timeline", {1200, 320});
+    const int64_t end = rig.view.timeline()->end_ns;
+    rig.view.alignActive(true);
+    rig.activate(ids().launch_k2);
+    const views::Timeline& t = *rig.view.timeline();
+    const auto starts = [&](int lane, Id id) {
+      for (const views::Slice& s : t.lanes[size_t(lane)].slices)
+        if (s.entity == id) return s.start;
+      return int64_t(-1);
+    };
+    const int64_t compiled = starts(t.facing_compiled, ids().launch_k2);
+    bool below = false;
+    for (const views::Ribbon& r : t.ribbons)
+      below |= t.lanes[size_t(t.facing_eager)].slices[r.eager].start == compiled &&
+               t.lanes[size_t(t.facing_compiled)].slices[r.compiled].entity == ids().launch_k2;
+    QVERIFY(below && t.inserted_ns != 0);
+    rig.activate(0);
+    QCOMPARE(rig.view.timeline()->inserted_ns, int64_t(0));
+    QCOMPARE(rig.view.timeline()->end_ns, end);
+  }
+
+  // The steps of the waterfall add up, and what nothing explains is a step that is named so.
+  void theSpeedUpAddsUp() {
+    Rig<views::SpeedupView> rig(session(), "", {700, 300});
+    const views::Speedup& s = rig.view.speedup();
+    QVERIFY(s.steps.size() > 2);
+    double sum = 0;
+    for (const views::SpeedupStep& step : s.steps) sum += step.ns;
+    QVERIFY(std::abs(sum - (s.eager_ns - s.compiled_ns)) < 1);
+    QCOMPARE(s.steps.back().text, QStringLiteral("not explained"));
+    bool gelu = false;
+    for (const views::SpeedupStep& step : s.steps) gelu |= step.launch == ids().launch_k2;
+    QVERIFY(gelu);
+    rig.activate(ids().aten_gelu);
+    QCOMPARE(rig.view.canShow(ids().aten_gelu), ids().launch_k2);
+  }
+
+  // Busy and idle fill the selected time on both sides.
+  void theRangeIsTotalledOnBothSides() {
+    Rig<TimelineView> timeline(session(), "timeline", {1200, 320});
+    const views::Timeline& t = *timeline.view.timeline();
+    const kit::TimeRange range{t.end_ns / 4, t.end_ns / 2};
+    const views::RangeTotals totals = views::totals_of(*session(), t, range);
+    for (const views::RangeSide& side : {totals.eager, totals.compiled}) {
+      QVERIFY(side.known && side.busy_ns > 0);
+      QVERIFY(std::abs(side.busy_ns + side.idle_ns - totals.ns) < 1 ||
+              side.busy_ns + side.idle_ns < totals.ns);
+      QVERIFY(side.longest_gap_ns <= side.idle_ns + 1);
+    }
+    const views::RangeTotals all = views::totals_of(*session(), t, {});
+    QCOMPARE(size_t(all.compiled.slices), t.lanes[size_t(t.facing_compiled)].slices.size());
+    Rig<views::RangeView> rig(session(), "", {500, 300});
+    QVERIFY(rig.view.rows().size() >= 4 && rig.view.rows()[0].title.startsWith("busy, "));
+    QVERIFY(rig.view.subtitle().contains("all of the time"));
   }
 
   void aDragOnTheRulerIsARange() {

@@ -1,0 +1,114 @@
+#include "views/timeline/range_view.h"
+
+#include <QPainter>
+#include <algorithm>
+
+#include "views/kit/numbers.h"
+#include "views/kit/paint.h"
+
+namespace vitrine::views {
+
+using namespace kit;
+
+namespace {
+constexpr int kTitle = 190, kColumn = 100;
+
+using Value = double RangeSide::*;
+// One unit for both sides; what is not known of a side is "–".
+RangeView::Row row_of(const char* title, const RangeTotals& totals, Value value, const Unit& unit,
+                      bool zero) {
+  auto text = [&](const RangeSide& side) {
+    return !side.known || (!zero && side.*value <= 0) ? unknown() : unit.format(side.*value);
+  };
+  return {QString::fromLatin1(title) + ", " + unit.name, text(totals.eager), text(totals.compiled)};
+}
+}  // namespace
+
+RangeView::RangeView(Jobs* jobs, QWidget* parent) : View(jobs, parent) {}
+
+Id RangeView::run() const {
+  if (!session()) return 0;
+  if (selection().film.run) return selection().film.run;
+  return session()->runs.empty() ? 0 : session()->runs[0].id;
+}
+
+QString RangeView::subtitle() const {
+  if (!timeline_ || timeline_->empty()) return {};
+  if (whole()) return QStringLiteral("all of the time; a drag on the ruler selects a part");
+  const TimeRange& range = selection().range;
+  const Unit unit = timeUnit(static_cast<double>(range.to_ns));
+  return unit.format(static_cast<double>(range.from_ns)) + QStringLiteral("–") +
+         unit.text(static_cast<double>(range.to_ns));
+}
+
+void RangeView::sessionChanged() {
+  timeline_.reset();
+  update();
+  if (!session() || !session()->texts) return;
+  jobs()->run<TimelinePtr>(
+      this, QStringLiteral("range"),
+      [data = session(), id = run()](const Cancel&) { return load_timeline(*data, id); },
+      [this](TimelinePtr loaded) {
+        timeline_ = std::move(loaded);
+        Q_EMIT headerChanged();
+        update();
+      });
+}
+
+void RangeView::selectionChanged(ChangeMask mask) {
+  if ((mask & ChangeFilm) && timeline_ && timeline_->run != run()) return sessionChanged();
+  Q_EMIT headerChanged();
+  update();
+}
+
+std::vector<RangeView::Row> RangeView::rows() const {
+  if (!timeline_ || timeline_->empty()) return {};
+  const RangeTotals totals = totals_of(*session(), *timeline_, selection().range);
+  const Unit time = timeUnit(totals.ns);
+  auto counted = [](const RangeSide& side) { return side.known ? QString::number(side.slices) : unknown(); };
+  std::vector<Row> out{row_of("busy", totals, &RangeSide::busy_ns, time, true),
+                       row_of("idle", totals, &RangeSide::idle_ns, time, true),
+                       row_of("longest gap", totals, &RangeSide::longest_gap_ns, time, true),
+                       {"operators, launches", counted(totals.eager), counted(totals.compiled)}};
+  const double bytes = std::max(totals.eager.bytes, totals.compiled.bytes);
+  if (bytes > 0) out.push_back(row_of("traffic", totals, &RangeSide::bytes, bytesUnit(bytes), false));
+  auto rate = [](const RangeSide& side) {
+    return side.flops > 0 && side.busy_ns > 0 ? flopsText(side.flops, side.busy_ns) : unknown();
+  };
+  if (totals.eager.flops + totals.compiled.flops > 0)
+    out.push_back({"rate while busy", rate(totals.eager), rate(totals.compiled)});
+  return out;
+}
+
+QString RangeView::copy(CopyAs as) const {
+  const QString tab = as == CopyAs::Csv ? QStringLiteral(",") : QStringLiteral("\t");
+  QStringList lines{"" + tab + "eager" + tab + "compiled"};
+  for (const Row& row : rows()) lines << row.title + tab + row.eager + tab + row.compiled;
+  return lines.join('\n');
+}
+
+void RangeView::paintEvent(QPaintEvent*) {
+  const Theme& t = theme();
+  QPainter p(this);
+  p.fillRect(rect(), t.bg1);
+  const std::vector<Row> all = rows();
+  if (all.empty())
+    return drawEmpty(p, rect(),
+                     session() ? QStringLiteral("No range: this run has no timeline.")
+                               : QStringLiteral("The totals of a selected piece of time stand here."));
+  int y = t.px(4);
+  auto line = [&](const Row& row, bool head) {
+    const QRect title(t.padding(), y, t.px(kTitle), t.row());
+    drawText(p, title, row.title, t.ui(head ? 11 : 12), t.text2);
+    const QFont font = head ? t.ui(11) : t.mono(12);
+    drawText(p, QRect(title.right(), y, t.px(kColumn), t.row()), row.eager, font, head ? t.text2 : t.text1,
+             Qt::AlignRight);
+    drawText(p, QRect(title.right() + t.px(kColumn + 12), y, t.px(kColumn), t.row()), row.compiled, font,
+             head ? t.text2 : t.text1, Qt::AlignRight);
+    y += t.row();
+  };
+  line({QString(), "eager", "compiled"}, true);
+  for (const Row& row : all) line(row, false);
+}
+
+}  // namespace vitrine::views
