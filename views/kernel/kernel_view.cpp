@@ -1,9 +1,12 @@
 #include "views/kernel/kernel_view.h"
 
 #include <QPainter>
+#include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "core/session/stages.h"
+#include "views/kit/labels.h"
 #include "views/kit/link_letters.h"
 #include "views/kit/missing.h"
 #include "views/kit/numbers.h"
@@ -15,6 +18,8 @@ using namespace kit;
 using namespace session;
 
 namespace {
+
+constexpr int kKeyText = 20;  // letters of an expression in the key
 
 // A recorded prelude stands between these comments of the generated text.
 constexpr const char* kPreludeBegin = "// prelude";
@@ -84,8 +89,44 @@ QString KernelView::subtitle() const {
     if (g->occupancy > 0) text += QStringLiteral(", occupancy %1 %").arg(std::lround(g->occupancy * 100));
     return text;
   }
-  if (stage() == "assembly" && k->spills > 0) text += QStringLiteral(", %1 spills").arg(k->spills);
+  if (stage() == "assembly" && k->spills > 0) text += ", " + countText(k->spills, "spill");
   return text;
+}
+
+QList<QWidget*> KernelView::headerControls() {
+  key_ = new LinkKey(this);
+  key_->setEntries(key());
+  return {key_};
+}
+
+// Expressions of a file that no view has shown yet are read first.
+void KernelView::fillKey() {
+  if (key_) key_->setEntries(key());
+  for (const auto& [id, letter] : lettersOf(*session(), kernel_).by_span) {
+    const SpanRow* span = session()->spans.find(id);
+    const FileRow* file = span ? session()->files.find(span->file) : nullptr;
+    if (!key_ || !file || !file->text.row || session()->texts->cached(file->text)) continue;
+    withText(QStringLiteral("key of file %1").arg(file->id), file->text,
+             [this, kernel = kernel_](const Text&) {
+               if (key_ && kernel == kernel_) key_->setEntries(key());
+               Q_EMIT headerChanged();
+             });
+  }
+}
+
+std::vector<LinkEntry> KernelView::key() const {
+  std::vector<LinkEntry> out;
+  if (!session() || pane_->isHidden()) return out;
+  const LinkLetters letters = lettersOf(*session(), kernel_);
+  std::set<int> here;
+  for (const CodeSpan& span : spans()) here.insert(span.letter);
+  for (const auto& [span, letter] : letters.by_span)
+    if (here.contains(letter)) {
+      const QString text = spanText(*session(), span, kKeyText);
+      out.push_back({letter, text.isEmpty() ? session()->place(span) : text});
+    }
+  std::sort(out.begin(), out.end(), [](auto& a, auto& b) { return a.letter < b.letter; });
+  return out;
 }
 
 void KernelView::zoom(Zoom how) {
@@ -102,6 +143,7 @@ void KernelView::sessionChanged() {
   if (!ref.row) {
     pane_->setText({});
     pane_->hide();
+    if (key_) key_->setEntries({});
     Q_EMIT headerChanged();
     return update();
   }
@@ -122,6 +164,7 @@ void KernelView::sessionChanged() {
       for (Id id : pane_->shown()) first = std::min(first, pane_->lineOf(id));
       pane_->scrollToLine(first);
     }
+    fillKey();
     Q_EMIT headerChanged();
     update();
   });
@@ -185,7 +228,8 @@ QString KernelView::whyEmpty() const {
   const KernelRow* k = session()->kernels.find(kernel_);
   if (!k) {
     const QString why = whyMissing(*session(), compilation(), stage());
-    return why.isEmpty() ? QStringLiteral("No generated kernel: PyTorch's own operators run.") : why;
+    return why.isEmpty() ? QStringLiteral("No generated kernel: PyTorch's own operators run.")
+                         : QStringLiteral("No generated kernel. ") + why;
   }
   if (!k->error.empty())
     return QStringLiteral("%1 was not compiled: %2")

@@ -2,7 +2,10 @@
 // and the kernel compiler's remarks.
 #pragma once
 
+#include <QPointer>
+
 #include "views/kit/code_pane.h"
+#include "views/kit/link_key.h"
 #include "views/kit/view.h"
 
 namespace vitrine::views {
@@ -14,6 +17,7 @@ class KernelView : public kit::View {
 
   QString title() const override;
   QString subtitle() const override;
+  QList<QWidget*> headerControls() override;
   QString searchPlaceholder() const override { return QStringLiteral("Find in kernel"); }
   int find(const QString& text) override { return pane_->find(text); }
   void findNext(bool forward) override { pane_->findNext(forward); }
@@ -24,6 +28,7 @@ class KernelView : public kit::View {
   std::vector<kit::Thing> things() const override { return pane_->things(); }
   std::vector<Id> shown() const override { return pane_->shown(); }
   kit::CodePane* pane() { return pane_; }
+  std::vector<kit::LinkEntry> key() const;  // of the letters that stand in the text, in their order
   Id kernel() const { return kernel_; }
 
  protected:
@@ -34,6 +39,7 @@ class KernelView : public kit::View {
   void paintEvent(QPaintEvent* event) override;
 
  private:
+  void fillKey();
   const char* form() const;  // source | ir | assembly, by stage
   const session::GpuKernelRow* gpu() const;
   kit::Language language() const;
@@ -42,6 +48,7 @@ class KernelView : public kit::View {
   QString whyEmpty() const;
 
   kit::CodePane* pane_;
+  QPointer<kit::LinkKey> key_;  // the header that shows it owns it
   Id kernel_ = 0;
 };
 
