@@ -10,8 +10,10 @@
 #include "tests/gui/fixture_session.h"
 #include "views/inspector/inspector_content.h"
 #include "views/kit/chain.h"
+#include "views/kit/facts.h"
 #include "views/kit/item_view.h"
 #include "views/kit/numbers.h"
+#include "views/kit/paint.h"
 #include "views/kit/selection.h"
 #include "views/kit/sources.h"
 #include "views/problems/problems_items.h"
@@ -48,6 +50,17 @@ class TestKit : public QObject {
     QCOMPARE(unit.text(410'000), "0.41" + thin + "ms");
     QCOMPARE(unit.format(900), QStringLiteral("<0.01"));  // something, and not nothing
     QCOMPARE(unit.format(0), QStringLiteral("0.00"));
+  }
+
+  // A number that is cut would be another number.
+  void factsGoAsAWhole() {
+    const QFont font = kit::theme().mono(11);
+    const QString text = "K0 softmax  sm_90, 32 registers, 128 × 96 threads";
+    auto width = [&](const QString& of) { return kit::textWidth(font, of); };
+    QCOMPARE(kit::wholeFacts(text, font, width(text)), text);
+    QCOMPARE(kit::wholeFacts(text, font, width(text) - 1), QString("K0 softmax  sm_90, 32 registers"));
+    QCOMPARE(kit::wholeFacts(text, font, width("K0 softmax  sm")), QString("K0 softmax"));
+    QCOMPARE(kit::wholeFacts("743 nodes", font, 10), QString("743 nodes"));
   }
 
   void timesBelowEachOtherHaveOneUnit() {

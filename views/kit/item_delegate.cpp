@@ -6,6 +6,7 @@
 #include <QTextCursor>
 #include <QTextDocument>
 
+#include "views/kit/facts.h"
 #include "views/kit/icons.h"
 #include "views/kit/item_view.h"
 #include "views/kit/paint.h"
@@ -34,6 +35,19 @@ void drawBar(QPainter& painter, const QRect& box, double part, bool hollow) {
 }  // namespace
 
 namespace {
+bool hasGlyph(const Cell& cell) {
+  return cell.family != Family::None || !cell.icon.isEmpty();
+}
+
+// In a list none of which opens, an icon stands where a chevron would.
+bool amongLeaves(const QModelIndex& index) {
+  const QModelIndex parent = index.parent();
+  if (!parent.isValid() || parent.data(DetailRole).isValid()) return false;
+  for (int row = 0; row < index.model()->rowCount(parent); ++row)
+    if (index.model()->hasChildren(index.model()->index(row, 0, parent))) return false;
+  return true;
+}
+
 // Code is written as it is: "==" is not joined to one sign.
 void plainCode(QTextDocument& document) {
   QTextCursor cursor(&document);
@@ -91,12 +105,14 @@ void ItemDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
   const Column* column = columnOf(view_, index);
   if (!cell || !column) return;
   QRect box = option.rect.adjusted(index.column() ? theme().px(6) : theme().px(10), 0, -theme().px(6), 0);
-  if (view_->rootIsDecorated() && !index.column()) box.setLeft(option.rect.left() + theme().px(2));
+  if (view_->rootIsDecorated() && !index.column())
+    box.setLeft(option.rect.left() + theme().px(2) -
+                (hasGlyph(*cell) && amongLeaves(index) ? theme().px(14) : 0));
   // A name may use what the number beside it leaves free, and leaves it what it needs.
   if (const Cell* beside = index.siblingAtColumn(index.column() + 1).data(CellRole).value<const Cell*>();
       column->stretch && beside && beside->bar < 0 &&
       columnOf(view_, index.siblingAtColumn(index.column() + 1))->number) {
-    const int room = view_->columnWidth(index.column() + 1) - theme().px(18);
+    const int room = view_->columnWidth(index.column() + 1) - theme().px(12);
     box.setRight(box.right() + room - textWidth(theme().mono(12), beside->text));
   }
   // A number is never cut: it takes what it lacks from the name before it.
@@ -114,9 +130,12 @@ void ItemDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
     drawFamily(*painter, cell->family, glyph);
   else if (!cell->icon.isEmpty())
     drawIcon(*painter, cell->icon, glyph, cell->tone != Tone::None ? colour : theme().text2);
-  if (cell->family != Family::None || !cell->icon.isEmpty()) box.setLeft(glyph.right() + theme().px(7));
+  if (hasGlyph(*cell)) box.setLeft(glyph.right() + theme().px(7));
   if (!cell->below.isEmpty()) {
-    drawText(*painter, box.translated(0, theme().px(15)), cell->below, theme().mono(11), theme().text2);
+    QRect second = box.translated(0, theme().px(15));
+    if (column->stretch) second.setRight(view_->viewport()->width() - theme().px(8));
+    drawText(*painter, second, wholeFacts(cell->below, theme().mono(11), second.width()), theme().mono(11),
+             theme().text2);
   }
   const bool heading = index.data(HeadingRole).toBool();
   const bool mono = column->mono || column->number || cell->mono;

@@ -6,6 +6,7 @@
 #include <QPainter>
 #include <QVBoxLayout>
 
+#include "views/kit/facts.h"
 #include "views/kit/icons.h"
 #include "views/kit/paint.h"
 
@@ -100,7 +101,9 @@ void HeaderBar::makeRoom() {
                    textWidth(theme().mono(11), subtitle_) + theme().px(20);
   if (controls_) {
     const int full = controls_->sizeHint().width();
-    controls_->setFixedWidth(text + full <= width() ? full : controls_->minimumSizeHint().width());
+    const int least = controls_->minimumSizeHint().width(), room = width() - text;
+    const bool elastic = controls_->property("elastic").toBool();  // shows as much as there is room for
+    controls_->setFixedWidth(room >= full ? full : elastic ? std::max(room, least) : least);
   }
   layout()->invalidate();
 }
@@ -115,10 +118,11 @@ void HeaderBar::resizeEvent(QResizeEvent* event) {
 }
 
 void HeaderBar::setTitle(const QString& title, const QString& subtitle) {
-  if (title == title_ && subtitle == subtitle_) return;
+  if (title == title_ && subtitle == subtitle_) return makeRoom();  // the controls may have changed
   title_ = title;
   subtitle_ = subtitle;
   setAccessibleName(title);
+  setToolTip(subtitle);
   makeRoom();
   update();
 }
@@ -135,7 +139,10 @@ void HeaderBar::setControls(const QList<QWidget*>& controls) {
   auto* row = new QHBoxLayout(controls_);
   row->setContentsMargins(0, 0, 0, 0);
   row->setSpacing(theme().px(2));
-  for (QWidget* control : controls) row->addWidget(control);
+  for (QWidget* control : controls) {
+    row->addWidget(control);
+    if (control->property("elastic").toBool()) controls_->setProperty("elastic", true);
+  }
   layout()->addWidget(controls_);
   makeRoom();
 }
@@ -164,7 +171,11 @@ void HeaderBar::paintEvent(QPaintEvent*) {
   const int used =
       drawText(painter, box, title_, theme().ui(12, 600), theme().text1, Qt::AlignLeft, Elide::Middle);
   box.setLeft(box.left() + used + theme().px(8));
-  if (box.width() > theme().px(24)) drawText(painter, box, subtitle_, theme().mono(11), theme().text2);
+  const QString facts = wholeFacts(subtitle_, theme().mono(11), box.width());
+  const bool clipped = facts == subtitle_ && textWidth(theme().mono(11), facts) > box.width();
+  // A name is cut rather than left out, a number never.
+  if (!facts.isEmpty() && (!clipped || (!facts[0].isDigit() && box.width() > theme().px(60))))
+    drawText(painter, box, facts, theme().mono(11), theme().text2);
 }
 
 void HeaderBar::mousePressEvent(QMouseEvent* event) {
