@@ -11,6 +11,7 @@
 #include "app/shell/reproducers.h"
 #include "app/shell/run_status.h"
 #include "app/shell/settings.h"
+#include "views/kit/missing.h"
 #include "views/registry.h"
 
 namespace vitrine::app {
@@ -157,10 +158,27 @@ void MainWindow::refreshStatus() {
   const RunStatus status = runStatus(*session, document_->compilation());
   film_->setStatus(status.tone, status.text, status.numbers);
   row_->run->setWhere(status.where);
+  tellFailure(*session);
   if (!session->damage.empty() && banner_->text().isEmpty())
     banner_->show(kit::Tone::Err, "A part of this session could not be read.",
                   QString::fromStdString(session->damage) + "\nWhat could be read is shown.",
                   {{"Dismiss", "edit.clear"}});
+}
+
+// Once for each session: what ended its first failed run, and where in the user's own files.
+void MainWindow::tellFailure(const kit::SessionData& session) {
+  if (told_ == session.path || !banner_->text().isEmpty()) return;
+  for (const session::RunRow& run : session.runs) {
+    const session::MessageRow* error = kit::errorOf(session, run);
+    if (!error) continue;
+    told_ = session.path;
+    QStringList detail;
+    if (!error->detail.empty()) detail << kit::ownFrames(error->detail);
+    if (!error->hint.empty()) detail << QString::fromStdString(error->hint);
+    banner_->show(kit::Tone::Err, QString::fromStdString(error->text), detail.join('\n'),
+                  {{"Dismiss", "edit.clear"}});
+    return;
+  }
 }
 
 void MainWindow::refreshEnabled() {

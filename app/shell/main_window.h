@@ -75,6 +75,7 @@ class MainWindow : public QMainWindow {
   void saveReproducer();
   void sessionChanged();
   void refreshStatus();
+  void tellFailure(const kit::SessionData& session);
   void refreshEnabled();
   void showStage(const std::string& stage, bool other);
   void openIn(Id id, const QString& view, bool other);
@@ -97,6 +98,7 @@ class MainWindow : public QMainWindow {
   StageStrip* strip_;
   FilmBar* film_;
   kit::Banner* banner_;
+  std::string told_;  // the session whose failure the banner told
   QStackedWidget* pages_;
   WelcomePage* welcome_;
   Centre* centre_;

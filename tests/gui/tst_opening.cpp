@@ -131,6 +131,39 @@ class TestOpening : public QObject {
     QCOMPARE(session_->type("bool"), QStringLiteral("bool"));
   }
 
+  // What the user's code raised stands on top of the window, with their own frames; every empty place says
+  // why.
+  void aFailedRunSaysWhatWentWrong() {
+    const std::string path = folder_.filePath("failed.vitrine").toStdString();
+    {
+      auto writer = Writer::create(path);
+      VITRINE_CHECK(writer.ok(), writer.error().what);
+      fixture::Builder b(writer.take());
+      b.w.put(RunRow{b.w.next(Kind::Run), "m.py", "f", "", "cpu", "default", "failed"});
+      b.w.put(
+          MessageRow{b.w.next(Kind::Message), 0, 1, "error", "user", "Your code raised ValueError in f",
+                     "Eager raises this too.",
+                     "Traceback (most recent call last):\n"
+                     "  File \"/usr/lib/site-packages/torch/m.py\", line 8, in call\n    return f(x)\n"
+                     "  File \"/home/user/m.py\", line 3, in f\n    raise ValueError(x)\n          ^^^^^^\n"
+                     "ValueError: 3\n",
+                     0});
+    }
+    MainWindow window(nullptr, app::JobRunner::Mode::Inline);
+    window.show();
+    QVERIFY(!window.openSync(QString::fromStdString(path)));
+    QVERIFY(window.banner()->text().contains("raised ValueError"));
+    window.banner()->clear();
+    window.settle();
+    QVERIFY2(window.banner()->text().isEmpty(), "what was dismissed stays away");
+    const auto session = kit::SessionData::load(path).value();
+    const MessageRow* error = kit::errorOf(*session, session->runs[0]);
+    QVERIFY(error);
+    QCOMPARE(kit::ownFrames(error->detail),
+             QString("File \"/home/user/m.py\", line 3, in f\nraise ValueError(x)\nValueError: 3"));
+    QVERIFY(kit::whyMissing(*session, 0, "optimised").contains("failed"));
+  }
+
  private:
   QTemporaryDir folder_;
   QString path_;

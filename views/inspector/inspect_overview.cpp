@@ -6,6 +6,7 @@
 #include "core/session/verdict.h"
 #include "views/inspector/inspect_node.h"
 #include "views/kit/break_places.h"
+#include "views/kit/missing.h"
 #include "views/kit/numbers.h"
 
 namespace vitrine::views {
@@ -171,6 +172,11 @@ InspectorContent overview(const SessionData& d, const kit::Selection& selection)
   out.icon = "file";
   out.title = s(run->label);
   out.kind = run->status == "finished" ? s(run->device).section(QStringLiteral(" ("), 0, 0) : s(run->status);
+  if (const MessageRow* error = kit::errorOf(d, *run)) {
+    InspectorSection wrong{"What went wrong", {{"", s(error->text), "", "error", Tone::Err, 0, true}}};
+    if (!error->hint.empty()) wrong.rows.push_back({"", s(error->hint), "", "", Tone::None, 0, true});
+    out.sections.push_back(std::move(wrong));
+  }
   out.sections.push_back(resultOf(d, *run));
   if (row) {
     if (InspectorSection dearest = dearestOf(d, row->id); !dearest.rows.empty())

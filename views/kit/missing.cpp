@@ -1,5 +1,7 @@
 #include "views/kit/missing.h"
 
+#include <QStringList>
+
 namespace vitrine::kit {
 
 using namespace session;
@@ -21,11 +23,37 @@ bool ofTraining(std::string_view stage) {
 QString ofRun(const RunRow& run) {
   if (run.status == "running") return QStringLiteral("The run has not come to it yet.");
   if (run.status == "died") return QStringLiteral("The engine ended before it.");
+  if (run.status == "failed") return QStringLiteral("The run failed before it.");
   if (run.status == "cancelled") return QStringLiteral("The run was cancelled before it.");
   return {};
 }
 
 }  // namespace
+
+const MessageRow* errorOf(const SessionData& data, const RunRow& run) {
+  if (run.status != "failed") return nullptr;
+  for (const MessageRow& row : data.messages)
+    if (row.severity == "error" && (!row.run || row.run == run.id)) return &row;
+  return nullptr;
+}
+
+QString ownFrames(const std::string& traceback) {
+  QStringList kept;
+  bool own = false, any = false;
+  for (const QString& line : QString::fromStdString(traceback).split('\n')) {
+    const QString bare = line.trimmed();
+    if (line.startsWith(QStringLiteral("  File "))) {
+      own = !bare.contains(QStringLiteral("-packages/")) && !bare.contains(QStringLiteral("\"<frozen"));
+      any = any || own;
+    } else if (!line.startsWith(' ')) {
+      own = !bare.isEmpty() && !bare.startsWith(QStringLiteral("Traceback"));
+    } else if (!bare.isEmpty() && bare.count('^') + bare.count('~') == bare.size()) {
+      continue;  // marks below the line; the text is not in its columns
+    }
+    if (own) kept << bare;
+  }
+  return any ? kept.join('\n') : QString::fromStdString(traceback).trimmed();
+}
 
 QString whyMissing(const SessionData& data, Id compilation, std::string_view stage) {
   const CompilationRow* row = data.compilations.find(compilation);

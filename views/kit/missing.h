@@ -11,4 +11,10 @@ namespace vitrine::kit {
 // "" when nothing is known of it, or it is there.
 QString whyMissing(const SessionData& data, Id compilation, std::string_view stage);
 
+// The error that ended a run, of the user's code or of the environment; nothing of a run that did not fail.
+const session::MessageRow* errorOf(const SessionData& data, const session::RunRow& run);
+
+// Of a Python traceback the frames of the user's own files, and the error below them; all of it when none is.
+QString ownFrames(const std::string& traceback);
+
 }  // namespace vitrine::kit

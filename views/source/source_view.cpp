@@ -6,6 +6,7 @@
 #include "views/kit/break_places.h"
 #include "views/kit/frames.h"
 #include "views/kit/link_letters.h"
+#include "views/kit/missing.h"
 #include "views/kit/paint.h"
 
 namespace vitrine::views {
@@ -37,7 +38,7 @@ QString SourceView::subtitle() const {
   for (const CodeRow& row : session()->codes.of(file_))
     if (row.first_line <= line && line <= row.last_line && (!inner || row.first_line >= inner->first_line))
       inner = &row;
-  return inner ? QString::fromStdString(inner->qualname) : QString();
+  return inner ? QString::fromStdString(inner->qualname).remove(QStringLiteral("<locals>.")) : QString();
 }
 
 void SourceView::zoom(Zoom how) {
@@ -204,7 +205,8 @@ void SourceView::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.fillRect(rect(), t.bg1);
   drawEmpty(painter, rect(),
-            session() ? QStringLiteral("No source: this run recorded no file of yours.")
+            session() ? QStringLiteral("No source: this run recorded no file of yours. ") +
+                            whyMissing(*session(), compilation(), "source")
                       : QStringLiteral("Your Python stands here."));
 }
 
