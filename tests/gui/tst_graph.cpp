@@ -4,10 +4,13 @@
 #include <map>
 #include <set>
 
+#include <QWheelEvent>
+
 #include "tests/gui/view_rig.h"
 #include "views/graph/graph_view.h"
 #include "views/graph/modules.h"
 #include "views/graph/operators.h"
+#include "views/graph/traffic.h"
 #include "views/kit/accessible.h"
 #include "views/kit/numbers.h"
 #include "views/kit/theme.h"
@@ -48,6 +51,11 @@ class TestGraph : public QObject {
     QVERIFY(card != items.end());
     QCOMPARE(card->name, QStringLiteral("attn"));
     QVERIFY(card->line.contains("nodes"));
+    // A click on it is about the node that does the work.
+    for (Id id : card->members) {
+      const session::NodeRow &member = *session()->nodes.find(id), &main = *session()->nodes.find(card->id);
+      QVERIFY(member.flops <= main.flops && kit::familyOf(main.family) != kit::Family::View);
+    }
     // A node inside is still found: its card shows it.
     QCOMPARE(rig.view.canShow(node("captured", "view")), node("captured", "view"));
     QTest::mouseDClick(&rig.view, Qt::LeftButton, {},
@@ -207,6 +215,21 @@ class TestGraph : public QObject {
     QCOMPARE(after.total_before, before.total);
     QVERIFY(after.total < before.total);
     QCOMPARE(fused.view.subtitle(), QStringLiteral("4 kernels, 5 library calls, 9 launches"));
+  }
+
+  // The first row of what begins with no input stands below the head of the traffic's column, and that stays
+  // while the rows are scrolled.
+  void theHeadOfTheTrafficCoversNoNumber() {
+    Rig<GraphView> rig(session(), "fused", {700, 300});
+    const views::Camera& camera = rig.view.camera();
+    QVERIFY(camera.to_view({0, rig.view.picture().layout.nodes[0].y}).y() >= views::kBesideHead);
+    const double x = camera.to_view({rig.view.picture().layout.width, 0}).x() - 2;
+    const QRect head(static_cast<int>(x), 0, 700 - static_cast<int>(x), int(views::kBesideHead));
+    const QImage before = rig.view.grab(head).toImage();
+    QWheelEvent down(QPointF(300, 150), rig.view.mapToGlobal(QPointF(300, 150)), {}, {0, -600}, Qt::NoButton,
+                     {}, Qt::NoScrollPhase, false);
+    QCoreApplication::sendEvent(&rig.view, &down);
+    QCOMPARE(rig.view.grab(head).toImage(), before);
   }
 
   void aDecisionsDiscOpensThePair() {

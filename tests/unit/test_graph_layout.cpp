@@ -49,6 +49,19 @@ TEST_CASE("a residual edge runs in a lane at the right and enters from the right
   for (const Box& box : layout.nodes) CHECK(skip.points[1].x > box.right());
 }
 
+TEST_CASE("one of many edges at an end takes no lane, and the graph stays narrow") {
+  LayoutGraph g = chain(20), stubs = g;
+  for (int i = 0; i < 17; ++i) {
+    g.edges.push_back({i, 19});
+    stubs.edges.push_back({i, 19, true});
+  }
+  const Layout wide = layout_graph(g), narrow = layout_graph(stubs);
+  CHECK(narrow.edges.back().cut);
+  CHECK_FALSE(wide.edges.back().cut);
+  CHECK(narrow.width < wide.width - 100);
+  CHECK(narrow.edges[0].points.size() == 2);  // neighbours are joined as ever
+}
+
 TEST_CASE("lanes that overlap in height use different tracks") {
   LayoutGraph g = chain(6);
   g.edges.push_back({0, 4});

@@ -19,6 +19,7 @@ namespace {
 constexpr double kNear = 0.75, kFar = 0.5, kNoAntialiasing = 0.35;
 constexpr double kCorner = 8;        // of lanes
 constexpr double kNameFrom = 12;     // height on the screen of a box that has room for a name
+constexpr double kLeastText = 9;     // height on the screen of words that can be read
 constexpr double kPillsFrom = 0.65;  // further out their words cannot be read
 constexpr double kPillRow = 20, kPillHeight = 18, kPillGap = 16;
 constexpr int kPillTick = 14;  // the mark of what was kept
@@ -285,8 +286,10 @@ class Painter {
                   Qt::AlignHCenter, kit::Elide::Middle);
   }
 
-  // The largest size from `most` down to `least` in which the words need no "…".
+  // The largest size from `most` down to `least`, which is kLeastText on the screen, in which the words need
+  // no "…".
   int fitting(const QString& text, int room, double most, int least) const {
+    least = std::max(least, static_cast<int>(std::lround(std::min(most, kLeastText / camera_.zoom))));
     const int width = kit::textWidth(t_.mono(least), text);
     return std::max(least, static_cast<int>(std::min(most, least * room / std::max(1.0, width * 1.0))));
   }

@@ -23,8 +23,9 @@ QStringList group_names() {  // by Grouping
 
 constexpr double kReadable = 0.75;  // the first picture does not zoom out further
 constexpr double kNamed = 0.5;      // names can be read still: of a picture that is too wide all columns
-constexpr double kOutlined =
-    0.15;                      // cards keep their names, nodes are boxes: an overview of a still wider one
+// Cards keep their names, nodes are boxes: an overview of a still wider one. Of what is less than one and a
+// half times as wide as the pane, most of it with names tells more.
+constexpr double kOutlined = 0.15, kLeastNamed = 0.34;
 constexpr double kEasy = 0.9;  // and of what does not fit anyway, it shows the words well
 constexpr double kLargestFit = 1.0;
 constexpr double kCompactReadable = 0.75;
@@ -216,7 +217,7 @@ void GraphView::fit_rows() {
     camera_.zoom = std::clamp(width / whole.width(), kCompactReadable, kLargestFit);
     const double free = width / camera_.zoom - whole.width();
     if (free < 0 && bars_) continue;
-    camera_.origin = {whole.left() - std::max(0.0, free / 2), 0};
+    camera_.origin = {whole.left() - std::max(0.0, free / 2), bars_ ? -kBesideHead / 2 : 0};
     // Names of kernels stand at the left and lanes at the right; the rows themselves are seen in any case.
     if (free < 0) camera_.origin.setX(std::min(picture_.layout.nodes[0].x - 12, whole.left() - free));
     return;
@@ -233,11 +234,12 @@ void GraphView::fit() {
   camera_.zoom = std::min(all, kLargestFit);
   if (all < kReadable) {
     const double wide = width / whole.width();
-    const bool outlined = wide < kNamed && wide >= kOutlined;  // names fit nowhere: all of it, to zoom into
+    const bool outlined =
+        wide < kLeastNamed && wide >= kOutlined;  // names fit nowhere: all of it, to zoom into
     map_ = !outlined && ((width - map_room(area)) / whole.width() >= kReadable || wide < kNamed);
     if (map_) width -= map_room(area);
     camera_.zoom = outlined ? std::min(wide, all < kOutlined ? wide : all)
-                   : map_   ? std::clamp(width / whole.width(), kReadable, kEasy)
+                   : map_   ? std::clamp(width / whole.width(), wide < kOutlined ? kReadable : kNamed, kEasy)
                             : std::min(wide, kEasy);
   }
   const double free = width / camera_.zoom - whole.width();
@@ -403,6 +405,8 @@ void GraphView::paintEvent(QPaintEvent*) {
   PaintState state{&selection(), matches_, &ghosts_, t.motion, bars_};
   painter.setClipRect(canvas());
   painted_ = paint_graph(painter, canvas(), picture_, camera_, state);
+  if (bars_ && detail_at(camera_.zoom) != Detail::Far)
+    paint_beside_head(painter, canvas(), picture_, camera_);
   if (map_) paint_minimap(painter, canvas(), picture_, camera_);
   painter.setClipping(false);
   legend_ = paint_legend(painter, legend(), picture_, camera_.zoom);

@@ -89,9 +89,22 @@ std::vector<std::pair<kit::Family, QRectF>> paint_legend(QPainter& p, const QRec
     paint_keys(p, QRectF(x, row.top(), most - x, row.height()), picture);
     return out;
   }
-  for (kit::Family family : picture.scene.families) {
-    QString title = kit::familyTitle(family);
-    double width = 20 + kit::textWidth(t.ui(12), title) + 16;
+  // What has no room for its name stands as its glyph alone, which is a click as well.
+  auto wide = [&](kit::Family family) {
+    return 20 + kit::textWidth(t.ui(12), kit::familyTitle(family)) + 16;
+  };
+  size_t named = picture.scene.families.size();
+  auto taken = [&] {
+    double sum = 0;
+    for (size_t i = 0; i < picture.scene.families.size(); ++i)
+      sum += i < named ? wide(picture.scene.families[i]) : 24;
+    return sum;
+  };
+  while (named > 0 && x + taken() > most) --named;
+  for (size_t i = 0; i < picture.scene.families.size(); ++i) {
+    const kit::Family family = picture.scene.families[i];
+    const QString title = i < named ? kit::familyTitle(family) : QString();
+    const double width = i < named ? wide(family) : 24;
     if (x + width > most) break;
     QRectF place(x, row.top(), width, row.height());
     kit::drawFamily(p, family, QRect(static_cast<int>(x), static_cast<int>(row.center().y()) - 8, 16, 16));

@@ -20,6 +20,7 @@ constexpr double kNodeHeight = 40, kCardHeight = 44, kPillHeight = 24;
 constexpr double kLeastWidth = 120, kMostWidth = 240;
 constexpr size_t kMostInputs = 8;  // that stand in a row of their own
 constexpr int kMostName = 32;      // letters of a weight's name
+constexpr int kMostLanes = 8;      // at one input or output
 constexpr int kMostReaders = 4;    // of an input that stands beside them
 constexpr double kCompactHeight = 24, kCompactLeast = 214, kCompactMost = 284;
 
@@ -46,6 +47,7 @@ class SceneBuilder {
     }
     add_outputs();
     add_edges();
+    shorten_edges();
     finish_modules();
     size_boxes();
     return std::move(out_);
@@ -96,9 +98,13 @@ class SceneBuilder {
   void collect_inputs() {
     std::unordered_map<Id, int> readers;
     for (const EdgeRow& edge : data_.edges.of(graph_)) ++readers[edge.src];
-    for (const NodeRow& node : nodes_)
-      if (node.kind == "placeholder" && readers[node.id] <= kMostReaders) beside_.insert(node.id);
+    std::set<Id> weights;  // of a module that keeps them in a list of its own
+    for (const NodeRow& node : nodes_) {
+      if (node.kind != "placeholder" || readers[node.id] > kMostReaders) continue;
+      (node.detail.starts_with("L['self'].") ? weights : beside_).insert(node.id);
+    }
     if (beside_.size() <= kMostInputs) beside_.clear();
+    beside_.merge(weights);
   }
 
   void collect_roles() {
@@ -337,6 +343,18 @@ class SceneBuilder {
     }
   }
 
+  // What nearly everything reads, and the output that takes nearly everything, as of backward: lanes for all
+  // of them would be wider than the graph.
+  void shorten_edges() {
+    std::map<int, int> ends;
+    for (const kit::LayoutEdge& edge : out_.layout.edges) ++ends[edge.from], ++ends[edge.to];
+    auto crowded = [&](int item) {
+      const SceneItem::Kind kind = out_.items[static_cast<size_t>(item)].kind;
+      return (kind == SceneItem::Kind::Input || kind == SceneItem::Kind::Output) && ends[item] > kMostLanes;
+    };
+    for (kit::LayoutEdge& edge : out_.layout.edges) edge.stub = crowded(edge.from) || crowded(edge.to);
+  }
+
   // Edges of the graph before at whose ends a removed node stands.
   void add_removed_edges(std::vector<EdgeRow>& edges) {
     if (removed_.empty()) return;
@@ -375,8 +393,10 @@ class SceneBuilder {
 
   // "fc.weight" of "L['self'].encoder.fc.weight": the last two parts.
   static QString short_name(const NodeRow& node) {
-    QString text = QString::fromStdString(
-        node.detail.empty() || node.detail.find('.') == std::string::npos ? node.name : node.detail);
+    QString text = node.detail.empty() || node.detail.find('.') == std::string::npos
+                       ? QString::fromStdString(node.name)
+                       : kit::sourceText(node.detail);
+    if (text.endsWith(QStringLiteral("()"))) text.chop(2);  // of a weak reference
     QStringList parts = text.split('.');
     if (parts.size() > 2) text = parts.mid(parts.size() - 2).join('.');
     // Of a path through containers the end says which one it is.
@@ -388,12 +408,24 @@ class SceneBuilder {
     for (SceneItem& it : out_.items) {
       if (it.kind == SceneItem::Kind::Node) present.insert(it.family);
       if (it.kind != SceneItem::Kind::Module) continue;
+      it.id = main_node(it);
       name_card(it);
       it.right = time_text(time_of(it));
       for (Id id : it.members) present.insert(kit::familyOf(row_[id]->family));
     }
     present.erase(kit::Family::None);
     out_.families.assign(present.begin(), present.end());
+  }
+
+  // What a click on a card is about: the node that does most of the work, else the first that is no view.
+  Id main_node(const SceneItem& it) {
+    const NodeRow* main = nullptr;
+    auto rank = [](const NodeRow& row) {
+      return std::pair(row.flops, kit::familyOf(row.family) != kit::Family::View);
+    };
+    for (Id id : it.members)
+      if (const NodeRow* row = row_[id]; row && (!main || rank(*row) > rank(*main))) main = row;
+    return main ? main->id : it.id;
   }
 
   // "layer 1–11", "BertLayer", "× 11, 60 nodes each".

@@ -196,9 +196,7 @@ void paint_beside(QPainter& p, const GraphPicture& picture, bool bars) {
   paint_brackets(p, picture);
   if (!bars || beside.bars.empty() || beside.largest <= 0) return;
   const double from = picture.layout.width + kBarsFrom, to = picture.layout.width + kRightRoom - 16;
-  double most = 0;  // of one row; sums are longer, and as precise
-  for (const TrafficBar& bar : beside.bars) most = std::max(most, bar.bytes);
-  const kit::Unit bytes = kit::bytesUnit(most);
+  const kit::Unit bytes = kit::bytesUnit(beside.largest);  // in both panes; sums are longer, and as precise
   double lowest = 0;
   auto row = [&](double middle) { return QRectF(from, middle - 9, to - from, 18).toRect(); };
   for (const TrafficBar& bar : beside.bars) {
@@ -212,9 +210,6 @@ void paint_beside(QPainter& p, const GraphPicture& picture, bool bars) {
     kit::drawText(p, row(middle), bytes.format(bar.bytes), t.mono(12), t.text1, Qt::AlignRight);
     lowest = std::max(lowest, middle);
   }
-  const QRect head = row(picture.layout.nodes.empty() ? 12 : picture.layout.nodes[0].y + 12);
-  kit::drawText(p, head, bytes.name, t.ui(11), t.text2, Qt::AlignRight);
-  kit::drawText(p, head.adjusted(0, 0, -24, 0), QStringLiteral("traffic"), t.ui(11), t.text2);
   line(p, {{from, lowest + 20}, {to, lowest + 20}});
   const QRect sum = row(lowest + 34);
   kit::drawText(p, sum, bytes.format(beside.total), t.mono(12, 500), t.text1, Qt::AlignRight);
@@ -222,6 +217,19 @@ void paint_beside(QPainter& p, const GraphPicture& picture, bool bars) {
   if (beside.total_before > 0)
     kit::drawText(p, sum, kit::signedText(bytes.format(std::abs(saved)), saved) + ' ' + bytes.name,
                   t.mono(12), saved < 0 ? t.ok : t.text2);
+}
+
+void paint_beside_head(QPainter& p, const QRectF& view, const GraphPicture& picture, const Camera& camera) {
+  const kit::Theme& t = theme();
+  const Beside& beside = picture.scene.beside;
+  if (beside.bars.empty() || beside.largest <= 0) return;
+  const double from = camera.to_view({picture.layout.width + kBarsFrom, 0}).x(),
+               to = camera.to_view({picture.layout.width + kRightRoom - 16, 0}).x();
+  const QRect head = QRectF(from, view.top(), to - from, kBesideHead).toRect();
+  p.fillRect(head.adjusted(-4, 0, 4, 0), t.canvas);
+  const int unit =
+      kit::drawText(p, head, kit::bytesUnit(beside.largest).name, t.ui(11), t.text2, Qt::AlignRight);
+  kit::drawText(p, head.adjusted(0, 0, -unit - 8, 0), QStringLiteral("traffic"), t.ui(11), t.text2);
 }
 
 }  // namespace vitrine::views

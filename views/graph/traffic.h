@@ -13,4 +13,9 @@ void add_beside(Scene& scene, const kit::SessionData& data, const session::Graph
 // Without bars only the brackets stand there.
 void paint_beside(QPainter& painter, const GraphPicture& picture, bool bars);
 
+// The head of the bars' column, "traffic MB": it stays at the top of `view` whatever the rows below do.
+constexpr double kBesideHead = 22;
+void paint_beside_head(QPainter& painter, const QRectF& view, const GraphPicture& picture,
+                       const Camera& camera);
+
 }  // namespace vitrine::views

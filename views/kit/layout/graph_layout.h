@@ -6,8 +6,8 @@
 // neighbours as the others allow (isotonic regression, so the sum of squared distances is least). A group is
 // laid out by itself and then stands in its parent like one large node. Edges between neighbours run straight
 // or with one bend; an edge with something in its way runs in a lane at the right, enters its target from the
-// right, and lanes that overlap in height get neighbouring tracks. Ties are broken by execution order, so a
-// small change of the graph moves little.
+// right, and lanes that overlap in height get neighbouring tracks, unless it is one of many at one end. Ties
+// are broken by execution order, so a small change of the graph moves little.
 #pragma once
 
 #include <functional>
@@ -36,6 +36,7 @@ struct LayoutGroup {
 };
 struct LayoutEdge {
   int from = 0, to = 0;  // indices into nodes
+  bool stub = false;     // one of many at the same end: never a lane, only its two ends
 };
 // Nodes in execution order: a producer stands before its consumers. Edges that go backwards only get a lane.
 struct LayoutGraph {

@@ -134,7 +134,7 @@ void route_edges(const LayoutGraph& graph, const LayoutMetrics& metrics, Layout&
     if (!route.points.empty()) continue;
     double y0 = a.y + a.h * 0.75, y1 = b.y + b.h / 2;
     route.lane = true;
-    route.cut = std::abs(y1 - y0) > metrics.longest_lane;
+    route.cut = edge.stub || std::abs(y1 - y0) > metrics.longest_lane;
     if (route.cut) {
       route.points = {{a.right(), y0}, {a.right() + kStub, y0}, {b.right() + kStub, y1}, {b.right(), y1}};
     } else {
