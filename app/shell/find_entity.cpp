@@ -77,13 +77,21 @@ int matchScore(const QString& text, const QString& label) {
   const qsizetype at = label.indexOf(text, 0, Qt::CaseInsensitive);
   if (at == 0) return 70;
   if (at > 0) return label[at - 1].isLetterOrNumber() ? 40 : 55;
-  qsizetype from = 0;
+  // Letter by letter: the next one follows, or begins another word. Letters from anywhere would find
+  // anything.
+  qsizetype from = -1;
   int gaps = 0;
   for (QChar c : text) {
     if (c.isSpace()) continue;
-    const qsizetype next = label.indexOf(c, from, Qt::CaseInsensitive);
-    if (next < 0) return 0;
-    gaps += next > from && from > 0;
+    auto is = [&](qsizetype i) { return label[i].toCaseFolded() == c.toCaseFolded(); };
+    if (from >= 0 && from < label.size() && is(from)) {
+      ++from;
+      continue;
+    }
+    qsizetype next = std::max<qsizetype>(from, 0);
+    while (next < label.size() && !(is(next) && (next == 0 || !label[next - 1].isLetterOrNumber()))) ++next;
+    if (next == label.size()) return 0;
+    gaps += from >= 0;
     from = next + 1;
   }
   return std::max(1, 30 - gaps * 4);

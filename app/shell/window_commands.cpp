@@ -5,6 +5,7 @@
 #include <QInputDialog>
 #include <QMessageBox>
 
+#include "app/shell/keys_dialog.h"
 #include "app/shell/main_window.h"
 #include "app/shell/settings.h"
 #include "views/kit/keys.h"
@@ -220,13 +221,7 @@ void MainWindow::nextRelative(int by) {
 }
 
 void MainWindow::showKeys() {
-  QString text = "<table>";
-  for (const kit::CommandInfo& info : kit::commands())
-    if (*info.keys)
-      text += QStringLiteral("<tr><td style='padding-right:16px'><code>%1</code></td><td>%2</td></tr>")
-                  .arg(QString::fromLatin1(info.keys).toHtmlEscaped(), QString::fromUtf8(info.title));
-  QMessageBox box(QMessageBox::NoIcon, "Keys", text + "</table>", QMessageBox::Close, this);
-  box.exec();
+  KeysDialog(*actions_, this).exec();
 }
 
 }  // namespace vitrine::app

@@ -3,11 +3,14 @@
 #include <QApplication>
 #include <QElapsedTimer>
 #include <QFile>
+#include <QLabel>
 #include <QMenuBar>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTimer>
 
+#include "app/shell/find_entity.h"
+#include "app/shell/keys_dialog.h"
 #include "app/shell/layouts.h"
 #include "app/shell/main_window.h"
 #include "app/shell/reproducers.h"
@@ -225,8 +228,25 @@ class TestWindow : public QObject {
     QCOMPARE(rows[0].id, ids_.break_item);
     rows = app::paletteRows(session, window.actions(), ":32:12", "", 12);
     QCOMPARE(rows[0].id, ids_.gelu_span);
+    // Letters from anywhere find nothing; those that begin words do.
+    QVERIFY(app::matchScore("gelu", "Forget this layout") == 0);
+    QVERIFY(app::matchScore("ftl", "Forget this layout") > 0);
+    QVERIFY(app::matchScore("sdp", "scaled_dot_product") > 0);
     for (const auto& row : app::paletteRows(session, window.actions(), ">", "", 100))
       QVERIFY(row.enabled || row.context == "not available now");
+  }
+
+  // All keys are on a low screen as well, below each other or by scrolling, and Close with them.
+  void theKeysFitTheScreen() {
+    MainWindow window;
+    show(window);
+    window.resize(1024, 640);
+    app::KeysDialog dialog(*window.actions(), &window);
+    QVERIFY(dialog.height() <= 640 && dialog.width() <= 1024);
+    QStringList words;
+    for (const QLabel* label : dialog.findChildren<QLabel*>()) words << label->text();
+    for (const kit::CommandInfo& info : kit::commands())
+      QVERIFY2(!*info.keys || words.contains(QString::fromUtf8(info.title)), info.title);
   }
 
   void notesAreKeptInTheSession() {
