@@ -9,6 +9,10 @@ namespace vitrine::codegen {
 
 namespace {
 
+std::string counted(int64_t n, const char* one, const char* many) {
+  return std::to_string(n) + " " + (n == 1 ? one : many);
+}
+
 class ProgramRecorder {
  public:
   ProgramRecorder(const fusion::LoopProgram& loops, const fusion::FusedProgram& fused,
@@ -46,10 +50,10 @@ class ProgramRecorder {
       groups += u.group.members.empty() ? 0 : 1;
       for (ir::NodeId n : fusion::nodes_of(loops_, u)) labels.try_emplace(n, u.label);
     }
-    rec_.graph(
-        graph_for("fused"), "",
-        std::to_string(nests) + " loop nests become " + std::to_string(fused_.units.size()) + " launches",
-        true, t.loops, t.fused - t.loops, labels);
+    rec_.graph(graph_for("fused"), "",
+               counted(nests, "loop nest becomes ", "loop nests become ") +
+                   counted(static_cast<int64_t>(fused_.units.size()), "launch", "launches"),
+               true, t.loops, t.fused - t.loops, labels);
     rec_.stage("fused", "ok", groups, t.loops, t.fused - t.loops);
   }
 

@@ -27,8 +27,20 @@ struct KindGlyph {
 constexpr KindGlyph kGlyphs[] = {{"module", "module"}, {"function", "function"}, {"method", "function"},
                                  {"tuple", "stack"},   {"list", "stack"},        {"dict", "stack"}};
 
+// CPython's names of types that say less than they are long.
+struct ShortType {
+  const char *type, *says;
+};
+constexpr ShortType kShortTypes[] = {{"builtin_function_or_method", "builtin"},
+                                     {"method_descriptor", "method"},
+                                     {"wrapper_descriptor", "method"},
+                                     {"method-wrapper", "method"},
+                                     {"getset_descriptor", "attribute"}};
+
 // The right-hand fact of a value: its type, or for what is no tensor where it came from.
 QString fact_of(const StackValue& v) {
+  for (const ShortType& row : kShortTypes)
+    if (v.type == QLatin1String(row.type)) return QString::fromLatin1(row.says);
   if (!v.type.isEmpty() && v.type != v.text) return v.type;
   return v.source == v.text ? QString() : v.source;
 }

@@ -186,7 +186,7 @@ void addFusion(const SessionData& d, const kit::Selection& selection, InspectorC
     const Id other = mine(row.a) ? row.b : row.a;
     const bool fused = row.verdict == "fused";
     QString text = (fused ? "with " : "not with ") + d.label(other) + ": " + s(row.reason);
-    if (fused && row.bytes_saved > 0)
+    if (fused && row.bytes_saved > 0 && !text.contains(QStringLiteral(", saves ")))
       text += ", saves " + kit::bytesText(static_cast<double>(row.bytes_saved)) +
               (row.launches_saved == 1 ? " and 1 launch" : QString());
     fusion.rows.push_back(

@@ -60,7 +60,7 @@ QString labelOfCapture(const SessionData& d, Id id) {
     case Kind::Span:
       return d.place(id) + QStringLiteral(" ") + spanText(d, id);
     case Kind::Code:
-      if (const auto* row = d.codes.find(id)) return s(row->qualname);
+      if (const auto* row = d.codes.find(id)) return s(row->qualname).remove(QStringLiteral("<locals>."));
       return {};
     case Kind::Instruction:
       if (const auto* row = d.instructions.find(id)) return QString::number(row->pc) + " " + s(row->op);

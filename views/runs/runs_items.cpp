@@ -172,7 +172,7 @@ QString frameName(const SessionData& d, const FrameRow& row) {
     for (const CompilationRow& each : d.compilations.of(segment.id))
       if (code == row.code) code = d.workCodeOf(each.id);
   const CodeRow* found = d.codes.find(code);
-  return found ? s(found->qualname) : QString();
+  return found ? s(found->qualname).remove(QStringLiteral("<locals>.")) : QString();
 }
 
 Item frameItem(const SessionData& d, const FrameRow& row, const Units& units) {

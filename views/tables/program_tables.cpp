@@ -137,8 +137,10 @@ std::vector<Item> launch_rows(const TableScope& s) {
 }
 
 QString launch_subtitle(const TableScope& s) {
-  size_t n = s.data.launches.of(s.compilation).size();
-  return n ? QString::number(n) : QString();
+  qint64 launched = 0, views = 0;
+  for (const LaunchRow& row : s.data.launches.of(s.compilation)) (row.kind == "view" ? views : launched) += 1;
+  if (launched + views == 0) return {};
+  return QString::number(launched) + (views ? ", " + countText(views, "view") : QString());
 }
 
 // --- memory plan ---
