@@ -174,6 +174,12 @@ bool hands_back(const OpRow& row) {
   return row.name.find("batch_norm") == std::string_view::npos;
 }
 
+// "_fused_adamw_", "_fused_sgd_": an optimizer's step of whole lists.
+bool is_fused_optimizer(std::string_view op) {
+  const std::string_view name = packet(op);
+  return is_aten(op) && name.starts_with("_fused_") && name.ends_with('_');
+}
+
 // What the node passes for a parameter; nullptr: its default.
 const ir::Arg* argument(const std::vector<Param>& names, const ir::Node& node, std::string_view name) {
   for (size_t i = 0; i < names.size() && i < node.args.size(); ++i) {
@@ -264,8 +270,8 @@ std::vector<ir::Ref> written(const ir::Node& node) {
 }
 
 std::vector<ir::Ref> counted(const ir::Node& node) {
-  const bool quiet =
-      node.op == "aten.native_batch_norm.default" || node.op == "aten.cudnn_batch_norm.default";
+  const bool quiet = node.op == "aten.native_batch_norm.default" ||
+                     node.op == "aten.cudnn_batch_norm.default" || is_fused_optimizer(node.op);
   return quiet ? std::vector<ir::Ref>{} : written(node);
 }
 

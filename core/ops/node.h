@@ -32,7 +32,7 @@ ir::DType compute_dtype(const OpRow& row, const std::vector<ir::Arg>& args, cons
 // Values whose storage the node writes. An operator that is unknown may write every tensor it gets.
 std::vector<ir::Ref> written(const ir::Node& node);
 // Those among them whose write PyTorch counts in the tensor's version: its batch norm writes the running
-// statistics behind the counter's back.
+// statistics behind the counter's back, and its fused optimizers all that they write.
 std::vector<ir::Ref> counted(const ir::Node& node);
 // A barrier for fusion: written() is not empty.
 bool writes(const ir::Node& node);

@@ -274,3 +274,25 @@ def test_writes_to_inputs(function, make):
         expected, found = function(*inputs), compiled(*again)
         torch.testing.assert_close((found, again), (expected, list(inputs)))
         assert all(x._version > v for x, v in zip((*inputs, *again), versions))
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.SGD])
+def test_a_fused_optimizer_does_not_count_its_writes(optimizer):
+    """Nor does PyTorch's own."""
+    versions = []
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        layer = torch.nn.Linear(4, 4)
+        steps = optimizer(layer.parameters(), 0.1, fused=True, **({"momentum": 0.9} if optimizer is torch.optim.SGD else {}))
+
+        def step(x):
+            steps.zero_grad()
+            layer(x).square().mean().backward()
+            steps.step()
+
+        run = vitrine.compile(step) if compiled else step
+        for _ in range(3):
+            run(torch.ones(2, 4))
+        state = {k: v._version for k, v in steps.state[layer.weight].items() if isinstance(v, torch.Tensor)}
+        versions.append((layer.weight._version, layer.weight.grad._version, state))
+    assert versions[0] == versions[1]
