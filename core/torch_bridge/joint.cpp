@@ -179,7 +179,7 @@ Status Lowering::State::prepare(const RemadeViews& views, Joint& out, JointParts
     parts.outputs.push_back(o);
     ir::TensorType type = r.at(index).type;
     type.offset = 0;
-    if (!is_dense(type)) type = ir::TensorType::contiguous(type.dtype, type.sizes);
+    if (!is_dense(type)) type.strides = ir::contiguous_strides(type.sizes);
     const int tangent = r.fresh(type);
     ir::Node node;
     node.id = r.next_id();

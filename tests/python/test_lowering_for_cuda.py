@@ -39,3 +39,10 @@ def test_a_mask_that_repeats_along_its_rows_is_written_out_for_attention():
     text = Program(attention, args, as_if="cuda:0").recorded.aten()["text"]
     assert "aten.clone.default(%expand, memory_format=torch.contiguous_format) : b1[2,1,8,8]cuda:0" in text
     assert "aten.scaled_dot_product_attention.default(%x0, %x0, %x0, %clone" in text
+
+
+def test_the_gradient_of_a_result_without_elements_lives_where_it_does():
+    program = Program(lambda x: x[:0] + 1, (torch.arange(9.0).requires_grad_(),), as_if="cuda:0", joints=("own",))
+    graph = program.joints["own"]["graph"]
+    text = graph if isinstance(graph, str) else graph["text"]
+    assert all(line.endswith("cuda:0") for line in text.splitlines() if " : " in line), text
