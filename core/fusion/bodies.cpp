@@ -21,8 +21,14 @@ size_t position_of(const std::vector<ops::Param>& params, const std::string& nam
   return params.size();
 }
 
+// What a power may become: of integers products alone. Half precision on the CPU takes no roots: PyTorch's
+// kernel has pow(-inf, 0.5) = inf there.
+struct Powers {
+  bool floating = false, roots = false;
+};
+
 // x ** constant as multiplications; nullptr: it needs a real power.
-ExprPtr power(const ExprPtr& x, double exponent, bool floating) {
+ExprPtr power(const ExprPtr& x, double exponent, Powers may) {
   auto call = [](const char* f, ExprPtr a, ExprPtr b) {
     return Expr::make_call(f, {std::move(a), std::move(b)});
   };
@@ -31,21 +37,21 @@ ExprPtr power(const ExprPtr& x, double exponent, bool floating) {
   if (exponent == 2) return call("*", x, x);
   if (exponent == 3) return call("*", call("*", x, x), x);
   if (exponent == 4) return call("*", call("*", x, x), call("*", x, x));
-  if (!floating) return nullptr;
-  if (exponent == 0.5) return Expr::make_call("sqrt", {x});
-  if (exponent == -0.5) return Expr::make_call("rsqrt", {x});
+  if (!may.floating) return nullptr;
+  if (may.roots && exponent == 0.5) return Expr::make_call("sqrt", {x});
+  if (may.roots && exponent == -0.5) return Expr::make_call("rsqrt", {x});
   if (exponent == -1) return call("/", one, x);
   if (exponent == -2) return call("/", one, call("*", x, x));
   return nullptr;
 }
 
-ExprPtr without_powers(const ExprPtr& e, bool floating) {
+ExprPtr without_powers(const ExprPtr& e, Powers may) {
   if (e->kind != Expr::Kind::call) return e;
   std::vector<ExprPtr> args;
-  for (const ExprPtr& a : e->args) args.push_back(without_powers(a, floating));
+  for (const ExprPtr& a : e->args) args.push_back(without_powers(a, may));
   if (e->name == "pow" && args.size() == 2 && args[1]->kind == Expr::Kind::number &&
       args[0]->kind != Expr::Kind::number)
-    if (ExprPtr p = power(args[0], args[1]->number, floating)) return p;
+    if (ExprPtr p = power(args[0], args[1]->number, may)) return p;
   return Expr::make_call(e->name, std::move(args));
 }
 
@@ -85,7 +91,9 @@ std::optional<Body> pointwise_body(const ir::Graph& graph, const ir::Node& node)
     return graph.node(r.node).outputs.at(static_cast<size_t>(r.output));
   };
   body.compute = ops::compute_dtype(*row, args.value(), type_of, node.type().dtype);
-  body.expr = without_powers(body.expr, ir::is_float(body.compute));
+  const ir::TensorType& type = node.type();
+  body.expr = without_powers(
+      body.expr, {ir::is_float(body.compute), type.dtype != ir::DType::f16 || !type.device.is_cpu()});
   return body;
 }
 

@@ -171,10 +171,10 @@ const std::vector<OpRow> kPointwiseBinary = {
     {"aten.addcdiv.default", "self, tensor1, tensor2, *, value=1", kFamily, kLoop, covered<addcdiv>,
      "a + value * b / c", "a: g; b: g * (value / c); c: -g * (b * value / (c * c))", "a + value * b / c"},
     {"aten.lerp.Scalar", "self, end, weight", kFamily, kLoop, covered<lerp_scalar>,
-     "where(abs(c) < 0.5, a + c * (b - a), b - (b - a) * (1 - c))", "a: g * (1 - c); b: g * c",
+     "where(abs(c) < 0.5, a + c * (b - a), b + (c - 1) * (b - a))", "a: g * (1 - c); b: g * c",
      "linear interpolation"},
     {"aten.lerp.Tensor", "self, end, weight", kFamily, kLoop, covered<lerp_tensor>,
-     "where(abs(c) < 0.5, a + c * (b - a), b - (b - a) * (1 - c))",
+     "where(abs(c) < 0.5, a + c * (b - a), b + (c - 1) * (b - a))",
      "a: g * (1 - c); b: g * c; c: g * (b - a)", "linear interpolation"},
 };
 

@@ -62,7 +62,7 @@ class Printer {
 
   // As a value of the compute lane (or a mask, for comparisons and logic: the caller casts).
   Typed print(const ExprPtr& e) {
-    if (auto folded = fold(e)) return number(*folded, false);
+    if (auto folded = fold(e, compute_)) return number(*folded, false);
     switch (e->kind) {
       case Expr::Kind::number:
         return number(e, false);
@@ -86,7 +86,7 @@ class Printer {
   // Constant operands of a vector operator are plain scalars: 0.5f * x.
   std::string side(const ExprPtr& e, bool compared = false) {
     ExprPtr c = e;
-    if (auto folded = fold(e)) c = *folded;
+    if (auto folded = fold(e, compute_)) c = *folded;
     if (c->kind != Expr::Kind::number || lane_ == DType::b1) return paren(lane(e));
     double v = compared ? rounded(c->number, compute_) : c->number;
     return constant(*c, v);
@@ -110,8 +110,9 @@ class Printer {
     if (lane_ == DType::b1) return boolean(e);
     if (f == "<" || f == "<=" || f == ">" || f == ">=" || f == "==" || f == "!=") {
       // One side must be a vector.
-      std::string left =
-          fold(e.args[0]) || e.args[0]->kind == Expr::Kind::number ? lane(e.args[0]).text : side(e.args[0]);
+      std::string left = fold(e.args[0], compute_) || e.args[0]->kind == Expr::Kind::number
+                             ? lane(e.args[0]).text
+                             : side(e.args[0]);
       return as_mask({left + " " + f + " " + side(e.args[1], true), lane_, false});
     }
     if (f == "neg" || f == "~") return {(f == "~" ? "~" : "-") + paren(lane(e.args[0])), lane_, true};
@@ -138,7 +139,7 @@ class Printer {
   // A bound that is a constant needs one instruction, and keeps a NaN.
   Typed extremum(const Expr& e) {
     bool max = e.name == "max";
-    auto constant = [&](const ExprPtr& a) { return a->kind == Expr::Kind::number || fold(a); };
+    auto constant = [&](const ExprPtr& a) { return a->kind == Expr::Kind::number || fold(a, compute_); };
     for (int i : {1, 0}) {
       const ExprPtr &bound = e.args[static_cast<size_t>(i)], &x = e.args[static_cast<size_t>(1 - i)];
       if (constant(bound) && !constant(x) && !std::isnan(bound->number))
@@ -193,11 +194,13 @@ double rounded(double value, DType t) {
   return value;
 }
 
-std::optional<ExprPtr> fold(const ExprPtr& e) {
+std::optional<ExprPtr> fold(const ExprPtr& e, DType compute) {
   if (e->kind != Expr::Kind::call) return std::nullopt;
+  const bool single = ir::is_float(compute) && compute != DType::f64;
+  const auto to_type = [&](double v) { return single ? static_cast<double>(static_cast<float>(v)) : v; };
   std::vector<ExprPtr> args;
   for (const ExprPtr& a : e->args) {
-    auto f = fold(a);
+    auto f = fold(a, compute);
     args.push_back(f ? *f : a);
     if (args.back()->kind != Expr::Kind::number) return std::nullopt;
   }
@@ -205,13 +208,14 @@ std::optional<ExprPtr> fold(const ExprPtr& e) {
   if (e->name == "neg") return a.whole ? Expr::make_integer(-a.integer) : Expr::make_number(-a.number);
   if (args.size() != 2) return std::nullopt;
   const Expr& b = *args[1];
-  bool whole = a.whole && b.whole;
+  const bool whole = a.whole && b.whole;
+  const double x = to_type(a.number), y = to_type(b.number);
   if (e->name == "*")
-    return whole ? Expr::make_integer(a.integer * b.integer) : Expr::make_number(a.number * b.number);
+    return whole ? Expr::make_integer(a.integer * b.integer) : Expr::make_number(to_type(x * y));
   if (e->name == "+")
-    return whole ? Expr::make_integer(a.integer + b.integer) : Expr::make_number(a.number + b.number);
+    return whole ? Expr::make_integer(a.integer + b.integer) : Expr::make_number(to_type(x + y));
   if (e->name == "-")
-    return whole ? Expr::make_integer(a.integer - b.integer) : Expr::make_number(a.number - b.number);
+    return whole ? Expr::make_integer(a.integer - b.integer) : Expr::make_number(to_type(x - y));
   return std::nullopt;
 }
 

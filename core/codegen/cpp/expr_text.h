@@ -31,8 +31,9 @@ Typed expr_text(const fusion::ExprPtr& expr, ir::DType compute, Lane want, const
 // `literal`, which is how the constant is written in lane `lane`, with its mark.
 std::string marked_constant(double value, int64_t integer, bool whole, Lane lane, const std::string& literal);
 
-// The number that an expression of constants is; nothing: it is none.
-std::optional<fusion::ExprPtr> fold(const fusion::ExprPtr& expr);
+// The number that an expression of constants is, each step rounded to `compute` (f16 and bf16: to f32);
+// nothing: it is none.
+std::optional<fusion::ExprPtr> fold(const fusion::ExprPtr& expr, ir::DType compute);
 // A constant as it is after rounding to f16 or bf16; of any other type, itself.
 double rounded(double value, ir::DType type);
 

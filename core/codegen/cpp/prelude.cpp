@@ -347,7 +347,7 @@ ERFS  return at_most(at_least(c * p, -1.0f), 1.0f);  // rounded here: 1 + erf(x)
   p = fma(p, z, -5.37397155531e-2f);
   p = fma(p, z, 1.33314422036e-1f);
   p = fma(p, z, -3.33332819422e-1f);
-  v16 near = fma(p * z, x, x);                    // |x| < 0.625
+  v16 near = fma(fma(p, z, 0.0f), x, x);          // |x| < 0.625; the sum keeps the sign of a zero
   v16 far = 1.0f - 2.0f / (vexp(2.0f * x) + 1.0f);
   return vabs(x) < 0.625f ? near : far;
 }
@@ -372,7 +372,7 @@ static inline v16 vsin(v16 x) {
   v16 y = sine_of(x, 0);
   if (__builtin_reduce_or(vabs(x) > 1e15f))
     for (int k = 0; k < LANES; ++k) y[k] = sinf(x[k]);
-  return y;
+  return x == 0.0f ? x : y;  // a zero keeps its sign
 }
 static inline v16 vcos(v16 x) {
   v16 y = sine_of(x, 1);

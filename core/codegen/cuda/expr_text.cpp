@@ -44,7 +44,7 @@ class Printer {
       : compute_(compute), lane_(fusion::lane_dtype(compute)), operand_(operand), marked_(marked) {}
 
   Typed print(const ExprPtr& e) {
-    if (auto folded = cpp::fold(e)) return number(**folded, false);
+    if (auto folded = cpp::fold(e, compute_)) return number(**folded, false);
     switch (e->kind) {
       case Expr::Kind::number:
         return number(*e, false);
@@ -67,7 +67,7 @@ class Printer {
   }
   Typed side(const ExprPtr& e, bool compared) {
     ExprPtr c = e;
-    if (auto folded = cpp::fold(e)) c = *folded;
+    if (auto folded = cpp::fold(e, compute_)) c = *folded;
     return c->kind == Expr::Kind::number ? number(*c, compared) : lane(e);
   }
   static bool is_one(const ExprPtr& e) {

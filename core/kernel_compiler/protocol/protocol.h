@@ -14,12 +14,12 @@
 namespace vitrine::kernel_compiler {
 
 // Changes when frames, flags or what a kernel may assume change: part of the object cache's key.
-constexpr int kProtocolVersion = 2;
+constexpr int kProtocolVersion = 3;
 
 std::string_view llvm_version_built_for();  // "19.1.7"
 
 // Clang's own (cc1) arguments for every kernel; triple and CPU are added. Kernels include no header.
-inline constexpr std::array<std::string_view, 16> kClangArguments = {"-emit-llvm-only",
+inline constexpr std::array<std::string_view, 15> kClangArguments = {"-emit-llvm-only",
                                                                      "-O3",
                                                                      "-vectorize-loops",
                                                                      "-vectorize-slp",
@@ -27,8 +27,7 @@ inline constexpr std::array<std::string_view, 16> kClangArguments = {"-emit-llvm
                                                                      "-fgnuc-version=4.2.1",
                                                                      "-nostdsysteminc",
                                                                      "-nobuiltininc",
-                                                                     "-ffp-contract=fast",
-                                                                     "-fno-signed-zeros",
+                                                                     "-ffp-contract=on",
                                                                      "-mframe-pointer=none",
                                                                      "-mrelocation-model",
                                                                      "pic",

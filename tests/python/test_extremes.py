@@ -1,0 +1,121 @@
+"""Elementwise operators and reductions at the ends of their types: NaN, infinities, both zeros, the largest and the smallest
+numbers. Where eager gives a NaN, an infinity or a zero, so do kernels, with the same sign; else they are close.
+Left out is what eager's own loops do not agree on (softshrink's zeros), or what ends its process (the smallest integer by -1)."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+import vitrine
+
+inf, nan, T = math.inf, math.nan, torch.ops.aten
+FLOATS, INTS = [torch.float32, torch.float64, torch.bfloat16], [torch.int8, torch.int32, torch.int64, torch.uint8]
+
+
+def extremes(dtype):
+    if dtype.is_floating_point:
+        f = torch.finfo(dtype)
+        ends = [f.max, f.tiny, f.tiny / 4, f.tiny * f.eps, f.eps, 1 + f.eps]
+        plain = [0.0, 1.0, 0.5, 2.0, 2.5, 3.0, 20.5, 88.6, 104.5, inf, 1e-3, 1e7, 0.3, 100.25]
+        values = [s * v for v in plain + ends for s in (1, -1)] + [nan]
+        return torch.tensor(values, dtype=torch.float64).to(dtype)
+    i = torch.iinfo(dtype)
+    return torch.tensor([0, 1, 2, 3, 7, 63, 100, i.max, i.max - 1, i.min, i.min + 1, *([-1, -2, -7] if i.min else [200])], dtype=dtype)
+
+
+def named(module, names):
+    return {n: lambda *x, n=n: getattr(module, n)(*x) for n in names.split()}
+
+
+UNARY = {
+    **named(torch, """abs neg sign reciprocal square sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh
+        tanh erf sigmoid floor ceil trunc round frac relu logical_not isnan isinf signbit bitwise_not"""),
+    **named(F, "relu6 leaky_relu elu silu mish softplus hardtanh hardsigmoid hardswish hardshrink logsigmoid tanhshrink"),
+    "clamp": lambda x: x.clamp(-1, 2), "clamp zeros": lambda x: x.clamp(-0.0, 0.0), "threshold": lambda x: F.threshold(x, -0.0, -0.0),
+    "x + 0": lambda x: x + 0, "x + -0.": lambda x: x + -0.0, "x - 0": lambda x: x - 0, "0 - x": lambda x: 0 - x, "-0. - x": lambda x: -0.0 - x,
+    "x * 0": lambda x: x * 0, "x * -1": lambda x: x * -1, "x / 0": lambda x: x / 0, "1 / x": lambda x: 1 / x, "x - x": lambda x: x - x,
+    "x ** 2": lambda x: x**2, "x ** .5": lambda x: x**0.5, "x ** -1": lambda x: x**-1, "x ** -.5": lambda x: x**-0.5, "2 ** x": lambda x: 2**x,
+    "lerp": lambda x: torch.lerp(x, x * 0 - 0.0, 0.7), "lerp to": lambda x: torch.lerp(x, -x, 1.0), "where": lambda x: torch.where(x > 0, x, -0.0),
+    "whole": lambda x: x.to(torch.int32).to(torch.float32) * 1, "sign of": lambda x: torch.copysign(torch.ones_like(x), torch.where(x.isnan(), 1.0, x.tanh())),
+    "x // 3": lambda x: x // 3, "x % -3": lambda x: x % -3, "x == .1": lambda x: x == 0.1, "x < 0": lambda x: x < 0,
+}  # fmt: skip
+BINARY = {
+    **named(torch, """add sub mul div pow maximum minimum atan2 eq lt ge logical_and logical_xor fmax copysign bitwise_and
+        bitwise_left_shift rsub"""),
+    "lerp": lambda x, y: torch.lerp(x, y, 0.8), "lerp by": lambda x, y: torch.lerp(x, y, y), "where": lambda x, y: torch.where(x > y, x, y),
+    "addcmul": lambda x, y: torch.addcmul(x, x, y, value=-2), "addcdiv": lambda x, y: torch.addcdiv(x, y, x, value=-2),
+    "x - y * y": lambda x, y: x - y * y, "-(x - y)": lambda x, y: -(x - y), "x + (-y)": lambda x, y: x + (-y), "x * y + x": lambda x, y: x * y + x,
+    "threshold'": lambda x, y: T.threshold_backward(x, y, 0), "leaky'": lambda x, y: T.leaky_relu_backward(x, y, 0.1, False),
+    "silu'": T.silu_backward, "sigmoid'": T.sigmoid_backward, "gelu'": T.gelu_backward,
+}  # fmt: skip
+REDUCTIONS = {
+    **named(torch, "sum amax amin argmax argmin any all mean softmax log_softmax cumsum logsumexp"),
+    "max": lambda x, d: x.max(d), "min": lambda x, d: x.min(d), "norm": lambda x, d: x.norm(dim=d), "norm 1": lambda x, d: x.norm(1, dim=d),
+    "norm inf": lambda x, d: x.norm(inf, dim=d), "safe": lambda x, d: T._safe_softmax(x, d), "prod": lambda x, d: x.prod(d),
+}  # fmt: skip
+
+
+def several(value):
+    return list(value) if isinstance(value, (tuple, list)) else [value]
+
+
+def differences(expected, found):
+    """What differs, and where, in one result."""
+    assert (found.dtype, found.shape, found.stride()) == (expected.dtype, expected.shape, expected.stride())
+    if not expected.dtype.is_floating_point:
+        return expected != found
+    x, y, f = expected.double(), found.double(), torch.finfo(expected.dtype)
+    special = (x.isnan() != y.isnan()) | ((x.isinf() | y.isinf()) & (x != y) & ~x.isnan())
+    zeros = (x == 0) & (y == 0) & (x.signbit() != y.signbit())
+    far = ((x - y).abs() > 2 * f.tiny) & ((x - y).abs() > 200 * f.eps * x.abs().clamp(max=f.max)) & x.isfinite()
+    return special | zeros | far
+
+
+def check(table, *inputs):
+    expected = {}
+    for name, f in table.items():
+        try:
+            expected[name] = several(f(*inputs))
+        except (RuntimeError, TypeError):
+            pass  # not defined for this type
+    functions = [table[name] for name in expected]
+    vitrine.reset()
+    found = vitrine.compile(lambda *x: [f(*x) for f in functions])(*inputs)
+    wrong = []
+    for (name, results), ours in zip(expected.items(), found, strict=True):
+        for e, o in zip(results, several(ours), strict=True):
+            if (bad := differences(e, o)).any():
+                at = tuple(bad.nonzero()[0])
+                given = [t[at].item() for t in inputs if isinstance(t, torch.Tensor) and t.shape == e.shape]
+                wrong.append(f"{name}{given}: {o[at].item()}, in eager {e[at].item()}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("dtype", FLOATS + INTS, ids=str)
+def test_functions_of_one(dtype):
+    check(UNARY, extremes(dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int32, torch.uint8], ids=str)
+def test_functions_of_two(dtype):
+    values = extremes(dtype)
+    n = len(values)
+    check(BINARY, values[:, None].expand(n, n).contiguous(), values.expand(n, n).contiguous())
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_reductions(dtype, dim):
+    line = torch.linspace(-2, 3, 19)
+    rows = [line, torch.zeros(19), -torch.zeros(19)]
+    for place in (0, 5, 18):
+        for values in ((nan,), (inf,), (-inf,), (inf, -inf), (nan, inf), (-0.0,)):
+            rows.append(line.clone())
+            for i, v in enumerate(values):
+                rows[-1][(place + 3 * i) % 19] = v
+    rows += [torch.full((19,), v) for v in (inf, -inf, nan, torch.finfo(dtype).tiny)]
+    x = torch.stack(rows).to(dtype)
+    if dim == 0:
+        x = x.t().contiguous()
+    check({n: lambda x, f=f: f(x, dim) for n, f in REDUCTIONS.items()}, x)
