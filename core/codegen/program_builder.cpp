@@ -486,8 +486,30 @@ bool ProgramBuilder::same_row(const cpp::Schedule& s, const cpp::Argument& read,
   for (const cpp::Value& v : s.values)
     if (is(v.store, written)) stored = &v;
   return only && stored && stored->per_row && stored->statement->reduce == fusion::Statement::Reduce::none &&
-         stored->phase == static_cast<int>(s.phases.size()) && s.reduces &&
-         stored->store_strides == only->strides;
+         (stored->phase == static_cast<int>(s.phases.size()) || read_before(s, *only, *stored)) &&
+         s.reduces && stored->store_strides == only->strides;
+}
+
+// Whether what reads a load of the row is known before the phase of `stored`. Where several threads have a
+// row, or several launches, `stored` alone may follow from the load: it is stored once, by one that reads
+// first.
+bool ProgramBuilder::read_before(const cpp::Schedule& s, const cpp::Load& load,
+                                 const cpp::Value& stored) const {
+  if (!type(s.arguments[static_cast<size_t>(load.argument)].root).device.is_cpu()) return false;
+  std::vector<bool> follows(s.values.size(), false);
+  for (size_t i = 0; i < s.values.size(); ++i) {
+    const cpp::Value& v = s.values[i];
+    bool reads = false;
+    for (const cpp::Source& from : v.sources) {
+      const auto at = static_cast<size_t>(from.index);
+      const bool is_load = from.kind == cpp::Source::Kind::load;
+      if (is_load && &s.loads[at] == &load) reads = true;
+      if (is_load ? &s.loads[at] == &load : follows[at]) follows[i] = true;
+    }
+    if (reads && (!v.per_row || v.phase > stored.phase)) return false;
+    if (follows[i] && s.parts > 1 && (!v.per_row || (v.store >= 0 && &v != &stored))) return false;
+  }
+  return true;
 }
 
 // Whether the kernel reads each element of `read` before, and only where, it writes that of `written`.

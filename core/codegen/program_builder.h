@@ -56,6 +56,7 @@ class ProgramBuilder {
   bool has_own_memory(const Buffer& buffer) const;
   void reuse_in_place(int unit, const cpp::Schedule& schedule, const Step& step);
   bool same_row(const cpp::Schedule& schedule, const cpp::Argument& read, const cpp::Argument& written) const;
+  bool read_before(const cpp::Schedule& s, const cpp::Load& load, const cpp::Value& stored) const;
   bool same_place(const cpp::Schedule& schedule, const cpp::Argument& read,
                   const cpp::Argument& written) const;
   void share(int32_t source, int32_t target);

@@ -55,7 +55,14 @@ BatchGradients batch_gradients(Writer& w, const BatchNorm& n) {
   for (size_t d = 2; d < w.type(n.x).sizes.size(); ++d) over.push_back(static_cast<int64_t>(d));
   const auto count = static_cast<double>(w.count(n.x, over));
   const Ref centred = w.sub(n.x, channels(w, n.mean, n.x)), inverse = channels(w, n.inverse, n.x);
-  const Ref sum = w.sum(n.grad, over), dot = w.sum(w.mul(n.grad, centred), over);
+  // In f64, as in PyTorch on the CPU: they go over whole batches of images.
+  const bool exact = w.type(n.x).device.is_cpu() && w.type(n.x).dtype == DType::f32;
+  const auto total = [&](Ref v) {
+    if (!exact) return w.sum(v, over);
+    return w.cast(w.op("aten.sum.dim_IntList", {v, Arg::ints(over), Arg(true)}, {{"dtype", Arg(DType::f64)}}),
+                  DType::f32);
+  };
+  const Ref sum = total(n.grad), dot = total(w.mul(n.grad, centred));
   const Ref scale = n.weight ? w.mul(inverse, channels(w, *n.weight, n.x)) : inverse;
   Ref dx = n.grad;
   if (n.training) {

@@ -1,5 +1,6 @@
 #include "core/passes/pipeline.h"
 
+#include "core/passes/batch_norm.h"
 #include "core/passes/canonicalise.h"
 #include "core/passes/channels_last.h"
 #include "core/passes/convolution_relu.h"
@@ -19,6 +20,8 @@ namespace {
 constexpr Pass kPipeline[] = {
     // One spelling first, so that every later pass looks for one form.
     {"canonicalise", "aten", canonicalise, "defaults left out, operators without effect removed"},
+    // It writes the running statistics: these writes become functional with all others.
+    {"batch_norm", "aten", batch_norm, "batch norm of training written out"},
     // Below this line memory is written only where somebody else can see it.
     {"functionalise", "aten", functionalise,
      "operators that write memory of the graph itself become functional"},

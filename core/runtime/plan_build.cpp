@@ -293,7 +293,7 @@ void ProgramPlan::count_as_eager() {
   const auto owner = [&](int32_t b) { return owners[static_cast<size_t>(b)]; };
   for (size_t i = 0; i < std::min(wanted.inputs.size(), program_.input_buffer.size()); ++i) {
     const int32_t base = program_.input_buffer[i];
-    if (wanted.inputs[i] == 0 || steps_.empty()) continue;
+    if (steps_.empty()) continue;
     Step* last = &steps_.back();
     int32_t by_pytorch = 0;
     for (Step& step : steps_) {

@@ -204,3 +204,44 @@ def test_an_average_over_all_batches_is_compiled_twice(tmp_path):
             torch.testing.assert_close(compiled(x), same(x))
     torch.testing.assert_close(dict(model.state_dict()), dict(same.state_dict()))
     assert len(session.rows("compilation", status="ok")) <= 3
+
+
+LAYOUTS = {
+    "images": (lambda: nn.BatchNorm2d(6), (4, 6, 9, 7), None), "channels last": (lambda: nn.BatchNorm2d(6), (8, 6, 20, 20), torch.channels_last),
+    "rows": (lambda: nn.BatchNorm1d(40), (70, 40), None), "sequences": (lambda: nn.BatchNorm1d(6, momentum=0.3), (4, 6, 33), None),
+    "volumes": (lambda: nn.BatchNorm3d(6, affine=False), (2, 6, 5, 7, 4), None), "one channel": (lambda: nn.BatchNorm2d(1, eps=1e-3), (2, 1, 6, 7), None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", LAYOUTS)
+def test_statistics_are_as_accurate_as_eagers(kind):
+    """Also of numbers that vary little and are large; sums of images are those of float64."""
+    vitrine.reset()
+    make, shape, layout = LAYOUTS[kind]
+    torch.manual_seed(0)
+    ours, eager = twins(make)
+    exact = copy.deepcopy(eager).double()
+    compiled = vitrine.compile(ours)
+    for scale, shift in ((1, 0), (1, 1000.0), (1e-3, 1)):
+        x = (torch.randn(shape) * scale + shift).contiguous(memory_format=layout or torch.contiguous_format)
+        found = []
+        for model, run, v in ((ours, compiled, x), (eager, eager, x), (exact, exact, x.double())):
+            v = v.detach().requires_grad_()
+            out = run(v)
+            model.zero_grad()
+            (out * torch.linspace(-1, 1, out.numel(), dtype=v.dtype).view_as(out).cos()).sum().backward()
+            assert out.stride() == x.stride() == v.grad.stride()
+            found.append([out.detach(), v.grad, *(p.grad for p in model.parameters()), *(b.clone() for b in model.buffers())])
+        for i, (a, b, c) in enumerate(zip(*found)):
+            allowed = 2 * (b - c).abs().max() + 2e-6 * c.abs().max()
+            assert (a - c).abs().max() <= allowed, f"{i} with {scale}, {shift}: {(a - c).abs().max()} against {allowed}"
+        same_state(ours, eager)
+
+
+def test_training_calls_no_operator_of_pytorch(tmp_path):
+    vitrine.reset()
+    model = nn.Sequential(nn.BatchNorm2d(8), nn.ReLU(), nn.BatchNorm2d(8))
+    compiled = vitrine.compile(model)
+    with recorded(tmp_path) as session:
+        compiled(torch.randn(4, 8, 6, 6)).sum().backward()
+    assert {row["kind"] for row in session.rows("launch")} <= {"kernel", "view"}
