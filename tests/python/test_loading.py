@@ -53,6 +53,27 @@ def test_keyword_inputs(tmp_path):
     assert result(load(str(write(tmp_path, "m.py", text)), None, [])).tolist() == [-1, -1]
 
 
+PAIR = "def model(x, *, scale=1, **more):\n    return x * scale + sum(more.values())\n"
+NAMELESS = "def model(x, names=None):\n    return (x, names)\n"
+
+
+@pytest.mark.parametrize(
+    "text, inputs, expected",
+    [
+        (PAIR, "((1,), {'scale': 3})", 3),
+        (PAIR, "[[1], {'scale': 3, 'shift': 4}]", 7),
+        (PAIR, "__import__('collections').UserDict(x=1, scale=2)", 2),
+        (NAMELESS, "((1,), {'a': 2})", ((1,), {"a": 2})),
+        (NAMELESS, "{'a': 2}", ({"a": 2}, None)),
+        (NAMELESS, "({'names': 2}, 5)", ({"names": 2}, 5)),
+    ],
+)
+def test_positional_and_keyword_inputs(tmp_path, text, inputs, expected):
+    """Keywords are those that the model takes by name; a mapping of other keys is an argument."""
+    path = write(tmp_path, "m.py", f"{text}inputs = {inputs}\n")
+    assert result(load(str(path), None, [])) == expected
+
+
 def test_successive_calls(tmp_path):
     text = "import torch\ndef model(a):\n    return a\ninputs = torch.ones(2)\ncalls = [(torch.ones(2),), (torch.ones(3),)]\n"
     assert [len(c[0]) for c in load(str(write(tmp_path, "m.py", text)), None, []).calls] == [2, 3]

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable
@@ -192,6 +193,30 @@ def as_calls(inputs: Any) -> tuple:
     return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
 
 
+def takes_names(function: Callable, names: Mapping) -> bool:
+    """Whether each of the names is one that the function or module takes by keyword."""
+    if not names or not all(isinstance(name, str) for name in names):
+        return False
+    try:
+        known = inspect.signature(function.forward if isinstance(function, torch.nn.Module) else function).parameters.values()
+    except (TypeError, ValueError):  # one of C's
+        return True
+    by_keyword = {p.name for p in known if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    return any(p.kind == p.VAR_KEYWORD for p in known) or by_keyword.issuperset(names)
+
+
+def split_inputs(model: Callable, inputs: Any) -> tuple[tuple, dict]:
+    """One call's (args, kwargs): a tuple or list is positional, a mapping (also a tokenizer's) goes by keyword, and a
+    tuple and a mapping are both, where the model takes these names. Anything else is the only argument."""
+    if isinstance(inputs, Mapping) and takes_names(model, inputs):
+        return (), dict(inputs)
+    if isinstance(inputs, (tuple, list)) and len(inputs) == 2:
+        args, kwargs = inputs
+        if isinstance(args, (tuple, list)) and isinstance(kwargs, Mapping) and takes_names(model, kwargs):
+            return tuple(args), dict(kwargs)
+    return as_calls(inputs), {}
+
+
 def guarded(what: str, function: Callable, *args):
     """Runs the user's own code while loading; its error becomes a LoadError with its traceback."""
     try:
@@ -252,7 +277,6 @@ def load(path: str, entry: str | None, specs: list[str]) -> Entry | None:
         raise UsageError(f"--input does not go with the inputs that {path} defines.", "Add --entry NAME, or leave --input out.")
     if not callable(model):
         raise LoadError(f"model in {path} is a {type(model).__name__} and cannot be called.", "Set model to a module or function.")
-    kwargs = dict(inputs) if isinstance(inputs, dict) else {}
-    calls = [()] if kwargs else [as_calls(inputs)]
-    calls = [as_calls(c) for c in getattr(module, "calls", calls)] or calls
+    args, kwargs = split_inputs(model, inputs)
+    calls = [as_calls(c) for c in getattr(module, "calls", [args])] or [args]
     return Entry(Path(path).name, text, model, calls, kwargs)
