@@ -17,6 +17,11 @@ PyObject* twin_of(Value* set) {
   return set->twin.get();
 }
 
+// A set that existed before and is as it was.
+bool is_as_found(const Value* set) {
+  return set->kind == Kind::Set && set->source && !set->mutated && set->obj && PyAnySet_CheckExact(set->obj);
+}
+
 }  // namespace
 
 bool is_made_here(const Value* key) {
@@ -56,7 +61,9 @@ void Tracer::set_insert_all(Value* set, Value* more) {
     at_once = Owned(Py_NewRef(o));
   } else if (more->kind == Kind::Set) {
     items = more->items;
-    if (Owned changes = Owned(how_set_was_made(more)); changes && twin_of(more))
+    if (is_as_found(more))
+      at_once = Owned(copy_of_set(more));
+    else if (Owned changes = Owned(how_set_was_made(more)); changes && twin_of(more))
       at_once = Owned(PyObject_CallOneArg(find_object("vitrine._library.set_of"), changes.get()));
   } else {
     items = unpack(more);
@@ -86,9 +93,17 @@ void Tracer::set_insert_all(Value* set, Value* more) {
   set->twin_version = set->version;
 }
 
+// A copy of one that existed before, whose order is guarded. CPython copies the table: the items one by one
+// may come to lie otherwise. A copy of a copy lies as the copy does.
+PyObject* Tracer::copy_of_set(Value* set) {
+  if (set->items.size() > 1) set_in_order(set);
+  return PySet_New(set->obj);
+}
+
 // A real set that equals it. What is computed from one whose order is not known has no known order either.
 PyObject* Tracer::real_set(Value* set, PyObject* items) {
   if (PyObject* twin = twin_of(set)) return Py_NewRef(twin);
+  if (is_as_found(set)) return copy_of_set(set);
   if (set->items.size() > 1) sets_in_order_ = false;
   return PySet_New(items);
 }

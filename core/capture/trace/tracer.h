@@ -178,6 +178,7 @@ class Tracer {
   void set_insert_all(Value* set, Value* more);  // set.update(more)
   void note_set_change(Value* set, uint64_t before, const char* method, PyObject* argument);
   PyObject* real_set(Value* set, PyObject* items);
+  PyObject* copy_of_set(Value* set);
   PyObject* how_set_was_made(Value* set);
   Value* set_made_here(Value* set);  // its items in their order; nullptr: it is not known
   void touch(Value* v);              // it is about to change

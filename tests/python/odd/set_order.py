@@ -31,3 +31,12 @@ def order_of_sets_changed(x, names, numbers):
     numbers.discard(5)
     print(x.shape)
     return x, list(copied), list(names | {9}), list(numbers), copied
+
+
+# A table of 32 places goes into one of 16.
+@program(vec(), lambda: {16, 1, 33, 2, 34}, lambda: frozenset({16, 1, 33, 2, 34}))
+def order_of_sets_copied(x, numbers, frozen):
+    copied = set(numbers)
+    copied.add(50)
+    out = [*frozenset(numbers), *(numbers | {3}), *set(numbers), *numbers.copy(), *copied, *(numbers - {2}), *set(frozen), *(frozen | {3})]
+    return x + 1, out, numbers.copy(), set(numbers), copied, numbers | {3}
