@@ -62,7 +62,8 @@ std::optional<Body> pointwise_body(const ir::Graph& graph, const ir::Node& node)
   if (!row || row->lower != ops::Lower::pointwise || row->body.empty() || node.outputs.size() != 1)
     return std::nullopt;
   auto args = ops::bind(*row, node);
-  auto parsed = parse_expr(row->body);
+  const bool own = node.type().device.is_cuda() && !row->gpu_body.empty();
+  auto parsed = parse_expr(own ? row->gpu_body : row->body);
   VITRINE_CHECK(parsed.ok(), parsed.ok() ? "" : parsed.error().what);
   if (!args.ok()) return std::nullopt;
   const auto& params = ops::params(*row);

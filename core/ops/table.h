@@ -68,6 +68,9 @@ struct OpRow {
   //  - nondifferentiable("why").
   std::string_view gradient;
   std::string_view doc;  // one line
+  // The body on a GPU where PyTorch's kernel there computes otherwise, which shows in what overflows or is
+  // NaN; "" = as on the CPU.
+  std::string_view gpu_body = "";
 };
 
 const OpRow* find(std::string_view name);  // nullptr: no row

@@ -247,6 +247,15 @@ __device__ i64 absolute(i64 x) { return x < 0 ? -x : x; }
     {"maximum minimum add_exponentials",
      R"(template <class T> __device__ T maximum(T a, T b) { return a > b || a != a ? a : b; }  // a NaN stays one
 template <class T> __device__ T minimum(T a, T b) { return a < b || a != a ? a : b; }
+__device__ f64 maximum(f64 a, f64 b) { return a != a ? a : b != b ? b : ::fmax(a, b); }  // +0 is more than -0
+__device__ f64 minimum(f64 a, f64 b) { return a != a ? a : b != b ? b : ::fmin(a, b); }
+#if __CUDA_ARCH__ >= 800
+__device__ f32 maximum(f32 a, f32 b) { f32 m; asm("max.NaN.f32 %0, %1, %2;" : "=f"(m) : "f"(a), "f"(b)); return m; }
+__device__ f32 minimum(f32 a, f32 b) { f32 m; asm("min.NaN.f32 %0, %1, %2;" : "=f"(m) : "f"(a), "f"(b)); return m; }
+#else
+__device__ f32 maximum(f32 a, f32 b) { return a != a ? a : b != b ? b : fmaxf(a, b); }
+__device__ f32 minimum(f32 a, f32 b) { return a != a ? a : b != b ? b : fminf(a, b); }
+#endif
 )"},
     {"sign", R"(template <class T> __device__ T sign(T x) { return x > 0 ? T(1) : x < 0 ? T(-1) : T(0); }
 )"},
