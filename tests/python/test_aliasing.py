@@ -129,3 +129,18 @@ def test_shared_memory_that_is_written_is_a_break():
         breaks = vitrine.explain(writes_first)(*overlapping()).graph_breaks
     assert breaks and "share memory" in breaks[0].reason
     assert breaks[0].kind == "unsupported_value"
+
+
+@pytest.mark.parametrize("again", [lambda x: x.detach(), lambda x: x[:], lambda x: x.view(x.shape)], ids=["detach", "slice", "view"])
+def test_a_written_alias_is_as_its_operator_makes_it(again):
+    def program(x):
+        y = again(x)
+        y.mul_(2)
+        return y, x
+
+    x = torch.arange(12.0).view(1, 3, 2, 2).contiguous(memory_format=torch.channels_last)
+    found, expected = (f(x.clone(memory_format=torch.preserve_format)) for f in (vitrine.compile(program), program))
+    for a, b in zip(found, expected):
+        torch.testing.assert_close(a, b)
+        assert (a.stride(), a._is_view(), a._version) == (b.stride(), b._is_view(), b._version)
+    assert found[0] is not found[1] and found[0].data_ptr() == found[1].data_ptr()

@@ -11,15 +11,25 @@ namespace vitrine::capture {
 
 namespace {
 
-// What the program's last operator of each result is; nullptr: it is an input, or there is no graph.
+// The operator that made the tensor which a node gives; nullptr: it is an input. One that writes hands back
+// what it was given.
+const ir::Node* maker_of(const ir::Graph& graph, const ir::Node* node) {
+  while (node->kind == ir::NodeKind::op && ops::writes(*node)) {
+    const std::vector<ir::Ref> back = ops::aliased(*node);
+    if (back.size() != 1) break;
+    node = &graph.node(back[0].node);
+  }
+  return node->kind == ir::NodeKind::op ? node : nullptr;
+}
+
+// That of each result; nullptr also where there is no graph.
 std::vector<const ir::Node*> makers(const Trace& trace, size_t results) {
   std::vector<const ir::Node*> out(results, nullptr);
   if (!trace.graphs.aten) return out;
   const auto& refs = trace.graphs.aten->results();
   for (size_t i = 0; i < std::min(results, refs.size()); ++i) {
     if (!refs[i].is<ir::Ref>()) continue;
-    const ir::Node& node = trace.graphs.aten->node(refs[i].as<ir::Ref>().node);
-    if (node.kind == ir::NodeKind::op) out[i] = &node;
+    out[i] = maker_of(*trace.graphs.aten, &trace.graphs.aten->node(refs[i].as<ir::Ref>().node));
   }
   return out;
 }
@@ -29,10 +39,12 @@ bool is_view(const ir::Node* maker) {
 }
 
 // Another object on the same memory, as the program's own operator makes one: what detach() gives is no view
-// that PyTorch would tell of. Outside autograd only, where they are alike otherwise.
+// that PyTorch would tell of, and view() alone computes the strides of dims of size 1 anew. Outside autograd
+// only, where they are alike otherwise.
 PyObject* alias_of(PyObject* tensor, const ir::Node* maker) {
   if (maker && maker->op == "aten.detach.default") return PyObject_CallMethod(tensor, "detach", nullptr);
-  return PyObject_CallMethod(tensor, "view_as", "O", tensor);
+  if (maker && maker->op == "aten.view.default") return PyObject_CallMethod(tensor, "view_as", "O", tensor);
+  return PyObject_CallMethod(tensor, "__getitem__", "O", Py_Ellipsis);
 }
 
 // Views that change nothing were folded away, so that two results of the program, or a result and an input,
