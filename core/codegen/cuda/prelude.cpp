@@ -268,10 +268,10 @@ __device__ f32 minimum(f32 a, f32 b) { return a != a ? a : b != b ? b : fminf(a,
      R"(struct Product { template <class T> __device__ T operator()(T a, T b) const { return a * b; } };
 )"},
     {"Max",
-     R"(struct Max { template <class T> __device__ T operator()(T a, T b) const { return maximum(a, b); } };
+     R"(struct Max { template <class T> __device__ T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
 )"},
     {"Min",
-     R"(struct Min { template <class T> __device__ T operator()(T a, T b) const { return minimum(a, b); } };
+     R"(struct Min { template <class T> __device__ T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
 )"},
     // max and sum of exp(x - max), with N more x. Equal infinities must not meet in a difference; what eager
     // makes of them follows at the end. A NaN stays in both.
