@@ -1,5 +1,6 @@
 #include "core/passes/batch_norm.h"
 
+#include "core/passes/storage.h"
 #include "core/passes/writer.h"
 
 namespace vitrine::passes {
@@ -70,17 +71,30 @@ bool trains(const Node& node) {
   return node.op == "aten.native_batch_norm.default" || node.op == "aten._native_batch_norm_legit.default";
 }
 
+// Whether a running statistic shares memory with another argument: PyTorch then reads what it has just
+// written.
+bool shares(const Storages& storages, const std::vector<Arg>& args) {
+  for (size_t written : {3, 4})
+    for (size_t i = 0; i < 5; ++i)
+      if (i != written && args[i].is<Ref>() && args[written].is<Ref>() &&
+          storages.group(args[i].as<Ref>().node) == storages.group(args[written].as<Ref>().node))
+        return true;
+  return false;
+}
+
 }  // namespace
 
 GraphPtr batch_norm(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
   Rewriter out(graph, ids, "batch_norm", true);
+  const Storages storages(*graph);
   const std::set<std::pair<NodeId, int32_t>> used;
   for (const Node& node : graph->nodes()) {
     auto args = trains(node) ? ops::bind(*ops::find(node.op), node) : Error{};
     Values values;
     if (args.ok()) {
       Writer w(out, node, args.value(), used);
-      if (Training norm(w); w.flag(5) && norm.covers()) values = norm.write();
+      if (Training norm(w); w.flag(5) && norm.covers() && !shares(storages, args.value()))
+        values = norm.write();
     }
     if (values)
       out.replace(node, *values);
