@@ -35,8 +35,11 @@ void Centre::refreshTabs() {
   QStringList names;
   for (int i = 0; i < columns; ++i) {
     row_->widget(i)->setVisible(!narrow_ || i == column_);
-    const auto* pane = row_->widget(i)->findChild<Pane*>();
-    names << QStringLiteral("%1 %2").arg(i + 1).arg(pane ? pane->header()->accessibleName() : QString());
+    QStringList titles;
+    const auto* column = static_cast<QSplitter*>(row_->widget(i));
+    for (int k = 0; k < column->count(); ++k)
+      titles << static_cast<Pane*>(column->widget(k))->header()->accessibleName();
+    names << QStringLiteral("%1 %2").arg(i + 1).arg(titles.join(QStringLiteral(", ")));
   }
   tabs_->setNames(names);
   tabs_->setCurrent(names.value(column_));

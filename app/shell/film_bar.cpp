@@ -142,7 +142,8 @@ QString factsFor(const QString& all, int width) {
   QStringList facts = all.split(QStringLiteral(", "));
   while (facts.size() > 1 && kit::textWidth(theme().mono(11), facts.join(QStringLiteral(", "))) > width)
     facts.removeAt(facts.size() > 2 ? 1 : 0);
-  return facts.join(QStringLiteral(", "));
+  const QString out = facts.join(QStringLiteral(", "));
+  return kit::textWidth(theme().mono(11), out) > width ? QString() : out;
 }
 
 }  // namespace
