@@ -44,11 +44,11 @@ class Painter {
     QRectF right(window_.left, area_.top(), area_.right() - window_.left, area_.height());
     p_.save();
     p_.setClipRect(right);
+    ribbons();  // opaque, as memory is: blending what is as wide as the window would take most of a frame
+    memory();
     range_ground();
-    ribbons();
     for (const LanePlace& place : places_.lanes) lane(place);
     arrows();
-    memory();
     inserted();
     end_marks();
     p_.restore();
@@ -283,9 +283,7 @@ class Painter {
     const auto& compiled = lane_of(below->lane).slices;
     double y0 = above->top + above->height, y1 = below->top;
     for (bool lit : {false, true}) {
-      QColor fill = lit ? t_.accent : t_.text1;
-      fill.setAlphaF(lit ? 0.25f : 0.05f);
-      p_.setBrush(fill);
+      p_.setBrush(Theme::mix(t_.bg1, lit ? t_.accent : t_.text1, lit ? 0.25 : 0.05));
       for (const auto& [of, path] : ribbon_shapes(eager, compiled, lit, y0, y1)) p_.drawPath(path);
     }
     QColor wedge = t_.text3;
@@ -377,8 +375,7 @@ class Painter {
     if (places_.memory_height <= 0) return;
     const double floor = places_.memory_top + places_.memory_height;
     const double unit = (places_.memory_height - 16) / timeline_.memory_peak;
-    QColor fill = t_.accent;
-    fill.setAlphaF(0.22f);
+    const QColor fill = Theme::mix(t_.bg1, t_.accent, 0.22);
     const auto& steps = timeline_.memory;
     double before = floor;
     for (size_t i = 0; i < steps.size(); ++i) {
