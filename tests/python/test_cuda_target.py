@@ -168,3 +168,28 @@ def test_theoretical_occupancy(arch, threads, registers, shared, expected):
 def test_no_occupancy_is_told_for_an_unknown_architecture():
     assert _engine.cuda_occupancy("sm_10", 128, 32, 0) is None
     assert _engine.cuda_occupancy("sm_90", 1024, 255, 0) is None  # such a block does not fit
+
+
+ATTENTION = """
+import torch
+
+class Attention(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(16))
+
+    def forward(self, q, m):
+        q = q * self.scale
+        return torch.nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=m.expand(2, -1, 8, 8), dropout_p=0.1)
+
+model = Attention().train()
+inputs = torch.randn(2, 4, 8, 16), torch.ones(1, 1, 8, 1, dtype=torch.bool)
+"""
+
+
+def test_training_attention_has_its_mask_written_out(tmp_path):
+    """One that repeats a number along its rows would keep PyTorch from its fused kernels, and from eager's random numbers."""
+    result = run("run", write(tmp_path, "model.py", ATTENTION), "--target", "sm_90", "-o", "s.vitrine", cwd=tmp_path)
+    assert result.returncode == 0, said(result)
+    graph = run("show", "s.vitrine", "captured", cwd=tmp_path).stdout
+    assert ".contiguous(%expand" in graph, graph

@@ -23,6 +23,25 @@ Value* asked_by_the_program(T& t, const A&) {
   const char* name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : nullptr;
   return t.boolean(!name || !std::string_view(name).starts_with("torch.nn.modules."));
 }
+// Attention on a GPU with a mask that repeats a number along its rows, as programs make one when they are
+// told that they are compiled. PyTorch's fused kernels read rows of neighbours; its plain one, which it would
+// take instead, drops out other elements than eager's, which has no mask there. It is written out before.
+Value* attention(T& t, const A& a) {
+  constexpr size_t kMask = 3;
+  static PyObject* const function = find_object("torch._C._nn.scaled_dot_product_attention");
+  A given = a;
+  Value** mask = given.positional.size() > kMask ? &given.positional[kMask] : nullptr;
+  for (auto& [name, value] : given.keyword)
+    if (name == "attn_mask") mask = &value;
+  Value* tensor = mask ? t.look(*mask) : nullptr;
+  if (tensor && tensor->kind == Kind::Tensor) {
+    const torch_bridge::View v = torch_bridge::view(torch_bridge::handle_of(tensor->obj));
+    const int64_t last = v.ndim - 1;
+    if (v.device_type == torch_bridge::kCudaDevice && last >= 0 && v.sizes[last] > 1 && v.strides[last] != 1)
+      *mask = t.tensor_method(tensor, "contiguous", nullptr, {});
+  }
+  return t.torch_call("torch._C._nn.scaled_dot_product_attention", function, given);
+}
 Value* nothing(T& t, const A&) {
   return t.none();
 }
@@ -180,6 +199,7 @@ constexpr BuiltinRow kRows[] = {
     {"torch.as_tensor", as_tensor<false>},
     {"torch.asarray", as_tensor<true>},
     {"torch.promote_types", promote},
+    {"torch._C._nn.scaled_dot_product_attention", attention},
     // What a compiled program is told about itself.
     {"torch.compiler.is_compiling", asked_by_the_program},
     {"torch.compiler.is_dynamo_compiling", asked_by_the_program},
