@@ -4,6 +4,7 @@ import functools
 
 import pytest
 import torch
+import torch.utils._pytree as pytree
 import vitrine
 from same_as_eager import check
 
@@ -136,9 +137,37 @@ def test_one_graph(program):
     assert vitrine.explain(program)(*arguments()).graph_break_count == 0
 
 
+@pytest.mark.parametrize("program", [scaled, nested, scan], ids=lambda f: f.__name__)
+def test_inference_mode(program):
+    vitrine.reset()
+    with torch.inference_mode():
+        check(program, vitrine.compile(program), arguments)
+        assert vitrine.explain(program)(*arguments()).graph_break_count == 0
+        assert all(t.is_inference() for t in pytree.tree_leaves(vitrine.compile(program)(*arguments())))
+
+
 def test_gradients():
     vitrine.reset()
     one, other = (torch.arange(12.0).reshape(3, 4).requires_grad_() for _ in range(2))
     scaled(one).sum().backward()
     vitrine.compile(scaled)(other).sum().backward()
     torch.testing.assert_close(one.grad, other.grad)
+
+
+def differentiates(x):
+    return torch.func.grad(lambda a: (a * a).sum())(x)
+
+
+def with_value(x):
+    return torch.func.grad_and_value(lambda a: (a * a).sum())(x)
+
+
+def jacobians(x):
+    return torch.func.jacrev(lambda a: a.sum(0))(x), torch.func.jacfwd(lambda a: a.sum(0))(x)
+
+
+@pytest.mark.parametrize("program", [differentiates, with_value, jacobians], ids=lambda f: f.__name__)
+def test_other_transforms_say_their_name(program):
+    vitrine.reset()
+    check(program, vitrine.compile(program), arguments)
+    assert "torch.func." in str(vitrine.explain(program)(*arguments()).graph_break_reasons[0])

@@ -177,8 +177,7 @@ Value* Tracer::call(Value* f, Arguments a) {
   stop("foreign_call", "call of " + describe(f));
 }
 
-// autograd.Function.apply where nothing is differentiated: its forward. nullptr: another builtin, or its
-// backward would be needed.
+// autograd.Function.apply where nothing is differentiated: its forward. nullptr: another builtin.
 Value* Tracer::apply_forward(PyObject* builtin, const Arguments& a) {
   PyObject* cls = PyCFunction_GET_SELF(builtin);
   static PyObject* const function = find_object("torch.autograd.Function");
@@ -188,7 +187,10 @@ Value* Tracer::apply_forward(PyObject* builtin, const Arguments& a) {
     return nullptr;
   for (Value* v : a.positional) {
     v = look(v);
-    if (grad_mode() && v->kind == Kind::Tensor && torch_bridge::requires_grad(v->obj)) return nullptr;
+    if (grad_mode() && v->kind == Kind::Tensor && torch_bridge::requires_grad(v->obj))
+      stop("unsupported_builtin", describe(pinned(builtin)) + ", whose backward pass is a Python function",
+           "It runs eagerly, forward and backward: torch.library.custom_op with register_autograd stays in "
+           "the graph.");
   }
   Arguments all = a;
   all.positional.insert(all.positional.begin(), pinned(cls));

@@ -38,8 +38,22 @@ Value* one_sample(Tracer& t, Value* v, Value* d) {
   return t.sequence(v->kind, std::move(items));
 }
 
+[[noreturn]] void transform(const char* name) {
+  stop("unsupported_builtin", std::string(name) + " of a function",
+       "It runs eagerly, with the function that it differentiates: write loss.backward() or "
+       "torch.autograd.grad, or call it outside the compiled function.");
+}
+
 constexpr BuiltinRow kRows[] = {
     {"torch._functorch.vmap.vmap_impl", [](Tracer& t, const Arguments& a) { return t.vmap(a); }},
+    {"torch._functorch.eager_transforms.grad_impl",
+     [](Tracer&, const Arguments&) -> Value* { transform("torch.func.grad"); }},
+    {"torch._functorch.eager_transforms.grad_and_value_impl",
+     [](Tracer&, const Arguments&) -> Value* { transform("torch.func.grad_and_value"); }},
+    {"torch._functorch.eager_transforms._vjp_with_argnums",
+     [](Tracer&, const Arguments&) -> Value* { transform("torch.func.vjp"); }},
+    {"torch._functorch.eager_transforms._jvp_with_argnums",
+     [](Tracer&, const Arguments&) -> Value* { transform("torch.func.jvp"); }},
 };
 
 }  // namespace
@@ -117,7 +131,6 @@ Value* Tracer::vmap(const Arguments& a) {
   PyObject* randomness = const_object(p[3]);
   if (!randomness || text_of(randomness) != "error" || !is_none(p[4]))
     stop("unsupported_builtin", "torch.vmap that draws random numbers, or in chunks");
-  if (inference_now_) stop("unsupported_builtin", "torch.vmap in inference mode");
   Value* arguments = tuple(Values(p.begin() + kFirst, p.end()));
   Value* sample = one_sample(*this, arguments, p[1]);
   if (look(p[1])->kind == Kind::Constant && is_none(p[1])) stop("exception", "torch.vmap over nothing");
