@@ -20,6 +20,29 @@ std::vector<SizeHistory::Change> SizeHistory::note(const std::string& path,
 
 namespace {
 
+// Whether each stride is larger than the others, or as large, where the other's is.
+bool same_order(std::span<const int64_t> a, std::span<const int64_t> b) {
+  for (size_t i = 0; i < a.size(); ++i)
+    for (size_t j = 0; j < a.size(); ++j)
+      if ((a[i] <= a[j]) != (b[i] <= b[j])) return false;
+  return true;
+}
+
+}  // namespace
+
+bool SizeHistory::note_pitch(const std::string& path, std::span<const int64_t> sizes,
+                             std::span<const int64_t> strides) {
+  Placed& placed = placed_[path];
+  if (std::ranges::equal(placed.sizes, sizes) && placed.strides.size() == strides.size() &&
+      !std::ranges::equal(placed.strides, strides))
+    placed.changed = placed.changed || same_order(placed.strides, strides);
+  placed.sizes.assign(sizes.begin(), sizes.end());
+  placed.strides.assign(strides.begin(), strides.end());
+  return placed.changed;
+}
+
+namespace {
+
 Owned attribute(PyObject* o, const char* name) {
   Owned found(PyObject_GetAttrString(o, name));
   if (!found) PyErr_Clear();

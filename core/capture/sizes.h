@@ -31,13 +31,21 @@ class SizeHistory {
   // Notes sizes of the value at `path`, and says which have ever changed. Noting the same again says the
   // same.
   std::vector<Change> note(const std::string& path, const std::vector<int64_t>& sizes);
+  // Notes where a tensor of these sizes lies, and says whether one of the same sizes ever had other strides
+  // in the same order: a part of something that grows. Another order is another layout: there are few.
+  bool note_pitch(const std::string& path, std::span<const int64_t> sizes, std::span<const int64_t> strides);
 
  private:
+  struct Placed {
+    std::vector<int64_t> sizes, strides;
+    bool changed = false;
+  };
   struct Seen {
     std::vector<int64_t> sizes;
     std::vector<Change> changes;
   };
   std::unordered_map<std::string, Seen> seen_;
+  std::unordered_map<std::string, Placed> placed_;
 };
 
 // What mark_dynamic, maybe_mark_dynamic, mark_unbacked and mark_static of torch._dynamo or of Vitrine left on

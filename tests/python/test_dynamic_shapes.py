@@ -193,6 +193,44 @@ def test_strides_are_those_of_the_call(tmp_path):
         assert_same(compiled(x), (x.contiguous() + 1, x.is_contiguous(), x.stride()))
 
 
+def parts_of_what_grows(sizes):
+    return [(torch.randn(2, n)[:, -2:],) for n in sizes]
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_the_newest_column_of_what_grows(tmp_path, batch):
+    calls = [(torch.arange(batch * n).reshape(batch, n)[:, -1:], torch.randn(40, 4)) for n in range(3, 12)]
+    assert compilations(lambda i, w: (w[i] * 2, i.stride()), calls, tmp_path) == 2
+
+
+def test_another_order_of_dimensions_is_compiled_by_itself(tmp_path):
+    square = torch.randn(4, 4)
+    assert compilations(lambda x: x + 1, [(square,), (square.t(),), (square,), (square.t(),)], tmp_path) == 2
+
+
+def flattened(x):
+    try:
+        return x.view(-1)
+    except RuntimeError:
+        return x.reshape(-1) + 1
+
+
+def test_an_error_about_strides_is_that_of_the_call(tmp_path):
+    compilations(flattened, [*parts_of_what_grows((6, 7)), (torch.randn(2, 2),), *parts_of_what_grows((8,))], tmp_path)
+
+
+def test_gradients_of_a_part_of_what_grows():
+    vitrine.reset()
+    compiled = vitrine.compile(lambda x: (x.sin() * x).sum())
+    for n in (4, 5, 6, 7):
+        x = torch.randn(2, n, requires_grad=True)
+        y = x.detach().clone().requires_grad_()
+        with torch.enable_grad():
+            compiled(x[:, -2:]).backward()
+            (y[:, -2:].sin() * y[:, -2:]).sum().backward()
+        assert_same(x.grad, y.grad)
+
+
 def test_one_tensor_as_two_inputs(tmp_path):
     compiled = vitrine.compile(lambda a, b: a @ b.t())
     for n in (4, 5, 6, 7):

@@ -9,7 +9,9 @@ struct Row {
   const char* hint;
 };
 constexpr Row kRows[] = {
-    {".stride(", "Each memory layout is compiled by itself: call contiguous() before, or keep one layout."},
+    {".stride(",
+     "Strides that have changed may be any from then on; each order of dimensions is compiled by itself: "
+     "call contiguous() before, or keep one layout."},
     {".dim()", "Each number of dimensions is compiled by itself."},
     {".requires_grad", "Keep requires_grad of inputs and parameters as it was."},
     {"torch.is_grad_enabled()", "Each grad mode is compiled by itself, once."},

@@ -1,5 +1,7 @@
 // Ints that may be others in the next call: sizes of inputs, ints among them, and what is computed from
 // these. Only what is written here keeps them open; everything else looks at them, which fixes them.
+#include <utility>
+
 #include "core/capture/segment/source_reader.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
@@ -38,7 +40,7 @@ std::string Tracer::asked_at() {
 }
 
 bool Tracer::dynamic() const {
-  return !symbolic_->table.symbols().empty();
+  return !symbolic_->table.symbols().empty() || !symbolic_->inputs.empty();
 }
 
 Value* Tracer::symbol_value(const ir::Sym& sym) {
@@ -141,6 +143,8 @@ void Tracer::open_sizes(Value* v, PyObject* real, ir::NodeKind kind) {
     guards_.back().heeds_marks = true;
     const auto changes = options_.sizes->note(v->source->path(), sizes);
     const auto marks = size_marks(real, n);
+    open = options_.sizes->note_pitch(v->source->path(), sizes, {view.strides, n}) &&
+           options_.dynamic != DynamicMode::Never;
     for (size_t d = 0; d < n; ++d) {
       const std::string name = v->source->path() + ".size(" + std::to_string(d) + ")";
       if (marks[d].contradicts(sizes[d]))
@@ -164,6 +168,7 @@ void Tracer::open_sizes(Value* v, PyObject* real, ir::NodeKind kind) {
     for (size_t d = 0; d < n; ++d) guards_.back().free_sizes[d] = input.symbols[d] >= 0;
     guards_.back().expected = sizes_text(dims, torch_bridge::type_of(real));
     symbolic_->inputs.push_back(std::move(input));
+    open_inputs_.push_back(v);
   }
   sizes_.emplace(v, std::move(dims));
 }
@@ -280,11 +285,17 @@ void Tracer::settle(Value* v) {
     for (Value* item : v->items) settle(item);
 }
 
-// The whole trace holds for these sizes only.
+// The whole trace holds for these sizes and strides only.
 void Tracer::fix_all_sizes() {
   const ir::SymPlace place(symbolic_->table, asked_at());
   for (size_t i = 0; i < symbolic_->table.symbols().size(); ++i)
     (void)static_cast<int64_t>(symbolic_->table.symbol(static_cast<int32_t>(i)));
+  if (open_inputs_.empty()) return;
+  Owned strides(PyObject_GetAttrString(reinterpret_cast<PyObject*>(torch_names().tensor), "stride"));
+  for (Value* input : std::exchange(open_inputs_, {})) {
+    Owned args = question_arguments(input, {});
+    fact(strides.get(), args.get());
+  }
 }
 
 // A tuple or a torch.Size of the numbers that these are now; nothing where one is no number.

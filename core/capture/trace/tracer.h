@@ -423,6 +423,7 @@ class Tracer {
   std::unique_ptr<torch_bridge::Lowering> lowering_;
   std::shared_ptr<Symbolic> symbolic_;
   std::unordered_map<Value*, Values> sizes_;  // of tensors, where they are known
+  Values open_inputs_;                        // tensors whose strides may be any
   std::vector<std::unique_ptr<Value>> values_;
   std::vector<PyObject*> alive_;
   std::unordered_map<PyObject*, Value*> by_object_;  // real objects with identity, once inspected
