@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <cstdlib>
+#include <sstream>
+#include <string_view>
 
 #include "core/runtime/cuda/occupancy.h"
 #include "core/runtime/kernel_stage.h"
@@ -34,6 +37,48 @@ void record_ranges(const codegen::Kernel& kernel, const char* text, const std::v
     recorder.writer.put(row);
     recorder.writer.link(row.node, row.id);
   }
+}
+
+// The place of a line's instruction in its function, "  /*0140*/  LDG.E ..." -> 0x140; -1: it has none.
+int64_t sass_offset(std::string_view line) {
+  const size_t from = line.find_first_not_of(' ');
+  if (from == std::string_view::npos || !line.substr(from).starts_with("/*")) return -1;
+  const std::string digits(line.substr(from + 2, 8));
+  char* end = nullptr;
+  const int64_t offset = std::strtoll(digits.c_str(), &end, 16);
+  return end != digits.c_str() && *end == '*' ? offset : -1;
+}
+
+// By which a sampled instruction finds its lines.
+void record_sass_lines(const codegen::Kernel& kernel, const kc::Texts& texts, ir::Recorder& recorder) {
+  session::SassLinesRow run;
+  const auto put = [&] {
+    if (run.line) recorder.writer.put(run);
+    run = {kernel.entity};
+  };
+  std::istringstream text(texts.assembly);
+  std::string line;
+  auto map = texts.assembly_lines.begin();
+  int64_t last = 0;  // offset of the instruction before
+  for (int32_t number = 1; std::getline(text, line); ++number) {
+    const int64_t offset = sass_offset(line);
+    while (map != texts.assembly_lines.end() && map->end_line < number) ++map;
+    const int64_t source = map != texts.assembly_lines.end() && map->line <= number ? map->source_line : 0;
+    const bool joins = offset >= 0 && run.line && run.end_line == number - 1 && run.source_line == source &&
+                       (!run.bytes || offset - last == run.bytes);
+    if (!joins) put();
+    if (offset < 0) continue;
+    if (!run.line) {
+      run.line = number;
+      run.source_line = source;
+      run.offset = offset;
+    } else if (!run.bytes) {
+      run.bytes = offset - last;
+    }
+    run.end_line = number;
+    last = offset;
+  }
+  put();
 }
 
 void record_gpu(const codegen::Kernel& kernel, const CompiledKernel& compiled, ir::Recorder& recorder) {
@@ -130,6 +175,7 @@ void record_kernels(const codegen::Program& program, const KernelStage& stage, c
       row.isa = compiled.arch;
       row.spills = compiled.report.spill_bytes;
       record_gpu(kernel, compiled, recorder);
+      record_sass_lines(kernel, compiled.texts, recorder);
     }
     recorder.writer.put(row);
     record_ranges(kernel, "ir", compiled.texts.ir_lines, recorder);

@@ -391,6 +391,37 @@ struct GpuKernelRow {
   }
 };
 
+// What the GPU's own counters told of one kernel that a launch started, ordinal 0 its first: function, its name on
+// the device; metric, a row of profiler/analysis/metrics.h, which says its unit. Read in a call of its own, which is
+// never part of a time.
+struct CounterRow {
+  Id kernel = 0, launch = 0;
+  int64_t ordinal = 0;
+  std::string function, metric;
+  double value = 0;
+  VITRINE_ROW("counter") {
+    f("kernel", s.kernel); f("launch", s.launch); f("ordinal", s.ordinal); f("function", s.function);
+    f("metric", s.metric); f("value", s.value);
+  }
+};
+
+// How often a warp of a kernel was found at one instruction, waiting for one reason (profiler/analysis/stalls.h;
+// "selected": it went on). offset: of the instruction in its function, in bytes; line: of the recorded SASS, source_line:
+// of the generated source, 0 = not known; node: what that line computes. Of a library's kernel, whose instructions are
+// not recorded, all stand together: offset -1.
+struct SampleRow {
+  Id kernel = 0;
+  std::string function;
+  int64_t offset = 0, line = 0, source_line = 0;
+  Id node = 0;
+  std::string reason;
+  int64_t samples = 0;
+  VITRINE_ROW("sample") {
+    f("kernel", s.kernel); f("function", s.function); f("offset", s.offset); f("line", s.line);
+    f("source_line", s.source_line); f("node", s.node); f("reason", s.reason); f("samples", s.samples);
+  }
+};
+
 // A plan's calls as replays of a CUDA Graph, where the mode asks for one. state: recorded | watching (the first
 // calls run as always) | none, and reason says why. What only generated kernels touch follows the call's
 // tensors; of the rest, inputs are read in place while they stay where they were, or copied, and results are
@@ -418,6 +449,17 @@ struct KernelRangeRow {
   VITRINE_ROW("kernel_range") {
     f("id", s.id); f("kernel", s.kernel); f("text", s.text); f("line", s.line); f("end_line", s.end_line);
     f("col", s.col); f("end_col", s.end_col); f("node", s.node);
+  }
+};
+
+// Neighbouring lines of a GPU kernel's SASS that came from one line of its source; source_line 0: from none. offset: of
+// the first line's instruction in its function, in bytes; bytes: of an instruction.
+struct SassLinesRow {
+  Id kernel = 0;
+  int64_t line = 0, end_line = 0, source_line = 0, offset = 0, bytes = 0;
+  VITRINE_ROW("sass_lines") {
+    f("kernel", s.kernel); f("line", s.line); f("end_line", s.end_line); f("source_line", s.source_line);
+    f("offset", s.offset); f("bytes", s.bytes);
   }
 };
 
@@ -569,7 +611,7 @@ struct LinkRow {
 #define VITRINE_TABLES(X) \
   X(MetaRow) X(BlobRow) X(RunRow) X(FileRow) X(SpanRow) X(CodeRow) X(InstructionRow) X(FrameRow) \
   X(SegmentRow) X(CompilationRow) X(StepRow) X(GuardRow) X(SymbolRow) X(SymbolGuardRow) X(BreakRow) X(RecompilationRow) X(CallRow) \
-  X(StageRow) X(GraphRow) X(NodeRow) X(EdgeRow) X(PartitionRow) X(CrossingRow) X(BackwardRow) X(DecisionRow) X(KernelRow) X(GpuKernelRow) X(CudaGraphRow) X(KernelRangeRow) \
+  X(StageRow) X(GraphRow) X(NodeRow) X(EdgeRow) X(PartitionRow) X(CrossingRow) X(BackwardRow) X(DecisionRow) X(KernelRow) X(GpuKernelRow) X(CounterRow) X(SampleRow) X(CudaGraphRow) X(KernelRangeRow) X(SassLinesRow) \
   X(RemarkRow) X(ChoiceRow) X(BufferRow) X(LaunchRow) X(LaneRow) X(NameRow) X(AccuracyRow) X(TimingRow) X(CeilingRow) \
   X(MessageRow) X(LinkRow)
 // clang-format on

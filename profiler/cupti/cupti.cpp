@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "profiler/cupti/library.h"
 #include "profiler/events/activity.h"
 #include "profiler/events/records.h"
 
@@ -17,7 +18,6 @@ namespace vitrine::profiler {
 
 namespace {
 
-using Code = int;  // CUptiResult: 0 = success
 using Subscriber = void*;
 using Requested = void (*)(uint8_t**, size_t*, size_t*);
 using Completed = void (*)(void* context, uint32_t stream, uint8_t*, size_t, size_t);
@@ -34,16 +34,15 @@ using Completed = void (*)(void* context, uint32_t stream, uint8_t*, size_t, siz
   X(next, "cuptiActivityGetNextRecord", Code (*)(uint8_t*, size_t, void**))                                 \
   X(flush, "cuptiActivityFlushAll", Code (*)(uint32_t))                                                     \
   X(dropped, "cuptiActivityGetNumDroppedRecords", Code (*)(void*, uint32_t, size_t*))                       \
-  X(call_name, "cuptiGetCallbackName", Code (*)(int, uint32_t, const char**))                               \
-  X(words, "cuptiGetResultString", Code (*)(Code, const char**))
+  X(call_name, "cuptiGetCallbackName", Code (*)(int, uint32_t, const char**))
 
 struct Functions {
 #define X(member, name, type) std::add_pointer_t<std::remove_pointer_t<type>> member = nullptr;
   VITRINE_CUPTI(X)
 #undef X
+  void* library = nullptr;
 };
 
-constexpr const char* kNames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
 constexpr uint32_t kKinds[] = {records::kConcurrentKernel, records::kCopy,   records::kSet,
                                records::kRuntime,          records::kDriver, records::kSynchronization,
                                records::kOverhead};
@@ -111,16 +110,13 @@ void no_callback(void*, int, uint32_t, const void*) {}
 
 Result<const Functions*> find(const std::string& library) {
   static const auto kFound = [&]() -> Result<Functions> {
-    void* open = library.empty() ? nullptr : dlopen(library.c_str(), RTLD_LAZY);
-    for (const char* name : kNames)
-      if (!open) open = dlopen(name, RTLD_LAZY);
-    if (!open)
-      return Error{"CUPTI, CUDA's profiling library, was not found",
-                   "Install CUDA's toolkit, or the Python package nvidia-cuda-cupti."};
+    auto open = cupti_library(library);
+    if (!open) return open.error();
     Functions f;
+    f.library = open.value();
     std::string lacks;
-#define X(member, name, type)                                         \
-  f.member = reinterpret_cast<decltype(f.member)>(dlsym(open, name)); \
+#define X(member, name, type)                                              \
+  f.member = reinterpret_cast<decltype(f.member)>(dlsym(f.library, name)); \
   if (!f.member) lacks = name;
     VITRINE_CUPTI(X)
 #undef X
@@ -136,24 +132,8 @@ Result<const Functions*> find(const std::string& library) {
   return &kFound.value();
 }
 
-constexpr Code kOtherSubscriber = 39;
-
-Error explained(const Functions& f, Code code, const char* what) {
-  constexpr Code kPrivileges = 35, kVirtualPrivileges = 40;
-  if (code == kOtherSubscriber)
-    return Error{
-        "another profiler already records this process through CUPTI",
-        "PyTorch's profiler with CUDA activities, Nsight Systems and Nsight Compute use the same interface; "
-        "end it and record again."};
-  if (code == kPrivileges || code == kVirtualPrivileges)
-    return Error{"the system does not allow this user to profile the GPU",
-                 "As root, load the driver with NVreg_RestrictProfilingToAdminUsers=0, or give the container "
-                 "CAP_SYS_ADMIN."};
-  const char* words = nullptr;
-  f.words(code, &words);
-  return Error{std::string("CUPTI does not record (") + what +
-                   "): " + (words ? words : "error " + std::to_string(code)),
-               ""};
+Error not_recorded(const Functions& f, Code code, const char* what) {
+  return explained(f.library, code, std::string("CUPTI does not record (") + what + ")");
 }
 
 void switch_off(Recording& r, size_t kinds) {
@@ -178,13 +158,13 @@ Status start_recording(const std::string& library, bool others_idle) {
   const Functions& f = *r.f;
   if (Code failed = f.subscribe(&r.subscriber, no_callback, nullptr)) {
     r.subscriber = nullptr;
-    if (failed != kOtherSubscriber || !others_idle) return explained(f, failed, "subscribe");
+    if (failed != kOtherSubscriber || !others_idle) return not_recorded(f, failed, "subscribe");
   }
   Code failed = f.set_clock(monotonic_ns);
   if (!failed) failed = f.set_buffers(give_buffer, take_buffer);
   if (failed) {
     switch_off(r, 0);
-    return explained(f, failed, "set up");
+    return not_recorded(f, failed, "set up");
   }
   {
     const std::lock_guard lock(r.mutex);
@@ -195,7 +175,7 @@ Status start_recording(const std::string& library, bool others_idle) {
       const std::lock_guard lock(r.mutex);
       r.active = false;
       switch_off(r, i);
-      return explained(f, failed, "enable");
+      return not_recorded(f, failed, "enable");
     }
   return {};
 }

@@ -48,8 +48,8 @@ CONFINED = {
         "core/python",
     ],
     r"^(llvm|clang|lld)/": ["core/kernel_compiler"],
-    r"^(cuda|nvrtc|cublas|cudnn)": ["core/runtime", "core/codegen/cuda"],
-    r"^cupti": ["profiler/cupti"],
+    r"^(cuda|nvrtc|cublas|cudnn)": ["core/runtime", "core/codegen/cuda", "tests/gpu"],
+    r"^cupti": ["profiler/cupti", "tests/gpu"],
     r"^sqlite3\.h": ["core/session", "tests/unit"],
     r"^Q[A-Z]": ["views", "app", "tests/gui"],
 }
