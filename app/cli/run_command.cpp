@@ -21,11 +21,14 @@ struct EngineOption {
   const char *name, *value, *about;  // value: "" for a flag
 };
 
-constexpr std::array<EngineOption, 11> kEngineOptions = {{
+constexpr std::array<EngineOption, 12> kEngineOptions = {{
     {"--entry", "NAME", "function, class or Class.method to call; a module runs in eval mode"},
     {"--input", "SPEC", "one argument: \"f32[8,128]\", \"i64[2,16]<1000\" or a Python literal; repeatable"},
     {"--take-over", "", "compile what the script gives to torch.compile"},
     {"--repeats", "N", "measured calls on each side (default 20; 0: do not measure)"},
+    {"--counters", "N",
+     "on a GPU: kernels of a call whose hardware counters are read and which are sampled (default 128; 0: "
+     "none)"},
     {"--mode", "MODE", "torch.compile's modes; on a CPU all mean default"},
     {"--target", "ARCH", "compile for that GPU (\"sm_90\"), which need not be here: nothing is run on it"},
     {"--freezing", "", "weights are constant: products keep what they pack of them between calls"},

@@ -20,6 +20,8 @@ VITRINE_SHOW(show_memory);          // show_kernels.cpp
 VITRINE_SHOW(show_launch);          // show_kernels.cpp
 VITRINE_SHOW(show_partition);       // show_kernels.cpp
 VITRINE_SHOW(show_roofline);        // show_roofline.cpp
+VITRINE_SHOW(show_counters);        // show_counters.cpp
+VITRINE_SHOW(show_samples);         // show_counters.cpp
 VITRINE_SHOW(show_timeline);        // show_run.cpp
 VITRINE_SHOW(show_accuracy);        // show_run.cpp
 VITRINE_SHOW(show_runs);            // show_run.cpp

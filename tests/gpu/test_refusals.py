@@ -99,6 +99,9 @@ inputs = (torch.randn(64, 64, device="cuda"),)
         ("cuptiActivityEnable", 35, "does not allow this user to profile the GPU"),
         ("cuptiActivityRegisterCallbacks", 1, "CUPTI does not record"),
         ("cuptiGetVersion", 1, "is not one of CUDA 12 or 13"),
+        ("cuptiProfilerGetCounterAvailability", 35, "The GPU's counters were not read: the system does not allow this user"),
+        ("cuptiRangeProfilerEnable", 26, "The GPU's counters were not read: another program reads the GPU's counters"),
+        ("cuptiPCSamplingEnable", 35, "Where the kernels wait was not sampled: the system does not allow this user"),
     ],
 )
 def test_a_profiler_that_is_refused(shim, monkeypatch, tmp_path, what, code, text):

@@ -80,6 +80,21 @@ def library(name: str, off: str):
     return look
 
 
+def counters() -> tuple[str, str, str]:
+    off = "hardware counters of kernels, and where they wait; everything else of a GPU works"
+    import torch
+
+    if not torch.cuda.is_available():
+        return MISSING, "PyTorch sees no GPU", off
+    from vitrine import counters as gpu_counters
+
+    refused = gpu_counters.problems()
+    if not refused:
+        return OK, f"{torch.cuda.get_device_name()}: counters and samples can be read", ""
+    said = dict.fromkeys(problem for _, problem in refused)
+    return (MISSING if len(refused) > 1 else PART), "; ".join(what for what, _ in said), " ".join([off + ".", *(hint for _, hint in said)])
+
+
 def display() -> tuple[str, str, str]:
     where = os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY")
     return (OK, where, "") if where else (MISSING, "none", "the window cannot open; run, show, explain, bench and shot work")
@@ -111,6 +126,7 @@ CHECKS = [
     ("CUDA driver", library("cuda", "GPU runs")),
     ("NVRTC", library("nvrtc", "CUDA kernels")),
     ("CUPTI", library("cupti", "GPU timelines")),
+    ("GPU's counters", counters),
     ("Graphviz", lambda: (OK, shutil.which("dot"), "") if shutil.which("dot") else (MISSING, "dot was not found", "export of graphs to SVG and PDF")),
     ("application", application),
     ("display", display),

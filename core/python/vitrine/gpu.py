@@ -92,6 +92,14 @@ def innermost(owners, time: int):
     return min(linked or holding, key=lambda o: o[1] - o[0], default=None)
 
 
+def kernels_of(activities, owners) -> list[tuple[int, str, int]]:
+    """The kernels of one call in the order of their launches: (entity of the owner, name on the device, correlation).
+    activities, owners: as of slices_of."""
+    owner_of = {a["correlation"]: innermost(owners, a["start"]) for a in activities if a["kind"] in CALL_KINDS}
+    started = sorted((a for a in activities if a["kind"] == "kernel"), key=lambda a: a["correlation"])
+    return [(owner[4] if (owner := owner_of.get(a["correlation"])) else 0, a["name"], a["correlation"]) for a in started]
+
+
 def slices_of(activities, begin: int, owners, make) -> dict[tuple, list]:
     """Lanes of one call: (kind, device, stream) or (kind, thread) -> slices.
 

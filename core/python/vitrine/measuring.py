@@ -181,6 +181,7 @@ def record_in_mode(entry: Entry, options, recording, report, run) -> int:
 def measure(entry: Entry, options, recording, report, run, compiled) -> None:
     if options.repeats <= 0:
         return
+    from vitrine.counters import record_counters
     from vitrine.timeline import record_timelines
 
     report.progress("measure: eager and compiled, interleaved", "timeline", 1, 2)
@@ -194,9 +195,16 @@ def measure(entry: Entry, options, recording, report, run, compiled) -> None:
         for i, ns in enumerate(times):
             recording.put("timing", run=run["id"], side=side, ordinal=i, ns=ns)
     recording.update_run(run, eager_ns=median(eager_ns), compiled_ns=median(compiled_ns))
-    for row in ceilings.measured(gpu.device_of(entry.function, args, kwargs) or torch.device("cpu")):
+    device = gpu.device_of(entry.function, args, kwargs)
+    for row in ceilings.measured(device or torch.device("cpu")):
         recording.put("ceiling", run=run["id"], **row)
     report.progress("timelines", "timeline", 2, 2)
     sys.stdout.flush()
     with quiet():
-        record_timelines(recording, run, entry.function, compiled, args, kwargs)
+        ours = record_timelines(recording, run, entry.function, compiled, args, kwargs)
+    if device and options.counters > 0:
+        # Last of all: what CUPTI puts around each launch for it stays there.
+        report.progress("hardware counters", "timeline", 2, 2)
+        recording.commit()
+        with quiet():
+            record_counters(recording, run, compiled, args, kwargs, ours, options.counters)

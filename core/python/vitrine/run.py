@@ -20,6 +20,7 @@ import warnings
 from pathlib import Path
 
 STARTED = time.perf_counter_ns()
+COUNTED_KERNELS = 128
 
 
 class Reporter:
@@ -82,6 +83,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--input", action="append", default=[], help='shape such as "f32[8,128]", or a Python literal')
     parser.add_argument("--take-over", action="store_true", help="compile what the script gives to torch.compile")
     parser.add_argument("--repeats", type=int, default=20, help="measured calls on each side; 0 = do not measure")
+    parser.add_argument("--counters", type=int, default=COUNTED_KERNELS, metavar="N", help=f"on a GPU: kernels of a call whose hardware counters are read, and which are sampled (default {COUNTED_KERNELS}; 0: none)")
     parser.add_argument("--grad", action="store_true", help="keep grad mode on for a model in eval mode")
     parser.add_argument("--mode", default="default")
     parser.add_argument("--target", metavar="ARCH", help='compile for that GPU, such as "sm_90", which need not be here')
@@ -92,8 +94,9 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     own = argv[: argv.index("--")] if "--" in argv else argv
     options = parser.parse_args(own)
     options.script_args = argv[len(own) + 1 :]  # what stands behind -- belongs to the script
-    if options.repeats < 0:
-        parser.error("argument --repeats: a number from 0 is needed")
+    for name in ("repeats", "counters"):
+        if getattr(options, name) < 0:
+            parser.error(f"argument --{name}: a number from 0 is needed")
     return options
 
 

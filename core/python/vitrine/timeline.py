@@ -210,9 +210,18 @@ class Call:
     activities: list[dict]
     problem: tuple[str, str] | None = None
 
+    def owners(self) -> list[tuple]:
+        return [(self.begin + s.start, self.begin + s.start + s.duration, s.name, s.family, s.entity, s.relation) for s in self.slices]
+
+    def within(self) -> list[dict]:
+        return gpu.within(self.activities, self.begin, self.begin + self.duration)
+
     def on_gpu(self) -> dict[tuple, list[Slice]]:
-        owners = [(self.begin + s.start, self.begin + s.start + s.duration, s.name, s.family, s.entity, s.relation) for s in self.slices]
-        return gpu.slices_of(gpu.within(self.activities, self.begin, self.begin + self.duration), self.begin, owners, Slice)
+        return gpu.slices_of(self.within(), self.begin, self.owners(), Slice)
+
+    def kernels(self) -> list[tuple[int, str, int]]:
+        """(launch, name on the device, correlation) in the order of the launches."""
+        return gpu.kernels_of(self.within(), self.owners())
 
 
 def eager_call(function, args, kwargs, on_gpu=False) -> Call:
@@ -247,14 +256,14 @@ def eager_call(function, args, kwargs, on_gpu=False) -> Call:
     return Call(add_depths(operators), add_depths(ranges), begin, end - begin, recording.activities, recording.problem)
 
 
-def compiled_call(function, args, kwargs, graph: Graph, on_gpu=False) -> Call:
-    """Of REPETITIONS profiled calls the one with the median duration, with its launches."""
+def compiled_call(function, args, kwargs, graph: Graph, on_gpu=False, repetitions=REPETITIONS) -> Call:
+    """Of some profiled calls the one with the median duration, with its launches."""
     runs = []
     called = gpu.finished(function) if on_gpu else function
     if on_gpu:
         called(*args, **kwargs)
     with gpu.recorded(on_gpu) as recording:
-        for _ in range(REPETITIONS):
+        for _ in range(repetitions):
             _engine.profile(sys.maxsize)
             begin = time.monotonic_ns()
             try:
@@ -272,7 +281,8 @@ def compiled_call(function, args, kwargs, graph: Graph, on_gpu=False) -> Call:
     return Call(add_depths(slices), [], begin, duration, recording.activities, recording.problem)
 
 
-def record_timelines(recording, run, function, compiled, args, kwargs) -> None:
+def record_timelines(recording, run, function, compiled, args, kwargs) -> Call:
+    """Writes the lanes of both sides; returns the compiled call."""
     recording.commit()
     graph = Graph(recording.path)
     on_gpu = gpu.device_of(function, args, kwargs) is not None
@@ -299,6 +309,8 @@ def record_timelines(recording, run, function, compiled, args, kwargs) -> None:
         median_launches(recording, graph, gpu.time_of_launches(ours_there))
     else:
         median_launches(recording, graph, {s.entity: s.duration for s in ours.slices})
+    ours.problem = problem
+    return ours
 
 
 def record_script_timeline(recording, run, entries) -> None:
