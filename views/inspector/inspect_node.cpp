@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "views/inspector/inspect_counters.h"
 #include "views/kit/numbers.h"
 
 namespace vitrine::views {
@@ -129,6 +130,7 @@ void inspectKernel(const SessionData& d, const KernelRow& row, InspectorContent&
   out.sections.push_back(costOf(d, row, {}));
   if (const auto found = d.gpu_kernels.find(row.id); found != d.gpu_kernels.end())
     out.sections.push_back(gpuOf(found->second));
+  for (InspectorSection& section : countedOf(d, row)) out.sections.push_back(std::move(section));
   if (InspectorSection choices = choicesOf(d, row); !choices.rows.empty()) out.sections.push_back(choices);
 }
 

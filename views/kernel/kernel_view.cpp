@@ -6,6 +6,8 @@
 #include <set>
 
 #include "core/session/stages.h"
+#include "profiler/analysis/counters.h"
+#include "profiler/analysis/stalls.h"
 #include "views/kit/labels.h"
 #include "views/kit/link_letters.h"
 #include "views/kit/missing.h"
@@ -38,6 +40,10 @@ std::vector<CodeFold> folds_of(const QString& text) {
     ++line;
   }
   return out;
+}
+
+QString word(std::string_view text) {
+  return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
 }  // namespace
@@ -87,7 +93,7 @@ QString KernelView::subtitle() const {
       text += QStringLiteral(", %1 spilled").arg(bytesText(static_cast<double>(g->spill_bytes)));
     text += QStringLiteral(", %1 × %2 threads").arg(g->blocks).arg(g->threads);
     if (g->occupancy > 0) text += QStringLiteral(", occupancy %1 %").arg(std::lround(g->occupancy * 100));
-    return text;
+    return text + sampled();
   }
   if (stage() == "assembly" && k->spills > 0) text += ", " + countText(k->spills, "spill");
   return text;
@@ -154,6 +160,7 @@ void KernelView::sessionChanged() {
     code.language = language();
     code.spans = spans();
     code.remarks = remarks();
+    code.shares = shares();
     if (stage() == "kernels") code.folds = folds_of(code.text);
     pane_->setText(std::move(code));
     pane_->show();
@@ -197,6 +204,38 @@ std::vector<CodeRemark> KernelView::remarks() const {
                    : missed ? Tone::Warn
                             : Tone::Info,
                    QString::fromStdString(r.text)});
+  }
+  return out;
+}
+
+// ", waits mostly for memory (63 % of 1204 samples)"
+QString KernelView::sampled() const {
+  const profiler::LineSamples all = profiler::samples_of(session()->samples.of(kernel_));
+  if (!all.samples || all.reason.empty()) return {};
+  return QStringLiteral(", waits mostly for %1 (%2 of %3)")
+      .arg(word(profiler::stall_label(all.reason)),
+           percentText(static_cast<double>(all.of_reason) / static_cast<double>(all.samples)),
+           countText(all.samples, "sample"));
+}
+
+std::vector<CodeShare> KernelView::shares() const {
+  std::vector<CodeShare> out;
+  const auto rows = session()->samples.of(kernel_);
+  if (rows.empty() || stage() == "ir") return out;
+  const double all = static_cast<double>(profiler::samples_of(rows).samples);
+  const auto text = stage() == "assembly" ? profiler::SampleText::assembly : profiler::SampleText::source;
+  for (const profiler::LineSamples& line : profiler::samples_by_line(rows, text)) {
+    if (line.line < 1) continue;
+    const double part = static_cast<double>(line.samples) / all;
+    QString told = QStringLiteral("%1 of this kernel's samples: %2")
+                       .arg(percentText(part), countText(line.samples, "sample"));
+    for (const profiler::Stall& stall : profiler::kStalls)
+      if (stall.reason == line.reason)
+        told += QStringLiteral("\nmostly %1 (%2): %3")
+                    .arg(word(stall.label))
+                    .arg(line.of_reason)
+                    .arg(word(stall.about));
+    out.push_back({static_cast<int>(line.line) - 1, part, word(profiler::stall_label(line.reason)), told});
   }
   return out;
 }

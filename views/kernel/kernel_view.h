@@ -1,5 +1,6 @@
 // A generated kernel: its C++, LLVM IR or assembly, of a GPU its CUDA C++, PTX or SASS, with linked colours
-// and the kernel compiler's remarks.
+// and the kernel compiler's remarks; beside the lines where the GPU was sampled, how often a warp was met
+// there and what it waited for.
 #pragma once
 
 #include <QPointer>
@@ -45,6 +46,8 @@ class KernelView : public kit::View {
   kit::Language language() const;
   std::vector<kit::CodeSpan> spans() const;
   std::vector<kit::CodeRemark> remarks() const;
+  std::vector<kit::CodeShare> shares() const;
+  QString sampled() const;
   QString whyEmpty() const;
 
   kit::CodePane* pane_;

@@ -5,16 +5,23 @@
 #include <map>
 
 #include "views/kit/icons.h"
+#include "views/kit/numbers.h"
 #include "views/kit/paint.h"
 
 namespace vitrine::kit {
 
 namespace {
 constexpr int kNumbers = 40, kMarks = 16, kLetters = 16, kFolds = 14;
-}
+constexpr int kParts = 46, kWords = 84;  // of a share: the number before its bar, and the word
+}  // namespace
 
 double CodePane::textLeft() const {
-  return theme().px(kNumbers + kMarks + kLetters + kFolds) + 4;
+  const int shares = text_.shares.empty() ? 0 : kParts + kWords;
+  return theme().px(kNumbers + kMarks + kLetters + kFolds + shares) + 4;
+}
+
+double CodePane::sharesLeft() const {
+  return theme().px(kNumbers + kMarks + kLetters + kFolds);
 }
 
 CodePainter::CodePainter(QPainter& painter, const CodePane& pane)
@@ -193,6 +200,25 @@ void CodePainter::gutter(int row, const QRectF& box) {
                              static_cast<int>(box.height())),
                        10),
                t_.text3);
+  for (const CodeShare& each : pane_.text_.shares)
+    if (each.line == r.line) share(each, box);
+}
+
+// "12 % memory": the number on a bar as long as its part of the largest, the word behind it.
+void CodePainter::share(const CodeShare& share, const QRectF& box) {
+  double most = 0;
+  for (const CodeShare& each : pane_.text_.shares) most = std::max(most, each.part);
+  const double left = pane_.sharesLeft(), parts = t_.px(kParts);
+  const int step = share.part >= most * 0.75  ? 4
+                   : share.part >= most * 0.4 ? 3
+                   : share.part >= most * 0.1 ? 2
+                                              : 1;
+  const double length = most > 0 ? std::max(1.0, (parts - 4) * share.part / most) : 0;
+  p_.fillRect(QRectF(left, box.top() + 1, length, box.height() - 2), t_.heat(step));
+  drawText(p_, QRectF(left, box.top(), parts - 6, box.height()).toRect(), percentText(share.part),
+           t_.mono(11), t_.text1, Qt::AlignRight);
+  drawText(p_, QRectF(left + parts, box.top(), t_.px(kWords) - 6, box.height()).toRect(), share.text,
+           t_.mono(11), t_.text3);
 }
 
 // One pill a line, right of everything; "+2" when there are more.

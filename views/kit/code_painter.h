@@ -27,6 +27,7 @@ class CodePainter {
   void text(int row, const QRectF& box);
   void foldBox(int row, const QRectF& box);
   void gutter(int row, const QRectF& box);
+  void share(const CodeShare& share, const QRectF& box);
   void remarks(int row, const QRectF& box);
   void outlines();
 

@@ -305,6 +305,9 @@ bool CodePane::viewportEvent(QEvent* event) {
         if (mark.line == line && help->pos().x() < textLeft()) lines << mark.tooltip;
       for (const CodeRemark& remark : text_.remarks)
         if (remark.line == line) lines << remark.text;
+      for (const CodeShare& share : text_.shares)
+        if (share.line == line && help->pos().x() >= sharesLeft() && help->pos().x() < textLeft())
+          lines << share.tooltip;
     }
     if (lines.isEmpty())
       QToolTip::hideText();

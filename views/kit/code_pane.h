@@ -35,6 +35,14 @@ struct CodeRemark {
   QString text;
 };
 
+// What part of the whole a line has (of the samples that were taken), in a column before the text.
+struct CodeShare {
+  int line = 0;
+  double part = 0;  // of the whole, 0 to 1
+  QString text;     // a word behind the number
+  QString tooltip;
+};
+
 struct CodeFold {  // lines [from, to] folded to one box at first
   int from = 0, to = 0;
   QString title;
@@ -48,6 +56,7 @@ struct CodeText {
   std::vector<CodeMark> marks;
   std::vector<CodeRemark> remarks;
   std::vector<CodeFold> folds;
+  std::vector<CodeShare> shares;  // none: the column is not there
 };
 
 // Columns of CPython are UTF-8 bytes; a pane counts characters.
@@ -108,6 +117,7 @@ class CodePane : public QAbstractScrollArea {
   double charWidth() const { return char_width_; }
   int rowHeight() const { return row_height_; }
   double textLeft() const;
+  double sharesLeft() const;
 
   CodeText text_;
   std::vector<Line> lines_;

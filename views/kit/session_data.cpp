@@ -104,6 +104,8 @@ void loadCompiler(const Reader& r, SessionData& d) {
   d.kernels = table<KernelRow>(r, "ORDER BY ordinal", &KernelRow::compilation);
   d.ranges = table<KernelRangeRow>(r, "ORDER BY text, line, col", &KernelRangeRow::kernel);
   d.remarks = table<RemarkRow>(r, "ORDER BY line, col", &RemarkRow::kernel);
+  d.counters = table<CounterRow>(r, "ORDER BY launch, ordinal", &CounterRow::kernel);
+  d.samples = table<SampleRow>(r, "ORDER BY offset", &SampleRow::kernel);
   d.cuda_graphs = table<CudaGraphRow>(r, "", &CudaGraphRow::compilation);
   d.choices = table<ChoiceRow>(r, "ORDER BY ordinal", &ChoiceRow::kernel);
   for (GpuKernelRow& row : r.all<GpuKernelRow>()) d.gpu_kernels[row.kernel] = std::move(row);

@@ -74,6 +74,8 @@ struct SessionData {
   Table<session::KernelRangeRow> ranges;         // of(kernel)
   Table<session::RemarkRow> remarks;             // of(kernel)
   Table<session::ChoiceRow> choices;             // of(kernel): who could compute it, in order
+  Table<session::CounterRow> counters;           // of(kernel): by launch and kernel on the device
+  Table<session::SampleRow> samples;             // of(kernel): by instruction
   Table<session::CudaGraphRow> cuda_graphs;      // of(compilation): at most one
   std::unordered_map<Id, session::GpuKernelRow> gpu_kernels;  // by kernel
   Table<session::BufferRow> buffers;                          // of(compilation)

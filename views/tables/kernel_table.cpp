@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "profiler/analysis/counters.h"
 #include "views/kit/numbers.h"
 #include "views/kit/roofline.h"
 #include "views/tables/cells.h"
@@ -34,6 +35,12 @@ bool any_spills(const TableScope& s) {
   return std::any_of(kernels.begin(), kernels.end(), [](const KernelRow& k) { return k.spills > 0; });
 }
 
+bool any_counted(const TableScope& s) {
+  const auto kernels = s.data.kernels.of(s.compilation);
+  return std::any_of(kernels.begin(), kernels.end(),
+                     [&](const KernelRow& k) { return !s.data.counters.of(k.id).empty(); });
+}
+
 std::vector<Column> kernel_columns(const TableScope& s) {
   const KernelUnits units = units_of(s, roofPoints(s.data, s.compilation));
   std::vector<Column> out{{"kernel", 64, false, true},
@@ -51,10 +58,22 @@ std::vector<Column> kernel_columns(const TableScope& s) {
                            {"shared, B", 68, true},
                            {"occupancy", 72, true},
                            {"limited by", 100}});
+  if (any_counted(s))
+    out.insert(out.end(), {{"DRAM moved", 84, true}, {"of counted", 74, true}, {"achieved", 66, true}});
   else if (any_spills(s))
     out.push_back({"spills", 56, true});
   out.push_back({unit_title("compile", units.compile), 84, true});
   return out;
+}
+
+// What went to and from DRAM for a launch, against what the program needs; warps at work, of those that fit.
+void add_counted_cells(const TableScope& s, const KernelRow& k, std::vector<Cell>& cells) {
+  const profiler::KernelCounters counted(s.data.counters.of(k.id));
+  const auto moved = counted.dram_bytes(), occupancy = counted.value("occupancy");
+  const double ratio = moved && k.bytes > 0 ? *moved / static_cast<double>(k.bytes) : 0;
+  cells.insert(cells.end(), {{moved ? bytesText(*moved) : unknown(), moved.value_or(0)},
+                             {ratio > 0 ? ratioText(ratio) : unknown(), ratio},
+                             {occupancy ? percentText(*occupancy / 100) : unknown(), occupancy.value_or(0)}});
 }
 
 Cell compile_cell(const KernelRow& k, const Unit& unit) {
@@ -89,7 +108,7 @@ std::vector<Item> kernel_rows(const TableScope& s) {
   std::vector<Item> out;
   const std::vector<RoofPoint> points = roofPoints(s.data, s.compilation);
   const KernelUnits units = units_of(s, points);
-  const bool gpu = s.data.isGpu(s.compilation), spills = !gpu && any_spills(s);
+  const bool gpu = s.data.isGpu(s.compilation), spills = !gpu && any_spills(s), counted = any_counted(s);
   for (const RoofPoint& p : points) {
     const KernelRow& k = *s.data.kernels.find(p.kernel);
     Cell label{q(k.label)};
@@ -110,6 +129,7 @@ std::vector<Item> kernel_rows(const TableScope& s) {
                rate,
                part}};
     if (gpu) add_gpu_cells(s, k, item.cells);
+    if (counted) add_counted_cells(s, k, item.cells);
     if (spills) {
       item.cells.push_back(number(k.spills));
       if (k.spills > 0) item.cells.back().tone = Tone::Warn;
