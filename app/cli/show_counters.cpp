@@ -33,6 +33,7 @@ std::string in_unit(const KernelCounters& c, std::string_view key) {
   const auto value = c.value(key);
   const profiler::Metric* metric = profiler::metric_of(key);
   if (!value || !metric) return "–";
+  if (*value == 0) return "0";
   if (metric->unit == "ns") return nanoseconds(*value);
   if (metric->unit == "B") return bytes(static_cast<int64_t>(*value));
   if (metric->unit == "%") return number(*value < 1 ? "%.1f %%" : "%.0f %%", *value);

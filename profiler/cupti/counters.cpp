@@ -85,7 +85,8 @@ struct CounterSession::State {
   Status prepare(int device, size_t most_ranges, Replay replay);
   bool look_at_device(int device);
   void* new_host();
-  int column_of(std::string_view counter);
+  void end_host(void*& which) const;
+  int column_of(std::string_view counter, void* trial);
   bool plan_passes();
   bool enable(Replay replay);
   ~State();
@@ -122,14 +123,21 @@ void* CounterSession::State::new_host() {
   return call(f.host_initialize, p) ? p.host : nullptr;
 }
 
-// A counter that this chip lacks is left out: each is asked for alone first.
-int CounterSession::State::column_of(std::string_view counter) {
+void CounterSession::State::end_host(void*& which) const {
+  auto p = made<HostObject>();
+  p.host = which;
+  if (which) f.host_deinitialize(&p);
+  which = nullptr;
+}
+
+// A counter that this chip lacks is left out: each is first added to a host that is only there to say so.
+int CounterSession::State::column_of(std::string_view counter, void* trial) {
   if (counter.empty()) return -1;
   for (size_t i = 0; i < names.size(); ++i)
     if (names[i] == counter) return static_cast<int>(i);
   const char* name = counter.data();  // of a literal: it ends in 0
   auto p = made<HostMetrics>();
-  p.host = host;
+  p.host = trial;
   p.names = &name;
   p.count = 1;
   if (f.host_add(&p) != 0) return -1;
@@ -138,12 +146,19 @@ int CounterSession::State::column_of(std::string_view counter) {
 }
 
 bool CounterSession::State::plan_passes() {
-  host = new_host();
-  if (!host) return false;
+  void* trial = new_host();
+  if (!trial) return false;
   for (const Metric& metric : kMetrics) {
-    const int over = column_of(metric.over), own = column_of(metric.counter);
+    const int over = column_of(metric.over, trial), own = column_of(metric.counter, trial);
     columns.emplace_back(metric.over.empty() || over >= 0 ? own : -1, over);
   }
+  end_host(trial);
+  // All in one act: what is added by itself gets passes by itself.
+  auto all = made<HostMetrics>();
+  all.host = host = new_host();
+  all.names = names.data();
+  all.count = names.size();
+  if (!host || !call(f.host_add, all)) return false;
   auto size = made<HostImageSize>();
   size.host = host;
   if (!call(f.host_image_size, size)) return false;
@@ -193,9 +208,7 @@ CounterSession::State::~State() {
   auto object = made<RangeObject>();
   object.profiler = profiler;
   if (profiler) f.disable(&object);
-  auto of_host = made<HostObject>();
-  of_host.host = host;
-  if (host) f.host_deinitialize(&of_host);
+  end_host(host);
   auto end = made<Initialize>();
   if (initialized) f.deinitialize(&end);
 }

@@ -39,8 +39,6 @@ constexpr Refusal kRefusals[] = {
     {45, "profiling is not switched on for WSL", "Allow it in NVIDIA's control panel on Windows."},
     {46, "this CUPTI is older than the GPU", "Install the CUPTI of a newer CUDA version."},
     {27, "CUPTI does not support this on this GPU", "Counters need compute capability 7.5 or newer."},
-    {14, "driver and CUPTI are not of versions that fit together",
-     "Update the driver, or use its CUDA version's CUPTI."},
 };
 
 }  // namespace

@@ -72,6 +72,30 @@ Id stages(Builder& b, Id compilation, Id file, GpuIds& ids) {
   return last.at("mm");
 }
 
+// What was counted and sampled of the kernel: DRAM moved 5.6 MB of its 4.
+void measured(Builder& b, const GpuIds& ids) {
+  auto counted = [&](const char* metric, double value) {
+    b.w.put(CounterRow{ids.kernel, ids.launch, 0, "vitrine_kernel", metric, value});
+  };
+  counted("time", 2'100);
+  counted("dram_read", 2'200'000);
+  counted("dram_written", 3'400'000);
+  counted("dram_busy", 61);
+  counted("l2_hits", 40);
+  counted("load_sectors", 16);
+  counted("local_read", 0);
+  counted("sm_busy", 22);
+  counted("occupancy", 81.5);
+  counted("stall_memory", 63);
+  auto sampled = [&](int64_t offset, int64_t line, int64_t source, Id node, const char* reason,
+                     int64_t samples) {
+    b.w.put(SampleRow{ids.kernel, "vitrine_kernel", offset, line, source, node, reason, samples});
+  };
+  sampled(0, 2, 2, ids.load, "long_scoreboard", 630);
+  sampled(0, 2, 2, ids.load, "selected", 70);
+  sampled(16, 3, 3, ids.exp, "wait", 300);
+}
+
 Id generated(Builder& b, GpuIds& ids) {
   KernelRow kernel;
   kernel.id = ids.kernel = b.w.next(Kind::Kernel);
@@ -151,6 +175,7 @@ GpuIds writeGpu(const std::string& path) {
   const Id first = launch(0, "K0 mul_exp", ids.kernel, 2'000),
            second = launch(1, "L0 mm", ids.library, 80'000);
   ids.launch = first;
+  measured(b, ids);
   b.w.put(CeilingRow{run.id, "copy", "f32", 4e12, "256 MiB"});
   b.w.put(CeilingRow{run.id, "product", "f32", 5e13, "8192 × 8192 × 8192"});
   lane(

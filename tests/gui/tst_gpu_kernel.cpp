@@ -59,6 +59,26 @@ class TestGpuKernel : public QObject {
     }
   }
 
+  // Where the GPU was sampled: each line's part of the samples, and what most of those that waited wait for.
+  void samplesStandBesideTheirLines() {
+    Rig<KernelView> source(session_, "kernels", {800, 500}), ptx(session_, "ir", {800, 500}),
+        sass(session_, "assembly", {800, 500});
+    for (auto* rig : {&source, &sass}) {
+      QTRY_COMPARE(rig->view.pane()->shares().size(), size_t(2));
+      const auto& shares = rig->view.pane()->shares();
+      QCOMPARE(shares[0].line, 1);
+      QCOMPARE(shares[0].part, 0.7);
+      QCOMPARE(shares[0].text, QStringLiteral("memory"));
+      QVERIFY2(shares[0].tooltip.contains("waiting for what an earlier load brings"),
+               qPrintable(shares[0].tooltip));
+      QCOMPARE(shares[1].line, 2);
+      QCOMPARE(shares[1].text, QStringLiteral("latency"));
+    }
+    QVERIFY(ptx.view.pane()->shares().empty());
+    const QString header = source.view.subtitle();
+    QVERIFY2(header.contains("waits mostly for memory") && header.contains("63"), qPrintable(header));
+  }
+
   void instructionsAndRegistersAreTold() {
     int state = 0;
     auto kinds = [&](const QString& line) {
@@ -79,6 +99,25 @@ class TestGpuKernel : public QObject {
              qPrintable(rows.join('\n')));
     QVERIFY2(rows.filter("L0 | mm").value(0).contains("| 50 % | – | – | – | – | – |"),
              qPrintable(rows.join('\n')));
+  }
+
+  void whatWasCountedStandsBesideIt() {
+    Rig<views::TableView> rig(session_, "", {1600, 300}, views::kKernelsTable);
+    const QStringList rows = lines(rig);
+    QVERIFY2(rows.filter("K0 | mul_exp").value(0).contains("| 5.60 | 1.40× | 82 % |"),
+             qPrintable(rows.join('\n')));
+    kit::Selection selection;
+    selection.active = ids_.kernel;
+    QVERIFY(titles(selection).contains("Where its warps were"));
+    for (const auto& section : views::inspect(*session_, selection).sections)
+      if (section.title == "Counted by the GPU") {
+        QCOMPARE(section.rows[0].key, QStringLiteral("DRAM moved"));
+        QVERIFY2(section.rows[0].note.contains("1.40×"), qPrintable(section.rows[0].note));
+        QCOMPARE(section.rows[0].tone, kit::Tone::Warn);
+        for (const auto& row : section.rows) QVERIFY(row.key != "spill read");  // there are none
+        return;
+      }
+    QFAIL("nothing was counted");
   }
 
   void theChoicesAreListedWithAllTimes() {

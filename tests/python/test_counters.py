@@ -1,6 +1,7 @@
 """A GPU's counters and samples in a session: what was read joins the kernels of the launch plan, a refusal is a message.
 Kernels are compiled for a GPU that is not here; what the GPU answers is written down here, or refused by no CUPTI at all."""
 
+import contextlib
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -108,6 +109,7 @@ def test_what_is_refused_is_a_message_and_the_rest_stays(monkeypatch, compiled_f
     rows = Rows(compiled_for_sm_90)
     rows.commit = lambda: None
     why = ("the system does not allow this user to profile the GPU", "As root, ...")
+    monkeypatch.setattr(counters, "alone", lambda: contextlib.nullcontext(True))
     monkeypatch.setattr(counters, "sampled", lambda call, graph: why)
     monkeypatch.setattr(counters, "counted", lambda call, most: why)
     ours = SimpleNamespace(problem=None, kernels=list, duration=1000)
@@ -119,6 +121,11 @@ def test_what_is_refused_is_a_message_and_the_rest_stays(monkeypatch, compiled_f
     ours.duration = 5_000_000_000
     counters.record_counters(rows, {"id": 1}, None, (), {}, ours, 8)
     assert "a call takes 5.0 s" in rows.messages[1][1]
+    # Another run of ours reads them, for long.
+    rows.messages.clear()
+    monkeypatch.setattr(counters, "alone", lambda: contextlib.nullcontext(False))
+    counters.record_counters(rows, {"id": 1}, None, (), {}, ours, 8)
+    assert len(rows.messages) == 1 and "another run of Vitrine" in rows.messages[0][1]
     # Another profiler records: nothing is tried, and it is said once.
     rows.messages.clear()
     ours.problem = ("another profiler already records this process through CUPTI", "End it.")

@@ -28,19 +28,20 @@ QString inUnit(const Metric& metric, double value) {
   if (metric.unit == "ns") return kit::timeText(value);
   if (metric.unit == "B") return kit::bytesText(value);
   if (metric.unit == "%") return kit::percentText(value / 100);
-  return QString::number(value, 'g', value < 1000 ? 3 : 9);
+  const QString number = QString::number(value, 'g', value < 1000 ? 3 : 9);
+  return metric.unit.empty() ? number : number + ' ' + text(metric.unit);
 }
 
 // What only matters where it is there: spills, conflicts, waiting.
-bool worthTelling(const Metric& metric, double value) {
-  if (metric.key.starts_with("stall_")) return value >= 5;
+bool worthTelling(const Metric& metric, double value, bool sampled) {
+  if (metric.key.starts_with("stall_")) return value >= 5 && !sampled;  // the samples tell it line by line
   if (metric.key == "local_read" || metric.key == "local_written" || metric.key == "bank_conflicts" ||
       metric.key == "tensor_busy")
     return value > 0;
   return true;
 }
 
-InspectorSection counters(const KernelRow& kernel, const KernelCounters& counted) {
+InspectorSection counters(const KernelRow& kernel, const KernelCounters& counted, bool sampled) {
   InspectorSection out{"Counted by the GPU", {}};
   if (const auto moved = counted.dram_bytes(); moved && kernel.bytes > 0) {
     const double ratio = *moved / static_cast<double>(kernel.bytes);
@@ -51,7 +52,7 @@ InspectorSection counters(const KernelRow& kernel, const KernelCounters& counted
   }
   for (const Metric& metric : profiler::kMetrics) {
     const auto value = counted.value(metric.key);
-    if (!value || !worthTelling(metric, *value)) continue;
+    if (!value || !worthTelling(metric, *value, sampled)) continue;
     const bool spilled = metric.key.starts_with("local_");
     out.rows.push_back(
         {text(metric.label), inUnit(metric, *value), "", "", spilled ? Tone::Warn : Tone::None});
@@ -85,9 +86,10 @@ InspectorSection waiting(std::span<const SampleRow> rows) {
 
 std::vector<InspectorSection> countedOf(const kit::SessionData& data, const KernelRow& kernel) {
   std::vector<InspectorSection> out;
+  const auto rows = data.samples.of(kernel.id);
   if (const KernelCounters counted(data.counters.of(kernel.id)); !counted.empty())
-    out.push_back(counters(kernel, counted));
-  if (const auto rows = data.samples.of(kernel.id); !rows.empty()) out.push_back(waiting(rows));
+    out.push_back(counters(kernel, counted, !rows.empty()));
+  if (!rows.empty()) out.push_back(waiting(rows));
   return out;
 }
 

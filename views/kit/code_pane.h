@@ -79,6 +79,7 @@ class CodePane : public QAbstractScrollArea {
   void zoom(double factor);  // 0 = back to 12 px
   QString selectedText() const;
   int lineCount() const { return static_cast<int>(lines_.size()); }
+  const std::vector<CodeShare>& shares() const { return text_.shares; }
   std::vector<Id> shown() const;
   std::vector<Thing> things() const;   // spans in sight, boxes in the coordinates of the parent widget
   int lineOf(Id id) const;             // first line of its first span, -1 = none

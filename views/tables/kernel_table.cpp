@@ -59,7 +59,9 @@ std::vector<Column> kernel_columns(const TableScope& s) {
                            {"occupancy", 72, true},
                            {"limited by", 100}});
   if (any_counted(s))
-    out.insert(out.end(), {{"DRAM moved", 84, true}, {"of counted", 74, true}, {"achieved", 66, true}});
+    out.insert(
+        out.end(),
+        {{unit_title("DRAM", units.bytes), 84, true}, {"of traffic", 70, true}, {"achieved", 66, true}});
   else if (any_spills(s))
     out.push_back({"spills", 56, true});
   out.push_back({unit_title("compile", units.compile), 84, true});
@@ -67,13 +69,17 @@ std::vector<Column> kernel_columns(const TableScope& s) {
 }
 
 // What went to and from DRAM for a launch, against what the program needs; warps at work, of those that fit.
-void add_counted_cells(const TableScope& s, const KernelRow& k, std::vector<Cell>& cells) {
+void add_counted_cells(const TableScope& s, const KernelRow& k, const Unit& unit, std::vector<Cell>& cells) {
   const profiler::KernelCounters counted(s.data.counters.of(k.id));
   const auto moved = counted.dram_bytes(), occupancy = counted.value("occupancy");
   const double ratio = moved && k.bytes > 0 ? *moved / static_cast<double>(k.bytes) : 0;
-  cells.insert(cells.end(), {{moved ? bytesText(*moved) : unknown(), moved.value_or(0)},
-                             {ratio > 0 ? ratioText(ratio) : unknown(), ratio},
-                             {occupancy ? percentText(*occupancy / 100) : unknown(), occupancy.value_or(0)}});
+  Cell dram = number(moved.value_or(0), unit);
+  dram.tooltip = QStringLiteral("what DRAM moved for one launch, by the GPU's own counters");
+  Cell of_traffic{ratio > 0 ? ratioText(ratio) : unknown(), ratio};
+  of_traffic.tooltip = QStringLiteral("DRAM moved, against the traffic that the kernel's program needs");
+  cells.insert(
+      cells.end(),
+      {dram, of_traffic, {occupancy ? percentText(*occupancy / 100) : unknown(), occupancy.value_or(0)}});
 }
 
 Cell compile_cell(const KernelRow& k, const Unit& unit) {
@@ -129,7 +135,7 @@ std::vector<Item> kernel_rows(const TableScope& s) {
                rate,
                part}};
     if (gpu) add_gpu_cells(s, k, item.cells);
-    if (counted) add_counted_cells(s, k, item.cells);
+    if (counted) add_counted_cells(s, k, units.bytes, item.cells);
     if (spills) {
       item.cells.push_back(number(k.spills));
       if (k.spills > 0) item.cells.back().tone = Tone::Warn;

@@ -2,29 +2,63 @@
 in calls of their own, after everything that is timed, and never part of a time."""
 
 import contextlib
+import fcntl
+import os
 import sys
+import tempfile
+import time
 
 import torch
 
-from vitrine import _engine, config, timeline
+from vitrine import _engine, config, gpu, timeline
 
 PERIOD = 10  # an instruction of each scheduler is looked at every 2^10 cycles
 MOST_PASSES = 40
 USUAL_PASSES = 12
+LONGEST_WAIT_S = 60
 LONGEST_NS = 20_000_000_000  # of all calls that are made to count
+NEITHER = "The GPU's counters were not read, nor where the kernels wait: {}."
 NO_COUNTERS = "The GPU's counters were not read: {}."
 NO_SAMPLES = "Where the kernels wait was not sampled: {}."
 
 
 @contextlib.contextmanager
 def launch_by_launch():
-    """Calls of what was compiled launch each kernel by itself, CUDA Graph or not."""
+    """Calls of what was compiled launch each kernel by itself, CUDA Graph or not; yields a list of the launches, as
+    _engine.profile_take gives them, that is filled at the end."""
+    launches = []
     _engine.profile(sys.maxsize)
     try:
-        yield
+        yield launches
     finally:
-        _engine.profile_take()
+        launches += _engine.profile_take()
         _engine.profile(0)
+
+
+@contextlib.contextmanager
+def alone():
+    """While it is entered no other run of Vitrine reads this GPU's counters, which serve one process; yields False where one
+    still does after LONGEST_WAIT_S."""
+    uuid = getattr(torch.cuda.get_device_properties(torch.cuda.current_device()), "uuid", torch.cuda.current_device())
+    try:
+        lock = os.open(os.path.join(tempfile.gettempdir(), f"vitrine-counters-{uuid}.lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    except OSError:  # another user's: CUPTI says whether they are free
+        yield True
+        return
+    try:
+        deadline = time.monotonic() + LONGEST_WAIT_S
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    yield False
+                    return
+                time.sleep(0.05)
+        yield True
+    finally:
+        os.close(lock)
 
 
 def refused(answer) -> bool:
@@ -51,31 +85,48 @@ def counted(call, most: int):
 
 def sampled(call, graph):
     """({rows, total, dropped} of one call, its kernels as of timeline.Call.kernels), or (what, hint)."""
-    session = _engine.gpu_sampling_open(config.cupti, PERIOD)
-    if refused(session):
-        return session
-    if refused(begun := _engine.gpu_sampling_start(session)):
-        return begun
-    # Activities say which launch a sample's kernel belongs to.
-    seen = timeline.compiled_call(call, (), {}, graph, on_gpu=True, repetitions=1)
-    samples = _engine.gpu_sampling_stop(session)
+    # Activities say which launch a sample's kernel belongs to; CUPTI allows both if they are there first.
+    with gpu.recorded(True) as recording:
+        if recording.problem:
+            return recording.problem
+        session = _engine.gpu_sampling_open(config.cupti, PERIOD)
+        if refused(session):
+            return session
+        if refused(begun := _engine.gpu_sampling_start(session)):
+            return begun
+        begin = time.monotonic_ns()
+        with launch_by_launch() as launches:
+            call()
+            torch.cuda.synchronize()
+        end = time.monotonic_ns()
+        samples = _engine.gpu_sampling_stop(session)
+        del session
     if refused(samples):
         return samples
-    return seen.problem or [samples, seen.kernels()]
+    owners = [
+        (start, stop, text, family, launch, launch)
+        for compilation, ordinal, start, stop in launches
+        for launch, text, family in [graph.launches.get((compilation, ordinal), (0, "", "opaque"))]
+    ]
+    return [samples, gpu.kernels_of(gpu.within(recording.activities, begin, end), owners)]
 
 
 def record_counters(recording, run, compiled, args, kwargs, ours: timeline.Call, most: int) -> None:
     """Reads both for the kernels of a call of `compiled`, of which `ours` is a profiled one; what is refused is a message."""
-    graph = timeline.Graph(recording.path)
-
-    def call():
-        compiled(*args, **kwargs)
 
     def tell(form: str, problem: tuple[str, str]) -> None:
         recording.message("warning", "environment", form.format(problem[0]), problem[1], run=run["id"])
 
     if ours.problem:
-        return tell("The GPU's counters were not read, nor where the kernels wait: {}.", ours.problem)
+        return tell(NEITHER, ours.problem)
+    with alone() as free:
+        if not free:
+            return tell(NEITHER, ("another run of Vitrine reads them", "Record again when it has ended."))
+        read_both(recording, run, lambda: compiled(*args, **kwargs), ours, most, tell)
+
+
+def read_both(recording, run, call, ours: timeline.Call, most: int, tell) -> None:
+    graph = timeline.Graph(recording.path)
     # CUPTI tells samples of the modules that it saw loaded, or that are there when it samples for the first time.
     samples = sampled(call, graph)
     if refused(samples):

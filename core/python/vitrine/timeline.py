@@ -256,14 +256,14 @@ def eager_call(function, args, kwargs, on_gpu=False) -> Call:
     return Call(add_depths(operators), add_depths(ranges), begin, end - begin, recording.activities, recording.problem)
 
 
-def compiled_call(function, args, kwargs, graph: Graph, on_gpu=False, repetitions=REPETITIONS) -> Call:
-    """Of some profiled calls the one with the median duration, with its launches."""
+def compiled_call(function, args, kwargs, graph: Graph, on_gpu=False) -> Call:
+    """Of REPETITIONS profiled calls the one with the median duration, with its launches."""
     runs = []
     called = gpu.finished(function) if on_gpu else function
     if on_gpu:
         called(*args, **kwargs)
     with gpu.recorded(on_gpu) as recording:
-        for _ in range(repetitions):
+        for _ in range(REPETITIONS):
             _engine.profile(sys.maxsize)
             begin = time.monotonic_ns()
             try:
