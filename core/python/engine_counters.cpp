@@ -148,9 +148,10 @@ PyObject* sampling_stop(PyObject*, PyObject* capsule) {
     if (!rows || !row || PyList_Append(rows, row) != 0) Py_CLEAR(rows);
     Py_XDECREF(row);
   }
-  return rows ? Py_BuildValue("{s:N,s:L,s:L}", "rows", rows, "total",
+  return rows ? Py_BuildValue("{s:N,s:L,s:L,s:L}", "rows", rows, "total",
                               static_cast<long long>(samples.value().total), "dropped",
-                              static_cast<long long>(samples.value().dropped))
+                              static_cast<long long>(samples.value().dropped), "unknown",
+                              static_cast<long long>(samples.value().unknown))
               : nullptr;
 }
 

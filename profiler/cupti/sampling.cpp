@@ -161,6 +161,7 @@ void SamplingSession::State::take(Buffer& from) {
   Sampled& data = *from.data();
   out.total += static_cast<int64_t>(data.samples);
   out.dropped += static_cast<int64_t>(data.dropped);
+  out.unknown += static_cast<int64_t>(data.of_others);
   for (size_t i = 0; i < data.pcs; ++i) {
     SampledPc& pc = data.pc[i];
     for (size_t k = 0; k < pc.reasons; ++k) {

@@ -23,7 +23,9 @@ struct Sample {
 
 struct Samples {
   std::vector<Sample> rows;
-  int64_t total = 0, dropped = 0;  // dropped: the hardware had no room for them
+  // dropped: the hardware had no room for them; unknown: of kernels whose code CUPTI does not know, not in
+  // rows
+  int64_t total = 0, dropped = 0, unknown = 0;
 };
 
 class SamplingSession {

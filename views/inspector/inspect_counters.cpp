@@ -46,7 +46,7 @@ InspectorSection counters(const KernelRow& kernel, const KernelCounters& counted
   if (const auto moved = counted.dram_bytes(); moved && kernel.bytes > 0) {
     const double ratio = *moved / static_cast<double>(kernel.bytes);
     out.rows.push_back({"DRAM moved", kit::bytesText(*moved),
-                        QStringLiteral("%1 of the %2 it needs")
+                        QStringLiteral("%1 of %2")
                             .arg(kit::ratioText(ratio), kit::bytesText(static_cast<double>(kernel.bytes))),
                         "", ratio > kMuchMore ? Tone::Warn : Tone::None});
   }
