@@ -59,7 +59,8 @@ def test_samples_find_line_source_and_node(compiled_for_sm_90):
     second = line["offset"] + line["bytes"]
     taken = [("vitrine_kernel", 1, 30, second, "wait", 5), ("vitrine_kernel", 1, 30, second, "wait", 2), ("vitrine_kernel", 1, 30, 1 << 20, "wait", 1)]
     other = [("somebody_else", 2, 99, 0, "wait", 4)]
-    counters.put_samples(rows, graph, {"rows": taken + other, "total": 12, "dropped": 3}, [(launch, "vitrine_kernel", 30)])
+    known = [(launch, "vitrine_kernel", 30)]
+    assert counters.put_samples(rows, graph, {"rows": taken + other, "total": 12, "dropped": 3}, known) == 8
     found, unknown = rows.tables["sample"]
     assert found["kernel"] == kernel and found["samples"] == 7
     assert found["line"] == line["line"] + 1 and found["source_line"] == line["source_line"]

@@ -131,8 +131,8 @@ def read_both(recording, run, call, ours: timeline.Call, most: int, tell) -> Non
     samples = sampled(call, graph)
     if refused(samples):
         tell(NO_SAMPLES, samples)
-    else:
-        put_samples(recording, graph, samples[0], samples[1][:most])
+    elif not put_samples(recording, graph, samples[0], samples[1][:most]):
+        tell(NO_SAMPLES, (f"CUPTI gave {samples[0]['total']} samples, none of them of a kernel that it knows", "Record the run in a process of its own."))
     if ours.duration * USUAL_PASSES > LONGEST_NS:
         return tell(NO_COUNTERS, (f"a call takes {ours.duration / 1e9:.1f} s, and is made about {USUAL_PASSES} times for it", "Record it with a smaller input."))
     counters = counted(call, most)
@@ -184,7 +184,8 @@ class Lines:
         return 0, 0, 0
 
 
-def put_samples(recording, graph, samples, kernels) -> None:
+def put_samples(recording, graph, samples, kernels) -> int:
+    """Rows of `sample`; how many samples they hold."""
     of_launch = kernel_of_launch(graph)
     of_correlation = {correlation: of_launch.get(launch, 0) for launch, _, correlation in kernels}
     generated = {kernel for (kernel,) in graph.db.execute("SELECT id FROM kernel WHERE kind = 'generated'")}
@@ -200,6 +201,7 @@ def put_samples(recording, graph, samples, kernels) -> None:
     recording.put("meta", key="sampling_period", value=str(2**PERIOD))
     if samples["dropped"]:
         recording.put("meta", key="samples_dropped", value=str(samples["dropped"]))
+    return sum(sums.values())
 
 
 def problems() -> list[tuple[str, tuple[str, str]]]:
