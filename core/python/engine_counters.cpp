@@ -10,6 +10,7 @@
 #include "core/python/parts.h"
 #include "profiler/analysis/metrics.h"
 #include "profiler/cupti/counters.h"
+#include "profiler/cupti/library.h"
 #include "profiler/cupti/sampling.h"
 
 namespace vitrine::python {
@@ -155,7 +156,18 @@ PyObject* sampling_stop(PyObject*, PyObject* capsule) {
               : nullptr;
 }
 
+// gpu_profiler_reset(library): CUPTI learns of this process anew
+PyObject* profiler_reset(PyObject*, PyObject* args) {
+  const char* library = nullptr;
+  if (!PyArg_ParseTuple(args, "s", &library)) return nullptr;
+  Py_BEGIN_ALLOW_THREADS;
+  profiler::forget_process(library);
+  Py_END_ALLOW_THREADS;
+  Py_RETURN_NONE;
+}
+
 PyMethodDef kMethods[] = {
+    {"gpu_profiler_reset", profiler_reset, METH_VARARGS, "CUPTI learns of this process anew."},
     {"gpu_counters_open", counters_open, METH_VARARGS, "Prepares to read the GPU's counters."},
     {"gpu_counters_begin", counters_begin, METH_O, "Begins a pass."},
     {"gpu_counters_end", counters_end, METH_O, "Ends it: whether it was the last."},

@@ -64,6 +64,13 @@ Error explained(void* library, Code code, const std::string& doing) {
   return Error{doing + ": " + (words ? words : "error " + std::to_string(code)), ""};
 }
 
+void forget_process(const std::string& path) {
+  auto library = cupti_library(path);
+  if (!library) return;
+  using Finalize = Code (*)();
+  if (auto finalize = reinterpret_cast<Finalize>(dlsym(library.value(), "cuptiFinalize"))) finalize();
+}
+
 void* current_context() {
   using Current = int (*)(void**);
   void* driver = dlopen("libcuda.so.1", RTLD_LAZY);

@@ -21,6 +21,12 @@ constexpr Code kOtherSubscriber = 39;
 // words where nothing better is known.
 Error explained(void* library, Code code, const std::string& doing);
 
+// CUPTI forgets all that it knows of this process, whoever asked for it: nothing may be recorded meanwhile,
+// by PyTorch's profiler neither. It learns of the loaded modules anew when it is used again; without that it
+// gives no samples of kernels that were loaded while it only recorded activities. Nothing happens where there
+// is no CUPTI.
+void forget_process(const std::string& path);
+
 // The CUDA context that is current on this thread; nullptr: none, or no driver.
 void* current_context();
 

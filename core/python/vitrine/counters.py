@@ -85,6 +85,10 @@ def counted(call, most: int):
 
 def sampled(call, graph):
     """({rows, total, dropped} of one call, its kernels as of timeline.Call.kernels), or (what, hint)."""
+    # Of kernels that were loaded since CUPTI began to record activities it gives no samples, unless it begins anew.
+    if not torch.autograd._profiler_enabled():
+        torch.cuda.synchronize()
+        _engine.gpu_profiler_reset(config.cupti)
     # Activities say which launch a sample's kernel belongs to; CUPTI allows both if they are there first.
     with gpu.recorded(True) as recording:
         if recording.problem:
@@ -127,7 +131,7 @@ def record_counters(recording, run, compiled, args, kwargs, ours: timeline.Call,
 
 def read_both(recording, run, call, ours: timeline.Call, most: int, tell) -> None:
     graph = timeline.Graph(recording.path)
-    # CUPTI tells samples of the modules that it saw loaded, or that are there when it samples for the first time.
+    # Counters come second: they leave CUPTI as it gives no samples.
     samples = sampled(call, graph)
     if refused(samples):
         tell(NO_SAMPLES, samples)
