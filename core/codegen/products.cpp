@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 
+#include "core/codegen/cpp/winograd_text.h"
 #include "core/ops/node.h"
 #include "core/ops/table.h"
 
@@ -24,6 +25,7 @@ constexpr ProductCandidate kCandidates[] = {
     {"cuBLASLt's 3rd", {0, 0, 0}, 3},
     {"cuBLASLt's 4th", {0, 0, 0}, 4},
     {"cuBLASLt's 5th", {0, 0, 0}, 5},
+    {"Winograd's, 8 x 48", {16, 8, 3}, 0, true},
 };
 
 // One product: what it reads and how the kernel finds it.
@@ -168,6 +170,7 @@ std::optional<Operands> operands(const ir::Graph& graph, const ir::Node& node) {
 
 // A second tile is tried where it needs one panel and the first two; elsewhere they are equals.
 bool worth_trying(int32_t candidate, int64_t columns) {
+  if (kCandidates[candidate].winograd) return true;
   const cpp::ProductTile& tile = kCandidates[candidate].tile;
   const cpp::ProductTile& before = kCandidates[candidate - 1].tile;
   const int64_t one = before.columns() + cpp::kMostBeside;
@@ -206,6 +209,51 @@ int64_t near_chunks(const cpp::ProductNumbers& at, bool image) {
   constexpr int64_t kFar = int64_t{4} << 20, kNear = int64_t{1} << 16, kLeastRows = 256;  // values
   if (image || at.panels == 1 || at.m * at.k <= kFar) return 1;
   return up(at.m, std::max(kNear / at.k, kLeastRows));
+}
+
+void share_product(Operands& of, const cpp::ProductTile& tile, int threads, Kernel& kernel) {
+  cpp::ProductNumbers& at = of.at;
+  at.panels = panels_of(at, tile);
+  const int64_t panels = at.panels * of.batch;
+  const int64_t wanted = std::max(chunks_for_threads(at, panels, tile, threads), near_chunks(at, of.image));
+  at.chunk = up(up(at.m, wanted), tile.rows) * tile.rows;
+  at.chunks = up(at.m, at.chunk);
+  kernel.work = panels * at.chunks;
+}
+
+// Windows of 3 x 3 at every place, of so many channels that vectors of them are full.
+bool is_for_winograd(const Operands& of) {
+  constexpr int64_t kLeastTiles = 8;
+  const cpp::ProductNumbers& at = of.at;
+  return of.image && at.taps == 9 && at.taps_x == 3 && at.stride_y == 1 && at.stride_x == 1 &&
+         at.dilation_y == 1 && at.dilation_x == 1 && at.k % (9 * 16) == 0 && at.m >= 8 &&
+         at.n >= 4 * kLeastTiles;
+}
+
+// Rows or panels for each thread: a row's weights are transformed for each run of panels, a panel's tiles for
+// each chunk of rows. Several images are shared out whole.
+void share_winograd(Operands& of, const cpp::ProductTile& tile, int threads, Kernel& kernel) {
+  constexpr double kWeight = 6.5, kTiles = 400, kSum = 48;  // cycles, about: of a row's channel, of a panel's
+  cpp::ProductNumbers& at = of.at;
+  at.k /= at.taps;
+  at.out_height = at.n / at.out_width, at.tiles_x = up(at.out_width, 2);
+  at.n = at.tiles_x * up(at.out_height, 2);
+  at.panels = panels_of(at, tile);
+  at.batch = of.batch, at.images = up(of.batch, threads);
+  double least = 0;
+  const int64_t blocks = up(at.m, tile.rows), wanted = up(threads, of.batch);
+  for (int64_t parts = 1; parts <= std::min(wanted, blocks); ++parts) {
+    const int64_t runs = std::min(up(wanted, parts), at.panels);
+    const int64_t rows = up(blocks, parts) * tile.rows, run = up(at.panels, runs);
+    const auto r = static_cast<double>(rows), p = static_cast<double>(run);
+    const double cost = kWeight * r + kTiles * p + kSum * r * p;
+    if (parts > 1 && cost >= least) continue;
+    least = cost, at.chunk = rows, at.run = run;
+  }
+  at.chunks = up(at.m, at.chunk);
+  at.scratch = cpp::winograd_scratch(tile, at);
+  kernel.work = up(of.batch, at.images) * at.chunks * up(at.panels, at.run);
+  kernel.scratch = kernel.work * at.scratch;
 }
 
 // A parameter, or a view of one, that the graph does not write.
@@ -272,32 +320,33 @@ std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& 
   const int64_t flops = 2 * of->batch * at.m * at.n * at.k;
   if (flops < options.least_flops) return {};
 
-  at.panels = panels_of(at, tile);
-  const int64_t panels = at.panels * of->batch;
-  const int64_t wanted =
-      std::max(chunks_for_threads(at, panels, tile, options.threads), near_chunks(at, of->image));
-  at.chunk = up(up(at.m, wanted), tile.rows) * tile.rows;
-  at.chunks = up(at.m, at.chunk);
+  const bool winograd = product_candidates()[static_cast<size_t>(candidate)].winograd;
+  if (winograd && (options.any_size || !is_for_winograd(*of))) return {};
+  const std::string extents =
+      std::to_string(at.m) + " × " + std::to_string(at.n) + " × " + std::to_string(at.k);
 
   ProductCall call;
+  Kernel& kernel = call.kernel;
+  if (winograd)
+    share_winograd(*of, tile, options.threads, kernel);
+  else
+    share_product(*of, tile, options.threads, kernel);
   call.reads = {of->a, of->b};
   if (of->bias) call.reads.push_back(*of->bias);
   call.numbers = numbers(at);
   call.form = {of->bias.has_value(), of->image, 0};
   if (!options.any_size) call.form.edges = edges_of(at, tile);
+  if (winograd) call.form.edges.part = false;
   call.form.held = options.holds_weights && of->batch == 1 && !of->image && is_unwritten_weight(graph, of->b);
-  if (is_contiguous(node.type())) call.space = {of->batch / at.inner, at.inner, at.m, at.n};
-  Kernel& kernel = call.kernel;
+  if (is_contiguous(node.type()) && !winograd) call.space = {of->batch / at.inner, at.inner, at.m, at.n};
   kernel.name = std::string(of->image ? "convolution" : "product") + (of->bias ? "_bias" : "");
-  kernel.text = cpp::product_text(tile, call.form);
-  kernel.space = (of->batch > 1 ? std::to_string(of->batch) + " × " : "") + std::to_string(at.m) + " × " +
-                 std::to_string(at.n) + " × " + std::to_string(at.k);
+  kernel.text = winograd ? cpp::winograd_text(tile, call.form) : cpp::product_text(tile, call.form);
+  kernel.space = (of->batch > 1 ? std::to_string(of->batch) + " × " : "") + extents;
   kernel.family = "matmul";
   if (call.form.held) kernel.held = cpp::held_values(tile, at);
   kernel.nodes = {node.id};
   auto lines = static_cast<int32_t>(std::count(kernel.text.begin(), kernel.text.end(), '\n'));
   kernel.lines = {{1, lines, 0, 0, node.id}};
-  kernel.work = panels * at.chunks;
   kernel.bytes = node.type().bytes();
   for (ir::Ref r : call.reads) kernel.bytes += type_of(graph, r).bytes();
   kernel.flops = flops;

@@ -73,6 +73,8 @@ struct Kernel {
   // f32 values that are kept between calls: where they stand and a pointer to a number, whether they do, are
   // its last two arguments. They follow from its second one alone.
   int64_t held = 0;
+  // f32 values of memory that it works in; its last argument then. Not together with `held`.
+  int64_t scratch = 0;
   std::shared_ptr<const ScalarCode> scalar;  // the CPU's: the same without a compiler, if it is that simple
   int64_t work = 1, grain = 1;               // parallel loop length, least chunk
   int64_t bytes = 0, flops = 0;              // per call

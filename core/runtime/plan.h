@@ -16,6 +16,7 @@
 #include "core/runtime/graph_runs.h"
 #include "core/runtime/held_weight.h"
 #include "core/runtime/kernels/object_cache.h"
+#include "core/runtime/scratch.h"
 #include "core/torch_bridge/cuda_random.h"
 #include "core/torch_bridge/library.h"
 #include "core/torch_bridge/op_call.h"
@@ -50,6 +51,7 @@ class ProgramPlan : public Plan {
     std::vector<int64_t> numbers;      // its next argument, if there are any
     bool checks = false;               // codegen::Kernel::checks
     std::unique_ptr<HeldWeight> held;  // codegen::Kernel::held
+    bool works_in_scratch = false;     // codegen::Kernel::scratch
     bool packed = false;               // codegen::Kernel::packed
     std::vector<int32_t> by_value;     // codegen::Kernel::by_value
     std::vector<int32_t> buffers, outs;
@@ -138,6 +140,7 @@ class ProgramPlan : public Plan {
   std::vector<Problem> problems_;
   int python_calls_ = 0;
   bool returns_input_view_ = false;
+  Scratch scratch_;                     // of kernels that work in some, one after the other
   bool only_compiled_ = false;          // for a GPU that is not here
   std::vector<uint64_t> drawn_before_;  // by segment of the draws: from the call's begin, by all that drew
   bool has_host_steps_ = false;

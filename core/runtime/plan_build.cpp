@@ -119,6 +119,8 @@ Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
     step.draws = kernel.draws;
     step.checks = kernel.checks;
     if (kernel.held > 0) step.held = std::make_unique<HeldWeight>(kernel.held, from.buffers.at(1));
+    step.works_in_scratch = kernel.scratch > 0;
+    scratch_.reserve(kernel.scratch);
     step.packed = kernel.packed;
     step.by_value = kernel.by_value;
     const size_t words = kernel.grid.blocks > 0 ? step.numbers.size() + 2 : 3;

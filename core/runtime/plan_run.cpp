@@ -351,6 +351,7 @@ bool ProgramPlan::run_kernel(const Step& step, CallState& state) {
   if (!step.numbers.empty()) state.arguments[step.buffers.size()] = const_cast<int64_t*>(step.numbers.data());
   int64_t bad = 0;
   if (step.checks) state.arguments[step.buffers.size() + 1] = &bad;
+  if (step.works_in_scratch) state.arguments[step.buffers.size() + 1] = scratch_.values();
   int64_t ready = 0;
   if (step.held) {
     const int32_t weight = step.held->buffer();

@@ -12,6 +12,7 @@
 #include "core/codegen/size_memory.h"
 #include "core/runtime/choice_store.h"
 #include "core/runtime/cuda/tuning.h"
+#include "core/runtime/scratch.h"
 #include "core/runtime/small_product.h"
 #include "core/torch_bridge/bridge.h"
 #include "core/torch_bridge/library.h"
@@ -88,6 +89,10 @@ class Bench {
       arguments.push_back(held_.data());
       arguments.push_back(&ready);
     }
+    if (program_.kernels[at].scratch > 0) {
+      scratch_.reserve(program_.kernels[at].scratch);
+      arguments.push_back(scratch_.values());
+    }
     Invocation call{kernels_.at(at).loaded.function, arguments.data()};
     bridge::parallel_for(program_.kernels[at].work, std::max<int64_t>(1, program_.kernels[at].grain),
                          run_chunk, &call);
@@ -110,6 +115,7 @@ class Bench {
   const std::vector<CompiledKernel>& kernels_;
   std::vector<bridge::Handle> handles_;  // by buffer, owned
   std::vector<float> held_;              // what kernels would have kept of a weight
+  Scratch scratch_;
   int64_t bytes_ = 0;
 };
 

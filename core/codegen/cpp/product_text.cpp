@@ -4,7 +4,7 @@ namespace vitrine::codegen::cpp {
 
 namespace {
 
-constexpr const char* kText = R"(typedef float f32; typedef long i64;
+constexpr const char* kTiles = R"(typedef float f32; typedef long i64;
 typedef __attribute__((ext_vector_type(LANES))) f32 v16;
 constexpr int WIDTH = VECTORS * LANES;                 // columns of a panel
 constexpr i64 SLAB = (i64)DEPTH * (WIDTH + BESIDE);  // values of a panel and the columns beside it
@@ -73,6 +73,7 @@ struct Sizes {
   i64 m, n, k, a_row, a_k, b_k, b_column, c_row, bias_row, bias_column, chunk, chunks, panels;
   i64 inner, a_outer, a_inner, b_outer, b_inner, c_outer, c_inner, bias_outer, bias_inner;
   i64 height, width, out_width, taps_x, taps, stride_y, stride_x, pad_y, pad_x, dilation_y, dilation_x;
+  i64 tiles_x, out_height, run, images, batch, scratch;
 };
 
 // Where the columns of a panel find their elements in a plane of the image, by tap of the window.
@@ -315,7 +316,9 @@ template <int V> static void rows(const f32* a, const Sizes& s, const f32* panel
     for (; i < to; ++i) step(Seq<int, 1>{}, i);
 }
 
-// An item is a panel of columns for a chunk of rows.
+)";
+
+constexpr const char* kProduct = R"(// An item is a panel of columns for a chunk of rows.
 extern "C" void vitrine_kernel(void* const* args, i64 begin, i64 end) {
   const Sizes& s = *(const Sizes*)args[3 + BIAS + AFTER];
   alignas(64) f32 own[SLAB];
@@ -372,7 +375,7 @@ std::string follower(const std::string& ahead, const ProductForm& form) {
 
 }  // namespace
 
-std::string product_text(const ProductTile& tile, const ProductForm& form) {
+std::string product_tiles(const ProductTile& tile, const ProductForm& form) {
   auto constant = [](const char* name, int64_t value) {
     return std::string(name) + " = " + std::to_string(value);
   };
@@ -387,7 +390,11 @@ std::string product_text(const ProductTile& tile, const ProductForm& form) {
          constant("ONE", edges.one_row) + ", " + constant("NARROW", edges.narrow) + ", " +
          constant("PART", edges.part) + ", " + constant("FEW", edges.beside) +
          ";\n#define BEFORE_PRODUCT(from, to) " + follower("true", form) +
-         "#define AFTER_PRODUCT(from, to) " + follower("false", form) + kText;
+         "#define AFTER_PRODUCT(from, to) " + follower("false", form) + kTiles;
+}
+
+std::string product_text(const ProductTile& tile, const ProductForm& form) {
+  return product_tiles(tile, form) + kProduct;
 }
 
 }  // namespace vitrine::codegen::cpp

@@ -47,10 +47,15 @@ struct ProductNumbers {
   // Image: b_k is a plane. k runs over channels and, inside, over the window's taps; n over places.
   int64_t height = 0, width = 0, out_width = 1, taps_x = 1, taps = 1, stride_y = 1, stride_x = 1, pad_y = 0,
           pad_x = 0, dilation_y = 1, dilation_x = 1;
+  // Of winograd_text.h.
+  int64_t tiles_x = 1, out_height = 1, run = 1, images = 1, batch = 1, scratch = 0;
 };
 inline constexpr int64_t kMostTaps = 64;   // of a window
 inline constexpr int64_t kMostBeside = 4;  // columns beside the last panel
 inline constexpr int64_t kDepth = 256;     // steps of the sum that a panel holds at a time
+
+// What every such kernel begins with: its constants, and how sums are made and stored.
+std::string product_tiles(const ProductTile& tile, const ProductForm& form);
 
 // Values of all of b's panels, for ProductForm::held.
 int64_t held_values(const ProductTile& tile, const ProductNumbers& at);
