@@ -5,6 +5,7 @@ list of tensors. Threads are PyTorch's number for all of them, and every one com
 """
 
 import importlib.util
+import logging
 import os
 import tempfile
 from dataclasses import dataclass
@@ -60,6 +61,8 @@ def onnxruntime(function, args):
     import onnxruntime
     import torch
 
+    # It says of each optional package whose operators it could not register that it is not installed.
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.onnx")
         torch.onnx.export(as_module(function), args, path, dynamo=True, verbose=False)
