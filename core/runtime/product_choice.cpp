@@ -28,6 +28,7 @@ constexpr int64_t kMostBytes = int64_t{256} << 20;  // larger operands are not a
 constexpr int64_t kBudgetNs = 8'000'000;            // of the timed calls of one product
 constexpr int kLeastTurns = 3, kMostTurns = 24;
 constexpr int64_t kLongNs = 8 * kBudgetNs;  // enough, however the times scatter
+constexpr int64_t kFarTooLongNs = 60 * kBudgetNs;
 constexpr double kSame = 1.06;
 constexpr int64_t kHopeless = 2;
 
@@ -157,8 +158,8 @@ std::vector<int64_t> least_times(const std::vector<std::function<bool()>>& sides
     }
     if (turn == 0) began = now_ns();  // pages, caches and the library's own set-up are paid
     const int64_t spent = now_ns() - began;
-    if (turn > 0 && spent > kLongNs) break;
-    if (turn >= kLeastTurns && spent > kBudgetNs && settled(least)) break;
+    const bool enough = spent > kLongNs || (spent > kBudgetNs && settled(least));
+    if ((turn >= kLeastTurns && enough) || (turn > 0 && spent > kFarTooLongNs)) break;
   }
   std::vector<int64_t> times;
   for (const Least& side : least) times.push_back(side.first);
