@@ -77,6 +77,7 @@ class ProgramPlan : public Plan {
   ProgramPlan(codegen::Program program, std::vector<LoadedKernel> kernels, std::vector<Problem> problems);
   // plan_build.cpp
   Status prepare();
+  void forget_texts();
   std::unordered_map<int32_t, int32_t> arguments_handed_back() const;
   Status prepare_step(const codegen::Step& from, Step& step);
   void prepare_draws();

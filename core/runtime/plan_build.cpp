@@ -50,7 +50,18 @@ Result<std::shared_ptr<Plan>> ProgramPlan::make(codegen::Program program, std::v
     plan->no_graph_ = plan->why_no_graph();
   }
   if (options.graphs && plan->no_graph_.empty()) plan->prepare_graph(options);
+  plan->forget_texts();
   return std::shared_ptr<Plan>(plan);
+}
+
+// A plan lasts as long as the model: what kernels were made from, which is in the session, goes.
+void ProgramPlan::forget_texts() {
+  for (codegen::Kernel& kernel : program_.kernels)
+    kernel.text = {}, kernel.lines = {}, kernel.nodes = {}, kernel.space = {};
+  for (codegen::Step& step : program_.steps) step.instead = {};
+  program_.value_buffer = {};
+  slots_ = {};
+  steps_.shrink_to_fit();
 }
 
 int32_t ProgramPlan::slot_of(ir::Ref ref) const {

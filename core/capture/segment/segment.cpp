@@ -56,6 +56,7 @@ Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, con
   if (Status error = s->guards_.build(trace->guards, sources.all(), frame, state)) return *error;
   for (Guard& guard : trace->guards)  // the tensors of the first call must not live on
     if (guard.kind == GuardKind::TensorMatch) Py_CLEAR(guard.object);
+  trace->guards.shrink_to_fit();
   for (const Source* source : sources.all()) s->nodes_.push_back(s->guards_.node_of(source));
   if (trace->graphs.captured) {
     const size_t constants = trace->graphs.constants.size(), named = s->inputs_.size();
