@@ -10,7 +10,7 @@ namespace vitrine::autodiff {
 std::vector<const RuleRow*> all_rules() {
   std::vector<const RuleRow*> out;
   for (const auto* family : {&kViewRules, &kReductionRules, &kMatmulRules, &kNormRules, &kIndexRules,
-                             &kMoveRules, &kPointwiseRules})
+                             &kMoveRules, &kPointwiseRules, &kLossRules})
     for (const RuleRow& row : *family) out.push_back(&row);
   return out;
 }

@@ -17,7 +17,7 @@ struct RuleRow {
   Rule rule;
 };
 extern const std::vector<RuleRow> kViewRules, kReductionRules, kMatmulRules, kNormRules, kIndexRules,
-    kMoveRules, kPointwiseRules;
+    kMoveRules, kPointwiseRules, kLossRules;
 std::vector<const RuleRow*> all_rules();
 
 // How the gradient of a node is written: a function, or formulas. An operator that writes its argument has

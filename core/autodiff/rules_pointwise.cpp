@@ -1,4 +1,6 @@
 // Gradients of element-wise operators that depend on numbers in the call.
+#include <cmath>
+
 #include "core/autodiff/rules.h"
 
 namespace vitrine::autodiff {
@@ -11,6 +13,13 @@ void power_of_number(Vjp& v) {
   if (n == 0) return v.give(0, v.eval("0"));
   v.let("less", v.arg(1).is<int64_t>() ? Arg(v.integer(1) - 1) : Arg(n - 1));
   v.give(0, v.eval("g * (pow(a, less) * b)"));
+}
+
+// y = n^x: g y log n
+void power_of_tensor(Vjp& v) {
+  if (v.number(0) <= 0) refuse("a power of a number that is not positive");
+  v.let("factor", Arg(std::log(v.number(0))));
+  v.give(1, v.eval("g * (y * factor)"));
 }
 
 // y = a limited to [b, c]: g within
@@ -44,6 +53,7 @@ void masked_fill(Vjp& v) {
 
 const std::vector<RuleRow> kPointwiseRules = {
     {"aten.pow.Tensor_Scalar", power_of_number},
+    {"aten.pow.Scalar", power_of_tensor},
     {"aten.clamp.default", clamp},
     {"aten.div.Tensor_mode", divided},
     {"aten.div.Scalar_mode", divided},

@@ -1,5 +1,6 @@
 // Gradients of sums, means, extrema, spreads and running sums.
 #include <algorithm>
+#include <limits>
 
 #include "core/autodiff/rules.h"
 #include "core/ops/call.h"
@@ -78,6 +79,74 @@ void topk(Vjp& v) {
   found_along(v, 2, true);
 }
 
+// The same in order, and the k-th: their dimension and whether it is kept stand elsewhere.
+void sort(Vjp& v) {
+  found_along(v, 1, true);
+}
+void stable_sort(Vjp& v) {
+  found_along(v, 2, true);
+}
+void kth(Vjp& v) {
+  found_along(v, 2, v.flag(3));
+}
+// y_i = the largest of x_j up to i, where it was found: the sum of g there
+void running_extremum(Vjp& v) {
+  if (v.sizes(0).empty()) return v.give(0, v.g());
+  v.give(0, v.op("aten.scatter_add.default", {v.zeros(v.g(), v.sizes(0)), v.arg(1), v.out(1), v.g()}));
+}
+
+// y = product of x: g times the product of all others, those before times those behind; no division, as x may
+// be 0
+Ref product_gradient(Vjp& v, Ref x, Ref g, size_t d) {
+  const int64_t n = v.type(x).sizes[d];
+  const Arg dim(static_cast<int64_t>(d));
+  Dims one = v.type(x).sizes;
+  one[d] = 1;
+  const Ref ones = v.op("aten.add.Scalar", {v.zeros(x, one), Arg(1)});
+  const auto others = [&](Ref of) {
+    const Ref first = v.op("aten.slice.Tensor", {of, dim, Arg(0), Arg(n - 1)});
+    return v.op("aten.cumprod.default",
+                {v.op("aten.cat.default", {Arg(std::vector<Arg>{Arg(ones), Arg(first)}), dim}), dim});
+  };
+  const Arg dims = Arg::ints({static_cast<int64_t>(d)});
+  const Ref behind = v.op("aten.flip.default", {others(v.op("aten.flip.default", {x, dims})), dims});
+  return v.op("aten.mul.Tensor", {g, v.op("aten.mul.Tensor", {others(x), behind})});
+}
+void product_dim(Vjp& v) {
+  const Dims from = v.sizes(0);
+  const Ref g = v.cast(v.g(), v.type(v.in(0)).dtype);
+  if (from.empty()) return v.give(0, g);
+  if (v.type(v.in(0)).numel() == 0) refuse("a product of nothing");
+  const size_t d = ops::wrap_dim(v.integer(1), from.size());
+  v.give(0, product_gradient(v, v.in(0), v.unsqueezed(g, {v.integer(1)}, from.size(), v.flag(2)), d));
+}
+void product_all(Vjp& v) {
+  const Dims from = v.sizes(0);
+  const Ref g = v.cast(v.g(), v.type(v.in(0)).dtype);
+  const int64_t n = v.type(v.in(0)).numel();
+  if (n == 0) refuse("a product of nothing");
+  if (from.empty()) return v.give(0, g);
+  v.give(0, v.reshape(product_gradient(v, v.reshape(v.in(0), {n}), g, 0), from));
+}
+
+// y_i = log sum exp x_j up to i: sum of g_j exp(x_i - y_j) from i on; logarithms of g's halves are summed
+void logcumsumexp(Vjp& v) {
+  const Dims from = v.sizes(0);
+  if (from.empty() || v.type(v.in(0)).numel() == 0) refuse("nothing runs");
+  const double least = v.type(v.in(0)).dtype == DType::f64 ? std::numeric_limits<double>::lowest()
+                                                           : double{std::numeric_limits<float>::lowest()};
+  const Arg dims = Arg::ints({v.integer(1)});
+  v.let("least", Arg(least));
+  const auto half = [&](const char* text) {
+    const Ref log = v.op("aten.flip.default", {v.eval(text), dims});
+    v.let("sum", v.op("aten.flip.default", {v.op("aten.logcumsumexp.default", {log, v.arg(1)}), dims}));
+    return v.eval("exp(sum + a)");
+  };
+  const Ref above = half("where(g > 0, log(abs(g)), least) - y");
+  const Ref below = half("where(g < 0, log(abs(g)), least) - y");
+  v.give(0, v.op("aten.sub.Tensor", {above, below}));
+}
+
 // y = sum (x - m)^2 / (n - correction), m the mean: 2 / (n - correction) g (x - m)
 Ref variance_gradient(Vjp& v, Ref g, const Dims& dims, double correction, bool keepdim) {
   const Dims from = v.sizes(0);
@@ -131,6 +200,7 @@ void logsumexp(Vjp& v) {
 }
 
 // y = sqrt(sum x^2): x (g / y), 0 where y is; y = sum |x|: sign(x) g
+// y = (sum |x|^p)^(1/p), p > 2: x |x|^(p-2) (g / y^(p-1)), 0 where y is
 void vector_norm(Vjp& v) {
   const size_t n = v.sizes(0).size();
   const Dims dims = v.dims(2);
@@ -140,8 +210,11 @@ void vector_norm(Vjp& v) {
     v.give(0, v.eval("a * masked_fill(g / y, y == 0, 0)"));
   else if (v.number(1) == 1)
     v.give(0, v.eval("sign(a) * g"));
+  else if (v.number(1) > 2 && v.number(1) < 1e300)
+    v.let("less", Arg(v.number(1) - 1)), v.let("least", Arg(v.number(1) - 2)),
+        v.give(0, v.eval("a * pow(abs(a), least) * masked_fill(g / pow(y, less), y == 0, 0)"));
   else
-    refuse("a norm of another order than 1 and 2");
+    refuse("a norm of another order than 1 or from 2 on");
 }
 
 }  // namespace
@@ -164,6 +237,18 @@ const std::vector<RuleRow> kReductionRules = {
     {"aten.cumsum.default", cumsum},
     {"aten.logsumexp.default", logsumexp},
     {"aten.linalg_vector_norm.default", vector_norm},
+    {"aten.norm.ScalarOpt_dim", vector_norm},
+    {"aten.prod.default", product_all},
+    {"aten.prod.dim_int", product_dim},
+    {"aten.sort.default", sort},
+    {"aten.sort.stable", stable_sort},
+    {"aten.kthvalue.default", kth},
+    {"aten.median.default", extremum_all},
+    {"aten.median.dim", extremum_dim},
+    {"aten.mode.default", extremum_dim},
+    {"aten.cummax.default", running_extremum},
+    {"aten.cummin.default", running_extremum},
+    {"aten.logcumsumexp.default", logcumsumexp},
 };
 
 }  // namespace vitrine::autodiff

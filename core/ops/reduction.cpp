@@ -142,6 +142,52 @@ Types topk(const Call& c) {
   return {TensorType::contiguous(t.dtype, t.sizes), TensorType::contiguous(DType::i64, t.sizes)};
 }
 
+// The order along a dimension, and where each came from.
+Types sorted(const Call& c, size_t dim) {
+  const TensorType& t = c.tensor(0);
+  real(t.dtype);
+  need(t.is_contiguous() && t.offset == 0, "layout");
+  wrap_dim(c.integer(dim), t.sizes.size());
+  return {TensorType::contiguous(t.dtype, t.sizes), TensorType::contiguous(DType::i64, t.sizes)};
+}
+Types sort(const Call& c) {
+  return sorted(c, 1);
+}
+Types stable_sort(const Call& c) {
+  return sorted(c, 2);
+}
+Types running_extremum(const Call& c) {
+  return sorted(c, 1);
+}
+// One element along a dimension, and where it is.
+Types found(const Call& c, size_t dim) {
+  const TensorType& t = c.tensor(0);
+  real(t.dtype);
+  need(t.dtype != DType::b1 && t.is_contiguous() && t.numel() > 0 && !t.sizes.empty(), "layout");
+  const Dims dims{c.integer(dim)};
+  const bool keepdim = c.flag(dim + 1);
+  return {reduced(t, dims, keepdim, t.dtype), reduced(t, dims, keepdim, DType::i64)};
+}
+Types median_dim(const Call& c) {
+  return found(c, 1);
+}
+Types kth(const Call& c) {
+  return found(c, 2);
+}
+Types logcumsumexp(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  need(t.dtype == DType::f32 || t.dtype == DType::f64, "type");
+  wrap_dim(c.integer(1), t.sizes.size());
+  return {TensorType::contiguous(t.dtype, t.sizes)};
+}
+// linalg_vector_norm by an older name.
+Types norm_dims(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  need(ir::is_float(t.dtype) && !c.none(1), "not defined for integers");
+  if (c.number(1) < 0 || c.number(1) > 1e300) need_elements(t, dims_or_all(c, 2));
+  return {reduced(t, dims_or_all(c, 2), c.flag(3), t.dtype)};
+}
+
 }  // namespace
 
 constexpr Family kFamily = Family::reduction;
@@ -157,10 +203,10 @@ const std::vector<OpRow> kReduction = {
      "mean of all elements"},
     {"aten.mean.dim", "self, dim, keepdim=False, *, dtype=None", kFamily, Lower::decompose,
      covered<mean_dims>, "", kRule, "mean over dimensions"},
-    {"aten.prod.default", "self, *, dtype=None", kFamily, kLoop, covered<sum_all>, "prod", kBorrowed,
+    {"aten.prod.default", "self, *, dtype=None", kFamily, kLoop, covered<sum_all>, "prod", kRule,
      "product of all elements"},
     {"aten.prod.dim_int", "self, dim, keepdim=False, *, dtype=None", kFamily, kLoop, covered<prod_dim>,
-     "prod", kBorrowed, "product over a dimension"},
+     "prod", kRule, "product over a dimension"},
     {"aten.amax.default", "self, dim=[], keepdim=False", kFamily, kLoop, covered<extremum_dims>, "amax",
      kRule, "largest over dimensions"},
     {"aten.amin.default", "self, dim=[], keepdim=False", kFamily, kLoop, covered<extremum_dims>, "amin",
@@ -199,6 +245,26 @@ const std::vector<OpRow> kReduction = {
      Lower::opaque, covered<vector_norm>, "", kRule, "norm over dimensions"},
     {"aten.topk.default", "self, k, dim=-1, largest=True, sorted=True", kFamily, Lower::opaque, covered<topk>,
      "", kRule, "the k largest along a dimension, and where"},
+    {"aten.sort.default", "self, dim=-1, descending=False", kFamily, Lower::opaque, covered<sort>, "", kRule,
+     "sorted along a dimension, and from where"},
+    {"aten.sort.stable", "self, *, stable, dim=-1, descending=False", kFamily, Lower::opaque,
+     covered<stable_sort>, "", kRule, "sorted along a dimension, equal ones in their order, and from where"},
+    {"aten.kthvalue.default", "self, k, dim=-1, keepdim=False", kFamily, Lower::opaque, covered<kth>, "",
+     kRule, "the k-th smallest along a dimension, and where"},
+    {"aten.median.default", "self", kFamily, Lower::opaque, covered<extremum_all>, "", kRule,
+     "median of all elements"},
+    {"aten.median.dim", "self, dim, keepdim=False", kFamily, Lower::opaque, covered<median_dim>, "", kRule,
+     "median over a dimension, and where"},
+    {"aten.mode.default", "self, dim=-1, keepdim=False", kFamily, Lower::opaque, covered<median_dim>, "",
+     kRule, "most frequent along a dimension, and where"},
+    {"aten.cummax.default", "self, dim", kFamily, Lower::opaque, covered<running_extremum>, "", kRule,
+     "largest so far along a dimension, and where"},
+    {"aten.cummin.default", "self, dim", kFamily, Lower::opaque, covered<running_extremum>, "", kRule,
+     "smallest so far along a dimension, and where"},
+    {"aten.logcumsumexp.default", "self, dim", kFamily, Lower::opaque, covered<logcumsumexp>, "", kRule,
+     "log of the running sum of exponentials"},
+    {"aten.norm.ScalarOpt_dim", "self, p, dim, keepdim=False", kFamily, Lower::opaque, covered<norm_dims>, "",
+     kRule, "norm over dimensions"},
 };
 
 }  // namespace vitrine::ops

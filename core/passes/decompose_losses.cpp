@@ -48,6 +48,16 @@ Ref weights_of(Writer& w, Ref weight, Ref index) {
   return w.op("aten.index.Tensor", {weight, Arg(std::vector<Arg>{Arg(index)})});
 }
 
+// Of all elements: themselves, their mean or their sum.
+Values joined(Writer& w, Ref loss, size_t reduction) {
+  if (w.number(reduction) == kNone) return w.one(loss);
+  const Ref sum = w.sum(loss, {});
+  return w.one(w.number(reduction) == kMean ? w.div(sum, static_cast<double>(w.type(loss).numel())) : sum);
+}
+Ref pick_by(Writer& w, Ref condition, Ref a, Ref b) {
+  return w.op("aten.where.self", {condition, a, b});
+}
+
 }  // namespace
 
 // l = -w[t] x[t], 0 where t is ignored; their sum by the sum of their w[t] for a mean
@@ -106,6 +116,50 @@ Values nll_loss_backward(Writer& w) {
   }
   const Ref right = w.op("aten.eq.Tensor", {number, beside_classes(w, w.cast(target, DType::i32))});
   return w.one(where(w, right, g));
+}
+
+// (a - b)^2
+Values mse_loss(Writer& w) {
+  const Ref d = w.sub(w.wide(0), w.wide(1));
+  if (w.type(d).numel() == 0) return std::nullopt;
+  return joined(w, w.mul(d, d), 2);
+}
+
+// d^2 / (2 beta) where |d| < beta, else |d| - beta / 2
+Values smooth_l1_loss(Writer& w) {
+  const Ref d = w.unary("aten.abs.default", w.sub(w.wide(0), w.wide(1)));
+  const double beta = w.number(3);
+  if (w.type(d).numel() == 0 || beta <= 0) return std::nullopt;
+  const Ref near = w.div(w.mul(w.mul(d, 0.5), d), beta), far = w.sub(d, 0.5 * beta);
+  return joined(w, pick_by(w, w.op("aten.lt.Scalar", {d, Arg(beta)}), near, far), 2);
+}
+
+// d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2)
+Values huber_loss(Writer& w) {
+  const Ref d = w.unary("aten.abs.default", w.sub(w.wide(0), w.wide(1)));
+  const double delta = w.number(3);
+  if (w.type(d).numel() == 0 || delta <= 0) return std::nullopt;
+  const Ref near = w.mul(w.mul(d, 0.5), d), far = w.mul(w.sub(d, 0.5 * delta), delta);
+  return joined(w, pick_by(w, w.op("aten.le.Scalar", {d, Arg(delta)}), near, far), 2);
+}
+
+// log(1 + exp(-target self))
+Values soft_margin_loss(Writer& w) {
+  const Ref x = w.mul(w.unary("aten.neg.default", w.wide(1)), w.wide(0));
+  if (w.type(x).numel() == 0) return std::nullopt;
+  return joined(w, w.unary("aten.log1p.default", w.unary("aten.exp.default", x)), 2);
+}
+
+// (1 - target) self - log sigmoid(self), the latter times 1 + (pos_weight - 1) target
+Values binary_cross_entropy_with_logits(Writer& w) {
+  if (ir::dtype_bytes(w.node.type().dtype) < 4) return std::nullopt;  // eager rounds what cancels
+  const Ref x = w.wide(0), target = w.wide(1);
+  if (w.type(x).numel() == 0) return std::nullopt;
+  Ref likely = w.unary("aten.log_sigmoid.default", x);
+  if (!w.none(3)) likely = w.mul(likely, w.add(w.mul(w.sub(w.wide(3), 1), target), 1));
+  Ref loss = w.sub(w.mul(w.op("aten.rsub.Scalar", {target, Arg(1)}), x), likely);
+  if (!w.none(2)) loss = w.mul(loss, w.wide(2));
+  return joined(w, loss, 4);
 }
 
 }  // namespace vitrine::passes

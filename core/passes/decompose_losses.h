@@ -8,5 +8,10 @@ namespace vitrine::passes {
 
 Values nll_loss(Writer& w);
 Values nll_loss_backward(Writer& w);
+Values mse_loss(Writer& w);
+Values smooth_l1_loss(Writer& w);
+Values huber_loss(Writer& w);
+Values soft_margin_loss(Writer& w);
+Values binary_cross_entropy_with_logits(Writer& w);
 
 }  // namespace vitrine::passes

@@ -117,6 +117,7 @@ def others(row, x):
     q, k, v = (x(1, 2, 5, 4) for _ in range(3))
     log_probabilities = x(5, 3).detach().log_softmax(1).requires_grad_()
     pick = lambda *sizes: index(*sizes, below=3)  # noqa: E731
+    likely = lambda *sizes: x(*sizes).detach().sigmoid().requires_grad_()  # noqa: E731
     conv = ([1, 1], [1, 1], [1, 1], False, [0, 0], 1)
     calls = {
         "aten.sum.default": [(x(3, 4),), (x(),)],
@@ -133,7 +134,7 @@ def others(row, x):
         "aten.var_mean.correction": [(x(3, 4), [1]), (x(3, 4), None, {"correction": 0})],
         "aten.cumsum.default": [(x(3, 4), 1), (x(3, 4), 0), (x(1, 4), 0)],
         "aten.logsumexp.default": [(x(3, 4), [1]), (x(3, 4), [0, 1]), (x(3, 4), [0], True)],
-        "aten.linalg_vector_norm.default": [(x(3, 4),), (x(3, 4), 2, [1]), (x(3, 4), 1, [0], True)],
+        "aten.linalg_vector_norm.default": [(x(3, 4),), (x(3, 4), 2, [1]), (x(3, 4), 1, [0], True), (x(3, 4), 2.5, [1])],
         "aten.native_layer_norm.default": [(x(3, 4), [4], x(4), x(4), 1e-5), (x(2, 3, 4), [3, 4], None, None, 1e-5), (x(3, 4), [4], x(4), None, 1e-3)],
         "aten.native_group_norm.default": [
             (x(2, 4, 3), x(4), x(4), 2, 4, 3, 2, 1e-5), (x(2, 4, 3, 2), None, None, 2, 4, 6, 4, 1e-5), (x(3, 4), x(4), None, 3, 4, 1, 1, 1e-3)],
@@ -148,6 +149,26 @@ def others(row, x):
         "aten.nll_loss2d_forward.default": [(x(2, 3, 2, 2), pick(2, 2, 2), None, r, -100) for r in (0, 1, 2)] + [
             (x(2, 3, 2, 2), pick(2, 2, 2), x(3, grad=False).abs(), 1, 1)],
         "aten.mse_loss.default": [(x(3, 4), x(3, 4), r) for r in (0, 1, 2)],
+        "aten.smooth_l1_loss.default": [(x(3, 4), x(3, 4), r) for r in (0, 1, 2)] + [(x(3, 4), x(3, 4), 1, 0.3)],
+        "aten.huber_loss.default": [(x(3, 4), x(3, 4), r) for r in (0, 1, 2)] + [(x(3, 4), x(3, 4), 1, 0.3)],
+        "aten.soft_margin_loss.default": [(x(3, 4), x(3, 4, grad=False).sign(), r) for r in (0, 1, 2)],
+        "aten.binary_cross_entropy_with_logits.default": [(x(3, 4), likely(3, 4).detach(), None, None, r) for r in (0, 1, 2)] + [
+            (x(3, 4), likely(3, 4).detach(), x(3, 1, grad=False).abs(), x(4, grad=False).abs(), 1)],
+        "aten.xlogy.Tensor": [(x(3, 4), likely(3, 4)), (x(3, 1), likely(3, 4))],
+        "aten._prelu_kernel.default": [(x(2, 3, 4), x(1, 3, 1)), (x(2, 3), x(2, 3))],
+        "aten.pow.Scalar": [(1.7, x(3, 4)), (2, x(3, 4))],
+        "aten.prod.default": [(x(2, 3),), (x(),), (x(4),)],
+        "aten.prod.dim_int": [(x(2, 3, 4), 1), (x(3, 4), -1, True), (x(1, 4), 0)],
+        "aten.sort.default": [(x(3, 4),), (x(3, 4), 0, True)],
+        "aten.sort.stable": [(x(3, 4), {"stable": True}), (x(3, 4), {"stable": True, "dim": 0})],
+        "aten.kthvalue.default": [(x(3, 4), 2), (x(3, 4), 2, 0, True)],
+        "aten.median.default": [(x(3, 4),)],
+        "aten.median.dim": [(x(3, 4), 1), (x(3, 4), 0, True)],
+        "aten.mode.default": [(x(3, 4), 1), (x(3, 4), 0, True)],
+        "aten.cummax.default": [(x(3, 4), 1), (x(3, 4), 0)],
+        "aten.cummin.default": [(x(3, 4), 1), (x(3, 4), 0)],
+        "aten.logcumsumexp.default": [(x(3, 4), 1), (x(3, 4), 0)],
+        "aten.norm.ScalarOpt_dim": [(x(3, 4), 2, [1]), (x(3, 4), 1, [0], True), (x(3, 4), 3, [1])],
         "aten.mm.default": [(x(3, 4), x(4, 5)), (x(4, 3).t(), x(5, 4).t())],
         "aten.addmm.default": [(x(5), x(3, 4), x(4, 5)), (x(3, 5), x(3, 4), x(5, 4).t(), {"beta": 0.5, "alpha": 2})],
         "aten.bmm.default": [(x(2, 3, 4), x(2, 4, 5))],
