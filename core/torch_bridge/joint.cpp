@@ -91,6 +91,13 @@ void drop_running_statistics(std::vector<ir::Node>& backward) {
   }
 }
 
+// An autograd.Function's backward is known to PyTorch alone: what its forward computes is not followed.
+bool has_own_backward(Recording& recording) {
+  const auto& calls = recording.captured_nodes();
+  return std::any_of(calls.begin(), calls.end(),
+                     [](const ir::Node& n) { return n.op == "torch.autograd.Function.apply"; });
+}
+
 bool has_hook(PyObject* tensor) {
   Py hooks = Py::steal(PyObject_GetAttrString(tensor, "_backward_hooks"));
   const int any = hooks ? PyObject_IsTrue(hooks.get()) : 0;
@@ -271,8 +278,10 @@ Status Lowering::State::join(const RemadeViews& views, Gradients who, Joint& out
     if (!program) return no_joint(program.error().what);
     out.views = program.take();
   }
-  Status ours =
-      who == Gradients::own ? derive(out, parts) : Status(Error{"borrowed gradients were asked for"});
+  Status ours = who != Gradients::own ? Status(Error{"borrowed gradients were asked for"})
+                : has_own_backward(recording)
+                    ? Status(Error{"an autograd.Function has a backward of its own"})
+                    : derive(out, parts);
   if (ours) {
     out.borrowed = ours->what;
     if (Status error = borrow(out, parts)) return error;

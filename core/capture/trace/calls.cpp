@@ -167,7 +167,7 @@ Value* Tracer::call(Value* f, Arguments a) {
         !a.positional.empty())
       return call_method(a.positional[0], "__new__", a);
     PyObject* self = PyCFunction_GET_SELF(o);
-    if (Value* result = apply_forward(o, a)) return result;
+    if (Value* result = apply_function(o, a)) return result;
     if (self && !PyModule_Check(self) && !PyType_Check(self))
       stop("unsupported_builtin", "builtin method " + describe(f));
     const bool builtin = module == "builtins" || module.empty();
@@ -175,26 +175,6 @@ Value* Tracer::call(Value* f, Arguments a) {
          (builtin ? "builtin " : "call of " + module + ".") + describe(f));
   }
   stop("foreign_call", "call of " + describe(f));
-}
-
-// autograd.Function.apply where nothing is differentiated: its forward. nullptr: another builtin.
-Value* Tracer::apply_forward(PyObject* builtin, const Arguments& a) {
-  PyObject* cls = PyCFunction_GET_SELF(builtin);
-  static PyObject* const function = find_object("torch.autograd.Function");
-  if (!cls || !PyType_Check(cls) || !a.keyword.empty() ||
-      std::string(reinterpret_cast<PyCFunctionObject*>(builtin)->m_ml->ml_name) != "apply" ||
-      !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), reinterpret_cast<PyTypeObject*>(function)))
-    return nullptr;
-  for (Value* v : a.positional) {
-    v = look(v);
-    if (grad_mode() && v->kind == Kind::Tensor && torch_bridge::requires_grad(v->obj))
-      stop("unsupported_builtin", describe(pinned(builtin)) + ", whose backward pass is a Python function",
-           "It runs eagerly, forward and backward: torch.library.custom_op with register_autograd stays in "
-           "the graph.");
-  }
-  Arguments all = a;
-  all.positional.insert(all.positional.begin(), pinned(cls));
-  return call(pinned(find_object("vitrine._library.apply_forward")), std::move(all));
 }
 
 // An itemgetter, attrgetter or methodcaller from before this point, made anew in Python: it never changes and
@@ -362,7 +342,11 @@ FunctionState Tracer::function_state(Value* f) {
 
 Value* Tracer::call_function(Value* f, Arguments a) {
   FunctionState state = function_state(f);
-  Values bound = bind(state.code, text_of(state.code->co_qualname), state.defaults, state.kwdefaults, a);
+  PyObject* name = state.code->co_qualname;
+  if (f->kind == Kind::Constant) name = reinterpret_cast<PyFunctionObject*>(f->obj)->func_qualname;
+  for (const auto& [key, value] : f->attrs)
+    if (PyObject* written = key == "__qualname__" && value ? const_object(value) : nullptr) name = written;
+  Values bound = bind(state.code, text_of(name), state.defaults, state.kwdefaults, a);
   return inline_code(state.code, state.globals, state.globals_owner, std::move(bound),
                      std::move(state.closure));
 }
@@ -397,8 +381,31 @@ Value* Tracer::inline_code(PyCodeObject* code, PyObject* globals, const Source* 
   return result;
 }
 
+// A call that cannot be bound: CPython itself says why, of a function with this signature that does nothing.
+void Tracer::raise_unbound(PyCodeObject* code, const std::string& name, Value* defaults, Value* kwdefaults,
+                           const Arguments& a) {
+  static PyObject* const like = find_object("vitrine._library.function_like");
+  Owned given_name(PyUnicode_FromString(name.c_str()));
+  Owned keywords(PyTuple_New(static_cast<Py_ssize_t>(a.keyword.size())));
+  for (size_t i = 0; i < a.keyword.size(); ++i)
+    PyTuple_SET_ITEM(keywords.get(), static_cast<Py_ssize_t>(i),
+                     PyUnicode_FromString(a.keyword[i].first.c_str()));
+  Owned keyword_defaults(PyList_New(0));
+  if (kwdefaults)
+    for (auto [key, value] : dict_entries(kwdefaults))
+      if (PyObject* known = const_object(key)) PyList_Append(keyword_defaults.get(), known);
+  Owned refused(PyObject_CallFunction(like, "OOnOnO", reinterpret_cast<PyObject*>(code), given_name.get(),
+                                      static_cast<Py_ssize_t>(defaults ? unpack(defaults).size() : 0),
+                                      keyword_defaults.get(), static_cast<Py_ssize_t>(a.positional.size()),
+                                      keywords.get()));
+  if (refused) stop("exception", name + "() is called with other arguments than it takes");
+  raise_python();
+}
+
 Values Tracer::bind(PyCodeObject* code, const std::string& name, Value* defaults, Value* kwdefaults,
                     const Arguments& a) {
+  if (defaults && resolve(defaults)->kind != Kind::Tuple && is_none(defaults)) defaults = nullptr;
+  const auto refuse = [&] { raise_unbound(code, name, defaults, kwdefaults, a); };
   const auto names = code->co_localsplusnames;
   const int positional = code->co_argcount, keyword_only = code->co_kwonlyargcount;
   const int named = positional + keyword_only;
@@ -407,9 +414,7 @@ Values Tracer::bind(PyCodeObject* code, const std::string& name, Value* defaults
   const auto given = static_cast<int>(a.positional.size());
   for (int i = 0; i < std::min(given, positional); ++i)
     locals[static_cast<size_t>(i)] = a.positional[static_cast<size_t>(i)];
-  if (given > positional && !rest)
-    raise(PyExc_TypeError, name + "() takes " + std::to_string(positional) + " positional arguments but " +
-                               std::to_string(given) + " were given");
+  if (given > positional && !rest) refuse();
   int slot = named;
   if (rest) {
     Values more;
@@ -423,16 +428,14 @@ Values Tracer::bind(PyCodeObject* code, const std::string& name, Value* defaults
     for (int i = code->co_posonlyargcount; i < named && at < 0; ++i)
       if (text_of(PyTuple_GET_ITEM(names, i)) == key) at = i;
     if (at >= 0) {
-      if (locals[static_cast<size_t>(at)])
-        raise(PyExc_TypeError, name + "() got multiple values for argument '" + key + "'");
+      if (locals[static_cast<size_t>(at)]) refuse();
       locals[static_cast<size_t>(at)] = value;
     } else if (extra) {
       dict_set(extra, text(key), value);
     } else {
-      raise(PyExc_TypeError, name + "() got an unexpected keyword argument '" + key + "'");
+      refuse();
     }
   }
-  if (defaults && resolve(defaults)->kind != Kind::Tuple && is_none(defaults)) defaults = nullptr;
   const Values default_items = defaults ? unpack(defaults) : Values{};
   for (int i = 0; i < named; ++i) {
     Value*& local = locals[static_cast<size_t>(i)];
@@ -444,7 +447,7 @@ Values Tracer::bind(PyCodeObject* code, const std::string& name, Value* defaults
     } else if (kwdefaults) {
       local = dict_get(kwdefaults, key.c_str());
     }
-    if (!local) raise(PyExc_TypeError, name + "() missing required argument '" + key + "'");
+    if (!local) refuse();
   }
   if (extra) extra->mutated = false;
   return locals;

@@ -32,6 +32,10 @@ bool takes_number(const ir::TensorType& type) {
 
 Value* Tracer::open_float(Value* v) {
   v = resolve(v);
+  if (pure_since_ >= 0 && v->source) {  // PyTorch will read this number itself
+    if (v->kind == Kind::Float) look(v);
+    return nullptr;
+  }
   if (v->kind == Kind::Float) return v;
   if (v->kind != Kind::Lazy || !v->obj || !v->source || v->pinned || !PyFloat_CheckExact(v->obj))
     return nullptr;

@@ -53,6 +53,10 @@ Value* Tracer::symbol_value(const ir::Sym& sym) {
 
 Value* Tracer::symbolic(Value* v) {
   v = resolve(v);
+  if (pure_since_ >= 0 && v->source) {  // PyTorch will read this number itself
+    if (v->kind == Kind::Symbol) look(v);
+    return nullptr;
+  }
   if (v->kind == Kind::Lazy && v->obj && v->source && !v->pinned && PyLong_CheckExact(v->obj))
     open_integer(v);
   return v->kind == Kind::Symbol ? v : nullptr;

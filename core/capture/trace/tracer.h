@@ -188,6 +188,7 @@ class Tracer {
   Value* load_attr(Value* v, const std::string& name);  // raises AttributeError
   void set_attr(Value* v, const std::string& name, Value* value);
   void del_attr(Value* v, const std::string& name);
+  void generic_del(Value* v, const std::string& name);  // object.__delattr__
   Value* generic_get(Value* v, const std::string& name,
                      bool fallback);  // object.__getattribute__ (+ __getattr__)
   void generic_set(Value* v, const std::string& name, Value* value);  // object.__setattr__
@@ -227,6 +228,7 @@ class Tracer {
   void del_item(Value* v, Value* key);
   Value* format(Value* v, Value* spec, int conversion);
   std::string str_of(Value* v, bool repr);
+  Value* format_text(PyObject* form, const Arguments& arguments);  // text_format.cpp: form.format(...)
 
   // --- calls.cpp
   Value* call(Value* function, Arguments arguments);
@@ -235,16 +237,19 @@ class Tracer {
   Value* call_function(Value* function, Arguments arguments);  // a PyFunction constant, or Function
   Value* inline_code(PyCodeObject* code, PyObject* globals, const Source* globals_owner, Values bound,
                      Values closure, const std::string& module = "");
+  [[noreturn]] void raise_unbound(PyCodeObject* code, const std::string& name, Value* defaults,
+                                  Value* kwdefaults, const Arguments& arguments);
   Values bind(PyCodeObject* code, const std::string& name, Value* defaults, Value* kwdefaults,
               const Arguments& arguments);
   Value* construct(PyTypeObject* cls, Arguments arguments);
   Value* new_deque(const Arguments& arguments);
+  void limit_deque(Value* deque, bool at_the_end);
   Value* construct_plain(PyTypeObject* cls, Arguments arguments);  // past the metaclass's __call__
   Value* call_object(Value* v, Arguments arguments);
   Value* getter_in_python(Value* v);
   // --- vmap.cpp
   Value* vmap(const Arguments& arguments);  // of torch._functorch.vmap.vmap_impl
-  void run_once_without_effects(Value* function, const Arguments& sample);
+  void run_once_without_effects(Value* function, const Arguments& sample, const std::string& what);
   Value* function_in_parts(Value* function);
   // --- lifetimes.cpp
   void let_go(VirtualFrame& frame, Value* v);  // a local or stack entry holds it no more
@@ -253,6 +258,7 @@ class Tracer {
   // --- cached_calls.cpp
   Value* call_cached(Value* function, Arguments arguments);  // functools.lru_cache
   bool cache_arguments(const Arguments& arguments, Values* objects);
+  void note_cached_call(Value* function, const Arguments& arguments, Values objects);
   Value* cached_result(Value* function, const Arguments& arguments);
   std::vector<Effect> cache_effects(class RecipeMaker& make);
   // Of the break: what no cache held, and what was computed in vain.
@@ -262,7 +268,7 @@ class Tracer {
   void check_cached_write(Value* v);  // nullptr: a global
   void check_pure_read(const Value* v);
   void check_pure_global(const std::string& key);
-  Value* apply_forward(PyObject* builtin, const Arguments& arguments);
+  Value* apply_function(PyObject* builtin, const Arguments& arguments);  // own_backward.cpp
   Value* call_module(Value* v, Arguments arguments);
   Arguments spread(Value* positional, Value* keyword);  // f(*a, **k)
 
@@ -276,7 +282,8 @@ class Tracer {
   Value* generator_method(Value* generator, const std::string& name, const Arguments& a);  // nullptr: other
   Value* generator_of(Value* v);  // the Generator that v is or walks, or nullptr
   [[noreturn]] void raise_stop_iteration(Value* returned);
-  Value* throw_into(Value* generator, Value* exception);
+  Value* throw_into(Value* generator, Value* exception, Value** returned = nullptr);
+  Value* throw_below(VirtualFrame& frame, RaiseSignal& signal);
   // nullptr = finished; `returned` (may be null) receives what its return gave.
   Value* resume(Value* generator, Value* sent, Value** returned = nullptr);
 
@@ -363,6 +370,9 @@ class Tracer {
 
  private:
   friend class RecipeMaker;
+  PyObject* own_key(Value* key);
+  void check_own_keys(Value* dict, Value* key);
+  void check_own_keys(bool from_before, const Values& keys, Value* key);
   void open_integer(Value* v);
   void open_sizes(Value* v, PyObject* real, ir::NodeKind kind);
   std::optional<Symbolic::Origin> size_origin(const SizeMark& mark, const SizeHistory::Change& change,
@@ -417,6 +427,7 @@ class Tracer {
   VirtualFrame* current_ = nullptr;
   int depth_ = 0;
   Value* result_ = nullptr;
+  RaiseSignal attribute_error_;  // what a __getattr__ raised that gave no value
   BreakInfo broke_;
   Values initial_locals_, initial_stack_;
   std::shared_ptr<SourcePool> sources_;
@@ -437,6 +448,12 @@ class Tracer {
   int64_t cached_since_ = -1;  // >= 0: a cached function runs, which has made the values from here on
   std::vector<CacheHit> cache_hits_;
   NotCached not_cached_;
+  struct OwnKey {
+    Value* value;
+    Py_hash_t hash;
+    PyObject* stand_in;
+  };
+  std::vector<OwnKey> own_keys_;  // objects that were keys, hashed and compared by methods of their own
   std::vector<Guard> guards_;
   std::vector<const Source*> inputs_;
   std::vector<std::shared_ptr<VirtualFrame>> frames_;  // inlined calls that run

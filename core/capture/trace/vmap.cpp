@@ -75,24 +75,22 @@ void Tracer::check_pure_global(const std::string& key) {
 }
 
 // Its calls stay in the recording, where nothing reads what they give.
-void Tracer::run_once_without_effects(Value* function, const Arguments& sample) {
+void Tracer::run_once_without_effects(Value* function, const Arguments& sample, const std::string& what) {
   std::vector<std::pair<PyObject*, bool>> written;
   for (const auto& [traced, value] : by_tensor_) written.emplace_back(traced, lowering_->is_written(traced));
   const bool random = lowering_->effects().random;
   const size_t globals = global_writes_.size();
   const int64_t before = pure_since_;
   if (pure_since_ < 0) pure_since_ = static_cast<int64_t>(values_.size());
-  const std::string raises = "what torch.vmap maps raises";
   try {
     call(function, sample);
   } catch (const RaiseSignal&) {
-    stop("exception", raises);
+    stop("exception", what + " raises");
   }
   pure_since_ = before;
   bool changed = global_writes_.size() != globals || lowering_->effects().random != random;
   for (const auto& [traced, was] : written) changed = changed || lowering_->is_written(traced) != was;
-  if (changed)
-    stop("unsupported_builtin", "what torch.vmap maps writes to a tensor, or draws random numbers");
+  if (changed) stop("unsupported_builtin", what + " writes to a tensor, or draws random numbers");
 }
 
 // A function as vitrine._library.function_of builds it again: tensors that it closes over are told apart from
@@ -134,7 +132,7 @@ Value* Tracer::vmap(const Arguments& a) {
   Value* arguments = tuple(Values(p.begin() + kFirst, p.end()));
   Value* sample = one_sample(*this, arguments, p[1]);
   if (look(p[1])->kind == Kind::Constant && is_none(p[1])) stop("exception", "torch.vmap over nothing");
-  run_once_without_effects(p[0], {look(sample)->items, a.keyword});
+  run_once_without_effects(p[0], {look(sample)->items, a.keyword}, "what torch.vmap maps");
   Value* keywords = new_dict();
   for (const auto& [key, value] : a.keyword) dict_set(keywords, text(key), value);
   Arguments all;

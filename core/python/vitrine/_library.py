@@ -14,8 +14,8 @@ _NO_SETUP = torch.autograd.Function.setup_context
 class _Context:
     """What forward() of an autograd.Function gets where nothing is differentiated."""
 
-    def __init__(self, count):
-        self.needs_input_grad = (False,) * count
+    def __init__(self, needed):
+        self.needs_input_grad = needed
         self.dirty = ()
 
     def save_for_backward(self, *tensors):
@@ -64,6 +64,30 @@ def is_enabled_for(logger, level):
     return False if logger.manager.disable >= level else level >= logger.getEffectiveLevel()
 
 
+def _does_nothing():
+    pass
+
+
+def function_like(code, name, defaults, keyword_defaults, positional, keywords):
+    """Calls what has the signature of this code and does nothing, with so many positional arguments and these names."""
+    empty = _does_nothing.__code__
+    count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
+    like = empty.replace(
+        co_argcount=code.co_argcount,
+        co_posonlyargcount=code.co_posonlyargcount,
+        co_kwonlyargcount=code.co_kwonlyargcount,
+        co_flags=empty.co_flags | code.co_flags & 12,
+        co_nlocals=count,
+        co_varnames=code.co_varnames[:count],
+        co_name=code.co_name,
+        co_qualname=name,
+    )
+    function = types.FunctionType(like, {}, code.co_name, (None,) * defaults)
+    function.__kwdefaults__ = dict.fromkeys(keyword_defaults)
+    function.__qualname__ = name
+    function(*[None] * positional, **dict.fromkeys(keywords))
+
+
 def call_again(function, args, kwargs):
     """A call whose result is known: it counts."""
     function(*args, **kwargs)
@@ -71,7 +95,7 @@ def call_again(function, args, kwargs):
 
 def apply_forward(cls, *args):
     """torch.autograd.Function.apply of arguments none of which requires a gradient."""
-    context = _Context(len(args))
+    context = _Context((False,) * len(args))
     before = torch.is_grad_enabled()
     torch._C._set_grad_enabled(False)
     try:
@@ -85,6 +109,50 @@ def apply_forward(cls, *args):
         return _fresh(out, args, context.dirty)
     finally:
         torch._C._set_grad_enabled(before)
+
+
+class _Rehearsal(_Context):
+    """What both halves of an autograd.Function get when they are read through."""
+
+    def save_for_backward(self, *tensors):
+        """Backward asks for them."""
+        self.saved_tensors = tensors
+
+    def mark_dirty(self, *tensors):
+        """What it writes, others see."""
+        raise NotImplementedError
+
+    def set_materialize_grads(self, value):
+        """Backward may take another way where a gradient is None."""
+        if not value:
+            raise NotImplementedError
+
+
+def rehearse(cls, *args):
+    """Runs through forward and backward of a torch.autograd.Function."""
+    context = _Rehearsal(tuple([isinstance(each, torch.Tensor) and each.requires_grad for each in args]))
+    before = torch.is_grad_enabled()
+    torch._C._set_grad_enabled(False)
+    try:
+        if cls.setup_context is _NO_SETUP:
+            out = cls.forward(context, *args)
+        else:
+            out = cls.forward(*args)
+            cls.setup_context(context, args, out)
+        results = out if isinstance(out, tuple) else (out,)
+        cls.backward(context, *[torch.empty_like(each) if isinstance(each, torch.Tensor) else None for each in results])
+    finally:
+        torch._C._set_grad_enabled(before)
+
+
+def apply_for_real(cls, *args):
+    """torch.autograd.Function.apply of one that was read through: its nodes say so."""
+    out = cls.apply(*args)
+    for each in out if isinstance(out, tuple) else (out,):
+        node = each.grad_fn if isinstance(each, torch.Tensor) else None
+        if isinstance(node, torch.autograd.function.BackwardCFunction):
+            node.read_by_vitrine = True
+    return out
 
 
 def _fresh(out, args, dirty):
@@ -229,6 +297,56 @@ def _chosen(pool, r, used, first, step):
         return
     for i in range(first, len(pool)):
         yield from _chosen(pool, r, used + (i,), i + step, step)
+
+
+def groupby(iterable, key=None):
+    """itertools.groupby: the groups take from one source, each only until the next one is asked for."""
+    source = iter(iterable)
+    now = [_NOTHING, _NOTHING, 0]  # an item that no group has taken, its key, which group may take it
+    target = _NOTHING
+    while True:
+        now[2] += 1  # the group before is over, even if there is none after it
+        while now[1] is _NOTHING or (target is not _NOTHING and target == now[1]):
+            for item in source:
+                now[0], now[1] = item, item if key is None else key(item)
+                break
+            else:
+                return
+        target = now[1]
+        yield target, _group(source, key, now, target, now[2])
+
+
+def _group(source, key, now, target, number):
+    while now[2] == number:
+        if now[1] is _NOTHING:
+            for item in source:
+                now[0], now[1] = item, item if key is None else key(item)
+                break
+            else:
+                return
+        if not target == now[1]:
+            return
+        item = now[0]
+        now[0] = now[1] = _NOTHING
+        yield item
+
+
+def items_of(sequence):
+    """What iter() walks through where a class has no __iter__: sequence[0], sequence[1], ..."""
+    i = 0
+    while True:
+        try:
+            item = sequence[i]
+        except (IndexError, StopIteration):
+            return
+        yield item
+        i += 1
+
+
+def one_hot(tensor, num_classes):
+    """torch.nn.functional.one_hot of a known number of classes: a class that is none of them is no place to write."""
+    zeros = torch.zeros((*tensor.shape, num_classes), dtype=torch.int64, device=tensor.device)
+    return zeros.scatter_(-1, tensor.unsqueeze(-1), 1)
 
 
 def itemgetter(item, *items):

@@ -14,15 +14,17 @@ from vitrine._in_autograd import BACKWARD_TWICE, as_traced, graph_is_kept, lying
 from vitrine._several_results import attach
 
 
-def _nodes_behind(outputs):
-    """Autograd's nodes that a backward pass from the outputs reaches, as it is walked; a text where one is the user's own."""
+def _nodes_behind(outputs, read=False):
+    """Autograd's nodes that a backward pass from the outputs reaches, as it is walked; a text where one is the user's own.
+    read: but for those that were read through."""
     seen, todo = {}, [output.grad_fn for output in outputs]
     while todo:
         node = todo.pop()
         if node is None or node in seen:
             continue
         seen[node] = None
-        if isinstance(node, torch.autograd.function.BackwardCFunction):
+        own = isinstance(node, torch.autograd.function.BackwardCFunction)
+        if own and not (read and getattr(node, "read_by_vitrine", False)):
             return "a torch.autograd.Function has a backward of the user's own"
         todo.extend(following for following, _ in node.next_functions)
     return list(seen)
@@ -34,7 +36,7 @@ def borrowed_gradients(outputs, inputs, tangents):
         return "a result requires grad of itself"
     if any(t._backward_hooks for t in (*outputs, *inputs)):
         return "a tensor has a hook"
-    nodes = _nodes_behind(outputs)
+    nodes = _nodes_behind(outputs, read=True)
     if isinstance(nodes, str):
         return nodes
     if not inputs:
