@@ -1,5 +1,6 @@
 // functools.lru_cache: what the cache has kept is given again, as eager does, and the hit is counted when the
-// segment has run. What it does not hold is computed here, where nobody can tell that from keeping it.
+// segment has run. What it does not hold is computed here, and once more for real behind the segment, so that
+// the cache holds it and has counted as eager's.
 #include <algorithm>
 
 #include "core/capture/trace/recipes.h"
@@ -126,11 +127,16 @@ Value* Tracer::cached_result(Value* function, const Arguments& a) {
           "less than " + std::to_string(cache.limit));
   guard(GuardKind::Identity, sources_->make(SourceKind::Item, held, -1, repr_of(key, 60), key), entry, 0, "",
         nullptr, "is still kept");
-  cache_hits_.push_back({function->obj, a.positional.size(), objects, a});
+  note_cached_call(function, a, std::move(objects));
   return pinned(result);
 }
 
-// A hit counts, and makes its entry the youngest.
+// Behind the segment it is called. What a cached function calls, it calls itself then.
+void Tracer::note_cached_call(Value* function, const Arguments& a, Values objects) {
+  if (cached_since_ < 0) cache_hits_.push_back({function->obj, a.positional.size(), std::move(objects), a});
+}
+
+// A hit counts, and makes its entry the youngest; a miss makes one.
 std::vector<Effect> Tracer::cache_effects(RecipeMaker& make) {
   std::vector<Effect> out;
   for (const CacheHit& hit : cache_hits_) {
@@ -164,14 +170,21 @@ void Tracer::guard_not_cached(const NotCached& keys) {
 Value* Tracer::call_cached(Value* function, Arguments a) {
   const size_t known = not_cached_.size();
   if (Value* kept = cached_result(function, a)) return kept;
-  struct Since {
-    int64_t& at;
-    int64_t before;
-    ~Since() { at = before; }
-  } since{cached_since_, cached_since_};
-  if (cached_since_ < 0) cached_since_ = static_cast<int64_t>(values_.size());
-  Value* result = look(call(load_attr(function, "__wrapped__"), std::move(a)));
+  Values objects;
+  if (cached_since_ < 0 && !cache_arguments(a, &objects))
+    stop("unsupported_value", "a cached function is given what was made here");
+  Value* result = nullptr;
+  {
+    struct Since {
+      int64_t& at;
+      int64_t before;
+      ~Since() { at = before; }
+    } since{cached_since_, cached_since_};
+    if (cached_since_ < 0) cached_since_ = static_cast<int64_t>(values_.size());
+    result = look(call(load_attr(function, "__wrapped__"), a));
+  }
   if (result->kind != Kind::Constant) stop("unsupported_value", "a cached function that returns an object");
+  note_cached_call(function, a, std::move(objects));
   not_cached_.resize(known);  // nothing ended here
   return result;
 }
