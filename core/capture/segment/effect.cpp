@@ -15,6 +15,11 @@ bool error(const char* what) {
 }
 
 bool replace_list(PyObject* list, PyObject* items) {
+  if (is_deque(list)) {
+    const Owned cleared(PyObject_CallMethod(list, "clear", nullptr));
+    const Owned filled(cleared ? PyObject_CallMethod(list, "extend", "O", items) : nullptr);
+    return static_cast<bool>(filled);
+  }
   return PyList_Check(list) ? PyList_SetSlice(list, 0, PyList_GET_SIZE(list), items) == 0
                             : error("something that is no list");
 }

@@ -2,6 +2,7 @@
 
 #include "core/capture/class_dict.h"
 #include "core/capture/iterator_state.h"
+#include "core/capture/segment/values.h"
 
 namespace vitrine::capture {
 
@@ -144,7 +145,7 @@ PyObject* item(const SourceStep& step, PyObject* base, Temporaries& keep) {
     if (i < 0) i += n;
     return i >= 0 && i < n ? PyTuple_GET_ITEM(base, i) : nullptr;
   }
-  if (PyRange_Check(base)) return keep_new(PySequence_GetItem(base, i), keep);
+  if (PyRange_Check(base) || is_deque(base)) return keep_new(PySequence_GetItem(base, i), keep);
   return nullptr;
 }
 

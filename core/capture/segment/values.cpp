@@ -160,7 +160,12 @@ std::string describe(PyObject* o) {
   return std::string("<") + Py_TYPE(o)->tp_name + " object>";
 }
 
+bool is_deque(PyObject* o) {
+  return std::string_view(Py_TYPE(o)->tp_name) == "collections.deque";
+}
+
 int64_t builtin_length(PyObject* o) {
+  if (is_deque(o)) return PyObject_Size(o);
   if (PyList_Check(o)) return PyList_GET_SIZE(o);
   if (PyTuple_Check(o)) return PyTuple_GET_SIZE(o);
   if (PyDict_Check(o)) return PyDict_GET_SIZE(o);

@@ -19,6 +19,8 @@ std::string describe(PyObject* o);
 // How much a builtin container, or one derived from it, holds; -1 for anything else.
 int64_t builtin_length(PyObject* o);
 
+bool is_deque(PyObject* o);  // collections.deque itself
+
 // Two sets (the second exactly a set or frozenset) have equal members, each as same_constant().
 bool same_set(PyObject* a, PyObject* b);
 

@@ -68,9 +68,19 @@ Value* Tracer::own_method(Value* v, const char* name, Values arguments) {
 }
 
 Value* Tracer::load_attr(Value* v, const std::string& name) {
-  Value* found = get_attr(v, name);
-  if (!found) raise(PyExc_AttributeError, describe(v) + " has no attribute '" + name + "'");
-  return found;
+  attribute_error_.exception = nullptr;
+  if (Value* found = get_attr(v, name)) return found;
+  if (attribute_error_.exception) throw RaiseSignal(attribute_error_);
+  v = look(v);
+  // As CPython says it of objects; modules, classes and slots have other words.
+  PyTypeObject* type = v->kind == Kind::Constant ? Py_TYPE(v->obj)
+                       : v->kind == Kind::Super  ? nullptr
+                                                 : type_of(v);
+  const bool plain = type && !lookup(type, name) && type != &PyModule_Type &&
+                     !PyType_IsSubtype(type, &PyType_Type) && !PyType_IsSubtype(type, &PyModule_Type);
+  if (!plain) raise(PyExc_AttributeError, describe(v) + " has no attribute '" + name + "'");
+  raise(PyExc_AttributeError, "'" + std::string(type->tp_name) + "' object has no attribute '" + name + "'",
+        true);
 }
 
 Value* Tracer::get_attr(Value* v, const std::string& name) {
@@ -219,6 +229,8 @@ Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, con
       if (name == "__dict__") return instance_dict(self);
       if (name == "__class__") return cls;
       if (name == "args" && self->worded) return tuple(self->items);
+      if (name == "maxlen" && self->kind == Kind::List)
+        return self->limit < 0 ? none() : integer(self->limit);
       stop("unsupported_value", "attribute " + name + " of a " + describe(self));
     }
     if (!kind->tp_descr_get) return pinned(d);
@@ -306,12 +318,13 @@ Value* Tracer::generic_get(Value* v, const std::string& name, bool fallback) {
   if (!getter) return nullptr;
   if (getter == torch_names().module_getattr) return module_member(v, name);
   if (!PyFunction_Check(getter)) stop("unsupported_value", std::string(type->tp_name) + ".__getattr__");
+  auto* error = reinterpret_cast<PyTypeObject*>(PyExc_AttributeError);
   try {
     return call_special(v, getter, {text(name)});
   } catch (const RaiseSignal& signal) {
-    if (signal.exception && signal.exception->cls == reinterpret_cast<PyTypeObject*>(PyExc_AttributeError))
-      return nullptr;
-    throw;
+    if (!signal.exception || !PyType_IsSubtype(signal.exception->cls, error)) throw;
+    attribute_error_ = signal;
+    return nullptr;
   }
 }
 

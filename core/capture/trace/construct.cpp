@@ -29,17 +29,28 @@ bool is_plain_class(PyTypeObject* type) {
 
 }  // namespace
 
-// One of length 0 is how an iterator is run to its end: it is made, and never used.
 Value* Tracer::new_deque(const Arguments& a) {
   Value* limit = a.positional.size() > 1 ? a.positional[1] : a.find("maxlen");
-  const bool known = a.positional.size() + a.keyword.size() <= 2 && (a.keyword.empty() || a.find("maxlen"));
+  const size_t named = (a.find("maxlen") != nullptr) + (a.find("iterable") != nullptr);
+  const bool known = a.positional.size() + a.keyword.size() <= 2 && a.keyword.size() == named;
   const bool limited = limit && !is_none(limit);
-  if (!known || (limited && int_of(limit, "a deque's length") != 0))
-    stop("unsupported_builtin", "a deque of limited length is made");
-  Values items = a.positional.empty() ? Values{} : unpack(a.positional[0]);
-  Value* v = sequence(Kind::List, limited ? Values{} : std::move(items), torch_names().deque);
-  v->limited = limited;
+  const int64_t most = limited ? int_of(limit, "a deque's length") : -1;
+  if (!known || (limited && most < 0)) stop("unsupported_builtin", "a deque is made of other arguments");
+  Value* iterable = a.positional.empty() ? a.find("iterable") : a.positional[0];
+  Value* v = sequence(Kind::List, iterable ? unpack(iterable) : Values{}, torch_names().deque);
+  v->limit = most;
+  limit_deque(v, true);
   return v;
+}
+
+// It has grown at one end: what is too much goes at the other.
+void Tracer::limit_deque(Value* v, bool at_the_end) {
+  if (v->limit < 0 || static_cast<int64_t>(v->items.size()) <= v->limit) return;
+  const auto most = v->limit;
+  if (at_the_end)
+    v->items.erase(v->items.begin(), v->items.end() - most);
+  else
+    v->items.resize(static_cast<size_t>(most));
 }
 
 Value* Tracer::construct(PyTypeObject* cls, Arguments a) {

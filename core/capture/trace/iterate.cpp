@@ -27,6 +27,14 @@ Value* iterated_dict(const IteratorState& s) {
              : nullptr;
 }
 
+// The deque behind an iterator; nullptr for every other iterator.
+const Value* iterated_deque(const IteratorState& s) {
+  const bool walks = s.kind == IteratorKind::Sequence || s.kind == IteratorKind::Reversed;
+  const Value* over = walks && !s.children.empty() ? s.children[0] : nullptr;
+  while (over && over->forward) over = over->forward;
+  return over && over->cls == torch_names().deque ? over : nullptr;
+}
+
 }  // namespace
 
 Value* Tracer::new_iterator(IteratorKind kind, Values children) {
@@ -35,6 +43,8 @@ Value* Tracer::new_iterator(IteratorKind kind, Values children) {
   v->iterator->kind = kind;
   v->iterator->children = std::move(children);
   if (Value* dict = iterated_dict(*v->iterator)) v->iterator->stop = live_entries(dict);
+  if (const Value* deque = iterated_deque(*v->iterator))
+    v->iterator->stop = static_cast<int64_t>(deque->version);
   return v;
 }
 
@@ -104,10 +114,8 @@ Value* Tracer::iter(Value* v) {
       stop("unsupported_value", "iteration over " + describe(v));
     }
     case Kind::Object: {
-      if (PyObject* item = python_method(v->cls, "__getitem__")) {
-        (void)item;
-        stop("unsupported_value", "iteration through __getitem__ of " + describe(v));
-      }
+      if (python_method(v->cls, "__getitem__"))
+        return iter(call(pinned(find_object("vitrine._library.items_of")), {{v}, {}}));
       if (!v->cls->tp_iter) raise(PyExc_TypeError, describe(v) + " is not iterable");
       if (v->obj && v->cls->tp_iter == PyObject_SelfIter) return v;
       [[fallthrough]];
@@ -179,6 +187,8 @@ Value* Tracer::next(Value* v, Value** returned) {
       stop("unsupported_value", "a " + describe(dict) + " changes under an iterator");
     raise(PyExc_RuntimeError, "dictionary changed size during iteration");
   }
+  if (const Value* deque = iterated_deque(s); deque && static_cast<int64_t>(deque->version) != s.stop)
+    stop("exception", "a deque changes under an iterator");
   switch (s.kind) {
     case IteratorKind::Sequence: {
       if (s.index >= static_cast<int64_t>(first->items.size())) {
@@ -227,10 +237,16 @@ Value* Tracer::next(Value* v, Value** returned) {
       for (size_t i = 0; i < s.children.size(); ++i) {
         Value* item = next(s.children[i]);
         if (!item) {
-          if (s.strict && i > 0) raise(PyExc_ValueError, "zip() argument is shorter than the others");
+          const auto differs = [&](size_t which, const char* how) {
+            raise(PyExc_ValueError,
+                  "zip() argument " + std::to_string(which + 1) + how + (which == 1 ? " " : "s 1-") +
+                      std::to_string(which),
+                  true);
+          };
+          if (s.strict && i > 0) differs(i, " is shorter than argument");
           if (s.strict)
             for (size_t j = 1; j < s.children.size(); ++j)
-              if (next(s.children[j])) raise(PyExc_ValueError, "zip() argument is longer than the others");
+              if (next(s.children[j])) differs(j, " is longer than argument");
           return finish();
         }
         items.push_back(item);

@@ -274,20 +274,59 @@ const Table& list_methods() {
   return table;
 }
 
+Value* deque_copy(Tracer& t, Value* self, const Arguments&) {
+  t.guard_length(self);
+  Value* copy = t.sequence(Kind::List, self->items, torch_names().deque);
+  copy->limit = self->limit;
+  return copy;
+}
+
+// Says otherwise than a list what it does not find.
+template <Method of_list>
+Value* found_in_deque(Tracer& t, Value* self, const Arguments& a) {
+  if (a.positional.size() != 1 || place_of(t, self, a.positional[0]) == self->items.size())
+    stop("exception", "a deque does not hold what is looked for");
+  return of_list(t, self, a);
+}
+
 // What a deque has besides; of what a list has, it lacks sort().
 const Table& deque_methods() {
   static const Table table = {
+      {"append",
+       [](Tracer& t, Value* s, const Arguments& a) -> Value* {
+         t.touch(s);
+         s->items.push_back(argument(t, a, 0));
+         t.limit_deque(s, true);
+         return t.none();
+       }},
       {"appendleft",
        [](Tracer& t, Value* s, const Arguments& a) -> Value* {
          t.touch(s);
          s->items.insert(s->items.begin(), argument(t, a, 0));
+         t.limit_deque(s, false);
          return t.none();
+       }},
+      {"extend",
+       [](Tracer& t, Value* s, const Arguments& a) -> Value* {
+         const Values more = t.unpack(argument(t, a, 0));
+         t.touch(s);
+         s->items.insert(s->items.end(), more.begin(), more.end());
+         t.limit_deque(s, true);
+         return t.none();
+       }},
+      {"insert",
+       [](Tracer& t, Value* s, const Arguments& a) -> Value* {
+         t.guard_length(s);
+         if (s->limit >= 0 && static_cast<int64_t>(s->items.size()) >= s->limit)
+           t.raise(PyExc_IndexError, "deque already at its maximum size", true);
+         return list_insert(t, s, a);
        }},
       {"extendleft",
        [](Tracer& t, Value* s, const Arguments& a) -> Value* {
          const Values more = t.unpack(argument(t, a, 0));
          t.touch(s);
          s->items.insert(s->items.begin(), more.rbegin(), more.rend());
+         t.limit_deque(s, false);
          return t.none();
        }},
       {"popleft",
@@ -315,8 +354,10 @@ const Table& deque_methods() {
          return t.none();
        }},
       {"sort", [](Tracer&, Value*, const Arguments&) -> Value* { stop("exception", "a deque is sorted"); }},
-      {"copy", [](Tracer& t, Value* s,
-                  const Arguments&) { return t.sequence(Kind::List, s->items, torch_names().deque); }},
+      {"remove", found_in_deque<list_remove>},
+      {"index", found_in_deque<index_method>},
+      {"copy", deque_copy},
+      {"__copy__", deque_copy},
   };
   return table;
 }
@@ -396,7 +437,7 @@ const Table& object_methods() {
        }},
       {"__delattr__",
        [](Tracer& t, Value* s, const Arguments& a) -> Value* {
-         t.del_attr(s, t.str_of(argument(t, a, 0), false));
+         t.generic_del(s, t.str_of(argument(t, a, 0), false));
          return t.none();
        }},
       {"__getattribute__",
@@ -454,7 +495,6 @@ Value* Tracer::call_method(Value* self, const std::string& name, const Arguments
                        : self->kind == Kind::Tuple ? &tuple_methods()
                        : self->kind == Kind::Set   ? &set_methods()
                                                    : nullptr;
-  if (self->limited) stop("unsupported_builtin", name + "() of a deque of limited length");
   if (self->kind == Kind::List && self->cls == torch_names().deque)
     if (auto found = deque_methods().find(name); found != deque_methods().end())
       return found->second(*this, self, a);
@@ -513,6 +553,8 @@ Value* Tracer::call_method(Value* self, const std::string& name, const Arguments
       self->kind == Kind::Set &&
       (name == "union" || name == "intersection" || name == "difference" || name == "issubset" ||
        name == "issuperset" || name == "isdisjoint" || name == "copy" || name == "symmetric_difference");
+  if (!constant && self->kind == Kind::Constant && PyUnicode_CheckExact(self->obj) && name == "format")
+    return format_text(self->obj, a);
   if (!constant || changes || (self->kind == Kind::Set && !pure_set))
     stop("unsupported_builtin", "method " + name + " of " + describe(self));
   Owned method(PyObject_GetAttrString(target.get(), name.c_str()));

@@ -77,6 +77,12 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
     if (Value* result = numpy_operator(row->name, a->obj, b->obj)) return result;
     return fold(PyObject_CallFunctionObjArgs(torch.operator_function(row->name), a->obj, b->obj, nullptr));
   }
+  if ((a->kind == Kind::List && a->cls == torch.deque) || (b->kind == Kind::List && b->cls == torch.deque)) {
+    if (a->cls != torch.deque || op != "iadd")
+      stop("unsupported_value", op + " of " + describe(a) + " and " + describe(b));
+    call_method(a, "extend", {{b}, {}});
+    return a;
+  }
   if (a->kind == Kind::List && op == "iadd" && !python_method(a->cls, "__iadd__")) {
     Values more = unpack(b);
     guard_length(a);
@@ -290,7 +296,9 @@ Value* Tracer::compare(int op, Value* a, Value* b) {
   Owned left(constant_tree(a)), right(constant_tree(b));
   PyErr_Clear();
   if (left && right) return fold(PyObject_RichCompare(left.get(), right.get(), op));
-  if ((a->kind == Kind::Tuple || a->kind == Kind::List) && a->kind == b->kind && !a->owner && !b->owner) {
+  const bool one_deque = (a->cls == torch_names().deque) != (b->cls == torch_names().deque);
+  if ((a->kind == Kind::Tuple || a->kind == Kind::List) && a->kind == b->kind && !a->owner && !b->owner &&
+      !one_deque) {
     guard_length(a);
     guard_length(b);
     const size_t shorter = std::min(a->items.size(), b->items.size());
@@ -329,6 +337,7 @@ bool Tracer::equal(Value* a, Value* b) {
   }
   const bool sequences =
       (a->kind == Kind::List && b->kind == Kind::List) || (a->kind == Kind::Tuple && b->kind == Kind::Tuple);
+  if (sequences && (a->cls == torch_names().deque) != (b->cls == torch_names().deque)) return false;
   if (sequences) {
     if (length(a) != length(b)) return false;
     for (size_t i = 0; i < a->items.size(); ++i) {
@@ -394,6 +403,7 @@ bool Tracer::contains(Value* container, Value* item) {
       return false;
     case Kind::Set: {
       PyObject* key = key_object(item);
+      check_own_keys(container->obj != nullptr, container->items, item);
       return std::any_of(container->items.begin(), container->items.end(),
                          [&](Value* candidate) { return same_key(key_object(candidate), key); });
     }

@@ -27,6 +27,13 @@ PyObject* native_base(PyTypeObject* cls) {
   return reinterpret_cast<PyObject*>(&PyBaseObject_Type);
 }
 
+// Its hash would be asked for before it has its attributes.
+void check_key(Value* key) {
+  if (key->kind == Kind::Object && !key->obj && key->cls->tp_hash != PyBaseObject_Type.tp_hash)
+    stop("unsupported_value",
+         std::string("a ") + key->cls->tp_name + " made here leaves the segment as a key");
+}
+
 }  // namespace
 
 Recipe copy_recipe(const Recipe& r) {
@@ -110,6 +117,7 @@ Recipe RecipeMaker::make(Value* v) {
                                           : list_of_class(v);
       break;
     case Kind::Set:
+      for (Value* item : v->items) check_key(t_.resolve(item));
       r = sequence(Recipe::Kind::Set, v->items);
       if (v->items.size() < 2 || v->cls != &PySet_Type) break;
       if (std::any_of(v->items.begin(), v->items.end(), is_made_here)) break;
@@ -252,6 +260,8 @@ Recipe RecipeMaker::object(Value* v) {
 }
 
 Recipe RecipeMaker::dict(Value* v) {
+  if (!v->owner)
+    for (auto [key, value] : t_.dict_entries(v)) check_key(t_.resolve(key));
   if (v->owner) {  // the object's own, not one like it
     static PyObject* getter =
         PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__getattribute__");
@@ -295,9 +305,9 @@ Recipe RecipeMaker::dict(Value* v) {
 }
 
 Recipe RecipeMaker::deque(Value* v) {
-  if (v->limited) stop("unsupported_value", "a deque of limited length is kept");
   std::vector<Recipe> items;
   items.push_back(sequence(Recipe::Kind::List, v->items));
+  if (v->limit >= 0) items.push_back(constant(Owned(PyLong_FromLongLong(v->limit)).get()));
   return call(reinterpret_cast<PyObject*>(v->cls), std::move(items));
 }
 
@@ -362,6 +372,9 @@ Recipe RecipeMaker::iterator(Value* v) {
     return out;
   };
   if (s.done) return advanced(sequence(Recipe::Kind::Tuple, {}), 0);
+  const Value* walked = s.children.empty() ? nullptr : t_.resolve(s.children[0]);
+  if (walked && walked->cls == torch_names().deque && walked->mutated)  // which it would find changed
+    stop("unsupported_value", "an iterator over a deque that changed leaves the segment");
   switch (s.kind) {
     case IteratorKind::Sequence:
     case IteratorKind::Range:

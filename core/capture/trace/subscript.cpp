@@ -53,7 +53,10 @@ Value* Tracer::get_item(Value* v, Value* key) {
       if (i < 0) i += n;
       if (i < 0 || i >= n)
         raise(PyExc_IndexError,
-              v->kind == Kind::List ? "list index out of range" : "tuple index out of range", true);
+              v->cls == torch_names().deque ? "deque index out of range"
+              : v->kind == Kind::List       ? "list index out of range"
+                                            : "tuple index out of range",
+              true);
       return v->items[static_cast<size_t>(i)];
     }
     case Kind::Dict: {
@@ -108,6 +111,7 @@ void Tracer::set_item(Value* v, Value* key, Value* value) {
   }
   key = look(key);
   guard_length(v);
+  if (is_slice(key) && v->cls == torch_names().deque) stop("exception", "a slice of a deque");
   if (is_slice(key)) {
     const SliceRange r = slice_range(*this, key, v->items.size());
     Values items = unpack(value);
@@ -149,6 +153,7 @@ void Tracer::del_item(Value* v, Value* key) {
   key = look(key);
   guard_length(v);
   int64_t first = 0, count = 1;
+  if (is_slice(key) && v->cls == torch_names().deque) stop("exception", "a slice of a deque");
   if (is_slice(key)) {
     const SliceRange r = slice_range(*this, key, v->items.size());
     if (r.step != 1) {

@@ -116,7 +116,7 @@ struct Value {
   std::shared_ptr<VirtualFrame> generator;
   bool inference_view = false;  // Tensor: a view of a normal tensor, made in inference mode
   bool freed_first = false;     // Tensor: its gradient was set to None before anything was computed
-  bool limited = false;         // a deque that holds nothing, whatever is put in
+  int64_t limit = -1;           // a deque made with maxlen: so many items at most
   bool worded = false;          // an exception: items are its args, word for word
   Value* owner = nullptr;       // Dict: it is the __dict__ of this object, writes go there
   Value* own_dict = nullptr;    // Object: its __dict__, once it was asked for

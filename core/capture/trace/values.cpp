@@ -260,7 +260,7 @@ void Tracer::realise(Value* v) {
   if (torch_bridge::is_tensor(o)) {
     enter_tensor(v);
   } else if (PyTuple_Check(o) || PyList_Check(o) || PyDict_Check(o) || PyAnySet_Check(o) ||
-             PySlice_Check(o) || PyRange_Check(o)) {
+             PySlice_Check(o) || PyRange_Check(o) || Py_TYPE(o) == torch_names().deque) {
     realise_container(v);
   } else if (Py_TYPE(o) == &PyDictProxy_Type && v->pinned) {
     // It hangs on an object that is as it was (a signature): a dict that is never written.
@@ -337,8 +337,16 @@ void Tracer::realise_container(Value* v) {
   }
   const bool is_tuple = PyTuple_Check(o);
   v->kind = is_tuple ? Kind::Tuple : Kind::List;
-  for (Py_ssize_t i = 0; i < Py_SIZE(o); ++i) {
-    PyObject* item = is_tuple ? PyTuple_GET_ITEM(o, i) : PyList_GET_ITEM(o, i);
+  const Owned items(PySequence_Fast(o, "a sequence"));
+  if (!items) raise_python();
+  if (!is_tuple && !PyList_Check(o)) {  // a deque, which tells how much it holds at most
+    Owned most(PyObject_GetAttrString(o, "maxlen"));
+    Value* limit = most ? lazy(most.get(), sources_->attr(v->source, "maxlen")) : nullptr;
+    if (limit && !is_none(limit)) v->limit = int_of(limit, "a deque's length");
+    if (limit && most.get() == Py_None) look(limit);
+  }
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
     Owned key(PyLong_FromSsize_t(i));
     v->items.push_back(lazy(item,
                             sources_->make(SourceKind::Item, v->source, -1, std::to_string(i), key.get()),
