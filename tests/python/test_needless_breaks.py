@@ -22,6 +22,17 @@ WHOLE = {
     "torch_api": ["scripted_function"],
     "slots": ["slots_emptied_and_filled", "attributes_deleted", "deleted_twice", "slices_deleted", "sets_in_place"],
     "set_order": ["order_of_sets_made"],
+    "everyday": [
+        "deques_of_limited_length",
+        "groups",
+        "sequences_without_iter",
+        "text_formats",
+        "texts_of_errors",
+        "throws_through_yield_from",
+        "keys_of_their_own",
+        "one_hot_rows",
+        "deletes_by_the_base",
+    ],
 }
 if sys.version_info >= (3, 12):  # there a comprehension's locals() is the frame's, which a loop may ask again
     WHOLE["operators"].remove("locals_in_callee")

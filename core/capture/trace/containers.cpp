@@ -1,4 +1,6 @@
 // Dicts and lengths: shadow contents, loaded from the real object on demand.
+#include <algorithm>
+
 #include "core/capture/class_dict.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
@@ -19,9 +21,18 @@ PyObject* Tracer::key_object(Value* key) {
   key = look(key);
   switch (key->kind) {
     case Kind::Constant:
+      for (const OwnKey& known : own_keys_)  // which may be equal to it
+        if (PyObject_Hash(key->obj) == known.hash)
+          stop("unsupported_value", "a dict key with the hash of a " + describe(known.value));
+      PyErr_Clear();
       return key->obj;
     case Kind::Tuple: {
-      PyObject* tree = constant_tree(key);
+      // A named tuple is equal to the plain one.
+      pin_type(key->cls);
+      const bool named = key->cls != &PyTuple_Type && !key->owner &&
+                         key->cls->tp_hash == PyTuple_Type.tp_hash &&
+                         key->cls->tp_richcompare == PyTuple_Type.tp_richcompare;
+      PyObject* tree = constant_tree(named ? tuple(unpack(key)) : key);
       if (!tree) stop("unsupported_value", "a dict key that is not a constant");
       return keep(tree);
     }
@@ -33,7 +44,7 @@ PyObject* Tracer::key_object(Value* key) {
           key->twin = Owned(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
         return key->twin.get();
       }
-      stop("unsupported_value", std::string("a ") + key->cls->tp_name + " as a dict key");
+      return own_key(key);
     }
     case Kind::Tensor: {
       // Hashed by identity, too: a tensor made here is its stand-in.
@@ -50,6 +61,52 @@ PyObject* Tracer::key_object(Value* key) {
     default:
       stop("unsupported_value", "a " + describe(key) + " as a dict key");
   }
+}
+
+// An object whose class says how it is hashed and what it is equal to: equal ones share a stand-in.
+PyObject* Tracer::own_key(Value* key) {
+  PyObject* method = key->obj ? nullptr : python_method(type_of(key), "__hash__");
+  if (!method) stop("unsupported_value", std::string("a ") + key->cls->tp_name + " as a dict key");
+  struct Pure {
+    int64_t& since;
+    const int64_t before;
+    ~Pure() { since = before; }
+  } pure{pure_since_, pure_since_};
+  if (pure_since_ < 0) pure_since_ = static_cast<int64_t>(values_.size());
+  PyObject* number = const_object(call_special(key, method, {}));
+  if (!number || !PyLong_CheckExact(number)) stop("unsupported_value", "a hash that is no constant");
+  const Py_hash_t hash = PyObject_Hash(number);
+  for (const OwnKey& known : own_keys_)
+    if (known.hash == hash && known.value == key) return known.stand_in;
+  PyObject* stand_in = nullptr;
+  for (size_t i = 0; i < own_keys_.size() && !stand_in; ++i)
+    if (own_keys_[i].hash == hash && truth(compare(Py_EQ, own_keys_[i].value, key)))
+      stand_in = own_keys_[i].stand_in;
+  if (!stand_in) stand_in = keep(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
+  own_keys_.push_back({key, hash, stand_in});
+  return stand_in;
+}
+
+// Such a stand-in is not found among keys that are there for real.
+void Tracer::check_own_keys(Value* dict, Value* key) {
+  Values keys;
+  for (const auto& [each, value] : dict->dict->entries) keys.push_back(each);
+  check_own_keys(dict->obj != nullptr, keys, key);
+}
+
+void Tracer::check_own_keys(bool from_before, const Values& keys, Value* key) {
+  key = look(key);
+  if (key->kind != Kind::Object || key->cls->tp_hash == PyBaseObject_Type.tp_hash) return;
+  const auto mine = std::find_if(own_keys_.rbegin(), own_keys_.rend(),
+                                 [&](const OwnKey& known) { return known.value == key; });
+  bool refused = from_before;
+  for (Value* k : keys) {
+    k = k ? resolve(k) : nullptr;
+    if (!k || k->kind != Kind::Constant) continue;
+    refused = refused || mine == own_keys_.rend() || PyObject_Hash(k->obj) == mine->hash ||
+              (Py_TYPE(k->obj)->tp_flags & Py_TPFLAGS_HEAPTYPE);
+  }
+  if (refused) stop("unsupported_value", std::string("a ") + key->cls->tp_name + " as a dict key");
 }
 
 // Equal as a set or a dict sees it; a tensor is equal to itself alone.
@@ -90,6 +147,7 @@ static std::string key_text(PyObject* key, const Value* value, size_t most) {
 Value* Tracer::dict_get(Value* v, Value* key) {
   v = look(v);
   PyObject* k = key_object(key);
+  check_own_keys(v, key);
   DictState& dict = *v->dict;
   const Py_ssize_t at = position(dict, k);
   if (PyErr_Occurred()) raise_python();
@@ -164,6 +222,7 @@ void Tracer::touch(Value* v) {
 void Tracer::dict_set(Value* v, Value* key, Value* value) {
   v = look(v);
   PyObject* k = key_object(key);
+  check_own_keys(v, key);
   touch(v);
   if (v->owner && v->owner->kind == Kind::Function)
     set_attr(v->owner, text_of(k), value);

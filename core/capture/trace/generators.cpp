@@ -49,8 +49,38 @@ Value* Tracer::resume(Value* v, Value* sent, Value** returned) {
   return nullptr;
 }
 
-// Raises in the generator, at the yield where it waits. nullptr: it has finished.
-Value* Tracer::throw_into(Value* v, Value* exception) {
+// The frame waits in a `yield from`: what is thrown belongs to the generator below. Gives what that one
+// yields; nullptr: the frame goes on, behind the `yield from` (signal.exception is nullptr) or with the
+// signal.
+Value* Tracer::throw_below(VirtualFrame& frame, RaiseSignal& signal) {
+  Value* below = generator_of(frame.stack.back());
+  if (!below) {  // other iterators made here have no throw()
+    if (look(frame.stack.back())->kind != Kind::Iterator)
+      stop("generator", "an exception is thrown into a generator that yields from an object");
+    return nullptr;
+  }
+  const bool closes = is_a(signal, PyExc_GeneratorExit);
+  Value* returned = nullptr;
+  try {
+    const Running running(frame);
+    Value* item = throw_into(below, signal.exception, &returned);
+    if (item && closes) raise(PyExc_RuntimeError, "generator ignored GeneratorExit", true);
+    if (item) return item;
+    if (closes) return nullptr;
+  } catch (const RaiseSignal& inner) {
+    if (!closes || !is_a(inner, PyExc_GeneratorExit)) signal = inner;
+    return nullptr;
+  }
+  frame.stack.back() = returned ? returned : none();
+  const auto send = static_cast<size_t>(frame.position) - 2;
+  frame.position = frame.bytecode->index_of(frame.bytecode->instructions()[send].target);
+  signal.exception = nullptr;
+  return nullptr;
+}
+
+// Raises in the generator, at the yield where it waits. nullptr: it has finished; `returned` (may be null)
+// receives what its return gave.
+Value* Tracer::throw_into(Value* v, Value* exception, Value** returned) {
   VirtualFrame& frame = *v->generator;
   RaiseSignal signal;
   signal.exception = exception;
@@ -60,9 +90,10 @@ Value* Tracer::throw_into(Value* v, Value* exception) {
     frame.position = -1;
     throw signal;
   }
-  if (delegates(frame)) stop("generator", "an exception is thrown into a generator that yields from another");
+  if (delegates(frame))
+    if (Value* item = throw_below(frame, signal)) return item;
   const Instruction& yield = frame.bytecode->instructions()[static_cast<size_t>(frame.position) - 1];
-  if (!dispatch_raise(frame, yield, signal)) {
+  if (signal.exception && !dispatch_raise(frame, yield, signal)) {
     frame.position = -1;
     throw signal;
   }
@@ -77,6 +108,7 @@ Value* Tracer::throw_into(Value* v, Value* exception) {
     throw;
   }
   if (yielded) return value;
+  if (returned) *returned = value;
   frame.position = -1;
   return nullptr;
 }
@@ -123,8 +155,9 @@ Value* Tracer::generator_method(Value* v, const std::string& name, const Argumen
     exception = look(exception);
     if (exception->kind != Kind::Object || exception->obj || !exception->cls)
       stop("generator", "a " + describe(exception) + " is thrown into a generator");
-    Value* item = throw_into(v, exception);
-    if (!item) raise_stop_iteration(nullptr);
+    Value* returned = nullptr;
+    Value* item = throw_into(v, exception, &returned);
+    if (!item) raise_stop_iteration(returned);
     return item;
   }
   if (name == "close" && a.positional.empty()) {

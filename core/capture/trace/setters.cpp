@@ -114,6 +114,14 @@ void Tracer::del_attr(Value* v, const std::string& name) {
     call_special(v, deleter, {text(name)});
     return;
   }
+  generic_del(v, name);
+}
+
+void Tracer::generic_del(Value* v, const std::string& name) {
+  v = look(v);
+  if (v->kind != Kind::Object) stop("custom_setter", "an attribute of " + describe(v) + " is deleted");
+  PyTypeObject* type = type_of(v);
+  pin_type(type);
   PyObject* d = lookup(type, name.c_str());
   if (d && PyType_IsSubtype(Py_TYPE(d), &PyProperty_Type)) {
     Owned function(PyObject_GetAttrString(d, "fdel"));

@@ -118,6 +118,19 @@ Value* tensor_literal(T& t, const A& a) {
   return t.literal(find_object("torch.tensor"), a);
 }
 
+// Of a known number of classes it is a scatter, which refuses what is no class; else it looks for the
+// largest.
+Value* one_hot(T& t, const A& a) {
+  Value* v = t.look(need(t, a, 0, "tensor"));
+  Value* classes = need(t, a, 1, "num_classes", t.integer(-1));
+  const bool known = v->kind == Kind::Tensor && torch_bridge::type_of(v->obj).dtype == ir::DType::i64 &&
+                     t.look(classes)->kind == Kind::Constant && PyLong_CheckExact(t.look(classes)->obj) &&
+                     t.int_of(classes, "a number of classes") > 0;
+  if (!known)
+    return t.torch_call("torch.nn.functional.one_hot", find_object("torch.nn.functional.one_hot"), a);
+  return t.call(t.pinned(find_object("vitrine._library.one_hot")), {{v, classes}, {}});
+}
+
 // A tensor stays that tensor; anything else makes one.
 template <bool array>
 Value* as_tensor(T& t, const A& a) {
@@ -196,6 +209,7 @@ constexpr BuiltinRow kRows[] = {
     {"torch.Size", size},
     {"vitrine._sizes.mark_static", fix_sizes},
     {"torch.tensor", tensor_literal},
+    {"torch.nn.functional.one_hot", one_hot},
     {"torch.as_tensor", as_tensor<false>},
     {"torch.asarray", as_tensor<true>},
     {"torch.promote_types", promote},
