@@ -273,6 +273,9 @@ Status Lowering::State::borrow(Joint& out, JointParts& parts) {
 
 Status Lowering::State::join(const RemadeViews& views, Gradients who, Joint& out, JointParts& parts) {
   if (Status error = prepare(views, out, parts)) return error;
+  // A view that an autograd.Function gave would be made again without it.
+  if (!views.as_they_are && has_own_backward(recording))
+    return no_joint("a result is a view, and an autograd.Function has a backward of its own");
   if (!views.as_they_are) {
     auto program = ViewProgram::make(views, parts.leading);
     if (!program) return no_joint(program.error().what);

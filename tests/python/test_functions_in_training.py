@@ -86,6 +86,7 @@ PROGRAMS = {
     "gate": lambda x, m, b: Gate.apply(m(x), b, 1.5).exp(),
     "straight": lambda x, m, b: (Straight.apply(m(x)) * b).sum() + m(x).mean(),
     "reversed": lambda x, m, b: Reversed.apply(m(x), 0.5) * b,
+    "reversed, as it is": lambda x, m, b: [Reversed.apply(h := m(x), 0.5), h * b],
     "two": lambda x, m, b: Two.apply(m(x))[0] * b,
     "two, both": lambda x, m, b: [t * b for t in Two.apply(m(x))],
     "scaled": lambda x, m, b: Scaled.apply(m(x) * b),
