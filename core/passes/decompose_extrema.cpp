@@ -8,10 +8,8 @@ namespace {
 
 struct Extremum {
   const char* op;
-  double none;  // what no element is beyond
 };
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr Extremum kLargest = {"aten.amax.default", -kInf}, kSmallest = {"aten.amin.default", kInf};
+constexpr Extremum kLargest = {"aten.amax.default"}, kSmallest = {"aten.amin.default"};
 
 // The places of x, counted over `dims` (all, or one) in order, as a tensor that broadcasts against x.
 Ref numbered(Writer& w, Ref x, const Dims& dims, int64_t count) {
@@ -49,12 +47,11 @@ std::optional<Found> found(Writer& w, const Extremum& which, const Dims& dims) {
 }
 
 // The value itself, of which there may be several that are equal: 0 and -0.
-Ref value_at(Writer& w, const Extremum& which, const Found& f, const Dims& dims) {
+Ref value_at(Writer& w, const Found& f, const Dims& dims) {
   const Ref x = w.value(0);
   if (!ir::is_float(w.type(x).dtype)) return f.extremum;
-  const Ref other = w.op("aten.ne.Tensor", {f.number, f.place});
-  return w.op(which.op,
-              {w.op("aten.masked_fill.Scalar", {x, other, Arg(which.none)}), Arg::ints(dims), Arg(true)});
+  const Ref place = w.op("aten._to_copy.default", {f.place}, {{"dtype", Arg(DType::i64)}});
+  return w.op("aten.gather.default", {x, Arg(dims.front()), place});
 }
 
 Values along(Writer& w, const Extremum& which) {
@@ -62,8 +59,7 @@ Values along(Writer& w, const Extremum& which) {
   if (w.type(w.value(0)).sizes.empty()) return std::nullopt;
   const auto f = found(w, which, dims);
   if (!f) return std::nullopt;
-  auto value = w.output(0, w.used(0) ? value_at(w, which, *f, dims) : f->extremum),
-       place = w.output(1, f->place);
+  auto value = w.output(0, w.used(0) ? value_at(w, *f, dims) : f->extremum), place = w.output(1, f->place);
   return value && place ? Values({*value, *place}) : std::nullopt;
 }
 

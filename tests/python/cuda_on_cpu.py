@@ -18,6 +18,7 @@ CONVERSIONS = {
     r'asm\("cvt.rn.f16.f32.*?\)\);': "y.bits = float_to_half(x);",
     r'asm\("cvt.rn.bf16.f32.*?\)\);': "y.bits = float_to_bfloat(x);",
     r'asm volatile\("red.global.add.noftz.f16 .*?\);': "to = to_f16(wide(to) + wide(more));",
+    r'asm\("ex2.approx.ftz.f32.*?\)\);': "y = exp2f(x * 1.44269504f);",
     "#pragma unroll.*": "",
 }
 

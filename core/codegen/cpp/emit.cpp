@@ -280,7 +280,7 @@ class Emitter : VectorText {
              (v.statement->output >= 0 ? narrowed(sum, v.statement->dtype) : sum) + ";",
          v.node);
     bool inverted = std::any_of(s_.values.begin(), s_.values.end(),
-                                [&](const Value& w) { return exponential_sum(w) == &v; });
+                                [&](const Value& w) { return s_.exponential_sum(w) == &v; });
     if (inverted) line(vector_type(v) + " " + v.inverse + " = 1.0f / " + v.name + ";", v.node);
     store_once(v, static_cast<size_t>(v.phase) + 1);
   }

@@ -45,6 +45,55 @@ bool Schedule::only_moves(const Value& v) const {
   };
   return moves(moves, *v.statement->expr);
 }
+const Value* Schedule::source(const Value& v, const ExprPtr& operand) const {
+  if (operand->kind != fusion::Expr::Kind::operand) return nullptr;
+  const Source& s = v.sources[static_cast<size_t>(operand->operand)];
+  return s.kind == Source::Kind::value ? &values[static_cast<size_t>(s.index)] : nullptr;
+}
+bool Schedule::is_exponential(const Value& v) const {
+  auto calls = [](const Value* of, const char* name) {
+    return of && of->statement->expr->kind == fusion::Expr::Kind::call && of->statement->expr->name == name;
+  };
+  const Value* difference = calls(&v, "exp") ? source(v, v.statement->expr->args[0]) : nullptr;
+  if (!calls(difference, "-")) return false;
+  ExprPtr right = difference->statement->expr->args[1];
+  if (right->kind == fusion::Expr::Kind::call && right->name == "*") right = right->args[1];  // a - 1 * max
+  const Value* max = source(*difference, right);
+  return max && max->statement->reduce == Statement::Reduce::max;
+}
+const Value* Schedule::exponential_sum(const Value& v) const {
+  const fusion::Expr& e = *v.statement->expr;
+  if (e.kind != fusion::Expr::Kind::call || e.name != "/" || v.per_row || across ||
+      v.statement->compute != DType::f32)
+    return nullptr;
+  const Value *up = source(v, e.args[0]), *sum = source(v, e.args[1]);
+  auto single = [](const Value* x) { return x && fusion::lane_dtype(x->statement->dtype) == DType::f32; };
+  if (!single(up) || !single(sum) || sum->statement->reduce != Statement::Reduce::sum) return nullptr;
+  const Value* exp = source(*sum, sum->statement->expr);
+  return exp && is_exponential(*exp) ? sum : nullptr;
+}
+bool Schedule::is_read(int value) const {
+  const Source wanted{Source::Kind::value, value};
+  auto picks_by = [&](const std::vector<Index>& list) {
+    return std::any_of(list.begin(), list.end(), [&](const Index& i) { return i.from == wanted; });
+  };
+  return std::any_of(loads.begin(), loads.end(), [&](const Load& l) { return picks_by(l.picked); }) ||
+         std::any_of(values.begin(), values.end(), [&](const Value& v) {
+           return std::find(v.used.begin(), v.used.end(), wanted) != v.used.end() || picks_by(v.store_picked);
+         });
+}
+bool Schedule::ends_narrow(int value) const {
+  const Value& v = values[static_cast<size_t>(value)];
+  const bool narrow = v.statement->dtype == DType::f16 || v.statement->dtype == DType::bf16;
+  if (v.store >= 0 && !narrow) return false;
+  if (narrow && v.statement->is_result()) return true;
+  const Source wanted{Source::Kind::value, value};
+  for (size_t i = 0; i < values.size(); ++i)
+    if (std::find(values[i].used.begin(), values[i].used.end(), wanted) != values[i].used.end() &&
+        !ends_narrow(static_cast<int>(i)))
+      return false;
+  return true;
+}
 std::vector<Source> Schedule::once(int phase) const {
   std::vector<Source> out;
   std::vector<bool> done(loads.size(), false);

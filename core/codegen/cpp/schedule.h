@@ -130,8 +130,19 @@ struct Schedule {
   int scratch_rows = 0;
   bool picks() const;  // some load is picked by an index, which may be out of range
   int draws() const;   // segment of the program's draws that it takes part in; -1: it draws nothing
+  // The value that the operand of v's expression is; nullptr: it is none.
+  const Value* source(const Value& v, const fusion::ExprPtr& operand) const;
   // Whether the value is an operand's as it is, or one of several: already what memory would hold.
   bool only_moves(const Value& value) const;
+  // Whether it is exp(x - max), of a row's max.
+  bool is_exponential(const Value& value) const;
+  // For exp(x - max) / sum: the sum, which is 1 or more, so that a product with its inverse does not overflow
+  // where the quotient would not. nullptr: any other value.
+  const Value* exponential_sum(const Value& value) const;
+  // Whether all that comes of it, as far as this kernel computes it, is rounded to 16 bits.
+  bool ends_narrow(int value) const;
+  // Whether another value, a load or a store asks for it.
+  bool is_read(int value) const;
   // What is done once a row before the phase (phases.size(): after the last), in order.
   std::vector<Source> once(int phase) const;
   int64_t row_count() const;

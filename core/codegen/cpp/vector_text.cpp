@@ -107,37 +107,11 @@ std::string VectorText::value_text(const Value& v) const {
   DType lane = lane_of(v);
   Typed t =
       expr_text(s.expr, s.compute, lane, [&](int i) { return operand(v, i); }, target_.sizes != nullptr);
-  if (const Value* sum = exponential_sum(v))
+  if (const Value* sum = s_.exponential_sum(v))
     t = {operand(v, s.expr->args[0]->operand).text + " * " + sum->inverse, lane, false};
   // Every operator's result is what memory would hold: narrow integers wrap, short floats are rounded, as
   // eager does between operators. Sums inside one operator stay in f32.
   return s.is_result() && !s_.only_moves(v) ? narrowed(t.text, s.dtype) : t.text;
-}
-const Value* VectorText::exponential_sum(const Value& v) const {
-  const fusion::Expr& e = *v.statement->expr;
-  if (e.kind != fusion::Expr::Kind::call || e.name != "/" || v.per_row || s_.across ||
-      v.statement->compute != DType::f32)
-    return nullptr;
-  auto source = [&](const Value& of, const fusion::ExprPtr& a) -> const Value* {
-    if (a->kind != fusion::Expr::Kind::operand) return nullptr;
-    const Source& s = of.sources[static_cast<size_t>(a->operand)];
-    return s.kind == Source::Kind::value ? &value(s.index) : nullptr;
-  };
-  auto calls = [](const Value* of, const char* name) {
-    return of && of->statement->expr->kind == fusion::Expr::Kind::call && of->statement->expr->name == name;
-  };
-  const Value *up = source(v, e.args[0]), *sum = source(v, e.args[1]);
-  if (!up || !sum || sum->statement->reduce != Statement::Reduce::sum || lane_of(*sum) != DType::f32 ||
-      lane_of(*up) != DType::f32)
-    return nullptr;
-  const Value* exp = source(*sum, sum->statement->expr);
-  const Value* difference = calls(exp, "exp") ? source(*exp, exp->statement->expr->args[0]) : nullptr;
-  // a - 1 * max
-  if (!calls(difference, "-")) return nullptr;
-  fusion::ExprPtr right = difference->statement->expr->args[1];
-  if (right->kind == fusion::Expr::Kind::call && right->name == "*") right = right->args[1];
-  const Value* max = source(*difference, right);
-  return max && max->statement->reduce == Statement::Reduce::max ? sum : nullptr;
 }
 
 std::string VectorText::start_text(const Value& v) {

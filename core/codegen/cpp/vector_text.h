@@ -40,9 +40,6 @@ class VectorText : protected KernelText {
 
   // The value of `v` from its operands' names, as memory would hold it where it is an operator's result.
   std::string value_text(const Value& v) const;
-  // For exp(x - max) / sum: the sum, which is 1 or more, so that a product with its inverse does not overflow
-  // where the quotient would not. nullptr: any other value.
-  const Value* exponential_sum(const Value& v) const;
   // Of a reduction: where it starts, one step, the values of a vector's lanes together.
   static std::string start_text(const Value& v);
   static std::string joined(const Value& v, const std::string& a, const std::string& b);

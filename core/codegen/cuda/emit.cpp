@@ -159,7 +159,7 @@ class Emitter : ThreadText {
       line(acc + " = " + joined(v, acc, value_text(v)) + ";", v.node);
       return;
     }
-    line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
+    define(v, stores_here(phase, i));
     if (v.kept() && !kept_at.empty()) line("row_" + v.name + kept_at + " = " + v.name + ";", v.node);
     if (!stores_here(phase, i)) return;
     put_element(v, s_.reduces && !exact_rows() ? "if (inside) " : "");
@@ -299,6 +299,7 @@ class Emitter : ThreadText {
     std::string x = folded_text(v);
     if (v.statement->output >= 0) x = narrowed(x, v.statement->dtype);
     line(lane_type(v.statement->dtype) + " " + v.name + " = " + x + ";", v.node);
+    define_inverse(v);
     store_once(v, first_thread());
   }
 

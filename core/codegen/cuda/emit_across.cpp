@@ -253,11 +253,11 @@ class Across : ThreadText {
       const std::string acc = "acc_" + v.name + "[k]";
       return line(acc + " = " + joined(v, acc, value_text(v)) + ";", v.node);
     }
-    line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
+    define(v, stores_here(index, i));
     if (!stores_here(index, i)) return;
-    if (run(v.store_strides, 0)) return line("put(q_" + v.name + ".v[k], " + v.name + ");", v.node);
-    line(std::string(exact() ? "" : "if (inside) ") + "put(" + pointer(argument(v.store)) +
-             element_of(v.store_strides, 0, true) + ", " + v.name + ");",
+    if (run(v.store_strides, 0)) return line(put_text("q_" + v.name + ".v[k]", v), v.node);
+    line(std::string(exact() ? "" : "if (inside) ") +
+             put_text(pointer(argument(v.store)) + element_of(v.store_strides, 0, true), v),
          v.node);
   }
   void declare_store(size_t index, int i) {

@@ -163,7 +163,7 @@ class BothWays : ThreadText {
       const std::string acc = "acc_" + v.name + (v.per_column ? at() : "");
       return line(acc + " = " + joined(v, acc, value_text(v)) + ";", v.node);
     }
-    line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
+    define(v, stores_here(index, i));
     if (stores_here(index, i)) put_element(v, "");
   }
   void fold(const Value& v) {
@@ -171,6 +171,7 @@ class BothWays : ThreadText {
     line(lane_type(v.statement->dtype) + " " + v.name + " = " +
              (v.statement->output >= 0 ? narrowed(x, v.statement->dtype) : x) + ";",
          v.node);
+    define_inverse(v);
     if (v.store >= 0) put_row(v, "lane == 0");
   }
 

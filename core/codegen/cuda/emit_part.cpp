@@ -6,6 +6,7 @@ namespace vitrine::codegen::cuda {
 
 using cpp::Load;
 using cpp::Phase;
+using cpp::Source;
 using cpp::Value;
 
 namespace {
@@ -34,7 +35,6 @@ class Part : ThreadText {
     line(type + " r = blockIdx.x" + (walks() ? " / " + sized(s_.parts) + ";" : ";"));
     if (walks()) line("const int part = blockIdx.x % " + sized(s_.parts) + ";");
     decode_row(s_.rows);
-    row_loads();
     row_values(0, once());
     for (size_t p = 0; p < launch_; ++p) {
       for (int i : reductions(p)) add_parts(value(i));
@@ -69,8 +69,13 @@ class Part : ThreadText {
 
   // ---- values ---------------------------------------------------------------------------------------
   void row_values(int p, const std::string& condition) {
-    for (const Value& v : s_.values) {
-      if (!v.per_row || reduces(v) || v.phase != p) continue;
+    for (const Source& s : s_.once(p)) {
+      if (s.kind == Source::Kind::load) {
+        const Load& l = load(s.index);
+        line(lane_type(l.dtype) + " " + l.name + " = " + loads_.element(l, true) + ";", l.node);
+        continue;
+      }
+      const Value& v = value(s.index);
       line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
       store_once(v, static_cast<size_t>(p), condition);
     }
@@ -79,10 +84,6 @@ class Part : ThreadText {
   void store_once(const Value& v, size_t known, const std::string& condition) {
     if (v.store < 0 || (s_.parts > 1 && known != launch_)) return;
     put_row(v, condition);
-  }
-  void row_loads() {
-    for (const Load& l : s_.loads)
-      if (l.per_row) line(lane_type(l.dtype) + " " + l.name + " = " + loads_.element(l, true) + ";", l.node);
   }
   void compute(size_t phase, int i) {
     const Value& v = value(i);
@@ -93,7 +94,7 @@ class Part : ThreadText {
       const std::string acc = "acc_" + v.name;
       return line(acc + " = " + joined(v, acc, value_text(v)) + ";", v.node);
     }
-    line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
+    define(v, stores_here(phase, i));
     if (stores_here(phase, i)) put_element(v, "");
   }
 
@@ -146,6 +147,7 @@ class Part : ThreadText {
     line(lane_type(v.statement->dtype) + " " + v.name + " = " +
              (v.statement->output >= 0 ? narrowed(sum, v.statement->dtype) : sum) + ";",
          v.node);
+    define_inverse(v);
     store_once(v, static_cast<size_t>(v.phase) + 1, condition);
   }
 };

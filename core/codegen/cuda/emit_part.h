@@ -6,7 +6,7 @@
 
 namespace vitrine::codegen::cuda {
 
-// schedule.parts > 1, not across, every load affine; launch: which of its launches().
+// schedule.parts > 1, not across, every load affine or once a row; launch: which of its launches().
 Kernel emit_part(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& schedule,
                  const Shape& shape, size_t launch, SizeMemory* sizes);
 

@@ -156,7 +156,7 @@ class Tile : ThreadText {
       for (const Phase::Late& late : p.late)
         if (late.before == k) load_element(late.load);
       const Value& v = value(p.values[k]);
-      line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
+      define(v, stores_here(0, p.values[k]));
       if (stores_here(0, p.values[k])) put_element(v, "");
     }
   }

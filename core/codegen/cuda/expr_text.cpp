@@ -40,8 +40,12 @@ std::string literal(double value, int64_t integer, bool whole, Lane lane) {
 
 class Printer {
  public:
-  Printer(DType compute, const OperandText& operand, bool marked)
-      : compute_(compute), lane_(fusion::lane_dtype(compute)), operand_(operand), marked_(marked) {}
+  Printer(DType compute, const OperandText& operand, bool marked, bool narrow_exp)
+      : compute_(compute),
+        lane_(fusion::lane_dtype(compute)),
+        operand_(operand),
+        marked_(marked),
+        narrow_exp_(narrow_exp) {}
 
   Typed print(const ExprPtr& e) {
     if (auto folded = cpp::fold(e, compute_)) return number(**folded, false);
@@ -107,6 +111,7 @@ class Printer {
     if (f == "max" || f == "min") return f == "max" ? "maximum" : "minimum";
     if (f == "abs") return "absolute";
     if (f == "sign" || f == "sigmoid") return f;
+    if (f == "exp" && narrow_exp_ && lane_ == DType::f32) return "exp_narrow";
     const std::string name = f == "round" ? "rint" : f;
     return lane_ == DType::f64 ? "::" + name : name + "f";  // a value may be called exp
   }
@@ -126,6 +131,7 @@ class Printer {
   Lane lane_;
   const OperandText& operand_;
   bool marked_;
+  const bool narrow_exp_;
 };
 
 }  // namespace
@@ -140,9 +146,10 @@ Typed as_lane(const Typed& value, Lane to) {
   return {std::string(ir::dtype_name(to)) + "(" + value.text + ")", to, true};
 }
 
-Typed expr_text(const ExprPtr& expr, DType compute, Lane want, const OperandText& operand, bool marked) {
+Typed expr_text(const ExprPtr& expr, DType compute, Lane want, const OperandText& operand, bool marked,
+                bool narrow_exp) {
   if (expr->kind == Expr::Kind::operand) return as_lane(operand(expr->operand), want);
-  Printer printer(compute, operand, marked);
+  Printer printer(compute, operand, marked, narrow_exp);
   return as_lane(printer.print(expr), want);
 }
 

@@ -257,6 +257,10 @@ __device__ f32 maximum(f32 a, f32 b) { return a != a ? a : b != b ? b : fmaxf(a,
 __device__ f32 minimum(f32 a, f32 b) { return a != a ? a : b != b ? b : fminf(a, b); }
 #endif
 )"},
+    // exp(x) where 11 bits of it are wanted: it is off by 2^-22, and by up to x * 2^-24.
+    {"exp_narrow add_exponentials",
+     R"(__device__ f32 exp_narrow(f32 x) { f32 y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.44269504f)); return y; }
+)"},
     {"sign", R"(template <class T> __device__ T sign(T x) { return x > 0 ? T(1) : x < 0 ? T(-1) : T(0); }
 )"},
     {"sigmoid", R"(__device__ f32 sigmoid(f32 x) { return 1.0f / (1.0f + expf(-x)); }
@@ -276,14 +280,14 @@ __device__ f32 minimum(f32 a, f32 b) { return a != a ? a : b != b ? b : fminf(a,
     // max and sum of exp(x - max), with N more x. Equal infinities must not meet in a difference; what eager
     // makes of them follows at the end. A NaN stays in both.
     {"add_exponentials",
-     R"(template <int N> __device__ void add_exponentials(f32& max, f32& sum, const f32 (&x)[N]) {
+     R"(template <bool narrow, int N> __device__ void add_exponentials(f32& max, f32& sum, const f32 (&x)[N]) {
   f32 top = max;
   #pragma unroll
   for (int k = 0; k < N; ++k) top = maximum(top, x[k]);
   const f32 from = top == -kInf ? 0.0f : top;
   sum *= expf(max - from);
   #pragma unroll
-  for (int k = 0; k < N; ++k) sum += expf(x[k] - from);
+  for (int k = 0; k < N; ++k) sum += narrow ? exp_narrow(x[k] - from) : expf(x[k] - from);
   max = top;
 }
 )"},

@@ -269,8 +269,8 @@ int turned_vector(const cpp::Schedule& s, const cpp::Load& l, int turned) {
 }
 
 int64_t parts_of(const cpp::Schedule& s) {
-  if (!s.reduces ||
-      !std::all_of(s.loads.begin(), s.loads.end(), [](const cpp::Load& l) { return l.plain(); }))
+  if (!s.reduces || !std::all_of(s.loads.begin(), s.loads.end(),
+                                 [&](const cpp::Load& l) { return l.plain() || (l.per_row && !s.across); }))
     return 1;
   constexpr int64_t kBlocks = 132 * kResident, kEnough = 132 * 2, kMost = 512;
   if (s.across) {

@@ -222,8 +222,37 @@ std::string ThreadText::narrowed(const std::string& text, DType t) {
 // Every operator's result is what memory would hold, as eager has it between operators.
 std::string ThreadText::value_text(const Value& v) const {
   const Statement& s = *v.statement;
-  Typed t = expr_text(s.expr, s.compute, lane_of(v), [&](int i) { return operand(v, i); }, sizes_ != nullptr);
-  return s.is_result() && !s_.only_moves(v) ? narrowed(t.text, s.dtype) : t.text;
+  const std::string text = computed_text(v);
+  return s.is_result() && !s_.only_moves(v) ? narrowed(text, s.dtype) : text;
+}
+std::string ThreadText::computed_text(const Value& v) const {
+  const Statement& s = *v.statement;
+  if (const Value* sum = s_.exponential_sum(v))
+    return operand(v, s.expr->args[0]->operand).text + " * " + sum->inverse;
+  const bool narrow = s_.is_exponential(v) && s_.ends_narrow(static_cast<int>(&v - s_.values.data()));
+  return expr_text(
+             s.expr, s.compute, lane_of(v), [&](int i) { return operand(v, i); }, sizes_ != nullptr, narrow)
+      .text;
+}
+bool ThreadText::stored_narrow(const Value& v) const {
+  const Statement& s = *v.statement;
+  return (s.dtype == DType::f16 || s.dtype == DType::bf16) && s.is_result() && !s_.only_moves(v) &&
+         argument(v.store).dtype == s.dtype && !(v.adds && !in_run(v));
+}
+void ThreadText::define(const Value& v, bool stored) {
+  const std::string head = lane_type(v.statement->dtype) + " " + v.name + " = ";
+  if (!stored || !stored_narrow(v)) return line(head + value_text(v) + ";", v.node);
+  const std::string type = memory_type(v.statement->dtype);
+  line("const " + type + " st_" + v.name + " = to_" + type + "(" + computed_text(v) + ");", v.node);
+  if (s_.is_read(static_cast<int>(&v - s_.values.data()))) line(head + "wide(st_" + v.name + ");", v.node);
+}
+std::string ThreadText::put_text(const std::string& to, const Value& v) const {
+  return stored_narrow(v) ? to + " = st_" + v.name + ";" : "put(" + to + ", " + v.name + ");";
+}
+void ThreadText::define_inverse(const Value& sum) {
+  const bool wanted = std::any_of(s_.values.begin(), s_.values.end(),
+                                  [&](const Value& v) { return s_.exponential_sum(v) == &sum; });
+  if (wanted) line("const f32 " + sum.inverse + " = 1.0f / " + sum.name + ";", sum.node);
 }
 
 std::string start_text(const Value& v) {
@@ -359,11 +388,12 @@ void ThreadText::declare_stores(size_t phase) {
   }
 }
 void ThreadText::put_element(const Value& v, const std::string& guard) {
-  if (in_run(v)) return line("put(q_" + v.name + ".v[k], " + v.name + ");", v.node);
+  if (in_run(v)) return line(put_text("q_" + v.name + ".v[k]", v), v.node);
   std::string at = index_.row(v.store_strides, 0) + index_.column(v.store_strides) + picked(v);
   if (vector() > 1) at += index_.term("k", v.store_strides.back());
-  line(guard + (v.adds ? "add_" + memory_type(v.statement->dtype) + "(" : "put(") +
-           pointer(argument(v.store)) + "[" + IndexText::trimmed(at) + "], " + v.name + ");",
+  const std::string to = pointer(argument(v.store)) + "[" + IndexText::trimmed(at) + "]";
+  line(guard + (v.adds ? "add_" + memory_type(v.statement->dtype) + "(" + to + ", " + v.name + ");"
+                       : put_text(to, v)),
        v.node);
 }
 void ThreadText::write_stores(size_t phase) {

@@ -75,6 +75,12 @@ class ThreadText : protected KernelText {
   Typed named(const cpp::Source& s) const;
   Typed operand(const cpp::Value& v, int i) const { return named(v.sources[static_cast<size_t>(i)]); }
   std::string value_text(const cpp::Value& v) const;
+  // The value of one element by its name; `stored`: also in its memory's form, where that is narrower, so
+  // that it is rounded once. put_text(): that into memory.
+  void define(const cpp::Value& v, bool stored);
+  std::string put_text(const std::string& to, const cpp::Value& v) const;
+  // 1 / sum, where exponentials are divided by it.
+  void define_inverse(const cpp::Value& sum);
   std::vector<int> reductions(size_t phase) const;
   // Outputs that this phase is the first to compute.
   bool stores_here(size_t phase, int value) const;
@@ -120,6 +126,8 @@ class ThreadText : protected KernelText {
   // what the phase is the first to compute, each element put there (or to memory), and written.
   void load_run(const cpp::Load& load);
   virtual std::string element(const cpp::Load& load) const;
+  std::string computed_text(const cpp::Value& v) const;  // not rounded
+  bool stored_narrow(const cpp::Value& v) const;
   bool drawn_run(const cpp::Load& load) const;     // its numbers are drawn a run at a time
   bool known_of_run(const cpp::Load& load) const;  // whether it is within its part of the nest is
   void declare_stores(size_t phase);

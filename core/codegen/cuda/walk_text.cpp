@@ -172,8 +172,8 @@ void ThreadText::end_batch(size_t phase) {
     const Value& v = value(p->second);
     const std::string k = s_.across ? "[k]" : "";
     auto add = [&] {
-      line("add_exponentials(acc_" + value(p->first).name + k + ", acc_" + v.name + k + ", run_" + v.name +
-               k + ");",
+      line("add_exponentials<" + std::string(s_.ends_narrow(p->second) ? "true" : "false") + ">(acc_" +
+               value(p->first).name + k + ", acc_" + v.name + k + ", run_" + v.name + k + ");",
            v.node);
     };
     s_.across ? each_of_run(add) : add();
