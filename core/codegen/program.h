@@ -42,8 +42,9 @@ struct LineOrigin {
 // The threads of a GPU that a kernel starts; no blocks: it runs on the CPU.
 struct Grid {
   int64_t blocks = 0;
-  int threads = 0;  // of a block
-  int device = 0;   // index of the GPU
+  int threads = 0;     // of a block
+  int device = 0;      // index of the GPU
+  int64_t shared = 0;  // bytes of a block's shared memory besides what the text declares
 };
 
 // extern "C" void vitrine_kernel(void* const* args, int64_t begin, int64_t end): work items [begin, end) of

@@ -87,7 +87,7 @@ void record_gpu(const codegen::Kernel& kernel, const CompiledKernel& compiled, i
   row.arch = compiled.arch;
   row.registers = compiled.report.registers;
   row.spill_bytes = compiled.report.spill_bytes;
-  row.shared_bytes = compiled.report.shared_bytes;
+  row.shared_bytes = compiled.report.shared_bytes + kernel.grid.shared;
   row.threads = kernel.grid.threads;
   row.blocks = kernel.grid.blocks;
   auto occupancy =

@@ -19,6 +19,7 @@ CONVERSIONS = {
     r'asm\("cvt.rn.bf16.f32.*?\)\);': "y.bits = float_to_bfloat(x);",
     r'asm volatile\("red.global.add.noftz.f16 .*?\);': "to = to_f16(wide(to) + wide(more));",
     r'asm\("ex2.approx.ftz.f32.*?\)\);': "y = exp2f(x * 1.44269504f);",
+    r"extern __shared__ __align__\(16\) char kept\[\]": "alignas(16) static char kept[1 << 18]",
     "#pragma unroll.*": "",
 }
 

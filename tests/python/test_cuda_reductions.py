@@ -180,7 +180,7 @@ def test_the_first_place_of_the_largest_and_smallest(shape, dim, dtype, tmp_path
 
 
 # Rows that begin between accesses: the first and the last run of each lies partly in its neighbours. Kept in registers, walked.
-@pytest.mark.parametrize("rows, columns, dtype", [(9, 1031, F32), (5, 259, F32), (133, 33003, F32)])
+@pytest.mark.parametrize("rows, columns, dtype", [(9, 1031, F32), (5, 259, F32), (133, 33003, F32), (133, 33003, F16)])
 def test_odd_rows_are_read_in_whole_runs(rows, columns, dtype, tmp_path):
     torch.manual_seed(0)
     g = GraphWriter()
@@ -190,3 +190,16 @@ def test_odd_rows_are_read_in_whole_runs(rows, columns, dtype, tmp_path):
     reference = [torch.softmax(x.tensor.double(), -1), torch.log_softmax(x.tensor.double() * 2, -1)]
     program = check(g, [soft, log], tmp_path, tolerance=TOLERANCE[dtype], reference=reference)
     assert all("load_part" in k["text"] and "store_part" in k["text"] for k in program.p["kernels"])
+
+
+@pytest.mark.parametrize("columns", [33003, 40000])
+def test_rows_that_no_registers_hold_are_read_once(columns, tmp_path):
+    """What a gradient's first pass reads waits in shared memory; elements at the ends of odd rows are read anew."""
+    torch.manual_seed(0)
+    g = GraphWriter()
+    grad, out = g.input(torch.randn(133, columns).half()), g.input(torch.randn(133, columns).log_softmax(-1).half())
+    result = g.op("aten._log_softmax_backward_data.default", grad, out, -1, F16)
+    reference = grad.tensor.double() - out.tensor.double().exp() * grad.tensor.double().sum(-1, keepdim=True)
+    program = check(g, [result], tmp_path, kernels=1, tolerance=TOLERANCE[F16], reference=[reference])
+    (kernel,) = program.p["kernels"]
+    assert 2 * columns - 32 < kernel["shared"] <= 2 * columns + 32 and "= kept_x0[" in kernel["text"]

@@ -56,6 +56,7 @@ json program_json(const codegen::Program& p) {
                               {"work", k.work},
                               {"grain", k.grain},
                               {"blocks", k.grid.blocks},
+                              {"shared", k.grid.shared},
                               {"threads", k.grid.threads},
                               {"checks", k.checks}});
   out["steps"] = json::array();

@@ -232,7 +232,7 @@ std::string base_name(const ir::Node& node) {
   // Prefixes, and letters with numbers, are the generated text's own.
   for (const char* prefix : {"p_",    "q_",     "in_",   "out_",   "row_",  "acc",   "inv_",  "at_",
                              "phase", "st",     "part_", "value_", "sub_",  "into_", "tile_", "more_",
-                             "known", "settle", "n_",    "run_",   "added", "size",  "real"})
+                             "known", "settle", "n_",    "run_",   "added", "size",  "real",  "kept_"})
     if (out.starts_with(prefix)) return "t_" + out;
   if ((out[0] == 'i' || out[0] == 'c') && out.find_first_not_of("0123456789", 1) == std::string::npos)
     return "t_" + out;

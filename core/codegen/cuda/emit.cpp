@@ -191,6 +191,7 @@ class Emitter : ThreadText {
     }
     decode_row(s_.rows);
     shift_row();
+    declare_shared();
     if (shape_.registers) declare_kept();
     for (size_t p = 0; p < s_.phases.size(); ++p) {
       row_values(static_cast<int>(p), first_thread());
@@ -247,8 +248,10 @@ class Emitter : ThreadText {
   }
   void walk_memory(size_t index) {
     const std::string first = vector() == 1 ? "lane" : "lane * " + num(vector());
-    walk_batches(index, first + (shape_.shifted ? " - shift" : ""), sized(s_.columns()),
-                 int64_t{1} * shape_.group * vector(), [&] { one_run(index); });
+    const int64_t step = int64_t{1} * shape_.group * vector();
+    if (!shape_.ends) return walk_batches(index, first, sized(s_.columns()), step, [&] { one_run(index); });
+    walk_batches(index, "head + " + first, "tail", step, [&] { one_run(index); });
+    walk_ends(index, [&] { one_run(index); });
   }
   void one_run(size_t index) {
     const Phase& p = s_.phases[index];
@@ -272,11 +275,6 @@ class Emitter : ThreadText {
     write_stores(index);
     close();
     if (lines_ == lines + 2) text_.resize(before), lines_ = lines;  // nothing to write
-  }
-  size_t first_load(int load) const {
-    size_t p = 0;
-    while (std::count(s_.phases[p].loads.begin(), s_.phases[p].loads.end(), load) == 0) ++p;
-    return p;
   }
   void load_element(size_t index, int l) {
     const Load& from = load(l);

@@ -198,7 +198,7 @@ class BothWays : ThreadText {
     });
     if (!block_a_row()) close();
   }
-  // The second launch: the walkers' sums of a warp's width of columns, and what follows from these.
+  // The second launch: the walkers' sums of a few columns, and what follows from these.
   void add_up() {
     const std::string type = index_type(), c = column_name(), deep = num(shape_.rows_a_block());
     const bool exact = s_.columns() % shape_.group == 0;

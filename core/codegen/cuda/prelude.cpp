@@ -389,7 +389,7 @@ const std::vector<std::string_view>& reserved_words() {
       "place",    "end",    "t",          "threadIdx", "blockIdx", "seed",     "offset", "draw",   "beside",
       "Unsigned", "unit",   "Four",       "Drawn",     "philox",   "u32",      "u64",    "fetch",  "begin",
       "count",    "more",   "word",       "shift",     "old",      "whole",    "seen",   "gauss",  "first",
-      "at",       "group",  "atomicAdd",  "atomicCAS"};
+      "at",       "group",  "atomicAdd",  "atomicCAS", "kept",     "head",     "tail"};
   return kWords;
 }
 

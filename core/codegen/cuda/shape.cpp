@@ -41,8 +41,7 @@ int vector_of(const cpp::Schedule& s) {
 // begin alike.
 bool may_shift(const cpp::Schedule& s, int vector) {
   constexpr int64_t kLeastRuns = 64;
-  constexpr int kMost = 4;  // of runs of eight, looking at each element costs more than whole accesses save
-  if (vector > kMost || s.dims.size() != s.rows + 1 || s.columns() < kLeastRuns * vector) return false;
+  if (s.dims.size() != s.rows + 1 || s.columns() < kLeastRuns * vector) return false;
   for (const cpp::Load& l : s.loads)
     if (!l.per_row && (!l.plain() || (l.affine() && !is_shifted(s, l.strides, l.offset, vector))))
       return false;
@@ -57,10 +56,7 @@ int kept_arrays(const cpp::Schedule& s) {
   int kept = 0;
   for (size_t l = 0; l < s.loads.size(); ++l) {
     if (s.loads[l].kind != cpp::Load::Kind::memory && s.loads[l].kind != cpp::Load::Kind::drawn) continue;
-    int phases = 0;
-    for (const cpp::Phase& p : s.phases)
-      phases += std::find(p.loads.begin(), p.loads.end(), static_cast<int>(l)) != p.loads.end();
-    kept += phases > 1;
+    kept += phases_of(s, static_cast<int>(l)) > 1;
   }
   for (const cpp::Value& v : s.values) kept += v.kept();
   return std::max(1, kept);
@@ -228,14 +224,35 @@ Shape both_ways_shape(const cpp::Schedule& s) {
   return shape;
 }
 
-// What the walkers left, added up for a warp's width of columns a block.
+// What the walkers left, added up for a few columns a block: a warp's width where that is work for all.
 Shape column_sums_shape(const cpp::Schedule& s) {
+  constexpr int64_t kMultiprocessors = 132;
+  constexpr int kSector = 8;  // neighbours that memory is read by
   Shape shape;
   shape.registers = false;
   shape.group = kWarp;
+  while (shape.group > kSector && s.columns() / shape.group < kMultiprocessors) shape.group /= 2;
   shape.threads = kMostThreads;
   shape.blocks = ceil_div(s.columns(), shape.group);
   return shape;
+}
+
+// A block a row that does not fit into registers. shifted: neighbours of a run, where rows begin anywhere.
+void walk(const cpp::Schedule& s, int shifted, Shape& shape) {
+  // Of a block, and of a multiprocessor of a GPU of the last generations.
+  constexpr int64_t kMostShared = 99 << 10, kOfMultiprocessor = 224 << 10;
+  constexpr int kSharedThreads = 512;
+  shape.threads = shape.group = kMostThreads;
+  if (shifted > 1) shape.vector = shifted, shape.shifted = shape.ends = true;
+  int64_t bytes = 0;
+  for (size_t l = 0; l < s.loads.size(); ++l)
+    if (!s.loads[l].per_row && s.loads[l].affine() && s.loads[l].strides.back() == 1 &&
+        phases_of(s, static_cast<int>(l)) > 1)
+      bytes += shared_bytes(s, s.loads[l], shape.vector);
+  if (shape.vector == 1 || bytes == 0 || bytes > kMostShared) return;
+  shape.shared = bytes;
+  shape.threads = shape.group = kSharedThreads;
+  shape.resident = static_cast<int>(std::clamp<int64_t>(kOfMultiprocessor / bytes, 1, 2));
 }
 
 }  // namespace
@@ -286,6 +303,16 @@ int64_t parts_of(const cpp::Schedule& s) {
   return std::clamp<int64_t>(std::min(ceil_div(kBlocks, s.row_count()), turns / 4), 1, kMost);
 }
 
+int phases_of(const cpp::Schedule& s, int load) {
+  return static_cast<int>(std::count_if(s.phases.begin(), s.phases.end(), [&](const cpp::Phase& p) {
+    return std::find(p.loads.begin(), p.loads.end(), load) != p.loads.end();
+  }));
+}
+
+int64_t shared_bytes(const cpp::Schedule& s, const cpp::Load& l, int vector) {
+  return ceil_div(s.columns(), vector) * vector * ir::dtype_bytes(l.dtype);
+}
+
 Shape choose_shape(const cpp::Schedule& s, size_t launch) {
   if (!s.reduces) return pointwise_shape(s);
   if (s.both_ways()) return launch == 0 ? both_ways_shape(s) : column_sums_shape(s);
@@ -297,8 +324,11 @@ Shape choose_shape(const cpp::Schedule& s, size_t launch) {
   }
   Shape shape;
   shape.vector = vector_of(s);
-  if (const int widest = widest_vector(s); shape.vector < widest && may_shift(s, widest))
-    shape.vector = widest, shape.shifted = true;
+  // Of runs of eight, looking at each element costs more than whole accesses save.
+  constexpr int kMostShifted = 4;
+  const int widest = widest_vector(s);
+  const bool shifts = shape.vector < widest && may_shift(s, widest);
+  if (shifts && widest <= kMostShifted) shape.vector = widest, shape.shifted = true;
   const int64_t rows = s.row_count(), columns = s.columns(),
                 runs = ceil_div(columns + (shape.shifted ? shape.vector - 1 : 0), shape.vector);
   const int most_items = std::max(1, kKeptValues / (kept_arrays(s) * shape.vector));
@@ -316,7 +346,7 @@ Shape choose_shape(const cpp::Schedule& s, size_t launch) {
   // it computes: rows are read again instead, mostly from the second-level cache.
   const bool crowded = group == kMostThreads && shape.items * shape.vector * kept_arrays(s) > kKeptValues / 2;
   shape.registers = shape.items <= most_items && !crowded && s.pairs.empty();
-  if (!shape.registers) shape.threads = shape.group = kMostThreads;
+  if (!shape.registers) walk(s, shifts ? widest : 0, shape);
   shape.blocks = ceil_div(rows, shape.rows_a_block());
   return shape;
 }

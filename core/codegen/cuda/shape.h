@@ -24,6 +24,11 @@ struct Shape {
   // Rows do not begin at multiples of `vector`: their runs do, the first and the last of which lie only
   // partly within the row.
   bool shifted = false;
+  // Of shifted rows that are walked: the elements before the first run that is all within the row, and after
+  // the last, are computed by themselves.
+  bool ends = false;
+  // Bytes of a block's shared memory in which what the first walk reads waits for those after it.
+  int64_t shared = 0;
   // Pointwise, drawn: a thread's four runs are so many elements apart, as those that one call of the
   // generator gives numbers for.
   int64_t turn = 0;
@@ -43,6 +48,11 @@ bool is_shifted(const cpp::Schedule& schedule, const ir::Dims& strides, int64_t 
 bool is_turned(const cpp::Load& load, int turned);
 // Neighbours along dim `turned` that one access of the load moves.
 int turned_vector(const cpp::Schedule& schedule, const cpp::Load& load, int turned);
+
+// Phases that read the load.
+int phases_of(const cpp::Schedule& schedule, int load);
+// Bytes of a row's runs of a load.
+int64_t shared_bytes(const cpp::Schedule& schedule, const cpp::Load& load, int vector);
 
 // What Schedule::parts should be: enough blocks for every multiprocessor. Only sizes decide.
 int64_t parts_of(const cpp::Schedule& schedule);

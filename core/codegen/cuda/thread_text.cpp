@@ -61,6 +61,7 @@ Kernel ThreadText::kernel() {
   kernel_.nodes = fusion::nodes_of(program_, unit_);
   kernel_.grid = {shape_.blocks, shape_.threads,
                   program_.graph->node(kernel_.nodes.front()).type().device.index};
+  kernel_.grid.shared = shape_.shared;
   kernel_.work = s_.row_count() * s_.columns();
   kernel_.checks = s_.picks();
   kernel_.draws = s_.draws();
@@ -405,6 +406,14 @@ void ThreadText::write_stores(size_t phase) {
     const std::string how = v.adds ? "add_pack_" + memory_type(v.statement->dtype) : "store_pack",
                       all = how + "<aligned, " + num(vector()) + ">(" + place + ", q_" + v.name + ");";
     if (!shape_.shifted) {
+      line(all, v.node);
+      continue;
+    }
+    if (at_ends_) {
+      line("store_part(" + place + ", q_" + v.name + ", 0, 1);", v.node);
+      continue;
+    }
+    if (shape_.ends) {
       line(all, v.node);
       continue;
     }

@@ -65,7 +65,7 @@ class ThreadText : protected KernelText {
   void each_of_run(F&& f) {
     if (vector() == 1 && !arrays_of_one_) return f();
     line("#pragma unroll");
-    open("for (int k = 0; k < " + num(vector()) + "; ++k) {");
+    open("for (int k = 0; k < " + num(at_ends_ ? 1 : vector()) + "; ++k) {");
     f();
     close();
   }
@@ -103,10 +103,16 @@ class ThreadText : protected KernelText {
   // several loads are under way: write() one run of `phase`.
   void walk_batches(size_t phase, const std::string& begin, const std::string& end, int64_t step,
                     const std::function<void()>& write);
+  // The elements at the ends of a row, as runs of one.
+  void walk_ends(size_t phase, const std::function<void()>& write);
   int batch(size_t phase) const;  // runs
   // Of shifted rows: how far, once a row; whether a run is all within its row; nothing for elements that are
   // not.
   void shift_row();
+  // Of a walk: whether a load that was read before waits in shared memory; where.
+  bool waits_shared(const cpp::Load& load) const;
+  void declare_shared();
+  size_t first_load(int load) const;  // phase
   void whole_run();
   void leave_out();
 
@@ -145,6 +151,7 @@ class ThreadText : protected KernelText {
   SizeMemory* const sizes_;  // null: all sizes are numbers of the text
   const IndexText index_;
   const LoadText loads_;
+  bool at_ends_ = false;        // what is written is of one element at an end of the row
   bool arrays_of_one_ = false;  // a run is an array even where it is one element
 
  private:
@@ -152,6 +159,7 @@ class ThreadText : protected KernelText {
   void count_costs();
   int run_of(const cpp::Argument& a) const;
   std::vector<const cpp::Pair*> pairs(size_t phase, cpp::Pair::Kind kind) const;
+  void read_batch(size_t phase, int64_t runs, const std::function<void(const std::function<void()>&)>& each);
   void start_batch(size_t phase);
   void start_run(size_t phase);
   void end_run(size_t phase);

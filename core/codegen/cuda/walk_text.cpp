@@ -17,7 +17,8 @@ std::string ThreadText::read_pack(const Load& l) const {
   const std::string place = pointer(argument(l.argument)) + run_place(l),
                     all = "load_pack<" + std::string(vector() == 1 ? "true" : "aligned") + ", " +
                           num(vector()) + ">(" + place + ")";
-  if (!shape_.shifted) return all + ";";
+  if (at_ends_) return "load_part<" + num(vector()) + ">(" + place + ", 0, 1);";
+  if (!shape_.shifted || shape_.ends) return all + ";";
   return "whole ? " + all + " : load_part<" + num(vector()) + ">(" + place + ", -c, " + sized(s_.columns()) +
          " - c);";
 }
@@ -29,15 +30,23 @@ void ThreadText::shift_row() {
   if (!shape_.shifted) return;
   const auto first =
       std::find_if(s_.loads.begin(), s_.loads.end(), [](const Load& l) { return !l.per_row && l.affine(); });
+  if (shape_.ends) {
+    const std::string run = num(vector()), all = sized(s_.columns());
+    line("const int head = (" + run + " - (" + IndexText::trimmed(index_.row(first->strides, first->offset)) +
+         ") % " + run + ") % " + run + ", tail = head + (" + all + " - head) / " + run + " * " + run +
+         ";  // between which runs are whole");
+    return;
+  }
   line("const int shift = (" + IndexText::trimmed(index_.row(first->strides, first->offset)) + ") % " +
        num(vector()) + ";  // elements of the row's first run that are not its own");
 }
 void ThreadText::whole_run() {
-  if (shape_.shifted)
+  if (shape_.shifted && !shape_.ends)
     line("const bool whole = c >= 0 && c + " + num(vector()) + " <= " + sized(s_.columns()) + ";");
 }
 void ThreadText::leave_out() {
-  if (shape_.shifted) line("if (!whole && (c + k < 0 || c + k >= " + sized(s_.columns()) + ")) continue;");
+  if (shape_.shifted && !shape_.ends)
+    line("if (!whole && (c + k < 0 || c + k >= " + sized(s_.columns()) + ")) continue;");
 }
 
 int ThreadText::batch(size_t phase) const {
@@ -63,17 +72,7 @@ void ThreadText::walk_batches(size_t phase, const std::string& begin, const std:
   };
   open("for (" + type + " begin = " + begin + "; begin < " + end + "; begin += " + num(step * batch(phase)) +
        ") {");
-  bool any = false;
-  for (int l : s_.phases[phase].loads) {
-    if (!fetched(load(l))) continue;
-    any = true;
-    line(packs("p_" + load(l).name, load(l), batch(phase)), load(l).node);
-  }
-  if (any)
-    each([&] {
-      for (int l : s_.phases[phase].loads)
-        if (fetched(load(l))) line("p_" + load(l).name + "[u] = " + read_pack(load(l)), load(l).node);
-    });
+  read_batch(phase, batch(phase), each);
   start_batch(phase);
   each([&] {
     start_run(phase);
@@ -82,6 +81,74 @@ void ThreadText::walk_batches(size_t phase, const std::string& begin, const std:
   });
   end_batch(phase);
   close();
+}
+
+// What the phase reads of a batch, all of it on its way before any of it is used.
+void ThreadText::read_batch(size_t phase, int64_t runs,
+                            const std::function<void(const std::function<void()>&)>& each) {
+  std::vector<int> wanted;
+  for (int l : s_.phases[phase].loads)
+    if (fetched(load(l))) wanted.push_back(l);
+  for (int l : wanted) line(packs("p_" + load(l).name, load(l), runs), load(l).node);
+  if (wanted.empty()) return;
+  bool keeps = false;
+  auto kept = [&](const Load& l) {
+    return "kept_" + l.name + "[u32(" + column_name() + (shape_.ends ? " - head" : "") + ") / " +
+           num(vector()) + "]";
+  };
+  each([&] {
+    for (int l : wanted) {
+      const bool again = !at_ends_ && waits_shared(load(l)) && first_load(l) != phase;
+      keeps |= !at_ends_ && waits_shared(load(l)) && !again;
+      line("p_" + load(l).name + "[u] = " + (again ? kept(load(l)) + ";" : read_pack(load(l))), load(l).node);
+    }
+  });
+  if (!keeps) return;
+  each([&] {
+    for (int l : wanted)
+      if (waits_shared(load(l)) && first_load(l) == phase)
+        line(kept(load(l)) + " = p_" + load(l).name + "[u];", load(l).node);
+  });
+}
+
+void ThreadText::walk_ends(size_t phase, const std::function<void()>& write) {
+  const std::string c = column_name(), all = sized(s_.columns());
+  open("if (lane < head + " + all + " - tail) {");
+  line("const int u = 0;");
+  line(std::string("const ") + index_type() + " " + c + " = lane < head ? lane : tail + lane - head;");
+  at_ends_ = true;
+  read_batch(phase, 1, [](const std::function<void()>& f) { f(); });
+  start_batch(phase);
+  start_run(phase);
+  write();
+  end_run(phase);
+  end_batch(phase);
+  at_ends_ = false;
+  close();
+}
+
+bool ThreadText::waits_shared(const Load& l) const {
+  const auto i = static_cast<int>(&l - s_.loads.data());
+  return shape_.shared > 0 && in_run(l) && fetched(l) && phases_of(s_, i) > 1;
+}
+// Each thread reads there what it put there itself: nobody waits.
+void ThreadText::declare_shared() {
+  if (shape_.shared == 0) return;
+  line("extern __shared__ __align__(16) char kept[];  // " + num(shape_.shared) + " bytes");
+  int64_t at = 0;
+  for (const Load& l : s_.loads) {
+    if (!waits_shared(l)) continue;
+    const std::string pack = "Pack<" + memory_type(l.dtype) + ", " + num(vector()) + ">";
+    line(pack + "* kept_" + l.name + " = reinterpret_cast<" + pack + "*>(kept" + (at ? " + " + num(at) : "") +
+             ");",
+         l.node);
+    at += shared_bytes(s_, l, vector());
+  }
+}
+size_t ThreadText::first_load(int load) const {
+  size_t p = 0;
+  while (std::count(s_.phases[p].loads.begin(), s_.phases[p].loads.end(), load) == 0) ++p;
+  return p;
 }
 
 // ---- two reductions in one ---------------------------------------------------------------------------

@@ -164,7 +164,7 @@ class Stage {
     if (!w.result.cached) store(w);
     // Compiled for a GPU that was named: tensors were only taken to be on it.
     if (!options_.target.empty()) return;
-    auto loaded = load_kernel(w.cubin, device_);
+    auto loaded = load_kernel(w.cubin, device_, w.kernel->grid.shared);
     if (loaded)
       w.result.loaded.cuda = loaded.take();
     else if (!missing_)

@@ -22,6 +22,7 @@ using Code = int;  // CUresult: 0 = success
   X(module_load, "cuModuleLoadData")            \
   X(module_unload, "cuModuleUnload")            \
   X(module_function, "cuModuleGetFunction")     \
+  X(function_attribute, "cuFuncSetAttribute")   \
   X(launch, "cuLaunchKernel")                   \
   X(event_create, "cuEventCreate")              \
   X(event_destroy, "cuEventDestroy_v2")         \
@@ -57,6 +58,7 @@ struct Driver {
   Code (*module_load)(void**, const void*) = nullptr;
   Code (*module_unload)(void*) = nullptr;
   Code (*module_function)(void**, void*, const char*) = nullptr;
+  Code (*function_attribute)(void*, int, int) = nullptr;
   Code (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
                  void**) = nullptr;
   Code (*capture_info)(void*, int*, uint64_t*, void**, void* const**, size_t*) = nullptr;
@@ -137,8 +139,9 @@ Function::~Function() {
 
 std::string Function::launch(int64_t blocks, int threads, void* stream, void** arguments) const {
   const Current current(context_);
-  const Code failed = driver()->launch(function_, static_cast<unsigned>(blocks), 1, 1,
-                                       static_cast<unsigned>(threads), 1, 1, 0, stream, arguments, nullptr);
+  const Code failed =
+      driver()->launch(function_, static_cast<unsigned>(blocks), 1, 1, static_cast<unsigned>(threads), 1, 1,
+                       shared_, stream, arguments, nullptr);
   return failed ? words(failed) : "";
 }
 
@@ -149,6 +152,7 @@ std::string Function::set_recorded(void* executable, void* node, int64_t blocks,
   p.function = function_;
   p.grid[0] = static_cast<unsigned>(blocks);
   p.block[0] = static_cast<unsigned>(threads);
+  p.shared_bytes = shared_;
   p.arguments = arguments;
   const Code failed = driver()->set_node(executable, node, &p);
   return failed ? words(failed) : "";
@@ -166,7 +170,8 @@ void* recorded_launch(void* stream) {
   return status == kActive && count == 1 ? last[0] : nullptr;
 }
 
-Result<std::shared_ptr<Function>> load_kernel(const std::string& cubin, int device) {
+Result<std::shared_ptr<Function>> load_kernel(const std::string& cubin, int device, int64_t shared) {
+  constexpr int kMostShared = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
   if (!driver()) return no_driver();
   void *context = nullptr, *module = nullptr, *function = nullptr;
   if (Code failed = context_of(device, &context))
@@ -174,11 +179,13 @@ Result<std::shared_ptr<Function>> load_kernel(const std::string& cubin, int devi
   const Current current(context);
   Code failed = driver()->module_load(&module, cubin.data());
   if (!failed) failed = driver()->module_function(&function, module, "vitrine_kernel");
+  if (!failed && shared > 0)
+    failed = driver()->function_attribute(function, kMostShared, static_cast<int>(shared));
   if (failed)
     return Error{"the CUDA driver did not load a kernel: " + words(failed),
                  "A driver older than NVRTC refuses its code: update the driver, or let config.nvrtc name an "
                  "older NVRTC."};
-  return std::make_shared<Function>(function, module, context);
+  return std::make_shared<Function>(function, module, context, static_cast<unsigned>(shared));
 }
 
 Result<std::string> architecture(int device) {

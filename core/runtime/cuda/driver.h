@@ -14,8 +14,8 @@ namespace vitrine::runtime::cuda {
 // A loaded kernel; keeps its module.
 class Function {
  public:
-  Function(void* function, void* module, void* context)
-      : function_(function), module_(module), context_(context) {}
+  Function(void* function, void* module, void* context, unsigned shared)
+      : function_(function), module_(module), context_(context), shared_(shared) {}
   ~Function();
   Function(const Function&) = delete;
   Function& operator=(const Function&) = delete;
@@ -27,10 +27,12 @@ class Function {
 
  private:
   void *function_, *module_, *context_;
+  const unsigned shared_;  // bytes of a block's memory that a launch asks for
 };
 
-// Errors: no driver, or the driver's own words (a cubin for another architecture).
-Result<std::shared_ptr<Function>> load_kernel(const std::string& cubin, int device);
+// shared: bytes of a block's shared memory besides what the code has. Errors: no driver, or the driver's own
+// words (a cubin for another architecture, more shared memory than there is).
+Result<std::shared_ptr<Function>> load_kernel(const std::string& cubin, int device, int64_t shared);
 // "sm_90" of a device. Errors: no driver, no such device.
 Result<std::string> architecture(int device);
 // "NVIDIA H200 sm_90 driver 13000": what the times of kernels depend on. Errors: as above.
