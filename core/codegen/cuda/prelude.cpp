@@ -191,7 +191,7 @@ __device__ f32 gauss(Four x, u32 part) {
   const f32 s = sqrtf(-2.0f * logf(unit(part < 2 ? x.v[0] : x.v[2])));
   constexpr f32 kTurn = 2.3283064e-10f * 6.2831855f;
   const f32 v = fmaf((f32)(part < 2 ? x.v[1] : x.v[3]), kTurn, kTurn / 2);
-  return (part % 2 == 0 ? __sinf(v) : __cosf(v)) * s;
+  return (part % 2 == 0 ? __sinf(v) : __cosf(v)) * s + 0.0f;  // no -0: a mean of 0 is added there
 }
 template <int N> struct Drawn { f32 v[N]; };
 template <int bytes> struct Unsigned { typedef u32 type; };

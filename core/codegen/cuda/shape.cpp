@@ -188,9 +188,9 @@ Shape part_shape(const cpp::Schedule& s) {
 }
 
 // Groups that keep a sum for each of their columns while they go through rows: the fewest threads whose
-// registers hold that, and what is under way. A warp needs no barrier.
+// registers hold that, and what is under way. A warp needs no barrier, for which it may take many registers.
 Shape both_ways_shape(const cpp::Schedule& s) {
-  constexpr int kOthers = 32, kMostRegisters = 112, kRegisters = 65536, kMultiprocessors = 132;
+  constexpr int kOthers = 32, kMostRegisters = 112, kOfWarp = 200, kRegisters = 65536, kMultiprocessors = 132;
   constexpr int64_t kRowsEach = 8;
   Shape shape;
   shape.vector = vector_of(s);
@@ -202,15 +202,20 @@ Shape both_ways_shape(const cpp::Schedule& s) {
     if (!l.per_row && l.kind == cpp::Load::Kind::memory)
       (l.stands_still(s.rows) ? still : moving) += ir::dtype_bytes(l.dtype);
   auto registers = [&](int64_t columns, bool ahead) {
-    return static_cast<int>(columns * (sums + still + moving * (ahead ? 2 : 1)) / 4) + kOthers;
+    const int others = shape.group == kWarp ? kOthers * 3 / 2 : kOthers;
+    return static_cast<int>(columns * (sums + still + moving * (ahead ? 2 : 1)) / 4) + others;
   };
   int needed = 0;
   for (int group = kWarp; group <= kMostThreads; group = group == kWarp ? kLeastThreads : group * 2) {
     shape.group = group;
-    shape.threads = std::max(group, 256);
-    if (group > kWarp) shape.threads = group;
+    shape.threads = std::max(group, kLeastThreads);
     shape.items = static_cast<int>(ceil_div(ceil_div(s.columns(), shape.vector), group));
     const int64_t columns = int64_t{1} * shape.items * shape.vector;
+    if (group == kWarp && (needed = registers(columns, true)) <= kOfWarp) {
+      shape.ahead = true;
+      break;
+    }
+    if (group == kWarp) continue;
     shape.ahead = registers(columns, true) <= kMostRegisters;
     needed = registers(columns, shape.ahead);
     if (needed <= kMostRegisters) break;
@@ -344,7 +349,9 @@ Shape choose_shape(const cpp::Schedule& s, size_t launch) {
   shape.items = static_cast<int>(ceil_div(runs, group));
   // A block of so many threads whose registers are full has its multiprocessor alone, and memory waits while
   // it computes: rows are read again instead, mostly from the second-level cache.
-  const bool crowded = group == kMostThreads && shape.items * shape.vector * kept_arrays(s) > kKeptValues / 2;
+  const int values = shape.items * shape.vector * kept_arrays(s);
+  const bool crowded = (group == kMostThreads && values > kKeptValues / 2) ||
+                       (group == kMostThreads / 2 && values > kKeptValues * 3 / 4);
   shape.registers = shape.items <= most_items && !crowded && s.pairs.empty();
   if (!shape.registers) walk(s, shifts ? widest : 0, shape);
   shape.blocks = ceil_div(rows, shape.rows_a_block());
