@@ -228,8 +228,7 @@ std::string ThreadText::value_text(const Value& v) const {
 }
 std::string ThreadText::computed_text(const Value& v) const {
   const Statement& s = *v.statement;
-  if (const Value* sum = s_.exponential_sum(v))
-    return operand(v, s.expr->args[0]->operand).text + " * " + sum->inverse;
+  if (const Value* sum = inverted(v)) return operand(v, s.expr->args[0]->operand).text + " * " + sum->inverse;
   const bool narrow = s_.is_exponential(v) && s_.ends_narrow(static_cast<int>(&v - s_.values.data()));
   return expr_text(
              s.expr, s.compute, lane_of(v), [&](int i) { return operand(v, i); }, sizes_ != nullptr, narrow)
@@ -250,9 +249,13 @@ void ThreadText::define(const Value& v, bool stored) {
 std::string ThreadText::put_text(const std::string& to, const Value& v) const {
   return stored_narrow(v) ? to + " = st_" + v.name + ";" : "put(" + to + ", " + v.name + ");";
 }
+// What is kept whole is divided as eager does.
+const Value* ThreadText::inverted(const Value& v) const {
+  return s_.ends_narrow(static_cast<int>(&v - s_.values.data())) ? s_.exponential_sum(v) : nullptr;
+}
 void ThreadText::define_inverse(const Value& sum) {
-  const bool wanted = std::any_of(s_.values.begin(), s_.values.end(),
-                                  [&](const Value& v) { return s_.exponential_sum(v) == &sum; });
+  const bool wanted =
+      std::any_of(s_.values.begin(), s_.values.end(), [&](const Value& v) { return inverted(v) == &sum; });
   if (wanted) line("const f32 " + sum.inverse + " = 1.0f / " + sum.name + ";", sum.node);
 }
 

@@ -134,8 +134,9 @@ class ThreadText : protected KernelText {
   virtual std::string element(const cpp::Load& load) const;
   std::string computed_text(const cpp::Value& v) const;  // not rounded
   bool stored_narrow(const cpp::Value& v) const;
-  bool drawn_run(const cpp::Load& load) const;     // its numbers are drawn a run at a time
-  bool known_of_run(const cpp::Load& load) const;  // whether it is within its part of the nest is
+  const cpp::Value* inverted(const cpp::Value& v) const;  // the sum by whose inverse it is multiplied
+  bool drawn_run(const cpp::Load& load) const;            // its numbers are drawn a run at a time
+  bool known_of_run(const cpp::Load& load) const;         // whether it is within its part of the nest is
   void declare_stores(size_t phase);
   void put_element(const cpp::Value& v, const std::string& guard);
   void write_stores(size_t phase);
