@@ -101,7 +101,7 @@ class Compilation {
       layout.blocks = std::max<int64_t>(1, found.blocks);
       std::copy(std::begin(found.together), std::end(found.together), std::begin(layout.together));
       layout.uniform = found.uniform;
-      layout.normal = false;  // its logarithms and sines have not been compared on any GPU
+      layout.normal = found.uniform;
       break;
     }
     return layout;

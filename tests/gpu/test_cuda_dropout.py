@@ -107,6 +107,23 @@ def test_a_dropout_that_nobody_reads_draws_all_the_same():
     same(program, torch.randn(64, 64, device="cuda"))
 
 
+@pytest.mark.parametrize("dtype", FLOATS[:3], ids=str)
+def test_normal_numbers(dtype):
+    for n in SIZES:
+        same(lambda x: torch.randn_like(x), torch.ones(n, dtype=dtype, device="cuda"))
+
+
+def test_the_sign_of_a_normal_zero():
+    """Of a uniform number that is 1, which is as rare as that, the logarithm is 0."""
+    x = torch.ones(11_000_000, device="cuda")
+    plan, constants = compiled(lambda x: torch.randn_like(x), x)
+    torch.manual_seed(1)
+    expected = torch.randn_like(x)
+    torch.manual_seed(1)
+    (got,) = _engine.plan_run(plan, [x, *constants])
+    assert torch.equal(got.view(torch.int32), expected.view(torch.int32))
+
+
 class Block(nn.Module):
     def __init__(self):
         super().__init__()
