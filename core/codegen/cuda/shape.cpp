@@ -190,7 +190,7 @@ Shape part_shape(const cpp::Schedule& s) {
 // Groups that keep a sum for each of their columns while they go through rows: the fewest threads whose
 // registers hold that, and what is under way. A warp needs no barrier, for which it may take many registers.
 Shape both_ways_shape(const cpp::Schedule& s) {
-  constexpr int kOthers = 32, kMostRegisters = 112, kOfWarp = 200, kRegisters = 65536, kMultiprocessors = 132;
+  constexpr int kOthers = 32, kMostRegisters = 112, kOfWarp = 232, kRegisters = 65536, kMultiprocessors = 132;
   constexpr int64_t kRowsEach = 8;
   Shape shape;
   shape.vector = vector_of(s);
@@ -202,7 +202,7 @@ Shape both_ways_shape(const cpp::Schedule& s) {
     if (!l.per_row && l.kind == cpp::Load::Kind::memory)
       (l.stands_still(s.rows) ? still : moving) += ir::dtype_bytes(l.dtype);
   auto registers = [&](int64_t columns, bool ahead) {
-    const int others = shape.group == kWarp ? kOthers * 3 / 2 : kOthers;
+    const int others = shape.group == kWarp ? kOthers * 5 / 2 : kOthers;
     return static_cast<int>(columns * (sums + still + moving * (ahead ? 2 : 1)) / 4) + others;
   };
   int needed = 0;
