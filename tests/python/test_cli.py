@@ -157,6 +157,14 @@ def test_wrong_arguments(words, tmp_path):
     assert result.returncode == 2 and result.stderr and not os.listdir(tmp_path), said(result)
 
 
+def test_wrong_arguments_leave_the_session_that_was_there(tmp_path):
+    write(tmp_path, "m.py", TINY)
+    (tmp_path / "m.vitrine").write_text("of before")
+    result = vitrine("run", "m.py", "--input", "f32[3]", cwd=tmp_path)
+    assert result.returncode == 2 and "--input does not go with" in result.stderr, said(result)
+    assert (tmp_path / "m.vitrine").read_text() == "of before"
+
+
 def test_an_unknown_command_names_the_known_ones():
     result = vitrine("diff", "a", "b")
     assert result.returncode == 2

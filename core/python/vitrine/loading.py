@@ -257,8 +257,23 @@ def named_entry(module, path: str, name: str, specs: list[str]) -> Entry:
     return Entry(Path(path).name, f"{'.'.join(text)}({', '.join(specs)})", target, [args])
 
 
+def defines_inputs(names: set[str]) -> bool:
+    return {"get_model", "get_inputs"} <= names or {"model", "inputs"} <= names
+
+
+def check_arguments(path: str, entry: str | None, specs: list[str]) -> None:
+    """Before anything of the file runs. Raises UsageError if the arguments do not fit each other or the file, and
+    LoadError if that is none."""
+    if not specs or entry:
+        return
+    if defines_inputs(module_names(parse(path))):
+        raise UsageError(f"--input does not go with the inputs that {path} defines.", "Add --entry NAME, or leave --input out.")
+    raise UsageError("--input needs --entry, the function or class to call.", "Add --entry NAME.")
+
+
 def load(path: str, entry: str | None, specs: list[str]) -> Entry | None:
     """The entry of a file; None: the file is a script, to be run as __main__. Raises LoadError."""
+    check_arguments(path, entry, specs)
     names = module_names(parse(path))
     if entry:
         return named_entry(import_file(path), path, entry, specs)
@@ -269,12 +284,8 @@ def load(path: str, entry: str | None, specs: list[str]) -> Entry | None:
     elif {"model", "inputs"} <= names:
         module = import_file(path)
         model, inputs, text = module.model, module.inputs, "model(*inputs)"
-    elif specs:
-        raise UsageError("--input needs --entry, the function or class to call.", "Add --entry NAME.")
     else:
         return None
-    if specs:
-        raise UsageError(f"--input does not go with the inputs that {path} defines.", "Add --entry NAME, or leave --input out.")
     if not callable(model):
         raise LoadError(f"model in {path} is a {type(model).__name__} and cannot be called.", "Set model to a module or function.")
     args, kwargs = split_inputs(model, inputs)

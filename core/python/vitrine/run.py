@@ -193,9 +193,16 @@ def main(argv: list[str] | None = None) -> int:
     if options.target and (problem := target_problem(options)):
         report.failure(*problem)
         return 1
-    from vitrine.loading import LoadError, UsageError, load
+    from vitrine.loading import LoadError, UsageError, check_arguments, load
     from vitrine.recording import Recording
 
+    try:
+        check_arguments(options.file, options.entry, options.input)
+    except UsageError as error:  # a session that stands there stays
+        report.failure(error.what, error.hint)
+        return 2
+    except LoadError:
+        pass  # told in the session, when the file is loaded
     try:
         recording = Recording(options.output, import_ns, report)
         recording.put("meta", key="file", value=os.path.abspath(options.file))
