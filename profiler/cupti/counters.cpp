@@ -1,7 +1,5 @@
 #include "profiler/cupti/counters.h"
 
-#include <dlfcn.h>
-
 #include <cmath>
 #include <limits>
 
@@ -43,23 +41,14 @@ struct Functions {
   VITRINE_COUNTERS(X)
 #undef X
   void* library = nullptr;
-};
 
-Result<Functions> find(const std::string& path) {
-  auto open = cupti_library(path);
-  if (!open) return open.error();
-  Functions f;
-  f.library = open.value();
-  const char* lacks = nullptr;
-#define X(member, name, type)                                              \
-  f.member = reinterpret_cast<decltype(f.member)>(dlsym(f.library, name)); \
-  if (!f.member) lacks = name;
-  VITRINE_COUNTERS(X)
+  template <class Take>
+  void each(Take take) {
+#define X(member, name, type) take(member, name);
+    VITRINE_COUNTERS(X)
 #undef X
-  if (!lacks) return f;
-  return Error{std::string("this CUPTI reads no counters of single kernels (it lacks ") + lacks + ")",
-               "Use the CUPTI of CUDA 13."};
-}
+  }
+};
 
 }  // namespace
 
@@ -218,7 +207,7 @@ CounterSession::~CounterSession() = default;
 
 Result<std::unique_ptr<CounterSession>> CounterSession::open(const std::string& library, int device,
                                                              size_t most, Replay replay) {
-  auto found = find(library);
+  auto found = cupti_functions<Functions>(library, "this CUPTI reads no counters of single kernels");
   if (!found) return found.error();
   std::unique_ptr<CounterSession> session(new CounterSession);
   session->state_->f = found.take();

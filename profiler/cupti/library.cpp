@@ -55,6 +55,10 @@ Result<void*> cupti_library(const std::string& path) {
                "Install CUDA's toolkit, or the Python package nvidia-cuda-cupti."};
 }
 
+void* symbol(void* library, const char* name) {
+  return dlsym(library, name);
+}
+
 Error explained(void* library, Code code, const std::string& doing) {
   for (const Refusal& row : kRefusals)
     if (row.code == code) return Error{row.what, row.hint};

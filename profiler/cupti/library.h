@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
 
 #include "core/base/result.h"
 
@@ -13,6 +14,26 @@ using Code = int;  // CUptiResult: 0 = success
 // The library's handle. path: of libcupti, or "" to look where the loader looks; the first call of a process
 // decides. Errors: there is none.
 Result<void*> cupti_library(const std::string& path);
+
+// The address of a function; nullptr: the library lacks it.
+void* symbol(void* library, const char* name);
+
+// All that F::each(take) names, take(function pointer, exported name), and F::library. lacking: "this CUPTI
+// reads no counters" stands before what it lacks. Errors: there is no CUPTI, or one that is too old.
+template <class F>
+Result<F> cupti_functions(const std::string& path, const std::string& lacking) {
+  auto open = cupti_library(path);
+  if (!open) return open.error();
+  F f;
+  f.library = open.value();
+  const char* lacks = nullptr;
+  f.each([&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(symbol(f.library, name));
+    if (!function) lacks = name;
+  });
+  if (!lacks) return f;
+  return Error{lacking + " (it lacks " + lacks + ")", "Use the CUPTI of CUDA 13."};
+}
 
 // Another subscriber serves this process.
 constexpr Code kOtherSubscriber = 39;

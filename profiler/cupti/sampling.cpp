@@ -1,7 +1,5 @@
 #include "profiler/cupti/sampling.h"
 
-#include <dlfcn.h>
-
 #include <cstdlib>
 #include <map>
 #include <string_view>
@@ -31,23 +29,14 @@ struct Functions {
   VITRINE_SAMPLING(X)
 #undef X
   void* library = nullptr;
-};
 
-Result<Functions> find(const std::string& path) {
-  auto open = cupti_library(path);
-  if (!open) return open.error();
-  Functions f;
-  f.library = open.value();
-  const char* lacks = nullptr;
-#define X(member, name, type)                                              \
-  f.member = reinterpret_cast<decltype(f.member)>(dlsym(f.library, name)); \
-  if (!f.member) lacks = name;
-  VITRINE_SAMPLING(X)
+  template <class Take>
+  void each(Take take) {
+#define X(member, name, type) take(member, name);
+    VITRINE_SAMPLING(X)
 #undef X
-  if (!lacks) return f;
-  return Error{std::string("this CUPTI does not sample instructions (it lacks ") + lacks + ")",
-               "Use the CUPTI of CUDA 13."};
-}
+  }
+};
 
 constexpr size_t kReasonBytes = 128;  // of a name
 constexpr size_t kRoom = 8192;        // instructions that are fetched at once
@@ -187,7 +176,7 @@ SamplingSession::SamplingSession() : state_(std::make_unique<State>()) {}
 SamplingSession::~SamplingSession() = default;
 
 Result<std::unique_ptr<SamplingSession>> SamplingSession::open(const std::string& library, uint32_t period) {
-  auto found = find(library);
+  auto found = cupti_functions<Functions>(library, "this CUPTI does not sample instructions");
   if (!found) return found.error();
   std::unique_ptr<SamplingSession> session(new SamplingSession);
   session->state_->f = found.take();
