@@ -8,7 +8,7 @@ namespace {
 
 // begin [kind number | literal | type] end
 constexpr char kBegin = '\x01', kEnd = '\x02', kBetween = '\x05';
-constexpr char kSize = 's', kInteger = 'i', kReal = 'r';
+constexpr char kSize = 's', kReal = 'r';
 
 std::string marked(char kind, int64_t number, const std::string& literal, const std::string& type) {
   return kBegin + std::string(1, kind) + std::to_string(number) + kBetween + literal + kBetween + type + kEnd;
@@ -54,13 +54,13 @@ std::string key_of(const Parts& parts) {
 }  // namespace
 
 std::string SizeMemory::mark(int64_t number) {
-  return marked(kSize, number, std::to_string(number), "");
+  return mark_integer(number, std::to_string(number), "");
 }
 std::string SizeMemory::mark_real(double number, const std::string& literal, const std::string& type) {
   return marked(kReal, std::bit_cast<int64_t>(number), literal, type);
 }
 std::string SizeMemory::mark_integer(int64_t number, const std::string& literal, const std::string& type) {
-  return marked(kInteger, number, literal, type);
+  return marked(kSize, number, literal, type);
 }
 
 void SizeMemory::Resolved::put(char place, const std::string& declarations) {
