@@ -93,17 +93,21 @@ def call_again(function, args, kwargs):
     function(*args, **kwargs)
 
 
+def _forward_of(cls, context, args):
+    if cls.setup_context is _NO_SETUP:
+        return cls.forward(context, *args)
+    out = cls.forward(*args)
+    cls.setup_context(context, args, out)
+    return out
+
+
 def apply_forward(cls, *args):
     """torch.autograd.Function.apply of arguments none of which requires a gradient."""
     context = _Context((False,) * len(args))
     before = torch.is_grad_enabled()
     torch._C._set_grad_enabled(False)
     try:
-        if cls.setup_context is _NO_SETUP:
-            out = cls.forward(context, *args)
-        else:
-            out = cls.forward(*args)
-            cls.setup_context(context, args, out)
+        out = _forward_of(cls, context, args)
         if isinstance(out, tuple):
             return tuple([_fresh(each, args, context.dirty) for each in out])
         return _fresh(out, args, context.dirty)
@@ -134,11 +138,7 @@ def rehearse(cls, *args):
     before = torch.is_grad_enabled()
     torch._C._set_grad_enabled(False)
     try:
-        if cls.setup_context is _NO_SETUP:
-            out = cls.forward(context, *args)
-        else:
-            out = cls.forward(*args)
-            cls.setup_context(context, args, out)
+        out = _forward_of(cls, context, args)
         results = out if isinstance(out, tuple) else (out,)
         cls.backward(context, *[torch.empty_like(each) if isinstance(each, torch.Tensor) else None for each in results])
     finally:
