@@ -13,7 +13,6 @@ namespace vitrine::codegen::cuda {
 
 using cpp::Load;
 using cpp::Phase;
-using cpp::Source;
 using cpp::Value;
 using fusion::Statement;
 
@@ -49,16 +48,7 @@ class Emitter : ThreadText {
   // ---- values ----------------------------------------------------------------------------------------
   // What is known of a row before phase `p`.
   void row_values(int p, const std::string& condition) {
-    for (const Source& s : s_.once(p)) {
-      if (s.kind == Source::Kind::load) {
-        const Load& l = load(s.index);
-        line(lane_type(l.dtype) + " " + l.name + " = " + loads_.element(l, true) + ";", l.node);
-        continue;
-      }
-      const Value& v = value(s.index);
-      line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
-      store_once(v, condition);
-    }
+    values_of_row(p, [&](const Value& v) { store_once(v, condition); });
     for (const Load& l : s_.loads)
       if (l.picked_by_row && !l.per_row && l.phase == p) line(loads_.row_begin(l), l.node);
   }

@@ -6,7 +6,6 @@ namespace vitrine::codegen::cuda {
 
 using cpp::Load;
 using cpp::Phase;
-using cpp::Source;
 using cpp::Value;
 
 namespace {
@@ -69,16 +68,7 @@ class Part : ThreadText {
 
   // ---- values ---------------------------------------------------------------------------------------
   void row_values(int p, const std::string& condition) {
-    for (const Source& s : s_.once(p)) {
-      if (s.kind == Source::Kind::load) {
-        const Load& l = load(s.index);
-        line(lane_type(l.dtype) + " " + l.name + " = " + loads_.element(l, true) + ";", l.node);
-        continue;
-      }
-      const Value& v = value(s.index);
-      line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
-      store_once(v, static_cast<size_t>(p), condition);
-    }
+    values_of_row(p, [&](const Value& v) { store_once(v, static_cast<size_t>(p), condition); });
   }
   // known: the phase before which the value is known; with parts, the launch of that phase stores it.
   void store_once(const Value& v, size_t known, const std::string& condition) {

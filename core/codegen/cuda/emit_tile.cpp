@@ -8,7 +8,6 @@ namespace vitrine::codegen::cuda {
 
 using cpp::Load;
 using cpp::Phase;
-using cpp::Source;
 using cpp::Value;
 
 namespace {
@@ -137,16 +136,9 @@ class Tile : ThreadText {
 
   // What is one a row.
   void row_values() {
-    for (const Source& s : s_.once(0)) {
-      if (s.kind == Source::Kind::load) {
-        const Load& l = load(s.index);
-        line(lane_type(l.dtype) + " " + l.name + " = " + loads_.element(l, true) + ";", l.node);
-        continue;
-      }
-      const Value& v = value(s.index);
-      line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
+    values_of_row(0, [&](const Value& v) {
       if (v.store >= 0) put_row(v, "c == 0");
-    }
+    });
     for (const Load& l : s_.loads)
       if (l.picked_by_row && !l.per_row && l.phase == 0) line(loads_.row_begin(l), l.node);
   }

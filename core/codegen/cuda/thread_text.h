@@ -70,6 +70,21 @@ class ThreadText : protected KernelText {
     close();
   }
 
+  // What is one a row and known before phase `p`: its line, then what store(value) writes for it.
+  template <class F>
+  void values_of_row(int p, F&& store) {
+    for (const cpp::Source& s : s_.once(p)) {
+      if (s.kind == cpp::Source::Kind::load) {
+        const cpp::Load& l = load(s.index);
+        line(lane_type(l.dtype) + " " + l.name + " = " + loads_.element(l, true) + ";", l.node);
+        continue;
+      }
+      const cpp::Value& v = value(s.index);
+      line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
+      store(v);
+    }
+  }
+
   // Values: as memory would hold them where they are an operator's result.
   static std::string narrowed(const std::string& text, ir::DType t);
   Typed named(const cpp::Source& s) const;
