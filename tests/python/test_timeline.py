@@ -111,3 +111,40 @@ def test_the_cost_of_profiling_is_told(timelines):
     meta = dict(tuple(r) for r in timelines[0].execute("SELECT key, value FROM meta"))
     for side in ("eager", "compiled"):
         assert int(meta[f"profiled_{side}_ns"]) > 0 and meta[f"profiling_cost_{side}"].endswith("%")
+
+
+SIZES = """
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(16, 32), nn.Linear(32, 16)
+
+    def forward(self, x):
+        h = torch.relu(self.a(x))
+        print(h.shape)
+        return torch.softmax(self.b(h), -1)
+
+
+model = Net().eval()
+calls = [(torch.randn(n, 16),) for n in (8, 12, 20)]
+inputs = calls[0]
+"""
+
+
+def test_eager_operators_know_the_launches_of_the_compilation_that_ran(tmp_path):
+    (tmp_path / "sizes.py").write_text(SIZES)
+    session = tmp_path / "s.vitrine"
+    result = vitrine("run", tmp_path / "sizes.py", "-o", session, "--repeats", 2)
+    assert result.returncode == 0, said(result)
+    db = sqlite3.connect(f"file:{session}?mode=ro", uri=True)
+    db.row_factory = sqlite3.Row
+    lanes = {row["kind"]: Lane(db, row) for row in db.execute("SELECT * FROM lane")}
+    ran = set(lanes["launch"].entity)
+    eager = list(zip(lanes["thread"].names, lanes["thread"].relation))
+    for work in ("addmm", "relu", "_softmax"):
+        relations = [launch for (name, _), launch in eager if name == work]
+        assert relations and set(relations) <= ran, work

@@ -10,7 +10,7 @@ import sqlite3
 import statistics
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch.autograd.profiler import profile, record_function
@@ -63,12 +63,14 @@ def put_lane(recording, run, side, kind, label, ordinal, slices: list[Slice]) ->
 
 
 class Graph:
-    """What the session knows of the compiled program: ATen nodes in order and the launch each became."""
+    """What the session knows of the compiled programs: ATen nodes in order and the launch each became."""
 
     def __init__(self, path: str):
         self.db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        rows = "SELECT node.id, node.op, node.family FROM node JOIN graph ON node.graph = graph.id WHERE graph.stage = 'aten' AND graph.pass = '' AND node.kind = 'op' ORDER BY graph.compilation, node.ordinal"
-        self.nodes = [(node, op.split(".")[1] if op.startswith("aten.") else op, family) for node, op, family in self.db.execute(rows)]
+        rows = "SELECT graph.compilation, node.id, node.op, node.family FROM node JOIN graph ON node.graph = graph.id WHERE graph.stage = 'aten' AND graph.pass = '' AND node.kind = 'op' ORDER BY graph.compilation, node.ordinal"
+        self.nodes: dict[int, list[tuple]] = {}  # by compilation
+        for compilation, node, op, family in self.db.execute(rows):
+            self.nodes.setdefault(compilation, []).append((node, op.split(".")[1] if op.startswith("aten.") else op, family))
         self.launches = {
             (compilation, ordinal): (launch, text, family or "opaque")
             for launch, compilation, ordinal, text, family in self.db.execute(
@@ -130,10 +132,12 @@ def aligned_in_order(names: list[str], ops: list[str]) -> list[tuple[int, int]]:
     return pairs
 
 
-def relate(slices: list[Slice], graph: Graph) -> None:
-    """Eager operators and graph nodes run in the same order; eager has calls inside calls besides."""
-    for i, j in aligned([s.name for s in slices], [op for _, op, _ in graph.nodes]):
-        node, _, family = graph.nodes[j]
+def relate(slices: list[Slice], graph: Graph, compilations: list[int]) -> None:
+    """Eager operators and the nodes of what ran compiled, `compilations` in this order, run in the same order; eager has
+    calls inside calls besides."""
+    nodes = [node for compilation in compilations for node in graph.nodes.get(compilation, [])]
+    for i, j in aligned([s.name for s in slices], [op for _, op, _ in nodes]):
+        node, _, family = nodes[j]
         slices[i].entity, slices[i].family, slices[i].relation = node, family, graph.launch_of(node)
 
 
@@ -209,6 +213,7 @@ class Call:
     duration: int
     activities: list[dict]
     problem: tuple[str, str] | None = None
+    compilations: list[int] = field(default_factory=list)  # that ran in it, in order, each as often as it began
 
     def owners(self) -> list[tuple]:
         return [(self.begin + s.start, self.begin + s.start + s.duration, s.name, s.family, s.entity, s.relation) for s in self.slices]
@@ -256,13 +261,25 @@ def eager_call(function, args, kwargs, on_gpu=False) -> Call:
     return Call(add_depths(operators), add_depths(ranges), begin, end - begin, recording.activities, recording.problem)
 
 
-def compiled_call(function, args, kwargs, graph: Graph, on_gpu=False) -> Call:
-    """Of REPETITIONS profiled calls the one with the median duration, with its launches."""
+def begun(entries: list[tuple]) -> list[int]:
+    """The compilations of a profile: one begins where another one's launches or its own first stand."""
+    out: list[int] = []
+    before = (0, -1)
+    for compilation, ordinal, *_ in entries:
+        if compilation != before[0] or ordinal <= before[1]:
+            out.append(compilation)
+        before = (compilation, ordinal)
+    return out
+
+
+def compiled_call(function, args, kwargs, recording, on_gpu=False) -> tuple[Call, Graph]:
+    """Of REPETITIONS profiled calls the one with the median duration, with its launches; and what is known after them, since
+    a call may compile."""
     runs = []
     called = gpu.finished(function) if on_gpu else function
     if on_gpu:
         called(*args, **kwargs)
-    with gpu.recorded(on_gpu) as recording:
+    with gpu.recorded(on_gpu) as device:
         for _ in range(REPETITIONS):
             _engine.profile(sys.maxsize)
             begin = time.monotonic_ns()
@@ -274,21 +291,21 @@ def compiled_call(function, args, kwargs, graph: Graph, on_gpu=False) -> Call:
                 _engine.profile(0)
             runs.append((end - begin, begin, entries))
     duration, begin, entries = sorted(runs, key=lambda r: r[0])[len(runs) // 2]
+    recording.commit()
+    graph = Graph(recording.path)
     slices = []
     for compilation, ordinal, start, end in entries:
         launch, text, family = graph.launches.get((compilation, ordinal), (0, f"launch {ordinal}", "opaque"))
         slices.append(Slice(start - begin, end - start, text, family, launch, 0, launch))
-    return Call(add_depths(slices), [], begin, duration, recording.activities, recording.problem)
+    return Call(add_depths(slices), [], begin, duration, device.activities, device.problem, begun(entries)), graph
 
 
 def record_timelines(recording, run, function, compiled, args, kwargs) -> Call:
     """Writes the lanes of both sides; returns the compiled call."""
-    recording.commit()
-    graph = Graph(recording.path)
     on_gpu = gpu.device_of(function, args, kwargs) is not None
     eager = eager_call(function, args, kwargs, on_gpu)
-    relate(eager.slices, graph)
-    ours = compiled_call(compiled, args, kwargs, graph, on_gpu)
+    ours, graph = compiled_call(compiled, args, kwargs, recording, on_gpu)
+    relate(eager.slices, graph, ours.compilations or list(graph.nodes))
     problem = eager.problem or ours.problem
     theirs_there, ours_there = ({}, {}) if problem or not on_gpu else (eager.on_gpu(), ours.on_gpu())
     lanes = [("eager", "module", "modules", eager.modules), ("eager", "thread", "operators", eager.slices)]
