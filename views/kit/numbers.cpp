@@ -38,9 +38,10 @@ QString alone(std::span<const Scale> scales, double value) {
   return fixed(shown, whole ? 0 : decimalsFor(shown)) + QChar(0x202F) + QString::fromUtf8(scale.name);
 }
 
-Unit columnUnit(std::span<const Scale> scales, double largest) {
+Unit columnUnit(std::span<const Scale> scales, double largest, QString (*alone)(double)) {
   const Scale& scale = pick(scales, largest);
-  return {QString::fromUtf8(scale.name), scale.size, scale.size == 1 ? 0 : decimalsFor(largest / scale.size)};
+  return {QString::fromUtf8(scale.name), scale.size, scale.size == 1 ? 0 : decimalsFor(largest / scale.size),
+          alone};
 }
 
 }  // namespace
@@ -83,7 +84,9 @@ QString ratioText(double ratio) {
 QString percentText(double part) {
   if (!std::isfinite(part)) return unknown();
   const double percent = part * 100;
-  return fixed(percent, percent != 0 && std::abs(percent) < 0.95 ? 1 : 0) + QChar(0x202F) + "%";
+  const QString unit = QChar(0x202F) + QStringLiteral("%");
+  if (percent > 0 && percent < 0.05) return "<0.1" + unit;
+  return fixed(percent, percent != 0 && std::abs(percent) < 0.95 ? 1 : 0) + unit;
 }
 
 QString signedText(const QString& text, double value) {
@@ -99,27 +102,34 @@ QString spaceText(std::string_view shape) {
   return QString::fromUtf8(shape.data(), static_cast<qsizetype>(shape.size())).replace(",", " × ");
 }
 
+namespace {
+
+// Something, of which a column's precision would leave 0.
+bool isTooSmall(const Unit& unit, double value) {
+  return value != 0 && std::isfinite(value) && fixed(value / unit.size, unit.decimals).toDouble() == 0;
+}
+
+}  // namespace
+
 QString Unit::format(double value) const {
-  const QString text = fixed(value / size, decimals);
-  if (value == 0 || !std::isfinite(value) || text.toDouble() != 0) return text;
-  return QStringLiteral("<") + fixed(std::pow(10, -decimals), decimals);
+  return alone && isTooSmall(*this, value) ? alone(value) : fixed(value / size, decimals);
 }
 
 QString Unit::text(double value) const {
-  return format(value) + QChar(0x202F) + name;
+  return alone && isTooSmall(*this, value) ? alone(value) : format(value) + QChar(0x202F) + name;
 }
 
 // A column in which nothing is known has the unit that is usual in it.
 Unit timeUnit(double largest_ns) {
-  return columnUnit(kTime, largest_ns > 0 ? largest_ns : 1e6);
+  return columnUnit(kTime, largest_ns > 0 ? largest_ns : 1e6, timeText);
 }
 
 Unit rateUnit(double largest) {
-  return columnUnit(kRate, largest > 0 ? largest : 1e9);
+  return columnUnit(kRate, largest > 0 ? largest : 1e9, [](double value) { return alone(kRate, value); });
 }
 
 Unit bytesUnit(double largest) {
-  return columnUnit(kBytes, largest > 0 ? largest : 1e6);
+  return columnUnit(kBytes, largest > 0 ? largest : 1e6, bytesText);
 }
 
 QString countText(int64_t n, const char* one, const char* many) {

@@ -1,5 +1,6 @@
 // Numbers as people read them. Alone: three digits and the unit that makes the value at least one. In a
-// column: one unit and one precision for all, by the largest value. An unknown number is "–", never 0.
+// column: one unit and one precision for all, by the largest value; what is something, but less than that
+// precision shows, has a unit of its own. An unknown number is "–", never 0.
 #pragma once
 
 #include <QString>
@@ -17,19 +18,21 @@ QString rateText(double bytes, double ns);   // "61.4 GB/s"
 QString flopsText(double flops, double ns);  // "1.29 TFLOP/s"
 QString workText(double flops);              // "4.86 GFLOP"
 QString ratioText(double ratio);             // "1.11×"
-QString percentText(double part);            // 0.5 -> "50 %", under 1 % one decimal
+QString percentText(double part);            // 0.5 -> "50 %", under 1 % one decimal, then "<0.1 %"
 QString signedText(const QString& text, double value);  // "+" or U+2212 before a magnitude
 QString countText(int64_t n, const char* one, const char* many = nullptr);  // "1 loop", "9 loops"
 QString fixed(double value, int decimals);                                  // with U+2212 for minus
 QString shapeText(std::string_view dtype, std::string_view shape);          // "f32[8,128,768]"
 QString spaceText(std::string_view shape);                                  // "1024 × 3072"
 
-// The one unit of a column. format(x) gives digits only; the unit stands in the header.
+// The one unit of a column. format(x) gives digits only; the unit stands in the header. A value that would
+// be 0 in it is written with its own: "12.3 MB/s" among GB/s.
 struct Unit {
   QString name;     // "ms"
   double size = 1;  // value / size = number shown
   int decimals = 0;
-  QString format(double value) const;  // "0.35"; "<0.01" for what is something, but less than that
+  QString (*alone)(double) = nullptr;  // a value with the unit that fits it
+  QString format(double value) const;  // "0.35"
   QString text(double value) const;    // with the unit, where no header has it: "0.35 ms"
 };
 Unit timeUnit(double largest_ns);
