@@ -182,6 +182,7 @@ class TestTimeline : public QObject {
     QCOMPARE(t.lanes[0].slices.size(), session()->calls.of(ids().gated_run).size());
     const views::Slice& first = t.lanes[0].slices.front();
     QCOMPARE(first.start, int64_t(0));
+    QVERIFY2(t.why_no_eager.contains("no operator"), qPrintable(t.why_no_eager));
     QCOMPARE(views::slice_name(*session(), first), session()->label(first.entity));
   }
 

@@ -180,6 +180,16 @@ void add_calls(const kit::SessionData& data, Timeline& t) {
   t.lanes.push_back(std::move(lane));
 }
 
+QString why_no_eager(const RunRow& run) {
+  if (run.status == "running") return QStringLiteral("not measured yet: the run has not come to it");
+  if (run.eager_ns > 0 && run.status == "finished")
+    return QStringLiteral("nothing to show: a call runs no operator of PyTorch");
+  if (run.entry == "script")
+    return QStringLiteral("not recorded: a script runs once, compiled, and is not run again eagerly");
+  return run.status == "finished" ? QStringLiteral("not measured")
+                                  : QStringLiteral("not measured: the run ended before it");
+}
+
 }  // namespace
 
 TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
@@ -188,7 +198,7 @@ TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
   if (const RunRow* row = data.runs.find(run)) {
     out->eager_ns = row->eager_ns;
     out->compiled_ns = row->compiled_ns;
-    out->running = row->status == "running";
+    out->why_no_eager = why_no_eager(*row);
   }
   std::vector<const LaneRow*> rows;
   for (const LaneRow& row : data.lanes.of(run)) rows.push_back(&row);

@@ -59,9 +59,9 @@ struct Timeline {
   std::vector<size_t> unneeded;                    // eager slices without a partner
   std::vector<std::pair<int64_t, double>> memory;  // bytes of temporaries of compiled calls from then on
   double memory_peak = 0;                          // the memory kept for them, as the stage tells it
-  bool running = false;                            // more may come
   int64_t inserted_ns = 0;                         // by which the compiled half stands later than it ran
-  bool script = false;                             // of which the calls are known and nothing was run eagerly
+  bool script = false;                             // only its calls are known, and no eager operator
+  QString why_no_eager;                            // then
   int64_t end_ns = 0;
   double eager_ns = 0, compiled_ns = 0;  // unprofiled medians
   bool empty() const { return lanes.empty(); }

@@ -18,6 +18,8 @@ constexpr double kRuler = 22, kModule = 17, kTop = 6, kLaneGap = 2;
 constexpr double kLeastLane = 14, kLane = 24, kMostLane = 44;
 constexpr double kLeastRibbon = 28, kMostRibbon = 150;
 constexpr double kLeastMemory = 64, kMostMemory = 200;
+constexpr double kRibbonTint = 0.04;
+constexpr double kTouching = 1;       // pixels between ribbons that are painted as one
 constexpr int kMissing = 24;          // the line that says why there is no eager half
 constexpr size_t kMostArrows = 200;   // in view, of which all are drawn
 constexpr double kLabelFrom = 5;      // slices narrower than this are a solid base colour
@@ -251,40 +253,59 @@ class Painter {
     }
   }
 
-  // One shape for each compiled slice: where the ribbons of many small operators lie over each other, they
-  // are no darker than one.
-  std::map<size_t, QPainterPath> ribbon_shapes(const std::vector<Slice>& eager,
-                                               const std::vector<Slice>& compiled, bool lit, double y0,
-                                               double y1) const {
-    std::map<size_t, QPainterPath> out;
+  // The upper ends of a compiled slice's ribbons, from left to right. Ends that touch are one: a kernel's
+  // operators mostly follow each other, and filling hundreds of shapes would take most of a frame.
+  using Ends = std::vector<std::pair<double, double>>;
+  std::map<size_t, Ends> ribbon_ends(const std::vector<Slice>& eager, const std::vector<Slice>& compiled,
+                                     bool lit) const {
+    std::map<size_t, Ends> out;
     for (const Ribbon& r : timeline_.ribbons) {
       const Slice &a = eager[r.eager], &b = compiled[r.compiled];
       if (lit != (selection_.isRelative(a.entity) || selection_.isRelative(b.entity))) continue;
-      const double left = std::min(window_.x(a.start), window_.x(b.start)),
-                   right = std::max(window_.x(a.end()), window_.x(b.end()));
-      if (right < window_.left || left > area_.right()) continue;
-      QPainterPath& path = out[r.compiled];
-      path.setFillRule(Qt::WindingFill);
-      path.addPolygon(QPolygonF({{window_.x(a.start), y0},
-                                 {window_.x(a.end()), y0},
-                                 {window_.x(b.end()), y1},
-                                 {window_.x(b.start), y1}}));
-      path.closeSubpath();
+      const double from = window_.x(a.start), to = window_.x(a.end());
+      if (std::max(to, window_.x(b.end())) < window_.left ||
+          std::min(from, window_.x(b.start)) > area_.right())
+        continue;
+      Ends& ends = out[r.compiled];
+      if (!ends.empty() && from <= ends.back().second + kTouching)
+        ends.back().second = std::max(ends.back().second, to);
+      else
+        ends.emplace_back(from, to);
     }
     return out;
+  }
+
+  // One shape for each compiled slice: where its ribbons lie over each other, they are no darker than one.
+  QPainterPath ribbon_shape(const Ends& ends, const Slice& compiled, double y0, double y1) const {
+    QPainterPath path;
+    path.setFillRule(Qt::WindingFill);
+    const double from = window_.x(compiled.start), to = window_.x(compiled.end());
+    for (const auto& [left, right] : ends) {
+      path.addPolygon(QPolygonF({{left, y0}, {right, y0}, {to, y1}, {from, y1}}));
+      path.closeSubpath();
+    }
+    return path;
   }
 
   void ribbons() {
     const LanePlace *above = place_of(timeline_.facing_eager), *below = place_of(timeline_.facing_compiled);
     if (!above || !below) return;
-    p_.setRenderHint(QPainter::Antialiasing);
     p_.setPen(Qt::NoPen);
     const auto& eager = lane_of(above->lane).slices;
     const auto& compiled = lane_of(below->lane).slices;
     double y0 = above->top + above->height, y1 = below->top;
     for (bool lit : {false, true}) {
-      p_.setBrush(Theme::mix(t_.bg1, lit ? t_.accent : t_.text1, lit ? 0.25 : 0.05));
-      for (const auto& [of, path] : ribbon_shapes(eager, compiled, lit, y0, y1)) p_.drawPath(path);
+      p_.setRenderHint(QPainter::Antialiasing, lit);  // the others are too faint for their edges to show
+      bool dark =
+          false;  // of two neighbours that can be told apart one is darker, so that both can be followed
+      for (const auto& [of, ends] : ribbon_ends(eager, compiled, lit)) {
+        const Slice& to = compiled[of];
+        if (std::max(ends.back().second - ends.front().first, window_.x(to.end()) - window_.x(to.start)) > 2)
+          dark = !dark;
+        const double strength = lit ? 0.25 : dark ? 2 * kRibbonTint : kRibbonTint;
+        p_.setBrush(Theme::mix(t_.bg1, lit ? t_.accent : t_.text1, strength));
+        p_.drawPath(ribbon_shape(ends, to, y0, y1));
+      }
     }
     QColor wedge = t_.text3;
     wedge.setAlphaF(0.35f);
@@ -400,14 +421,11 @@ class Painter {
     QRect label = row;
     label.setRight(static_cast<int>(window_.left) - t_.padding());
     label.setLeft(row.left() + used);
-    drawText(p_, label, unknown(), t_.mono(11), t_.text2, Qt::AlignRight);
+    drawText(p_, label, timeline_.eager_ns > 0 ? timeText(timeline_.eager_ns) : unknown(), t_.mono(11),
+             t_.text2, Qt::AlignRight);
     QRect text = row;
     text.setLeft(static_cast<int>(window_.left) + t_.padding());
-    drawText(p_, text,
-             timeline_.running
-                 ? QStringLiteral("not measured yet: the run has not come to it")
-                 : QStringLiteral("not recorded: a script runs once, compiled, and is not run again eagerly"),
-             t_.ui(12), t_.text2);
+    drawText(p_, text, timeline_.why_no_eager, t_.ui(12), t_.text2);
   }
 
   void memory_label() {
