@@ -2,6 +2,7 @@
 
 #include "views/kit/labels.h"
 #include "views/kit/numbers.h"
+#include "views/kit/sources.h"
 
 namespace vitrine::app {
 
@@ -62,7 +63,8 @@ std::vector<FilmFrame> compilations(const SessionData& d, Id compilation) {
       QString sentence =
           QStringLiteral("%1, ends with %2").arg(kit::countText(row.calls, "call"), s(row.end));
       for (const auto& why : d.recompilations.of(row.id))
-        sentence = QStringLiteral("call %1 failed %2").arg(kit::callOf(d, why)).arg(s(why.failed));
+        sentence =
+            QStringLiteral("call %1 failed %2").arg(kit::callOf(d, why)).arg(kit::sourceText(why.failed));
       out.push_back({row.id, row.id, d.label(row.id), sentence, true, ""});
     }
   return out;

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "app/jobs/job_runner.h"
+#include "core/session/writer.h"
 #include "tests/gui/fixture_session.h"
 #include "views/inspector/inspector_content.h"
 #include "views/kit/chain.h"
@@ -48,7 +49,12 @@ class TestKit : public QObject {
     QCOMPARE(unit.name, QStringLiteral("ms"));
     QCOMPARE(unit.format(410'000), QStringLiteral("0.41"));
     QCOMPARE(unit.text(410'000), "0.41" + thin + "ms");
-    QCOMPARE(unit.format(900), QStringLiteral("<0.01"));  // something, and not nothing
+    QCOMPARE(unit.format(900), "900" + thin + "ns");  // something, and not nothing
+    QCOMPARE(unit.text(900), "900" + thin + "ns");
+    QCOMPARE(kit::rateUnit(61.4e9).format(12.3e6), "12.3" + thin + "MB/s");
+    QCOMPARE(kit::rateUnit(61.4e9).format(1.23e9), QStringLiteral("1.2"));
+    QCOMPARE(kit::percentText(0.0002), "<0.1" + thin + "%");
+    QCOMPARE(kit::percentText(0), "0" + thin + "%");
     QCOMPARE(unit.format(0), QStringLiteral("0.00"));
   }
 
@@ -259,6 +265,29 @@ class TestKit : public QObject {
     QCOMPARE(items[0].id, ids_.break_item);  // 0.34 ms a call
     QCOMPARE(items[1].id, ids_.break_branch);
     QVERIFY(items[1].detail.contains("clamp always"));
+  }
+
+  // What a loop says a hundred times is one problem; so is a value that is another one in each call.
+  void equalProblemsStandOnce() {
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("many.vitrine").toStdString();
+    {
+      auto writer = session::Writer::create(path).take();
+      for (int i = 0; i < 5; ++i)
+        writer->put(session::MessageRow{writer->next(Kind::Message), 0, i, "warning", "vitrine",
+                                        i == 3 ? "Another." : "New cases run eagerly."});
+      for (int64_t i = 0; i < 3; ++i)
+        writer->put(session::RecompilationRow{writer->next(Kind::Recompilation), 0, 0, 0, i + 2,
+                                              "len(L['self'].__dict__['log']) == " + std::to_string(i),
+                                              std::to_string(i), std::to_string(i + 1), "/a/train.py:9"});
+      writer->finish("finished");
+    }
+    const auto items = views::problemItems(*kit::SessionData::load(path).value());
+    QStringList texts;
+    for (const kit::Item& item : items) texts << item.cells[1].text;
+    QCOMPARE(texts, (QStringList{"New cases run eagerly. × 4", "Another.",
+                                 "len(L['self'].log) changed 3 times, from 0 to 3 in the end"}));
+    QCOMPARE(items[2].cells[2].text, QString("train.py:9"));
   }
 
   void itemViewFiltersAndSorts() {

@@ -70,7 +70,7 @@ void inspectBreak(const SessionData&, const BreakRow& row, InspectorContent& out
 void inspectRecompilation(const SessionData& d, const RecompilationRow& row, InspectorContent& out) {
   out.icon = "refresh";
   out.sections.push_back({"What failed",
-                          {{"guard", s(row.failed)},
+                          {{"guard", kit::sourceText(row.failed)},
                            {"old", s(row.old_value)},
                            {"new", s(row.new_value)},
                            {"call", QString::number(kit::callOf(d, row))},

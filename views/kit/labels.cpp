@@ -84,7 +84,7 @@ QString labelOfCapture(const SessionData& d, Id id) {
       if (const auto* row = d.breaks.find(id)) return s(row->expression);
       return {};
     case Kind::Recompilation:
-      if (const auto* row = d.recompilations.find(id)) return s(row->failed);
+      if (const auto* row = d.recompilations.find(id)) return sourceText(row->failed);
       return {};
     default:
       return {};

@@ -1,9 +1,13 @@
 #include "views/problems/problems_items.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "views/kit/break_places.h"
+#include "views/kit/labels.h"
 #include "views/kit/numbers.h"
+#include "views/kit/sources.h"
 
 namespace vitrine::views {
 
@@ -25,6 +29,7 @@ struct Problem {
   double ns = 0;  // price a call, for the order
   Id id = 0;
   QString detail;
+  int times = 1;
 };
 
 Item itemOf(const Problem& p) {
@@ -34,7 +39,8 @@ Item itemOf(const Problem& p) {
   Cell kind{p.kind, {}, p.icon};
   kind.tone = p.tone;
   Cell price{p.ns > 0 ? kit::timeText(p.ns) : QString(), p.ns};
-  item.cells = {kind, {p.text}, {p.place}, price};
+  const QString times = p.times > 1 ? QStringLiteral(" × %1").arg(p.times) : QString();
+  item.cells = {kind, {p.text + times}, {p.place}, price};
   return item;
 }
 
@@ -91,6 +97,49 @@ void addRuns(const SessionData& d, std::vector<Problem>& out) {
                      {}});
 }
 
+// What is asked of a guard's value: "L['x'].size(0)" of "L['x'].size(0) == 8".
+QString askedOf(const RecompilationRow& row) {
+  return kit::sourceText(row.failed).section(QStringLiteral(" == "), 0, 0);
+}
+
+// One row for each value that changed at a place, however often it did.
+void addRecompilations(const SessionData& d, std::vector<Problem>& out) {
+  std::map<std::pair<QString, std::string>, std::vector<const RecompilationRow*>> causes;
+  std::vector<decltype(causes)::key_type> order;
+  for (const RecompilationRow& row : d.recompilations) {
+    const auto [it, added] = causes.try_emplace({askedOf(row), row.call_site});
+    if (added) order.push_back(it->first);
+    it->second.push_back(&row);
+  }
+  for (const auto& key : order) {
+    const auto& rows = causes[key];
+    const RecompilationRow &first = *rows.front(), &last = *rows.back();
+    const QString text = rows.size() == 1 ? QStringLiteral("call %1: %2, now %3")
+                                                .arg(kit::callOf(d, first))
+                                                .arg(kit::sourceText(first.failed), s(first.new_value))
+                                          : QStringLiteral("%1 changed %2 times, from %3 to %4 in the end")
+                                                .arg(key.first)
+                                                .arg(rows.size())
+                                                .arg(s(first.old_value), s(last.new_value));
+    out.push_back({Tone::Warn, "refresh", "recompilation", text, s(first.call_site).section('/', -1), 0,
+                   first.id, paragraph(first.hint)});
+  }
+}
+
+// Equal ones stand once, where the first stood, with their number.
+std::vector<Problem> grouped(const std::vector<Problem>& found) {
+  std::map<std::tuple<QString, QString, QString, QString>, size_t> known;
+  std::vector<Problem> out;
+  for (const Problem& p : found) {
+    const auto [it, added] = known.try_emplace({p.kind, p.text, p.place, p.detail}, out.size());
+    if (added)
+      out.push_back(p);
+    else
+      ++out[it->second].times;
+  }
+  return out;
+}
+
 void addCapture(const SessionData& d, std::vector<Problem>& out) {
   for (const kit::BreakPlace& place : kit::breakPlaces(d, 0)) {
     const BreakRow& row = *place.rows[0];
@@ -100,10 +149,6 @@ void addCapture(const SessionData& d, std::vector<Problem>& out) {
                    ins ? d.place(ins->span) : QString(), place.ns_per_call, row.id,
                    paragraph(row.reason) + paragraph(row.hint)});
   }
-  for (const RecompilationRow& row : d.recompilations)
-    out.push_back({Tone::Warn, "refresh", "recompilation",
-                   QStringLiteral("call %1: %2, now %3").arg(row.call).arg(s(row.failed), s(row.new_value)),
-                   s(row.call_site), 0, row.id, paragraph(row.hint)});
   for (const CompilationRow& row : d.compilations)
     if (row.status == "failed")
       out.push_back({Tone::Warn,
@@ -137,6 +182,8 @@ std::vector<Item> problemItems(const SessionData& session) {
   addMessages(session, found);
   addRuns(session, found);
   addCapture(session, found);
+  addRecompilations(session, found);
+  found = grouped(found);
   std::stable_sort(found.begin(), found.end(), [](const Problem& a, const Problem& b) {
     return rank(a.tone) != rank(b.tone) ? rank(a.tone) < rank(b.tone) : a.ns > b.ns;
   });

@@ -107,9 +107,9 @@ std::vector<Item> break_rows(const TableScope& scope) {
     Item item{b->id, {line, {q(b->expression)}, {kind}, count(cause.calls), price(cause.ns_per_call)},
               {},    {},
               false, false};
-    item.detail =
-        QStringLiteral("<p>%1</p><table>%2%3</table>")
-            .arg(html(b->reason), fact("stack", stack_text(b->stack)), fact("instead", html(b->hint)));
+    item.detail = QStringLiteral("<table>%1%2%3</table>")
+                      .arg(fact("why", html(b->reason)), fact("stack", stack_text(b->stack)),
+                           fact("instead", html(b->hint)));
     if (cause.rows.size() > 1)
       for (const BreakRow* each : cause.rows) {
         if (each == b) continue;
@@ -315,7 +315,7 @@ std::vector<Item> recompilation_rows(const TableScope& scope) {
     Item item{r->id,
               {{c ? q(c->label) : unknown()},
                count(callOf(scope.data, *r)),
-               {q(r->failed)},
+               {sourceText(r->failed)},
                was,
                now,
                number(took, took > 0 ? unit.format(took) : unknown())},

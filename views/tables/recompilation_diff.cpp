@@ -6,6 +6,7 @@
 #include <map>
 
 #include "views/kit/numbers.h"
+#include "views/kit/sources.h"
 #include "views/kit/theme.h"
 #include "views/tables/symbolic_types.h"
 
@@ -61,14 +62,23 @@ QString diff(const Lines& before, const Lines& after, const char* one, const cha
   return out.join(QStringLiteral("<br>"));
 }
 
+// " is " and the like between a guard's source and what is expected of it, where that has no verb.
+const char* verb_before(const std::string& expected) {
+  if (expected.starts_with("is ") || expected.starts_with("has ")) return " ";
+  if (expected.find(" is ") != std::string::npos) return ": ";
+  for (const char* noun : {"length ", "no ", "nothing ", "at least "})
+    if (expected.starts_with(noun)) return " has ";
+  const auto first = static_cast<unsigned char>(expected[0]);
+  const bool operates = std::ispunct(first) && first != '[' && first != '(' && first != '\'' && first != '"';
+  return operates ? " " : " is ";
+}
+
 Lines guards(const SessionData& data, Id compilation) {
   Lines out;
   for (const GuardRow& row : data.guards.of(compilation)) {
+    const std::string source = sourceText(row.source).toStdString();
     const bool bare = row.expected.empty() || row.source.find(row.expected) != std::string::npos;
-    const bool operates = !row.expected.empty() &&
-                          std::ispunct(static_cast<unsigned char>(row.expected[0])) &&
-                          row.expected[0] != '[' && row.expected[0] != '(';
-    out.push_back(bare ? row.source : row.source + (operates ? " " : " is ") + row.expected);
+    out.push_back(bare ? source : source + verb_before(row.expected) + row.expected);
   }
   return out;
 }
