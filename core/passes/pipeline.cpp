@@ -1,5 +1,6 @@
 #include "core/passes/pipeline.h"
 
+#include "core/passes/attention_mask.h"
 #include "core/passes/batch_norm.h"
 #include "core/passes/canonicalise.h"
 #include "core/passes/channels_last.h"
@@ -29,6 +30,9 @@ constexpr Pass kPipeline[] = {
     {"linear_activation", "decomposed", linear_activation,
      "a linear layer and its activation become one library call"},
     {"decompose", "decomposed", decompose, "composite operators written out"},
+    // Each layer's mask is the same: what is made of them merges below.
+    {"attention_mask", "decomposed", attention_mask,
+     "a mask of truth values becomes the numbers that are added"},
     // Writing out repeats work (the mean of a variance, a cast): merge before counting uses.
     {"cse", "decomposed", cse, "equal computations merged"},
     {"dce", "decomposed", dce, "unused operators removed"},

@@ -178,3 +178,25 @@ def test_convolutions_with_norm_residual_and_relu(how):
     check(compiled(x), block(x), copy.deepcopy(block).double()(x.double()), floor=5e-4)
     x[0, 0, 5, 5] = float("nan")
     assert torch.equal(compiled(x).isnan(), block(x).isnan())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+def test_a_mask_of_truth_values_is_made_to_numbers_once(dtype):
+    """Eager's attention makes them in every layer: the same kernel of attention runs on the same numbers."""
+
+    def layers(x, keep):
+        for mask in (keep, keep, keep[:, :1].expand(-1, 77, -1), keep[0]):
+            x = x + F.scaled_dot_product_attention(x, x, x, attn_mask=mask.unsqueeze(-3))
+        return x
+
+    torch.manual_seed(0)
+    x = random(3, 4, 77, 64, dtype=dtype)
+    keep = (torch.rand(3, 77, 77, device="cuda") > 0.3) | torch.eye(77, device="cuda", dtype=torch.bool)
+    keep[1, 5] = False  # a row that sees nothing
+    with torch.no_grad():
+        compiled = vitrine.compile(layers, fullgraph=True)
+        eager, exact = layers(x, keep), layers(x.double(), keep)
+        check(compiled(x, keep), eager, exact)
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+            compiled(x, keep)
+    assert not [e.key for e in profile.key_averages() if "where_kernel" in e.key]

@@ -1,0 +1,15 @@
+// A mask of truth values becomes the numbers that attention adds: 0 where it is true, -inf elsewhere.
+// PyTorch's attention on a GPU makes them in every call (at::where on two filled tensors: three launches a
+// layer); here a kernel of ours makes them once for all layers. Which attention kernel runs depends on the
+// mask's last stride alone, which stays 1. Examples: tests/golden/passes/attention_mask.txt.
+#pragma once
+
+#include <memory>
+
+#include "core/ir/graph.h"
+
+namespace vitrine::passes {
+
+ir::GraphPtr attention_mask(const ir::GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids);
+
+}  // namespace vitrine::passes
