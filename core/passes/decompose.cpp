@@ -85,8 +85,11 @@ Spread spread(Writer& w, Ref x, const Dims& dims, double correction) {
   double divisor = static_cast<double>(w.count(x, dims)) - correction;
   return {w.div(w.sum(w.mul(centred, centred), dims), Arg(divisor > 0 ? divisor : 0.0)), mean};
 }
+// On the CPU PyTorch computes it in f64, in which the squares of other types do not overflow.
 Spread variance(Writer& w) {
-  return spread(w, w.wide(0), w.dims(1), w.none(2) ? 1.0 : w.number(2));
+  Ref x = w.wide(0);
+  if (w.type(x).device.is_cpu() && w.type(x).dtype == DType::f32) x = w.cast(w.value(0), DType::f64);
+  return spread(w, x, w.dims(1), w.none(2) ? 1.0 : w.number(2));
 }
 Values var(Writer& w) {
   return w.one(w.reduced(variance(w).variance, w.dims(1), w.flag(3)));

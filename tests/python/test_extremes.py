@@ -8,20 +8,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 import vitrine
+from op_values import differences, extremes
 
 inf, nan, T = math.inf, math.nan, torch.ops.aten
 FLOATS, INTS = [torch.float32, torch.float64, torch.bfloat16], [torch.int8, torch.int32, torch.int64, torch.uint8]
-
-
-def extremes(dtype):
-    if dtype.is_floating_point:
-        f = torch.finfo(dtype)
-        ends = [f.max, f.tiny, f.tiny / 4, f.tiny * f.eps, f.eps, 1 + f.eps]
-        plain = [0.0, 1.0, 0.5, 2.0, 2.5, 3.0, 20.5, 88.6, 104.5, inf, 1e-3, 1e7, 0.3, 100.25]
-        values = [s * v for v in plain + ends for s in (1, -1)] + [nan]
-        return torch.tensor(values, dtype=torch.float64).to(dtype)
-    i = torch.iinfo(dtype)
-    return torch.tensor([0, 1, 2, 3, 7, 63, 100, i.max, i.max - 1, i.min, i.min + 1, *([-1, -2, -7] if i.min else [200])], dtype=dtype)
 
 
 def named(module, names):
@@ -60,18 +50,6 @@ def several(value):
     return list(value) if isinstance(value, (tuple, list)) else [value]
 
 
-def differences(expected, found):
-    """What differs, and where, in one result."""
-    assert (found.dtype, found.shape, found.stride()) == (expected.dtype, expected.shape, expected.stride())
-    if not expected.dtype.is_floating_point:
-        return expected != found
-    x, y, f = expected.double(), found.double(), torch.finfo(expected.dtype)
-    special = (x.isnan() != y.isnan()) | ((x.isinf() | y.isinf()) & (x != y) & ~x.isnan())
-    zeros = (x == 0) & (y == 0) & (x.signbit() != y.signbit())
-    far = ((x - y).abs() > 2 * f.tiny) & ((x - y).abs() > 200 * f.eps * x.abs().clamp(max=f.max)) & x.isfinite()
-    return special | zeros | far
-
-
 def check(table, *inputs):
     expected = {}
     for name, f in table.items():
@@ -85,6 +63,7 @@ def check(table, *inputs):
     wrong = []
     for (name, results), ours in zip(expected.items(), found, strict=True):
         for e, o in zip(results, several(ours), strict=True):
+            assert (o.dtype, o.shape, o.stride()) == (e.dtype, e.shape, e.stride())
             if (bad := differences(e, o)).any():
                 at = tuple(bad.nonzero()[0])
                 given = [t[at].item() for t in inputs if isinstance(t, torch.Tensor) and t.shape == e.shape]
@@ -102,6 +81,23 @@ def test_functions_of_two(dtype):
     values = extremes(dtype)
     n = len(values)
     check(BINARY, values[:, None].expand(n, n).contiguous(), values.expand(n, n).contiguous())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("factor", [1.0, 1e20, 2e37, 1e-25])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_spreads(dtype, factor):
+    """Squares that overflow or vanish on the way to a result that does not."""
+    x = (torch.linspace(-2, 3, 19 * 7).reshape(7, 19) * factor).to(dtype)
+    spreads = {
+        "var": lambda x: x.var(1), "std": lambda x: x.std(1), "var mean": lambda x: torch.var_mean(x, 0),
+        "few": lambda x: x[:, :2].std(1), "uncorrected": lambda x: x.std(1, correction=0),
+    }  # fmt: skip
+    check(spreads, x)
+    check(spreads, x + 4096 * factor if factor < 1e37 else x)
+    leaf = x.requires_grad_()
+    expected, found = (torch.autograd.grad(f(leaf).sum(), leaf)[0] for f in (spreads["std"], vitrine.compile(spreads["std"])))
+    torch.testing.assert_close(found, expected, rtol=1e-2 if dtype is torch.bfloat16 else 1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize("dim", [0, 1])
