@@ -131,7 +131,6 @@ class Reader {
   Arg times(Arg a, Arg b) {
     if (is_number(a) && is_number(b)) return Arg(value_of(a) * value_of(b));
     if (is_number(a)) std::swap(a, b);
-    if (is_value(b, 1)) return a;
     return Arg(v_.op("aten.mul.Tensor", {a, b}));
   }
   Arg over(const Arg& a, const Arg& b) {
@@ -168,10 +167,12 @@ class Reader {
   }
 
   Arg literal() {
-    const size_t n = text_.find_first_not_of("0123456789.");
+    size_t n = std::min(text_.find_first_not_of("0123456789."), text_.size());
+    if (text_.substr(n).starts_with("e-"))
+      n = std::min(text_.find_first_not_of("0123456789", n + 2), text_.size());
     const std::string digits(text_.substr(0, n));
     text_.remove_prefix(digits.size());
-    if (digits.find('.') == std::string::npos) return Arg(static_cast<int64_t>(std::stoll(digits)));
+    if (digits.find_first_of(".e") == std::string::npos) return Arg(static_cast<int64_t>(std::stoll(digits)));
     return Arg(std::strtod(digits.c_str(), nullptr));
   }
 
@@ -183,6 +184,10 @@ class Reader {
     }
     VITRINE_CHECK(!args.empty(), "formula: " + name + " of nothing");
     if (name == "where") return where(args);
+    if (name == "scaled") {
+      VITRINE_CHECK(args.size() == 2, "scaled takes two");
+      return is_value(args[1], 1) ? args[0] : times(args[0], args[1]);
+    }
     const bool number = !args.back().is<Ref>();
     for (const Function& f : kFunctions)
       if (f.name == name) return Arg(v_.op(number ? f.number : f.tensors, std::move(args)));

@@ -8,7 +8,7 @@ namespace {
 
 Ref scaled(Vjp& v, Ref value, const Arg& factor) {
   v.let("value", value), v.let("factor", factor);
-  return v.eval("value * factor");
+  return v.eval("scaled(value, factor)");
 }
 bool is_column_major(const TensorType& t) {
   return t.strides[0] == 1 && t.strides[1] == t.sizes[0];

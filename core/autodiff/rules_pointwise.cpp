@@ -38,6 +38,13 @@ void divided(Vjp& v) {
   apply_formulas("a: g / b; b: -g * (a / b / b)", v);
 }
 
+// y = angle of (b, a): b / (a^2 + b^2) g, -a / (a^2 + b^2) g; 0 at the origin
+void atan2(Vjp& v) {
+  v.let("square", v.eval("a * a + b * b"));
+  v.let("by", v.eval("masked_fill(reciprocal(square), square == 0, 0)"));
+  apply_formulas("a: g * b * by; b: g * -a * by", v);
+}
+
 // y = gelu(a), by the same approximation
 void gelu(Vjp& v) {
   v.give(0, v.op("aten.gelu_backward.default", {v.g(), v.in(0)}, {{"approximate", v.arg(1)}}));
@@ -57,6 +64,7 @@ const std::vector<RuleRow> kPointwiseRules = {
     {"aten.clamp.default", clamp},
     {"aten.div.Tensor_mode", divided},
     {"aten.div.Scalar_mode", divided},
+    {"aten.atan2.default", atan2},
     {"aten.gelu.default", gelu},
     {"aten.masked_fill.Tensor", masked_fill},
 };

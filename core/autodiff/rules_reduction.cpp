@@ -1,5 +1,6 @@
 // Gradients of sums, means, extrema, spreads and running sums.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/autodiff/rules.h"
@@ -52,14 +53,14 @@ void extremum_dims(Vjp& v) {
   const Ref mask = v.eval("y == a");
   v.let("mask", mask);
   v.let("count", v.op("aten.sum.dim_IntList", {mask, Arg::ints(dims), Arg(true)}));
-  v.give(0, v.eval("g * mask / count"));
+  v.give(0, v.eval("g / count * mask"));
 }
-// The same of all elements: where y is NaN, to all NaNs.
+// The same of all elements: where y is NaN, to all NaNs. On a GPU PyTorch multiplies by the mask.
 void extremum_all(Vjp& v) {
   const Ref mask = v.eval("where(isnan(y), isnan(a), a == y)");
   v.let("mask", mask);
   v.let("count", v.op("aten.sum.default", {mask}));
-  v.give(0, v.eval("mask * (g / count)"));
+  v.give(0, v.eval(v.type(v.in(0)).device.is_cpu() ? "where(mask, g / count, 0)" : "mask * (g / count)"));
 }
 
 // y, where = the largest along a dimension: g where it was found
@@ -199,22 +200,35 @@ void logsumexp(Vjp& v) {
   v.give(0, v.eval("g * exp(a - y)"));
 }
 
-// y = sqrt(sum x^2): x (g / y), 0 where y is; y = sum |x|: sign(x) g
-// y = (sum |x|^p)^(1/p), p > 2: x |x|^(p-2) (g / y^(p-1)), 0 where y is
+// y = the largest |x|: sign(x) g divided among all that are y or NaN
+Ref largest_norm(Vjp& v, const Dims& dims) {
+  v.let("mask", v.eval("(abs(a) == y) | isnan(a)"));
+  v.let("count", v.op("aten.sum.dim_IntList", {*v.name("mask"), Arg::ints(dims), Arg(true)}));
+  return v.eval("sign(a) * (g / count * mask)");
+}
+
+// y = sqrt(sum x^2): x / y g, 0 where y is; y = sum |x|: sign(x) g
+// y = (sum |x|^p)^(1/p): x |x|^(p-2) (g / y^(p-1)), 0 where y is; for p < 2 sign(x) |x|^(p-1) is its first
+// part
 void vector_norm(Vjp& v) {
   const size_t n = v.sizes(0).size();
   const Dims dims = v.dims(2);
+  const double p = v.number(1);
   v.let("g", v.unsqueezed(v.g(), dims, n, v.flag(3)));
   v.let("y", v.unsqueezed(v.out(), dims, n, v.flag(3)));
-  if (v.number(1) == 2)
-    v.give(0, v.eval("a * masked_fill(g / y, y == 0, 0)"));
-  else if (v.number(1) == 1)
+  v.let("less", Arg(p - 1)), v.let("least", Arg(p - 2));
+  if (p == 2)
+    v.give(0, v.eval("masked_fill(a / y, y == 0, 0) * g"));
+  else if (p == 1)
     v.give(0, v.eval("sign(a) * g"));
-  else if (v.number(1) > 2 && v.number(1) < 1e300)
-    v.let("less", Arg(v.number(1) - 1)), v.let("least", Arg(v.number(1) - 2)),
-        v.give(0, v.eval("a * pow(abs(a), least) * masked_fill(g / pow(y, less), y == 0, 0)"));
+  else if (std::isinf(p))
+    v.give(0, largest_norm(v, dims));
+  else if (p > 2)
+    v.give(0, v.eval("a * pow(abs(a), least) * masked_fill(g / pow(y, less), y == 0, 0)"));
+  else if (p > 1)
+    v.give(0, v.eval("sign(a) * pow(abs(a), less) * masked_fill(g / pow(y, less), y == 0, 0)"));
   else
-    refuse("a norm of another order than 1 or from 2 on");
+    refuse("a norm of an order below 1");
 }
 
 }  // namespace

@@ -4,6 +4,8 @@ Element-wise operators are called on tensors in several layouts made from the ro
 their calls written out here.
 """
 
+import math
+
 import torch
 
 NUMBERS = {"alpha": 2, "value": 0.5, "negative_slope": 0.1, "weight": 0.25, "beta": 2, "threshold": 0.3, "lambd": 0.3, "scale": 1.5,
@@ -134,7 +136,8 @@ def others(row, x):
         "aten.var_mean.correction": [(x(3, 4), [1]), (x(3, 4), None, {"correction": 0})],
         "aten.cumsum.default": [(x(3, 4), 1), (x(3, 4), 0), (x(1, 4), 0)],
         "aten.logsumexp.default": [(x(3, 4), [1]), (x(3, 4), [0, 1]), (x(3, 4), [0], True)],
-        "aten.linalg_vector_norm.default": [(x(3, 4),), (x(3, 4), 2, [1]), (x(3, 4), 1, [0], True), (x(3, 4), 2.5, [1])],
+        "aten.linalg_vector_norm.default": [
+            (x(3, 4),), (x(3, 4), 2, [1]), (x(3, 4), 1, [0], True), (x(3, 4), 2.5, [1]), (x(3, 4), 1.5), (x(3, 4), math.inf, [0]), (x(3, 4), -math.inf)],
         "aten.native_layer_norm.default": [(x(3, 4), [4], x(4), x(4), 1e-5), (x(2, 3, 4), [3, 4], None, None, 1e-5), (x(3, 4), [4], x(4), None, 1e-3)],
         "aten.native_group_norm.default": [
             (x(2, 4, 3), x(4), x(4), 2, 4, 3, 2, 1e-5), (x(2, 4, 3, 2), None, None, 2, 4, 6, 4, 1e-5), (x(3, 4), x(4), None, 3, 4, 1, 1, 1e-3)],

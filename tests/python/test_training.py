@@ -380,3 +380,11 @@ def test_what_was_saved_goes_with_the_backward_that_reads_it_last():
     torch.testing.assert_close(x.grad, 2 * first)
     with pytest.raises(RuntimeError, match="a second time"):
         loss.backward()
+
+
+@pytest.mark.parametrize("f", [lambda t: t * 1, lambda t: 1 * t - t * 0.5, lambda t: t + 1, lambda t: torch.add(t, t.exp(), alpha=1)])
+def test_a_gradient_of_expanded_ones_lies_as_eagers(f):
+    t = torch.randn(2, 3, 4, requires_grad=True)
+    expected, found = (torch.autograd.grad(g(t).sum(), t)[0] for g in (f, vitrine.compile(f)))
+    assert expected.stride() == found.stride()
+    torch.testing.assert_close(found, expected)
