@@ -2,6 +2,7 @@
 eager. Every operator runs on PyTorch's own sample inputs; a process that dies costs one operator and is reported.
 
     op_sweep.py [--shard 0/4] [--dtypes float32,int64] [--samples 4] [--only NAME ...] [--seconds 100]
+        [--wider] [--also ends holes ...]
 
 Prints one line for each mismatch, then the figures; exit status 1 if anything differed.
 """
@@ -21,7 +22,8 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "python"))
-from op_cases import cases, compare  # noqa: E402
+from op_cases import cases, changed, compare  # noqa: E402
+from op_values import LAYOUTS, VALUES  # noqa: E402
 
 DTYPES = ("float32", "int64", "bool", "bfloat16")
 # One operator may take this long; then it counts as hanging.
@@ -54,17 +56,28 @@ def child(options):
         say(begin=name)
         faulthandler.dump_traceback_later(PATIENCE, exit=True)
         for dtype in options.dtypes.split(","):
-            for case in cases(op, getattr(torch, dtype), options.samples):
+            for case in wanted_cases(op, getattr(torch, dtype), options):
                 say(at=f"{dtype} {case.label}")
                 say(case=dtype, wrong=compare(case), label=case.label)
         faulthandler.cancel_dump_traceback_later()
     say(end=True)
 
 
+def wanted_cases(op, dtype, options):
+    for case in cases(op, dtype, options.samples, options.wider):
+        if not options.only_also:
+            yield case
+        for kind in options.also if case.variant in ("plain", "in place") else ():
+            made = changed(case, kind)
+            if made:
+                yield made
+
+
 def run_child(names, options, report):
     """One process over `names`; gives back those it did not come to."""
     command = [sys.executable, __file__, "--child", "--dtypes", options.dtypes, "--samples", str(options.samples)]
-    command += ["--only", *names]
+    command += ["--only", *names, "--also", *options.also]
+    command += [flag for flag, given in (("--wider", options.wider), ("--only-also", options.only_also)) if given]
     done, at, ended = None, "", False
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
@@ -108,6 +121,9 @@ def main() -> int:
     parser.add_argument("--shard", default="0/1", help="i/n: every n-th operator, from the i-th on")
     parser.add_argument("--dtypes", default=",".join(DTYPES))
     parser.add_argument("--samples", type=int, default=4, help="of each operator and dtype; 0 for all")
+    parser.add_argument("--wider", action="store_true", help="also methods, results to write into, no_grad")
+    parser.add_argument("--also", nargs="*", default=[], choices=[*VALUES, *LAYOUTS], help="with these values and layouts as well")
+    parser.add_argument("--only-also", action="store_true", help="with these alone")
     parser.add_argument("--only", nargs="*", default=[], help="these operators")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after the operator in hand")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)

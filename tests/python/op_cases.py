@@ -4,9 +4,11 @@ import dataclasses
 import zlib
 
 import torch
+from torch.testing._internal.opinfo.core import BinaryUfuncInfo, SampleInput, UnaryUfuncInfo
 from torch.utils._pytree import tree_flatten, tree_map
 
 import vitrine
+from op_values import VALUES, differences, with_layout, with_values
 
 # What eager itself does not determine: memory nobody has written. Only types, sizes and strides are compared.
 UNWRITTEN = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_", "resize_as_"}
@@ -19,6 +21,8 @@ TOLERANCE = {
 SOURCES = {
     "plain": "def f(x, args, kwargs):\n    return call(x, *args, **kwargs)\n",
     "in place": "def f(x, args, kwargs):\n    x = x.clone()\n    y = call(x, *args, **kwargs)\n    return y, x\n",
+    "method": "def f(x, args, kwargs):\n    return call(x, *args, **kwargs)\n",
+    "out": "def f(x, args, kwargs):\n    return call(x, *args, **kwargs), kwargs['out']\n",
     "amid": (
         "def f(x, args, kwargs):\n    y = call(before(x), *args, **kwargs)\n    return tree_map(after, y)\n"
     ),
@@ -32,10 +36,11 @@ class Case:
     sample: object
     label: str
     gradients: bool
+    values: str = ""  # which ones instead of the sample's own; then NaNs, infinities and signs of zeros count too
 
     def function(self):
         """A new function each time: nothing compiled before is found again."""
-        call = self.op.inplace_variant if self.variant == "in place" else self.op.op
+        call = {"in place": self.op.inplace_variant, "method": self.op.method_variant}.get(self.variant, self.op.op)
         scope = {"call": call, "tree_map": tree_map, "before": before, "after": after}
         exec(compile(SOURCES[self.variant], f"<{self.op.name}>", "exec"), scope)
         return scope["f"]
@@ -57,10 +62,64 @@ def chosen(samples, count):
     ]  # fmt: skip
 
 
-def cases(op, dtype, count):
-    """The calls of one operator with one dtype."""
+def sample_of(x, args, kwargs):
+    return SampleInput(x, args=args, kwargs=kwargs)
+
+
+def changed(case, kind):
+    """The case with other values, or in another layout; None where that is not possible."""
+    values = kind in VALUES
+    try:
+        made = sample_of(*(with_values(case.sample, kind, case.label) if values else with_layout(case.sample, kind)))
+    except (RuntimeError, TypeError):
+        return None
+    return dataclasses.replace(case, sample=made, label=f"{case.label}, {kind}", values=kind if values else case.values)
+
+
+def with_outs(case):
+    """The same call with results to write into: of the right size with holes, and empty ones."""
+    if "out" in case.sample.kwargs:
+        return
+    try:
+        results = case.op.op(*tree_map(own, (case.sample.input,)), *case.sample.args, **case.sample.kwargs)
+    except Exception:
+        return
+    tensors = tree_flatten(results)[0]
+    if not tensors or not all(isinstance(t, torch.Tensor) and t.layout == torch.strided for t in tensors):
+        return
+    for name, make in OUTS.items():
+        outs = tree_map(make, results)
+        outs = outs if isinstance(outs, (torch.Tensor, list)) else tuple(outs)
+        sample = sample_of(case.sample.input, case.sample.args, {**case.sample.kwargs, "out": outs})
+        yield dataclasses.replace(case, sample=sample, variant="out", label=f"{case.label} out={name}")
+
+
+OUTS = {
+    "with holes": lambda t: torch.full((*t.shape, 2), 3).to(t.dtype)[..., 0],
+    "nothing": lambda t: t.new_empty(0),
+    "of another type": lambda t: t.new_empty(t.shape, dtype=torch.float64 if t.is_floating_point() else torch.float32),
+}
+
+
+def cases(op, dtype, count, wider=False):
+    """The calls of one operator with one dtype. wider: also as methods, with results to write into, and without gradients of
+    tensors that require them."""
     if dtype not in op.supported_dtypes("cpu"):
         return
+    yield from plain_cases(op, dtype, count)
+    if not wider:
+        return
+    for i, sample in chosen(op.sample_inputs("cpu", dtype, requires_grad=False), count):
+        if callable(op.method_variant) and isinstance(sample.input, torch.Tensor):
+            yield Case(op, "method", sample, f"{dtype} sample {i} as a method", False)
+        if op.supports_out:
+            yield from with_outs(Case(op, "plain", sample, f"{dtype} sample {i}", False))
+    if dtype in op.supported_backward_dtypes("cpu") and op.supports_autograd:
+        for i, sample in chosen(op.sample_inputs("cpu", dtype, requires_grad=True), count):
+            yield Case(op, "plain", sample, f"{dtype} sample {i} under no_grad", False)
+
+
+def plain_cases(op, dtype, count):
     gradients = dtype in op.supported_backward_dtypes("cpu") and op.supports_autograd
     torch.manual_seed(zlib.crc32(op.name.encode()))
     for i, sample in chosen(op.sample_inputs("cpu", dtype, requires_grad=False), count):
@@ -87,7 +146,11 @@ def own(value):
     if value.layout != torch.strided or value.is_quantized or value.is_meta:
         return value.detach().clone().requires_grad_(value.requires_grad)
     plain = value.detach().resolve_conj().resolve_neg()
-    made = torch.empty_strided(plain.size(), plain.stride(), dtype=plain.dtype).copy_(plain) if _dense(plain) else plain.clone()
+    made = plain.clone()
+    if _dense(plain) and plain.numel():
+        room = plain.storage_offset() + 1 + sum((n - 1) * step for n, step in zip(plain.size(), plain.stride()))
+        memory = torch.empty(room, dtype=plain.dtype).untyped_storage()
+        made = plain.new_empty(0).set_(memory, plain.storage_offset(), plain.size(), plain.stride()).copy_(plain)
     return made.requires_grad_(value.requires_grad)
 
 
@@ -123,6 +186,16 @@ def gradients(results, leaves):
     return list(torch.autograd.grad(wanted, leaves, tangents, allow_unused=True))
 
 
+ELEMENTWISE = {
+    "nn.functional." + n for n in "gelu silu mish elu celu selu relu relu6 leaky_relu hardtanh hardswish hardsigmoid hardshrink softshrink "
+    "softplus softsign logsigmoid tanhshrink threshold".split()
+} | {"addcmul", "addcdiv", "lerp", "where", "clamp", "clamp_min", "clamp_max", "sigmoid"}  # fmt: skip
+
+
+def elementwise(op):
+    return isinstance(op, (UnaryUfuncInfo, BinaryUfuncInfo)) or op.name in ELEMENTWISE
+
+
 def shared(tensors):
     roots = [t.untyped_storage().data_ptr() if t.layout == torch.strided and t.numel() else None for t in tensors]
     return [[a is not None and a == b for b in roots] for a in roots]
@@ -140,12 +213,29 @@ def compare(case):
         wrong = difference(expected, found, case)
         if wrong and difference(expected, again, case):
             return ""  # eager does not agree with itself
+        if wrong and case.values and elementwise(case.op):
+            wrong = difference(expected, found, case, list(otherwise(function, case)))
         if wrong:
             return f"call {call}: {wrong}"
     return ""
 
 
-def difference(expected, found, case):
+def otherwise(function, case):
+    """What eager's other loops give for an element-wise call, results and gradients in a row: the one for single elements, the
+    one for vectors."""
+    def repeated(t, step):
+        return t.detach().unsqueeze(-1).repeat(*[1] * t.dim(), 64)[..., ::step].requires_grad_(t.requires_grad)
+
+    for step in (1, 2):
+        change = lambda t: repeated(t, step) if isinstance(t, torch.Tensor) else t  # noqa: E731
+        sample = sample_of(*tree_map(change, (case.sample.input, case.sample.args, case.sample.kwargs)))
+        results, grads, error, _ = outcome(function, dataclasses.replace(case, sample=sample))
+        if not error:
+            yield [t[..., 0] if isinstance(t, torch.Tensor) and t.dim() else t for t in tree_flatten(results)[0] + grads]
+
+
+def difference(expected, found, case, others=()):
+    """others: results and gradients in a row that are as right as the expected ones, element by element."""
     (results, grads, error, shares), (other, other_grads, other_error, other_shares) = expected, found
     if error or other_error:
         return error_difference(error, other_error)
@@ -154,7 +244,7 @@ def difference(expected, found, case):
     if spec != other_spec:
         return f"structure {spec} against {other_spec}"
     for i, (x, y) in enumerate(zip(a, b)):
-        wrong = value_difference(x, y, case.op.name not in UNWRITTEN)
+        wrong = value_difference(x, y, case, [o[i] for o in others])
         if wrong:
             return f"result {i}: {wrong}"
     for i, (x, y) in enumerate(zip(grads, other_grads)):
@@ -162,7 +252,7 @@ def difference(expected, found, case):
             return f"gradient {i}: {x} against {y}"
         if x is not None and case.op.name in OTHER_LAYOUT:
             x, y = x.contiguous(), y.contiguous()
-        wrong = x is not None and value_difference(x, y, case.op.name not in UNWRITTEN)
+        wrong = x is not None and value_difference(x, y, case, [o[len(a) + i] for o in others])
         if wrong:
             return f"gradient {i}: {wrong}"
     return "" if shares == other_shares else f"memory shared {shares} against {other_shares}"
@@ -181,7 +271,7 @@ def steps(t):
     return [step for step, size in zip(t.stride(), t.size()) if size > 1]
 
 
-def value_difference(x, y, written):
+def value_difference(x, y, case, others=()):
     if not isinstance(x, torch.Tensor):
         same = type(x) is type(y) and (x == y or x != x or isinstance(x, float) and abs(x - y) <= 1e-4 * abs(x) + 1e-5)
         return "" if same else f"{x!r} against {y!r}"
@@ -192,8 +282,15 @@ def value_difference(x, y, written):
         return f"{type(x)} against {type(y)}"
     if x.layout == torch.strided and x.numel() > 1 and steps(x) != steps(y):
         return f"strides {x.stride()} against {y.stride()} of {tuple(x.shape)}"
-    if not written:
+    if case.op.name in UNWRITTEN:
         return ""
+    if case.values and x.layout == torch.strided and not x.is_complex() and not x.is_quantized:
+        bad = differences(x.detach(), y.detach())
+        for other in others:
+            if other is not None and other.shape == x.shape:
+                bad &= differences(other.detach(), y.detach())
+        at = tuple(bad.nonzero()[0].tolist()) if bad.any() else ()
+        return f"{int(bad.sum())} differ, at {at} {y[at].item()}, in eager {x[at].item()}" if bad.any() else ""
     try:
         torch.testing.assert_close(y.detach(), x.detach(), equal_nan=True, **TOLERANCE.get(x.dtype, {}))
     except AssertionError as error:
