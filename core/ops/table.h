@@ -61,8 +61,8 @@ struct OpRow {
   std::string_view body;  // pointwise: expression, see above; reduction: its name; else ""
   // How the gradients of the arguments follow from g, that of the result y:
   //  - an expression in the language above, where any other function is an operator ("tanh_backward(g, y)");
-  //    one an argument where several have a gradient: "a: g * b; b: g * a"; scaled(x, n) is x * n, and x itself
-  //    for 1, where a product would lie in memory of its own;
+  //    one an argument where several have a gradient: "a: g * b; b: g * a"; scaled(x, n) is x * n, and x
+  //    itself for 1, where a product would lie in memory of its own;
   //  - rule: a function in core/autodiff/rules_<family>.cpp;
   //  - functional: as the operator that computes the same without writing;
   //  - borrowed: PyTorch's own backward of the operator is run instead;
