@@ -305,15 +305,22 @@ void ProgramBuilder::add_launches(const fusion::Unit& unit, int u, const cpp::Sc
 
 // Memory for the sums of the parts of each row, or of the rows of each walker.
 int32_t ProgramBuilder::partial_sums(const cpp::Schedule& schedule, const cpp::Value& sum) {
+  ir::TensorType type =
+      ir::TensorType::contiguous(fusion::lane_dtype(sum.statement->dtype),
+                                 schedule.both_ways() ? ir::Dims{schedule.walkers, schedule.columns()}
+                                                      : ir::Dims{schedule.parts, schedule.row_count()});
+  return temporary(std::move(type), {sum.node, 0});
+}
+
+// Memory that passes from one launch to the next, on the device of that value.
+int32_t ProgramBuilder::temporary(ir::TensorType type, Ref value) {
   auto index = static_cast<int32_t>(program_.buffers.size());
   Buffer b;
   b.name = "buf" + std::to_string(index - static_cast<int32_t>(program_.input_buffer.size()));
   b.kind = BufferKind::temporary;
-  b.type = ir::TensorType::contiguous(fusion::lane_dtype(sum.statement->dtype),
-                                      schedule.both_ways() ? ir::Dims{schedule.walkers, schedule.columns()}
-                                                           : ir::Dims{schedule.parts, schedule.row_count()});
-  b.type.device = loops_.graph->node(sum.node).type().device;
-  b.value = {sum.node, 0};
+  b.type = std::move(type);
+  b.type.device = node(value).type().device;
+  b.value = value;
   program_.buffers.push_back(std::move(b));
   shares_with_.push_back(-1);
   return index;

@@ -32,6 +32,7 @@ class ProgramBuilder {
   void add_kernel(int unit);
   void add_alike(int unit);       // program_alike.cpp
   void add_scattering(int unit);  // program_scatter.cpp
+  void add_ordered(int unit, int32_t result, const fusion::LoopProgram& fill, const fusion::Unit& first);
   void add_part(const fusion::LoopProgram& program, const fusion::Unit& unit, int position, int32_t result,
                 std::string label);
   void alike_buffers(int unit, const std::vector<cpp::Schedule>& all, size_t member, Step& step);
@@ -39,6 +40,7 @@ class ProgramBuilder {
   cpp::Schedule cpu_schedule(const fusion::Group& group, const std::vector<ir::Ref>& stored) const;
   cpp::Schedule gpu_schedule(const fusion::Group& group, const std::vector<ir::Ref>& stored) const;
   void add_launches(const fusion::Unit& unit, int position, const cpp::Schedule& schedule, Step step);
+  int32_t temporary(ir::TensorType type, ir::Ref value);
   int32_t partial_sums(const cpp::Schedule& schedule, const cpp::Value& sum);
   Kernel gpu_kernel(const fusion::Unit& unit, const cpp::Schedule& schedule, ir::NodeId first,
                     size_t launch) const;

@@ -1,6 +1,7 @@
 // Steps of what writes where an index says: one kernel that fills the result, one that goes through the
-// indices.
+// indices; of ordered sums several.
 #include "core/codegen/cuda/emit.h"
+#include "core/codegen/cuda/emit_ordered.h"
 #include "core/codegen/cuda/prelude.h"
 #include "core/codegen/cuda/shape.h"
 #include "core/codegen/program_builder.h"
@@ -22,8 +23,45 @@ void ProgramBuilder::add_scattering(int u) {
   VITRINE_CHECK(group, "what fills a result is no group: " + why);
   first.group = std::move(*group);
   const int32_t result = new_buffer(stored.front());
+  const fusion::Loop& loop = loops_.loops[unit.loops.front()];
+  if (loop.ordered) return add_ordered(u, result, fill, first);
   add_part(fill, first, u, result, unit.label);
   add_part(loops_, unit, u, result, unit.label + "b");
+}
+
+// Tables of sums come to all of a result that was 0; otherwise it is filled before.
+void ProgramBuilder::add_ordered(int u, int32_t result, const fusion::LoopProgram& fill,
+                                 const fusion::Unit& first) {
+  const fusion::Unit& unit = fused_.units[static_cast<size_t>(u)];
+  const cpp::Schedule schedule =
+      cpp::make_schedule(loops_, unit.group, stored(unit.group), {0, false, cuda::reserved_words()});
+  const cuda::OrderedSums sums = cuda::ordered_sums(schedule, loops_.loops[unit.loops.front()]);
+  char letter = 'a';
+  if (!sums.zero || !sums.has_tables()) {
+    add_part(fill, first, u, result, unit.label);
+    ++letter;
+  }
+  Step step;
+  step.kind = Step::Kind::kernel;
+  step.may_fail = false;
+  for (const cpp::Argument& a : schedule.arguments)
+    step.buffers.push_back(a.written ? result : buffer_for(a.root));
+  step.outs = {result};
+  for (ir::TensorType& type : cuda::ordered_memory(schedule, sums)) {
+    const int32_t memory = temporary(std::move(type), program_.buffers[static_cast<size_t>(result)].value);
+    step.buffers.push_back(memory);
+    step.outs.push_back(memory);
+  }
+  for (size_t launch = 0; launch < sums.stages.size(); ++launch, ++letter) {
+    Step one = step;
+    one.label = unit.label + (letter == 'a' ? "" : std::string(1, letter));
+    Kernel kernel = cuda::emit_ordered(loops_, unit, schedule, sums, launch, options_.sizes.get());
+    kernel.label = one.label;
+    one.kernel = static_cast<int32_t>(program_.kernels.size());
+    one.numbers = kernel.numbers;
+    program_.kernels.push_back(std::move(kernel));
+    add_step(std::move(one), u);
+  }
 }
 
 // One kernel that writes to `result`.

@@ -120,6 +120,8 @@ struct Loop {
   };
   std::optional<Filling> filled;
   bool adds = false;
+  bool ordered = false;  // adds: in the order of the nest, so that the sums come out the same each time
+  int64_t skipped = -1;  // ordered: index of which nothing is added
   std::string why;       // opaque: the reason
   bool barrier = false;  // writes to one of its arguments: nothing may move across it
   int epoch = 0;         // number of barriers before it

@@ -1,8 +1,11 @@
 #include "core/fusion/scatters.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "core/fusion/nests.h"
+#include "core/fusion/space.h"
+#include "core/fusion/types.h"
 #include "core/ops/node.h"
 
 namespace vitrine::fusion {
@@ -19,6 +22,9 @@ struct Target {
   Dims strides;
   std::vector<Picked> picked;
   bool adds = false;
+  bool ordered = false;
+  bool fresh = false;  // the result is 0 before: there is no tensor that it is copied from
+  int64_t skipped = -1;
 };
 using Write = bool (*)(NestWriter& w, Target& target, std::string& why);
 
@@ -71,10 +77,26 @@ bool index_add(NestWriter& w, Target& to, std::string& why) {
   return true;
 }
 
+// out[indices[...]] += gradient[...], in the order of the indices
+bool embedding_gradient(NestWriter& w, Target& to, std::string& why) {
+  const Ref gradient = w.value(0), indices = w.value(1);
+  if (w.arg(4) == Arg(true)) return no(why, "it is divided by how often an index comes");
+  w.nest.dims = w.type(gradient).sizes;
+  Dims strides = w.type(indices).strides;
+  strides.push_back(0);
+  to.adds = to.ordered = to.fresh = true;
+  to.skipped = std::max<int64_t>(-1, w.integer(3, -1));
+  to.strides.assign(w.nest.dims.size(), 0);
+  to.strides.back() = w.out().strides[1];
+  to.picked = {{w.index_at(indices, std::move(strides)), w.out().strides[0], w.out().sizes[0]}};
+  w.nest.expr = value_at(w, gradient);
+  return true;
+}
+
 // out[i, :, j] = values: the index tensors broadcast together and stand where the first of them is, or first
 // of all if another dim stands between them. Eager adds in an order that is known.
 bool index_put(NestWriter& w, Target& to, std::string& why) {
-  if (w.arg(3) == Arg(true)) return no(why, "PyTorch adds what meets in one place in its order");
+  to.adds = to.ordered = w.arg(3) == Arg(true);
   const ir::TensorType& out = w.out();
   const Ref values = w.value(2);
   std::vector<Arg> indices = w.arg(1).as<std::vector<Arg>>();
@@ -133,7 +155,7 @@ struct Row {
 constexpr Row kRows[] = {
     {"aten.scatter.src", scatter_source},      {"aten.scatter.value", scatter_number},
     {"aten.scatter_add.default", scatter_add}, {"aten.index_add.default", index_add},
-    {"aten.index_put.default", index_put},
+    {"aten.index_put.default", index_put},     {"aten.embedding_dense_backward.default", embedding_gradient},
 };
 const Row* find(const ir::Node& node) {
   for (const Row& row : kRows)
@@ -145,8 +167,37 @@ bool adds_in_memory(DType t) {
   return ir::is_float(t) || t == DType::i32 || t == DType::i64;
 }
 
+// Why sums cannot be ordered; empty: they can. Whole rows of the result are added to, one index each.
+std::string cannot_order(const Loop& loop) {
+  constexpr int64_t kMostSorted = int64_t{1} << 15, kLongRow = 8192, kFewRows = 64;
+  const Access& store = loop.stores[0];
+  if (store.picked.size() != 1) return "several indices say together where it is added";
+  const Dims& index = loop.operands[static_cast<size_t>(store.picked[0].value)].at.strides;
+  const size_t last = loop.dims.size() - 1;
+  if (loop.dims.size() < 2 || index.back() != 0 || store.strides.back() == 0)
+    return "no whole rows are added";
+  for (size_t k = 0; k < last; ++k)
+    if (store.strides[k] != 0) return "its rows do not lie in one piece";
+  const int64_t columns = loop.dims.back(), rows = ir::numel(loop.dims) / columns;
+  if (columns > kLongRow && rows < kFewRows) return "its rows are few and long";
+  const int64_t targets = store.picked[0].size;
+  if (targets >= INT32_MAX) return "its result has too many rows";
+  return rows > kMostSorted && !has_few_targets(targets, loop.body.back().dtype)
+             ? "so many indices are sorted faster by PyTorch"
+             : "";
+}
+
+// Dims that lie together everywhere become one, so that a row of the result is one.
+void join_dims(Loop& loop) {
+  std::vector<Dims*> strides = {&loop.stores[0].strides};
+  for (Operand& o : loop.operands) each_strides(o.at, [&](Dims& s) { strides.push_back(&s); });
+  size_t nowhere = 0;
+  collapse(loop.dims, nowhere, strides);
+}
+
 // A number that everything it is copied from is, or the copy.
-Loop::Filling filling(const LoopProgram& program, NestWriter& w) {
+Loop::Filling filling(const LoopProgram& program, NestWriter& w, bool fresh) {
+  if (fresh) return {{}, Expr::make_integer(0)};
   const Placement& p = program.placement(w.value(0));
   auto made = program.loop_of.find(p.root.node);
   if (made != program.loop_of.end()) {
@@ -191,8 +242,10 @@ std::optional<Loop> scattering_loop(const LoopProgram& program, const ir::Node& 
   Loop loop;
   loop.node = node.id;
   loop.kind = Loop::Kind::pointwise;
-  loop.filled = filling(program, w);
+  loop.filled = filling(program, w, to.fresh);
   loop.adds = to.adds;
+  loop.ordered = to.ordered;
+  loop.skipped = to.skipped;
   Access store{Ref{node.id, 0}, std::move(to.strides), 0};
   for (Operand& o : w.nest.operands) each_strides(o.at, [&](Dims& s) { drop_ones(w.nest.dims, s); });
   drop_ones(w.nest.dims, store.strides);
@@ -201,7 +254,16 @@ std::optional<Loop> scattering_loop(const LoopProgram& program, const ir::Node& 
   loop.operands = std::move(w.nest.operands);
   loop.stores = {std::move(store)};
   loop.body = {{w.nest.expr, Statement::Reduce::none, false, node.type().dtype, w.nest.compute, 0}};
+  if (loop.ordered) {
+    join_dims(loop);
+    if (!(why = cannot_order(loop)).empty()) return std::nullopt;
+  }
   return loop;
+}
+
+bool has_few_targets(int64_t targets, DType dtype) {
+  constexpr int64_t kBlockBytes = 48 << 10, kThreads = 256;  // a thread has a sum of each
+  return targets * kThreads * ir::dtype_bytes(lane_dtype(dtype)) <= kBlockBytes;
 }
 
 LoopProgram filling_loop(const LoopProgram& program, const Loop& scattering) {

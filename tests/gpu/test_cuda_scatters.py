@@ -53,6 +53,60 @@ def test_what_is_added(size, dtype):
         assert torch.equal(got[0], expected[0]) and facts["kernels"] >= 2 and facts["python_calls"] == 0
 
 
+INDICES = {
+    "different": (50257, lambda: torch.randperm(50257, device="cuda")[:4096]),
+    "often": (1000, lambda: torch.randint(0, 1000, (8, 512), device="cuda")),
+    "mostly one": (30522, lambda: torch.randint(0, 30522, (8, 512), device="cuda") * (torch.rand(8, 512, device="cuda") < 0.2)),
+    "one tile": (1024, lambda: torch.randint(0, 1024, (200,), device="cuda", dtype=torch.int32)),
+    "many": (20000, lambda: torch.randint(0, 20000, (30000,), device="cuda")),
+    "few": (2, lambda: torch.randint(0, 2, (8, 512), device="cuda")),
+    "buckets": (32, lambda: torch.randint(0, 32, (512, 512), device="cuda")),
+}
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.float64], ids=str)
+@pytest.mark.parametrize("case", INDICES)
+def test_gradient_of_an_embedding(case, dtype):
+    """As near to the exact sum as eager's, and the same each time."""
+    torch.manual_seed(0)
+    rows, indices = INDICES[case]
+    which = indices()
+    for columns, padding in ((768, -1), (12, int(which.flatten()[0])), (33, -1)):
+        if case == "buckets" and (columns == 768 or dtype == torch.float64):
+            continue  # so many indices are sorted faster by PyTorch
+        gradient = torch.randn(*which.shape, columns, device="cuda", dtype=dtype)
+        program = lambda g, i: torch.ops.aten.embedding_dense_backward(g * 2, i, rows, padding, False)  # noqa: E731
+        plan, constants = compiled(program, gradient, which)
+        facts = _engine.plan_facts(plan)
+        assert not facts["problems"] and facts["python_calls"] == 0 and facts["kernels"] >= 2
+        got = _engine.plan_run(plan, [gradient, which, *constants])[0]
+        for _ in range(3):
+            assert torch.equal(got, _engine.plan_run(plan, [gradient, which, *constants])[0])
+        keep = which.flatten() != padding
+        added = (gradient * 2).reshape(-1, columns)[keep].double()
+        exact = torch.zeros(rows, columns, device="cuda", dtype=torch.float64)
+        exact.index_add_(0, which.flatten()[keep], added)
+        size = torch.zeros_like(exact).index_add_(0, which.flatten()[keep], added.abs())
+        eps = torch.finfo(dtype).eps
+        bound = eps * exact.abs() + 64 * torch.finfo(torch.float64 if dtype == torch.float64 else torch.float32).eps * size
+        assert got.dtype == dtype and (got.double() - exact).abs().le(bound + 1e-30).all()
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.int64], ids=str)
+def test_what_is_added_in_order(dtype):
+    x = torch.randint(-2, 3, (500, 4, 24), device="cuda").to(dtype)
+    which = torch.randint(-500, 500, (700,), device="cuda")
+    values = torch.randint(-2, 3, (700, 4, 24), device="cuda").to(dtype)
+    for program in (
+        lambda x, i, v: x.index_put((i,), v, accumulate=True),
+        lambda x, i, v: torch.zeros_like(x).index_put((i,), v * 2, accumulate=True),
+    ):
+        plan, constants = compiled(program, x, which, values)
+        facts = _engine.plan_facts(plan)
+        assert not facts["problems"] and facts["python_calls"] == 0
+        assert torch.equal(_engine.plan_run(plan, [x, which, values, *constants])[0], program(x, which, values))
+
+
 def test_deterministic_algorithms_are_pytorchs():
     x, which = torch.randn(64, 32, device="cuda"), torch.randint(0, 64, (64,), device="cuda")
     torch.use_deterministic_algorithms(True)

@@ -65,7 +65,77 @@ def test_sums_move_whole_runs(dtype, run):
     check_kernels(kernels)
 
 
+# Rows of the result, how often which index comes: all different, some often, some so often that many runs have
+# them, one alone; and so few rows that a block has a sum of each.
+INDICES = {
+    "different": (1000, lambda: torch.randperm(1000)[:700]),
+    "often": (100, lambda: torch.randint(0, 100, (700,))),
+    "mostly one": (60, lambda: torch.where(torch.rand(900) < 0.7, 7, torch.randint(0, 60, (900,)))),
+    "one": (60, lambda: torch.full((601,), 59)),
+    "one tile": (60, lambda: torch.randint(0, 60, (83,))),
+    "few": (3, lambda: torch.randint(0, 3, (5000,))),
+    "tables": (40, lambda: torch.randint(0, 40, (300,))),
+}
+
+
+@pytest.mark.parametrize("case", INDICES)
+def test_gradient_of_an_embedding(case, tmp_path):
+    torch.manual_seed(0)
+    rows, indices = INDICES[case]
+    which = indices()
+    for dtype, columns, padding in ((F32, 300, -1), (BF16, 24, -1), (torch.float64, 33, int(which[0]))):
+        g = GraphWriter()
+        gradient = some((len(which), columns), dtype)
+        i, x = g.input(which), g.input(gradient)
+        doubled = g.op("aten.mul.Tensor", x, 2)  # a part of the sums' kernel
+        few = rows * 256 * (8 if dtype == torch.float64 else 4) <= 48 << 10
+        keep = which != padding
+        exact = torch.zeros(rows, columns, dtype=torch.float64).index_add(0, which[keep], 2 * gradient[keep].double())
+        check(g, [g.op("aten.embedding_dense_backward.default", doubled, i, rows, padding, False)], tmp_path,
+              kernels=2 if few else 5 - (len(which) <= 256), reference=[exact.to(dtype)])
+
+
+def test_gradient_of_an_embedding_in_any_layout(tmp_path):
+    torch.manual_seed(0)
+    g = GraphWriter()
+    i, x = g.input(torch.randint(0, 90, (20, 30), dtype=I32).t()), g.input(some((40, 20, 30), F32))
+    moved = g.op("aten.permute.default", x, [2, 1, 0])
+    spread = g.op("aten.expand.default", g.input(some((20, 40), F32)), [30, 20, 40])
+    results = [g.op("aten.embedding_dense_backward.default", value, i, 90, -1, False) for value in (moved, spread)]
+    check(g, results, tmp_path, kernels=10)
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16, I64], ids=str)
+def test_added_in_order(dtype, tmp_path):
+    torch.manual_seed(0)
+    g = GraphWriter()
+    x, values = g.input(some((90, 4, 12), dtype)), g.input(some((300, 4, 12), dtype))
+    which = g.input(torch.randint(-90, 90, (300,)))
+    results = [
+        g.op("aten.index_put.default", x, [which], values, True),
+        g.op("aten.index_put.default", g.op("aten.zeros_like.default", x), [which], values, True),
+        g.op("aten.index_put.default", x, [which], g.input(some((4, 12), dtype)), True),
+    ]
+    check(g, results, tmp_path, kernels=15)
+
+
+def test_the_same_sums_each_time():
+    """Nothing is left to the order in which threads run."""
+    for rows in (3, 1000):
+        g = GraphWriter()
+        i, x = g.input(torch.zeros(512, dtype=I64)), g.input(torch.zeros(512, 64))
+        kernels = program_of(g.text([g.op("aten.embedding_dense_backward.default", x, i, rows, -1, False)]))["kernels"]
+        assert not any("atomic" in k["text"] or "red.global" in k["text"] for k in kernels)
+        check_kernels(kernels)
+
+
 def test_what_pytorch_adds_in_its_order_stays_there():
     g = GraphWriter()
-    x, source, which = g.input(torch.zeros(8, 64)), g.input(torch.zeros(5, 64)), g.input(torch.zeros(5, dtype=I64))
-    assert not program_of(g.text([g.op("aten.index_put.default", x, [which], source, True)]))["kernels"]
+    x, source, which = g.input(torch.zeros(8, 64)), g.input(torch.zeros(5)), g.input(torch.zeros(5, dtype=I64))
+    many = g.input(torch.zeros(70000, dtype=I64))
+    results = [
+        g.op("aten.index_put.default", x, [which, which], source, True),
+        g.op("aten.embedding_dense_backward.default", g.input(torch.zeros(70000, 4)), many, 5000, -1, False),
+        g.op("aten.embedding_dense_backward.default", g.input(torch.zeros(5, 4)), which, 5000, -1, True),
+    ]
+    assert not program_of(g.text(results))["kernels"]

@@ -382,14 +382,19 @@ bool uses_any(std::string_view text, std::string_view names) {
 
 const std::vector<std::string_view>& reserved_words() {
   static const std::vector<std::string_view> kWords = {
-      "lane",     "inside", "column",     "aligned",   "compute",  "u",        "k",      "i",      "wide",
-      "put",      "sign",   "sigmoid",    "maximum",   "minimum",  "absolute", "is_nan", "is_inf", "Pack",
-      "Sum",      "Max",    "Min",        "T",         "N",        "F",        "kInf",   "kNan",   "to_f16",
-      "to_bf16",  "asm",    "is_aligned", "index_at",  "from_end", "Product",  "level",  "row",    "part",
-      "place",    "end",    "t",          "threadIdx", "blockIdx", "seed",     "offset", "draw",   "beside",
-      "Unsigned", "unit",   "Four",       "Drawn",     "philox",   "u32",      "u64",    "fetch",  "begin",
-      "count",    "more",   "word",       "shift",     "old",      "whole",    "seen",   "gauss",  "first",
-      "at",       "group",  "atomicAdd",  "atomicCAS", "kept",     "head",     "tail"};
+      "lane",     "inside",      "column",       "aligned",  "compute", "u",          "k",        "i",
+      "wide",     "put",         "sign",         "sigmoid",  "maximum", "minimum",    "absolute", "is_nan",
+      "is_inf",   "Pack",        "Sum",          "Max",      "Min",     "T",          "N",        "F",
+      "kInf",     "kNan",        "to_f16",       "to_bf16",  "asm",     "is_aligned", "index_at", "from_end",
+      "Product",  "level",       "row",          "part",     "place",   "end",        "t",        "threadIdx",
+      "blockIdx", "seed",        "offset",       "draw",     "beside",  "Unsigned",   "unit",     "Four",
+      "Drawn",    "philox",      "u32",          "u64",      "fetch",   "begin",      "count",    "more",
+      "word",     "shift",       "old",          "whole",    "seen",    "gauss",      "first",    "at",
+      "group",    "atomicAdd",   "atomicCAS",    "kept",     "head",    "tail",       "target",   "targets",
+      "rows",     "sums",        "run",          "table",    "walker",  "step",       "next",     "goes_on",
+      "run_rows", "run_targets", "row_targets",  "before",   "own",     "other",      "least",    "low",
+      "high",     "middle",      "until",        "left",     "last",    "was",        "to",       "q",
+      "cell",     "all",         "tile_targets", "tile_rows"};
   return kWords;
 }
 

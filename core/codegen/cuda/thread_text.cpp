@@ -164,6 +164,7 @@ std::string ThreadText::parameters(bool with_types, bool of_kernel) const {
   if (s_.leaves_sums())
     for (int i : s_.sums())
       out += ", " + (with_types ? lane_type(value(i).statement->dtype) + "* " : "") + part(value(i));
+  out += more_parameters(with_types);
   if (sizes_) out += with_types ? SizeMemory::kDeclaration : SizeMemory::kPassed;
   if (s_.draws() >= 0) out += with_types ? ", u64 seed, u64 offset" : ", seed, offset";
   return out;

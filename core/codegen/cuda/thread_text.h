@@ -36,6 +36,11 @@ class ThreadText : protected KernelText {
   virtual void content() = 0;
   // What stands before the functions, of which there may be two.
   virtual void outside() {}
+  // Pointers behind the arguments, each after a comma.
+  virtual std::string more_parameters(bool with_types) const {
+    (void)with_types;
+    return "";
+  }
   // Neighbours that one access of a full load moves.
   virtual int run_of(const cpp::Load& load) const { return in_run(load) ? vector() : 1; }
   // Whether these are read or written a run at a time, so that the pointer's alignment counts.
