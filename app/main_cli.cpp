@@ -9,6 +9,7 @@
 #include "app/cli/python_process.h"
 #include "app/cli/run_command.h"
 #include "app/cli/show.h"
+#include "core/session/abandoned.h"
 
 namespace {
 
@@ -16,6 +17,7 @@ using namespace vitrine;
 using namespace vitrine::cli;
 
 int show_command(const std::string& path, const std::string& stage, const ShowOptions& options) {
+  session::close_if_abandoned(path);
   auto opened = session::Reader::open(path);
   if (!opened) return fail(opened.error());
   auto text = show(*opened.value(), stage, options);

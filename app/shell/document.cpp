@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/session/abandoned.h"
 #include "core/session/notes.h"
 #include "views/kit/chain.h"
 
@@ -30,6 +31,7 @@ void Document::open(const QString& path) {
   jobs_->run<Loaded>(
       this, "open",
       [path](const kit::Cancel&) {
+        session::close_if_abandoned(path.toStdString());
         return std::make_shared<Result<kit::SessionPtr>>(kit::SessionData::load(path.toStdString()));
       },
       [this](const Loaded& loaded) {
@@ -43,6 +45,7 @@ void Document::open(const QString& path) {
 }
 
 Status Document::openNow(const QString& path) {
+  session::close_if_abandoned(path.toStdString());
   auto loaded = kit::SessionData::load(path.toStdString());
   if (!loaded) return loaded.error();
   replace(loaded.take());

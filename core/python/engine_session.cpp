@@ -211,7 +211,13 @@ PyObject* profile_take(PyObject*, PyObject*) {
   return out;
 }
 
+PyObject* is_user_file(PyObject*, PyObject* path) {
+  if (!PyUnicode_Check(path)) return PyErr_Format(PyExc_TypeError, "a path is needed");
+  return PyBool_FromLong(capture::is_user_file(capture::text_of(path)));
+}
+
 PyMethodDef kMethods[] = {
+    {"is_user_file", is_user_file, METH_O, "is_user_file(path): neither a library's nor Vitrine's own."},
     {"session_open", session_open, METH_O,
      "session_open(path): records into a new session; None, or the error."},
     {"session_close", session_close, METH_O, "session_close(status): finished | failed | cancelled."},

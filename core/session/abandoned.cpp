@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include "core/session/reader.h"
+#include "core/session/writing_process.h"
 
 namespace vitrine::session {
 
@@ -29,6 +30,15 @@ Result<bool> close_abandoned(const std::string& path) {
   sqlite3_close(db);
   if (!problem.empty()) return Error{"The session cannot be marked as ended: " + problem, "", path};
   return true;
+}
+
+void close_if_abandoned(const std::string& path) {
+  {
+    auto opened = Reader::open(path);
+    if (!opened || opened.value()->meta("status") != "running" || !has_ended(opened.value()->meta("writer")))
+      return;
+  }
+  (void)close_abandoned(path);
 }
 
 }  // namespace vitrine::session

@@ -12,4 +12,8 @@ namespace vitrine::session {
 // Reader::open; the file cannot be written.
 Result<bool> close_abandoned(const std::string& path);
 
+// The same for a session that was opened and may still be written: it is closed if the process that wrote it
+// has ended. What cannot be read or written is left as it is.
+void close_if_abandoned(const std::string& path);
+
 }  // namespace vitrine::session

@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "core/session/sql.h"
+#include "core/session/writing_process.h"
 
 namespace vitrine::session {
 
@@ -77,6 +78,7 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path) {
   for (const char* index : kIndexes) w->exec(index);
   w->meta("schema_version", std::to_string(kSchemaVersion));
   w->meta("status", "running");
+  w->meta("writer", writing_process());
   w->commit();
   return w;
 }

@@ -3,12 +3,17 @@
 #include <QApplication>
 #include <QTest>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "app/shell/main_window.h"
 #include "app/shell/settings.h"
 #include "tests/gui/fixture_builder.h"
 #include "tests/gui/view_rig.h"
 #include "views/graph/graph_view.h"
 #include "views/kit/missing.h"
+#include "views/problems/problems_items.h"
+#include "views/source/source_view.h"
 #include "views/tables/tables.h"
 
 using namespace vitrine;
@@ -123,6 +128,32 @@ class TestOpening : public QObject {
     QCOMPARE(kit::whyMissing(*session, 0, "kernels"), QStringLiteral("The engine ended before it."));
   }
 
+  // Killed with whoever had started it: nobody marked the session then.
+  void aKilledEnginesSessionIsNoRunningOne() {
+    const std::string path = folder_.filePath("killed.vitrine").toStdString();
+    const pid_t child = fork();
+    if (child == 0) {
+      auto writer = Writer::create(path).take();
+      writer->put(
+          RunRow{writer->next(Kind::Run), "a.py", "model(*inputs)", "f32[8]", "cpu", "default", "running"});
+      writer->commit();
+      _exit(0);
+    }
+    int status = 0;
+    QCOMPARE(waitpid(child, &status, 0), child);
+    MainWindow window(nullptr, app::JobRunner::Mode::Inline);
+    QVERIFY(!window.openSync(QString::fromStdString(path)));
+    QCOMPARE(kit::SessionData::load(path).value()->runs[0].status, std::string("died"));
+
+    const std::string going_on = folder_.filePath("running.vitrine").toStdString();
+    auto writer = Writer::create(going_on).take();
+    writer->put(
+        RunRow{writer->next(Kind::Run), "a.py", "model(*inputs)", "f32[8]", "cpu", "default", "running"});
+    writer->commit();
+    QVERIFY(!window.openSync(QString::fromStdString(going_on)));
+    QCOMPARE(kit::SessionData::load(going_on).value()->runs[0].status, std::string("running"));
+  }
+
   void typesLeaveOutTheRunsDevice() {
     QCOMPARE(session_->device, std::string("cuda:0"));
     QCOMPARE(session_->type("f32[8,128]{1,8}cuda:0"), QStringLiteral("f32[8,128]{1,8}"));
@@ -140,6 +171,11 @@ class TestOpening : public QObject {
       VITRINE_CHECK(writer.ok(), writer.error().what);
       fixture::Builder b(writer.take());
       b.w.put(RunRow{b.w.next(Kind::Run), "m.py", "f", "", "cpu", "default", "failed"});
+      const FileRow file{b.w.next(Kind::File), "/home/user/m.py", "",
+                         b.w.blob("import torch\n\ndef f(x):\n    raise ValueError(x)\n"), 1};
+      b.w.put(file);
+      const SpanRow raise{b.w.next(Kind::Span), file.id, 4, 4, 4, 23};
+      b.w.put(raise);
       b.w.put(
           MessageRow{b.w.next(Kind::Message), 0, 1, "error", "user", "Your code raised ValueError in f",
                      "Eager raises this too.",
@@ -147,7 +183,7 @@ class TestOpening : public QObject {
                      "  File \"/usr/lib/site-packages/torch/m.py\", line 8, in call\n    return f(x)\n"
                      "  File \"/home/user/m.py\", line 3, in f\n    raise ValueError(x)\n          ^^^^^^\n"
                      "ValueError: 3\n",
-                     0});
+                     raise.id});
     }
     MainWindow window(nullptr, app::JobRunner::Mode::Inline);
     window.show();
@@ -160,8 +196,14 @@ class TestOpening : public QObject {
     const MessageRow* error = kit::errorOf(*session, session->runs[0]);
     QVERIFY(error);
     QCOMPARE(kit::ownFrames(error->detail),
-             QString("File \"/home/user/m.py\", line 3, in f\nraise ValueError(x)\nValueError: 3"));
+             QString("File \"/home/user/m.py\", line 3, in f\n  raise ValueError(x)\nValueError: 3"));
     QVERIFY(kit::whyMissing(*session, 0, "optimised").contains("failed"));
+    // The source stands at the line, and the problem leads to it.
+    Rig<views::SourceView> source(session, "source", {500, 200});
+    QCOMPARE(source.view.title(), QString("m.py"));
+    QCOMPARE(source.view.pane()->lineOf(error->entity), 3);
+    QCOMPARE(views::problemItems(*session)[0].id, error->entity);
+    QCOMPARE(views::problemItems(*session)[0].cells[2].text, QString("4:4"));
   }
 
  private:

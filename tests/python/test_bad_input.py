@@ -325,3 +325,36 @@ assert len(caught) == 1 and "differs from eager" in str(caught[0].message), caug
     write(tmp_path, "m.py", "import torch\ndef f(x):\n    return x * 2 + 1\n")
     end = subprocess.run([sys.executable, write(tmp_path, "p.py", text)], cwd=tmp_path, env={**os.environ, "VITRINE_CACHE_DIR": str(tmp_path / "right")}, capture_output=True, text=True)
     assert end.returncode == 0, end.stderr
+
+
+FAILS_IN_EAGER = """import torch
+import torch.nn as nn
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.b = nn.Linear(16, 8)
+
+    def forward(self, x):
+        return self.b(torch.relu(x))
+
+
+model, inputs = Block().eval(), (torch.ones(4, 32),)
+"""
+
+
+@pytest.mark.parametrize(
+    "text, line, expression",
+    [(FAILS_IN_EAGER, 11, "self.b(torch.relu(x))"), ("import torch\nmodel, inputs = torch.relu, (torch.ones(missing),)\n", 2, "missing")],
+)
+def test_what_raised_is_a_place_in_the_recorded_source(tmp_path, text, line, expression):
+    write(tmp_path, "m.py", text)
+    result = vitrine("run", tmp_path / "m.py", "-o", tmp_path / "m.vitrine", "--repeats", "1")
+    assert result.returncode == 1, said(result)
+    rows = "SELECT span.line, span.col, span.end_col, file.path FROM message JOIN span ON message.entity = span.id JOIN file ON span.file = file.id"
+    [(found, begin, end, path)] = query(tmp_path / "m.vitrine", rows)
+    assert (found, path) == (line, str(tmp_path / "m.py"))
+    assert text.splitlines()[line - 1][begin:end] == expression
+    assert text.splitlines()[line - 1] in vitrine("show", tmp_path / "m.vitrine", "source").stdout
+    assert query(tmp_path / "m.vitrine", "SELECT label, status FROM run") == [("m.py", "failed")]

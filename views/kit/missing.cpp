@@ -50,7 +50,7 @@ QString ownFrames(const std::string& traceback) {
     } else if (!bare.isEmpty() && bare.count('^') + bare.count('~') == bare.size()) {
       continue;  // marks below the line; the text is not in its columns
     }
-    if (own) kept << bare;
+    if (own) kept << (line.startsWith(QStringLiteral("    ")) ? QStringLiteral("  ") + bare : bare);
   }
   return any ? kept.join('\n') : QString::fromStdString(traceback).trimmed();
 }

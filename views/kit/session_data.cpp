@@ -59,6 +59,8 @@ Links impliedLinks(const SessionData& d) {
     if (row.node && row.backward_node) out.emplace_back(row.node, row.backward_node);
   for (const BufferRow& row : d.buffers) out.emplace_back(row.node, row.id);
   for (const LaunchRow& row : d.launches) out.emplace_back(row.kernel, row.id);
+  for (const MessageRow& row : d.messages)
+    if (kind_of(row.entity) == Kind::Span) out.emplace_back(row.entity, row.id);
   return out;
 }
 

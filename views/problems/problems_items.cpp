@@ -56,8 +56,9 @@ void addMessages(const SessionData& d, std::vector<Problem>& out) {
     const Tone tone = row.severity == "error" && !ours ? Tone::Err : Tone::Warn;
     QString detail = paragraph(row.hint);
     if (!row.detail.empty()) detail += "<pre>" + s(row.detail).toHtmlEscaped() + "</pre>";
+    const bool placed = kind_of(row.entity) == Kind::Span;
     out.push_back({tone, tone == Tone::Err ? "error" : "warning", ours ? "Vitrine" : "your code", s(row.text),
-                   "", 0, row.id, detail});
+                   placed ? d.place(row.entity) : QString(), 0, placed ? row.entity : row.id, detail});
   }
 }
 

@@ -14,6 +14,10 @@ namespace vitrine::views {
 using namespace kit;
 using namespace session;
 
+namespace {
+constexpr int kLinesAbove = 1;  // of the line that raised
+}
+
 SourceView::SourceView(Jobs* jobs, QWidget* parent) : View(jobs, parent), pane_(new CodePane(this)) {
   connect(pane_, &CodePane::activate, this, &SourceView::activate);
   connect(pane_, &CodePane::toggle, this, &SourceView::toggle);
@@ -45,8 +49,16 @@ void SourceView::zoom(Zoom how) {
   pane_->zoom(how == Zoom::In ? 1.1 : how == Zoom::Out ? 1 / 1.1 : 0);
 }
 
-// The file of the active thing: the user's, else a library's that is nearest; without an active thing that of
-// the function that is shown, else the user's first.
+// Where the user's code raised what ended the first run that failed.
+const SpanRow* SourceView::raised() const {
+  for (const RunRow& run : session()->runs)
+    if (const MessageRow* error = errorOf(*session(), run))
+      if (const SpanRow* span = session()->spans.find(error->entity)) return span;
+  return nullptr;
+}
+
+// The file of the active thing: the user's, else a library's that is nearest; without an active thing the one
+// that raised, that of the function that is shown, else the user's first.
 Id SourceView::wantedFile() const {
   if (!session()) return 0;
   if (const SpanRow* span = session()->spans.find(selection().active)) return span->file;
@@ -60,6 +72,7 @@ Id SourceView::wantedFile() const {
       }
   if (nearest) return nearest;
   if (const SpanRow* span = running(); span && !selection().active) return span->file;
+  if (const SpanRow* span = raised()) return span->file;
   if (const CodeRow* code = session()->codes.find(session()->workCodeOf(compilation()))) return code->file;
   for (const FileRow& file : session()->files)
     if (file.user) return file.id;
@@ -116,11 +129,15 @@ void SourceView::showFile(Id file, Text text) {
   lines_ = code.text.split('\n');
   code.spans = spans(lines_);
   code.marks = breakMarks();
+  for (CodeMark& mark : errorMarks()) code.marks.push_back(std::move(mark));
   pane_->setText(std::move(code));
   pane_->show();
   if (other) {
     const CodeRow* row = session()->codes.find(session()->workCodeOf(compilation()));
-    if (row && row->file == file_)
+    const SpanRow* error = raised();
+    if (error && error->file == file_)
+      pane_->startAtLine(std::max(0, static_cast<int>(error->line) - 1 - kLinesAbove));
+    else if (row && row->file == file_)
       pane_->startAtLine(headLine(lines_, static_cast<int>(row->first_line) - 1));
     revealLetters();
   }
@@ -170,6 +187,19 @@ std::vector<CodeMark> SourceView::breakMarks() const {
       out.push_back({line, QStringLiteral("scissors"), Tone::Warn, reason, b.id});
     else
       same->tooltip += '\n' + reason;  // a line has room for one mark
+  }
+  return out;
+}
+
+std::vector<CodeMark> SourceView::errorMarks() const {
+  std::vector<CodeMark> out;
+  for (const MessageRow& row : session()->messages) {
+    const SpanRow* span = session()->spans.find(row.entity);
+    if (!span || span->file != file_ || row.severity == "info") continue;
+    const bool error = row.severity == "error";
+    out.push_back({static_cast<int>(span->line) - 1,
+                   error ? QStringLiteral("error") : QStringLiteral("warning"),
+                   error ? Tone::Err : Tone::Warn, QString::fromStdString(row.text), row.id});
   }
   return out;
 }

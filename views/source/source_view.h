@@ -38,6 +38,8 @@ class SourceView : public kit::View {
   const session::SpanRow* running() const;
   std::vector<kit::CodeSpan> spans(const QStringList& lines) const;
   std::vector<kit::CodeMark> breakMarks() const;
+  std::vector<kit::CodeMark> errorMarks() const;
+  const session::SpanRow* raised() const;
 
   kit::CodePane* pane_;
   Id file_ = 0;

@@ -73,7 +73,13 @@ def user_traceback(error: BaseException) -> str:
 
 
 def raised(error: BaseException, where: str = "", by_eager: bool = False) -> LoadError:
-    """An error of the user's code. by_eager: it was raised without Vitrine; otherwise nobody has tried."""
+    """An error of the user's code, which is its cause. by_eager: it was raised without Vitrine; otherwise nobody has tried."""
+    failure = _told(error, where, by_eager)
+    failure.__cause__ = error
+    return failure
+
+
+def _told(error: BaseException, where: str, by_eager: bool) -> LoadError:
     place = f" in {where}" if where else ""
     if isinstance(error, CompileError):
         text = f"vitrine.compile raised {type(error).__name__}{place}: {error}"

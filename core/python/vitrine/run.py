@@ -238,7 +238,9 @@ def main(argv: list[str] | None = None) -> int:
         status = "finished" if code in (0, 3) else "failed"
         return code
     except LoadError as error:
-        recording.message("error", "user", error.what, error.hint, error.detail)
+        from vitrine.error_place import record_place
+
+        recording.message("error", "user", error.what, error.hint, error.detail, entity=record_place(recording, error.__cause__))
         report.failure(error.what, error.hint, error.detail)
         return 2 if isinstance(error, UsageError) else 1
     except KeyboardInterrupt:
@@ -251,6 +253,8 @@ def main(argv: list[str] | None = None) -> int:
         report.failure(text, REPORT_IT, traceback.format_exc())
         return 1
     finally:
+        if not recording.runs:  # it ended while the file was loaded: that is a run too
+            recording.end_run(recording.start_run(Path(options.file).name, options.entry or "", "", options.mode), status)
         recording.close(status)
         report.event("finished", status=status, session=options.output)
 
