@@ -173,6 +173,18 @@ Result<std::shared_ptr<const Joint>> Lowering::joint(const std::vector<PyObject*
   return made;
 }
 
+// A result that requires grad; its node has a name in errors and where the user prints it.
+Joint::Result made_by_autograd(PyObject* tensor) {
+  Py node = Py::steal(PyObject_GetAttrString(tensor, "grad_fn"));
+  Py name =
+      Py::steal(node && node.get() != Py_None ? PyObject_CallMethod(node.get(), "name", nullptr) : nullptr);
+  Py place = Py::steal(PyObject_GetAttrString(tensor, "output_nr"));
+  const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
+  const int64_t at = place ? PyLong_AsLongLong(place.get()) : 0;
+  PyErr_Clear();
+  return {true, text ? text : "", at};
+}
+
 // Results, what they get, and the inputs.
 Status Lowering::State::prepare(const RemadeViews& views, Joint& out, JointParts& parts) {
   Recording& r = recording;
@@ -181,7 +193,7 @@ Status Lowering::State::prepare(const RemadeViews& views, Joint& out, JointParts
   for (PyObject* o : views.region) {
     const int index = r.find(o);
     const bool wants = requires_grad(o);
-    out.results.push_back({wants});
+    out.results.push_back(wants ? made_by_autograd(o) : Joint::Result{});
     if (!wants) continue;
     parts.outputs.push_back(o);
     ir::TensorType type = r.at(index).type;

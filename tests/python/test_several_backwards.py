@@ -239,3 +239,52 @@ def test_gradients_lie_as_in_eager(body):
         return found
 
     same(program)
+
+
+def written_result(f, x):
+    y = f(x)
+    y.add_(1)
+    y.sum().backward()
+
+
+def written_first_result(f, x):
+    y, z = f(x)
+    y.add_(1)
+    (y.sum() + z.sum()).backward()
+
+
+def written_input(f, x):
+    h = x * 2
+    y = f(h)
+    h.add_(1)
+    (y if isinstance(y, torch.Tensor) else y[0]).sum().backward()
+
+
+def written_leaf(f, x):
+    y = f(x)
+    with torch.no_grad():
+        x.add_(1)
+    (y if isinstance(y, torch.Tensor) else y[0]).sum().backward()
+
+
+WRITTEN = {
+    "result": (lambda x: torch.relu(x * 2), written_result), "softmax": (lambda x: torch.softmax(x * 2, 0), written_result),
+    "of two": (lambda x: (torch.relu(x * 2), (x * 3).exp()), written_first_result), "input": (lambda x: x * x.sin(), written_input),
+    "input of two": (lambda x: (x.sin(), (x * 3).exp()), written_input), "leaf": (lambda x: x * x.sin(), written_leaf),
+    "leaf of two": (lambda x: (x.sin(), (x * 3).exp()), written_leaf),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_an_error_about_what_was_written_names_eagers_operator(name):
+    f, program = WRITTEN[name]
+    expected, found = (outcome(lambda g=g: program(g, leaf(3))) for g in (f, vitrine.compile(f)))
+    assert expected[0] is RuntimeError
+    assert found == expected
+
+
+def test_nodes_are_called_as_in_eager():
+    for f in (lambda x: torch.relu(x * 2), lambda x: (torch.relu(x * 2), x.exp()), lambda x: x.unsafe_chunk(3)):
+        expected, found = (pytree.tree_leaves(g(leaf(3))) for g in (f, vitrine.compile(f)))
+        assert [t.grad_fn.name() for t in found] == [t.grad_fn.name() for t in expected]
+        assert [str(t.grad_fn).split(" at ")[0] for t in found] == [str(t.grad_fn).split(" at ")[0] for t in expected]

@@ -285,6 +285,9 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
   Owned torch(PyImport_ImportModule("torch")), module(PyImport_ImportModule("vitrine._training"));
   if (!torch || !module) return {};
   Owned wanted = tuple_of(j.results, [](const Joint::Result& r) { return PyBool_FromLong(r.requires_grad); });
+  Owned nodes = tuple_of(j.results, [](const Joint::Result& r) {
+    return Py_BuildValue("(sL)", r.node.c_str(), static_cast<long long>(r.place));
+  });
   const std::span handed_over(j.halves.crossings.data(), j.halves.handed_over());
   Owned saved = tuple_of(handed_over, [](const Crossing& c) {
     return Py_BuildValue("(si)", autodiff::crossing_name(c.kind), c.index);
@@ -312,13 +315,13 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
   Owned second(capsule ? PyCFunction_New(&kBackward, capsule.get()) : nullptr);
   Owned layouts(capsule ? PyCFunction_New(&kLayouts, capsule.get()) : nullptr);
   Owned views(capsule && has_views ? PyCFunction_New(&kViews, capsule.get()) : Py_NewRef(Py_None));
-  if (!wanted || !saved || !gradients || !tangents || !conflicts || !readers || !complete || !constants ||
-      !first || !second || !layouts || !views)
+  if (!wanted || !nodes || !saved || !gradients || !tangents || !conflicts || !readers || !complete ||
+      !constants || !first || !second || !layouts || !views)
     return {};
-  return Owned(PyObject_CallMethod(module.get(), "Region", "OOOOOOOOOOOOs", first.get(), second.get(),
-                                   layouts.get(), views.get(), wanted.get(), saved.get(), gradients.get(),
-                                   tangents.get(), conflicts.get(), readers.get(), complete.get(),
-                                   constants.get(), name.c_str()));
+  return Owned(PyObject_CallMethod(module.get(), "Region", "OOOOOOOOOOOOOs", first.get(), second.get(),
+                                   layouts.get(), views.get(), wanted.get(), nodes.get(), saved.get(),
+                                   gradients.get(), tangents.get(), conflicts.get(), readers.get(),
+                                   complete.get(), constants.get(), name.c_str()));
 }
 
 bool forward_ran(PyObject* region) {

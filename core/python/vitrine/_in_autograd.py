@@ -1,5 +1,7 @@
 """What nodes of compiled regions say and ask inside PyTorch's autograd."""
 
+import functools
+
 import torch
 
 BACKWARD_TWICE = (
@@ -11,6 +13,18 @@ BACKWARD_TWICE = (
 
 # Whether the backward pass that runs may come again (retain_graph). Unknown to this PyTorch: it may.
 graph_is_kept = getattr(torch._C._autograd, "_get_current_graph_task_keep_graph", lambda: True)
+
+
+@functools.cache
+def named_node(function, name):
+    """An autograd.Function whose nodes have the name of eager's, for errors that name them and whoever prints them."""
+    if not name:
+        return function
+    made = type(function.__name__, (function,), {})
+    node = made._backward_cls
+    node.__name__ = node.__qualname__ = name
+    node.__module__ = "builtins"
+    return made
 
 
 def as_traced(tangent, sizes, strides, dtype, device):

@@ -5,14 +5,17 @@ results reaches the leaves, hooks and operators that eager's reaches, and no oth
 with the call; the first node of inputs that runs has the backward plan run for all gradients that are there.
 """
 
+import re
+import weakref
+
 import torch
 from torch.autograd import Variable
 
 from vitrine._errors import DoubleBackwardError
-from vitrine._in_autograd import BACKWARD_TWICE, graph_is_kept
+from vitrine._in_autograd import BACKWARD_TWICE, graph_is_kept, named_node
 
 _WRITTEN = (
-    "one of the variables needed for gradient computation has been modified by an inplace operation: [%s %s] is at "
+    "one of the variables needed for gradient computation has been modified by an inplace operation: [%s %s]%s is at "
     "version %d; expected version %d instead. Hint: enable anomaly detection to find the operation that failed to compute "
     "its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
 )
@@ -32,6 +35,7 @@ class Call:
         self.region, self.n_inputs = region, len(inputs)
         self.saved = [plain(kind, where[kind][i]) for kind, i in region.saved]
         self.versions = [t._version for t in self.saved]
+        self.seen = [weakref.ref(where[kind][i]) if kind in ("input", "viewed") else None for kind, i in region.saved]
         self.used = set()  # results that earlier passes went through
         self.task, self.using, self.fresh, self.gradients = None, set(), {}, {}
 
@@ -59,12 +63,22 @@ class Call:
         conflicts = self.region.conflicts
         if any(result in conflicts[u] for u in self.used):
             raise RuntimeError(BACKWARD_TWICE)
-        for tensor, version, readers in zip(self.saved, self.versions, self.region.readers):
+        for k, (tensor, version, readers) in enumerate(zip(self.saved, self.versions, self.region.readers)):
             if result in readers and tensor._version != version:
-                raise RuntimeError(_WRITTEN % (tensor.type(), list(tensor.shape), tensor._version, version))
+                raise RuntimeError(_WRITTEN % (tensor.type(), list(tensor.shape), self.origin(k), tensor._version, version))
         self.fresh[result] = tangent
         if not graph_is_kept():
             self.using.add(result)
+
+    def origin(self, k):
+        """What made the tensor that was saved, in eager's words."""
+        kind, i = self.region.saved[k]
+        if kind == "result":
+            name, place = self.region.nodes[i]
+        else:
+            tensor = self.seen[k]() if self.seen[k] else None
+            name, place = (tensor.grad_fn.name(), tensor.output_nr) if tensor is not None and tensor.grad_fn else ("", 0)
+        return f", which is output {place} of {re.sub('Backward[0-9]*$', '', name)}," if name else ""
 
     def gradients_of(self, inputs):
         self.enter()
@@ -129,5 +143,5 @@ def attach(region, inputs, made):
              for depends, indices in sets.items() if depends]
     for tangent, i in enumerate(wanted):
         behind = [stem for depends, stem in stems if tangent in depends]
-        results[i] = _Result.apply(call, tangent, [results[i]], *(behind or [_anchor]))
+        results[i] = named_node(_Result, region.nodes[i][0]).apply(call, tangent, [results[i]], *(behind or [_anchor]))
     return tuple(results)

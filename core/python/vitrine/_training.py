@@ -10,7 +10,7 @@ from torch.autograd.graph import _engine_run_backward
 from torch.utils.hooks import RemovableHandle
 
 from vitrine._errors import DoubleBackwardError
-from vitrine._in_autograd import BACKWARD_TWICE, as_traced, graph_is_kept, lying_as, strides_of
+from vitrine._in_autograd import BACKWARD_TWICE, as_traced, graph_is_kept, lying_as, named_node, strides_of
 from vitrine._several_results import attach
 
 
@@ -149,20 +149,22 @@ class Region:
     forward(inputs) -> results, then what is saved besides; backward(saved + tangents, which tangents are defined,
     whether the graph is kept) -> gradients; layouts(strides of tangents or None) -> strides of gradients, None where they
     are as traced; views(inputs + constants + results) -> what the region's caller gets, or None: the results.
-    requires_grad: by result. saved: ("input" | "viewed" | "result" | "saved", index). gradients: (input, tangents it
+    requires_grad: by result. nodes, by result: the name that its node has in eager, and which output of that it is. saved: ("input" | "viewed" | "result" | "saved", index). gradients: (input, tangents it
     depends on). tangents: (sizes, strides, dtype, device), one a result that requires grad. conflicts, by tangent: those
     that cannot come in a later backward pass, for it has used up what they need. readers, by what is saved: tangents whose
     gradients need it. complete: inputs in the order in which eager's backward has their gradients. constants: tensors that
     count as inputs behind the real ones.
     """
 
-    def __init__(self, forward, backward, layouts, views, requires_grad, saved, gradients, tangents, conflicts, readers, complete, constants,
-                 name):
+    def __init__(self, forward, backward, layouts, views, requires_grad, nodes, saved, gradients, tangents, conflicts, readers, complete,
+                 constants, name):
         self.constants, self.views = constants, views
         self.forward, self.backward, self.name = forward, backward, name
         self.layouts, self.layouts_found = layouts, {}
         self.complete, self.hooks_seen, self.has_hooks = complete, -1, False
         self.requires_grad, self.saved, self.gradients, self.tangents = requires_grad, saved, gradients, tangents
+        self.nodes = nodes
+        self.node = named_node(_Node, next((name for name, _ in nodes if name), ""))
         self.conflicts, self.readers = conflicts, readers
 
     def __call__(self, *inputs):
@@ -176,7 +178,7 @@ class Region:
                     made = self.forward(named)
                 results = attach(self, named, made)
             else:
-                results = _Node.apply(self, *named)
+                results = self.node.apply(self, *named)
         else:
             with torch.no_grad():
                 results = tuple(self.forward(inputs))
