@@ -84,6 +84,24 @@ void refuse_arrays(PyObject* value) {
          "Make it a tensor outside the compiled function.");
 }
 
+// The tensors into which a call is told to write its results, and their versions.
+using Outs = std::vector<std::pair<PyObject*, std::optional<uint32_t>>>;
+Outs outs_of(PyObject* kwargs) {
+  Outs out;
+  std::vector<int> path;
+  PyObject* given = kwargs ? PyDict_GetItemString(kwargs, "out") : nullptr;
+  if (given)
+    each_leaf(given, path,
+              [&](PyObject* t, const std::vector<int>&) { out.emplace_back(t, version(handle_of(t))); });
+  return out;
+}
+// Some of PyTorch's composite operators write elsewhere under a dispatch mode.
+void refuse_unwritten(const std::string& name, const Outs& outs) {
+  for (const auto& [tensor, before] : outs)
+    if (before && version(handle_of(tensor)) == before && type_of(tensor).numel() > 0)
+      stop("unsupported_operator", name + " leaves its out= as it was when it is recorded");
+}
+
 std::string why_not_input(PyObject* tensor) {
   if (!is_tensor(tensor)) return "not a tensor";
   if (!is_plain_tensor(tensor)) return std::string("a tensor of class ") + Py_TYPE(tensor)->tp_name;
@@ -443,6 +461,7 @@ Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, Py
     (void)make_template(args, known);
     refuse_arrays(args);
     if (kwargs) (void)make_template(kwargs, known);
+    const Outs outs = outs_of(kwargs);
     {
       GradModeGuard grad(s.grad_mode);
       AutocastGuard autocast(s.autocast);
@@ -451,6 +470,7 @@ Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, Py
     }
     if (result && !s.dispatch.stopped) {
       s.refuse_inference_inputs(name, args, result.get());
+      refuse_unwritten(name, outs);
       // What autograd has taken note of must stay in the graph for its backward.
       if (const Whole* whole = whole_of(callable);
           whole && !(is_tensor(result.get()) && requires_grad(result.get())))

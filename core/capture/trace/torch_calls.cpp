@@ -1,4 +1,5 @@
 // Calls that become nodes: torch functions, tensor methods, operators on tensors.
+#include <algorithm>
 #include <unordered_map>
 
 #include "core/capture/trace/torch_names.h"
@@ -259,6 +260,22 @@ Value* Tracer::from_python(PyObject* o) {
   return fold(o);
 }
 
+namespace {
+
+// PyTorch asks whether quantiles are in [0, 1] only where there is data. Elsewhere it shows when the sorted
+// elements are indexed, unless there is but one.
+bool unseen_quantiles(const std::string& name, PyObject* positional, PyObject* keyword) {
+  if (!name.ends_with("quantile") || PyTuple_GET_SIZE(positional) == 0) return false;
+  PyObject* q = PyTuple_GET_SIZE(positional) > 1 ? PyTuple_GET_ITEM(positional, 1) : nullptr;
+  if (!q && keyword) q = PyDict_GetItemString(keyword, "q");
+  PyObject* of = PyTuple_GET_ITEM(positional, 0);
+  if (!q || !torch_bridge::is_tensor(q) || !torch_bridge::is_tensor(of)) return false;
+  const ir::Dims sizes = torch_bridge::type_of(of).sizes;
+  return sizes.empty() || std::find(sizes.begin(), sizes.end(), 1) != sizes.end();
+}
+
+}  // namespace
+
 Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arguments& a) {
   Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
   for (size_t i = 0; i < a.positional.size(); ++i)
@@ -269,6 +286,8 @@ Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arg
     Owned o(to_python(value));
     PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
   }
+  if (unseen_quantiles(name, positional.get(), keyword.get()))
+    stop("scalar_read", name + " asks whether its quantiles are in [0, 1]");
   auto outcome = lowering_->call(name, callable, positional.get(), keyword.get(), origin());
   if (outcome.unsupported)
     stop(outcome.unsupported->kind.c_str(), outcome.unsupported->reason, outcome.unsupported->hint);
