@@ -149,7 +149,7 @@ def own(value):
     made = plain.clone()
     if _dense(plain) and plain.numel():
         room = plain.storage_offset() + 1 + sum((n - 1) * step for n, step in zip(plain.size(), plain.stride()))
-        memory = torch.empty(room, dtype=plain.dtype).untyped_storage()
+        memory = torch.zeros(room, dtype=plain.dtype).untyped_storage()
         made = plain.new_empty(0).set_(memory, plain.storage_offset(), plain.size(), plain.stride()).copy_(plain)
     return made.requires_grad_(value.requires_grad)
 
