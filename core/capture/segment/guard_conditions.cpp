@@ -150,6 +150,8 @@ bool GuardTree::holds(const Condition& c) const {
       return PyFloat_CheckExact(o) &&
              PyObject_RichCompareBool(o, c.object.get(), static_cast<int>(c.number / 2)) ==
                  static_cast<int>(c.number % 2);
+    case GuardKind::Bound:
+      return (o != nullptr) == (c.number != 0);
     case GuardKind::Identity:
       return o == c.object.get();
     case GuardKind::TypeIs:
@@ -281,6 +283,10 @@ GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const
       f.source += " attributes";
       f.expected = "unchanged";
       f.actual = "changed";
+      break;
+    case GuardKind::Bound:
+      f.expected = presence(c.number != 0);
+      f.actual = presence(c.number == 0);
       break;
     case GuardKind::NotInGlobals:
       f.source = "G" + (f.source.empty() ? "" : "(" + f.source + ")") + "['" + text_of(c.name.get()) + "']";

@@ -85,6 +85,7 @@ Status GuardTree::add_guard(const Guard& guard, int32_t index, const Frame& fram
   c.kind = guard.kind;
   c.guard = index;
   c.node = guard.source ? add_source(guard.source) : frame_node();
+  if (guard.kind == GuardKind::Bound && guard.number == 0) nodes_[c.node].optional = true;
   if (guard.other) c.other = add_source(guard.other);
   c.object = share(guard.object);
   c.number = guard.number;

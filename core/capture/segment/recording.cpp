@@ -47,6 +47,8 @@ const char* guard_word(GuardKind kind) {
     case GuardKind::NotAliased:
     case GuardKind::SameObject:
       return "alias";
+    case GuardKind::Bound:
+      return "value";
     case GuardKind::GlobalState:
       return "state";
   }

@@ -306,8 +306,7 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   if (dynamic()) trace->symbolic = symbolic_;
   trace->sources = sources_;
   trace->inputs = inputs_;
-  trace->guards = std::move(guards_);
-  guards_.clear();
+  trace->guards = take_guards();
   trace->steps = film(trace->graphs.captured.get(), trace->guards);
   trace->codes = std::move(codes_);
   codes_.clear();
@@ -325,8 +324,7 @@ std::unique_ptr<Trace> Tracer::give_up(BreakInfo why) {
   symbolic_->find_use();
   if (dynamic()) trace->symbolic = symbolic_;
   trace->sources = sources_;
-  trace->guards = std::move(guards_);
-  guards_.clear();
+  trace->guards = take_guards();
   trace->steps = film(nullptr, trace->guards);
   if (!trace->steps.empty())
     trace->steps.back().event = "break", trace->steps.back().text = trace->broke->reason;

@@ -46,6 +46,7 @@ Tracer::Tracer(Frame& live, const TraceOptions& options, int64_t stop_at, Byteco
   initial_locals_ = root_.locals;
   initial_stack_ = root_.stack;
   guard(GuardKind::GlobalState, nullptr);
+  guard_empty_stack();
 }
 
 Tracer::~Tracer() {

@@ -34,6 +34,7 @@ Value* locals_of_frame(Tracer& t) {
   t.end_before_locals();
   Value* dict = t.new_dict();
   for (size_t i = 0; i < f.locals.size(); ++i) {
+    t.guard_bound(f, static_cast<int>(i));
     Value* v = f.locals[i] ? t.resolve(f.locals[i]) : nullptr;
     if (v && (v->kind == Kind::Cell || (v->kind == Kind::Lazy && PyCell_Check(v->obj)))) v = t.cell_get(v);
     if (v) t.dict_set(dict, t.text(text_of(f.bytecode->local_name(static_cast<int>(i)))), v);

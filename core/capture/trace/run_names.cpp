@@ -50,6 +50,7 @@ Flow runLoadConst(Tracer& t, VirtualFrame& f, const Instruction& in) {
 }
 
 Flow runLoadFast(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  t.guard_bound(f, in.arg);
   Value* v = f.locals[static_cast<size_t>(in.arg)];
   if (!v)
     t.raise(PyExc_UnboundLocalError,
@@ -58,7 +59,8 @@ Flow runLoadFast(Tracer& t, VirtualFrame& f, const Instruction& in) {
   return Flow::Next;
 }
 
-Flow runLoadFastAndClear(Tracer&, VirtualFrame& f, const Instruction& in) {
+Flow runLoadFastAndClear(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  t.guard_bound(f, in.arg);
   push(f, f.locals[static_cast<size_t>(in.arg)]);
   f.locals[static_cast<size_t>(in.arg)] = nullptr;
   return Flow::Next;
@@ -71,6 +73,7 @@ Flow runStoreFast(Tracer& t, VirtualFrame& f, const Instruction& in) {
 }
 
 Flow runDeleteFast(Tracer& t, VirtualFrame& f, const Instruction& in) {
+  t.guard_bound(f, in.arg);
   if (!f.locals[static_cast<size_t>(in.arg)])
     t.raise(PyExc_UnboundLocalError,
             "local variable '" + text_of(f.bytecode->local_name(in.arg)) + "' has no value");

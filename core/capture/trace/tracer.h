@@ -347,6 +347,11 @@ class Tracer {
   // --- interpret.cpp
   Value* execute(VirtualFrame& frame, bool* yielded = nullptr);  // until it returns or yields
   const Bytecode* bytecode_of(PyCodeObject* code);
+  // --- bound_slots.cpp
+  void guard_bound(const VirtualFrame& frame, int slot);  // the program asks whether a local has a value
+  void guard_empty_stack();
+  std::vector<Guard> take_guards();
+  // --- finish.cpp
   void guard_aliases();
   void guard_storages();
   void check_storages();
