@@ -76,12 +76,16 @@ class Keep {
     }
   }
 
+  // A view keeps all of the memory that it is of.
   Kept finish(const std::set<Key>& values) const {
     Kept out;
+    std::set<Key> memory;
     for (const Key& k : values) {
       out.values.push_back(ref(k));
-      if (!roles_.is_leading(ref(k).node) && roles_.result_of(ref(k)) < 0)
-        out.bytes += roles_.type(ref(k)).bytes();
+      const ir::Ref base = base_of(ref(k));
+      if (roles_.is_leading(base.node) || roles_.result_of(base) >= 0 || roles_.result_of(ref(k)) >= 0)
+        continue;
+      if (memory.insert(key(base)).second) out.bytes += roles_.type(base).bytes();
     }
     return out;
   }

@@ -124,7 +124,9 @@ class Writer {
     again.id = ids_->next++;
     again.origin.from = {node.id};
     const ir::NodeId id = again.id;
-    now_[place({node.id, 0})] = copy(std::move(again), b);
+    copy(std::move(again), b);
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      now_[place({node.id, static_cast<int32_t>(i)})] = {id, static_cast<int32_t>(i)};
     if (roles_.is_backward(node.id)) return;
     const bool view = roles_.is_view(node.id);
     out_.crossings.push_back({Crossing::Kind::recomputed,

@@ -58,7 +58,9 @@ void Roles::find_kinds() {
     if (!row || node.outputs.empty()) continue;
     fusible_[i] =
         is_cheap_row(*row) || row->lower == ops::Lower::reduction || row->lower == ops::Lower::decompose;
-    if (node.outputs.size() != 1 || ops::is_random(node) || ops::writes(node)) continue;
+    // A view may give several tensors: what is split.
+    const bool several = node.outputs.size() != 1 && row->lower != ops::Lower::view;
+    if (several || ops::is_random(node) || ops::writes(node)) continue;
     // A view of an input is that of a part that eager reads as it is in backward, written to or not.
     view_[i] = row->lower == ops::Lower::view;
     cheap_[i] = is_cheap_row(*row) && !written_[i];

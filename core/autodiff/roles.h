@@ -23,7 +23,8 @@ class Roles {
   bool is_backward(ir::NodeId n) const { return at(n) >= first_backward() && live_[at(n)]; }
   // ... and that cannot move: it depends on a tangent, or may not be done twice or elsewhere.
   bool is_bound(ir::NodeId n) const { return is_backward(n) && bound_[at(n)]; }
-  // One output, cheap, a part of whichever loop reads it; nobody writes its memory or its operands'.
+  // One output or a view, cheap, a part of whichever loop reads it; nobody writes its memory or its
+  // operands'.
   bool is_cheap(ir::NodeId n) const { return cheap_[at(n)]; }
   bool is_view(ir::NodeId n) const { return view_[at(n)]; }
   bool is_view_of_input(ir::Ref ref) const;
