@@ -109,8 +109,7 @@ std::string graphs_text(const Reader& s) {
              count_of(g.inputs_in_place, "input", " read in place") +
              count_of(g.inputs_copied, "input", " copied") +
              count_of(g.results_followed, "result", " followed") +
-             count_of(g.results_copied, "result", " copied") +
-             count_of(g.results_lent, "result", " lent to backward");
+             count_of(g.results_copied, "result", " copied") + count_of(g.results_lent, "result", " lent");
       if (g.bytes_copied) out += "; " + bytes(g.bytes_copied) + " copied a call";
     }
     out += "\n";

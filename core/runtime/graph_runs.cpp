@@ -66,7 +66,8 @@ GraphRuns::Outcome GraphRuns::run(_object* const* inputs, size_t n, std::vector<
   }
   void* stream = bridge::current_stream(device_);
   if (stream != stream_) return Outcome::not_served;
-  if (!fits(now) || !nothing_is_lent()) return Outcome::not_served;
+  if (!fits(now)) return Outcome::not_served;
+  if (!nothing_is_lent() && !copies_from_now_on(inputs, n, launch)) return Outcome::not_served;
   return replay(inputs, now, outputs, numbers) ? Outcome::served : Outcome::failed;
 }
 
@@ -104,6 +105,15 @@ bool GraphRuns::nothing_is_lent() const {
         !bridge::owns_storage_alone(bridge::handle_of(results_[i])))
       return false;
   return true;
+}
+
+// Somebody keeps what was lent: it is his, and later calls need memory of their own. False: the call has to
+// be run as always.
+bool GraphRuns::copies_from_now_on(_object* const* inputs, size_t n, const Launch& launch) {
+  if (!roles_.may_copy_lent) return false;
+  roles_.lent.assign(roles_.lent.size(), false);
+  drop();
+  return just_recorded_ = record(inputs, n, launch);
 }
 
 bool GraphRuns::make_copies(_object* const* inputs, std::vector<_object*>& given) {

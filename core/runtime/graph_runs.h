@@ -4,10 +4,11 @@
 // at the same address in both calls before (a weight) is read there; another one is copied to memory of the
 // graph before each replay, and results are copied out, so that a later call never changes an earlier one's.
 // What the plan writes to an input it writes there in a replay too, so that an input that PyTorch's kernels
-// touch and that is written must stay where it is. What the plan computes on the CPU (an optimizer's step
-// counts) is computed before each replay, and the launches get these numbers. Random numbers are PyTorch's
-// own: its CUDAGraph has the generator's place in its stream count on.
-// The GIL must be held in every function.
+// touch and that is written must stay where it is. Gradients are lent instead of copied, as long as each has
+// gone before the next call; once one has not, all are copied from then on. What the plan computes on the CPU
+// (an optimizer's step counts) is computed before each replay, and the launches get these numbers. Random
+// numbers are PyTorch's own: its CUDAGraph has the generator's place in its stream count on. The GIL must be
+// held in every function.
 #pragma once
 
 #include <functional>
@@ -35,7 +36,8 @@ class GraphRuns {
 
   struct Roles {
     std::vector<bool> our_inputs, our_results;  // only kernels of our own touch it
-    std::vector<bool> lent;                     // by result: kept by us alone, between forward and backward
+    std::vector<bool> lent;                     // by result: the recording's own memory is handed out
+    bool may_copy_lent = false;                 // others see what is lent, and may keep it
     std::vector<bool> written;                  // by input: the plan writes to it
     std::vector<size_t> counted;             // inputs whose version is counted up after a call, once an entry
     std::vector<size_t> counted_by_pytorch;  // the same, by PyTorch where it records
@@ -59,6 +61,7 @@ class GraphRuns {
   bool make_copies(_object* const* inputs, std::vector<_object*>& given);
   bool fits(const std::vector<void*>& now);
   bool nothing_is_lent() const;
+  bool copies_from_now_on(_object* const* inputs, size_t n, const Launch& launch);
   bool replay(_object* const* inputs, const std::vector<void*>& now, std::vector<_object*>& outputs,
               const Numbers& numbers);
   bool launch_recorded(_object* const* inputs, const std::vector<void*>& now, const Numbers& numbers);

@@ -157,10 +157,13 @@ void ProgramPlan::prepare_graph(const CompileOptions& options) {
     our_results[i] = true;
     source[b] = {0, GraphUse::Of::result, i, 0};
   }
+  if (options.is_backward)
+    for (size_t i = 0; i < kept; ++i) lent[i] = !our_results[i];
   follow_arguments(source);
   GraphRuns::Roles roles;
   roles.our_inputs = std::move(our_inputs), roles.our_results = std::move(our_results);
   roles.lent = std::move(lent);
+  roles.may_copy_lent = options.is_backward;
   roles.written.assign(program_.input_buffer.size(), false);
   count_in_graph(roles);
   if (program_.draws_on >= 0) {

@@ -255,13 +255,39 @@ for _ in range(24):
 """
 
 
-def test_forward_and_backward_are_recorded(tmp_path):
+ATTENTION = """
+import torch, vitrine
+torch.manual_seed(0)
+
+class Attention(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.qkv, self.out = torch.nn.LayerNorm(64), torch.nn.Linear(64, 192), torch.nn.Linear(64, 64)
+
+    def forward(self, x):
+        q, k, v = (t.view(4, 32, 4, 16).transpose(1, 2) for t in self.qkv(self.norm(x)).split(64, dim=2))
+        y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return x + self.out(y.transpose(1, 2).reshape(4, 32, 64))
+
+model = torch.nn.Sequential(Attention(), Attention()).cuda()
+compiled = vitrine.compile(model, mode="reduce-overhead")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for _ in range(12):
+    optimizer.zero_grad()
+    compiled(torch.randn(4, 32, 64, device="cuda")).square().mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("program", [SCRIPT, ATTENTION], ids=["linear layers", "attention whose inputs are split"])
+def test_forward_and_backward_are_recorded(program, tmp_path):
     file, session = tmp_path / "train.py", tmp_path / "s.vitrine"
-    file.write_text(SCRIPT)
+    file.write_text(program)
     done = subprocess.run([sys.executable, "-m", "vitrine.run", str(file), "-o", str(session)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     with contextlib.closing(sqlite3.connect(session)) as db:
         db.row_factory = sqlite3.Row
         rows = db.execute("SELECT * FROM cuda_graph").fetchall()
     assert [row["state"] for row in rows] == ["recorded"] * 2, [row["reason"] for row in rows]
-    assert max(row["results_lent"] for row in rows) > 0
+    assert all(row["results_lent"] > 0 for row in rows)  # what is kept for backward, and gradients
+    assert all(row["results_copied"] == 0 for row in rows)
