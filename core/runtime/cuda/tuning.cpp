@@ -140,17 +140,21 @@ struct Way {
   std::function<bool()> call;  // false: a Python error may be set
 };
 
-// Median of several calls; 0: it failed.
-int64_t median(const Room& room, Timer& timer, void* stream, const std::function<bool()>& call) {
+// Of several calls, in ns: half of them lie between low and high. 0: it failed.
+struct Spread {
+  int64_t low = 0, median = 0, high = 0;
+};
+
+Spread timed(const Room& room, Timer& timer, void* stream, const std::function<bool()>& call) {
   std::vector<int64_t> times;
   for (int turn = 0; turn <= kTurns; ++turn) {
-    if (!room.prepare()) return 0;
+    if (!room.prepare()) return {};
     const int64_t ns = timer.time(stream, call);
-    if (!ns) return 0;
+    if (!ns) return {};
     if (turn > 0) times.push_back(ns);
   }
-  std::nth_element(times.begin(), times.begin() + kTurns / 2, times.end());
-  return times[kTurns / 2];
+  std::sort(times.begin(), times.end());
+  return {times[kTurns / 4], times[kTurns / 2], times[kTurns - 1 - kTurns / 4]};
 }
 
 class Trial {
@@ -171,27 +175,33 @@ class Trial {
       return choice;
     }
     Timer timer(device_of(program_, step_).index);
+    std::vector<Spread> spreads;
     for (const Way& way : step_.shapes.empty() ? calls() : shapes()) {
-      const int64_t ns = median(room_, timer, stream_, way.call);
-      if (ns)
-        choice.times.push_back({way.candidate, ns, false, step_.shapes.empty() ? "" : way.name});
-      else if (const std::string why = Room::reason(); why.find("cuBLASLt") == std::string::npos)
+      const Spread ns = timed(room_, timer, stream_, way.call);
+      if (ns.median) {
+        choice.times.push_back({way.candidate, ns.median, false, step_.shapes.empty() ? "" : way.name});
+        spreads.push_back(ns);
+      } else if (const std::string why = Room::reason(); why.find("cuBLASLt") == std::string::npos) {
         dropped.push_back(step_.label + ", " + way.name + ", was left out of the choice: " + why);
+      }
     }
     if (choice.times.size() < 2) choice.times.clear();
-    choice.candidate = chosen(choice.times);
+    choice.candidate = chosen(choice.times, spreads);
     return choice;
   }
 
  private:
-  // The least, if it is less than the first's by more than measurements differ.
-  static int32_t chosen(const std::vector<codegen::ProductTime>& times) {
+  // The least, if it is less than the first's by more than measurements differ, of which there are few: most
+  // of its own are below most of the first's.
+  static int32_t chosen(const std::vector<codegen::ProductTime>& times, const std::vector<Spread>& spreads) {
     constexpr double kGain = 0.97;
     const auto least = std::min_element(times.begin(), times.end(),
                                         [](const auto& a, const auto& b) { return a.ns < b.ns; });
     if (least == times.end()) return 0;
     const auto& first = times.front();
-    const bool gains = static_cast<double>(least->ns) < kGain * static_cast<double>(first.ns);
+    const Spread& its = spreads[static_cast<size_t>(least - times.begin())];
+    const bool gains = static_cast<double>(least->ns) < kGain * static_cast<double>(first.ns) &&
+                       its.high < spreads.front().low;
     return gains ? least->candidate : first.candidate;
   }
   std::vector<Way> shapes() {
