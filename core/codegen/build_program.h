@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/result.h"
+#include "core/codegen/cuda/gpu.h"
 #include "core/codegen/products.h"
 #include "core/codegen/program.h"
 #include "core/codegen/size_memory.h"
@@ -25,6 +26,7 @@ struct CodegenOptions {
   // On a CPU too, what is large is allocated when it is written and goes back after its last use, as eager's
   // does: a training step's activations make room for its gradients.
   bool gives_back = false;
+  cuda::Gpu gpu;  // that runs the kernels of its tensors
   fusion::DrawLayout draws;
   bool ordered = false;               // nothing is left to the order in which threads run
   std::shared_ptr<SizeMemory> sizes;  // null: all sizes are numbers of the kernels' texts

@@ -191,14 +191,15 @@ cpp::Schedule ProgramBuilder::gpu_schedule(const fusion::Group& group, const std
   if (!kept.reduces) return kept;
   if (kept.both_ways()) {
     cpp::Schedule walked = cpp::make_schedule(loops_, group, stored, {0, false, cuda::reserved_words()});
-    walked.walkers = cuda::choose_shape(walked).blocks;
+    walked.walkers = cuda::choose_shape(walked, options_.gpu).blocks;
     return walked;
   }
   // A row that fits is passed over once, which is worth more than many blocks.
-  const bool fits = !kept.across && cuda::choose_shape(kept).registers;
+  const bool fits = !kept.across && cuda::choose_shape(kept, options_.gpu).registers;
   if (fits && (kept.phases.size() > 1 || cuda::parts_of(kept) == 1)) return kept;
   cpp::Schedule walked = cpp::make_schedule(loops_, group, stored, {0, false, cuda::reserved_words()});
-  if (!walked.across && walked.phases.size() > 1 && cuda::choose_shape(walked).registers) return walked;
+  if (!walked.across && walked.phases.size() > 1 && cuda::choose_shape(walked, options_.gpu).registers)
+    return walked;
   cuda::join_pairs(walked);
   walked.parts = cuda::parts_of(walked);
   return walked;
@@ -207,16 +208,16 @@ cpp::Schedule ProgramBuilder::gpu_schedule(const fusion::Group& group, const std
 // In the shape that was chosen for it, if one was.
 Kernel ProgramBuilder::gpu_kernel(const fusion::Unit& unit, const cpp::Schedule& schedule, ir::NodeId first,
                                   size_t launch) const {
-  cuda::Shape shape = cuda::choose_shape(schedule, launch);
+  cuda::Shape shape = cuda::choose_shape(schedule, options_.gpu, launch);
   auto choice = options_.products.choices.find(first);
   if (choice != options_.products.choices.end() && choice->second.candidate > 0 && schedule.launches() == 1)
-    shape = cuda::tried_shapes(schedule).at(static_cast<size_t>(choice->second.candidate));
+    shape = cuda::tried_shapes(schedule, options_.gpu).at(static_cast<size_t>(choice->second.candidate));
   return cuda::emit_kernel(loops_, unit, schedule, shape, launch, options_.sizes.get());
 }
 
 // While they are measured: the kernel in each shape.
 void ProgramBuilder::offer_shapes(const fusion::Unit& unit, const cpp::Schedule& schedule, Step& step) {
-  const std::vector<cuda::Shape> shapes = cuda::tried_shapes(schedule);
+  const std::vector<cuda::Shape> shapes = cuda::tried_shapes(schedule, options_.gpu);
   for (size_t i = 0; shapes.size() > 1 && i < shapes.size(); ++i) {
     Alternative way{static_cast<int32_t>(i), step.kernel, cuda::shape_text(shapes[i]), step.buffers,
                     step.numbers};

@@ -7,6 +7,7 @@
 #include "core/ops/node.h"
 #include "core/passes/pipeline.h"
 #include "core/runtime/arena_pool.h"
+#include "core/runtime/cuda/driver.h"
 #include "core/runtime/kernel_stage.h"
 #include "core/runtime/kernels/host_cpu.h"
 #include "core/runtime/opaque_program.h"
@@ -85,9 +86,19 @@ class Compilation {
     how.own_results = options_.graphs;
     how.gives_back = options_.trains;
     how.sizes = options_.sizes;
+    how.gpu = codegen::cuda::gpu_of(gpu_architecture());
     how.draws = draw_layout();
     how.ordered = torch_bridge::deterministic_algorithms();
     return how;
+  }
+
+  // "": no GPU, or one that does not tell.
+  std::string gpu_architecture() const {
+    if (!options_.target.empty()) return options_.target;
+    for (const ir::Node& node : aten_->nodes())
+      if (!node.outputs.empty() && node.type().device.is_cuda())
+        if (auto own = cuda::architecture(node.type().device.index)) return own.take();
+    return "";
   }
 
   // How numbers are drawn on the GPU on which the graph draws them; that of a GPU that is not here is taken

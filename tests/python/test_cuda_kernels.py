@@ -111,6 +111,26 @@ def test_rows(name, compiled_only):
     check_kernels(compiled_only)
 
 
+ROW_PROGRAMS = {
+    "softmax": lambda kind, x: f"  %y = aten._softmax.default(%x, 1, False) : {kind}\n",
+    "layer norm": lambda kind, x: f"  %v = aten.var.correction(%x, [1], correction=0, keepdim=True) : {x[0]}[{x[1]},1]\n  %y = aten.mul.Tensor(%x, %v) : {kind}\n",
+    "gradient": lambda kind, x: f"  %y = aten._softmax_backward_data.default(%x, %x, 1, {x[0]}) : {kind}\n",
+}
+
+
+@pytest.mark.parametrize("name", ROW_PROGRAMS)
+@pytest.mark.parametrize("dtype, columns", [("f32", 50257), ("f32", 130001), ("f16", 128256), ("bf16", 100001), ("f64", 30000)])
+def test_rows_longer_than_a_block_has_room_for(name, dtype, columns):
+    """Blocks of one cluster keep a row together, where the GPU has clusters; else it is read again."""
+    kind = f"{dtype}[300,{columns}]"
+    graph = f"graph optimised {{\n  %x = placeholder() : {kind}\n{ROW_PROGRAMS[name](kind, (dtype, 300))}  return %y\n}}\n"
+    for arch, clusters, room in (("sm_80", False, 163), ("sm_90", True, 227), ("sm_100", True, 227)):
+        kernels = json.loads(tool("json", on_gpu(graph), passes=True, arch=arch))["kernels"]
+        assert kernels and all(k["shared"] <= room << 10 for k in kernels)
+        assert all(("__cluster_dims__" in k["text"]) == clusters for k in kernels)
+        check_kernels(kernels, [arch])
+
+
 MOVING = {
     "moves": lambda: [moving.test_moves(None, name, (3, 4, n), 16) for name in moving.MOVES for n in (37, 64)],
     "picks": lambda: [moving.exactly(g, [make(g, x, i)], None) for make in moving.PICKS.values() for g, x, i in [moving_inputs()]],

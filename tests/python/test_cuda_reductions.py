@@ -49,12 +49,12 @@ def test_sums_of_columns_beside_reduced_rows(tmp_path):
 
 
 # Whole rows that are walked by a block, rows in parts, rows side by side in parts, with accesses of one and of several.
-LONG_ROWS, LONG_PARTS, ODD_PARTS = ((140, 20001), 1), ((3, 70000), 1), ((2, 65537), 1)
+LONG_ROWS, ODD_LONG_ROWS, LONG_PARTS, ODD_PARTS = ((140, 20001), 1), ((133, 60003), 1), ((3, 70000), 1), ((2, 65537), 1)
 COLUMNS, ODD_COLUMNS, MIDDLE = ((40000, 24), 0), ((9000, 33), 0), ((3, 7001, 16), 1)
 CHANNELS = (2, 24, 40, 210), (0, 2, 3)
 
 
-@pytest.mark.parametrize("shape, dims", [LONG_ROWS, LONG_PARTS, COLUMNS, ODD_COLUMNS, CHANNELS])
+@pytest.mark.parametrize("shape, dims", [LONG_ROWS, ODD_LONG_ROWS, LONG_PARTS, COLUMNS, ODD_COLUMNS, CHANNELS])
 def test_variances_are_one_pass(shape, dims, tmp_path):
     """Squares about a mean that moves: far from zero, where the difference of two sums would have no digit left."""
     torch.manual_seed(0)

@@ -1,6 +1,7 @@
 // A graph as text on standard input, what code generation makes of it on standard output: the harness of
 // tests/python/test_codegen.py. codegen_tool graph|loops|fused|program|json
-// [lanes [passes] [stream]]; with `passes` they run first, with `stream` every kernel writes past the cache.
+// [lanes [passes] [stream] [sm_90]]; with `passes` they run first, with `stream` every kernel writes past the
+// cache, with an architecture kernels are laid out for such a GPU.
 #include <algorithm>
 #include <iostream>
 #include <iterator>
@@ -82,7 +83,7 @@ json program_json(const codegen::Program& p) {
   return out;
 }
 
-int run(const std::string& what, int lanes, bool passes, bool stream) {
+int run(const std::string& what, int lanes, bool passes, bool stream, const std::string& arch) {
   std::string text{std::istreambuf_iterator<char>(std::cin), {}};
   auto graph = ir::parse(text);
   if (!graph.ok()) {
@@ -106,6 +107,7 @@ int run(const std::string& what, int lanes, bool passes, bool stream) {
   codegen::CodegenOptions how;
   how.lanes = lanes;
   how.stream_bytes = stream ? 1 : 0;
+  how.gpu = codegen::cuda::gpu_of(arch);
   auto program = codegen::build_program(graph.value(), how, nullptr);
   if (!program.ok()) return 1;
   if (what == "json") std::cout << program_json(program.value()).dump();
@@ -119,8 +121,10 @@ int run(const std::string& what, int lanes, bool passes, bool stream) {
 int main(int argc, char** argv) {
   try {
     auto has = [&](const std::string& word) { return std::find(argv, argv + argc, word) != argv + argc; };
+    const char* const* arch = std::find_if(
+        argv, argv + argc, [](const char* word) { return std::string_view(word).starts_with("sm_"); });
     return run(argc > 1 ? argv[1] : "program", argc > 2 ? std::atoi(argv[2]) : 16, has("passes"),
-               has("stream"));
+               has("stream"), arch == argv + argc ? "" : *arch);
   } catch (const std::exception& e) {
     std::cerr << e.what() << "\n";
     return 1;

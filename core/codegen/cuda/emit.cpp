@@ -161,14 +161,17 @@ class Emitter : ThreadText {
     return s_.columns() == int64_t{1} * shape_.items * shape_.group * vector() && shape_.registers &&
            !shape_.shifted;
   }
-  std::string first_thread() const { return std::string(exact_rows() ? "" : "inside && ") + "lane == 0"; }
+  std::string first_thread() const {
+    return std::string(exact_rows() ? "" : "inside && ") + (clustered() ? "part == 0 && " : "") + "lane == 0";
+  }
 
   void rows() {
     const std::string type = index_type();
     const int beside = shape_.rows_a_block();
     if (beside == 1) {
       line("const int lane = threadIdx.x;");
-      line(type + " r = blockIdx.x;");
+      if (clustered()) line("const int part = blockIdx.x % " + num(shape_.cluster) + ";");
+      line(type + " r = blockIdx.x" + (clustered() ? " / " + num(shape_.cluster) : "") + ";");
     } else {
       line("const int lane = threadIdx.x % " + num(shape_.group) + ";");
       line(type + " r = (" + type + ")blockIdx.x * " + num(beside) + " + threadIdx.x / " + num(shape_.group) +
@@ -181,6 +184,7 @@ class Emitter : ThreadText {
     }
     decode_row(s_.rows);
     shift_row();
+    if (clustered()) declare_stretch();
     declare_shared();
     if (shape_.registers) declare_kept();
     for (size_t p = 0; p < s_.phases.size(); ++p) {
@@ -208,6 +212,10 @@ class Emitter : ThreadText {
     for (int i : reductions(index)) start(value(i));
     shape_.registers ? walk_registers(index) : walk_memory(index);
     fold_pairs(reductions(index));
+    if (clustered() && !begun_ && !reductions(index).empty()) {
+      line("await_cluster();");
+      begun_ = true;
+    }
     for (int i : reductions(index)) {
       if (const cpp::Pair* pair = second_of(i)) settle(*pair);
       fold(value(i));
@@ -239,9 +247,14 @@ class Emitter : ThreadText {
   void walk_memory(size_t index) {
     const std::string first = vector() == 1 ? "lane" : "lane * " + num(vector());
     const int64_t step = int64_t{1} * shape_.group * vector();
-    if (!shape_.ends) return walk_batches(index, first, sized(s_.columns()), step, [&] { one_run(index); });
-    walk_batches(index, "head + " + first, "tail", step, [&] { one_run(index); });
-    walk_ends(index, [&] { one_run(index); });
+    const std::string from = clustered()   ? "first + "
+                             : shape_.ends ? "head + "
+                                           : "",
+                      to = clustered()   ? "end"
+                           : shape_.ends ? "tail"
+                                         : sized(s_.columns());
+    walk_batches(index, from + first, to, step, [&] { one_run(index); });
+    if (shape_.ends) walk_ends(index, [&] { one_run(index); });
   }
   void one_run(size_t index) {
     const Phase& p = s_.phases[index];
@@ -292,6 +305,7 @@ class Emitter : ThreadText {
   }
 
   std::vector<bool> kept_;  // by load: stays in registers between phases
+  bool begun_ = false;      // all blocks of the cluster are known to run
 };
 
 }  // namespace

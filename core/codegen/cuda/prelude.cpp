@@ -313,7 +313,7 @@ __device__ f32 minimum(f32 a, f32 b) { return a != a ? a : b != b ? b : fminf(a,
 }
 )"},
     // Over the threads that share a row: all of them get the result.
-    {"fold_group fold_block fold_both",
+    {"fold_group fold_block fold_both fold_cluster",
      R"(template <int threads, class T, class F> __device__ T fold_group(T x, F f) {
   for (int d = threads / 2; d > 0; d /= 2) x = f(x, __shfl_xor_sync(0xffffffffu, x, d));
   return x;
@@ -352,6 +352,27 @@ __device__ f32 minimum(f32 a, f32 b) { return a != a ? a : b != b ? b : fminf(a,
   if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = x;
   __syncthreads();
   return fold_group<threads / 32>(part[threadIdx.x % (threads / 32)], f);
+}
+)"},
+    // Over the blocks of a cluster: each warp's part goes to all of them. Nobody may send before all have
+    // begun.
+    {"fold_cluster",
+     R"(__device__ void begin_cluster() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
+__device__ void await_cluster() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
+template <class T> __device__ T* of_block(T* mine, u32 block) {
+  T* its;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(its) : "l"(mine), "r"(block));
+  return its;
+}
+template <int threads, int blocks, class T, class F> __device__ T fold_cluster(T x, F f, T* sent) {
+  constexpr int warps = threads / 32, all = warps * blocks;
+  const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  x = fold_group<32>(x, f);
+  if (lane < blocks) *of_block(sent + blockIdx.x % blocks * warps + warp, lane) = x;
+  asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+  x = sent[lane % all];
+  for (int i = lane + 32; i < all; i += 32) x = f(x, sent[i]);
+  return fold_group<(all < 32 ? all : 32)>(x, f);
 }
 )"},
 };

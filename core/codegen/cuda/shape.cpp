@@ -45,21 +45,22 @@ bool may_shift(const cpp::Schedule& s, int vector) {
   for (const cpp::Load& l : s.loads)
     if (!l.per_row && (!l.plain() || (l.affine() && !is_shifted(s, l.strides, l.offset, vector))))
       return false;
-  for (const cpp::Value& v : s.values)
-    if (v.store >= 0 && !v.per_row && !is_shifted(s, v.store_strides, 0, vector)) return false;
-  return std::none_of(s.pairs.begin(), s.pairs.end(),
-                      [](const cpp::Pair& p) { return p.kind == cpp::Pair::Kind::squares; });
+  return std::none_of(s.values.begin(), s.values.end(), [&](const cpp::Value& v) {
+    return v.store >= 0 && !v.per_row && !is_shifted(s, v.store_strides, 0, vector);
+  });
 }
 
-// Arrays of registers: what is loaded or computed once and read in a later phase.
-int kept_arrays(const cpp::Schedule& s) {
-  int kept = 0;
+// Registers for each column of a thread: what is loaded or computed once and read in a later phase.
+int kept_registers(const cpp::Schedule& s) {
+  int64_t bytes = 0;
   for (size_t l = 0; l < s.loads.size(); ++l) {
     if (s.loads[l].kind != cpp::Load::Kind::memory && s.loads[l].kind != cpp::Load::Kind::drawn) continue;
-    kept += phases_of(s, static_cast<int>(l)) > 1;
+    if (phases_of(s, static_cast<int>(l)) > 1)
+      bytes += std::max<int64_t>(4, ir::dtype_bytes(fusion::lane_dtype(s.loads[l].dtype)));
   }
-  for (const cpp::Value& v : s.values) kept += v.kept();
-  return std::max(1, kept);
+  for (const cpp::Value& v : s.values)
+    if (v.kept()) bytes += std::max<int64_t>(4, ir::dtype_bytes(fusion::lane_dtype(v.statement->dtype)));
+  return std::max(1, static_cast<int>(bytes / 4));
 }
 
 // The dim along which most bytes of loads lie that do not lie along the columns; -1: there is none that is
@@ -242,22 +243,41 @@ Shape column_sums_shape(const cpp::Schedule& s) {
   return shape;
 }
 
-// A block a row that does not fit into registers. shifted: neighbours of a run, where rows begin anywhere.
-void walk(const cpp::Schedule& s, int shifted, Shape& shape) {
-  // Of a block, and of a multiprocessor of a GPU of the last generations.
-  constexpr int64_t kMostShared = 99 << 10, kOfMultiprocessor = 224 << 10;
-  constexpr int kSharedThreads = 512;
-  shape.threads = shape.group = kMostThreads;
-  if (shifted > 1) shape.vector = shifted, shape.shifted = shape.ends = true;
+// Bytes of what a block of the cluster keeps of a walked row; 0: it reads nothing twice.
+int64_t kept_bytes(const cpp::Schedule& s, const Shape& shape) {
   int64_t bytes = 0;
   for (size_t l = 0; l < s.loads.size(); ++l)
     if (!s.loads[l].per_row && s.loads[l].affine() && s.loads[l].strides.back() == 1 &&
         phases_of(s, static_cast<int>(l)) > 1)
-      bytes += shared_bytes(s, s.loads[l], shape.vector);
-  if (shape.vector == 1 || bytes == 0 || bytes > kMostShared) return;
+      bytes += shared_bytes(s, s.loads[l], shape);
+  return bytes;
+}
+
+// A block a row that does not fit into registers, or a cluster of blocks, so that several are resident and
+// some read while others write. shifted: neighbours of a run, where rows begin anywhere.
+void walk(const cpp::Schedule& s, int shifted, const Gpu& gpu, Shape& shape) {
+  constexpr int kSharedThreads = 512, kClusterThreads = 256, kMostBlocks = 8, kMostResident = 4;
+  constexpr int64_t kReserved = 3 << 10;  // of a block: its sums, and what the driver takes
+  // Of runs of eight a thread has more than a register's worth under way for each that it reads.
+  const bool many = std::max(shape.vector, shifted) > 4;
+  shape.threads = shape.group = many ? kMostThreads / 2 : kMostThreads;
+  if (shifted > 1) shape.vector = shifted, shape.shifted = shape.ends = true;
+  if (shape.vector == 1) return;
+  int64_t bytes = kept_bytes(s, shape);
+  const int64_t alone = 99 << 10, wanted = gpu.multiprocessor_bytes / kMostResident;
+  if (gpu.clusters && bytes > alone)
+    while (shape.cluster < kMostBlocks && bytes + kReserved > wanted)
+      shape.cluster *= 2, bytes = kept_bytes(s, shape);
+  if (bytes == 0 || bytes + (shape.cluster > 1 ? kReserved : 0) > gpu.block_bytes) {
+    shape.cluster = 1;
+    return;
+  }
   shape.shared = bytes;
-  shape.threads = shape.group = kSharedThreads;
-  shape.resident = static_cast<int>(std::clamp<int64_t>(kOfMultiprocessor / bytes, 1, 2));
+  shape.threads = shape.group = shape.cluster > 1 ? kClusterThreads : kSharedThreads;
+  shape.resident = static_cast<int>(std::clamp<int64_t>(gpu.multiprocessor_bytes / (bytes + kReserved), 1,
+                                                        shape.cluster == 1 ? 2
+                                                        : many             ? kMostResident - 1
+                                                                           : kMostResident));
 }
 
 }  // namespace
@@ -314,11 +334,14 @@ int phases_of(const cpp::Schedule& s, int load) {
   }));
 }
 
-int64_t shared_bytes(const cpp::Schedule& s, const cpp::Load& l, int vector) {
-  return ceil_div(s.columns(), vector) * vector * ir::dtype_bytes(l.dtype);
+int64_t stretch_of(const cpp::Schedule& s, const Shape& shape) {
+  return ceil_div(ceil_div(s.columns(), shape.vector), shape.cluster) * shape.vector;
+}
+int64_t shared_bytes(const cpp::Schedule& s, const cpp::Load& l, const Shape& shape) {
+  return stretch_of(s, shape) * ir::dtype_bytes(l.dtype);
 }
 
-Shape choose_shape(const cpp::Schedule& s, size_t launch) {
+Shape choose_shape(const cpp::Schedule& s, const Gpu& gpu, size_t launch) {
   if (!s.reduces) return pointwise_shape(s);
   if (s.both_ways()) return launch == 0 ? both_ways_shape(s) : column_sums_shape(s);
   if (s.across || s.parts > 1) {
@@ -336,7 +359,7 @@ Shape choose_shape(const cpp::Schedule& s, size_t launch) {
   if (shifts && widest <= kMostShifted) shape.vector = widest, shape.shifted = true;
   const int64_t rows = s.row_count(), columns = s.columns(),
                 runs = ceil_div(columns + (shape.shifted ? shape.vector - 1 : 0), shape.vector);
-  const int most_items = std::max(1, kKeptValues / (kept_arrays(s) * shape.vector));
+  const int most_items = std::max(1, kKeptValues / (kept_registers(s) * shape.vector));
   // A warp shares a row while its values fit into registers; then the whole block does.
   int group = 1;
   const int preferred = rows < kFewRows ? 2 : 8;  // runs of a thread
@@ -349,12 +372,12 @@ Shape choose_shape(const cpp::Schedule& s, size_t launch) {
   shape.items = static_cast<int>(ceil_div(runs, group));
   // A block of so many threads whose registers are full has its multiprocessor alone, and memory waits while
   // it computes: rows are read again instead, mostly from the second-level cache.
-  const int values = shape.items * shape.vector * kept_arrays(s);
+  const int values = shape.items * shape.vector * kept_registers(s);
   const bool crowded = (group == kMostThreads && values > kKeptValues / 2) ||
                        (group == kMostThreads / 2 && values > kKeptValues * 3 / 4);
   shape.registers = shape.items <= most_items && !crowded && s.pairs.empty();
-  if (!shape.registers) walk(s, shifts ? widest : 0, shape);
-  shape.blocks = ceil_div(rows, shape.rows_a_block());
+  if (!shape.registers) walk(s, shifts ? widest : 0, gpu, shape);
+  shape.blocks = ceil_div(rows, shape.rows_a_block()) * shape.cluster;
   return shape;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/codegen/cpp/schedule.h"
+#include "core/codegen/cuda/gpu.h"
 
 namespace vitrine::codegen::cuda {
 
@@ -29,6 +30,8 @@ struct Shape {
   bool ends = false;
   // Bytes of a block's shared memory in which what the first walk reads waits for those after it.
   int64_t shared = 0;
+  // Blocks that share a walked row, a stretch of its columns each, and see each other's sums.
+  int cluster = 1;
   // Pointwise, drawn: a thread's four runs are so many elements apart, as those that one call of the
   // generator gives numbers for.
   int64_t turn = 0;
@@ -40,7 +43,7 @@ struct Shape {
   int rows_a_block() const { return threads / group; }
 };
 
-Shape choose_shape(const cpp::Schedule& schedule, size_t launch = 0);
+Shape choose_shape(const cpp::Schedule& schedule, const Gpu& gpu = {}, size_t launch = 0);
 
 // Whether a place begins as far from a multiple of `vector`, in each row, as what the kernel reads first.
 bool is_shifted(const cpp::Schedule& schedule, const ir::Dims& strides, int64_t offset, int vector);
@@ -51,8 +54,10 @@ int turned_vector(const cpp::Schedule& schedule, const cpp::Load& load, int turn
 
 // Phases that read the load.
 int phases_of(const cpp::Schedule& schedule, int load);
-// Bytes of a row's runs of a load.
-int64_t shared_bytes(const cpp::Schedule& schedule, const cpp::Load& load, int vector);
+// Columns of a block of the shape's cluster: whole runs.
+int64_t stretch_of(const cpp::Schedule& schedule, const Shape& shape);
+// Bytes of these of a load.
+int64_t shared_bytes(const cpp::Schedule& schedule, const cpp::Load& load, const Shape& shape);
 
 // What Schedule::parts should be: enough blocks for every multiprocessor. Only sizes decide.
 int64_t parts_of(const cpp::Schedule& schedule);

@@ -67,8 +67,9 @@ Kernel ThreadText::kernel() {
   kernel_.draws = s_.draws();
   count_costs();
   const std::string resident = shape_.resident > 0 ? ", " + num(shape_.resident) : "",
-                    head = "extern \"C\" __global__ void __launch_bounds__(" + num(shape_.threads) +
-                           resident + ") ";
+                    cluster = clustered() ? "__cluster_dims__(" + num(shape_.cluster) + ", 1, 1) " : "",
+                    head = "extern \"C\" __global__ void " + cluster + "__launch_bounds__(" +
+                           num(shape_.threads) + resident + ") ";
   kernel_.by_value = value_bytes(s_.arguments);
   outside();
   if (std::none_of(s_.arguments.begin(), s_.arguments.end(),
@@ -319,7 +320,7 @@ void ThreadText::comment(size_t phase) {
 
 void ThreadText::fold_pairs(const std::vector<int>& values) {
   folded_.clear();
-  if (shape_.group <= 32 || !s_.pairs.empty()) return;
+  if (shape_.group <= 32 || !s_.pairs.empty() || clustered()) return;
   for (size_t a = 0; a < values.size(); ++a)
     for (size_t b = a + 1; b < values.size(); ++b) {
       const Value &x = value(values[a]), &y = value(values[b]);
@@ -334,6 +335,9 @@ void ThreadText::fold_pairs(const std::vector<int>& values) {
 }
 std::string ThreadText::folded_text(const Value& v) const {
   if (folded_.contains(&v) || shape_.group == 1) return "acc_" + v.name;
+  if (clustered())
+    return "fold_cluster<" + num(shape_.group) + ", " + num(shape_.cluster) + ">(acc_" + v.name + ", " +
+           functor(v) + "(), " + sent(v) + ")";
   return std::string(shape_.group > 32 ? "fold_block<" : "fold_group<") + num(shape_.group) + ">(acc_" +
          v.name + ", " + functor(v) + "())";
 }

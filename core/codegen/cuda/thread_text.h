@@ -106,7 +106,8 @@ class ThreadText : protected KernelText {
   bool stores_here(size_t phase, int value) const;
   int first_phase(int value) const;
   void comment(size_t phase);
-  // Sums of a whole block, two of a kind at a time: they wait for the others once.
+  // Sums of a whole block, two of a kind at a time: they wait for the others once. Those of a cluster each
+  // have memory of their own for what its blocks send, so that nobody waits until it has been read.
   void fold_pairs(const std::vector<int>& values);
   // What a group's sum is, once each thread has its own.
   std::string folded_text(const cpp::Value& v) const;
@@ -132,6 +133,10 @@ class ThreadText : protected KernelText {
   // Of a walk: whether a load that was read before waits in shared memory; where.
   bool waits_shared(const cpp::Load& load) const;
   void declare_shared();
+  bool clustered() const { return shape_.cluster > 1; }
+  // Of a block of a cluster: its columns, from `first` to `end`.
+  void declare_stretch();
+  std::string sent(const cpp::Value& v) const { return "sent_" + v.name; }
   size_t first_load(int load) const;  // phase
   void whole_run();
   void leave_out();

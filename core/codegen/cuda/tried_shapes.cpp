@@ -7,6 +7,7 @@ namespace vitrine::codegen::cuda {
 namespace {
 
 constexpr int kWarp = 32, kMostThreads = 1024;
+constexpr int kThreadsAtOnce = 2048;  // of a multiprocessor
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -40,7 +41,8 @@ std::vector<Shape> row_shapes(const Shape& own, int64_t rows, int64_t columns) {
     if (own.registers)
       shape.items =
           static_cast<int>(ceil_div(ceil_div(columns + (shape.shifted ? vector - 1 : 0), vector), group));
-    shape.blocks = ceil_div(rows, shape.rows_a_block());
+    if (shape.resident > 0) shape.resident = std::min(shape.resident, kThreadsAtOnce / threads);
+    shape.blocks = ceil_div(rows, shape.rows_a_block()) * shape.cluster;
     out.push_back(shape);
   };
   if (own.group > kWarp) {
@@ -62,8 +64,8 @@ bool equal(const Shape& a, const Shape& b) {
 
 }  // namespace
 
-std::vector<Shape> tried_shapes(const cpp::Schedule& s) {
-  const Shape own = choose_shape(s);
+std::vector<Shape> tried_shapes(const cpp::Schedule& s, const Gpu& gpu) {
+  const Shape own = choose_shape(s, gpu);
   std::vector<Shape> out = {own};
   if (s.across || s.launches() > 1 || own.turned >= 0 || own.turn > 0) return out;
   const std::vector<Shape> others =
@@ -78,7 +80,7 @@ std::string shape_text(const Shape& shape) {
   std::string out = std::to_string(shape.threads) + " threads";
   if (shape.items > 1) out += " x " + std::to_string(shape.items) + " runs";
   if (shape.vector > 1) out += " of " + std::to_string(shape.vector);
-  if (shape.group > 1) out += ", " + std::to_string(shape.group) + " a row";
+  if (shape.group > 1) out += ", " + std::to_string(shape.group * shape.cluster) + " a row";
   return out;
 }
 

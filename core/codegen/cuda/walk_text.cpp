@@ -92,9 +92,9 @@ void ThreadText::read_batch(size_t phase, int64_t runs,
   for (int l : wanted) line(packs("p_" + load(l).name, load(l), runs), load(l).node);
   if (wanted.empty()) return;
   bool keeps = false;
+  const std::string from = clustered() ? " - first" : shape_.ends ? " - head" : "";
   auto kept = [&](const Load& l) {
-    return "kept_" + l.name + "[u32(" + column_name() + (shape_.ends ? " - head" : "") + ") / " +
-           num(vector()) + "]";
+    return "kept_" + l.name + "[u32(" + column_name() + from + ") / " + num(vector()) + "]";
   };
   each([&] {
     for (int l : wanted) {
@@ -113,7 +113,7 @@ void ThreadText::read_batch(size_t phase, int64_t runs,
 
 void ThreadText::walk_ends(size_t phase, const std::function<void()>& write) {
   const std::string c = column_name(), all = sized(s_.columns());
-  open("if (lane < head + " + all + " - tail) {");
+  open(std::string("if (") + (clustered() ? "part == 0 && " : "") + "lane < head + " + all + " - tail) {");
   line("const int u = 0;");
   line(std::string("const ") + index_type() + " " + c + " = lane < head ? lane : tail + lane - head;");
   at_ends_ = true;
@@ -142,8 +142,20 @@ void ThreadText::declare_shared() {
     line(pack + "* kept_" + l.name + " = reinterpret_cast<" + pack + "*>(kept" + (at ? " + " + num(at) : "") +
              ");",
          l.node);
-    at += shared_bytes(s_, l, vector());
+    at += shared_bytes(s_, l, shape_);
   }
+}
+void ThreadText::declare_stretch() {
+  const std::string type = index_type(), length = sized(stretch_of(s_, shape_)),
+                    all = shape_.ends ? "tail" : sized(s_.columns());
+  line("const " + type + " first = " + (shape_.ends ? "head + " : "") + "part * " + length +
+       ", end = first + " + length + " < " + all + " ? first + " + length + " : " + all + ";");
+  for (const Value& v : s_.values)
+    if (reduces(v))
+      line("__shared__ " + lane_type(v.statement->dtype) + " " + sent(v) + "[" +
+               num(int64_t{1} * shape_.cluster * shape_.group / 32) + "];",
+           v.node);
+  line("begin_cluster();");
 }
 size_t ThreadText::first_load(int load) const {
   size_t p = 0;
@@ -196,7 +208,7 @@ void ThreadText::start_run(size_t phase) {
     const Value& v = value(p->second);
     const std::string type = lane_type(v.statement->dtype), n = "n_" + v.name;
     if (!s_.across)
-      line(type + " run_" + v.name + "[" + num(vector()) + "];", v.node);
+      line(type + " run_" + v.name + "[" + num(at_ends_ ? 1 : vector()) + "];", v.node);
     else
       line("const " + type + " run_share_" + v.name + " = " + n + " > 0 ? 1 / " + n + " : 0, run_weight_" +
                v.name + " = " + n + " / (" + n + " + 1);",

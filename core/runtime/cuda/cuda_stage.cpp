@@ -1,5 +1,6 @@
 #include "core/runtime/cuda/cuda_stage.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <fstream>
@@ -31,6 +32,7 @@ std::string file_text(const std::string& path) {
 
 struct Work {
   const codegen::Kernel* kernel = nullptr;  // the first that has this text
+  int64_t shared = 0;                       // the most shared memory that one of them takes
   std::string key, cubin;
   CompiledKernel result;
   std::string error;
@@ -64,8 +66,12 @@ class Stage {
 
  private:
   void gather(const std::vector<const codegen::Kernel*>& kernels) {
-    for (const codegen::Kernel* k : kernels)
-      if (place_.try_emplace(k->text, work_.size()).second) work_.emplace_back().kernel = k;
+    for (const codegen::Kernel* k : kernels) {
+      const auto [place, added] = place_.try_emplace(k->text, work_.size());
+      if (added) work_.emplace_back().kernel = k;
+      int64_t& shared = work_[place->second].shared;
+      shared = std::max(shared, k->grid.shared);
+    }
   }
 
   // Errors: what keeps every kernel from being compiled.
@@ -164,7 +170,7 @@ class Stage {
     if (!w.result.cached) store(w);
     // Compiled for a GPU that was named: tensors were only taken to be on it.
     if (!options_.target.empty()) return;
-    auto loaded = load_kernel(w.cubin, device_, w.kernel->grid.shared);
+    auto loaded = load_kernel(w.cubin, device_, w.shared);
     if (loaded)
       w.result.loaded.cuda = loaded.take();
     else if (!missing_)

@@ -1,0 +1,20 @@
+// What kernels are laid out for of a GPU: how much shared memory it has, and whether blocks may read each
+// other's.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace vitrine::codegen::cuda {
+
+// Of one that is not known: what all of the last generations have.
+struct Gpu {
+  int64_t block_bytes = 99 << 10;            // shared memory that one block may have
+  int64_t multiprocessor_bytes = 100 << 10;  // and all blocks of a multiprocessor together
+  bool clusters = false;                     // blocks may run in clusters
+};
+
+// arch: "sm_90", with any letters behind.
+Gpu gpu_of(std::string_view arch);
+
+}  // namespace vitrine::codegen::cuda
