@@ -19,7 +19,10 @@ CONVERSIONS = {
     r'asm\("cvt.rn.bf16.f32.*?\)\);': "y.bits = float_to_bfloat(x);",
     r'asm volatile\("red.global.add.noftz.f16 .*?\);': "to = to_f16(wide(to) + wide(more));",
     r'asm\("ex2.approx.ftz.f32.*?\)\);': "y = exp2f(x * 1.44269504f);",
-    r"extern __shared__ __align__\(16\) char kept\[\]": "alignas(16) static char kept[1 << 18]",
+    r"extern __shared__ __align__\(16\) char kept\[\]": "alignas(16) static thread_local char kept[1 << 18]",
+    r'asm volatile\("barrier.cluster.arrive.relaxed.*?\);': "",
+    r'asm volatile\("barrier.cluster.*?\);': "threads::meet_cluster();",
+    r'asm\("mapa.u64.*?\);': "its = threads::of_block(mine, block);",
     "#pragma unroll.*": "",
 }
 
@@ -52,6 +55,7 @@ def compile_kernel(kernel, folder):
     text = kernel["text"]
     for ptx, plain in CONVERSIONS.items():
         text = re.sub(ptx, plain, text)
+    cluster = re.search(r"__cluster_dims__\((\d+)", text)
     types = [p.strip().rpartition(" ")[0] for p in re.search(r"vitrine_kernel\((.*?)\) {", text).group(1).split(",")]
     arguments = ", ".join(f"({t})given[{i}]" for i, t in enumerate(types))
     if types == ["const __grid_constant__ Members"]:  # one struct of all
@@ -63,10 +67,7 @@ static void one() {{ vitrine_kernel({arguments}); }}
 extern "C" void run_kernel(void** arguments) {{
   given = arguments;
   threads::start = one;
-  for (unsigned b = 0; b < {kernel["blocks"]}u; ++b) {{
-    blockIdx.x = b;
-    threads::run_block({kernel["threads"]}u);
-  }}
+  threads::run_grid({kernel["blocks"]}u, {kernel["threads"]}u, {cluster.group(1) if cluster else 1}u);
 }}
 """
     path = folder / (hashlib.sha256(source.encode()).hexdigest()[:16] + ".cpp")
@@ -83,9 +84,9 @@ class GpuProgram(Program):
 
     seed = offset = 0
 
-    def __init__(self, text, folder, passes=True):
+    def __init__(self, text, folder, passes=True, arch=""):
         self.text = text
-        self.p = json.loads(tool("json", on_gpu(text), passes=passes))
+        self.p = json.loads(tool("json", on_gpu(text), passes=passes, arch=arch))
         assert all("__global__" in k["text"] for k in self.p["kernels"])
         self.functions = [compile_kernel(k, folder) for k in self.p["kernels"]]
         self.value_buffer = {(n, o): b for n, o, b in self.p["values"]}
@@ -100,9 +101,9 @@ class GpuProgram(Program):
         self.functions[s["kernel"]]((ctypes.c_void_p * len(given))(*given))
 
 
-def check(g, results, folder, kernels=None, tolerance=1e-5, reference=None):
+def check(g, results, folder, kernels=None, tolerance=1e-5, reference=None, arch=""):
     """Every result is eager's, or the reference, up to so much of its largest element."""
-    program = GpuProgram(g.text(results), folder)
+    program = GpuProgram(g.text(results), folder, arch=arch)
     if kernels is not None:
         assert len(program.p["kernels"]) == kernels, [k["name"] for k in program.p["kernels"]]
     expected = [value.tensor for value in results]

@@ -203,3 +203,21 @@ def test_rows_that_no_registers_hold_are_read_once(columns, tmp_path):
     program = check(g, [result], tmp_path, kernels=1, tolerance=TOLERANCE[F16], reference=[reference])
     (kernel,) = program.p["kernels"]
     assert 2 * columns - 32 < kernel["shared"] <= 2 * columns + 32 and "= kept_x0[" in kernel["text"]
+
+
+@pytest.mark.parametrize("dtype, columns", [(torch.float32, 50257), (F16, 128256), (torch.float64, 30001)])
+def test_long_rows_stay_in_the_memory_of_a_cluster(dtype, columns, tmp_path):
+    """Softmax, its gradient and a variance: each reads a row once, blocks beside each other send their sums."""
+    torch.manual_seed(0)
+    for op in ("softmax", "variance") if dtype == F16 else ("softmax", "gradient", "variance"):
+        g = GraphWriter()
+        x = g.input((torch.randn(133, columns) * 0.1 + 0.25).to(dtype))
+        wide = x.tensor.double()
+        if op == "softmax":
+            out, exact = g.op("aten._softmax.default", x, -1, False), wide.softmax(-1)
+        elif op == "gradient":
+            out, exact = g.op("aten._softmax_backward_data.default", x, x, -1, dtype), wide * (wide - wide.square().sum(-1, keepdim=True))
+        else:
+            out, exact = g.op("aten.var.correction", x, [1], correction=0), wide.var(-1, correction=0)
+        program = check(g, [out], tmp_path, tolerance=TOLERANCE.get(dtype, 1e-6), reference=[exact], arch="sm_90")
+        assert op == "variance" or all("fold_cluster" in k["text"] for k in program.p["kernels"])

@@ -1,7 +1,12 @@
 // Runs the text of a CUDA kernel on a CPU, to see what it computes where there is no GPU: a block's threads
 // are fibers that take turns. A thread runs until it waits for its warp (a shuffle) or its block (a barrier);
-// blocks run one after the other. x86-64 only.
+// blocks run one after the other, those of a cluster each in a thread of the system's, which has the shared
+// memory of its block. x86-64 only.
 #pragma once
+
+#include <barrier>
+#include <thread>
+#include <vector>
 
 #include <math.h>
 #include <stdint.h>
@@ -9,8 +14,9 @@
 
 #define __global__
 #define __device__ inline
-#define __shared__ static
+#define __shared__ static thread_local
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
 #define __forceinline__
 #define __grid_constant__
 
@@ -19,7 +25,7 @@ namespace threads {
 struct Index {
   unsigned x;
 };
-enum class State : uint8_t { ready, at_warp, at_block, done };
+enum class State : uint8_t { ready, at_warp, at_block, at_cluster, done };
 struct Thread {
   void* stack = nullptr;  // its stack pointer while it waits
   State state = State::done;
@@ -27,15 +33,19 @@ struct Thread {
 };
 
 constexpr size_t kStack = 64 << 10;
-inline Thread all[1024];
-inline void* scheduler;
-inline unsigned current;
-inline uint64_t slots[64];  // what the lanes of the running warp hold out
+inline thread_local Thread all[1024];
+inline thread_local void* scheduler;
+inline thread_local unsigned current;
+inline thread_local uint64_t slots[64];  // what the lanes of the running warp hold out
 inline void (*start)();
+// Of a cluster: where its blocks wait for each other, and where the shared memory of each lies.
+inline std::barrier<>* cluster;
+inline char* memory_of[8];
+inline thread_local char memory;
 
 }  // namespace threads
 
-inline threads::Index threadIdx, blockIdx;
+inline thread_local threads::Index threadIdx, blockIdx;
 
 extern "C" void switch_stack(void** save, void* load);
 asm(R"(
@@ -99,9 +109,39 @@ inline void run_block(unsigned count) {
   for (bool more = true; more;) {
     for (unsigned t = 0; t < count; t += 32) run_warp(t, t + 32 < count ? t + 32 : count);
     more = false;
-    for (unsigned t = 0; t < count; ++t)
-      if (all[t].state == State::at_block) all[t].state = State::ready, more = true;
+    bool meets = false;
+    for (unsigned t = 0; t < count; ++t) {
+      meets |= all[t].state == State::at_cluster;
+      if (all[t].state == State::at_block || all[t].state == State::at_cluster)
+        all[t].state = State::ready, more = true;
+    }
+    if (meets) cluster->arrive_and_wait();
   }
+}
+template <class T>
+T* of_block(T* mine, unsigned block) {
+  return reinterpret_cast<T*>(memory_of[block] + (reinterpret_cast<char*>(mine) - &memory));
+}
+inline void meet_cluster() {
+  wait(State::at_cluster);
+}
+// size: blocks of a cluster.
+inline void run_grid(unsigned blocks, unsigned count, unsigned size) {
+  std::barrier<> meeting(size);
+  cluster = &meeting;
+  auto run = [&](unsigned rank) {
+    memory_of[rank] = &memory;
+    for (unsigned b = rank; b < blocks; b += size) {
+      meeting.arrive_and_wait();  // nobody writes to a block that is not there yet, or is there no more
+      blockIdx.x = b;
+      run_block(count);
+    }
+    for (Thread& t : all) free(t.memory), t.memory = nullptr;
+  };
+  std::vector<std::thread> others;
+  for (unsigned rank = 1; rank < size; ++rank) others.emplace_back(run, rank);
+  run(0);
+  for (std::thread& t : others) t.join();
 }
 
 }  // namespace threads
