@@ -244,6 +244,9 @@ std::vector<Ref> ProgramBuilder::stored(const fusion::Group& group) const {
 void ProgramBuilder::add_kernel(int u) {
   if (!fused_.units[static_cast<size_t>(u)].alike.empty()) return add_alike(u);
   if (loops_.loops[fused_.units[static_cast<size_t>(u)].loops.front()].filled) return add_scattering(u);
+  if (loops_.loops[fused_.units[static_cast<size_t>(u)].loops.front()].scans !=
+      fusion::Statement::Reduce::none)
+    return add_scan(u);
   fusion::Unit unit = fused_.units[static_cast<size_t>(u)];
   const bool joined = unit.product >= 0;
   if (joined) std::erase(unit.loops, static_cast<size_t>(unit.product));

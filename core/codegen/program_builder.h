@@ -32,6 +32,7 @@ class ProgramBuilder {
   void add_kernel(int unit);
   void add_alike(int unit);       // program_alike.cpp
   void add_scattering(int unit);  // program_scatter.cpp
+  void add_scan(int unit);
   void add_ordered(int unit, int32_t result, const fusion::LoopProgram& fill, const fusion::Unit& first);
   void add_part(const fusion::LoopProgram& program, const fusion::Unit& unit, int position, int32_t result,
                 std::string label);

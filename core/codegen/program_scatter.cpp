@@ -1,7 +1,8 @@
-// Steps of what writes where an index says: one kernel that fills the result, one that goes through the
-// indices; of ordered sums several.
+// Steps of what has kernels of its own kind. What writes where an index says: one that fills the result, one
+// that goes through the indices; of ordered sums several. Running sums: one.
 #include "core/codegen/cuda/emit.h"
 #include "core/codegen/cuda/emit_ordered.h"
+#include "core/codegen/cuda/emit_scan.h"
 #include "core/codegen/cuda/prelude.h"
 #include "core/codegen/cuda/shape.h"
 #include "core/codegen/program_builder.h"
@@ -64,6 +65,13 @@ void ProgramBuilder::add_ordered(int u, int32_t result, const fusion::LoopProgra
   }
 }
 
+void ProgramBuilder::add_scan(int u) {
+  const fusion::Unit& unit = fused_.units[static_cast<size_t>(u)];
+  const std::vector<ir::Ref> stored = this->stored(unit.group);
+  if (stored.empty()) return;  // nobody wants what it computes
+  add_part(loops_, unit, u, new_buffer(stored.front()), unit.label);
+}
+
 // One kernel that writes to `result`.
 void ProgramBuilder::add_part(const fusion::LoopProgram& program, const fusion::Unit& unit, int u,
                               int32_t result, std::string label) {
@@ -77,8 +85,11 @@ void ProgramBuilder::add_part(const fusion::LoopProgram& program, const fusion::
   for (const cpp::Argument& a : schedule.arguments)
     step.buffers.push_back(a.written ? result : buffer_for(a.root));
   step.outs = {result};
+  const fusion::Statement::Reduce scan = program.loops[unit.loops.front()].scans;
   Kernel kernel =
-      cuda::emit_kernel(program, unit, schedule, cuda::choose_shape(schedule), 0, options_.sizes.get());
+      scan != fusion::Statement::Reduce::none
+          ? cuda::emit_scan(program, unit, schedule, scan, options_.sizes.get())
+          : cuda::emit_kernel(program, unit, schedule, cuda::choose_shape(schedule), 0, options_.sizes.get());
   kernel.label = step.label;
   step.kernel = static_cast<int32_t>(program_.kernels.size());
   step.numbers = kernel.numbers;

@@ -41,6 +41,8 @@ class Layout {
     for (size_t l : loops_) {
       if (loop(l).epoch != loop(loops_[0]).epoch) return no("a write to a tensor stands between them");
       if (loop(l).filled && loops_.size() > 1) return no("an index says where it writes");
+      if (loop(l).scans != Statement::Reduce::none && loops_.size() > 1)
+        return no("each element needs those before it");
       if (device(l) != device(loops_[0])) return no("they run on different devices");
       if (loop(l).over.empty()) continue;
       if (sums_columns(l)) {

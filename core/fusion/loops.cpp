@@ -9,6 +9,7 @@
 #include "core/fusion/functions.h"
 #include "core/fusion/nests.h"
 #include "core/fusion/reductions.h"
+#include "core/fusion/scans.h"
 #include "core/fusion/scatters.h"
 #include "core/fusion/types.h"
 
@@ -97,6 +98,8 @@ class LoopBuilder {
       moving(node, loop);
     else if (is_scattering(node))
       scattering(node, loop);
+    else if (is_scanning(node))
+      scanning(node, loop);
     else
       loop.why = "PyTorch's own kernel is used";
     return loop;
@@ -193,6 +196,12 @@ class LoopBuilder {
       return;
     }
     std::optional<Loop> made = scattering_loop(out_, node, loop.why);
+    if (made && computable(*made->body[0].expr, made->body[0].compute, loop.why)) loop = std::move(*made);
+  }
+
+  void scanning(const Node& node, Loop& loop) {
+    if (!typed(node, loop)) return;
+    std::optional<Loop> made = scanning_loop(out_, node, loop.why);
     if (made && computable(*made->body[0].expr, made->body[0].compute, loop.why)) loop = std::move(*made);
   }
 

@@ -121,6 +121,9 @@ struct Loop {
   std::optional<Filling> filled;
   bool adds = false;
   bool ordered = false;  // adds: in the order of the nest, so that the sums come out the same each time
+  // Of a reduction whose every step is kept, in the order of the dim that it is over: how one follows from
+  // the one before.
+  Statement::Reduce scans = Statement::Reduce::none;
   int64_t skipped = -1;  // ordered: index of which nothing is added
   std::string why;       // opaque: the reason
   bool barrier = false;  // writes to one of its arguments: nothing may move across it

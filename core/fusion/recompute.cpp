@@ -165,7 +165,7 @@ class Recomputer {
       joined_[l] = std::all_of(readers_[l].begin(), readers_[l].end(), [&](size_t r) { return joins(r, l); });
       small_[l] = std::all_of(readers_[l].begin(), readers_[l].end(), [&](size_t r) {
         return loop(r).generated() && loop(r).epoch == it.epoch && device(r) == device(l) && !copies(r, l) &&
-               (small_[r] || joined_[l] || loop(r).filled ||
+               (small_[r] || joined_[l] || loop(r).filled || loop(r).scans != Statement::Reduce::none ||
                 ir::numel(loop(r).dims) >= 2 * ir::numel(it.dims));
       });
     }

@@ -159,6 +159,24 @@ T __shfl_xor_sync(unsigned, T x, int lane) {
   threads::wait(threads::State::at_warp);
   return out;
 }
+template <class T>
+T from_lane(T x, unsigned lane) {
+  __builtin_memcpy(&threads::slots[threads::current % 32], &x, sizeof x);
+  threads::wait(threads::State::at_warp);
+  T out;
+  __builtin_memcpy(&out, &threads::slots[lane], sizeof out);
+  threads::wait(threads::State::at_warp);
+  return out;
+}
+template <class T>
+T __shfl_up_sync(unsigned, T x, unsigned lanes) {
+  const unsigned me = threads::current % 32;
+  return from_lane(x, me < lanes ? me : me - lanes);
+}
+template <class T>
+T __shfl_sync(unsigned, T x, unsigned lane) {
+  return from_lane(x, lane);
+}
 template <class T, class U>
 T atomicAdd(T* to, U x) {
   const T old = *to;

@@ -319,6 +319,35 @@ __device__ f32 minimum(f32 a, f32 b) { return a != a ? a : b != b ? b : fminf(a,
   return x;
 }
 )"},
+    // What stands before x, over the threads that share a row, in their order; all: of all of them.
+    {"scan_group",
+     R"(template <int threads, class T, class F> __device__ T scan_group(T x, T start, T& all, F f) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x % threads / 32;
+#pragma unroll
+  for (int d = 1; d < 32; d *= 2) {
+    const T from = __shfl_up_sync(0xffffffffu, x, d);
+    if (lane >= d) x = f(from, x);
+  }
+  T before = __shfl_up_sync(0xffffffffu, x, 1);
+  if (lane == 0) before = start;
+  if constexpr (threads == 32) {
+    all = __shfl_sync(0xffffffffu, x, 31);
+    return before;
+  } else {
+    __shared__ T part[threads / 32];
+    __syncthreads();  // what an earlier turn left has been read
+    if (lane == 31) part[warp] = x;
+    __syncthreads();
+    T left = start;
+    all = start;
+    for (int w = 0; w < threads / 32; ++w) {
+      if (w < warp) left = f(left, part[w]);
+      all = f(all, part[w]);
+    }
+    return f(left, before);
+  }
+}
+)"},
     // Over the threads of a block's column, for each of the N rows of a run: all of them get the results.
     {"fold_across",
      R"(template <int beside, int deep, int N, class T, class F> __device__ void fold_across(T (&acc)[N], F f) {
@@ -403,19 +432,27 @@ bool uses_any(std::string_view text, std::string_view names) {
 
 const std::vector<std::string_view>& reserved_words() {
   static const std::vector<std::string_view> kWords = {
-      "lane",     "inside",      "column",       "aligned",  "compute", "u",          "k",        "i",
-      "wide",     "put",         "sign",         "sigmoid",  "maximum", "minimum",    "absolute", "is_nan",
-      "is_inf",   "Pack",        "Sum",          "Max",      "Min",     "T",          "N",        "F",
-      "kInf",     "kNan",        "to_f16",       "to_bf16",  "asm",     "is_aligned", "index_at", "from_end",
-      "Product",  "level",       "row",          "part",     "place",   "end",        "t",        "threadIdx",
-      "blockIdx", "seed",        "offset",       "draw",     "beside",  "Unsigned",   "unit",     "Four",
-      "Drawn",    "philox",      "u32",          "u64",      "fetch",   "begin",      "count",    "more",
-      "word",     "shift",       "old",          "whole",    "seen",    "gauss",      "first",    "at",
-      "group",    "atomicAdd",   "atomicCAS",    "kept",     "head",    "tail",       "target",   "targets",
-      "rows",     "sums",        "run",          "table",    "walker",  "step",       "next",     "goes_on",
-      "run_rows", "run_targets", "row_targets",  "before",   "own",     "other",      "least",    "low",
-      "high",     "middle",      "until",        "left",     "last",    "was",        "to",       "q",
-      "cell",     "all",         "tile_targets", "tile_rows"};
+      "lane",      "inside",    "column",      "aligned",     "compute",
+      "u",         "k",         "i",           "wide",        "put",
+      "sign",      "sigmoid",   "maximum",     "minimum",     "absolute",
+      "is_nan",    "is_inf",    "Pack",        "Sum",         "Max",
+      "Min",       "T",         "N",           "F",           "kInf",
+      "kNan",      "to_f16",    "to_bf16",     "asm",         "is_aligned",
+      "index_at",  "from_end",  "Product",     "level",       "row",
+      "part",      "place",     "end",         "t",           "threadIdx",
+      "blockIdx",  "seed",      "offset",      "draw",        "beside",
+      "Unsigned",  "unit",      "Four",        "Drawn",       "philox",
+      "u32",       "u64",       "fetch",       "begin",       "count",
+      "more",      "word",      "shift",       "old",         "whole",
+      "seen",      "gauss",     "first",       "at",          "group",
+      "atomicAdd", "atomicCAS", "kept",        "head",        "tail",
+      "target",    "targets",   "rows",        "sums",        "run",
+      "table",     "walker",    "step",        "next",        "goes_on",
+      "turn",      "run_rows",  "run_targets", "row_targets", "before",
+      "own",       "other",     "least",       "low",         "high",
+      "middle",    "until",     "left",        "last",        "was",
+      "to",        "q",         "cell",        "all",         "tile_targets",
+      "tile_rows"};
   return kWords;
 }
 

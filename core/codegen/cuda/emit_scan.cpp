@@ -1,0 +1,169 @@
+#include "core/codegen/cuda/emit_scan.h"
+
+#include <algorithm>
+
+#include "core/codegen/cuda/thread_text.h"
+#include "core/fusion/types.h"
+
+namespace vitrine::codegen::cuda {
+
+using cpp::Load;
+using cpp::Value;
+using fusion::Statement;
+
+namespace {
+
+constexpr int kThreads = 256, kWarp = 32, kMostThreads = 1024;
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// A warp has short rows, a block long ones, and very long ones a large block.
+Shape shape_of(const cpp::Schedule& s) {
+  Shape shape;
+  shape.threads = s.across ? kThreads / 2 : kThreads;
+  shape.registers = false;
+  if (!s.across) {
+    const Shape chosen = choose_shape(s);
+    shape.vector = chosen.shifted ? 1 : chosen.vector;
+    const int64_t runs = ceil_div(s.columns(), shape.vector);
+    if (runs > 16 * kThreads) shape.threads = kMostThreads;
+    shape.group = runs <= 4 * kWarp ? kWarp : shape.threads;
+  }
+  shape.blocks = ceil_div(s.row_count(), s.across ? shape.threads : shape.rows_a_block());
+  return shape;
+}
+
+class Scan : ThreadText {
+ public:
+  Scan(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
+       const Shape& shape, Statement::Reduce scan, SizeMemory* sizes)
+      : ThreadText(program, unit, s, shape, 0, sizes), product_(scan == Statement::Reduce::prod) {
+    arrays_of_one_ = !s.across;
+  }
+
+  Kernel emit() { return kernel(); }
+
+ private:
+  void content() override { s_.across ? alone() : shared(); }
+  const Value& result() const {
+    return *std::find_if(s_.values.begin(), s_.values.end(), [](const Value& v) { return v.store >= 0; });
+  }
+  std::string lane() const { return lane_type(result().statement->dtype); }
+  std::string start() const { return product_ ? "1" : "0"; }
+  std::string step() const { return product_ ? " * " : " + "; }
+
+  // The values of one element.
+  void compute() {
+    const cpp::Phase& p = s_.phases[0];
+    for (int l : p.loads)
+      if (!known_of_run(load(l)))
+        line(lane_type(load(l).dtype) + " " + load(l).name + " = " +
+                 (s_.across && fetched(load(l)) ? fetched_element(load(l)) : element(load(l))) + ";",
+             load(l).node);
+    for (size_t k = 0; k < p.values.size(); ++k) {
+      for (const cpp::Phase::Late& late : p.late)
+        if (late.before == k)
+          line(lane_type(load(late.load).dtype) + " " + load(late.load).name + " = " +
+                   element(load(late.load)) + ";",
+               load(late.load).node);
+      define(value(p.values[k]), false);
+    }
+  }
+  void row_values() {
+    values_of_row(0, [](const Value&) {});
+    for (const Load& l : s_.loads)
+      if (l.picked_by_row && !l.per_row) line(loads_.row_begin(l), l.node);
+  }
+
+  // ---- a row of several threads --------------------------------------------------------------------------
+  void shared() {
+    const std::string type = index_type(), group = num(shape_.group), vec = num(vector()),
+                      all = sized(s_.columns());
+    const int beside = shape_.rows_a_block();
+    const bool exact = s_.row_count() % beside == 0;
+    line("const int lane = threadIdx.x" + (beside == 1 ? ";" : " % " + group + ";"));
+    line(type + " r = " +
+         (beside == 1 ? "blockIdx.x;"
+                      : "(" + type + ")blockIdx.x * " + num(beside) + " + threadIdx.x / " + group + ";"));
+    if (!exact) line("if (r >= " + sized(s_.row_count()) + ") return;");
+    decode_row(s_.rows);
+    row_values();
+    line(lane() + " before = " + start() + ";  // of the columns that are done");
+    open("for (" + type + " begin = 0; begin < " + all +
+         "; begin += " + num(int64_t{1} * shape_.group * vector()) + ") {");
+    line("const " + type + " c = begin + lane" + (vector() == 1 ? ";" : " * " + vec + ";"));
+    line(lane() + " own[" + vec + "];");
+    each_of_run([&] { line("own[k] = " + start() + ";"); });
+    open("if (c < " + all + ") {");
+    for (int l : s_.phases[0].loads) load_run(load(l));
+    each_of_run([&] {
+      compute();
+      line("own[k] = " + result().name + ";", result().node);
+    });
+    close();
+    if (vector() > 1) {
+      line("#pragma unroll");
+      line("for (int k = 1; k < " + vec + "; ++k) own[k] = own[k - 1]" + step() + "own[k];");
+    }
+    line(lane() + " turn;");
+    line("const " + lane() + " left = before" + step() + "scan_group<" + group + ">(own[" +
+         num(vector() - 1) + "], " + lane() + "(" + start() + "), turn, " + (product_ ? "Product" : "Sum") +
+         "());");
+    line("before = before" + step() + "turn;");
+    open("if (c < " + all + ") {");
+    write();
+    close();
+    close();
+  }
+  void write() {
+    const Value& v = result();
+    const std::string place = index_.row(v.store_strides, 0) + index_.column(v.store_strides),
+                      vec = num(vector());
+    if (vector() > 1 && in_run(v)) {
+      line("Pack<" + memory_type(v.statement->dtype) + ", " + vec + "> q;", v.node);
+      each_of_run([&] { line("put(q.v[k], left" + step() + "own[k]);", v.node); });
+      return line("store_pack<aligned, " + vec + ">(" + pointer(argument(v.store)) + place + ", q);", v.node);
+    }
+    const std::string more = vector() > 1 ? index_.term("k", v.store_strides.back()) : "";
+    each_of_run([&] {
+      line("put(" + pointer(argument(v.store)) + "[" + IndexText::trimmed(place + more) + "], left" + step() +
+               "own[k]);",
+           v.node);
+    });
+  }
+
+  // ---- a row of one thread -------------------------------------------------------------------------------
+  void alone() {
+    const std::string type = index_type(), all = sized(s_.columns());
+    line(type + " r = (" + type + ")blockIdx.x * " + num(shape_.threads) + " + threadIdx.x;");
+    line("if (r >= " + sized(s_.row_count()) + ") return;");
+    decode_row(s_.rows);
+    row_values();
+    line(lane() + " before = " + start() + ";");
+    walk_batches(0, "0", all, 1, [&] {
+      const Value& v = result();
+      for (int l : s_.phases[0].loads)
+        if (!fetched(load(l))) load_run(load(l));
+      compute();
+      line("before = before" + step() + v.name + ";", v.node);
+      line("put(" + pointer(argument(v.store)) + "[" +
+               IndexText::trimmed(index_.row(v.store_strides, 0) + index_.column(v.store_strides)) +
+               "], before);",
+           v.node);
+    });
+  }
+
+  const bool product_;
+};
+
+}  // namespace
+
+Kernel emit_scan(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& schedule,
+                 Statement::Reduce scan, SizeMemory* sizes) {
+  const Shape shape = shape_of(schedule);
+  return Scan(program, unit, schedule, shape, scan, sizes).emit();
+}
+
+}  // namespace vitrine::codegen::cuda
