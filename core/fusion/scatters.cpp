@@ -171,16 +171,19 @@ bool adds_in_memory(DType t) {
 std::string cannot_order(const Loop& loop) {
   constexpr int64_t kMostSorted = int64_t{1} << 15, kLongRow = 8192, kFewRows = 64;
   const Access& store = loop.stores[0];
-  if (store.picked.size() != 1) return "several indices say together where it is added";
-  const Dims& index = loop.operands[static_cast<size_t>(store.picked[0].value)].at.strides;
   const size_t last = loop.dims.size() - 1;
-  if (loop.dims.size() < 2 || index.back() != 0 || store.strides.back() == 0)
-    return "no whole rows are added";
+  if (loop.dims.size() < 2 || store.strides.back() == 0) return "no whole rows are added";
+  int64_t targets = 1;
+  for (size_t k = store.picked.size(); k-- > 0;) {
+    const Picked& p = store.picked[k];
+    if (loop.operands[static_cast<size_t>(p.value)].at.strides.back() != 0) return "no whole rows are added";
+    if (p.stride != store.picked.back().stride * targets) return "its indices do not count the rows";
+    targets *= p.size;
+  }
   for (size_t k = 0; k < last; ++k)
     if (store.strides[k] != 0) return "its rows do not lie in one piece";
   const int64_t columns = loop.dims.back(), rows = ir::numel(loop.dims) / columns;
   if (columns > kLongRow && rows < kFewRows) return "its rows are few and long";
-  const int64_t targets = store.picked[0].size;
   if (targets >= INT32_MAX) return "its result has too many rows";
   return rows > kMostSorted && !has_few_targets(targets, loop.body.back().dtype)
              ? "so many indices are sorted faster by PyTorch"

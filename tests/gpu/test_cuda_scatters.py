@@ -100,11 +100,50 @@ def test_what_is_added_in_order(dtype):
     for program in (
         lambda x, i, v: x.index_put((i,), v, accumulate=True),
         lambda x, i, v: torch.zeros_like(x).index_put((i,), v * 2, accumulate=True),
+        lambda x, i, v: x.index_put((torch.arange(700, device="cuda") % 500, i % 4), v[:, 0], accumulate=True),
     ):
         plan, constants = compiled(program, x, which, values)
         facts = _engine.plan_facts(plan)
         assert not facts["problems"] and facts["python_calls"] == 0
         assert torch.equal(_engine.plan_run(plan, [x, which, values, *constants])[0], program(x, which, values))
+
+
+@pytest.mark.parametrize("rows", [5, 3000])
+def test_gradients_of_changing_numbers_of_words(rows):
+    """Whole numbers, so that every order gives the same."""
+    table = torch.randint(-3, 4, (rows, 48), device="cuda").float().requires_grad_()
+    vitrine.reset()
+    program = vitrine.compile(lambda table, words: (torch.nn.functional.embedding(words, table) * table[0].detach()).sum())
+    for count in (100, 300, 301, 1000, 5000, 5000, 40):
+        words = torch.randint(0, rows, (count,), device="cuda")
+        (got,) = torch.autograd.grad(program(table, words), table)
+        counted = torch.zeros(rows, device="cuda").index_add_(0, words, torch.ones(count, device="cuda"))
+        assert torch.equal(got, counted[:, None] * table[0].detach()), count
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_words_that_are_the_last_layer_too(dtype):
+    """Both gradients of the table are as near to float64's as eager's."""
+    torch.manual_seed(0)
+    words = torch.randint(0, 3000, (8, 64), device="cuda")
+    table = torch.randn(3000, 96, device="cuda").to(dtype) * 0.1
+
+    def program(table, words):
+        hidden = torch.tanh(torch.nn.functional.embedding(words, table))
+        return torch.nn.functional.cross_entropy((hidden @ table.t()).flatten(0, 1).float(), words.flatten())
+
+    def gradient(function, table):
+        leaf = table.clone().requires_grad_()
+        function(leaf, words).backward()
+        return leaf.grad
+
+    vitrine.reset()
+    step = vitrine.compile(program)
+    got = [gradient(step, table) for _ in range(3)]
+    expected, exact = gradient(program, table), gradient(program, table.double())
+    assert all(torch.equal(g, got[0]) for g in got)
+    ours, eagers = ((g.double() - exact).abs().amax() / exact.abs().amax() for g in (got[0], expected))
+    assert got[0].dtype == dtype and ours <= 2 * eagers + 1e-6
 
 
 def test_deterministic_algorithms_are_pytorchs():

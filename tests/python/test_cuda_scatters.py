@@ -119,6 +119,22 @@ def test_added_in_order(dtype, tmp_path):
     check(g, results, tmp_path, kernels=15)
 
 
+def test_where_to_add_is_computed_and_counted(tmp_path):
+    """h[i + 3, length - 1]: indices that no tensor holds, and two that say together which row it is."""
+    torch.manual_seed(0)
+    g = GraphWriter()
+    lengths = g.input(torch.randint(1, 50, (300,)))
+    at = g.op("aten.add.Tensor", g.input(torch.randint(0, 4, (300,))), 3)
+    last = g.op("aten.sub.Tensor", lengths, 1)
+    zeros = g.op("aten.zeros_like.default", g.input(some((9, 50, 12), F32)))
+    results = [
+        g.op("aten.index_put.default", zeros, [at, last], g.input(some((300, 12), F32)), True),
+        g.op("aten.embedding_dense_backward.default", g.input(some((300, 20), F32)), at, 100, 3, False),
+        g.op("aten.embedding_dense_backward.default", g.input(some((300, 20), F32)), at, 8, -1, False),
+    ]
+    check(g, results, tmp_path)
+
+
 def test_the_same_sums_each_time():
     """Nothing is left to the order in which threads run."""
     for rows in (3, 1000):
@@ -134,7 +150,7 @@ def test_what_pytorch_adds_in_its_order_stays_there():
     x, source, which = g.input(torch.zeros(8, 64)), g.input(torch.zeros(5)), g.input(torch.zeros(5, dtype=I64))
     many = g.input(torch.zeros(70000, dtype=I64))
     results = [
-        g.op("aten.index_put.default", x, [which, which], source, True),
+        g.op("aten.index_put.default", x, [which, which], source, True),  # no whole rows
         g.op("aten.embedding_dense_backward.default", g.input(torch.zeros(70000, 4)), many, 5000, -1, False),
         g.op("aten.embedding_dense_backward.default", g.input(torch.zeros(5, 4)), which, 5000, -1, True),
     ]

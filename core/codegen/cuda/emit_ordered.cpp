@@ -32,9 +32,12 @@ const Value& summed(const cpp::Schedule& s) {
 int table_columns(const cpp::Schedule& s) {
   return static_cast<int>(std::min<uint64_t>(kThreads, std::bit_ceil(static_cast<uint64_t>(s.columns()))));
 }
-int64_t tables(const cpp::Schedule& s) {
+// As many as keep the GPU busy, each with some batches of rows; together they are smaller than what is read.
+int64_t tables(const cpp::Schedule& s, int64_t targets) {
+  constexpr int64_t kBlocks = 4 * kMultiprocessors;
   const int64_t tiles = ceil_div(s.columns(), table_columns(s)), levels = kThreads / table_columns(s);
-  return std::clamp<int64_t>(2 * kMultiprocessors / tiles, 1, ceil_div(s.row_count(), levels * kBatch));
+  const int64_t most = std::min(ceil_div(s.row_count(), levels * kBatch), s.row_count() / (2 * targets));
+  return std::clamp<int64_t>(kBlocks / tiles, 1, std::max<int64_t>(1, most));
 }
 
 Shape shape_of(const cpp::Schedule& s, const OrderedSums& sums, Stage stage) {
@@ -89,8 +92,8 @@ class Ordered : ThreadText {
   }
 
  private:
-  const cpp::Index& index() const { return out_.store_picked.front(); }
-  const Load& index_load() const { return load(index().from.index); }
+  // From one row of the result to the next.
+  int64_t row_stride() const { return out_.store_picked.back().stride; }
   std::string count() const { return sized(sums_.count); }
   std::string columns() const { return sized(s_.columns()); }
 
@@ -139,7 +142,8 @@ class Ordered : ThreadText {
                   added = n * s_.columns(), all = sums_.targets * s_.columns();
     switch (stage_) {
       case Stage::sort:
-        k.bytes = n * (ir::dtype_bytes(index_load().dtype) + 8), k.flops = n * OrderedSums::kTile;
+        k.bytes = n * (8 * static_cast<int64_t>(out_.store_picked.size()) + 8),
+        k.flops = n * OrderedSums::kTile;
         break;
       case Stage::merge:
         k.bytes = n * 16, k.flops = n * ceil_div(n, OrderedSums::kTile) * 8;
@@ -162,14 +166,31 @@ class Ordered : ThreadText {
   // ---- the order ---------------------------------------------------------------------------------------
   // The row of the result that row r of the nest is added to; one behind the last for what is left out.
   void target(const std::string& name) {
-    const Load& l = index_load();
-    std::string at = "wide(" + pointer(argument(l.argument)) + "[" +
-                     IndexText::trimmed(index_.row(l.strides, l.offset)) + "])";
-    const std::string size = sized(sums_.targets);
-    if (index().from_end) at = "from_end(" + at + ", " + size + ")";
-    line(name + " = (i32)index_at(" + at + ", " + size + ");", l.node);
+    define_once(true);
+    std::string place;
+    for (const cpp::Index& i : out_.store_picked) {
+      const std::string size = sized(i.size), text = named(i.from).text;
+      place +=
+          (place.empty() ? "" : " + ") +
+          ("index_at(" + (i.from_end ? "from_end(" + text + ", " + size + ")" : text) + ", " + size + ")") +
+          (i.stride == row_stride() ? "" : " * " + sized(i.stride / row_stride()));
+    }
+    line(name + " = (i32)" + (out_.store_picked.size() > 1 ? "(" + place + ")" : place) + ";", out_.node);
     if (sums_.skipped >= 0)
-      line("if (" + name + " == " + num(sums_.skipped) + ") " + name + " = " + size + ";");
+      line("if (" + name + " == " + num(sums_.skipped) + ") " + name + " = " + sized(sums_.targets) + ";");
+  }
+  // What is known once a row of the nest; of indices alone only if asked for.
+  void define_once(bool indices) {
+    for (const Source& s : s_.once(0)) {
+      if (!indices && is_index(s) && !read_besides(s)) continue;
+      if (s.kind == Source::Kind::load) {
+        const Load& l = load(s.index);
+        line(lane_type(l.dtype) + " " + l.name + " = " + loads_.element(l, true) + ";", l.node);
+      } else {
+        const Value& v = value(s.index);
+        line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
+      }
+    }
   }
   void sort() {
     const std::string tile = num(OrderedSums::kTile);
@@ -321,6 +342,7 @@ class Ordered : ThreadText {
     open("if (c < " + columns() + ") {");
     open("for (i32 begin = walker * " + deep + " + level; begin < " + count() + "; begin += step * " + batch +
          ") {");
+    read_batch("begin + u * step < " + count() + " ? begin + u * step : begin");
     line("i32 row_targets[" + batch + "];");
     line("#pragma unroll");
     open("for (int u = 0; u < " + batch + "; ++u) {");
@@ -328,7 +350,6 @@ class Ordered : ThreadText {
     decode_row(s_.rows);
     target("row_targets[u]");
     close();
-    read_batch("begin + u * step < " + count() + " ? begin + u * step : begin");
     line("#pragma unroll");
     open("for (int u = 0; u < " + batch + "; ++u) {");
     line("const i32 target = row_targets[u];");
@@ -391,16 +412,7 @@ class Ordered : ThreadText {
   void add_row(const std::string& row, F&& add) {
     line("const " + std::string(index_type()) + " r = " + row + ";");
     decode_row(s_.rows);
-    for (const Source& s : s_.once(0)) {
-      if (s == index().from && !read_besides()) continue;
-      if (s.kind == Source::Kind::load) {
-        const Load& l = load(s.index);
-        line(lane_type(l.dtype) + " " + l.name + " = " + loads_.element(l, true) + ";", l.node);
-      } else {
-        const Value& v = value(s.index);
-        line(lane_type(v.statement->dtype) + " " + v.name + " = " + value_text(v) + ";", v.node);
-      }
-    }
+    define_once(false);
     for (const Load& l : s_.loads)
       if (l.picked_by_row && !l.per_row) line(loads_.row_begin(l), l.node);
     const cpp::Phase& p = s_.phases[0];
@@ -423,15 +435,18 @@ class Ordered : ThreadText {
       add(out_.name);
     });
   }
+  bool is_index(const Source& s) const {
+    return std::any_of(out_.store_picked.begin(), out_.store_picked.end(),
+                       [&](const cpp::Index& i) { return i.from == s; });
+  }
   // Whether a value needs the index itself.
-  bool read_besides() const {
-    auto reads = [&](const std::vector<Source>& list) {
-      return std::find(list.begin(), list.end(), index().from) != list.end();
-    };
-    return std::any_of(s_.values.begin(), s_.values.end(), [&](const Value& v) { return reads(v.used); }) ||
+  bool read_besides(const Source& s) const {
+    return std::any_of(
+               s_.values.begin(), s_.values.end(),
+               [&](const Value& v) { return std::find(v.used.begin(), v.used.end(), s) != v.used.end(); }) ||
            std::any_of(s_.loads.begin(), s_.loads.end(), [&](const Load& l) {
              return std::any_of(l.picked.begin(), l.picked.end(),
-                                [&](const cpp::Index& i) { return i.from == index().from; });
+                                [&](const cpp::Index& i) { return i.from == s; });
            });
   }
 
@@ -440,7 +455,7 @@ class Ordered : ThreadText {
     const std::string type = memory_type(out_.statement->dtype), vec = num(vector()),
                       place = pointer(argument(out_.store)) + " + " +
                               (index_type() == std::string("i64") ? "(i64)" : "") + target +
-                              (index().stride == 1 ? "" : " * " + sized(index().stride)) +
+                              (row_stride() == 1 ? "" : " * " + sized(row_stride())) +
                               index_.column(out_.store_strides);
     const bool run = vector() > 1 && in_run(out_) && stage_ != Stage::total;
     if (run) {
@@ -476,11 +491,12 @@ OrderedSums ordered_sums(const cpp::Schedule& schedule, const fusion::Loop& loop
   const Value& v = summed(schedule);
   OrderedSums out;
   out.count = schedule.row_count();
-  out.targets = v.store_picked.front().size;
+  out.targets = 1;
+  for (const cpp::Index& i : v.store_picked) out.targets *= i.size;
   out.skipped = loop.skipped;
   out.zero = loop.filled->number && loop.filled->number->whole && loop.filled->number->integer == 0;
   if (fusion::has_few_targets(out.targets, v.statement->dtype)) {
-    out.walkers = tables(schedule);
+    out.walkers = tables(schedule, out.targets);
     out.stages = {Stage::tables, Stage::total};
     return out;
   }
