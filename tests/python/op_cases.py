@@ -23,6 +23,8 @@ SOURCES = {
     "in place": "def f(x, args, kwargs):\n    x = x.clone()\n    y = call(x, *args, **kwargs)\n    return y, x\n",
     "method": "def f(x, args, kwargs):\n    return call(x, *args, **kwargs)\n",
     "out": "def f(x, args, kwargs):\n    return call(x, *args, **kwargs), kwargs['out']\n",
+    "twice": "def f(x, args, kwargs):\n    return call(x, *args, **kwargs), tree_map(after, call(x, *args, **kwargs))\n",
+    "first alone": "def f(x, args, kwargs):\n    return call(x, *args, **kwargs)\n",
     "amid": (
         "def f(x, args, kwargs):\n    y = call(before(x), *args, **kwargs)\n    return tree_map(after, y)\n"
     ),
@@ -117,6 +119,18 @@ def cases(op, dtype, count, wider=False):
     if dtype in op.supported_backward_dtypes("cpu") and op.supports_autograd:
         for i, sample in chosen(op.sample_inputs("cpu", dtype, requires_grad=True), count):
             yield Case(op, "plain", sample, f"{dtype} sample {i} under no_grad", False)
+            yield from partial_gradients(Case(op, "plain", sample, f"{dtype} sample {i} gradients", True))
+
+
+def partial_gradients(case):
+    """The same call twice, with a gradient for the first result alone, and with one argument alone that requires grad."""
+    yield dataclasses.replace(case, variant="twice", label=f"{case.label}, twice")
+    yield dataclasses.replace(case, variant="first alone", label=f"{case.label}, of the first result")
+    whole = (case.sample.input, case.sample.args, case.sample.kwargs)
+    leaves = [t for t in tree_flatten(whole)[0] if isinstance(t, torch.Tensor) and t.requires_grad]
+    for k, leaf in enumerate(leaves[:4] if len(leaves) > 1 else []):
+        alone = lambda t: t.detach() if isinstance(t, torch.Tensor) and t.requires_grad and t is not leaf else t  # noqa: E731, B023
+        yield dataclasses.replace(case, sample=sample_of(*tree_map(alone, whole)), label=f"{case.label}, of argument {k}")
 
 
 def plain_cases(op, dtype, count):
@@ -168,14 +182,15 @@ def outcome(function, case):
         with torch.set_grad_enabled(case.gradients):
             results = function(x, args, kwargs)
             tensors = [t for t in tree_flatten(results)[0] if isinstance(t, torch.Tensor)]
-            grads = gradients(tensors, [t for t in leaves if t.requires_grad]) if case.gradients else []
+            grads = gradients(tensors, [t for t in leaves if t.requires_grad], case.variant == "first alone") if case.gradients else []
     except Exception as error:
         return None, None, error, None
     return results, grads, None, shared(tensors + leaves)
 
 
-def gradients(results, leaves):
+def gradients(results, leaves, first=False):
     wanted = [r for r in results if r.requires_grad]
+    wanted = wanted[:1] if first else wanted
     if not wanted or not leaves:
         return []
     generator = torch.Generator().manual_seed(5)

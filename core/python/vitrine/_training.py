@@ -149,11 +149,12 @@ class Region:
     forward(inputs) -> results, then what is saved besides; backward(saved + tangents, which tangents are defined,
     whether the graph is kept) -> gradients; layouts(strides of tangents or None) -> strides of gradients, None where they
     are as traced; views(inputs + constants + results) -> what the region's caller gets, or None: the results.
-    requires_grad: by result. nodes, by result: the name that its node has in eager, and which output of that it is. saved: ("input" | "viewed" | "result" | "saved", index). gradients: (input, tangents it
-    depends on). tangents: (sizes, strides, dtype, device), one a result that requires grad. conflicts, by tangent: those
-    that cannot come in a later backward pass, for it has used up what they need. readers, by what is saved: tangents whose
-    gradients need it. complete: inputs in the order in which eager's backward has their gradients. constants: tensors that
-    count as inputs behind the real ones.
+    requires_grad: by result. nodes, by result: the name that its node has in eager, and which output of that it is.
+    saved: ("input" | "viewed" | "result" | "saved", index). gradients: (input, tangents it depends on). tangents: (sizes,
+    strides, dtype, device), one a result that requires grad. conflicts, by tangent: those that cannot come in a later
+    backward pass, for it has used up what they need. readers, by what is saved: tangents whose gradients need it. complete:
+    inputs in the order in which eager's backward has their gradients. constants: tensors that count as inputs behind the
+    real ones.
     """
 
     def __init__(self, forward, backward, layouts, views, requires_grad, nodes, saved, gradients, tangents, conflicts, readers, complete,
