@@ -11,9 +11,11 @@ struct BreakKind {
   std::string_view kind, title, hint;
 };
 
-inline constexpr std::array<BreakKind, 15> kBreakKinds = {{
+inline constexpr std::array<BreakKind, 16> kBreakKinds = {{
     {"side_effect", "builtin with side effect",
      "Move it out of the compiled function, or return the value and act on it outside."},
+    {"warning", "call that warns",
+     "Change the call as the warning says; until then it runs for real, and warns each time as in eager."},
     {"data_dependent_branch", "data-dependent branch",
      "Use torch.where, or clamp and mask, so that both ways are computed."},
     {"scalar_read", "scalar read from a tensor",

@@ -123,8 +123,42 @@ class OperatorCall {
     if (op_.name == "aten._conj.default" || op_.name == "aten._neg_view.default")
       stop("unsupported_operator",
            op_.name + " makes a tensor that is conjugated or negated when it is read");
+    if (lacks_freedom())
+      stop("warning", op_.name + " warns of degrees of freedom <= 0",
+           "Give a correction that is smaller than the number of elements reduced.");
     if (op_.writes && !api().symbols.inference_enabled() && !recording_.inference_mode)
       refuse_inference_writes();
+  }
+
+  // A variance of fewer numbers than its correction takes away: PyTorch's kernels warn, whatever they are
+  // given.
+  bool lacks_freedom() const {
+    static constexpr std::string_view kVariances[] = {
+        "aten.std.correction",
+        "aten.std_mean.correction",
+        "aten.var.correction",
+        "aten.var_mean.correction",
+    };
+    if (std::find(std::begin(kVariances), std::end(kVariances), op_.name) == std::end(kVariances))
+      return false;
+    const std::vector<int64_t>& sizes = recording_.at(bound_[0].tensors.at(0)).type.sizes;
+    const ir::Arg &dims = bound_[1].arg, &correction = bound_[2].arg;
+    double reduced = 1;
+    const auto list =
+        dims.is<std::vector<ir::Arg>>() ? dims.as<std::vector<ir::Arg>>() : std::vector<ir::Arg>();
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      const auto is_d = [&](const ir::Arg& dim) {
+        return dim.as<int64_t>() == static_cast<int64_t>(d) ||
+               dim.as<int64_t>() + static_cast<int64_t>(sizes.size()) == static_cast<int64_t>(d);
+      };
+      if (list.empty() || std::any_of(list.begin(), list.end(), is_d))
+        reduced *= static_cast<double>(sizes[d]);
+    }
+    const bool nothing = std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
+    const double taken = correction.is<int64_t>()  ? static_cast<double>(correction.as<int64_t>())
+                         : correction.is<double>() ? correction.as<double>()
+                                                   : 1;
+    return (nothing ? 0 : reduced) <= taken;
   }
 
   // Eager raises, but only when it has written.

@@ -7,6 +7,7 @@
 #include "core/torch_bridge/convert.h"
 #include "core/torch_bridge/lowering_state.h"
 #include "core/torch_bridge/stand_in.h"
+#include "core/torch_bridge/warning_watch.h"
 
 namespace vitrine::torch_bridge {
 
@@ -446,53 +447,75 @@ void Lowering::State::failed(const std::string& name, Outcome& outcome) {
                   "Keep the value as a tensor; its data exists only when the program runs."};
 }
 
+// What a call warns of is given when it runs, under the filters of then: it has no place in a graph. What
+// PyTorch says once a process may have been said: then the call is silent from now on. Whether it has shows
+// in calling again, which says it; so it is said to the program, unless a filter would make an error of it,
+// which must come where the call stands.
 Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, PyObject* args,
                                  PyObject* kwargs, const ir::Origin& origin) {
-  State& s = *state_;
+  Py warned, silent;
+  const State::Asked asked{name, callable, args, kwargs, origin};
+  Outcome outcome = state_->attempt(asked, WarningWatch::Once::Again, warned);
+  const bool only_warns = warned && outcome.unsupported && outcome.unsupported->kind == "warning";
+  if (!only_warns || a_filter_raises()) return outcome;
+  warned = Py();
+  outcome = state_->attempt(asked, WarningWatch::Once::AsEver, warned);
+  if (!warned) return outcome;
+  outcome = state_->attempt(asked, WarningWatch::Once::AsEver, silent);
+  if (!silent) give_warnings(warned.get());
+  return outcome;
+}
+
+Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Once once, Py& warned) {
   Outcome outcome;
-  const Recording::Mark mark = s.recording.mark();
-  const bool grad_before = s.grad_mode;
-  const AutocastState autocast_before = s.autocast;
-  s.dispatch.stopped.reset();
+  const Recording::Mark mark = recording.mark();
+  const bool grad_before = grad_mode;
+  const AutocastState autocast_before = autocast;
+  const auto& [name, callable, args, kwargs, origin] = asked;
+  dispatch.stopped.reset();
   Py result;
   try {
-    s.recording.begin_call(origin);
-    auto known = [&](PyObject* t) { return s.leaf_slot(t); };
+    recording.begin_call(origin);
+    auto known = [&](PyObject* t) { return leaf_slot(t); };
     (void)make_template(args, known);
     refuse_arrays(args);
     if (kwargs) (void)make_template(kwargs, known);
     const Outs outs = outs_of(kwargs);
     {
-      GradModeGuard grad(s.grad_mode);
-      AutocastGuard autocast(s.autocast);
-      ModeGuard guard(s.mode.get());
+      GradModeGuard grad(grad_mode);
+      AutocastGuard casts(autocast);
+      ModeGuard guard(mode.get());
+      const WarningWatch watch(callable, once);
       if (guard.active()) result = Py::steal(PyObject_Call(callable, args, kwargs));
+      if (watch.seen()) warned = Py::borrow(watch.messages());
     }
-    if (result && !s.dispatch.stopped) {
-      s.refuse_inference_inputs(name, args, result.get());
+    if (result && warned && !dispatch.stopped)
+      stop("warning", name + " warns: " + text_of_warning(warned.get()));
+    if (result && !dispatch.stopped) {
+      refuse_inference_inputs(name, args, result.get());
       refuse_unwritten(name, outs);
       // What autograd has taken note of must stay in the graph for its backward.
       if (const Whole* whole = whole_of(callable);
           whole && !(is_tensor(result.get()) && requires_grad(result.get())))
-        s.collapse(*whole, args, kwargs, result.get(), mark);
+        collapse(*whole, args, kwargs, result.get(), mark);
       if (name == kSetData)
-        s.recording.share_data(s.recording.find(PyTuple_GET_ITEM(args, 0)),
-                               s.recording.find(PyTuple_GET_ITEM(args, 1)));
+        recording.share_data(recording.find(PyTuple_GET_ITEM(args, 0)),
+                             recording.find(PyTuple_GET_ITEM(args, 1)));
       const bool state_changed =
-          grad_before != s.grad_mode || autocast_before != s.autocast || name == "torch.clear_autocast_cache";
-      s.add_captured(name, callable, args, kwargs, origin, result.get(), outcome, state_changed, mark.aten);
-      if (outcome.captured_nodes == 0) s.recording.undo_ids(mark);
+          grad_before != grad_mode || autocast_before != autocast || name == "torch.clear_autocast_cache";
+      add_captured(name, callable, args, kwargs, origin, result.get(), outcome, state_changed, mark.aten);
+      if (outcome.captured_nodes == 0) recording.undo_ids(mark);
       outcome.value = result.release();
       return outcome;
     }
-    s.failed(name, outcome);
+    failed(name, outcome);
   } catch (const Stop& reason) {
     PyErr_Clear();
     outcome.unsupported = reason.why;
   }
-  s.recording.undo(mark);
-  s.grad_mode = grad_before;
-  s.autocast = autocast_before;
+  recording.undo(mark);
+  grad_mode = grad_before;
+  autocast = autocast_before;
   return outcome;
 }
 

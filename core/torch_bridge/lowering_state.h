@@ -12,6 +12,7 @@
 #include "core/torch_bridge/dispatch.h"
 #include "core/torch_bridge/joint.h"
 #include "core/torch_bridge/lowering.h"
+#include "core/torch_bridge/warning_watch.h"
 
 namespace vitrine::torch_bridge {
 
@@ -75,6 +76,14 @@ struct Lowering::State {
     if (!mode) throw InternalError("no recording mode: " + take_python_error());
   }
 
+  // What Lowering::call() is given.
+  struct Asked {
+    const std::string& name;
+    PyObject *callable, *args, *kwargs;
+    const ir::Origin& origin;
+  };
+  // Runs and records it. warned: receives a list of the warnings that it gave; then nothing was recorded.
+  Outcome attempt(const Asked& asked, WarningWatch::Once once, Py& warned);
   void copy_requires_grad(int index, PyObject* real);
   int leaf_slot(PyObject* tensor);
   void add_captured(const std::string& name, PyObject* callable, PyObject* args, PyObject* kwargs,

@@ -44,6 +44,8 @@ using ParallelFn = void (*)(int64_t, int64_t, void*);
   X(grad_enabled, c10, true, "_ZN3c108GradMode10is_enabledEv", bool (*)())                                   \
   X(grad_set_enabled, c10, true, "_ZN3c108GradMode11set_enabledEb", void (*)(bool))                          \
   X(inference_enabled, c10, true, "_ZN3c1013InferenceMode10is_enabledEv", bool (*)())                        \
+  X(warn_always, c10, false, "_ZN3c1012WarningUtils14get_warnAlwaysEv", bool (*)())                          \
+  X(set_warn_always, c10, false, "_ZN3c1012WarningUtils14set_warnAlwaysEb", void (*)(bool))                  \
   X(default_dtype, c10, true, "_ZN3c1031get_default_dtype_as_scalartypeEv", int8_t (*)())                    \
   X(dispatch_modes, c10, true, "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv", int64_t (*)())              \
   X(function_modes, cpu, true, "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv", int64_t (*)())             \

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "core/capture/trace/torch_names.h"
+#include "core/torch_bridge/warning_watch.h"
 
 namespace vitrine::capture {
 namespace {
@@ -550,7 +551,15 @@ Value* fold_call(Tracer& t, PyObject* callable, const Arguments& a) {
     }
     PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
   }
-  return t.fold(PyObject_Call(callable, positional.get(), keyword.get()));
+  Owned result;
+  {
+    const torch_bridge::WarningWatch watch(callable, torch_bridge::WarningWatch::Once::Again);
+    result = Owned(PyObject_Call(callable, positional.get(), keyword.get()));
+    if (result && watch.seen())
+      stop("warning",
+           t.describe(t.pinned(callable)) + "() warns: " + torch_bridge::text_of_warning(watch.messages()));
+  }
+  return t.fold(result.release());
 }
 
 Value* Tracer::call_builtin(PyObject* callable, const Arguments& a, bool* known) {
