@@ -61,9 +61,22 @@ Value* Tracer::call_special(Value* v, PyObject* function, Values arguments) {
   return call(pinned(function), std::move(all));
 }
 
+bool may_have_methods(const Value* v) {
+  switch (v->kind) {
+    case Kind::Object:
+    case Kind::Tuple:
+    case Kind::List:
+    case Kind::Dict:
+    case Kind::Set:
+      return v->cls != nullptr;
+    default:
+      return false;
+  }
+}
+
 Value* Tracer::own_method(Value* v, const char* name, Values arguments) {
   v = look(v);
-  PyObject* method = v->kind == Kind::Object ? python_method(type_of(v), name) : nullptr;
+  PyObject* method = may_have_methods(v) ? python_method(type_of(v), name) : nullptr;
   return method ? call_special(v, method, std::move(arguments)) : nullptr;
 }
 

@@ -218,9 +218,7 @@ Value* builtin_enumerate(Tracer& t, const Arguments& a) {
 
 Value* builtin_reversed(Tracer& t, const Arguments& a) {
   Value* v = t.look(need(t, a, 0));
-  if (v->kind == Kind::Object)
-    if (PyObject* method = t.python_method(t.type_of(v), "__reversed__"))
-      return t.call_special(v, method, {});
+  if (Value* own = t.own_method(v, "__reversed__")) return own;
   // A sequence written in Python (nn.ModuleList): its __getitem__ is asked from the end, step by step.
   if (v->kind == Kind::Object && t.python_method(t.type_of(v), "__len__"))
     if (PyObject* item = t.python_method(t.type_of(v), "__getitem__")) {
@@ -236,7 +234,9 @@ Value* builtin_reversed(Tracer& t, const Arguments& a) {
       return steps;
     }
   if (v->kind == Kind::Constant || v->kind == Kind::Dict) v = t.tuple(t.unpack(v));
-  if (v->kind != Kind::Tuple && v->kind != Kind::List)
+  const bool asks_class = v->kind == Kind::Tuple && (t.python_method(t.type_of(v), "__getitem__") ||
+                                                     t.python_method(t.type_of(v), "__len__"));
+  if ((v->kind != Kind::Tuple && v->kind != Kind::List) || asks_class)
     stop("unsupported_builtin", "reversed() of " + t.describe(v));
   Value* r = t.new_iterator(IteratorKind::Reversed, {v});
   r->iterator->index = t.length(v);
@@ -408,7 +408,7 @@ constexpr BuiltinRow kRows[] = {
          [](T& t, const A& a) {
            Value* v = t.look(need(t, a, 0));
            if (v->kind == Kind::Tensor) return t.tensor_method(v, "__len__", nullptr, {});
-           return t.integer(t.length(v));
+           return t.len(v);
          }},
     {"builtins.range", [](T& t, const A& a) { return fold_call(t, find_object("builtins.range"), a); }},
     {"builtins.slice",

@@ -144,8 +144,20 @@ static std::string key_text(PyObject* key, const Value* value, size_t most) {
                                       : repr_of(key, most);
 }
 
+namespace {
+
+// The globals of a module, as vars(module) or f.__globals__ gives them: names reach them, too.
+bool is_globals(const Value* dict) {
+  return dict->kind == Kind::Dict && dict->obj && PyDict_CheckExact(dict->obj) &&
+         PyDict_GetItemString(dict->obj, "__builtins__");
+}
+
+}  // namespace
+
 Value* Tracer::dict_get(Value* v, Value* key) {
   v = look(v);
+  if (!global_writes_.empty() && is_globals(v))
+    stop("side_effect", "changed globals are read through their dict");
   PyObject* k = key_object(key);
   check_own_keys(v, key);
   DictState& dict = *v->dict;
@@ -209,6 +221,7 @@ std::vector<std::pair<Value*, Value*>> Tracer::dict_entries(Value* v) {
 }
 
 void Tracer::touch(Value* v) {
+  if (is_globals(v)) stop("side_effect", "globals are changed through their dict");
   check_cached_write(v);
   ++v->version;
   if (v->mutated) return;
@@ -292,11 +305,13 @@ void Tracer::dict_clear(Value* v) {
 
 void Tracer::dict_update(Value* v, Value* other) {
   other = look(other);
-  if (other->kind == Kind::Dict) {
+  // As CPython: a dict's own entries, unless its class has another way to go through them.
+  const bool own_way = other->kind == Kind::Dict && python_method(type_of(other), "__iter__");
+  if (other->kind == Kind::Dict && !own_way) {
     for (auto [key, value] : dict_entries(other)) dict_set(v, key, value);
     return;
   }
-  if (other->kind == Kind::Object) {  // any mapping: what keys() gives, item by item
+  if (other->kind == Kind::Object || own_way) {  // any mapping: what keys() gives, item by item
     if (Value* keys = get_attr(other, "keys")) {
       for (Value* key : unpack(call(keys, {}))) dict_set(v, key, get_item(other, key));
       return;
@@ -307,6 +322,11 @@ void Tracer::dict_update(Value* v, Value* other) {
     if (two.size() != 2) raise(PyExc_ValueError, "dictionary update sequence element has a wrong length");
     dict_set(v, two[0], two[1]);
   }
+}
+
+Value* Tracer::len(Value* v) {
+  if (Value* own = own_method(v, "__len__")) return integer(int_of(own, "len()"));
+  return integer(length(v));
 }
 
 int64_t Tracer::length(Value* v) {

@@ -220,7 +220,7 @@ Value* list_sort(Tracer& t, Value* self, const Arguments& a) {
 }
 
 Value* get_item_method(Tracer& t, Value* self, const Arguments& a) {
-  return t.get_item(self, argument(t, a, 0));
+  return t.get_held_item(self, argument(t, a, 0));
 }
 
 const Table& list_methods() {

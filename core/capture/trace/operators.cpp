@@ -62,6 +62,10 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
   const TorchNames& torch = torch_names();
   if (a->kind == Kind::Tensor || b->kind == Kind::Tensor) {
     const bool other_is_user = (a->kind == Kind::Object || b->kind == Kind::Object);
+    // A number to PyTorch, whatever operators its class has.
+    if (b->kind == Kind::Object &&
+        (PyType_IsSubtype(b->cls, &PyLong_Type) || PyType_IsSubtype(b->cls, &PyFloat_Type)))
+      stop("unsupported_value", op + " of a tensor and a " + describe(b));
     if (!other_is_user) {
       // x += y on something that is no tensor makes a new value, as Python does.
       const std::string name = in_place && a->kind != Kind::Tensor ? row->name : op;
@@ -77,13 +81,14 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
     if (Value* result = numpy_operator(row->name, a->obj, b->obj)) return result;
     return fold(PyObject_CallFunctionObjArgs(torch.operator_function(row->name), a->obj, b->obj, nullptr));
   }
+  if (Value* result = own_binary(row->method, row->reflected, in_place, a, b)) return result;
   if ((a->kind == Kind::List && a->cls == torch.deque) || (b->kind == Kind::List && b->cls == torch.deque)) {
     if (a->cls != torch.deque || op != "iadd")
       stop("unsupported_value", op + " of " + describe(a) + " and " + describe(b));
     call_method(a, "extend", {{b}, {}});
     return a;
   }
-  if (a->kind == Kind::List && op == "iadd" && !python_method(a->cls, "__iadd__")) {
+  if (a->kind == Kind::List && op == "iadd") {
     Values more = unpack(b);
     guard_length(a);
     touch(a);
@@ -92,7 +97,8 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
   }
   const bool sequences =
       (a->kind == Kind::List && b->kind == Kind::List) || (a->kind == Kind::Tuple && b->kind == Kind::Tuple);
-  if (sequences && std::string(row->name) == "add") {
+  const bool views = a->kind == Kind::Tuple && (a->owner || b->owner);  // of dicts: they have no order
+  if (sequences && !views && std::string(row->name) == "add") {
     guard_length(a);
     guard_length(b);
     // torch.Size has its own rule for the type of the sum.
@@ -112,7 +118,7 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
   if (std::string(row->name) == "mul") {
     Value* s = a->kind == Kind::List || a->kind == Kind::Tuple ? a : b;
     Value* n = s == a ? b : a;
-    if ((s->kind == Kind::List || s->kind == Kind::Tuple) && n->kind == Kind::Constant) {
+    if ((s->kind == Kind::List || s->kind == Kind::Tuple) && !s->owner && n->kind == Kind::Constant) {
       guard_length(s);
       Values items;
       for (int64_t i = int_of(n, "a repeat count"); i > 0; --i)
@@ -128,19 +134,14 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
   if (std::string(row->name) == "or_" && a->kind == Kind::Dict && b->kind == Kind::Dict) {
     Value* target = a;
     if (!in_place) {
-      target = new_dict(a->cls);
+      // dict's own operator gives a dict; OrderedDict's and defaultdict's, one of their class.
+      const bool by_dict = a->cls->tp_as_number->nb_or == PyDict_Type.tp_as_number->nb_or;
+      target = new_dict(by_dict ? nullptr : a->cls);
       dict_update(target, a);
     }
     dict_update(target, b);
     return target;
   }
-  if (a->kind == Kind::Object && in_place) {
-    std::string name = row->method;
-    if (PyObject* method = python_method(a->cls, ("__i" + name.substr(2)).c_str()))
-      if (Value* result = call_special(a, method, {b}); const_object(result) != Py_NotImplemented)
-        return result;
-  }
-  if (Value* result = user_binary(row->method, row->reflected, a, b)) return result;
   if (has_no_operators(a) && has_no_operators(b))
     raise(PyExc_TypeError,
           std::string("unsupported operand type(s) for ") + sign_of(*row, in_place) + ": '" +
@@ -167,6 +168,16 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
   stop("unsupported_value", std::string(row->name) + " of " + describe(a) + " and " + describe(b));
 }
 
+// What the program's own classes say about an operator, also those that derive from list or tuple. nullptr:
+// nothing.
+Value* Tracer::own_binary(const std::string& method, const char* reflected, bool in_place, Value* a,
+                          Value* b) {
+  if (in_place && may_have_methods(a))
+    if (PyObject* own = python_method(type_of(a), ("__i" + method.substr(2)).c_str()))
+      if (Value* result = call_special(a, own, {b}); const_object(result) != Py_NotImplemented) return result;
+  return user_binary(method.c_str(), reflected, a, b);
+}
+
 // The last word on an operator of which neither side knows anything: numbers, None, and objects of plain
 // classes.
 bool Tracer::has_no_operators(Value* v) {
@@ -181,14 +192,11 @@ bool Tracer::has_no_operators(Value* v) {
 // a.method(b), then b.reflected(a); the other way round when b's class derives from a's and has its own
 // reflected method, and only the first when both are of one class. nullptr: neither knows.
 Value* Tracer::user_binary(const char* method, const char* reflected, Value* a, Value* b) {
-  const auto is_user = [](Value* v) {
-    return v->cls && (v->kind == Kind::Object || v->kind == Kind::Dict || v->kind == Kind::List);
-  };
-  PyObject* first = is_user(a) ? python_method(type_of(a), method) : nullptr;
-  PyObject* second = is_user(b) ? python_method(type_of(b), reflected) : nullptr;
-  if (is_user(a) && is_user(b) && a->cls == b->cls) second = nullptr;
-  const bool swapped =
-      second && is_user(a) && PyType_IsSubtype(b->cls, a->cls) && python_method(a->cls, reflected) != second;
+  PyObject* first = may_have_methods(a) ? python_method(type_of(a), method) : nullptr;
+  PyObject* second = may_have_methods(b) ? python_method(type_of(b), reflected) : nullptr;
+  if (may_have_methods(a) && may_have_methods(b) && a->cls == b->cls) second = nullptr;
+  const bool swapped = second && may_have_methods(a) && PyType_IsSubtype(b->cls, a->cls) &&
+                       python_method(a->cls, reflected) != second;
   for (const bool right : {swapped, !swapped}) {
     PyObject* function = right ? second : first;
     if (!function) continue;
@@ -251,13 +259,11 @@ bool Tracer::same(Value* a, Value* b) {
 // knows.
 Value* Tracer::user_compare(int op, Value* a, Value* b) {
   const auto row = static_cast<size_t>(op), reflected = std::array<size_t, 6>{4, 5, 2, 3, 0, 1}[row];
-  const auto is_user = [](Value* v) {
-    return v->cls && (v->kind == Kind::Object || v->kind == Kind::Dict || v->kind == Kind::List);
-  };
-  const bool swapped = is_user(a) && is_user(b) && a->cls != b->cls && PyType_IsSubtype(b->cls, a->cls);
+  const bool swapped =
+      may_have_methods(a) && may_have_methods(b) && a->cls != b->cls && PyType_IsSubtype(b->cls, a->cls);
   for (const bool right : {swapped, !swapped}) {
     Value *self = right ? b : a, *other = right ? a : b;
-    if (!is_user(self)) continue;
+    if (!may_have_methods(self)) continue;
     PyObject* method = python_method(type_of(self), kCompareMethod[right ? reflected : row]);
     // object.__ne__ asks __eq__.
     PyObject* inverse = !method && op == Py_NE ? python_method(self->cls, "__eq__") : nullptr;

@@ -146,7 +146,7 @@ Flow runFormat(Tracer& t, VirtualFrame& f, const Instruction& in) {
 }
 
 Flow runGetLen(Tracer& t, VirtualFrame& f, const Instruction&) {
-  push(f, t.integer(t.length(peek(f, 1))));
+  push(f, t.len(peek(f, 1)));
   return Flow::Next;
 }
 

@@ -33,6 +33,10 @@ Value* Tracer::get_item(Value* v, Value* key) {
     return torch_call("operator.getitem", torch_names().operator_function("getitem"), {{v, key}, {}});
   if (v->kind != Kind::Constant && v->cls)
     if (PyObject* method = python_method(type_of(v), "__getitem__")) return call_special(v, method, {key});
+  return get_held_item(v, key);
+}
+
+Value* Tracer::get_held_item(Value* v, Value* key) {
   switch (v->kind) {
     case Kind::Tuple:
     case Kind::List: {

@@ -172,7 +172,8 @@ class Tracer {
   void dict_complete(Value* dict);  // loads and guards all entries
   std::vector<std::pair<Value*, Value*>> dict_entries(Value* dict);
   void dict_update(Value* dict, Value* other);
-  int64_t length(Value* v);
+  int64_t length(Value* v);  // of what it holds
+  Value* len(Value* v);      // len(v): what its class says
   // --- sets.cpp
   void set_insert(Value* set, Value* item);
   void set_insert_all(Value* set, Value* more);  // set.update(more)
@@ -216,6 +217,7 @@ class Tracer {
   Value* user_compare(int op, Value* a, Value* b);
   // v.name(arguments...) where v is an object whose class says so in Python; nullptr: it does not.
   Value* own_method(Value* v, const char* name, Values arguments = {});
+  Value* own_binary(const std::string& method, const char* reflected, bool in_place, Value* a, Value* b);
   Value* user_binary(const char* method, const char* reflected, Value* a, Value* b);
   Value* unary(const std::string& op, Value* a);
   Value* compare(int op, Value* a, Value* b);  // Py_LT ...
@@ -224,6 +226,7 @@ class Tracer {
   bool contains(Value* container, Value* item);
   bool truth(Value* v, const char* where = "data_dependent_branch");
   Value* get_item(Value* v, Value* key);
+  Value* get_held_item(Value* v, Value* key);  // past a __getitem__ of its class
   void set_item(Value* v, Value* key, Value* value);
   void del_item(Value* v, Value* key);
   Value* format(Value* v, Value* spec, int conversion);

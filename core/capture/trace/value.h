@@ -129,6 +129,10 @@ struct Value {
   uint64_t changes_version = 0;                            // behind the last of them
 };
 
+// Whether its class may be one of the program's, with operators of its own: objects, and lists, tuples,
+// dicts, sets.
+bool may_have_methods(const Value* v);
+
 // sets.cpp: an object hashed by identity that is not there yet, so that a set's order with it is nobody's.
 bool is_made_here(const Value* key);
 
