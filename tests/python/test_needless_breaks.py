@@ -1,7 +1,9 @@
 """Programs that are captured whole: nothing in them forces a break."""
 
 import collections
+import enum
 import importlib
+import itertools
 import sys
 import warnings
 from pathlib import Path
@@ -14,6 +16,7 @@ import vitrine
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 from odd.registry import PROGRAMS  # noqa: E402
+from same_as_eager import flatten  # noqa: E402
 
 # module of odd programs: those without a break
 WHOLE = {
@@ -60,6 +63,57 @@ def test_a_drained_iterator_is_no_break():
         return out
 
     assert vitrine.explain(program)(torch.ones(2)).graph_break_count == 0
+
+
+class Operation(enum.Enum):
+    ADD = "add"
+    MUL = "mul"
+
+    def __call__(self, a, b):
+        return getattr(torch, self.value)(a, b)
+
+
+def keys_of_two_dicts(x):
+    d, e = {"a": x, "b": x + 1}, {"b": x * 2, "c": x}
+    return [d[k] + e[k] for k in d.keys() & e.keys()], sorted(d.keys() | e.keys())
+
+
+def shared_iterator(x):
+    a, b = itertools.tee(x)
+    return next(a), [t * 2 for t in b], list(a)
+
+
+def members_that_are_called(x):
+    return [operation(x, 2) for operation in Operation]
+
+
+@pytest.mark.parametrize("program", [keys_of_two_dicts, shared_iterator, members_that_are_called])
+def test_nothing_forces_a_break(program):
+    x = torch.arange(6.0).reshape(3, 2)
+    vitrine.reset()
+    assert vitrine.explain(program)(x).graph_break_count == 0
+    for a, b in zip(flatten(program(x)), flatten(vitrine.compile(program)(x)), strict=True):
+        assert torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
+
+
+def test_what_was_said_once_a_process_is_no_break():
+    def program(x):
+        return x.T + 1
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program(torch.ones(2, 3, 4))
+    assert vitrine.explain(program)(torch.ones(2, 3, 4)).graph_break_count == 0
+
+
+def test_a_call_that_warns_says_so():
+    def program(x):
+        return x.sin().std(1, correction=3) + 1
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        (reason,) = vitrine.explain(program)(torch.ones(2, 3)).graph_break_reasons
+    assert reason.kind == "warning" and "degrees of freedom" in reason.reason
 
 
 @pytest.mark.parametrize("name", ["written_constant", "written_later", "random_is_not_known", "empty_is_not_known"])

@@ -117,6 +117,8 @@ Value* Tracer::call(Value* f, Arguments a) {
     case Kind::Object:
     case Kind::Dict:
     case Kind::List:
+    case Kind::Tuple:
+    case Kind::Set:
       return call_object(f, std::move(a));
     case Kind::Constant:
       break;
@@ -173,6 +175,11 @@ Value* Tracer::call(Value* f, Arguments a) {
     const bool builtin = module == "builtins" || module.empty();
     stop(builtin || module == "_functools" || module == "itertools" ? "unsupported_builtin" : "foreign_call",
          (builtin ? "builtin " : "call of " + module + ".") + describe(f));
+  }
+  // A member of an enum, say: an object that never changes, whose class is callable.
+  if (PyObject* method = python_method(Py_TYPE(o), "__call__")) {
+    a.positional.insert(a.positional.begin(), f);
+    return call(pinned(method), std::move(a));
   }
   stop("foreign_call", "call of " + describe(f));
 }

@@ -172,7 +172,7 @@ Value* in_python(T& t, const A& a, const char* name) {
   X("itertools", accumulate) X("itertools", starmap) X("itertools", pairwise) X("itertools", zip_longest) \
   X("itertools", takewhile) X("itertools", dropwhile) X("itertools", filterfalse) X("itertools", compress) \
   X("itertools", cycle) X("itertools", permutations) X("itertools", combinations) \
-  X("itertools", combinations_with_replacement) X("itertools", groupby) X("operator", itemgetter) X("operator", attrgetter) X("operator", methodcaller)
+  X("itertools", combinations_with_replacement) X("itertools", groupby) X("itertools", tee) X("operator", itemgetter) X("operator", attrgetter) X("operator", methodcaller)
 // clang-format on
 
 // Left without an exception, it calls what was registered; with one it looks at the interpreter's own state.

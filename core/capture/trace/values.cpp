@@ -460,6 +460,19 @@ bool Tracer::is_none(Value* v) {
   return const_object(v) == Py_None;
 }
 
+namespace {
+
+// A view of a new dict with these keys, or these items. New reference; nullptr: a Python error is set.
+PyObject* view_of_dict(bool of_keys, PyObject* list) {
+  Owned dict(PyDict_New());
+  for (Py_ssize_t i = 0; of_keys && dict && i < PyList_GET_SIZE(list); ++i)
+    if (PyDict_SetItem(dict.get(), PyList_GET_ITEM(list, i), Py_None) < 0) return nullptr;
+  if (!dict || (!of_keys && PyDict_MergeFromSeq2(dict.get(), list, 1) < 0)) return nullptr;
+  return PyObject_CallMethod(dict.get(), of_keys ? "keys" : "items", nullptr);
+}
+
+}  // namespace
+
 PyObject* Tracer::constant_tree(Value* v) {
   v = look(v);
   switch (v->kind) {
@@ -483,7 +496,8 @@ PyObject* Tracer::constant_tree(Value* v) {
     default:
       return nullptr;
   }
-  const bool builtin = v->kind == Kind::Slice || v->cls == &PyTuple_Type || v->cls == &PyList_Type ||
+  const bool view = v->kind == Kind::Tuple && v->owner && v->cls != &PyDictValues_Type;
+  const bool builtin = view || v->kind == Kind::Slice || v->cls == &PyTuple_Type || v->cls == &PyList_Type ||
                        v->cls == &PySet_Type || v->cls == torch_names().size;
   if (!builtin || (v->kind == Kind::Set && v->cls != &PySet_Type)) return nullptr;
   guard_length(v);
@@ -492,6 +506,7 @@ PyObject* Tracer::constant_tree(Value* v) {
     Owned o(constant_tree(item));
     if (!o || PyList_Append(list.get(), o.get()) < 0) return nullptr;
   }
+  if (view) return view_of_dict(v->cls == &PyDictKeys_Type, list.get());
   if (v->kind == Kind::List) return list.release();
   if (v->kind == Kind::Set) return real_set(v, list.get());
   if (v->kind == Kind::Slice)

@@ -299,6 +299,26 @@ def _chosen(pool, r, used, first, step):
         yield from _chosen(pool, r, used + (i,), i + step, step)
 
 
+def tee(iterable, n=2):
+    """itertools.tee."""
+    if n < 0:
+        raise ValueError("n must be >= 0")
+    source, seen = iter(iterable), []
+    return tuple(_branch(source, seen) for _ in range(n))
+
+
+def _branch(source, seen):
+    at = 0
+    while True:
+        if at == len(seen):
+            try:
+                seen.append(next(source))
+            except StopIteration:
+                return
+        yield seen[at]
+        at += 1
+
+
 def groupby(iterable, key=None):
     """itertools.groupby: the groups take from one source, each only until the next one is asked for."""
     source = iter(iterable)
