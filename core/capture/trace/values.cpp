@@ -322,6 +322,9 @@ void Tracer::realise_container(Value* v) {
     return;
   }
   if (PyAnySet_Check(o)) {
+    const PyTypeObject* type = Py_TYPE(o);
+    if (type->tp_iter != PySet_Type.tp_iter || type->tp_richcompare != PySet_Type.tp_richcompare)
+      stop("unsupported_value", std::string("a ") + type->tp_name + ", a set with its own order or equality");
     v->kind = Kind::Set;
     Owned copy(PyFrozenSet_New(o));
     Owned iterator(PyObject_GetIter(o));
