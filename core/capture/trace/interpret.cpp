@@ -241,6 +241,11 @@ Value* Tracer::load_global(VirtualFrame& f, const std::string& name) {
     guard(GuardKind::NotInGlobals, f.globals_owner, nullptr, 0, name, nullptr, name + " is the builtin");
     v = lazy(builtin, sources_->make(SourceKind::Builtin, nullptr, -1, name));
   } else {
+    Owned missing(PyUnicode_FromString(name.c_str()));
+    guard(GuardKind::NotInGlobals, f.globals_owner, nullptr, 0, name, nullptr, name + " is not set");
+    guard(GuardKind::DictContains,
+          sources_->make(SourceKind::Constant, nullptr, -1, "builtins.__dict__", f.builtins), missing.get(),
+          0, "", nullptr, repr_of(missing.get(), 60));
     raise(PyExc_NameError, "name '" + name + "' is not defined");
   }
   globals_[key] = v;

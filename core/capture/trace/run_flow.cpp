@@ -138,6 +138,14 @@ Flow runLoadAssertionError(Tracer& t, VirtualFrame& f, const Instruction&) {
   return Flow::Next;
 }
 
+// A module that takes another's place in sys.modules is what an import gives from then on.
+void guard_module(Tracer& t, PyObject* name, PyObject* module) {
+  const Source* modules =
+      t.sources().make(SourceKind::Constant, nullptr, -1, "sys.modules", torch_names().dict_of_sys_modules);
+  t.guard(GuardKind::Identity, t.sources().make(SourceKind::Item, modules, -1, repr_of(name, 60), name),
+          module, 0, "", nullptr, "same module");
+}
+
 Flow runImportName(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* names = t.look(pop(f));
   const int64_t level = t.int_of(pop(f), "an import level");
@@ -154,6 +162,8 @@ Flow runImportName(Tracer& t, VirtualFrame& f, const Instruction& in) {
   PyErr_Clear();
   if (!imported || !module || !PyModule_Check(module.get()))
     stop("side_effect", "module " + name + " is imported for the first time");
+  guard_module(t, full.get(), imported.get());
+  guard_module(t, key.get(), module.get());
   push(f, t.pinned(module.get()));
   return Flow::Next;
 }
@@ -170,7 +180,10 @@ Flow runImportFrom(Tracer& t, VirtualFrame& f, const Instruction& in) {
     Owned key(PyUnicode_FromString((std::string(base ? base : "") + "." + name).c_str()));
     Owned sub(PyImport_GetModule(key.get()));
     PyErr_Clear();
-    if (sub) found = t.pinned(sub.get());
+    if (sub) {
+      guard_module(t, key.get(), sub.get());
+      found = t.pinned(sub.get());
+    }
   }
   if (!found) stop("side_effect", "from ... import " + name);
   push(f, found);

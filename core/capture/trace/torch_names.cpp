@@ -29,7 +29,7 @@ TorchNames load() {
   TorchNames n{};
   n.torch = must("torch");
   n.functional = must("torch.nn.functional");
-  n.operator_module = must("operator");
+  n.operator_module = must("_operator");  // a program may put other functions into `operator`
   n.builtins = must("builtins");
   n.tensor = must_type("torch.Tensor");
   n.tensor_base = must_type("torch._C.TensorBase");

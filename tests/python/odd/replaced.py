@@ -1,7 +1,11 @@
-"""PyTorch's own functions and methods with something else in their place: before the first call, after it, put back, and
-again. What stands there prints, so that it must run at each call."""
+"""What a program calls, imports and names with something else in its place: before the first call, after it, put back, and
+again. What stands in for PyTorch's own functions prints, so that it must run at each call."""
 
+import builtins
 import functools
+import operator
+import sys
+import types
 
 import torch
 import torch.nn.functional as F
@@ -72,3 +76,66 @@ for title, row in USES.items():
     made = scenario_of(*row)
     made.__name__ = f"replaced_{title}"
     scenario(made)
+
+
+@scenario
+def a_global_that_comes_and_goes(compile):
+    @compile
+    def f(x):
+        try:
+            return x + COMES_LATER
+        except NameError as e:
+            return x - 1, str(e)
+
+    x = torch.ones(2)
+    seen = [f(x)]
+    globals()["COMES_LATER"] = 5
+    seen.append(f(x))
+    del globals()["COMES_LATER"]
+    seen.append(f(x))
+    builtins.COMES_LATER = 6
+    seen.append(f(x))
+    del builtins.COMES_LATER
+    return seen + [f(x)]
+
+
+@scenario
+def an_imported_module_is_replaced(compile):
+    @compile
+    def f(x):
+        import replaced_package.part
+        from replaced_package import part
+
+        return x + part.k, x * replaced_package.k
+
+    x = torch.ones(2)
+    seen = []
+    try:
+        for k in (1, 2, 3):
+            package, part = types.ModuleType("replaced_package"), types.ModuleType("replaced_package.part")
+            package.k, part.k = k, 10 * k
+            sys.modules["replaced_package.part"] = part
+            seen.append(f(x)) if k == 2 else None  # one of them alone
+            package.part = part
+            sys.modules["replaced_package"] = package
+            seen.append(f(x))
+    finally:
+        del sys.modules["replaced_package"], sys.modules["replaced_package.part"]
+    return seen
+
+
+@scenario
+def functions_of_operator_are_replaced(compile):
+    @compile
+    def f(x):
+        return x * 2 + operator.add(1, 2)
+
+    x = torch.ones(2)
+    seen = [f(x)]
+    add = operator.add
+    try:
+        operator.add = lambda a, b: 70
+        seen.append(f(x))
+    finally:
+        operator.add = add
+    return seen + [f(x)]
