@@ -189,12 +189,15 @@ Shape part_shape(const cpp::Schedule& s) {
 }
 
 // Groups that keep a sum for each of their columns while they go through rows: the fewest threads whose
-// registers hold that, and what is under way. A warp needs no barrier, for which it may take many registers.
+// registers hold that, and what is under way. A warp needs no barrier, for which it may take many registers;
+// where three blocks of warps have room, their rows are under way instead of each warp's next one. Of halves
+// runs of four: those of eight leave no registers.
 Shape both_ways_shape(const cpp::Schedule& s) {
-  constexpr int kOthers = 32, kMostRegisters = 112, kOfWarp = 232, kRegisters = 65536, kMultiprocessors = 132;
+  constexpr int kOthers = 32, kMostRegisters = 112, kOfWarp = 232, kOfThird = 168, kRegisters = 65536;
+  constexpr int kMultiprocessors = 132, kMostRun = 4;
   constexpr int64_t kRowsEach = 8;
   Shape shape;
-  shape.vector = vector_of(s);
+  shape.vector = std::min(vector_of(s), kMostRun);
   while (shape.vector > 1 && s.columns() / shape.vector < kWarp) shape.vector /= 2;
   int64_t sums = 0, moving = 0, still = 0;  // bytes a column
   for (int i : s.sums())
@@ -212,9 +215,10 @@ Shape both_ways_shape(const cpp::Schedule& s) {
     shape.threads = std::max(group, kLeastThreads);
     shape.items = static_cast<int>(ceil_div(ceil_div(s.columns(), shape.vector), group));
     const int64_t columns = int64_t{1} * shape.items * shape.vector;
-    if (group == kWarp && (needed = registers(columns, true)) <= kOfWarp) {
-      shape.ahead = true;
-      break;
+    if (group == kWarp) {
+      shape.ahead = registers(columns, false) > kOfThird;
+      needed = registers(columns, shape.ahead);
+      if (needed <= (shape.ahead ? kOfWarp : kOfThird)) break;
     }
     if (group == kWarp) continue;
     shape.ahead = registers(columns, true) <= kMostRegisters;
