@@ -377,7 +377,9 @@ Shape choose_shape(const cpp::Schedule& s, const Gpu& gpu, size_t launch) {
   // A block of so many threads whose registers are full has its multiprocessor alone, and memory waits while
   // it computes: rows are read again instead, mostly from the second-level cache.
   const int values = shape.items * shape.vector * kept_registers(s);
-  const bool crowded = (group == kMostThreads && values > kKeptValues / 2) ||
+  // A cluster holds a row of most of its registers, too, and has several such blocks a multiprocessor.
+  const int most_alone = gpu.clusters ? kKeptValues * 3 / 8 : kKeptValues / 2;
+  const bool crowded = (group == kMostThreads && values > most_alone) ||
                        (group == kMostThreads / 2 && values > kKeptValues * 3 / 4);
   shape.registers = shape.items <= most_items && !crowded && s.pairs.empty();
   if (!shape.registers) walk(s, shifts ? widest : 0, gpu, shape);
