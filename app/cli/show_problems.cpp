@@ -1,4 +1,5 @@
 #include <limits>
+#include <map>
 #include <set>
 
 #include "app/cli/json_rows.h"
@@ -88,27 +89,40 @@ std::string show_recompilations(const Reader& s, const ShowOptions& options, std
   return out.empty() ? nothing("recompilations", "every call found a compilation that fits") : out;
 }
 
-std::string show_messages(const Reader& s, const ShowOptions& options, std::string_view) {
-  auto rows = s.all<MessageRow>();
-  if (options.json) return json_text(json_rows(s, rows));
-  std::string out;
+namespace {
+
+// Equal messages stand once, where the first stood, with their number.
+std::string messages_text(const std::vector<MessageRow>& rows, const std::string& before_detail) {
+  std::vector<std::string> order;
+  std::map<std::string, int> times;
   for (const MessageRow& m : rows) {
-    out += m.severity + ": " + m.text + "\n";
-    if (!m.hint.empty()) out += "    " + m.hint + "\n";
-    if (!m.detail.empty()) out += m.detail + "\n";
+    std::string text = m.text + "\n";
+    if (!m.hint.empty()) text += "    " + m.hint + "\n";
+    if (!m.detail.empty()) text += before_detail + m.detail + "\n";
+    if (++times[m.severity + ": " + text] == 1) order.push_back(m.severity + ": " + text);
   }
+  std::string out;
+  for (const std::string& text : order) {
+    const size_t line = text.find('\n');
+    const int n = times[text];
+    out += text.substr(0, line) + (n > 1 ? " (" + std::to_string(n) + " times)" : "") + text.substr(line);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string show_messages(const Reader& s, const ShowOptions& options, std::string_view) {
+  const std::vector<MessageRow> rows = s.all<MessageRow>();
+  if (options.json) return json_text(json_rows(s, rows));
+  const std::string out = messages_text(rows, "");
   return out.empty() ? nothing("messages", "") : out;
 }
 
 std::string problem_summary(const Reader& s) {
-  std::string out;
-  for (const MessageRow& m : s.all<MessageRow>()) {
-    if (m.severity != "error" && m.severity != "warning") continue;
-    out += m.severity + ": " + m.text + "\n";
-    if (!m.hint.empty()) out += "    " + m.hint + "\n";
-    if (!m.detail.empty()) out += "    " + m.detail + "\n";
-  }
-  return out;
+  std::vector<MessageRow> rows = s.all<MessageRow>();
+  std::erase_if(rows, [](const MessageRow& m) { return m.severity != "error" && m.severity != "warning"; });
+  return messages_text(rows, "    ");
 }
 
 std::string explain(const Reader& s) {

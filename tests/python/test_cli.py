@@ -233,3 +233,26 @@ def test_bench_measures_a_models_first_call(tmp_path):
     assert result.returncode == 0, said(result)
     cold, warm = json.loads(result.stdout)
     assert (cold["cache"], warm["cache"]) == ("cold", "warm") and 0 < warm["first"]
+
+
+REPEATS_ITSELF = """import torch
+import vitrine
+
+
+@vitrine.compile
+def scaled(x, name):
+    return x * len(name) if name != "nothing" else x
+
+
+for i in range(14):
+    scaled(torch.ones(3), "a" * i)
+"""
+
+
+def test_what_is_said_again_and_again_stands_once(tmp_path):
+    write(tmp_path, "again.py", REPEATS_ITSELF)
+    run = vitrine("run", tmp_path / "again.py", "-o", tmp_path / "s.vitrine")
+    for text in (run.stdout, vitrine("show", tmp_path / "s.vitrine", "messages").stdout):
+        assert text.count("new cases run eagerly.") == 1, text
+        assert "new cases run eagerly. (6 times)" in text
+    assert len(json.loads(vitrine("show", tmp_path / "s.vitrine", "messages", "--json").stdout)) == 6
