@@ -2,10 +2,11 @@
 // calls.
 #include <QAbstractItemModelTester>
 
+#include "core/session/writer.h"
 #include "tests/gui/view_rig.h"
 #include "views/kit/paint.h"
+#include "views/kit/symbolic_types.h"
 #include "views/kit/theme.h"
-#include "views/tables/symbolic_types.h"
 #include "views/tables/tables.h"
 
 using namespace vitrine;
@@ -88,7 +89,7 @@ class TestTables : public QObject {
     kit::SessionData one, two;
     one.symbols = kit::Table<session::SymbolRow>({symbol("s0", "L['x'].size(1)", 96, "changed: it was 128")},
                                                  &session::SymbolRow::compilation);
-    const views::SymbolicTypes sizes(one, before, after);
+    const kit::SymbolicTypes sizes(one, before, after);
     QCOMPARE(sizes.input("L['x']", "f32[4,96,256]"), std::string("f32[4,s0,256]"));
     QCOMPARE(sizes.input("L['y']", "f32[4,96,256]"), std::string("f32[4,96,256]"));
     QCOMPARE(sizes.text("f32[4,128,256]", "f32[4,96,256]"), std::string("f32[4,s0,256]"));
@@ -97,7 +98,61 @@ class TestTables : public QObject {
     two.symbols = kit::Table<session::SymbolRow>({symbol("s0", "L['x'].size(1)", 96, "changed: it was 128"),
                                                   symbol("s1", "L['h'].size(1)", 96, "changed: it was 128")},
                                                  &session::SymbolRow::compilation);
-    QCOMPARE(views::SymbolicTypes(two, before, after).text("f32[128]", "f32[96]"), std::string("f32[96]"));
+    QCOMPARE(kit::SymbolicTypes(two, before, after).text("f32[128]", "f32[96]"), std::string("f32[96]"));
+  }
+
+  // Two compilations of a place, for [4,16,8] and [5,24,8]: what is computed from these sizes says so in
+  // every graph.
+  void typesInGraphsNameTheSymbols() {
+    using namespace session;
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("sizes.vitrine").toStdString();
+    auto writer = Writer::create(path).take();
+    const Id segment = writer->next(Kind::Segment);
+    std::vector<Id> last;
+    for (int64_t i = 0; i < 2; ++i) {
+      CompilationRow compilation;
+      compilation.id = writer->next(Kind::Compilation), compilation.segment = segment,
+      compilation.ordinal = i;
+      writer->put(compilation);
+      GraphRow graph;
+      graph.id = writer->next(Kind::Graph), graph.compilation = compilation.id, graph.stage = "captured";
+      writer->put(graph);
+      const int64_t b = i ? 5 : 4, t = i ? 24 : 16;
+      auto size = [](int64_t n) { return std::to_string(n); };
+      const std::vector<std::tuple<const char*, const char*, std::string>> nodes{
+          {"input", "x", "f32[" + size(b) + "," + size(t) + ",8]"},
+          {"op", "reshape", "f32[" + size(b * t) + ",8]"},
+          {"op", "mean", "f32[" + size(2 * t) + "," + size(i ? 7 : 5) + "]"}};
+      for (const auto& [kind, name, type] : nodes) {
+        NodeRow node;
+        node.id = writer->next(Kind::Node), node.graph = graph.id, node.kind = kind, node.name = name;
+        node.ordinal = node.stable = static_cast<int64_t>(last.size());
+        node.op = node.kind == "op" ? name : "", node.type = type,
+        node.detail = node.kind == "op" ? "" : "L['x']";
+        writer->put(node);
+        last.push_back(node.id);
+      }
+      for (int dim = 0; i == 1 && dim < 2; ++dim) {
+        SymbolRow row;
+        row.compilation = compilation.id, row.ordinal = dim, row.name = "s" + std::to_string(dim);
+        row.source = "L['x'].size(" + std::to_string(dim) + ")", row.hint = dim ? t : b,
+        row.origin = "marked dynamic";
+        writer->put(row);
+      }
+    }
+    writer->finish("finished");
+    const auto data = kit::SessionData::load(path).value();
+    auto row = [&](size_t node) { return *data->nodes.find(last[node]); };
+    auto type = [&](size_t node) {
+      return kit::typeText(*data, row(node), kit::symbolicTypes(*data, row(node).graph));
+    };
+    QCOMPARE(type(0), QString("f32[4,16,8]"));
+    QCOMPARE(type(3), QString("f32[s0,s1,8]"));
+    QCOMPARE(type(4), QString("f32[s0*s1,8]"));
+    QCOMPARE(type(5), QString("f32[2*s1,7]"));  // what changed with no symbol stays a number
+    QCOMPARE(kit::symbolsOf(*data, row(5), kit::symbolicTypes(*data, row(5).graph)),
+             QStringList{"s1 = 24: L['x'].size(1), marked dynamic"});
   }
 
   void aSwitchShowsOnlyWhatWasFused() {

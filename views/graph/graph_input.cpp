@@ -8,6 +8,7 @@
 
 #include "views/graph/graph_view.h"
 #include "views/kit/numbers.h"
+#include "views/kit/symbolic_types.h"
 
 namespace vitrine::views {
 
@@ -193,8 +194,10 @@ QString GraphView::tooltip(const Hit& hit) const {
   QStringList lines{QStringLiteral("<b>%1</b> %2")
                         .arg(QString::fromStdString(node->name).toHtmlEscaped(),
                              QString::fromStdString(node->op).toHtmlEscaped())};
-  lines << session()->type(node->type).toHtmlEscaped() +
+  const NodeTypes symbolic = symbolicTypes(*session(), node->graph);
+  lines << typeText(*session(), *node, symbolic).toHtmlEscaped() +
                (node->bytes ? QStringLiteral(", ") + bytesText(static_cast<double>(node->bytes)) : QString());
+  for (const QString& symbol : symbolsOf(*session(), *node, symbolic)) lines << symbol.toHtmlEscaped();
   if (!node->module.empty()) lines << QString::fromStdString(node->module).toHtmlEscaped();
   if (hit.item >= 0) {
     const SceneItem& item = picture_.scene.items[static_cast<size_t>(hit.item)];

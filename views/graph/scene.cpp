@@ -9,6 +9,7 @@
 #include "views/graph/rows.h"
 #include "views/kit/numbers.h"
 #include "views/kit/sources.h"
+#include "views/kit/symbolic_types.h"
 
 namespace vitrine::views {
 
@@ -32,7 +33,11 @@ struct KernelFacts {
 class SceneBuilder {
  public:
   SceneBuilder(const kit::SessionData& data, Id graph, const SceneOptions& options)
-      : data_(data), graph_(graph), options_(options), nodes_(data.nodes.of(graph)) {}
+      : data_(data),
+        graph_(graph),
+        options_(options),
+        nodes_(data.nodes.of(graph)),
+        symbolic_(kit::symbolicTypes(data, graph)) {}
 
   Scene build() {
     collect_kernels();
@@ -231,17 +236,25 @@ class SceneBuilder {
     return later == labels_.end() ? std::string() : later->second;
   }
 
+  // With the symbols of its first output's sizes.
+  std::string shape_of(const NodeRow& node) const {
+    const auto symbolic = symbolic_.find(node.id);
+    if (symbolic == symbolic_.end()) return node.shape;
+    const size_t open = symbolic->second.find('['), close = symbolic->second.find(']');
+    return close == std::string::npos ? node.shape : symbolic->second.substr(open, close - open);
+  }
+
   SceneItem item(const NodeRow& node) {
     SceneItem it;
     it.kind = node.kind == "op" ? SceneItem::Kind::Node : SceneItem::Kind::Input;
     it.id = node.id;
     it.members = {node.id};
     it.name = QString::fromStdString(node.name);
-    it.line = data_.type(node.type);
+    it.line = kit::typeText(data_, node, symbolic_);
     it.family = node.kind == "op" ? kit::familyOf(node.family) : kit::Family::None;
     if (options_.compact) {
       it.line = operation(node);
-      std::string space = node.shape;  // "[2, 4]" or "2,4"
+      std::string space = shape_of(node);  // "[2, 4]" or "2,4"
       std::erase_if(space, [](char c) { return c == ' ' || c == '[' || c == ']'; });
       it.right = kit::spaceText(space);
     } else if (const std::string label = label_of(node); !label.empty() && label[0] != 'K') {
@@ -535,6 +548,7 @@ class SceneBuilder {
   const Id graph_;
   const SceneOptions& options_;
   std::span<const NodeRow> nodes_;
+  const kit::NodeTypes symbolic_;
   Scene out_;
   std::set<std::string> single_;
   bool decomposed_ = false;                              // operators of the program are several nodes here

@@ -4,6 +4,7 @@
 
 #include "views/inspector/inspect_counters.h"
 #include "views/kit/numbers.h"
+#include "views/kit/symbolic_types.h"
 
 namespace vitrine::views {
 
@@ -92,7 +93,10 @@ void inspectNode(const SessionData& d, const kit::Selection& selection, const No
   out.icon = out.family == kit::Family::None ? "graph" : "";
   out.subtitle = s(row.op);
   out.kind = out.family == kit::Family::None ? s(row.kind) : kit::familyTitle(out.family);
-  InspectorSection value{"Value", {{"type", d.type(row.type)}}};
+  const kit::NodeTypes symbolic = kit::symbolicTypes(d, row.graph);
+  InspectorSection value{"Value", {{"type", kit::typeText(d, row, symbolic)}}};
+  for (const QString& symbol : kit::symbolsOf(d, row, symbolic))
+    value.rows.push_back({"", symbol, "", "", Tone::None, 0, true});
   if (!row.strides.empty()) value.rows.push_back({"strides", s(row.strides)});
   if (!row.detail.empty()) value.rows.push_back({"arguments", s(row.detail)});
   if (!row.module.empty()) value.rows.push_back({"module", s(row.module)});

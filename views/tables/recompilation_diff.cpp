@@ -7,8 +7,8 @@
 
 #include "views/kit/numbers.h"
 #include "views/kit/sources.h"
+#include "views/kit/symbolic_types.h"
 #include "views/kit/theme.h"
-#include "views/tables/symbolic_types.h"
 
 namespace vitrine::views {
 
