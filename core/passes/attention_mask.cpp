@@ -18,6 +18,8 @@ const TensorType& type_of(const ir::Graph& graph, const Arg& value) {
 bool converts(const ir::Graph& graph, const Node& node) {
   if (node.op != "aten.scaled_dot_product_attention.default" || node.args.size() <= kMask) return false;
   if (!node.args[kMask].is<Ref>() || !node.args[kQuery].is<Ref>()) return false;
+  const ir::DType dtype = type_of(graph, node.args[kQuery]).dtype;
+  if (dtype != ir::DType::f32 && dtype != ir::DType::f64) return false;
   const TensorType& mask = type_of(graph, node.args[kMask]);
   return mask.dtype == ir::DType::b1 && mask.device.is_cuda() && !mask.sizes.empty() &&
          (mask.sizes.back() == 1 || mask.strides.back() == 1);
