@@ -11,11 +11,13 @@ namespace {
 // Operators that return their argument.
 constexpr std::string_view kSame[] = {"aten.alias.default", "aten.detach.default", "aten.lift_fresh.default"};
 
-// Two spellings of one operator: the left one is replaced.
+// Two spellings of one operator: the left one is replaced. Zeros that PyTorch keeps without memory are not
+// for kernels to read.
 constexpr std::pair<std::string_view, std::string_view> kSpellings[] = {
     {"aten._unsafe_view.default", "aten.view.default"},
     {"aten.max.default", "aten.amax.default"},
     {"aten.min.default", "aten.amin.default"},
+    {"aten._efficientzerotensor.default", "aten.zeros.default"},
 };
 
 // Keywords that say what holds anyway: one layout, no pinned memory, and the CPU for a tensor that is made

@@ -47,3 +47,11 @@ def test_a_result_that_backward_reads_and_that_is_written_raises_as_in_eager():
             function(leaf(3, 3)).sum().backward()
         found.append(str(raised.value))
     assert found[0] == found[1]
+
+
+def test_zeros_without_memory_are_not_read():
+    """PyTorch's gradient of sgn is a tensor of zeros that has no memory."""
+    f = lambda x: (torch.sgn(x), torch.sgn(x) * 2 + x)  # noqa: E731
+    x = torch.randn(5, 7, requires_grad=True)
+    expected, found = (torch.autograd.grad([r.sum() for r in g(x)], x)[0] for g in (f, vitrine.compile(f)))
+    torch.testing.assert_close(found, expected)
