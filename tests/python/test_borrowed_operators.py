@@ -55,3 +55,11 @@ def test_zeros_without_memory_are_not_read():
     x = torch.randn(5, 7, requires_grad=True)
     expected, found = (torch.autograd.grad([r.sum() for r in g(x)], x)[0] for g in (f, vitrine.compile(f)))
     torch.testing.assert_close(found, expected)
+
+
+def test_a_tangent_without_memory_is_not_read():
+    x = torch.randn(5, requires_grad=True)
+    for f in (lambda x: x.exp() * 2, lambda x: (x.exp() * 2, x.sin())[0], lambda x: [x.exp() * 2, x.sin()]):
+        value = vitrine.compile(f)(x)
+        y = value[0] if isinstance(value, list) else value
+        assert torch.equal(torch.autograd.grad(torch.sgn(y).sum(), x)[0], torch.zeros(5))

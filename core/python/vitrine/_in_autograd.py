@@ -30,7 +30,7 @@ def named_node(function, name):
 def as_traced(tangent, sizes, strides, dtype, device):
     if tangent is None:
         return torch.empty_strided(sizes, strides, dtype=dtype, device=device)  # not read
-    plain = type(tangent) is torch.Tensor and not tangent.is_neg() and not tangent.is_conj()
+    plain = type(tangent) is torch.Tensor and not (tangent.is_neg() or tangent.is_conj() or tangent._is_zerotensor())
     if plain and tangent.stride() == strides and tangent.storage_offset() == 0 and tangent.dtype == dtype:
         return tangent
     return torch.empty_strided(sizes, strides, dtype=dtype, device=device).copy_(tangent)
