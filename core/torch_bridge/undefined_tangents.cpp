@@ -1,10 +1,12 @@
 #include "core/torch_bridge/undefined_tangents.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <unordered_map>
 
 #include "core/base/result.h"
+#include "core/ops/layout.h"
 
 namespace vitrine::torch_bridge {
 
@@ -21,7 +23,25 @@ bool is_sum(const ir::Graph& graph, const ir::Node& node) {
     const ir::TensorType& type = graph.node(r.node).outputs.at(static_cast<size_t>(r.output));
     if (type.dtype != node.type().dtype || type.sizes != node.type().sizes) return false;
   }
-  return node.type().is_contiguous() && node.type().offset == 0;
+  return ops::is_dense(node.type()) && node.type().offset == 0;
+}
+
+// Its dims from the slowest to the fastest: in this order a dense tensor is contiguous.
+std::vector<size_t> dims_by_stride(const ir::TensorType& type) {
+  std::vector<size_t> order(type.sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return type.strides[a] > type.strides[b]; });
+  return order;
+}
+
+ir::TensorType permuted(const ir::TensorType& type, const std::vector<size_t>& order) {
+  ir::TensorType out = type;
+  for (size_t i = 0; i < order.size(); ++i) {
+    out.sizes[i] = type.sizes[order[i]];
+    out.strides[i] = type.strides[order[i]];
+  }
+  return out;
 }
 
 // Gradients of the parts of one value, put together: eager's backward of split, chunk and unbind takes zeros
@@ -67,14 +87,34 @@ class Without {
     if (is_sum(from_, n))
       for (size_t i : {0, 1})
         if (ir::Ref r = n.args[i].as<ir::Ref>(); !gone(r)) {
-          ir::Origin origin = n.origin;
-          origin.from = {n.id};
-          instead_.emplace(n.id, b_.op("aten.clone.default", {mapped()(r)}, {n.type()}, std::move(origin),
-                                       {{"memory_format", ir::Word{"torch.contiguous_format"}}}));
+          instead_.emplace(n.id, copy_as(n, mapped()(r).as<ir::Ref>()));
           return;
         }
     if (joins_parts(n) && take_zeros(n)) return;
     undefined_.insert(n.id);
+  }
+
+  // A copy of `term` that lies as the sum: what reads the sum was recorded for its strides.
+  ir::Ref copy_as(const ir::Node& sum, ir::Ref term) {
+    ir::Origin origin = sum.origin;
+    origin.from = {sum.id};
+    const ir::Kwargs contiguous = {{"memory_format", ir::Word{"torch.contiguous_format"}}};
+    if (sum.type().is_contiguous())
+      return b_.op("aten.clone.default", {term}, {sum.type()}, origin, contiguous);
+    const std::vector<size_t> order = dims_by_stride(sum.type());
+    std::vector<size_t> back(order.size());
+    for (size_t i = 0; i < order.size(); ++i) back[order[i]] = i;
+    const ir::TensorType& type = b_.node(term.node).outputs.at(static_cast<size_t>(term.output));
+    const ir::Ref there = permute(term, permuted(type, order), order, origin);
+    const ir::Ref copy =
+        b_.op("aten.clone.default", {there}, {permuted(sum.type(), order)}, origin, contiguous);
+    return permute(copy, sum.type(), back, origin);
+  }
+
+  ir::Ref permute(ir::Ref x, const ir::TensorType& to, const std::vector<size_t>& order,
+                  const ir::Origin& origin) {
+    return b_.op("aten.permute.default", {x, ir::Arg::ints(ir::Dims(order.begin(), order.end()))}, {to},
+                 origin);
   }
 
   // false: none of its parts is there.

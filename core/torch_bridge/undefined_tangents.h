@@ -12,7 +12,7 @@
 namespace vitrine::torch_bridge {
 
 // Why the graph cannot be taken apart by its tangents (the inputs named), or "": where gradients of
-// different results meet, they must be added, and the sum must be contiguous, or they must be joined.
+// different results meet, they must be added, and the sum must be dense, or they must be joined.
 std::string why_inseparable(const ir::Graph& backward, const std::vector<ir::NodeId>& tangents);
 
 // The graph without these tangents. It has the same inputs; a gradient that stems from them alone is None.

@@ -36,6 +36,24 @@ def separate_results(compiled):
     return a.grad, b.grad, outcome(first.sum().backward)
 
 
+def sum_in_another_order(compiled):
+    """The gradients of the two results meet in a sum that lies transposed; the second backward brings one of them alone."""
+    x, w = leaf(3, 4), leaf(4, 5, seed=1)
+
+    def f(x, w):
+        y = (x @ w).unflatten(1, (5, 1)).permute(2, 1, 0).tanh()
+        return y.permute(1, 2, 0).exp(), y.sin()
+
+    if compiled is vitrine.compile:
+        assert not vitrine.explain(f)(x, w).messages
+    both = compiled(f)
+    first, second = both(x, w)
+    (first.sum() + second.square().sum()).backward()
+    for i in range(2):
+        both(x, w)[i].square().sum().backward()
+    return x.grad, w.grad
+
+
 def shared_operator(compiled):
     x = leaf(3)
 
@@ -88,7 +106,7 @@ def written_in_between(compiled):
     return outcome(second.sum().backward)[0], a.grad
 
 
-SEPARATE = [separate_results, shared_operator, shared_operator_that_saves_nothing, many_losses, kept_and_then_used_up, written_in_between]
+SEPARATE = [separate_results, sum_in_another_order, shared_operator, shared_operator_that_saves_nothing, many_losses, kept_and_then_used_up, written_in_between]
 
 
 @pytest.mark.parametrize("program", SEPARATE, ids=lambda p: p.__name__)
