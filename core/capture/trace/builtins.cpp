@@ -340,7 +340,9 @@ Value* builtin_id(Tracer& t, const Arguments& a) {
 }
 
 Value* builtin_callable(Tracer& t, const Arguments& a) {
-  Value* v = t.look(need(t, a, 0));
+  Value* v = t.resolve(need(t, a, 0));
+  if (t.made_anew(v) && t.type_of(v)) return t.boolean(true);
+  v = t.look(v);
   switch (v->kind) {
     case Kind::Function:
     case Kind::Method:

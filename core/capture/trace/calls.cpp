@@ -104,7 +104,32 @@ void Tracer::check_receiver(PyObject* method, Value* self) {
         true);
 }
 
+// A function that a def or lambda inside another function makes at each run of it, and that the program was
+// given: which one it is does not matter, only what it does. Library code and marks on it go by the object.
+bool Tracer::made_anew(const Value* v) const {
+  if (v->kind != Kind::Lazy || !v->obj || !PyFunction_Check(v->obj) || !v->source || v->pinned) return false;
+  const SourceKind kind = v->source->kind;
+  if (kind != SourceKind::Local && kind != SourceKind::Stack && kind != SourceKind::Cell &&
+      kind != SourceKind::Item)
+    return false;
+  auto* function = reinterpret_cast<PyFunctionObject*>(v->obj);
+  auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
+  if (!(code->co_flags & CO_NESTED) || cells_written_) return false;
+  if (function->func_dict && PyDict_GET_SIZE(function->func_dict)) return false;
+  PyObject* module = PyDict_GetItemString(function->func_globals, "__name__");
+  return !module || !text_of(module).starts_with("torch");
+}
+
+Value* Tracer::call_anew(Value* f, Arguments a) {
+  for (const char* mark : {"__vitrine_disabled__", "_torchdynamo_disable", "_torchdynamo_orig_callable"})
+    guard(GuardKind::InstanceHas, f->source, nullptr, 0, mark, nullptr, std::string("has no own ") + mark);
+  anew_.push_back(f);
+  return call_function(f, std::move(a));
+}
+
 Value* Tracer::call(Value* f, Arguments a) {
+  f = resolve(f);
+  if (made_anew(f)) return call_anew(f, std::move(a));
   f = look(f);
   switch (f->kind) {
     case Kind::Function:
@@ -322,13 +347,14 @@ FunctionState Tracer::function_state(Value* f) {
   const Source* base = f->source ? f->source : constant_source(f->obj);
   state.code = reinterpret_cast<PyCodeObject*>(function->func_code);
   state.globals = function->func_globals;
-  state.globals_owner = state.globals == root_.globals ? nullptr : base;
+  const bool anew = made_anew(f);
+  state.globals_owner = state.globals == root_.globals && !anew ? nullptr : base;
   guard(GuardKind::FunctionCode, base, function->func_code, 0, "", nullptr, "code is unchanged");
   if (PyObject* cells = function->func_closure)
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(cells); ++i)
       state.closure.push_back(
           look(lazy(PyTuple_GET_ITEM(cells, i),
-                    sources_->make(SourceKind::Closure, base, static_cast<int32_t>(i), ""), true)));
+                    sources_->make(SourceKind::Closure, base, static_cast<int32_t>(i), ""), !anew)));
   if (function->func_defaults) {
     Values items;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(function->func_defaults); ++i)
@@ -350,7 +376,7 @@ FunctionState Tracer::function_state(Value* f) {
 Value* Tracer::call_function(Value* f, Arguments a) {
   FunctionState state = function_state(f);
   PyObject* name = state.code->co_qualname;
-  if (f->kind == Kind::Constant) name = reinterpret_cast<PyFunctionObject*>(f->obj)->func_qualname;
+  if (f->kind != Kind::Function) name = reinterpret_cast<PyFunctionObject*>(f->obj)->func_qualname;
   for (const auto& [key, value] : f->attrs)
     if (PyObject* written = key == "__qualname__" && value ? const_object(value) : nullptr) name = written;
   Values bound = bind(state.code, text_of(name), state.defaults, state.kwdefaults, a);

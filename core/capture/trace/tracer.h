@@ -238,6 +238,8 @@ class Tracer {
   void check_receiver(PyObject* method, Value* self);
   FunctionState function_state(Value* function);
   Value* call_function(Value* function, Arguments arguments);  // a PyFunction constant, or Function
+  bool made_anew(const Value* v) const;
+  Value* call_anew(Value* function, Arguments arguments);
   Value* inline_code(PyCodeObject* code, PyObject* globals, const Source* globals_owner, Values bound,
                      Values closure, const std::string& module = "");
   [[noreturn]] void raise_unbound(PyCodeObject* code, const std::string& name, Value* defaults,
@@ -452,6 +454,8 @@ class Tracer {
   std::unordered_set<std::string> guard_keys_;
   std::unordered_set<PyTypeObject*> pinned_types_;
   std::unordered_set<PyObject*> let_go_;  // what locals held when the segment began, and do not hold now
+  std::vector<Value*> anew_;              // functions that were called by what they do, whichever they are
+  bool cells_written_ = false;            // of closures that existed before
   int64_t pure_since_ = -1;               // >= 0: what was made before is not to be changed now
   int64_t cached_since_ = -1;  // >= 0: a cached function runs, which has made the values from here on
   std::vector<CacheHit> cache_hits_;

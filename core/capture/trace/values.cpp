@@ -380,6 +380,11 @@ Value* Tracer::cell_get(Value* cell) {
 
 void Tracer::cell_set(Value* cell, Value* value) {
   cell = look(cell);
+  if (cell->source) {
+    // Whether a function of another call shares this cell: only of these very functions is that known.
+    cells_written_ = true;
+    for (Value* f : std::exchange(anew_, {})) look(f);
+  }
   realise_cell(cell);
   touch(cell);
   cell->items[0] = value;
@@ -390,7 +395,7 @@ PyTypeObject* Tracer::type_of(Value* v) {
   if (v->kind == Kind::Symbol || v->kind == Kind::Float) return v->cls;
   if (v->kind == Kind::Lazy && v->obj && (is_plain_constant(v->obj) || is_identity_constant(v->obj))) {
     // The type of a number is enough for isinstance(): its value stays open.
-    if (!v->typed && !v->pinned && v->source && !is_identity_constant(v->obj)) {
+    if (!v->typed && !v->pinned && v->source && (!is_identity_constant(v->obj) || made_anew(v))) {
       v->typed = true;
       guard(GuardKind::TypeIs, v->source, reinterpret_cast<PyObject*>(Py_TYPE(v->obj)), 0, "", nullptr,
             std::string("a ") + Py_TYPE(v->obj)->tp_name);
