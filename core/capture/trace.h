@@ -182,7 +182,7 @@ struct TraceOptions {
   DynamicMode dynamic = DynamicMode::Never;
   SizeHistory* sizes = nullptr;          // of the place; nullptr: no size is a symbol
   std::string backward_for_real;         // why no backward pass is to be part of a graph; empty: it may
-  bool differentiated_again = false;     // the code behind the segment differentiates its gradients
+  bool differentiated_again = false;     // the code behind it differentiates within it, or twice
   int32_t max_instructions = 2'000'000;  // per trace: a runaway loop becomes a break
 };
 

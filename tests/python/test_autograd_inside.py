@@ -50,6 +50,13 @@ def descent(x, w):
     return w.detach() * 1
 
 
+def inner_loop(x, w):
+    for _ in range(2):
+        (grad,) = torch.autograd.grad(product(x, w).pow(2).mean(), [w])
+        w = w - 0.1 * grad
+    return w * 2
+
+
 PROGRAMS = {
     "checkpoint": lambda x, w: checkpoint(product, x, w, use_reentrant=False).sin(),
     "checkpoint, reentrant": lambda x, w: checkpoint(product, x, w, use_reentrant=True).sin(),
@@ -66,6 +73,7 @@ PROGRAMS = {
     "rrelu, alpha dropout": lambda x, w: F.rrelu(x @ w, training=True) + F.alpha_dropout(x @ w, 0.3, training=True),
     "a leaf made inside": lambda x, w: (torch.ones(3).requires_grad_() * w.sum()).sum() + x.sum(),
     "descent by hand": descent,
+    "inner loop": inner_loop,
 }
 
 

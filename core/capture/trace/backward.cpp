@@ -1,6 +1,8 @@
 // Backward passes as part of the graph: where all that is differentiated was recorded in this segment,
 // PyTorch's own engine runs over the stand-ins, and what it does is recorded like any other call. Gradients
 // of leaves are values of the interpreter's from then on.
+#include <algorithm>
+
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/torch_bridge/bridge.h"
@@ -191,6 +193,9 @@ Value* autograd_grad(Tracer& t, const Arguments& a) {
       r.run_for_real(std::string(p.name) + " is given");
   const Values outputs = r.tensors({0, "outputs"}), inputs = r.tensors({1, "inputs"});
   const Values tangents = r.tangents({2, "grad_outputs"}, outputs.size());
+  // Run for real, it needs the way from a result of the region to another: a region's own node has none.
+  t.differentiates_again =
+      std::any_of(inputs.begin(), inputs.end(), [](const Value* input) { return !input->real; });
   t.leaves_behind(r.name(), outputs, tangents);
   for (Value* input : inputs) {
     if (!torch_bridge::requires_grad(input->obj)) r.run_for_real("an input does not require grad");

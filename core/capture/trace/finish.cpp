@@ -195,7 +195,8 @@ void Tracer::find_joint(const std::vector<PyObject*>& results, Trace& trace) {
     return;
   }
   if (options_.differentiated_again) {
-    trace.no_joint = "its gradients are differentiated again (create_graph=True)";
+    trace.no_joint =
+        "its gradients are differentiated again (create_graph=True), or asked for a tensor made in it";
     return;
   }
   auto joint = lowering_->joint(results, options_.gradients);

@@ -92,7 +92,7 @@ class Tracer {
     if (current_ == &root_) locals_since_ = executed_;
   }
   const Frame& live() const { return live_; }
-  // A backward pass with create_graph stopped it.
+  // A backward pass with create_graph stopped it, or one that goes to a tensor made in it.
   bool differentiates_again = false;
   // The trace so far, ending here. Throws BreakSignal when a value cannot be rebuilt.
   std::unique_ptr<Trace> finish(bool returned);
