@@ -212,11 +212,13 @@ def problems() -> list[tuple[str, tuple[str, str]]]:
     """What this machine refuses: (of what, (what, hint)); nothing where both can be read. Initialises CUDA."""
     torch.zeros(1, device="cuda")
     found = []
-    for name, ask in (
+    asked = (
         ("samples", lambda: _engine.gpu_sampling_open(config.cupti, PERIOD)),
         ("counters", lambda: _engine.gpu_counters_open(config.cupti, torch.cuda.current_device(), 1, True)),
-    ):
-        if refused(answer := ask()):
-            found.append((name, answer))
-        del answer  # the one ends before the other begins
+    )
+    with alone():
+        for name, ask in asked:
+            if refused(answer := ask()):
+                found.append((name, answer))
+            del answer  # the one ends before the other begins
     return found
