@@ -5,6 +5,7 @@
 #include "core/codegen/followers.h"
 #include "core/codegen/program_builder.h"
 #include "core/codegen/record.h"
+#include "core/fusion/add_in_place.h"
 #include "core/fusion/alike.h"
 #include "core/fusion/order.h"
 #include "core/fusion/recompute.h"
@@ -25,8 +26,8 @@ Result<Program> build_program(const ir::GraphPtr& optimised, const CodegenOption
                               ir::Recorder* recorder) {
   BuildTimes times;
   times.start = now_ns();
-  fusion::LoopProgram loops = fusion::recompute_small(
-      fusion::build_loops(optimised, options.fuse, options.by_pytorch, options.draws, options.ordered));
+  fusion::LoopProgram loops = fusion::recompute_small(fusion::add_in_place(
+      fusion::build_loops(optimised, options.fuse, options.by_pytorch, options.draws, options.ordered)));
   times.loops = now_ns();
   fusion::FusedProgram fused = fusion::fuse(loops);
   join_products(loops, fused, options.products.choices);

@@ -135,6 +135,26 @@ def test_where_to_add_is_computed_and_counted(tmp_path):
     check(g, results, tmp_path)
 
 
+@pytest.mark.parametrize("rows", [3, 90])
+def test_added_to_another_gradient_in_its_memory(rows, tmp_path):
+    """The table of a model's words, which is its last layer too."""
+    torch.manual_seed(0)
+    g = GraphWriter()
+    i = g.input(torch.randint(0, rows, (400,)))
+    product = g.op("aten.mm.default", g.input(some((rows, 16), F32)), g.input(some((16, 24), F32)))
+    kept = g.op("aten.mm.default", g.input(some((rows, 16), F32)), g.input(some((16, 24), F32)))
+    sums = [g.op("aten.embedding_dense_backward.default", g.input(some((400, 24), F32)), i, rows, -1, False) for _ in "abc"]
+    results = [
+        g.op("aten.mul.Tensor", g.op("aten.add.Tensor", product, sums[0]), 3),
+        g.op("aten.add.Tensor", sums[1], kept),
+        g.op("aten.add.Tensor", kept, sums[2], alpha=2),  # what is added is scaled
+        kept,
+    ]
+    program = check(g, results, tmp_path, kernels=9 if rows == 3 else 16)
+    names = [k["name"] for k in program.p["kernels"]]
+    assert sum("add" in name for name in names) >= 2, names
+
+
 def test_the_same_sums_each_time():
     """Nothing is left to the order in which threads run."""
     for rows in (3, 1000):
