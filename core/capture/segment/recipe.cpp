@@ -1,5 +1,7 @@
 #include "core/capture/segment/recipe.h"
 
+#include <algorithm>
+
 #include "core/capture/segment/values.h"
 
 namespace vitrine::capture {
@@ -190,6 +192,11 @@ int32_t RecipeSources::add(const Source* source) {
 void RecipeSources::add(Recipe& recipe) {
   if (recipe.kind == Kind::Source) recipe.index = add(recipe.source);
   for (Recipe& child : recipe.children) add(child);
+}
+
+bool makes_iterator(const Recipe& recipe) {
+  return recipe.kind == Kind::Iterator ||
+         std::any_of(recipe.children.begin(), recipe.children.end(), makes_iterator);
 }
 
 bool make_value(const Recipe& recipe, Ingredients& from, Owned& out) {

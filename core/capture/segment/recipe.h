@@ -37,6 +37,10 @@ class RecipeSources {
 // `out` becomes a new reference, or stays empty for Recipe::Kind::Null. false: a Python error is set.
 bool make_value(const Recipe& recipe, Ingredients& from, Owned& out);
 
+// Whether it makes an iterator. One over a container that an effect changes is right only when it is made
+// afterwards.
+bool makes_iterator(const Recipe& recipe);
+
 // An effect with its operands made: nothing but the change itself is left to do.
 struct ReadyEffect {
   const Effect* effect = nullptr;

@@ -53,6 +53,11 @@ Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, con
   for (Recipe& recipe : trace->stack) sources.add(recipe);
   for (Effect& effect : trace->effects)
     for (Recipe* recipe : {&effect.target, &effect.key, &effect.value}) sources.add(*recipe);
+  s->changes_containers_ =
+      std::any_of(trace->effects.begin(), trace->effects.end(), [](const Effect& effect) {
+        return effect.kind == Effect::Kind::ListReplace || effect.kind == Effect::Kind::DictReplace ||
+               effect.kind == Effect::Kind::SetReplace;
+      });
   if (Status error = s->guards_.build(trace->guards, sources.all(), frame, state)) return *error;
   for (Guard& guard : trace->guards)  // the tensors of the first call must not live on
     if (guard.kind == GuardKind::TensorMatch) Py_CLEAR(guard.object);
@@ -350,30 +355,6 @@ Outcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* times, Chec
   }
   Ingredients from{results.all, sources.all(), own ? integers : instance->integers, {}};
   return commit(frame, from);
-}
-
-Outcome Segment::commit(Frame& frame, Ingredients& from) {
-  const bool returns = trace_->end == Trace::End::Return;
-  std::vector<ReadyEffect> effects(trace_->effects.size());
-  Owned result;
-  std::vector<Owned> locals(returns ? 0 : trace_->locals.size()), stack(returns ? 0 : trace_->stack.size());
-  bool ok = !returns || make_value(trace_->result, from, result);
-  for (size_t i = 0; ok && i < locals.size(); ++i) ok = make_value(trace_->locals[i].second, from, locals[i]);
-  for (size_t i = 0; ok && i < stack.size(); ++i) ok = make_value(trace_->stack[i], from, stack[i]);
-  for (size_t i = 0; ok && i < effects.size(); ++i) ok = make_ready(trace_->effects[i], from, effects[i]);
-  if (!ok && !trace_->graph_effects.writes_inputs) {  // nothing has changed yet
-    PyErr_Clear();
-    ++failures;
-    return Outcome::none();
-  }
-  for (size_t i = 0; ok && i < effects.size(); ++i) ok = apply(effects[i], frame, from);
-  if (!ok) return Outcome::raised();  // the user's object refused a change
-  if (returns) return Outcome::returned(result.release());
-  for (size_t i = 0; i < locals.size(); ++i) frame.set_local(trace_->locals[i].first, locals[i].release());
-  frame.truncate(0);
-  for (Owned& value : stack) frame.push(value.release());
-  frame.set_pc(trace_->end_pc);
-  return Outcome::ran();
 }
 
 }  // namespace vitrine::capture

@@ -83,6 +83,11 @@ class Segment {
                        std::vector<PyObject*>& results);
   Outcome run_backend(std::span<const Owned> sources, std::vector<PyObject*>& results);
   Outcome commit(Frame& frame, Ingredients& from);
+  struct Made;
+  bool waits(const Recipe& recipe) const;  // for the containers that effects change
+  bool waits(const Effect& effect) const;
+  bool make_values(Ingredients& from, Made& made, bool waiting) const;
+  bool apply_effects(const Frame& frame, Ingredients& from, const Made& made, bool waiting) const;
   void find_freed(const std::vector<const Source*>& sources);
   void free_gradients(std::span<const Owned> sources);
 
@@ -100,8 +105,9 @@ class Segment {
   std::vector<int32_t> nodes_;                 // guard tree node of each source, by ordinal
   std::vector<int64_t> break_ns_;
   size_t next_break_ = 0;
-  std::vector<int32_t> inputs_;  // ordinal of each graph input's source
-  std::vector<int32_t> freed_;   // ordinals of tensors whose gradients go before the graph runs
+  bool changes_containers_ = false;  // that others can see
+  std::vector<int32_t> inputs_;      // ordinal of each graph input's source
+  std::vector<int32_t> freed_;       // ordinals of tensors whose gradients go before the graph runs
 };
 
 }  // namespace vitrine::capture
