@@ -26,7 +26,7 @@ enum class GuardKind : uint8_t {
   ConstEquals,  // same type and equal (ints, floats bit by bit, str, bytes, None, bool, tuples of these,
                 // torch.dtype/device/Size)
   Compares,     // a float: whether `value <op> object`; number: 2 * op (Py_LT ...) + the answer
-  Bound,        // a local or a stack slot holds a value (number 1) or none (0)
+  Bound,        // a local, a stack slot or a cell holds a value (number 1) or none (0)
   Identity,     // is `object` (kept alive)
   TypeIs,       // type(value) is `object`
   Length,       // len(value) == number

@@ -375,6 +375,9 @@ Value* Tracer::cell_get(Value* cell) {
   if (cell->kind != Kind::Cell) stop("unsupported_value", "a closure cell of another kind");
   realise_cell(cell);
   if (cell->source) check_cached_read(PyCell_GET(cell->obj));
+  if (cell->source && !cell->mutated)
+    guard(GuardKind::Bound, sources_->make(SourceKind::Cell, cell->source, -1, ""), nullptr,
+          cell->items[0] != nullptr, "", nullptr, cell->items[0] ? "has a value" : "has no value");
   return cell->items[0];
 }
 

@@ -121,3 +121,37 @@ def a_closure_finds_it_empty(compile):
             return x - 1
 
     return each_order(compile, f)
+
+
+@scenario
+def a_cell_is_filled_and_emptied(compile):
+    def make():
+        k = None
+        del k
+
+        def f(x):
+            try:
+                return x + k
+            except NameError:
+                return x - 1
+
+        def fill(v):
+            nonlocal k
+            k = v
+
+        def empty():
+            nonlocal k
+            del k
+
+        return f, fill, empty
+
+    f, fill, empty = make()
+    g = compile(f)
+    x = torch.ones(2)
+    seen = [g(x)]
+    for v in (5, 7):
+        fill(v)
+        seen.append(g(x))
+        empty()
+        seen.append(g(x))
+    return seen
