@@ -35,7 +35,6 @@ USES = {
     "reflected": (torch.Tensor, "__rsub__", plus_one, lambda x: 1 - x),
     "unary": (torch.Tensor, "__neg__", plus_one, lambda x: -x),
     "comparison": (torch.Tensor, "__lt__", plus_one, lambda x: x < 1),
-    "subscript": (torch.Tensor, "__getitem__", plus_one, lambda x: x[0]),
     "len": (torch.Tensor, "__len__", length, lambda x: (len(x), x + 1)),
     "of_parameter": (nn.Parameter, "__mul__", plus_one, lambda x: linear.weight * x),
     "method": (torch.Tensor, "relu", plus_one, lambda x: x.relu()),
