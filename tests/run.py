@@ -1,6 +1,7 @@
 """Runs the tests: every suite, or the ones named. Each suite is a row of SUITES; exit status 1 if one failed."""
 
 import argparse
+import importlib.util
 import os
 import shlex
 import shutil
@@ -15,6 +16,12 @@ BUILD = Path(os.environ.get("VITRINE_BUILD_DIR", ROOT / "build")).resolve()
 
 def pytest(folder: str, *extra: str):
     return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(ROOT / folder), *extra]
+
+
+def side_by_side():
+    """Two files at a time, where pytest-xdist is there: a process of the suite takes over a gigabyte."""
+    several = (os.cpu_count() or 1) > 1 and importlib.util.find_spec("xdist")
+    return ["-n", "2", "--dist", "loadfile"] if several else []
 
 
 def ctest(label: str):
@@ -68,7 +75,7 @@ def frames_312():
 SUITES = [
     ("structure", "include rules, file sizes, formatting, wording", pytest("tests/tools")),
     ("unit", "C++ parts without Python, every pass and generator against its golden file", ctest("^unit$")),
-    ("python", "capture, guards, breaks, operators, kernels, session, command line", pytest("tests/python")),
+    ("python", "capture, guards, breaks, operators, kernels, session, command line", pytest("tests/python", *side_by_side())),
     ("python312", "frames and bytecode on CPython 3.12", frames_312()),
     ("sanitize", "the unit tests again, built with AddressSanitizer and UndefinedBehaviorSanitizer", sanitized()),
     ("gui", "models, views and the window", ctest("^gui$")),
