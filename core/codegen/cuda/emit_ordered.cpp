@@ -419,19 +419,7 @@ class Ordered : ThreadText {
     for (int l : p.loads)
       if (!fetched(load(l))) load_run(load(l));
     each_of_run([&] {
-      for (int l : p.loads)
-        if (!known_of_run(load(l)))
-          line(lane_type(load(l).dtype) + " " + load(l).name + " = " +
-                   (fetched(load(l)) ? fetched_element(load(l)) : element(load(l))) + ";",
-               load(l).node);
-      for (size_t k = 0; k < p.values.size(); ++k) {
-        for (const cpp::Phase::Late& late : p.late)
-          if (late.before == k)
-            line(lane_type(load(late.load).dtype) + " " + load(late.load).name + " = " +
-                     element(load(late.load)) + ";",
-                 load(late.load).node);
-        define(value(p.values[k]), false);
-      }
+      values_of_element(true);
       add(out_.name);
     });
   }

@@ -54,23 +54,6 @@ class Scan : ThreadText {
   std::string start() const { return product_ ? "1" : "0"; }
   std::string step() const { return product_ ? " * " : " + "; }
 
-  // The values of one element.
-  void compute() {
-    const cpp::Phase& p = s_.phases[0];
-    for (int l : p.loads)
-      if (!known_of_run(load(l)))
-        line(lane_type(load(l).dtype) + " " + load(l).name + " = " +
-                 (s_.across && fetched(load(l)) ? fetched_element(load(l)) : element(load(l))) + ";",
-             load(l).node);
-    for (size_t k = 0; k < p.values.size(); ++k) {
-      for (const cpp::Phase::Late& late : p.late)
-        if (late.before == k)
-          line(lane_type(load(late.load).dtype) + " " + load(late.load).name + " = " +
-                   element(load(late.load)) + ";",
-               load(late.load).node);
-      define(value(p.values[k]), false);
-    }
-  }
   void row_values() {
     values_of_row(0, [](const Value&) {});
     for (const Load& l : s_.loads)
@@ -99,7 +82,7 @@ class Scan : ThreadText {
     open("if (c < " + all + ") {");
     for (int l : s_.phases[0].loads) load_run(load(l));
     each_of_run([&] {
-      compute();
+      values_of_element(s_.across);
       line("own[k] = " + result().name + ";", result().node);
     });
     close();
@@ -146,7 +129,7 @@ class Scan : ThreadText {
       const Value& v = result();
       for (int l : s_.phases[0].loads)
         if (!fetched(load(l))) load_run(load(l));
-      compute();
+      values_of_element(s_.across);
       line("before = before" + step() + v.name + ";", v.node);
       line("put(" + pointer(argument(v.store)) + "[" +
                IndexText::trimmed(index_.row(v.store_strides, 0) + index_.column(v.store_strides)) +

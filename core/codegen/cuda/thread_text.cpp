@@ -435,4 +435,19 @@ void ThreadText::put_row(const Value& v, const std::string& condition) {
        v.node);
 }
 
+void ThreadText::values_of_element(bool fetches) {
+  const cpp::Phase& p = s_.phases[0];
+  const auto define_load = [&](const Load& l, bool from_registers) {
+    line(lane_type(l.dtype) + " " + l.name + " = " + (from_registers ? fetched_element(l) : element(l)) + ";",
+         l.node);
+  };
+  for (int l : p.loads)
+    if (!known_of_run(load(l))) define_load(load(l), fetches && fetched(load(l)));
+  for (size_t k = 0; k < p.values.size(); ++k) {
+    for (const cpp::Phase::Late& late : p.late)
+      if (late.before == k) define_load(load(late.load), false);
+    define(value(p.values[k]), false);
+  }
+}
+
 }  // namespace vitrine::codegen::cuda

@@ -90,6 +90,10 @@ class ThreadText : protected KernelText {
     }
   }
 
+  // The values of one element of a kernel of one phase; `fetches`: what fetched() loads is in registers by
+  // then.
+  void values_of_element(bool fetches);
+
   // Values: as memory would hold them where they are an operator's result.
   static std::string narrowed(const std::string& text, ir::DType t);
   Typed named(const cpp::Source& s) const;
