@@ -1,6 +1,9 @@
 """Other frame hooks beside ours: torch.compile's inside and around, and one that comes above ours and leaves."""
 
 import ctypes
+import os
+import subprocess
+import sys
 
 import torch
 from tests.fuzz import syntax
@@ -126,3 +129,29 @@ def test_a_removed_hook_comes_back_at_the_next_entry():
     assert loop(f, first) == ("later", "later")
     assert "later" in asked.names and "later" not in first.names
     assert foreign.get() == foreign.default
+
+
+def leftover_of_dynamo():
+    def only_three(x):
+        return x * 2 if x.shape[0] == 3 else x
+
+    x, foreign, asked = torch.randn(3, 4), ForeignHook(), Asked()
+    torch._dynamo.mark_dynamic(x, 0)
+    try:
+        dynamo(only_three)(x)
+    except RuntimeError as error:
+        assert "Constraints violated" in str(error)
+    left = foreign.get()
+    assert left != foreign.default
+    for _ in range(2):
+        assert torch.equal(loop(lambda: run_plain(X), asked), Y)
+        assert "run_plain" in asked.names and foreign.get() == left
+    assert torch.equal(dynamo(run_plain)(X), Y) and not _engine.hook_state()[0]
+
+
+def test_the_hook_that_dynamo_leaves_after_a_failure_stays():
+    """In a process of its own: Dynamo counts wrong from then on, and never takes its hook away again."""
+    code = "import test_frame_hooks as t; t.leftover_of_dynamo()"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
