@@ -1,6 +1,7 @@
 // What each guard kind asks, and how its failure reads.
 #include <cstdio>
 
+#include "core/capture/extent.h"
 #include "core/capture/segment/guard_tree.h"
 #include "core/capture/segment/values.h"
 
@@ -61,30 +62,13 @@ bool is_plain_leaf(PyObject* tensor) {
          !is_true(tensor, hooks[1]);
 }
 
-// The addresses that a tensor's elements may lie at.
-struct Extent {
-  const char *begin = nullptr, *end = nullptr;
-};
-Extent extent_of(PyObject* tensor) {
-  torch_bridge::Handle handle = torch_bridge::handle_of(tensor);
-  View v = torch_bridge::view(handle);
-  int64_t last = 0, item = ir::dtype_bytes(ir::dtype_from_scalar_type(v.scalar_type));
-  for (int64_t d = 0; d < v.ndim; ++d) {
-    if (v.sizes[d] == 0) return {};
-    last += (v.sizes[d] - 1) * v.strides[d];
-  }
-  const char* begin = static_cast<const char*>(torch_bridge::data(handle));
-  return {begin, begin + (last + 1) * item};
-}
-
 bool share_memory(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (!torch_bridge::is_tensor(a) || !torch_bridge::is_tensor(b)) return false;
   if (torch_bridge::storage_id(torch_bridge::handle_of(a)) ==
       torch_bridge::storage_id(torch_bridge::handle_of(b)))
     return true;
-  Extent x = extent_of(a), y = extent_of(b);
-  return x.begin && y.begin && x.begin < y.end && y.begin < x.end;
+  return extent_of(a).meets(extent_of(b));
 }
 
 bool has_version(PyTypeObject* type, int64_t version) {

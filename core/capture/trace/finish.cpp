@@ -173,18 +173,33 @@ void Tracer::guard_storages() {
     }
 }
 
+// Memory that PyTorch knows under several names: what came through NumPy or DLPack.
+void Tracer::note_memory(Value* input) {
+  const Extent extent = extent_of(input->real);
+  const auto storage = [](const Value* v) {
+    return torch_bridge::storage_id(torch_bridge::handle_of(v->real));
+  };
+  for (const auto& [other, value] : extents_)
+    if (extent.meets(other) && storage(input) != storage(value)) meeting_extents_.emplace_back(input, value);
+  extents_.emplace_back(extent, input);
+}
+
 // Inputs that share storage while the program writes to it: a graph of it would hold for this one way of
 // sharing only.
 void Tracer::check_storages() {
   if (!lowering_->effects().writes_inputs) return;
+  const auto refuse = [](const Value* a, const Value* b) {
+    stop("unsupported_value",
+         a->source->text() + " and " + b->source->text() + " share memory, and it is written to");
+  };
+  for (const auto& [a, b] : meeting_extents_)
+    if (lowering_->is_written(a->obj) || lowering_->is_written(b->obj)) refuse(a, b);
   std::unordered_map<const void*, const Value*> first;
   for (const auto& [traced, value] : by_tensor_) {
     if (!value->real || !value->source || !lowering_->is_written(traced)) continue;
     const auto [other, added] =
         first.try_emplace(torch_bridge::storage_id(torch_bridge::handle_of(value->real)), value);
-    if (!added)
-      stop("unsupported_value", value->source->text() + " and " + other->second->source->text() +
-                                    " share memory, and it is written to");
+    if (!added) refuse(value, other->second);
   }
 }
 

@@ -1,4 +1,6 @@
 // Attribute writes: into the shadow, replayed after the graph.
+#include <algorithm>
+
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 
@@ -8,6 +10,10 @@ namespace {
 PyObject* lookup(PyTypeObject* type, const char* name) {
   Owned key(PyUnicode_InternFromString(name));
   return _PyType_Lookup(type, key.get());
+}
+
+bool set_here(const Value* v, const std::string& name) {
+  return std::any_of(v->attrs.begin(), v->attrs.end(), [&](const auto& own) { return own.first == name; });
 }
 
 }  // namespace
@@ -136,13 +142,13 @@ void Tracer::generic_del(Value* v, const std::string& name) {
   if (d && Py_TYPE(d) == &PyMemberDescr_Type && (type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
     const Value* held = bind_descriptor(d, v, type, name);
     if (!held) raise(PyExc_AttributeError, name, true);
-    if (held->source && v->source)
+    if (held->source && v->source && !set_here(v, name))
       guard(GuardKind::HasAttr, v->source, nullptr, 1, name, nullptr, "has " + name);
     return write_attr(v, name, nullptr);
   }
   const Value* own = d && Py_TYPE(d)->tp_descr_set ? nullptr : instance_get(v, name);
   if (!own) stop("custom_setter", "attribute " + name + " of a " + describe(v) + " is deleted");
-  if (own->source && v->source)
+  if (own->source && v->source && !set_here(v, name))
     guard(GuardKind::HasAttr, v->source, nullptr, 1, name, nullptr, "has " + name);
   write_attr(v, name, nullptr);
 }

@@ -330,6 +330,7 @@ Value* Tracer::enter_tensor(Value* v) {
   v->cls = Py_TYPE(real);
   by_tensor_[v->obj] = v;
   inputs_.push_back(v->source);
+  note_memory(v);
   guard(GuardKind::TensorMatch, v->source, real, 0, "", nullptr, torch_bridge::type_of(real).text());
   open_sizes(v, real, kind);
   check_storages();

@@ -52,9 +52,26 @@ bool names(PyCodeObject* code, const char* wanted) {
   return false;
 }
 
-// has_torch_function(...) of plain tensors: only a default device can make it true. Functions that would then
-// hand themselves to handle_torch_function get the same call back from it; modules choose another way.
-Value* has_function(T& t, const A&) {
+// Whether it would be asked instead: its class has a __torch_function__ that is not PyTorch's own.
+bool overrides(T& t, Value* v) {
+  static PyObject* const disabled = find_object("torch._C._disabled_torch_function_impl");
+  PyTypeObject* type = t.type_of(v);  // a tensor of another class ends the segment
+  if (type == torch_names().tensor || type == torch_names().parameter) return false;
+  t.pin_type(type);
+  Owned function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__torch_function__"));
+  if (!function) PyErr_Clear();
+  return function && function.get() != disabled;
+}
+
+// has_torch_function(...): true of objects that are no plain tensors, and where there is a default device.
+// Functions that would then hand themselves to handle_torch_function get the same call back from it; modules
+// choose another way.
+template <bool many>
+Value* has_function(T& t, const A& a) {
+  for (Value* given : a.positional)
+    for (Value* v : many ? t.unpack(given) : Values{given})
+      if (overrides(t, v))
+        stop("unsupported_value", "a " + t.describe(v) + " has a __torch_function__ of its own");
   const bool on = torch_bridge::global_state().default_device != torch_bridge::kNoDefaultDevice;
   return t.boolean(on && !names(t.frame().code, "handle_torch_function"));
 }
@@ -178,11 +195,9 @@ VITRINE_AUTOCAST(X)
   X(cuda, "torch.cuda.is_available")                             \
   X(cuda_count, "torch.cuda.device_count")                       \
   X(distributed, "torch.distributed.is_available")               \
-  X(distributed_on, "torch.distributed.is_initialized")          \
   X(finfo, "torch.finfo")                                        \
   X(iinfo, "torch.iinfo")                                        \
   X(device, "torch.device")                                      \
-  X(threads, "torch.get_num_threads")                            \
   X(can_cast, "torch.can_cast")                                  \
   X(broadcast_shapes, "torch.broadcast_shapes")                  \
   X(default_device, "torch.get_default_device")                  \
@@ -230,12 +245,12 @@ constexpr BuiltinRow kRows[] = {
     {"torch.cuda.is_current_stream_capturing", no},
     {"torch._C._are_functorch_transforms_active", no},
     {"torch._C._functorch.unwrap_if_dead", itself},  // no functorch level is alive, and none has died here
-    {"torch.overrides.has_torch_function", has_function},
-    {"torch._C._has_torch_function", has_function},
-    {"torch._C._has_torch_function_unary", has_function},
-    {"torch._C._has_torch_function_variadic", has_function},
-    {"torch.overrides.has_torch_function_unary", has_function},
-    {"torch.overrides.has_torch_function_variadic", has_function},
+    {"torch.overrides.has_torch_function", has_function<true>},
+    {"torch._C._has_torch_function", has_function<true>},
+    {"torch._C._has_torch_function_unary", has_function<false>},
+    {"torch._C._has_torch_function_variadic", has_function<false>},
+    {"torch.overrides.has_torch_function_unary", has_function<false>},
+    {"torch.overrides.has_torch_function_variadic", has_function<false>},
     {"torch._C._log_api_usage_once", nothing},
     {"warnings.warn", [](T&, const A&) -> Value* { stop("side_effect", "a warning is given"); }},
 };

@@ -14,6 +14,7 @@
 #include "core/base/result.h"
 #include "core/capture/break_kinds.h"
 #include "core/capture/bytecode.h"
+#include "core/capture/extent.h"
 #include "core/capture/frame.h"
 #include "core/capture/trace.h"
 #include "core/capture/trace/signals.h"
@@ -360,6 +361,7 @@ class Tracer {
   void guard_aliases();
   void guard_storages();
   void check_storages();
+  void note_memory(Value* input);
   VirtualFrame& frame() { return *current_; }
   void enter_handler(VirtualFrame& f);
   void leave_handler(VirtualFrame& f);
@@ -468,8 +470,10 @@ class Tracer {
   std::vector<OwnKey> own_keys_;  // objects that were keys, hashed and compared by methods of their own
   std::vector<Guard> guards_;
   std::vector<const Source*> inputs_;
-  std::vector<std::shared_ptr<VirtualFrame>> frames_;  // inlined calls that run
-  Values mutated_;                                     // pre-existing values in order of their first change
+  std::vector<std::pair<Extent, const Value*>> extents_;                // of the tensors among them
+  std::vector<std::pair<const Value*, const Value*>> meeting_extents_;  // in storages of their own
+  std::vector<std::shared_ptr<VirtualFrame>> frames_;                   // inlined calls that run
+  Values mutated_;  // pre-existing values in order of their first change
   std::vector<PyObject*> codes_;
   std::vector<StepRecord> steps_;
   std::vector<Change> changes_;  // of the stack, by step

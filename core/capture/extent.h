@@ -1,0 +1,16 @@
+// The memory that a tensor's elements lie in.
+#pragma once
+
+struct _object;
+
+namespace vitrine::capture {
+
+struct Extent {
+  const char *begin = nullptr, *end = nullptr;  // both nullptr: it has no elements
+  bool meets(const Extent& other) const {
+    return begin && other.begin && begin < other.end && other.begin < end;
+  }
+};
+Extent extent_of(_object* tensor);
+
+}  // namespace vitrine::capture
