@@ -1,5 +1,6 @@
 #include "app/shell/film.h"
 
+#include "core/session/launches.h"
 #include "views/kit/labels.h"
 #include "views/kit/numbers.h"
 #include "views/kit/sources.h"
@@ -73,6 +74,7 @@ std::vector<FilmFrame> compilations(const SessionData& d, Id compilation) {
 std::vector<FilmFrame> launches(const SessionData& d, Id compilation) {
   std::vector<FilmFrame> out;
   for (const auto& row : d.launches.of(compilation)) {
+    if (!session::launches_something(row)) continue;
     QString sentence = s(row.args);
     if (row.median_ns > 0)
       sentence = kit::timeText(row.median_ns) + (sentence.isEmpty() ? "" : ", ") + sentence;

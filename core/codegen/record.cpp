@@ -206,7 +206,7 @@ class ProgramRecorder {
       row.node = rec_.entity(b.value.node);
       rec_.writer.put(row);
     }
-    rec_.stage("memory", "ok", most_temporaries(), t.fused, t.program - t.fused);
+    rec_.stage("memory", "ok", most_temporaries(), t.fused, 0, "planned while the kernels are written");
   }
   // The most bytes that temporaries take at once: the arena, and what is allocated beside it.
   int64_t most_temporaries() const {

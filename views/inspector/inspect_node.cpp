@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/session/launches.h"
 #include "views/inspector/inspect_counters.h"
 #include "views/kit/numbers.h"
 #include "views/kit/symbolic_types.h"
@@ -140,10 +141,13 @@ void inspectKernel(const SessionData& d, const KernelRow& row, InspectorContent&
 
 void inspectLaunch(const SessionData& d, const LaunchRow& row, InspectorContent& out) {
   out.icon = "launch";
+  const auto plan = d.launches.of(row.compilation);
   out.sections.push_back(
       {"Launch",
        {{"position",
-         QStringLiteral("%1 of %2").arg(row.ordinal + 1).arg(d.launches.of(row.compilation).size())},
+         launches_something(row)
+             ? QStringLiteral("%1 of %2").arg(launch_number(plan, row.ordinal)).arg(launches_in(plan))
+             : QStringLiteral("launches nothing")},
         {"kind", s(row.kind)},
         {"arguments", s(row.args)},
         {"time", row.median_ns > 0 ? kit::timeText(row.median_ns) : kit::unknown()},
@@ -153,11 +157,14 @@ void inspectLaunch(const SessionData& d, const LaunchRow& row, InspectorContent&
 
 void inspectBuffer(const SessionData& d, const BufferRow& row, InspectorContent& out) {
   out.icon = "memory";
+  const auto plan = d.launches.of(row.compilation);
   out.sections.push_back(
       {"Buffer",
        {{"kind", s(row.kind)},
         {"size", kit::bytesText(static_cast<double>(row.bytes))},
-        {"live", QStringLiteral("launch %1 to %2").arg(row.first + 1).arg(row.last + 1)},
+        {"live", QStringLiteral("launch %1 to %2")
+                     .arg(launch_number(plan, row.first))
+                     .arg(launch_number(plan, row.last))},
         {"reuses", row.reuses ? d.label(row.reuses) : kit::unknown(), "", "", Tone::None, row.reuses}}});
 }
 

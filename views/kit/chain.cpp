@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/session/launches.h"
 #include "core/session/stages.h"
 #include "views/kit/labels.h"
 #include "views/kit/numbers.h"
@@ -133,8 +134,9 @@ class Chain {
     if (row.kind == Kind::KernelRange) return assemblyText(ids);
     if (row.kind == Kind::Launch) {
       const LaunchRow* launch = d_.launches.find(ids.front());
-      return ids.size() == 1 && launch ? QString::number(launch->ordinal + 1)
-                                       : QString::number(ids.size()) + " launches";
+      return ids.size() == 1 && launch
+                 ? QString::number(launch_number(d_.launches.of(launch->compilation), launch->ordinal))
+                 : QString::number(ids.size()) + " launches";
     }
     QString text = d_.label(ids.front());
     if (ids.size() > 1) text += ", " + d_.label(ids[1]);

@@ -4,6 +4,7 @@
 #include <QFileInfo>
 #include <algorithm>
 
+#include "core/session/launches.h"
 #include "views/kit/frames.h"
 #include "views/kit/labels.h"
 #include "views/kit/types.h"
@@ -281,10 +282,7 @@ int64_t SessionData::countOf(Id compilation, std::string_view name) const {
     const auto all = nodes.of(graph->id);
     return std::count_if(all.begin(), all.end(), [](const NodeRow& n) { return n.kind == "op"; });
   }
-  if (name == "launch" && !launches.of(compilation).empty()) {
-    const auto all = launches.of(compilation);
-    return std::count_if(all.begin(), all.end(), [](const LaunchRow& l) { return l.kernel != 0; });
-  }
+  if (name == "launch" && !launches.of(compilation).empty()) return launches_in(launches.of(compilation));
   for (const StageRow& row : stages.of(compilation))
     if (row.name == name) return row.count;
   auto some = [](size_t n) { return n ? static_cast<int64_t>(n) : -1; };

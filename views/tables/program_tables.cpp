@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/session/launches.h"
 #include "views/kit/link_letters.h"
 #include "views/kit/numbers.h"
 #include "views/tables/cells.h"
@@ -122,7 +123,8 @@ std::vector<Column> launch_columns(const TableScope& s) {
 std::vector<Item> launch_rows(const TableScope& s) {
   std::vector<Item> out;
   const Unit bytes_unit = launch_bytes_unit(s), time_unit = launch_time_unit(s);
-  for (const LaunchRow& l : s.data.launches.of(s.compilation)) {
+  const auto plan = s.data.launches.of(s.compilation);
+  for (const LaunchRow& l : plan) {
     const KernelRow* kernel = s.data.kernels.find(l.kernel);
     Cell text{q(l.text)};
     if (kernel) text.family = familyOf(kernel->family);
@@ -130,8 +132,9 @@ std::vector<Item> launch_rows(const TableScope& s) {
     args.quiet = true;
     const Cell bytes = number(static_cast<double>(l.bytes), bytes_unit),
                time = number(l.median_ns, time_unit);
-    out.push_back(
-        {l.id, {number(l.ordinal + 1), text, {q(l.kind)}, args, bytes, time}, {}, {}, false, false});
+    Cell place{launches_something(l) ? QString::number(launch_number(plan, l.ordinal)) : QString()};
+    place.sort = static_cast<double>(l.ordinal);
+    out.push_back({l.id, {place, text, {q(l.kind)}, args, bytes, time}, {}, {}, false, false});
   }
   return out;
 }
@@ -145,30 +148,31 @@ QString launch_subtitle(const TableScope& s) {
 
 // --- memory plan ---
 
-std::vector<Column> memory_columns(const TableScope&) {
-  return {{"buffer", 110, false, true},
-          {"kind", 90},
-          {"type", 200, false, true, true},
-          {"size", 90, true},
-          {"first launch", 90, true},
-          {"last launch", 90, true},
-          {"offset", 100, true},
-          {"takes place of", 110, false, true}};
+Unit buffer_unit(const TableScope& s) {
+  return bytesUnit(largest(s.data.buffers.of(s.compilation), [](const BufferRow& b) { return b.bytes; }));
+}
+
+std::vector<Column> memory_columns(const TableScope& s) {
+  return {{"buffer", 110, false, true},     {"kind", 90},
+          {"type", 200, false, true, true}, {unit_title("size", buffer_unit(s)), 90, true},
+          {"first launch", 90, true},       {"last launch", 90, true},
+          {"offset, B", 100, true},         {"takes place of", 110, false, true}};
 }
 
 std::vector<Item> memory_rows(const TableScope& s) {
   std::vector<Item> out;
+  const auto plan = s.data.launches.of(s.compilation);
+  const Unit unit = buffer_unit(s);
   for (const BufferRow& b : s.data.buffers.of(s.compilation)) {
     const BufferRow* reused = s.data.buffers.find(b.reuses);
-    Cell size{bytesText(static_cast<double>(b.bytes)), static_cast<double>(b.bytes)};
     Cell offset{b.offset < 0 ? unknown() : QString::number(b.offset), static_cast<double>(b.offset)};
     out.push_back({b.id,
                    {{q(b.name)},
                     {q(b.kind)},
                     {s.data.type(b.type)},
-                    size,
-                    number(b.first),
-                    number(b.last),
+                    number(static_cast<double>(b.bytes), unit),
+                    number(launch_number(plan, b.first)),
+                    number(launch_number(plan, b.last)),
                     offset,
                     {reused ? q(reused->name) : QString()}},
                    {},
