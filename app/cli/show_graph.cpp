@@ -24,7 +24,9 @@ std::string why_none(const Reader& s, std::string_view stage) {
   for (const StageRow& row : s.all<StageRow>()) {
     if (row.name == stage && !row.note.empty()) return row.note;
   }
-  return s.all<CompilationRow>().empty() ? "nothing was compiled" : "this run did not reach the stage";
+  if (s.all<CompilationRow>().empty()) return "nothing was compiled";
+  const bool derived = stage == "joint" || stage == "forward" || stage == "backward";
+  return derived ? "no graph of this session needs gradients" : "this run did not reach the stage";
 }
 
 }  // namespace
@@ -55,10 +57,12 @@ std::string show_decisions(const Reader& s, const ShowOptions& options, std::str
   Names names(s);
   std::erase_if(decisions, [&](const auto& d) { return !names.shown(d.compilation, options); });
   if (options.json) return json_text(json_rows(s, decisions));
-  TextTable table({"pair", "kind", "verdict", "kernel", ">saves", "reason"});
+  TextTable table({"pair", "kind", "verdict", "kernel", ">saves", ">launches", "reason"});
   for (const DecisionRow& d : decisions) {
-    table.row({s.row<NodeRow>(d.a).name + " → " + s.row<NodeRow>(d.b).name, d.kind, d.verdict,
-               d.kernel ? s.row<KernelRow>(d.kernel).label : "", bytes(d.bytes_saved), d.reason});
+    const std::string reason = d.reason.substr(0, d.reason.find(", saves "));  // these have their columns
+    table.row({s.row<NodeRow>(d.a).name + " → " + s.row<NodeRow>(d.b).name, d.kind,
+               d.verdict == "fused" ? "fused" : "not fused", d.kernel ? s.row<KernelRow>(d.kernel).label : "",
+               bytes(d.bytes_saved), d.launches_saved ? std::to_string(d.launches_saved) : "–", reason});
   }
   return table.empty() ? nothing("fusion decisions", why_none(s, "fused")) : table.text();
 }

@@ -3,6 +3,7 @@
 #include "app/cli/json_rows.h"
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
+#include "core/session/launches.h"
 
 namespace vitrine::cli {
 
@@ -110,10 +111,14 @@ std::string show_choices(const Reader& s, const ShowOptions& options, std::strin
 std::string show_memory(const Reader& s, const ShowOptions& options, std::string_view) {
   auto buffers = of_compilation<BufferRow>(s, options);
   if (options.json) return json_text(json_rows(s, buffers));
-  TextTable table({"buffer", "kind", "type", ">bytes", ">first", ">last", ">offset", "reuses"});
+  TextTable table(
+      {"buffer", "kind", "type", ">bytes", ">first launch", ">last launch", ">offset, B", "takes place of"});
+  std::map<Id, std::vector<LaunchRow>> plans;
+  for (LaunchRow& l : s.all<LaunchRow>()) plans[l.compilation].push_back(std::move(l));
   for (const BufferRow& b : buffers) {
-    table.row({b.name, b.kind, b.type, bytes(b.bytes), std::to_string(b.first), std::to_string(b.last),
-               b.offset < 0 ? "–" : std::to_string(b.offset),
+    const auto& plan = plans[b.compilation];
+    table.row({b.name, b.kind, b.type, bytes(b.bytes), std::to_string(launch_number(plan, b.first)),
+               std::to_string(launch_number(plan, b.last)), b.offset < 0 ? "–" : std::to_string(b.offset),
                b.reuses ? s.row<BufferRow>(b.reuses).name : ""});
   }
   return table.empty() ? nothing("buffers", "nothing was compiled") : table.text();
@@ -143,9 +148,13 @@ std::string show_launch(const Reader& s, const ShowOptions& options, std::string
   if (options.json) return json_text(json_rows(s, launches));
   Names names(s);
   TextTable table({"compilation", ">#", "kind", "launch", "arguments", ">bytes", ">median"});
+  int64_t number = 0;
+  Id before = 0;
   for (const LaunchRow& l : launches) {
-    table.row({names.compilation(l.compilation), std::to_string(l.ordinal), l.kind, l.text, l.args,
-               bytes(l.bytes), nanoseconds(l.median_ns)});
+    if (l.compilation != before) number = 0;
+    before = l.compilation;
+    table.row({names.compilation(l.compilation), launches_something(l) ? std::to_string(++number) : "",
+               l.kind, l.text, l.args, bytes(l.bytes), nanoseconds(l.median_ns)});
   }
   return table.empty() ? nothing("launch plan", "nothing was compiled") : table.text();
 }

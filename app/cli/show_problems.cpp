@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <set>
@@ -5,10 +7,35 @@
 #include "app/cli/json_rows.h"
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
+#include "core/session/source_text.h"
 
 namespace vitrine::cli {
 
 using namespace session;
+
+namespace {
+
+// The compilations of a place break at the same instruction: one cause.
+struct BreakSum {
+  const BreakRow* first = nullptr;
+  int64_t calls = 0;
+  double ns = 0;
+};
+
+std::vector<BreakSum> by_place(const std::vector<BreakRow>& breaks) {
+  std::vector<BreakSum> out;
+  std::map<std::pair<Id, std::string>, size_t> places;
+  for (const BreakRow& b : breaks) {
+    const auto [at, fresh] = places.try_emplace({b.instruction ? b.instruction : b.id, b.kind}, out.size());
+    if (fresh) out.push_back({&b});
+    BreakSum& sum = out[at->second];
+    sum.calls += b.calls;
+    sum.ns += b.ns_per_call * static_cast<double>(b.calls);
+  }
+  return out;
+}
+
+}  // namespace
 
 std::string show_breaks(const Reader& s, const ShowOptions& options, std::string_view) {
   Names names(s);
@@ -16,17 +43,51 @@ std::string show_breaks(const Reader& s, const ShowOptions& options, std::string
   std::erase_if(breaks, [&](const BreakRow& b) { return !names.shown(b.compilation, options); });
   if (options.json) return json_text(json_rows(s, breaks));
   std::string out;
-  for (const BreakRow& b : breaks) {
-    out += names.place_of_instruction(b.instruction) + "  " + (b.expression.empty() ? b.kind : b.expression) +
-           "  [" + b.kind + "]\n";
+  for (const BreakSum& sum : by_place(breaks)) {
+    const BreakRow& b = *sum.first;
+    std::string kind = b.kind;
+    std::replace(kind.begin(), kind.end(), '_', ' ');
+    out += names.place_of_instruction(b.instruction) + "  " + (b.expression.empty() ? kind : b.expression) +
+           "  [" + kind + "]\n";
     out += "    " + b.reason + "\n";
     if (!b.hint.empty()) out += "    instead: " + b.hint + "\n";
-    if (b.calls)
-      out += "    " + std::to_string(b.calls) + (b.calls == 1 ? " call, " : " calls, ") +
-             nanoseconds(b.ns_per_call) + " each\n";
+    if (sum.calls)
+      out += "    " + std::to_string(sum.calls) + (sum.calls == 1 ? " call, " : " calls, ") +
+             nanoseconds(sum.ns / static_cast<double>(sum.calls)) + " each\n";
   }
   return out.empty() ? "No graph breaks: each frame is one graph.\n" : out;
 }
+
+namespace {
+
+// Text of at most so many bytes: its ends, which tell most; --json has the whole.
+std::string elided(const std::string& text) {
+  constexpr size_t kMost = 60, kEnd = 20;
+  if (text.size() <= kMost) return text;
+  auto inside = [&](size_t at) { return (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80; };
+  size_t head = kMost - kEnd, tail = text.size() - kEnd;
+  while (inside(head)) --head;
+  while (inside(tail)) ++tail;
+  return text.substr(0, head) + "…" + text.substr(tail);
+}
+
+// What the letters before the brackets mean, of those that occur.
+std::string letters(const std::vector<GuardRow>& guards) {
+  static constexpr std::array<std::pair<const char*, const char*>, 4> kLetters = {
+      {{"L[", "L a local variable"},
+       {"G", "G a global (of the function named)"},
+       {"B[", "B a builtin"},
+       {"S[", "S a value on the stack where the segment begins, from its bottom"}}};
+  std::string out;
+  for (const auto& [start, meaning] : kLetters)
+    if (std::any_of(guards.begin(), guards.end(), [&](const GuardRow& g) {
+          return g.source.starts_with(start) && g.source.find('[') != std::string::npos;
+        }))
+      out += (out.empty() ? "\n" : ", ") + std::string(meaning);
+  return out.empty() ? "" : out + ".\n";
+}
+
+}  // namespace
 
 std::string show_guards(const Reader& s, const ShowOptions& options, std::string_view) {
   Names names(s);
@@ -35,10 +96,10 @@ std::string show_guards(const Reader& s, const ShowOptions& options, std::string
   if (options.json) return json_text(json_rows(s, guards));
   TextTable table({"compilation", "guard", "kind", "expected", "line", ">checks", ">fails"});
   for (const GuardRow& g : guards) {
-    table.row({names.compilation(g.compilation), g.source, g.kind, g.expected,
+    table.row({names.compilation(g.compilation), source_text(g.source), g.kind, elided(g.expected),
                names.place_of_instruction(g.instruction), std::to_string(g.checks), std::to_string(g.fails)});
   }
-  return table.empty() ? nothing("guards", "nothing was compiled") : table.text();
+  return table.empty() ? nothing("guards", "nothing was compiled") : table.text() + letters(guards);
 }
 
 namespace {
@@ -64,7 +125,7 @@ std::string show_symbols(const Reader& s, const ShowOptions& options, std::strin
   std::erase_if(guards, [&](const SymbolGuardRow& r) { return !names.shown(r.compilation, options); });
   TextTable table({"compilation", "symbol", "stands for", ">first", "range", "because", "fixed by"});
   for (const SymbolRow& r : symbols)
-    table.row({names.compilation(r.compilation), r.name, r.source, std::to_string(r.hint),
+    table.row({names.compilation(r.compilation), r.name, source_text(r.source), std::to_string(r.hint),
                range_text(r.lo, r.hi), r.origin, r.fixed_by});
   if (table.empty()) return nothing("symbols", "every size is fixed");
   std::string out = table.text();
@@ -83,7 +144,7 @@ std::string show_recompilations(const Reader& s, const ShowOptions& options, std
   for (const RecompilationRow& r : rows) {
     out += names.compilation(r.compilation) + " at call " + std::to_string(r.call) +
            (r.call_site.empty() ? "" : ", " + r.call_site) + "\n";
-    out += "    failed:  " + r.failed + "   " + r.old_value + " → " + r.new_value + "\n";
+    out += "    failed:  " + source_text(r.failed) + "   " + r.old_value + " → " + r.new_value + "\n";
     if (!r.hint.empty()) out += "    instead: " + r.hint + "\n";
   }
   return out.empty() ? nothing("recompilations", "every call found a compilation that fits") : out;

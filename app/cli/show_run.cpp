@@ -5,6 +5,7 @@
 #include "app/cli/json_rows.h"
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
+#include "core/session/launches.h"
 #include "core/session/stages.h"
 #include "core/session/verdict.h"
 
@@ -128,6 +129,8 @@ std::string stage_summary(const Reader& s) {
     ++sum.states[row.state];
     sum.note = add_notes(sum.note, row.note);
   }
+  // As the window counts them: views launch nothing.
+  if (const auto plans = s.all<LaunchRow>(); !plans.empty()) sums["launch"].count = launches_in(plans);
   const bool gpu = !s.all<GpuKernelRow>().empty();
   TextTable table({"stage", ">size", ">time", "state", "note"});
   std::string last_note;
@@ -156,8 +159,8 @@ std::string show_timeline(const Reader& s, const ShowOptions& options, std::stri
     TextTable table({">start", ">duration", "name", "replaced by"});
     for (size_t i = 0; i < start.size() && i < name.size() && i < duration.size(); ++i) {
       auto launch = i < relation.size() ? s.row<LaunchRow>(relation[i]).text : "";
-      table.row({nanoseconds(static_cast<double>(start[i])), nanoseconds(static_cast<double>(duration[i])),
-                 names[name[i]], launch});
+      table.row({start[i] ? nanoseconds(static_cast<double>(start[i])) : "0 ns",
+                 nanoseconds(static_cast<double>(duration[i])), names[name[i]], launch});
       json.push_back({{"side", lane.side},
                       {"lane", lane.label},
                       {"start_ns", start[i]},
@@ -183,14 +186,27 @@ std::string show_accuracy(const Reader& s, const ShowOptions& options, std::stri
   return table.empty() ? nothing("checks", "no compiled output was compared with eager") : table.text();
 }
 
+namespace {
+
+std::string what_happened(const std::string& kind) {
+  static const std::map<std::string, std::string> words = {{"compile", "compiled"},
+                                                           {"hit", "found its compilation"},
+                                                           {"sizes", "planned for sizes it had not met"},
+                                                           {"eager", "ran as eager"}};
+  const auto found = words.find(kind);
+  return found == words.end() ? kind : found->second;
+}
+
+}  // namespace
+
 std::string show_calls(const Reader& s, const ShowOptions& options, std::string_view) {
   auto calls = s.all<CallRow>("ORDER BY run, ordinal");
   Names names(s);
   std::erase_if(calls, [&](const CallRow& c) { return !names.shown(c.compilation, options); });
   if (options.json) return json_text(json_rows(s, calls));
-  TextTable table({">#", "compilation", "kind", ">time"});
+  TextTable table({">#", "compilation", "what happened", ">time"});
   for (const CallRow& c : calls) {
-    table.row({std::to_string(c.ordinal), names.compilation(c.compilation), c.kind,
+    table.row({std::to_string(c.ordinal), names.compilation(c.compilation), what_happened(c.kind),
                nanoseconds(static_cast<double>(c.duration_ns))});
   }
   return table.empty() ? nothing("calls", "no segment was entered") : table.text();

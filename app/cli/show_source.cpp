@@ -6,6 +6,15 @@ namespace vitrine::cli {
 
 using namespace session;
 
+namespace {
+
+// What disassembly calls it; the bare number where it has no name, as the count of a CALL.
+std::string argument(const InstructionRow& i) {
+  return i.argrepr.empty() && i.arg ? std::to_string(i.arg) : i.argrepr;
+}
+
+}  // namespace
+
 std::string show_source(const Reader& s, const ShowOptions& options, std::string_view) {
   auto files = s.rows<FileRow>("user = 1");
   if (options.json) return json_text(json_rows(s, files));
@@ -25,7 +34,7 @@ std::string show_bytecode(const Reader& s, const ShowOptions& options, std::stri
     int64_t line = 0;
     for (const InstructionRow& i : instructions) {
       int64_t at = s.row<SpanRow>(i.span).line;
-      table.row({at != line && at ? std::to_string(at) : "", std::to_string(i.pc), i.op, i.argrepr});
+      table.row({at != line && at ? std::to_string(at) : "", std::to_string(i.pc), i.op, argument(i)});
       if (at) line = at;
     }
     out += "# " + code.qualname + "\n" + table.text() + "\n";
@@ -48,7 +57,7 @@ std::string show_steps(const Reader& s, const ShowOptions& options, std::string_
     for (const StepRow& step : steps) {
       auto i = s.row<InstructionRow>(step.instruction);
       table.row({std::to_string(step.ordinal), std::to_string(i.pc),
-                 std::string(static_cast<size_t>(2 * step.depth), ' ') + i.op, i.argrepr,
+                 std::string(static_cast<size_t>(2 * step.depth), ' ') + i.op, argument(i),
                  step.event.empty() ? "" : step.event + " " + step.text});
     }
     if (!table.empty()) out += "# " + names.compilation(c.id) + "\n" + table.text() + "\n";

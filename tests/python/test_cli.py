@@ -70,6 +70,23 @@ def test_show_all_passes(recorded):
     assert len(all) > len(one) and ", after " in all
 
 
+def test_tables_say_units_and_count_as_the_window_does(recorded):
+    def shown(stage):
+        return vitrine("show", recorded[0], stage).stdout.splitlines()
+
+    assert "offset, B" in shown("memory")[0]
+    launched = [int(n) for n in (re.split(r"  +", line)[1] for line in shown("launch")[1:]) if n.isdigit()]
+    assert launched == list(range(1, len(launched) + 1)) and "view" in "".join(shown("launch"))
+    assert any(re.match(rf"Launch plan +{len(launched)} launches ", line) for line in shown("stages"))
+    decisions = shown("decisions")
+    assert "saves" in decisions[0] and not any(", saves" in line for line in decisions) and any("not fused" in line for line in decisions)
+    assert any(re.match(r" *\d+ +CALL +\d+$", line) for line in shown("bytecode"))
+    assert any(line.startswith("L a local variable") for line in shown("guards")) and not any("__dict__" in line for line in shown("guards"))
+    assert "f32[8,128,768]" in shown("accuracy")[1] and "found its compilation" in "".join(shown("calls"))
+    assert not any(re.match(r" *– ", line) for line in shown("timeline"))
+    assert "needs gradients" in shown("joint")[0]
+
+
 def test_explain_a_session(recorded):
     result = vitrine("explain", recorded[0])
     assert result.returncode == 0 and result.stdout.startswith("1 graph, 0 graph breaks, ")

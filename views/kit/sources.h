@@ -1,6 +1,5 @@
-// Where a guarded value comes from, as a session writes it and as people read it: what stands in a module's
-// dictionaries is its attribute. "L['self'].__dict__['_modules']['ln1'].__dict__['eps']" is
-// "L['self'].ln1.eps".
+// Where a guarded value comes from, as the window writes it (core/session/source_text.h), and the modules
+// that such sources enter.
 #pragma once
 
 #include <QString>

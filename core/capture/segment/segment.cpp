@@ -161,9 +161,11 @@ std::string left_side(const std::string& text) {
   return text.substr(0, text.rfind(" == "));
 }
 
-// "s0 <= 8, s0: L['x'].size(0)"
+// "(s0 + s1, s0: L['x'].size(0), s1: L['y'].size(0))"; of a symbol alone what it stands for.
 std::string named(const ir::SymbolTable& table, const std::string& text) {
   std::string out = text;
+  for (const ir::Symbol& symbol : table.symbols())
+    if (text == symbol.name) return symbol.source;
   for (const ir::Symbol& symbol : table.symbols())
     if (text.find(symbol.name) != std::string::npos) out += ", " + symbol.name + ": " + symbol.source;
   return "(" + out + ")";

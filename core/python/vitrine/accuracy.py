@@ -12,6 +12,8 @@ import dataclasses
 
 import torch
 
+from vitrine.loading import DTYPES
+
 # rtol, atol by dtype: the defaults of torch.testing.assert_close.
 TOLERANCES = {
     torch.float16: (1e-3, 1e-5), torch.bfloat16: (1.6e-2, 1e-5), torch.float32: (1.3e-6, 1e-5), torch.float64: (1e-7, 1e-7),
@@ -21,6 +23,14 @@ ROUNDINGS = {torch.float16: 8, torch.bfloat16: 8}  # units of the largest value 
 AS_NEAR = 2.0  # times eager's own error: the largest and the root mean square
 JUDGES = 1e-2  # of the largest value: an eager error above it says that float64 computed something else
 WIDER = {torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.float32: torch.float64, torch.complex64: torch.complex128}
+
+
+TYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+
+def type_text(tensor: torch.Tensor) -> str:
+    """ "f32[8,128]", as graphs write types."""
+    return f"{TYPE_NAMES.get(tensor.dtype, str(tensor.dtype)[6:])}[{','.join(map(str, tensor.shape))}]"
 
 
 def leaves(value, path: str = "output"):
@@ -98,7 +108,7 @@ def compare_leaf(path: str, x, y) -> dict:
     if not isinstance(x, torch.Tensor) or not isinstance(y, torch.Tensor):
         same = type(x) is type(y) and (x is y or bool(x == y) or repr(x) == repr(y))
         return row(path, type(x).__name__, same, "" if same else f"{x!r} against {y!r}", exact=same)
-    kind = f"{str(x.dtype)[6:]}{list(x.shape)}"
+    kind = type_text(x)
     for what in ("dtype", "shape", "device"):
         if getattr(x, what) != getattr(y, what):
             return row(path, kind, False, f"{what}: eager {getattr(x, what)}, compiled {getattr(y, what)}")

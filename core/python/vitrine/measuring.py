@@ -12,7 +12,7 @@ import torch
 
 import vitrine
 from vitrine import _engine, ceilings, gpu
-from vitrine.accuracy import compare, widened
+from vitrine.accuracy import compare, type_text, widened
 from vitrine.loading import Entry, LoadError, raised
 
 LONGEST_MEASUREMENT_NS = 6_000_000_000
@@ -21,9 +21,7 @@ LONGEST_MEASUREMENT_NS = 6_000_000_000
 def describe(value) -> str:
     """ "f32[8,128]" for a tensor, short repr for the rest."""
     if isinstance(value, torch.Tensor):
-        names = {torch.float32: "f32", torch.float64: "f64", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
-                 torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8", torch.bool: "b1"}  # fmt: skip
-        return f"{names.get(value.dtype, str(value.dtype)[6:])}[{','.join(map(str, value.shape))}]"
+        return type_text(value)
     text = repr(value)
     return text if len(text) <= 24 else text[:21] + "…"
 
