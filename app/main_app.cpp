@@ -17,13 +17,19 @@ int complain(const vitrine::Error& error) {
   return 1;
 }
 
+// A shot writes a picture: that there is no session of a desktop matters to nobody.
+void withoutDesktop(QtMsgType, const QMessageLogContext&, const QString& text) {
+  if (!text.startsWith("QStandardPaths:")) std::fprintf(stderr, "%s\n", qUtf8Printable(text));
+}
+
 int shoot(int& argc, char** argv) {
   for (int i = 2; i < argc; ++i) {
     if (std::string_view(argv[i]) != "--help" && std::string_view(argv[i]) != "-h") continue;
-    std::puts(vitrine::app::shotUsage());
+    std::puts(vitrine::app::shotUsage().c_str());
     return 0;
   }
   qputenv("QT_QPA_PLATFORM", "offscreen");
+  qInstallMessageHandler(withoutDesktop);
   QApplication app(argc, argv);
   auto options = vitrine::app::parseShot(app.arguments().mid(2));
   if (!options) return complain(options.error());
@@ -40,7 +46,7 @@ int main(int argc, char** argv) {
     return std::puts("vitrine-app " VITRINE_VERSION), 0;
   if (argc > 1 && std::string_view(argv[1]) == "--shot") return shoot(argc, argv);
   if (argc > 1 && (std::string_view(argv[1]) == "--help" || std::string_view(argv[1]) == "-h"))
-    return std::printf("vitrine-app [FILE.vitrine | FILE.py]\n%s\n", vitrine::app::shotUsage()), 0;
+    return std::printf("vitrine-app [FILE.vitrine | FILE.py]\n%s\n", vitrine::app::shotUsage().c_str()), 0;
   QApplication app(argc, argv);
   vitrine::app::applyThemeSetting();
   vitrine::kit::installAccessible();

@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 
@@ -34,6 +36,19 @@ std::string stage_list() {
     out +=
         "  " + std::string(row.name) + std::string(16 - row.name.size(), ' ') + std::string(row.about) + "\n";
   return out;
+}
+
+int open_command(const std::vector<std::string>& files) {
+  for (const std::string& file : files)
+    if (!std::filesystem::exists(file)) return fail(Error{file + " does not exist.", "Check the path.", ""});
+  const bool elsewhere = std::getenv("QT_QPA_PLATFORM") != nullptr;  // vnc, eglfs, offscreen need no display
+  if (!has_display() && !elsewhere)
+    return fail(
+        Error{"There is no display to open a window on.",
+              "Set DISPLAY or WAYLAND_DISPLAY; `vitrine show` prints what the window shows, and `vitrine "
+              "shot` draws it into a picture.",
+              ""});
+  return fail(exec_program(places().bin + "/vitrine-app", files));
 }
 
 // A command whose words, --help among them, belong to another program.
@@ -109,7 +124,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> files;
   c = app.add_subcommand("open", "Open sessions in the application");
   c->add_option("sessions", files, "session files");
-  c->callback([&] { status = fail(exec_program(places().bin + "/vitrine-app", files)); });
+  c->callback([&] { status = open_command(files); });
 
   c = pass_on(app, "shot",
               "Render a view: shot SESSION VIEW OUT.png [--theme light|dark] [--size WxH] [--scale N]");

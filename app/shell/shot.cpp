@@ -1,6 +1,8 @@
 #include "app/shell/shot.h"
 
 #include <QApplication>
+#include <QFileInfo>
+#include <QImageWriter>
 #include <QPainter>
 #include <memory>
 
@@ -18,18 +20,22 @@ namespace vitrine::app {
 namespace {
 
 const char* const kUsage =
-    "vitrine-app --shot SESSION VIEW OUT.png [--theme light|dark] [--size WxH] [--scale N] [--select NAME] "
+    "vitrine shot SESSION VIEW OUT.png [--theme light|dark] [--size WxH] [--scale N] [--select NAME] "
     "[--hover NAME] [--layout NAME]";
 
 Status setOption(ShotOptions& o, const QString& name, const QString& value) {
-  if (name == "--theme" && (value == "light" || value == "dark")) {
+  if (name == "--theme") {
+    if (value != "light" && value != "dark")
+      return Error{"There is no theme " + value.toStdString() + ".", "Themes: light, dark.", {}};
     o.dark = value == "dark";
-  } else if (name == "--size" && value.split('x').size() == 2) {
-    o.size = QSize(value.split('x')[0].toInt(), value.split('x')[1].toInt());
+  } else if (name == "--size") {
+    o.size = QSize(value.section('x', 0, 0).toInt(), value.section('x', 1).toInt());
     if (o.size.width() < 16 || o.size.height() < 16 || o.size.width() > 16384 || o.size.height() > 16384)
       return Error{"The size " + value.toStdString() + " is not usable.", "For example --size 1440x900.", {}};
-  } else if (name == "--scale" && value.toDouble() >= 0.5 && value.toDouble() <= 4) {
+  } else if (name == "--scale") {
     o.scale = value.toDouble();
+    if (!(o.scale >= 0.5 && o.scale <= 4))
+      return Error{"The scale " + value.toStdString() + " is not usable.", "From 0.5 to 4.", {}};
   } else if (name == "--select") {
     o.select = value;
   } else if (name == "--hover") {
@@ -37,7 +43,7 @@ Status setOption(ShotOptions& o, const QString& name, const QString& value) {
   } else if (name == "--layout") {
     o.layout = value;
   } else {
-    return Error{"Not understood: " + (name + " " + value).toStdString(), kUsage, {}};
+    return Error{"There is no option " + name.toStdString() + ".", kUsage, {}};
   }
   return std::nullopt;
 }
@@ -48,11 +54,25 @@ bool isStage(const std::string& name) {
   return false;
 }
 
-Error unknownView(const QString& view) {
-  std::string known = "window";
-  for (const kit::ViewInfo& info : views::registry()) known += std::string(", ") + info.id;
-  return {"There is no view called " + view.toStdString() + ".",
-          "Views: " + known + ", fusion, capture; or a stage's name.",
+std::string knownViews() {
+  std::string out = "window (the whole, in a --layout)";
+  for (const kit::ViewInfo& info : views::registry())
+    if (std::string_view(info.id) != "skeleton") out += std::string(", ") + info.id;
+  out += "; two panes: fusion, capture; or a stage:";
+  for (const session::StageInfo& info : session::kStages) out += " " + std::string(info.name);
+  return out;
+}
+
+std::string knownLayouts() {
+  std::string out;
+  for (const LayoutInfo& layout : layouts())
+    out += (out.empty() ? "" : ", ") + layout.name.toLower().toStdString();
+  return out;
+}
+
+Error nothingCalled(const QString& name) {
+  return {"Nothing in the session is called " + name.toStdString() + ".",
+          "The name of a node, kernel or module as the window writes it, such as gelu or K2.",
           {}};
 }
 
@@ -61,8 +81,12 @@ Status save(QWidget& widget, const ShotOptions& o) {
   image.setDevicePixelRatio(o.scale);
   image.fill(kit::theme().bg1);
   widget.render(&image);
+  if (!QImageWriter::supportedImageFormats().contains(QFileInfo(o.out).suffix().toLower().toLatin1()))
+    return Error{"The picture's name does not say what kind it is.", "Name a .png file.",
+                 o.out.toStdString()};
   if (!image.save(o.out))
-    return Error{"The picture cannot be written.", "Check the folder.", o.out.toStdString()};
+    return Error{"The picture cannot be written.", "Name a folder that exists and can be written.",
+                 o.out.toStdString()};
   return std::nullopt;
 }
 
@@ -82,8 +106,7 @@ Status shootView(const ShotOptions& o, const kit::ViewInfo& info, const std::str
   view->setSession(session);
   view->show();
   const Id select = o.select.isEmpty() ? 0 : findEntity(*session, o.select, stage);
-  if (!o.select.isEmpty() && !select)
-    return Error{"Nothing is called " + o.select.toStdString() + ".", {}, {}};
+  if (!o.select.isEmpty() && !select) return nothingCalled(o.select);
   if (select) {
     kit::Film film;
     film.compilation = session->compilationOf(select);
@@ -106,9 +129,10 @@ Status shootWindow(const ShotOptions& o) {
   if (!o.session.isEmpty() && o.session != "-") {
     if (Status bad = window.openSync(o.session)) return bad;
     if (!o.layout.isEmpty() && !window.chooseLayout(o.layout))
-      return Error{"There is no layout called " + o.layout.toStdString() + ".", {}, {}};
-    if (!o.select.isEmpty() && !window.activateText(o.select))
-      return Error{"Nothing is called " + o.select.toStdString() + ".", {}, {}};
+      return Error{"There is no layout called " + o.layout.toStdString() + ".",
+                   "Layouts: " + knownLayouts() + ".",
+                   {}};
+    if (!o.select.isEmpty() && !window.activateText(o.select)) return nothingCalled(o.select);
     if (!o.hover.isEmpty()) window.hoverText(o.hover);
   }
   window.settle();
@@ -137,8 +161,8 @@ Result<ShotOptions> parseShot(const QStringList& arguments) {
   return o;
 }
 
-const char* shotUsage() {
-  return kUsage;
+std::string shotUsage() {
+  return std::string(kUsage) + "\n  Views: " + knownViews() + "\n  Layouts: " + knownLayouts();
 }
 
 Status takeShot(const ShotOptions& o) {
@@ -157,7 +181,8 @@ Status takeShot(const ShotOptions& o) {
     window.layout = o.view;
     return shootWindow(window);
   }
-  if (!info) return unknownView(o.view);
+  if (!info)
+    return Error{"There is no view called " + o.view.toStdString() + ".", "Views: " + knownViews() + ".", {}};
   const std::string stages = info->stages;
   const std::string first = stages.substr(0, stages.find(' '));
   return shootView(o, *info, stage ? name : name == "graph" ? "optimised" : first);

@@ -5,6 +5,7 @@
 #include <QSize>
 #include <QString>
 #include <QStringList>
+#include <string>
 
 #include "core/base/result.h"
 
@@ -22,6 +23,6 @@ struct ShotOptions {
 // Errors: an unknown option or view, a session that cannot be opened, a picture that cannot be written.
 Result<ShotOptions> parseShot(const QStringList& arguments);
 Status takeShot(const ShotOptions& options);
-const char* shotUsage();
+std::string shotUsage();
 
 }  // namespace vitrine::app

@@ -108,11 +108,12 @@ PyObject* guarded(F&& act) {
   }
 }
 
-// session_open(path) -> None, or what stood in the way
+// session_open(path) -> None, or what stood in the way and in a second line what to do
 PyObject* session_open(PyObject*, PyObject* path) {
   if (!PyUnicode_Check(path)) return PyErr_Format(PyExc_TypeError, "a path is needed");
   auto opened = Recording::open(capture::text_of(path));
-  if (!opened) return PyUnicode_FromFormat("%s %s", opened.error().what.c_str(), opened.error().hint.c_str());
+  if (!opened)
+    return PyUnicode_FromFormat("%s\n%s", opened.error().what.c_str(), opened.error().hint.c_str());
   engine().recording = opened.take();
   engine().cancelled = false;
   Py_RETURN_NONE;

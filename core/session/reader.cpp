@@ -30,10 +30,12 @@ Status check_header(const std::string& path) {
   char head[100] = {};
   size_t n = std::fread(head, 1, sizeof head, file);
   std::fclose(file);
+  if (n == 0) return refused(path, "the file is empty", "Record it again.");
+  constexpr std::string_view kMagic = "SQLite format 3";
+  if (!kMagic.starts_with(std::string_view(head, std::min(n, kMagic.size()))))
+    return refused(path, "it has another format", "Vitrine opens .vitrine files made by `vitrine run`.");
   if (n < sizeof head)
     return refused(path, "the file is truncated (" + std::to_string(n) + " bytes)", "Record it again.");
-  if (std::string_view(head, 15) != "SQLite format 3")
-    return refused(path, "it has another format", "Vitrine opens .vitrine files made by `vitrine run`.");
   return std::nullopt;
 }
 

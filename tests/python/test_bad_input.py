@@ -40,6 +40,8 @@ FILES = [
     ("exit", "import sys\nsys.exit(4)\nmodel = inputs = 1\n", [], "sys.exit()", "", ""),
     ("no entry", F, ["--entry", "g"], "has no g", "It defines: f", ""),
     ("raises", "def g(x):\n    raise ValueError('too cold')\ndef f(x):\n    return g(x)\n", ["--entry", "f", "--input", "f32[3]"], "raised ValueError in f: too cold", "in g", "line 2"),
+    ("half an entry", "import torch\nmodel = torch.nn.Linear(4, 4)\n", [], "it defines model, but no inputs", "Define model and inputs", ""),
+    ("a class to be made", "class A:\n    def __init__(self, width): pass\n", ["--entry", "A"], "cannot be made without arguments: it needs width", "get_model()", ""),
     ("shapes", "import torch\nmodel = torch.nn.Linear(4, 4)\ninputs = torch.ones(2, 3)\n", [], "raised RuntimeError in Linear: mat1 and mat2", "check the inputs", ""),
     ("script", "def g():\n    return 1 / 0\nprint('before')\ng()\n", [], "raised ZeroDivisionError", "in g", "line 4"),
     ("script exit", "import sys\nsys.exit(5)\n", [], "exit status 5", "", ""),
@@ -126,7 +128,8 @@ def database(path, *statements):
 FOREIGN = [
     ("missing", lambda p, good: None, "does not exist"),
     ("folder", lambda p, good: p.mkdir(), "folder"),
-    ("empty", lambda p, good: p.write_bytes(b""), "truncated"),
+    ("empty", lambda p, good: p.write_bytes(b""), "the file is empty"),
+    ("a short text", lambda p, good: p.write_text("hello"), "another format"),
     ("random", lambda p, good: p.write_bytes(os.urandom(5000)), "another format"),
     ("text", lambda p, good: p.write_text("hello " * 100), "another format"),
     ("other database", lambda p, good: database(p, "CREATE TABLE t (a)"), "not a Vitrine session"),

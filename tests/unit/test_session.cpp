@@ -87,8 +87,12 @@ TEST_CASE("what is not a session is refused with its reason") {
     return r.ok() ? std::string("opened") : r.error().what;
   };
   CHECK(why().find("does not exist") != std::string::npos);
-  std::ofstream(file.path) << "short";
-  CHECK(why().find("truncated") != std::string::npos);
+  std::ofstream(file.path) << "";
+  CHECK(why().find("empty") != std::string::npos);
+  std::ofstream(file.path) << "short";  // another file, not one that was cut
+  CHECK(why().find("another format") != std::string::npos);
+  std::ofstream(file.path) << "SQLite for";
+  CHECK(why().find("truncated (10 bytes)") != std::string::npos);
   std::ofstream(file.path) << std::string(4000, 'a');
   CHECK(why().find("another format") != std::string::npos);
   fs::remove(file.path);

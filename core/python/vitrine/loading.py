@@ -132,7 +132,8 @@ def parse(path: str) -> ast.Module:
     try:
         return ast.parse(read_source(path), path)
     except (SyntaxError, ValueError) as error:
-        raise LoadError(f"{path} is not valid Python.", "Mend that line.", user_traceback(error)) from error
+        where = "".join(traceback.format_exception_only(error))  # the frames above it are of Python's parser
+        raise LoadError(f"{path} is not valid Python.", "Mend that line.", where) from error
 
 
 def module_name(path: Path) -> str:
@@ -236,8 +237,20 @@ def defined_names(module) -> str:
     return f"It defines: {', '.join(own)}." if own else "It defines nothing that can be called."
 
 
+def parameters(cls: type) -> list[inspect.Parameter]:
+    """What making one takes; nothing where Python cannot tell."""
+    try:
+        return list(inspect.signature(cls).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
 def made(cls: type, name: str):
     """An object of a class that needs no arguments; a module in eval mode."""
+    needed = [p.name for p in parameters(cls) if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    if needed:
+        hint = f"Define a function that makes one, such as get_model(), or `model = {name}(...)` and `inputs`."
+        raise LoadError(f"{name} cannot be made without arguments: it needs {', '.join(needed)}.", hint)
     target = guarded(f"{name}()", cls)
     return target.eval() if isinstance(target, torch.nn.Module) else target
 
@@ -261,6 +274,14 @@ def named_entry(module, path: str, name: str, specs: list[str]) -> Entry:
     generator = torch.Generator().manual_seed(0)
     args = tuple(make_input(s, generator) for s in specs)
     return Entry(Path(path).name, f"{'.'.join(text)}({', '.join(specs)})", target, [args])
+
+
+def half_an_entry(names: set[str]) -> str:
+    """ "It defines model, but no inputs." where a file names one half of an entry; "" otherwise."""
+    for one, other in (("model", "inputs"), ("inputs", "model"), ("get_model", "get_inputs"), ("get_inputs", "get_model")):
+        if one in names and other not in names:
+            return f"it defines {one}, but no {other}"
+    return ""
 
 
 def defines_inputs(names: set[str]) -> bool:

@@ -103,7 +103,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 def run_script(options, recording) -> int:
     """Runs the file as __main__; what it compiles is recorded. Returns the exit status."""
     from vitrine import _engine
-    from vitrine.loading import LoadError, raised
+    from vitrine.loading import LoadError, half_an_entry, module_names, parse, raised
     from vitrine.measuring import record_differences
     from vitrine.take_over import torch_compile_taken_over
     from vitrine.timeline import record_script_timeline
@@ -133,7 +133,9 @@ def run_script(options, recording) -> int:
         if options.take_over:  # as a script it did what it was asked for
             recording.message("warning", "user", "Nothing was compiled: the script called neither vitrine.compile nor torch.compile.", run=run["id"])
             return 0
-        raise LoadError("Nothing was compiled: the file names no entry, and as a script it called no function of vitrine.compile.", NOTHING_COMPILED)
+        half = half_an_entry(module_names(parse(options.file)))
+        why = f"{half}, and" if half else "the file names no entry, and"
+        raise LoadError(f"Nothing was compiled: {why} as a script it called no function of vitrine.compile.", NOTHING_COMPILED)
     return 3 if record_differences(recording, run) else 0
 
 
@@ -183,6 +185,7 @@ def main(argv: list[str] | None = None) -> int:
         import torch  # noqa: F401
 
         import vitrine
+        from vitrine._api import MODES
     except ImportError as error:
         report.failure(f"Vitrine cannot run in {sys.executable}: {error}", "vitrine doctor says what is missing; VITRINE_PYTHON names another Python.")
         return 1
@@ -190,6 +193,9 @@ def main(argv: list[str] | None = None) -> int:
         report.failure("Cancelled.")
         return 130
     import_ns = time.perf_counter_ns() - STARTED
+    if options.mode and options.mode not in MODES:
+        report.failure(f"There is no mode {options.mode!r}.", f"Modes: {', '.join(MODES)}.")
+        return 2
     if options.target and (problem := target_problem(options)):
         report.failure(*problem)
         return 1
@@ -207,7 +213,8 @@ def main(argv: list[str] | None = None) -> int:
         recording = Recording(options.output, import_ns, report)
         recording.put("meta", key="file", value=os.path.abspath(options.file))
     except OSError as error:
-        report.failure(str(error))
+        what, _, hint = str(error).partition("\n")
+        report.failure(what, hint)
         return 1
     status = "failed"
     # What goes wrong in a compilation is in the session, whose messages are shown at the end; what a taken over
