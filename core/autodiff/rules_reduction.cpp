@@ -218,7 +218,7 @@ void vector_norm(Vjp& v) {
   v.let("y", v.unsqueezed(v.out(), dims, n, v.flag(3)));
   v.let("less", Arg(p - 1)), v.let("least", Arg(p - 2));
   if (p == 2)
-    v.give(0, v.eval("masked_fill(a / y, y == 0, 0) * g"));
+    v.give(0, v.eval("where(y == 0, 0, a / y) * g"));
   else if (p == 1)
     v.give(0, v.eval("sign(a) * g"));
   else if (std::isinf(p))
