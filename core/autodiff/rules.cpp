@@ -47,7 +47,7 @@ std::string functional(std::string op) {
 Derivation derivation_of(const ir::Node& node) {
   const ops::OpRow* row = ops::find(node.op);
   if (row && row->gradient == ops::kFunctional) row = ops::find(functional(node.op));
-  if (!row || row->gradient == ops::kBorrowed) refuse(node.op + " has no gradient rule");
+  if (!row || ops::is_borrowed(*row)) refuse(node.op + " has no gradient rule");
   if (row->gradient.starts_with("nondifferentiable")) refuse(node.op + " has no derivative");
   if (row->gradient != ops::kRule) return {nullptr, row->gradient};
   const Rule rule = find_rule(row->name);

@@ -73,6 +73,19 @@ void pad(Vjp& v) {
   v.give(0, v.op("aten.clone.default", {g}));
 }
 
+// y = x with a part replaced by that of another: zeros there, and g there
+void slice_scatter(Vjp& v) {
+  if (v.wants(0))
+    v.give(0, v.op("aten.slice_scatter.default",
+                   {v.g(), v.zeros(v.g(), v.sizes(1)), v.arg(2), v.arg(3), v.arg(4), v.arg(5)}));
+  if (v.wants(1)) v.give(1, v.op("aten.slice.Tensor", {v.g(), v.arg(2), v.arg(3), v.arg(4), v.arg(5)}));
+}
+void select_scatter(Vjp& v) {
+  if (v.wants(0))
+    v.give(0, v.op("aten.select_scatter.default", {v.g(), v.zeros(v.g(), v.sizes(1)), v.arg(2), v.arg(3)}));
+  if (v.wants(1)) v.give(1, v.op("aten.select.int", {v.g(), v.arg(2), v.arg(3)}));
+}
+
 // y = x within a triangle
 void tril(Vjp& v) {
   v.give(0, v.op("aten.tril.default", {v.g(), v.arg(1)}));
@@ -92,10 +105,19 @@ void dropout(Vjp& v) {
 }  // namespace
 
 const std::vector<RuleRow> kMoveRules = {
-    {"aten.clone.default", same},  {"aten._to_copy.default", same},          {"aten.cat.default", cat},
-    {"aten.stack.default", stack}, {"aten.repeat.default", repeat},          {"aten.flip.default", flip},
-    {"aten.roll.default", roll},   {"aten.constant_pad_nd.default", pad},    {"aten.tril.default", tril},
-    {"aten.triu.default", triu},   {"aten.native_dropout.default", dropout},
+    {"aten.clone.default", same},
+    {"aten._to_copy.default", same},
+    {"aten.cat.default", cat},
+    {"aten.stack.default", stack},
+    {"aten.repeat.default", repeat},
+    {"aten.flip.default", flip},
+    {"aten.roll.default", roll},
+    {"aten.constant_pad_nd.default", pad},
+    {"aten.tril.default", tril},
+    {"aten.triu.default", triu},
+    {"aten.native_dropout.default", dropout},
+    {"aten.slice_scatter.default", slice_scatter},
+    {"aten.select_scatter.default", select_scatter},
 };
 
 }  // namespace vitrine::autodiff

@@ -28,6 +28,30 @@ void clamp(Vjp& v) {
   v.give(0, v.eval(v.none(1) || v.none(2) ? inside : "where((a >= b) & (a <= c), g, 0)"));
 }
 
+void clamp_by_tensors(Vjp& v) {
+  if (v.none(1)) return apply_formulas("a: where(a <= c, g, 0); c: where(a > c, g, 0)", v);
+  if (v.none(2)) return apply_formulas("a: where(a >= b, g, 0); b: where(a < b, g, 0)", v);
+  apply_formulas(
+      "a: where((a >= b) & (a <= c), g, 0); b: where((b < c) & (a < b), g, 0); "
+      "c: where((a > c) | (c < b), g, 0)",
+      v);
+}
+
+// y = a - b round(a / b): g, -round(a / b) g
+void rest(Vjp& v, const char* rounding) {
+  if (v.wants(0)) v.give(0, v.g());
+  if (!v.wants(1)) return;
+  v.let("whole",
+        v.op("aten.div.Tensor_mode", {v.in(0), v.in(1)}, {{"rounding_mode", Arg(std::string(rounding))}}));
+  v.give(1, v.eval("-g * whole"));
+}
+void remainder(Vjp& v) {
+  rest(v, "floor");
+}
+void fmod(Vjp& v) {
+  rest(v, "trunc");
+}
+
 // y = a / b; rounded, it is flat
 void divided(Vjp& v) {
   if (!v.none(2)) {
@@ -62,6 +86,9 @@ const std::vector<RuleRow> kPointwiseRules = {
     {"aten.pow.Tensor_Scalar", power_of_number},
     {"aten.pow.Scalar", power_of_tensor},
     {"aten.clamp.default", clamp},
+    {"aten.clamp.Tensor", clamp_by_tensors},
+    {"aten.remainder.Tensor", remainder},
+    {"aten.fmod.Tensor", fmod},
     {"aten.div.Tensor_mode", divided},
     {"aten.div.Scalar_mode", divided},
     {"aten.atan2.default", atan2},

@@ -91,6 +91,9 @@ extern const std::vector<OpRow> kPointwiseBinary, kPointwiseUnary, kCompare, kRe
     kView, kMatmul, kConvPool, kEmbeddingIndex, kFactory, kCopy, kRandom, kLoss, kBackward, kInplace;
 
 // Cells of the gradient column.
-inline constexpr std::string_view kRule = "rule", kFunctional = "functional", kBorrowed = "borrowed";
+inline constexpr std::string_view kRule = "rule", kFunctional = "functional";
+inline bool is_borrowed(const OpRow& row) {
+  return row.gradient.starts_with("borrowed(\"");
+}
 
 }  // namespace vitrine::ops

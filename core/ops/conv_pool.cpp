@@ -122,16 +122,18 @@ Types upsample(const Call& c) {
 constexpr Family kFamily = Family::matmul;
 constexpr Family kWindow = Family::reduction;
 constexpr Lower kLower = Lower::opaque;
+constexpr std::string_view kPass = "borrowed(\"made by a pass, behind the derivative\")";
+constexpr std::string_view kKernel = "borrowed(\"another kernel of PyTorch's\")";
 
 const std::vector<OpRow> kConvPool = {
     {"aten.convolution.default",
      "input, weight, bias, stride, padding, dilation, transposed, output_padding, groups", kFamily,
      Lower::library, covered<convolution>, "", kRule, "convolution in 1 or 2 dimensions"},
     {"aten.cudnn_convolution_relu.default", "self, weight, bias, stride, padding, dilation, groups", kFamily,
-     Lower::library, covered<convolution_relu>, "", kBorrowed, "relu(convolution + bias), on a GPU"},
+     Lower::library, covered<convolution_relu>, "", kPass, "relu(convolution + bias), on a GPU"},
     {"aten.cudnn_convolution_add_relu.default",
      "self, weight, z, alpha, bias, stride, padding, dilation, groups", kFamily, Lower::library,
-     covered<convolution_add_relu>, "", kBorrowed, "relu(convolution + alpha z + bias), on a GPU"},
+     covered<convolution_add_relu>, "", kPass, "relu(convolution + alpha z + bias), on a GPU"},
     {"aten.max_pool2d_with_indices.default",
      "self, kernel_size, stride=[], padding=[0], dilation=[1], ceil_mode=False", kWindow, kLower,
      covered<max_pool2d>, "", kRule, "largest of each window, and where"},
@@ -142,9 +144,9 @@ const std::vector<OpRow> kConvPool = {
     {"aten._adaptive_avg_pool2d.default", "self, output_size", kWindow, kLower, covered<adaptive_avg_pool2d>,
      "", kRule, "mean of as many windows as asked"},
     {"aten.upsample_nearest2d.default", "self, output_size, scales_h=None, scales_w=None", Family::memory,
-     kLower, covered<upsample>, "", kBorrowed, "resized, nearest element"},
+     kLower, covered<upsample>, "", kKernel, "resized, nearest element"},
     {"aten.upsample_bilinear2d.default", "self, output_size, align_corners, scales_h=None, scales_w=None",
-     Family::memory, kLower, covered<upsample>, "", kBorrowed, "resized, linear in both directions"},
+     Family::memory, kLower, covered<upsample>, "", kKernel, "resized, linear in both directions"},
 };
 
 }  // namespace vitrine::ops

@@ -84,6 +84,33 @@ Types flip(const Call& c) {
   dim_mask(c.ints(1), c.tensor(0).sizes.size());
   return preserved(c);
 }
+// In rows; `part` are the sizes of what is replaced.
+Types with_part_replaced(const Call& c, const Dims& part) {
+  const TensorType &t = c.tensor(0), &src = c.tensor(1);
+  need(t.is_contiguous() && src.dtype == t.dtype && src.sizes == part, "another type or layout");
+  return {TensorType::contiguous(t.dtype, t.sizes)};
+}
+Types slice_scatter(const Call& c) {
+  Dims part = c.tensor(0).sizes;
+  const size_t dim = wrap_dim(c.integer(2), part.size());
+  need(!part.empty(), "a 0-d tensor has no slices");
+  const int64_t size = part[dim], step = c.integer(5);
+  need(step > 0, "a slice goes forwards");
+  auto end_at = [&](size_t i, int64_t otherwise) {
+    const int64_t at = c.none(i) ? otherwise : c.integer(i);
+    return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
+  };
+  const int64_t from = end_at(3, 0), to = std::max(from, end_at(4, size));
+  part[dim] = (to - from) / step + ((to - from) % step != 0);
+  return with_part_replaced(c, part);
+}
+Types select_scatter(const Call& c) {
+  Dims part = c.tensor(0).sizes;
+  const size_t dim = wrap_dim(c.integer(2), part.size());
+  need(!part.empty() && c.integer(3) < part[dim] && c.integer(3) >= -part[dim], "no such position");
+  part.erase(part.begin() + static_cast<std::ptrdiff_t>(dim));
+  return with_part_replaced(c, part);
+}
 Types roll(const Call& c) {
   const TensorType& t = c.tensor(0);
   Dims shifts = c.ints(1), dims = c.ints(2);
@@ -119,8 +146,8 @@ constexpr Lower kOpaque = Lower::opaque;
 const std::vector<OpRow> kCopy = {
     {"aten.clone.default", "self, *, memory_format=None", kFamily, kLoop, covered<clone>, "a", kRule,
      "a copy"},
-    {"aten.lift_fresh_copy.default", "self", kFamily, kLoop, covered<contiguous>, "a", kBorrowed,
-     "a copy of a constant"},
+    {"aten.lift_fresh_copy.default", "self", kFamily, kLoop, covered<contiguous>, "a",
+     "borrowed(\"of constants, which have no gradient\")", "a copy of a constant"},
     {"aten._to_copy.default",
      "self, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None",
      Family::pointwise, kLoop, covered<to_copy>, "a", kRule, "a copy in another type"},
@@ -135,9 +162,9 @@ const std::vector<OpRow> kCopy = {
     {"aten.constant_pad_nd.default", "self, pad, value=0", kFamily, kOpaque, covered<pad>, "", kRule,
      "padded with a number"},
     {"aten.slice_scatter.default", "self, src, dim=0, start=None, end=None, step=1", kFamily, kOpaque,
-     nullptr, "", kBorrowed, "a copy with a range of a dimension replaced"},
-    {"aten.select_scatter.default", "self, src, dim, index", kFamily, kOpaque, nullptr, "", kBorrowed,
-     "a copy with one position of a dimension replaced"},
+     covered<slice_scatter>, "", kRule, "a copy with a range of a dimension replaced"},
+    {"aten.select_scatter.default", "self, src, dim, index", kFamily, kOpaque, covered<select_scatter>, "",
+     kRule, "a copy with one position of a dimension replaced"},
 };
 
 }  // namespace vitrine::ops

@@ -103,15 +103,16 @@ const std::vector<OpRow> kNorm = {
      "input, weight, bias, running_mean!training, running_var!training, training, "
      "exponential_average_factor, "
      "epsilon",
-     kFamily, Lower::decompose, covered<cudnn_batch_norm>, "", kBorrowed,
+     kFamily, Lower::decompose, covered<cudnn_batch_norm>, "", "borrowed(\"cuDNN's own\")",
      "normalised by channel; in training by cuDNN, and the running statistics are updated"},
     {"aten._native_batch_norm_legit.default",
      "input, weight, bias, running_mean!training, running_var!training, training, momentum, eps", kFamily,
-     Lower::decompose, covered<batch_norm>, "", kBorrowed,
+     Lower::decompose, covered<batch_norm>, "", "borrowed(\"no module calls it\")",
      "normalised by channel; in training from the batch, and the running statistics are updated"},
     {"aten._native_batch_norm_legit_no_training.default",
      "input, weight, bias, running_mean, running_var, momentum, eps", kFamily, Lower::decompose,
-     covered<batch_norm_no_training>, "", kBorrowed, "normalised by channel with running statistics"},
+     covered<batch_norm_no_training>, "", "borrowed(\"no module calls it\")",
+     "normalised by channel with running statistics"},
 };
 
 }  // namespace vitrine::ops

@@ -125,7 +125,7 @@ const std::vector<OpRow> kPointwiseUnary = {
     {"aten.log_sigmoid_forward.default", "self", kFamily, Lower::opaque, nullptr, "",
      "log_sigmoid_backward(g, a, y1)", "log(sigmoid(a)) and a buffer"},
     {"aten.log_sigmoid.default", "self", kFamily, kLoop, covered<unary_float_only>,
-     "min(a, 0) - log1p(exp(-abs(a)))", kBorrowed, "log(sigmoid(a))"},
+     "min(a, 0) - log1p(exp(-abs(a)))", "borrowed(\"autograd sees log_sigmoid_forward\")", "log(sigmoid(a))"},
 };
 
 }  // namespace vitrine::ops

@@ -238,7 +238,7 @@ const std::vector<OpRow> kReduction = {
     {"aten.cumsum.default", "self, dim, *, dtype=None", kFamily, Lower::opaque, covered<cumulative>, "",
      kRule, "running sum along a dimension"},
     {"aten.cumprod.default", "self, dim, *, dtype=None", kFamily, Lower::opaque, covered<cumulative>, "",
-     kBorrowed, "running product along a dimension"},
+     "borrowed(\"PyTorch's asks where zeros are\")", "running product along a dimension"},
     {"aten.logsumexp.default", "self, dim, keepdim=False", kFamily, Lower::opaque, covered<logsumexp>, "",
      kRule, "log of the sum of exponentials"},
     {"aten.linalg_vector_norm.default", "self, ord=2, dim=None, keepdim=False, *, dtype=None", kFamily,

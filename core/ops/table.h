@@ -65,7 +65,7 @@ struct OpRow {
   //    itself for 1, where a product would lie in memory of its own;
   //  - rule: a function in core/autodiff/rules_<family>.cpp;
   //  - functional: as the operator that computes the same without writing;
-  //  - borrowed: PyTorch's own backward of the operator is run instead;
+  //  - borrowed("why"): PyTorch's own backward of the operator is run instead;
   //  - nondifferentiable("why").
   std::string_view gradient;
   std::string_view doc;  // one line

@@ -137,7 +137,7 @@ def others(row, x):
         "aten.cumsum.default": [(x(3, 4), 1), (x(3, 4), 0), (x(1, 4), 0)],
         "aten.logsumexp.default": [(x(3, 4), [1]), (x(3, 4), [0, 1]), (x(3, 4), [0], True)],
         "aten.linalg_vector_norm.default": [
-            (x(3, 4),), (x(3, 4), 2, [1]), (x(3, 4), 1, [0], True), (x(3, 4), 2.5, [1]), (x(3, 4), 1.5), (x(3, 4), math.inf, [0]), (x(3, 4), -math.inf)],
+            (x(3, 4),), (x(3, 4), 2, [1]), (x(4, 3).t(), 2, [1]), (x(3, 4), 1, [0], True), (x(3, 4), 2.5, [1]), (x(3, 4), 1.5), (x(3, 4), math.inf, [0]), (x(3, 4), -math.inf)],
         "aten.native_layer_norm.default": [(x(3, 4), [4], x(4), x(4), 1e-5), (x(2, 3, 4), [3, 4], None, None, 1e-5), (x(3, 4), [4], x(4), None, 1e-3)],
         "aten.native_group_norm.default": [
             (x(2, 4, 3), x(4), x(4), 2, 4, 3, 2, 1e-5), (x(2, 4, 3, 2), None, None, 2, 4, 6, 4, 1e-5), (x(3, 4), x(4), None, 3, 4, 1, 1, 1e-3)],
@@ -204,12 +204,17 @@ def others(row, x):
         "aten.flip.default": [(x(3, 4), [0]), (x(3, 4), [0, 1])],
         "aten.roll.default": [(x(3, 4), [1], [0]), (x(3, 4), [2, -1], [0, 1]), (x(3, 4), [1])],
         "aten.constant_pad_nd.default": [(x(3, 4), [1, 2]), (x(3, 4), [0, 1, 2, 0], 0.5), (x(1, 3), [1, 2])],
+        "aten.slice_scatter.default": [(x(5, 4), x(2, 4), 0, 1, 3), (x(5, 4), x(5, 2), 1, None, None, 2), (x(5, 4), x(2, 4), 0, -2)],
+        "aten.select_scatter.default": [(x(5, 4), x(4), 0, 1), (x(5, 4), x(5), -1, -2)],
         "aten.tril.default": [(x(3, 4),), (x(3, 4), 1)],
         "aten.triu.default": [(x(3, 4),), (x(3, 4), -1)],
         "aten.native_dropout.default": [(x(3, 4), 0.5, True), (x(3, 4), 0.3, True)],
         "aten.max.default": [(x(3, 4),)], "aten.min.default": [(x(3, 4),)],
         "aten.gelu.default": [(x(3, 4),), (x(3, 4), {"approximate": "tanh"}), (x(4, 3).t(),)],
         "aten.clamp.default": [(x(3, 4), -0.5, 0.5), (x(3, 4), None, 0.5), (x(3, 4), -0.5)],
+        "aten.clamp.Tensor": [(x(3, 4), x(3, 4), x(3, 1)), (x(3, 1), x(4), None), (x(3, 4), None, x(2, 3, 4)), (x(0, 3), x(3), x(3))],
+        "aten.remainder.Tensor": [(x(3, 4), x(3, 4)), (x(3, 1), x(2, 1, 4)), (x(), x())],
+        "aten.fmod.Tensor": [(x(3, 4), x(3, 4)), (x(3, 1), x(2, 1, 4)), (x(), x())],
         "aten.pow.Tensor_Scalar": [(x(3, 4), n) for n in (2, 3, 0, 1)] + [(within(name, x(3, 4)), n) for n in (0.5, -1.5)],
     }
     return calls.get(name)

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "core/ir/parse.h"
+#include "core/ops/call.h"
 #include "core/ops/node.h"
 
 using namespace vitrine;
@@ -24,6 +25,7 @@ TEST_CASE("no empty cell") {
       CHECK(row->gradient.starts_with("nondifferentiable(\""));
       CHECK(row->gradient.ends_with("\")"));
     }
+    if (row->gradient.starts_with("borrowed")) CHECK(is_borrowed(*row));
     // Below the ATen graph the compiler must know every type itself.
     CHECK((row->lower == Lower::opaque || row->shape));
   }
