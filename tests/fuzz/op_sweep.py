@@ -23,7 +23,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "python"))
 from op_cases import cases, changed, compare  # noqa: E402
-from op_values import LAYOUTS, VALUES  # noqa: E402
+from op_values import LAYOUTS, MIXED, VALUES  # noqa: E402
 
 DTYPES = ("float32", "int64", "bool", "bfloat16")
 # One operator may take this long; then it counts as hanging.
@@ -122,7 +122,7 @@ def main() -> int:
     parser.add_argument("--dtypes", default=",".join(DTYPES))
     parser.add_argument("--samples", type=int, default=4, help="of each operator and dtype; 0 for all")
     parser.add_argument("--wider", action="store_true", help="also methods, results to write into, no_grad")
-    parser.add_argument("--also", nargs="*", default=[], choices=[*VALUES, *LAYOUTS], help="with these values and layouts as well")
+    parser.add_argument("--also", nargs="*", default=[], choices=[*VALUES, *LAYOUTS, MIXED], help="with these values and layouts as well")
     parser.add_argument("--only-also", action="store_true", help="with these alone")
     parser.add_argument("--only", nargs="*", default=[], help="these operators")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after the operator in hand")

@@ -1,6 +1,7 @@
 """Other values and other layouts for the tensors of a call: the ends of floating types, numbers whose squares overflow or
 vanish, tensors with holes. `VALUES` and `LAYOUTS` name them."""
 
+import itertools
 import math
 import zlib
 
@@ -71,6 +72,7 @@ def _channels_last(t):
 
 
 LAYOUTS = {"holes": _holes, "turned": _turned, "shifted": _shifted, "channels_last": _channels_last}
+MIXED = "mixed"  # each tensor of a call in another one of these
 
 
 def _each_tensor(sample, change):
@@ -96,4 +98,5 @@ def with_values(sample, name, seed):
 
 def with_layout(sample, name):
     """(input, args, kwargs) with all tensors laid out otherwise."""
-    return _each_tensor(sample, lambda t: LAYOUTS[name](t.detach()).requires_grad_(t.requires_grad))
+    kinds = itertools.cycle(LAYOUTS.values() if name == MIXED else [LAYOUTS[name]])
+    return _each_tensor(sample, lambda t: next(kinds)(t.detach()).requires_grad_(t.requires_grad))
