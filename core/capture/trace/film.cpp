@@ -32,6 +32,7 @@ const char* kind_text(const Value& v) {
       return "null";
     case Kind::Symbol:
     case Kind::Float:
+    case Kind::Text:
       return "constant";
     case Kind::Lazy:
     case Kind::Constant:

@@ -95,6 +95,7 @@ Recipe RecipeMaker::make(Value* v) {
     r.children.push_back(make(v->tensor));
     return r;
   }
+  if (v->kind == Kind::Text) return text(v);
   if (v->kind == Kind::Constant) return constant(v->obj);
   if (v->kind == Kind::Tensor) {
     Recipe r;

@@ -27,6 +27,7 @@ class RecipeMaker {
   Recipe deque(Value* v);
   Recipe list_of_class(Value* v);
   Recipe tuple(Value* v);
+  Recipe text(Value* v);
   Recipe tensor_made(Value* v, Recipe graph_result);
   Recipe function(Value* v);
   Recipe iterator(Value* v);

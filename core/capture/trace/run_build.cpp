@@ -45,9 +45,7 @@ Flow runBuildConstKeyMap(Tracer& t, VirtualFrame& f, const Instruction& in) {
 }
 
 Flow runBuildString(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  std::string text;
-  for (Value* part : pop_many(f, in.arg)) text += t.str_of(part, false);
-  push(f, t.text(text));
+  push(f, t.joined_text(pop_many(f, in.arg)));
   return Flow::Next;
 }
 

@@ -197,7 +197,7 @@ static PyObject* exception_tree(Tracer& t, Value* v) {
 // Text of a value whose str() or repr() reads nothing but constants.
 std::string Tracer::str_of(Value* v, bool repr) {
   v = look(v);
-  if (v->kind == Kind::Tensor) stop("side_effect", "a tensor is turned into text: its values are read");
+  if (v->kind == Kind::Tensor) stop("side_effect", kTensorInText);
   if (v->kind == Kind::Object && !repr) {
     if (PyObject* method = python_method(type_of(v), "__str__"))
       return str_of(call_special(v, method, {}), false);
@@ -214,6 +214,8 @@ std::string Tracer::str_of(Value* v, bool repr) {
 }
 
 Value* Tracer::format(Value* v, Value* spec, int conversion) {
+  if (conversion == 0)
+    if (Value* open = open_text(v, spec)) return open;
   v = look(v);
   if (conversion == 3) {
     Owned tree(constant_tree(v));

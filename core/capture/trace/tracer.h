@@ -73,6 +73,9 @@ struct CacheHit {
 
 enum class Flow : uint8_t { Next, Jumped, Return, Yield };
 
+// Why a segment ends where a tensor's text is looked at.
+constexpr const char* kTensorInText = "a tensor is turned into text: its values are read";
+
 class Tracer {
  public:
   // stop_at: how many instructions of the outermost frame to interpret; -1 = as many as possible.
@@ -233,6 +236,9 @@ class Tracer {
   Value* format(Value* v, Value* spec, int conversion);
   std::string str_of(Value* v, bool repr);
   Value* format_text(PyObject* form, const Arguments& arguments);  // text_format.cpp: form.format(...)
+  // open_text.cpp. nullptr: the value is read at once, or refused.
+  Value* open_text(Value* v, Value* spec);
+  Value* joined_text(const Values& parts);
 
   // --- calls.cpp
   Value* call(Value* function, Arguments arguments);

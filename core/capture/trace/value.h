@@ -24,6 +24,7 @@ enum class Kind : uint8_t {
   Lazy,      // obj and source; not looked at yet
   Symbol,    // an int that may be another one in the next call: sym; obj: what it is now
   Float,     // a float that may be another one: tensor; obj: what it is now; roots: what it is computed from
+  Text,      // a str that holds numbers of tensors, open_text.cpp: items
   Constant,  // obj: immutable, or an object whose identity is fixed (function, class, module, enum member
              // ...)
   Tensor,    // obj: the storage-less stand-in; real: the tensor it stands for, if it is an input

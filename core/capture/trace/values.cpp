@@ -217,6 +217,7 @@ Value* Tracer::look(Value* v) {
     v->identified = true;
   }
   if (v->kind == Kind::Float) close_float(v);
+  if (v->kind == Kind::Text) stop("side_effect", kTensorInText);
   if (v->kind == Kind::Constant && !v->identified) {
     v->identified = true;
     if (v->source && !v->pinned) {
@@ -395,7 +396,7 @@ void Tracer::cell_set(Value* cell, Value* value) {
 
 PyTypeObject* Tracer::type_of(Value* v) {
   v = resolve(v);
-  if (v->kind == Kind::Symbol || v->kind == Kind::Float) return v->cls;
+  if (v->kind == Kind::Symbol || v->kind == Kind::Float || v->kind == Kind::Text) return v->cls;
   if (v->kind == Kind::Lazy && v->obj && (is_plain_constant(v->obj) || is_identity_constant(v->obj))) {
     // The type of a number is enough for isinstance(): its value stays open.
     if (!v->typed && !v->pinned && v->source && (!is_identity_constant(v->obj) || made_anew(v))) {
@@ -452,7 +453,7 @@ int64_t Tracer::int_of(Value* v, const char* what) {
 
 bool Tracer::is_none(Value* v) {
   v = resolve(v);
-  if (v->kind == Kind::Symbol || v->kind == Kind::Float) return false;
+  if (v->kind == Kind::Symbol || v->kind == Kind::Float || v->kind == Kind::Text) return false;
   if (v->kind == Kind::Lazy && v->obj && v->source &&
       torch_bridge::is_tensor(v->obj)) {  // nor does it become an input
     guard_type(v);
@@ -539,6 +540,8 @@ std::string Tracer::describe(Value* v) {
       return symbolic_->table.text(v->sym);
     case Kind::Float:
       return v->source ? v->source->text() : "a computed float";
+    case Kind::Text:
+      return "text of a tensor";
     case Kind::Constant:
       return PyModule_Check(v->obj) || PyType_Check(v->obj) || PyCallable_Check(v->obj)
                  ? constant_source(v->obj)->text()

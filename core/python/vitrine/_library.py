@@ -90,6 +90,11 @@ def function_like(code, name, defaults, keyword_defaults, positional, keywords):
     function(*[None] * positional, **dict.fromkeys(keywords))
 
 
+def joined(parts):
+    """The texts of an f-string."""
+    return "".join(parts)
+
+
 def call_again(function, args, kwargs):
     """A call whose result is known: it counts."""
     function(*args, **kwargs)
