@@ -148,3 +148,24 @@ def test_sizes_that_pass_through_tensors(name):
         explained = vitrine.explain(model)(**inputs)
         torch.testing.assert_close(vitrine.compile(model)(**inputs).logits, expected.logits, rtol=1e-4, atol=1e-5)
     assert not explained.graph_break_reasons, explained.graph_break_reasons
+
+
+def checked_count(x, wanted):
+    x.add_(1)
+    count = (x > 0).sum()
+    torch._check_tensor_all(count == wanted, lambda: f"{count} are positive")
+    return x * count
+
+
+def test_a_check_of_a_tensor_is_no_break_and_fails_as_in_eager():
+    compiled = vitrine.compile(checked_count, fullgraph=True)
+    for wanted in (2, 2, 3, 2):
+        found = []
+        for function in (checked_count, compiled):
+            x = torch.tensor([1.0, -2.0, 3.0])
+            try:
+                found.append((function(x, torch.tensor(wanted)).tolist(), x.tolist()))
+            except RuntimeError as error:
+                found.append((str(error), x.tolist()))
+        assert found[0] == found[1]
+        assert isinstance(found[0][0], str) == (wanted == 3)

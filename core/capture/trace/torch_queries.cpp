@@ -76,6 +76,19 @@ Value* has_function(T& t, const A& a) {
   return t.boolean(on && !names(t.frame().code, "handle_torch_function"));
 }
 
+// torch._check_tensor_all_with(error, cond, message): the graph has the check, and a call in which it fails
+// is eager's from its begin on. On a GPU it would end the process's use of it.
+Value* check_all(T& t, const A& a) {
+  Value* holds = t.look(need(t, a, 1, "cond"));
+  if (holds->kind != Kind::Tensor) stop("exception", "a check of something that is no tensor");
+  const ir::TensorType type = torch_bridge::type_of(holds->obj);
+  if (type.dtype != ir::DType::b1 || !type.device.is_cpu())
+    stop("scalar_read", "a check reads the value of a tensor (" + t.describe(holds) + ")");
+  Value* all = t.tensor_method(holds, "all", nullptr, {});
+  t.torch_call("torch._assert_async", find_object("torch._assert_async"), {{all}, {}});
+  return t.none();
+}
+
 Value* itself(T& t, const A& a) {
   return need(t, a, 0);
 }
@@ -215,6 +228,7 @@ constexpr BuiltinRow kRows[] = {
 #undef X
             {"torch._C._is_torch_function_mode_enabled", no},
     {"torch.is_tensor", is_tensor},
+    {"torch._check_tensor_all_with", check_all},
     {"torch.is_grad_enabled", [](T& t, const A&) { return t.boolean(t.grad_mode()); }},
     {"torch._C._set_grad_enabled", set_grad},
     {"torch.is_inference", [](T& t, const A& a) { return t.is_inference(need(t, a, 0, "input")); }},
