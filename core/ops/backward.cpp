@@ -95,12 +95,16 @@ Types layer_norm_backward(const Call& c) {
 
 Types group_norm_backward(const Call& c) {
   const TensorType &grad = c.tensor(0), &x = c.tensor(1), *weight = c.tensor_or_null(4);
-  need(x.dtype == DType::f32 || x.dtype == DType::f64, "types");
-  need(grad.dtype == x.dtype && c.tensor(2).dtype == x.dtype && c.tensor(3).dtype == x.dtype, "mixed types");
-  need(!weight || weight->dtype == x.dtype, "mixed types");
+  // The statistics in f32 with the parameters beside half precision, or all of one type.
+  const DType statistics = c.tensor(2).dtype;
+  const bool half = x.device.is_cpu() && (x.dtype == DType::bf16 || x.dtype == DType::f16);
+  need(half || x.dtype == DType::f32 || x.dtype == DType::f64, "types");
+  need(statistics == x.dtype || (half && statistics == DType::f32), "mixed types");
+  need(grad.dtype == x.dtype && c.tensor(3).dtype == statistics, "mixed types");
+  need(!weight || weight->dtype == statistics, "mixed types");
   need(x.is_contiguous() && grad.is_contiguous() && grad.sizes == x.sizes && x.numel() > 0, "layout");
   need(x.numel() == c.integer(5) * c.integer(6) * c.integer(7), "sizes");
-  const TensorType affine = TensorType::contiguous(x.dtype, {c.integer(6)});
+  const TensorType affine = TensorType::contiguous(weight ? weight->dtype : x.dtype, {c.integer(6)});
   return {or_undefined(asked(c, 9, 0), TensorType::contiguous(x.dtype, x.sizes)),
           or_undefined(asked(c, 9, 1), affine), or_undefined(asked(c, 9, 2), affine)};
 }

@@ -34,13 +34,24 @@ Types layer_norm(const Call& c) {
   return {TensorType::contiguous(t.dtype, t.sizes), stats, stats};
 }
 
+// The statistics' type. Half precision with parameters in f32: these on the CPU, whose kernels alone are
+// known here.
+DType group_statistics(const Call& c) {
+  const TensorType &t = c.tensor(0), *weight = c.tensor_or_null(1), *bias = c.tensor_or_null(2);
+  const bool half = t.dtype == DType::bf16 || t.dtype == DType::f16;
+  const auto wide = [](const TensorType* p) { return !p || p->dtype == DType::f32; };
+  if (half && t.device.is_cpu() && (weight || bias) && wide(weight) && wide(bias)) return DType::f32;
+  one_type(c, {1, 2});
+  return t.dtype;
+}
+
 Types group_norm(const Call& c) {
   const TensorType& t = c.tensor(0);
-  one_type(c, {1, 2});
+  const DType statistics = group_statistics(c);
   need(t.is_contiguous(), "not contiguous");
   int64_t n = c.integer(3), channels = c.integer(4), groups = c.integer(6);
   need(groups > 0 && channels % groups == 0 && t.numel() == n * channels * c.integer(5), "sizes");
-  TensorType stats = TensorType::contiguous(t.dtype, {n, groups});
+  TensorType stats = TensorType::contiguous(statistics, {n, groups});
   return {TensorType::contiguous(t.dtype, t.sizes), stats, stats};
 }
 

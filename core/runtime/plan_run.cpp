@@ -410,13 +410,17 @@ bool ProgramPlan::take_made(int32_t out, bridge::Handle made, CallState& state) 
 }
 
 // What PyTorch made lies as the graph says; a kernel that chose another layout (attention does, by its
-// arguments) has its result moved, for what reads it was compiled for the graph's. Other sizes than the
-// operator's rule says would be read as something else, unless nothing reads them.
+// arguments) has its result moved, for what reads it was compiled for the graph's. So has one of another
+// element type: types that PyTorch's meta kernels told may not be what its kernels give. Other sizes than
+// the operator's rule says would be read as something else, unless nothing reads them.
 ProgramPlan::Made ProgramPlan::judge(int32_t out, bridge::Handle made) const {
   const auto& row = table_.rows[static_cast<size_t>(out)];
   const bridge::View view = bridge::view(made);
   if (!row.read) return Made::as_planned;
-  if (has_sizes(view, row.type)) return lies_as(view, row.type) ? Made::as_planned : Made::elsewhere;
+  if (has_sizes(view, row.type)) {
+    const bool same_type = ir::dtype_from_scalar_type(view.scalar_type) == row.type.dtype;
+    return same_type && lies_as(view, row.type) ? Made::as_planned : Made::elsewhere;
+  }
   bridge::set_python_error("an operator returned a tensor of other sizes than its rule says");
   return Made::otherwise;
 }
