@@ -69,7 +69,36 @@ void index_add(Vjp& v) {
   v.let("g", v.op("aten.index_select.default", {v.g(), v.arg(1), v.in(2)}));
   v.give(3, v.reshape(v.eval("g * factor"), v.sizes(3)));
 }
+// The mask of y = x with x[mask] = s, which lies over the first dimensions.
+std::optional<Ref> leading_mask(Vjp& v) {
+  const auto& indices = v.arg(1).as<std::vector<Arg>>();
+  if (indices.empty() || !indices[0].is<Ref>()) return std::nullopt;
+  for (size_t i = 1; i < indices.size(); ++i)
+    if (!indices[i].is_none()) return std::nullopt;
+  const TensorType& mask = v.type(indices[0].as<Ref>());
+  const bool whole = mask.dtype == DType::b1 && !mask.sizes.empty() && mask.numel() > 0;
+  return whole ? std::optional(indices[0].as<Ref>()) : std::nullopt;
+}
+// s has a row for each place where the mask holds, or one for all of them. Forward found that they fit, so
+// that their number is known.
+void masked_put(Vjp& v, Ref mask) {
+  const Ref g = v.g(), nothing = v.zeros(g, Dims{});
+  const Dims whole = v.sizes(0), over = v.type(mask).sizes, values = v.sizes(2);
+  Dims wide = over;
+  wide.resize(whole.size(), 1);
+  const Ref here = v.reshape(mask, wide);
+  if (v.wants(0)) v.give(0, v.flag(3) ? g : v.op("aten.where.self", {here, nothing, g}));
+  if (!v.wants(2)) return;
+  const size_t rest = whole.size() - over.size();
+  if (values.size() <= rest || values[0] == 1) return v.give(2, v.op("aten.where.self", {here, g, nothing}));
+  Dims rows = {v.type(mask).numel()};
+  rows.insert(rows.end(), whole.begin() + static_cast<std::ptrdiff_t>(over.size()), whole.end());
+  const Ref places =
+      v.op("aten.nonzero_static.default", {v.reshape(mask, {rows[0]})}, {{"size", Arg(values[0])}});
+  v.give(2, v.op("aten.index_select.default", {v.reshape(g, rows), Arg(0), v.reshape(places, {values[0]})}));
+}
 void index_put(Vjp& v) {
+  if (const auto mask = leading_mask(v)) return masked_put(v, *mask);
   const Ref g = v.g();
   if (v.wants(0))
     v.give(0,

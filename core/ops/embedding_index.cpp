@@ -137,6 +137,11 @@ Types index_put(const Call& c) {
   return {{self.dtype, self.sizes, preserved_strides(self), 0}};
 }
 
+// As many places as the program says there are.
+Types nonzero_static(const Call& c) {
+  return {TensorType::contiguous(DType::i64, {c.integer(1), static_cast<int64_t>(c.tensor(0).sizes.size())})};
+}
+
 }  // namespace
 
 constexpr Family kFamily = Family::memory;
@@ -160,6 +165,8 @@ const std::vector<OpRow> kEmbeddingIndex = {
      "", kRule, "slices added at positions of a dimension of a copy"},
     {"aten.index_put.default", "self, indices, values, accumulate=False", kFamily, kLower, covered<index_put>,
      "", kRule, "x[i, j, ...] = values, in a copy"},
+    {"aten.nonzero_static.default", "self, *, size, fill_value=-1", kFamily, kLower, covered<nonzero_static>,
+     "", "nondifferentiable(\"the result is integer\")", "places of what is not zero, `size` of them"},
 };
 
 }  // namespace vitrine::ops

@@ -37,6 +37,19 @@ def masked_loss(x, y):
     return torch.where(mask, (x - y) ** 2, torch.zeros(())).sum() / mask.sum()
 
 
+MASK = torch.tensor([[True, False, True], [False, True, False]])
+
+
+def masked_rows(x, rows):
+    y = x * 2
+    y[MASK] = rows * 3
+    return y.sin()
+
+
+def masked_sum(x, rows):
+    return (x * 2).index_put_((MASK.t(),), rows * 3, accumulate=True).sin()
+
+
 OWN = {
     "several uses": (lambda x: x.sin() * x + x.exp() - x, [leaf(3, 4)]),
     "broadcast": (lambda x, y: (x * y + y).tanh(), [leaf(4, 1, 3), leaf(5, 1)]),
@@ -55,6 +68,12 @@ OWN = {
     "masked loss": (masked_loss, [leaf(4, 5), leaf(4, 5, seed=1)]),
     "gather and scatter": (lambda x: x.gather(1, torch.tensor([[0, 2], [1, 1]])).sum() * torch.zeros(2, 3).scatter(
         1, torch.tensor([[0], [2]]), x[:, :1]), [leaf(2, 3)]),
+    "rows at a mask": (masked_rows, [leaf(2, 3, 4), leaf(3, 4, seed=1)]),
+    "one row at a mask": (masked_rows, [leaf(2, 3, 4), leaf(1, 4, seed=1)]),
+    "a row without its dim at a mask": (masked_rows, [leaf(2, 3, 4), leaf(4, seed=1)]),
+    "narrow rows at a mask": (masked_rows, [leaf(2, 3, 4), leaf(3, 1, seed=1)]),
+    "elements at a mask": (masked_rows, [leaf(2, 3), leaf(3, seed=1)]),
+    "rows added at a mask": (masked_sum, [leaf(3, 2, 4), leaf(3, 4, seed=1)]),
     "zero-sized": (lambda x: x[:0].exp().sum() + x.sum(), [leaf(3, 2)]),
 }
 
