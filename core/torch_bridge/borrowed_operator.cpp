@@ -90,6 +90,7 @@ class OneOperator {
     Py module = Py::steal(PyImport_ImportModule("vitrine._training"));
     Py results = list_of(results_), leaves = list_of(leaves_), tangents = list_of(tangents_);
     ModeGuard guard(mode_);
+    const InBackward backward(dispatch_);
     return Py::steal(module ? PyObject_CallMethod(module.get(), "borrowed_gradients", "OOO", results.get(),
                                                   leaves.get(), tangents.get())
                             : nullptr);

@@ -498,11 +498,19 @@ struct Mode {
   PyObject_HEAD DispatchState* state;
 };
 
+// A backward pass only computes with what it conjugates, and may have it in memory of its own.
+PyObject* with_own_memory(PyObject* func, const Overload& op) {
+  if (op.name != "aten._conj.default") return func;
+  const Result<OpCall> physical = find_op("aten.conj_physical.default");
+  return physical ? physical.value().overload : func;
+}
+
 PyObject* answer(DispatchState& state, PyObject* func, PyObject* args, PyObject* kwargs) {
   if (state.answer) return std::exchange(state.answer, Py()).release();
   if (state.stopped) return PyErr_Format(PyExc_RuntimeError, "%s", state.stopped->reason.c_str());
   try {
     const Overload* op = overload_of(func);
+    if (op && state.in_backward) op = overload_of(with_own_memory(func, *op));
     if (!op) return nullptr;
     return OperatorCall(state.recording, *op, args, kwargs).run().release();
   } catch (const Raised&) {

@@ -256,6 +256,7 @@ Status Lowering::State::borrow(Joint& out, JointParts& parts) {
   Py a = list_of(parts.outputs), b = list_of(parts.wanted), c = list_of(grads_of), found;
   if (module && !parts.outputs.empty()) {
     ModeGuard guard(mode.get());
+    const InBackward backward(dispatch);
     found =
         Py::steal(PyObject_CallMethod(module.get(), "borrowed_gradients", "OOO", a.get(), b.get(), c.get()));
   }

@@ -63,3 +63,16 @@ def test_a_tangent_without_memory_is_not_read():
         value = vitrine.compile(f)(x)
         y = value[0] if isinstance(value, list) else value
         assert torch.equal(torch.autograd.grad(torch.sgn(y).sum(), x)[0], torch.zeros(5))
+
+
+def test_rotations_as_complex_numbers():
+    """Their gradient conjugates: a backward pass that runs through PyTorch is recorded all the same."""
+    turns = torch.polar(torch.ones(5, 3), torch.randn(5, 3))
+
+    def rotated(x):
+        pairs = torch.view_as_complex((x * 2).reshape(2, 5, 3, 2))
+        return torch.view_as_real(pairs * turns).flatten(2).sin()
+
+    said = vitrine.explain(rotated)(leaf(2, 5, 6))
+    assert "PyTorch's autograd" not in str(said)
+    agree(rotated, leaf(2, 5, 6))
