@@ -17,6 +17,7 @@
 #include "views/kit/paint.h"
 #include "views/kit/selection.h"
 #include "views/kit/sources.h"
+#include "views/kit/types.h"
 #include "views/problems/problems_items.h"
 #include "views/runs/runs_items.h"
 
@@ -111,6 +112,26 @@ class TestKit : public QObject {
   }
 
   // Relatives out of sight have a tick on the scroll bar.
+  void aNumberBesideABarIsNotCut() {
+    kit::ItemView view;
+    view.resize(300, 120);
+    view.setColumns({{"name", 80, false, true, true}, {"time, ms", 150, true, false, false, true}});
+    auto row = [](Id id, const QString& number, double bar) {
+      kit::Cell cell{number, bar};
+      cell.bar = bar;
+      return kit::Item{id, {{"K0"}, cell}, {}, {}, false, false};
+    };
+    view.setItems({row(1, "27.6", 1), row(2, "23.7 µs", 0.001)});
+    QVERIFY(view.numberRoom(1) >= kit::textWidth(kit::theme().mono(12), "23.7 µs"));
+    view.setItems({row(1, "27.6", 1)});
+    QCOMPARE(view.numberRoom(1), kit::theme().px(44));  // short ones leave the bars their length
+  }
+
+  void aShapeIsWholeWhereStridesFindNoRoom() {
+    QCOMPARE(kit::withoutStrides("f32[8,12,128,64]{294912,64,2304,1}@128"), QString("f32[8,12,128,64]"));
+    QCOMPARE(kit::withoutStrides("f32[2]{2}, i64[3] cpu"), QString("f32[2], i64[3] cpu"));
+  }
+
   void relativesAreTicksOnTheScrollBar() {
     kit::applyTheme(*qApp, kit::Theme::make(true));
     kit::ItemView view;

@@ -7,6 +7,7 @@
 #include "views/graph/traffic.h"
 #include "views/kit/icons.h"
 #include "views/kit/paint.h"
+#include "views/kit/types.h"
 
 namespace vitrine::views {
 
@@ -335,7 +336,10 @@ class Painter {
     int right =
         it.right.isEmpty() ? 0 : kit::drawText(p_, lower, it.right, t_.mono(11), t_.text2, Qt::AlignRight);
     lower.setRight(lower.right() - (right ? right + 8 : 0));
-    kit::drawText(p_, lower, it.line, t_.mono(11), t_.text3, Qt::AlignLeft, kit::Elide::Middle);
+    // Numbers are not cut: where the strides find no room, the shape stands alone.
+    const bool whole = kit::textWidth(t_.mono(11), it.line) <= lower.width();
+    kit::drawText(p_, lower, whole ? it.line : kit::withoutStrides(it.line), t_.mono(11), t_.text3,
+                  Qt::AlignLeft, kit::Elide::Middle);
   }
 
   // Name, and in compact rows the operation and its space at the right.

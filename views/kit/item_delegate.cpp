@@ -119,8 +119,9 @@ void ItemDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
   if (column->number && cell->bar < 0)
     box.setLeft(std::min(box.left(), box.right() - textWidth(theme().mono(12), cell->text)));
   if (cell->bar >= 0) {
-    drawBar(*painter, box.adjusted(0, 0, -theme().px(46), 0), cell->bar, cell->hollow);
-    box.setLeft(box.right() - theme().px(44));
+    const int room = view_->numberRoom(index.column());
+    drawBar(*painter, box.adjusted(0, 0, -room - theme().px(2), 0), cell->bar, cell->hollow);
+    box.setLeft(box.right() - room);
   }
   if (option.rect.height() > theme().px(36)) box.setHeight(theme().row());  // a row of two lines
   QColor colour = cell->quiet ? theme().text2 : theme().text1;

@@ -111,12 +111,15 @@ void ItemView::setItems(std::vector<Item> items) {
   for (const Item& item : items) tree = tree || !item.children.empty();
   setRootIsDecorated(tree);
   longest_.assign(model_.columns().size(), 0);
+  bar_numbers_.assign(model_.columns().size(), 0);
   std::function<void(const std::vector<Item>&)> measure = [&](const std::vector<Item>& all) {
     for (const Item& item : all) {
       for (size_t c = 0; c < item.cells.size() && c < longest_.size(); ++c)
         if (item.cells[c].bar < 0)
           longest_[c] = std::max(longest_[c], static_cast<size_t>(item.cells[c].text.size()) +
                                                   (hasGlyph(item.cells[c]) ? kGlyphLetters : 0));
+        else
+          bar_numbers_[c] = std::max(bar_numbers_[c], static_cast<size_t>(item.cells[c].text.size()));
       measure(item.children);
     }
   };
@@ -317,6 +320,14 @@ void ItemView::changeEvent(QEvent* event) {
     setIndentation(theme().px(12));
     fitColumns();
   }
+}
+
+// What the numbers beside a column's bars take: the bars end at one place, and no number is cut.
+int ItemView::numberRoom(int column) const {
+  const auto at = static_cast<size_t>(column);
+  const size_t longest = at < bar_numbers_.size() ? bar_numbers_[at] : 0;
+  const int digits = textWidth(theme().mono(12), QString(static_cast<qsizetype>(longest), '0'));
+  return std::max(theme().px(44), digits + theme().px(2));
 }
 
 // What a column of numbers needs for its longest; any other column, its own width.

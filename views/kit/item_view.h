@@ -40,6 +40,7 @@ class ItemView : public QTreeView {
   void setOnly(int column, const QString& text);  // rows of the top with this cell; "" = all
   void sortBy(int column, Qt::SortOrder order);
   void setSortingEnabled(bool on);
+  int numberRoom(int column) const;  // beside the bars of a column
   void reveal(Id id);
   void openDetail(Id id, bool open);
   std::vector<Id> shown() const;  // ids of the rows, in order
@@ -79,7 +80,8 @@ class ItemView : public QTreeView {
   const Selection* marks_ = nullptr;
   std::tuple<Id, const void*, int> ticks_of_{};  // active, relatives, height
   std::vector<double> ticks_;
-  std::vector<size_t> longest_;  // by column: characters of its longest text
+  std::vector<size_t> longest_;      // by column: characters of its longest text, bars apart
+  std::vector<size_t> bar_numbers_;  // by column: characters of the longest number beside a bar
 };
 
 }  // namespace vitrine::kit

@@ -1,5 +1,6 @@
 #include "views/kit/types.h"
 
+#include <QRegularExpression>
 #include <algorithm>
 #include <map>
 
@@ -48,6 +49,11 @@ std::string typeFor(const std::string& recorded, const std::string& device) {
     if (on != "-" && on != device) out += on.empty() ? " cpu" : " " + on;
   });
   return out;
+}
+
+QString withoutStrides(const QString& type) {
+  static const QRegularExpression strides(QStringLiteral("\\{[^}]*\\}(@[^,\\s]*)?"));
+  return QString(type).remove(strides);
 }
 
 }  // namespace vitrine::kit

@@ -2,6 +2,7 @@
 // said only where it is another one than the run's.
 #pragma once
 
+#include <QString>
 #include <span>
 #include <string>
 
@@ -14,5 +15,8 @@ std::string deviceOf(std::span<const session::NodeRow> nodes);
 
 // Without `device`; what lies on the CPU beside it says so: "i64[] cpu". Several types stand behind commas.
 std::string typeFor(const std::string& recorded, const std::string& device);
+
+// "f32[8,3]{24,8}@16" -> "f32[8,3]", for places too narrow for both.
+QString withoutStrides(const QString& type);
 
 }  // namespace vitrine::kit
