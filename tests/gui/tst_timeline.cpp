@@ -104,6 +104,7 @@ class TestTimeline : public QObject {
     QCOMPARE(s.steps.back().text, QStringLiteral("not explained"));
     bool gelu = false;
     for (const views::SpeedupStep& step : s.steps) gelu |= step.launch == ids().launch_k2;
+    QCOMPARE(views::Speedup({10, 12, {{"gained", 5}, {"lost", -9}, {"rest", 2}}}).widest(), 14.0);
     QVERIFY(gelu);
     rig.activate(ids().aten_gelu);
     QCOMPARE(rig.view.canShow(ids().aten_gelu), ids().launch_k2);

@@ -99,4 +99,10 @@ Speedup speedup_of(const kit::SessionData& data, const Timeline& t) {
   return out;
 }
 
+double Speedup::widest() const {
+  double level = eager_ns, out = std::max(eager_ns, compiled_ns);
+  for (const SpeedupStep& step : steps) out = std::max(out, level -= step.ns);
+  return out;
+}
+
 }  // namespace vitrine::views

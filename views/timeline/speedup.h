@@ -19,6 +19,8 @@ struct Speedup {
   double eager_ns = 0, compiled_ns = 0;  // medians of unprofiled calls
   std::vector<SpeedupStep> steps;  // they add up to eager_ns - compiled_ns: gains by size, losses, the rest
   bool empty() const { return steps.empty(); }
+  // The most that the way from eager to compiled reaches: losses may lead above both.
+  double widest() const;
 };
 
 // Empty where both sides were not measured. Slices are of one profiled call a side; that it took another time

@@ -81,7 +81,7 @@ void SpeedupView::paint_row(QPainter& p, size_t index, const QString& text, doub
   const Theme& t = theme();
   const QRectF place = row(index);
   const double left = t.px(kLabel + 14), room = std::max(20.0, width() - left - t.px(kNumber));
-  const double scale = room / std::max(1.0, std::max(speedup_.eager_ns, speedup_.compiled_ns));
+  const double scale = room / std::max(1.0, speedup_.widest());
   const double pad = std::max(1.0, place.height() * 0.18);
   const double x0 = left + std::min(from, to) * scale, x1 = left + std::max(from, to) * scale;
   p.fillRect(QRectF(x0, place.top() + pad, std::max(1.0, x1 - x0), place.height() - 2 * pad), fill);
