@@ -5,6 +5,7 @@
 #include "tests/gui/view_rig.h"
 #include "views/capture/bytecode_view.h"
 #include "views/capture/stack_view.h"
+#include "views/kit/paint.h"
 #include "views/kit/theme.h"
 
 using namespace vitrine;
@@ -109,6 +110,14 @@ class TestCapture : public QObject {
     QVERIFY(!lines.filter("Block.forward").isEmpty());
     QVERIFY(lines.contains("x add f32[8,128,768]"));
     QVERIFY(lines.filter(QRegularExpression("^h ")).isEmpty());  // not stored yet
+  }
+
+  // A shape is read whole although the view is narrow, while the name beside it leaves room.
+  void aTypeOfTheStackIsNotCut() {
+    const QString type = "f32[8,128,768]";
+    const int room = kit::theme().px(140);
+    QCOMPARE(views::factWidth("add", type, room), kit::textWidth(kit::theme().mono(11), type));
+    QCOMPARE(views::factWidth("a_name_that_needs_all_the_room_there_is", type, room), room / 2);
   }
 
   void theStackFollowsTheFilm() {

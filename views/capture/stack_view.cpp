@@ -195,6 +195,21 @@ int StackView::paintGlyph(QPainter& painter, const Line& line, const QRect& box,
   return t.px(22);  // texts stay on one edge
 }
 
+int factWidth(const QString& name, const QString& fact, int room) {
+  const Theme& t = theme();
+  const int left = room - textWidth(t.mono(12), name) - t.px(10);
+  return std::min(textWidth(t.mono(11), fact), std::max(room / 2, left));
+}
+
+// Of the locals' names: the longest, up to a third.
+int StackView::leadWidth(int room) const {
+  const Theme& t = theme();
+  int longest = 0;
+  for (const Line& line : lines_)
+    if (line.what == Line::What::Local) longest = std::max(longest, textWidth(t.mono(12), line.lead));
+  return std::clamp(longest + t.px(12), t.px(64), std::max(t.px(64), room / 3));
+}
+
 void StackView::paintValue(QPainter& painter, const Line& line, int index, const QRect& box) const {
   const Theme& t = theme();
   const bool put = line.what == Line::What::Put, taken = line.what == Line::What::Taken;
@@ -208,7 +223,7 @@ void StackView::paintValue(QPainter& painter, const Line& line, int index, const
   int left = t.px(52);
   left += paintGlyph(painter, line, QRect(left, box.y(), t.px(16), box.height()), t.text2);
   const int right = box.right() - t.padding();
-  const int fact = std::min(textWidth(t.mono(11), line.right), (right - left) / 2);
+  const int fact = factWidth(line.text, line.right, right - left);
   drawText(painter, QRect(right - fact, box.y(), fact + 1, box.height()), line.right, t.mono(11), t.text2,
            Qt::AlignRight, Elide::Middle);
   QFont font = t.mono(12, pane_->markOf(index) == Mark::Ring ? 600 : 400);
@@ -240,13 +255,13 @@ void StackView::paintLine(QPainter& painter, int index, const QRect& box) const 
     case Line::What::Local:
     case Line::What::Frame: {
       const bool local = line.what == Line::What::Local;
-      const int name = local ? t.px(64) : 0;
+      const int name = local ? leadWidth(inner.width()) : 0;
       if (local)
         drawText(painter, QRect(inner.x(), box.y(), name - t.px(6), box.height()), line.lead, t.mono(12),
                  t.text1, Qt::AlignLeft, Elide::Middle);
       int left = inner.x() + name;
       left += paintGlyph(painter, line, QRect(left, box.y(), t.px(16), box.height()), t.text2);
-      const int fact = std::min(textWidth(t.mono(11), line.right), (inner.right() - left) / 2);
+      const int fact = factWidth(line.text, line.right, inner.right() - left);
       drawText(painter, QRect(inner.right() - fact, box.y(), fact + 1, box.height()), line.right, t.mono(11),
                t.text2, Qt::AlignRight, Elide::Middle);
       drawText(painter, QRect(left, box.y(), inner.right() - fact - left - t.px(10), box.height()), line.text,

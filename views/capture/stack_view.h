@@ -8,6 +8,10 @@
 
 namespace vitrine::views {
 
+// What a value's type takes of a row's width beside its name: all that the name leaves free, and where both
+// find no room, half.
+int factWidth(const QString& name, const QString& fact, int room);
+
 class StackView : public kit::View {
   Q_OBJECT
  public:
@@ -48,6 +52,7 @@ class StackView : public kit::View {
   void addProse();
   void add(Line line) { lines_.push_back(std::move(line)); }
   int heightOf(const Line& line) const;
+  int leadWidth(int room) const;
   void paintLine(QPainter& painter, int index, const QRect& box) const;
   void paintValue(QPainter& painter, const Line& line, int index, const QRect& box) const;
   int paintGlyph(QPainter& painter, const Line& line, const QRect& box, const QColor& colour) const;
