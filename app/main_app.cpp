@@ -19,7 +19,8 @@ int complain(const vitrine::Error& error) {
 
 // A shot writes a picture: that there is no session of a desktop matters to nobody.
 void withoutDesktop(QtMsgType, const QMessageLogContext&, const QString& text) {
-  if (!text.startsWith("QStandardPaths:")) std::fprintf(stderr, "%s\n", qUtf8Printable(text));
+  if (!text.startsWith("QStandardPaths:") && !text.startsWith("This plugin does not"))
+    std::fprintf(stderr, "%s\n", qUtf8Printable(text));
 }
 
 int shoot(int& argc, char** argv) {

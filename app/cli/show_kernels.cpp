@@ -153,8 +153,9 @@ std::string show_launch(const Reader& s, const ShowOptions& options, std::string
   for (const LaunchRow& l : launches) {
     if (l.compilation != before) number = 0;
     before = l.compilation;
+    const int64_t moved = l.bytes || !l.kernel ? l.bytes : s.row<KernelRow>(l.kernel).bytes;
     table.row({names.compilation(l.compilation), launches_something(l) ? std::to_string(++number) : "",
-               l.kind, l.text, l.args, bytes(l.bytes), nanoseconds(l.median_ns)});
+               l.kind, l.text, l.args, bytes(moved), nanoseconds(l.median_ns)});
   }
   return table.empty() ? nothing("launch plan", "nothing was compiled") : table.text();
 }

@@ -104,8 +104,14 @@ QString decision_subtitle(const TableScope& s) {
 
 // --- launch plan ---
 
+// A library's call moves what its kernel is known to.
+int64_t bytes_of(const LaunchRow& launch, const KernelRow* kernel) {
+  return launch.bytes || !kernel ? launch.bytes : kernel->bytes;
+}
+
 Unit launch_bytes_unit(const TableScope& s) {
-  return bytesUnit(largest(s.data.launches.of(s.compilation), [](const LaunchRow& l) { return l.bytes; }));
+  return bytesUnit(largest(s.data.launches.of(s.compilation),
+                           [&](const LaunchRow& l) { return bytes_of(l, s.data.kernels.find(l.kernel)); }));
 }
 Unit launch_time_unit(const TableScope& s) {
   return timeUnit(largest(s.data.launches.of(s.compilation), [](const LaunchRow& l) { return l.median_ns; }));
@@ -130,7 +136,7 @@ std::vector<Item> launch_rows(const TableScope& s) {
     if (kernel) text.family = familyOf(kernel->family);
     Cell args{q(l.args)};
     args.quiet = true;
-    const Cell bytes = number(static_cast<double>(l.bytes), bytes_unit),
+    const Cell bytes = number(static_cast<double>(bytes_of(l, kernel)), bytes_unit),
                time = number(l.median_ns, time_unit);
     Cell place{launches_something(l) ? QString::number(launch_number(plan, l.ordinal)) : QString()};
     place.sort = static_cast<double>(l.ordinal);
@@ -197,11 +203,11 @@ QString memory_subtitle(const TableScope& s) {
 
 // --- what became what: ATen nodes by the launch that runs them ---
 
-std::vector<Column> became_columns(const TableScope&) {
+std::vector<Column> became_columns(const TableScope& s) {
   return {{"launch", 200, false, true},
           {"operators of the ATen graph", 320, false, true, true},
-          {"number", 72, true},
-          {"time", 84, true}};
+          {"operators", 72, true},
+          {unit_title("time", launch_time_unit(s)), 84, true}};
 }
 
 std::vector<Item> became_rows(const TableScope& s) {
@@ -219,13 +225,14 @@ std::vector<Item> became_rows(const TableScope& s) {
       }
   }
   std::vector<Item> out;
+  const Unit unit = launch_time_unit(s);
   for (const LaunchRow& l : s.data.launches.of(s.compilation)) {
     QStringList names;
     for (Id id : nodes[l.id]) names << s.data.label(id);
     const KernelRow* kernel = s.data.kernels.find(l.kernel);
     Cell text{q(l.text)};
     if (kernel) text.family = familyOf(kernel->family);
-    Cell time{l.median_ns > 0 ? timeText(l.median_ns) : unknown(), l.median_ns};
+    const Cell time = number(l.median_ns, unit);
     out.push_back(
         {l.id,
          {text, {names.join(QStringLiteral(", "))}, number(static_cast<int64_t>(nodes[l.id].size())), time},
