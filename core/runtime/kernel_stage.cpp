@@ -56,7 +56,7 @@ class Stage {
       for (Work& w : work_) look_up(w);
       send();
       for (Work& w : work_) receive(w);
-      if (!cancelled_now_) cache_->trim();
+      if (grown_) cache_->trim();
     }
     out.cancelled = cancelled_now_;
     for (Work& w : work_) w.result.failed = !w.result.loaded.function && !cancelled_now_;
@@ -139,6 +139,7 @@ class Stage {
     KernelAnswer answer = w.ticket.answer.get();
     if (answer.kind != KernelAnswer::Kind::compiled) return refuse(w, answer);
     auto path = cache_->insert(w.key, w.fresh);
+    grown_ = grown_ || path;
     auto loaded = path ? load_kernel(path.value()) : Result<LoadedKernel>(path.error());
     if (!loaded) {
       answer.error = loaded.error().what;
@@ -168,6 +169,7 @@ class Stage {
   bool with_texts_;
   const std::function<bool()>& cancelled_;
   bool cancelled_now_ = false;
+  bool grown_ = false;  // the folder: only then it may have become too large, and reading it takes milliseconds
   Problem no_place_, missing_;  // of the machine: said once, not once a kernel
   std::shared_ptr<ObjectCache> cache_;
   std::vector<Work> work_;
