@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 #include "core/codegen/cpp/emit_across.h"
 #include "core/codegen/cpp/parts.h"
@@ -49,6 +50,7 @@ class Emitter : VectorText {
 
   // A kernel over a flat range: work items are blocks of it.
   void flat() {
+    if (any_length()) return flat_of_any_length();
     int64_t n = s_.columns(), whole = n / lanes_ * lanes_;
     std::string block = std::to_string(s_.block);
     row_values(0);
@@ -81,8 +83,22 @@ class Emitter : VectorText {
     line(kernel_.work > 1 ? "if (end == " + size(kernel_.work) + ") " + rest : rest);
   }
 
+  void flat_of_any_length() {
+    const std::string block = std::to_string(s_.block), lanes = std::to_string(lanes_);
+    row_values(0);
+    open("auto step = [&](i64 c, auto n) INLINE {");
+    phase_body(0, s_.phases[0], "n");
+    close("};");
+    declare_row(s_.columns());
+    line("const i64 stop = end * " + block + " < row.n ? end * " + block + " : row.n;");
+    line("i64 c = begin * " + block + ";");
+    line("for (; c + " + lanes + " <= stop; c += " + lanes + ") step(c, all);");
+    line("if (c < stop) step(c, rest(row));");
+  }
+
   void rows() {
     scratch();
+    if (any_length()) declare_row(inner());
     open("for (i64 r = begin; r < end; ++r) {");
     decode();
     pointers();
@@ -95,6 +111,7 @@ class Emitter : VectorText {
   }
   // One phase of a part of each row, after the sums of the phases before.
   void rows_in_parts() {
+    if (any_length()) declare_row(inner());
     open("for (i64 item = begin; item < end; ++item) {");
     if (walks()) {
       line("i64 r = item / " + size(s_.parts) + ", part = item % " + size(s_.parts) + ";");
@@ -188,9 +205,9 @@ class Emitter : VectorText {
     std::vector<int> sums = reductions(static_cast<size_t>(index));
     comment(static_cast<size_t>(index));
     int64_t vectors = inner() / lanes_;
-    int ways = sums.empty() ? 1 : vectors >= 8 ? 4 : vectors >= 2 ? 2 : 1;
+    int ways = sums.empty() ? 1 : vectors >= 8 || any_length() ? 4 : vectors >= 2 ? 2 : 1;
     for (int i : sums) accumulators(s_.values[static_cast<size_t>(i)], ways);
-    bool simple = ways == 1 && inner() % lanes_ == 0;
+    bool simple = ways == 1 && inner() % lanes_ == 0 && !any_length();
     std::string name = "phase" + std::to_string(index);
     std::string outer;  // indices of the outer column dims
     for (size_t k = s_.rows; k + 1 < s_.dims.size(); ++k)
@@ -254,6 +271,7 @@ class Emitter : VectorText {
       for (int i : sums) list += ", " + acc(s_.values[static_cast<size_t>(i)], way);
       return name + "(" + list + ");";
     };
+    if (any_length()) return run_phase_of_any_length(call, ways);
     if (whole > 0) {
       columns_of_part(whole);
       open("for (i64 c = " + from() + "; c < " + to(whole) + "; c += " + std::to_string(turn) + ") {");
@@ -266,6 +284,26 @@ class Emitter : VectorText {
     for (; whole + lanes_ <= n; whole += lanes_) line(call(size(whole), "all", way++ % ways));
     if (whole < n) line(call(size(whole), "first<" + std::to_string(n - whole) + ">", way % ways));
     if (splits_columns()) close();
+  }
+  using PhaseCall = std::function<std::string(const std::string& at, const std::string& part, int way)>;
+  void run_phase_of_any_length(const PhaseCall& call, int ways) {
+    const std::string lanes = std::to_string(lanes_);
+    const int64_t turn = static_cast<int64_t>(ways) * lanes_, whole = inner() / turn * turn;
+    open("{");
+    columns_of_part(whole);
+    line("i64 c = " + from() + ";");
+    open("for (; c + " + std::to_string(turn) + " <= " + (splits_columns() ? "to" : "row.n") +
+         "; c += " + std::to_string(turn) + ") {");
+    for (int w = 0; w < ways; ++w) line(call(w ? "c + " + std::to_string(w * lanes_) : "c", "all", w));
+    close();
+    if (splits_columns()) {
+      open("if (part == " + size(s_.parts - 1) + ") {");
+      line("c = " + size(whole) + ";");
+    }
+    if (ways > 1) line("for (; c + " + lanes + " <= row.n; c += " + lanes + ") " + call("c", "all", 0));
+    line("if (c < row.n) " + call("c", "rest(row)", ways > 1 ? 1 : 0));
+    if (splits_columns()) close();
+    close();
   }
   void fold(const Value& v, int ways) {
     auto join = [&](const std::string& a, const std::string& b) { return joined(v, a, b); };

@@ -48,6 +48,7 @@ class Across : VectorText {
     const int64_t vectors = std::min(width_, rows_) * (s_.columns() / parts_) / lanes_;
     kernel_.grain = std::max<int64_t>(1, 30'000 / std::max<int64_t>(1, vectors * cost_of_vector()));
     open_function();
+    if (any_length()) declare_row(rows_);
     open("for (i64 item = begin; item < end; ++item) {");
     decode();
     pointers();
@@ -124,7 +125,7 @@ class Across : VectorText {
   void each_vector(const std::string& name, const std::function<void(const std::string&)>& body) {
     const std::string stop = tiles_ > 1 ? "stop" : size(whole_), step = num(lanes_);
     const int64_t rest = rows_ - whole_;
-    if (rest == 0) {
+    if (rest == 0 && !any_length()) {
       open("for (i64 j = 0; j < " + stop + "; j += " + step + ") {");
       body("all");
       return close();
@@ -132,7 +133,11 @@ class Across : VectorText {
     open("auto " + name + " = [&](i64 j, auto n) INLINE {");
     body("n");
     close("};");
-    if (whole_ > 0) line("for (i64 j = 0; j < " + stop + "; j += " + step + ") " + name + "(j, all);");
+    if (whole_ > 0 || any_length())
+      line("for (i64 j = 0; j < " + stop + "; j += " + step + ") " + name + "(j, all);");
+    if (any_length())
+      return line("if (" + (tiles_ > 1 ? "stop < " + num(width_) + " && " : "") + "row.n % " + step + ") " +
+                  name + "(" + stop + ", rest(row));");
     line(std::string(tiles_ > 1 ? "if (stop < " + num(width_) + ") " : "") + name + "(" + stop + ", first<" +
          num(rest) + ">);");
   }

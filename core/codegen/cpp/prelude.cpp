@@ -42,15 +42,45 @@ template <class V, class T, int N> static inline V bits_of(const T* p, First<N>)
      R"(template <class T, class V> static inline void put_bits(T* p, V v, All) { __builtin_memcpy(p, &v, sizeof v); }
 template <class T, class V, int N> static inline void put_bits(T* p, V v, First<N>) { __builtin_memcpy(p, &v, N * sizeof(T)); }
 )"},
-    {"Some", R"(struct Some { i64 n; };  // the first n, known when it runs
+    {"lanes_in lanes_below lanes_from steps Some",
+     R"(static inline n16 lane_numbers() {
+  n16 k;
+  for (int i = 0; i < LANES; ++i) k[i] = i;
+  return k;
+}
+)"},
+    {"Some rest", R"(struct Some { i64 n; };  // the first n, known when it runs
+constexpr i64 count(Some s) { return s.n; }
+template <class V> static inline V keep(V next, V last, Some s) {
+  return __builtin_convertvector(lane_numbers() < (i32)s.n, decltype(next < last)) ? next : last;
+}
 template <class V, class T> static inline V bits_of(const T* p, Some s) {
-  V v = 0;
-  for (i64 i = 0; i < s.n * (i64)sizeof(T); ++i) ((u8*)&v)[i] = ((const u8*)p)[i];
-  return v;
+  V v = 0, none = 0;
+  if (((unsigned long)p & 4095) <= 4096 - sizeof v)  // no page is touched but theirs
+    __builtin_memcpy(&v, p, sizeof v);
+  else
+    for (i64 i = 0; i < s.n * (i64)sizeof(T); ++i) ((u8*)&v)[i] = ((const u8*)p)[i];
+  return keep(v, none, s);
 }
-template <class T, class V> static inline void put_bits(T* p, V v, Some s) {
-  for (i64 i = 0; i < s.n * (i64)sizeof(T); ++i) ((u8*)p)[i] = ((const u8*)&v)[i];
+template <int N, class T, class V> static inline void put_below(T* p, V v, i64 n) {  // n < 2 N lanes of v
+  if constexpr (N > 0) {
+    if (n & N) __builtin_memcpy(p, &v, N * sizeof(T));
+    if constexpr (N > 1) put_below<N / 2>(n & N ? p + N : p, n & N ? v.hi : v.lo, n);
+  }
 }
+template <class T, class V> static inline void put_bits(T* p, V v, Some s) { put_below<LANES / 2>(p, v, s.n); }
+template <class T> static inline auto load_back(const T* p, Some s) {
+  T line[LANES] = {};
+  for (i64 k = 0; k < s.n; ++k) line[k] = p[-k];
+  return load(line, all);
+}
+)"},
+    {"rest",
+     R"(template <i64 N> struct Fixed { static constexpr i64 n = N; }; template <i64 N> constexpr Fixed<N> fixed;  // elements
+struct Any { i64 n; };
+static inline Any any(i64 n) { return {n}; }
+template <i64 N> static inline First<N % LANES> rest(Fixed<N>) { return {}; }  // behind the last whole vector
+static inline Some rest(Any row) { return {row.n % LANES}; }
 )"},
     {"load gather load1 load_rows load_in load_at gather_in load1_if load_back",
      R"(template <class N> static inline v16 load(const f32* p, N n) { return bits_of<v16>(p, n); }
@@ -147,12 +177,6 @@ template <class T, class N> static inline auto load_in(const T* p, i64 low, i64 
   T line[LANES] = {};
   for (int k = 0; k < count(n); ++k) line[k] = p[at[k]];
   return load(line, all);
-}
-)"},
-    {"lanes_in lanes_below lanes_from steps", R"(static inline n16 lane_numbers() {
-  n16 k;
-  for (int i = 0; i < LANES; ++i) k[i] = i;
-  return k;
 }
 )"},
     {"lanes_in lanes_below lanes_from",

@@ -70,6 +70,9 @@ DType VectorText::lane_of(const Value& v) {
 std::string VectorText::size(int64_t n) const {
   return target_.sizes ? SizeMemory::mark(n) : std::to_string(n);
 }
+void VectorText::declare_row(int64_t n) {
+  line("const auto row = " + SizeMemory::mark_integer(n, "fixed<" + std::to_string(n) + ">", "any") + ";");
+}
 std::string VectorText::times(const std::string& i, int64_t stride) const {
   return stride == 1 ? i : i + " * " + size(stride);
 }
