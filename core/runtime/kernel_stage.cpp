@@ -169,7 +169,7 @@ class Stage {
   bool with_texts_;
   const std::function<bool()>& cancelled_;
   bool cancelled_now_ = false;
-  bool grown_ = false;  // the folder: only then it may have become too large, and reading it takes milliseconds
+  bool grown_ = false;          // the folder: only then is it measured, which takes milliseconds
   Problem no_place_, missing_;  // of the machine: said once, not once a kernel
   std::shared_ptr<ObjectCache> cache_;
   std::vector<Work> work_;
