@@ -1,5 +1,6 @@
-"""PyTorch's own operator list (OpInfo) through vitrine.compile: values, strides, aliasing, exceptions and gradients against
-eager. Every operator runs on PyTorch's own sample inputs; a process that dies costs one operator and is reported.
+"""PyTorch's own operator lists (OpInfo, and those of operators on lists of tensors) through vitrine.compile: values,
+strides, aliasing, exceptions and gradients against eager. Every operator runs on PyTorch's own sample inputs; a process
+that dies costs one operator and is reported.
 
     op_sweep.py [--shard 0/4] [--dtypes float32,int64] [--samples 4] [--only NAME ...] [--seconds 100]
         [--wider] [--also ends holes ...]
@@ -19,12 +20,14 @@ import warnings
 from pathlib import Path
 
 import torch
-from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal import common_methods_invocations as lists
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "python"))
 from op_cases import cases, changed, compare  # noqa: E402
 from op_values import LAYOUTS, MIXED, VALUES  # noqa: E402
 
+OPERATORS = [*lists.op_db, *lists.foreach_unary_op_db, *lists.foreach_binary_op_db, *lists.foreach_pointwise_op_db,
+             *lists.foreach_reduce_op_db, *lists.foreach_other_op_db]  # fmt: skip
 DTYPES = ("float32", "int64", "bool", "bfloat16")
 # One operator may take this long; then it counts as hanging.
 PATIENCE = 240
@@ -35,7 +38,7 @@ MOST = 12 << 30
 def named(only):
     """The operators in a fixed order, those of the same name numbered."""
     seen = collections.Counter()
-    for op in op_db:
+    for op in OPERATORS:
         name = op.name + (f".{op.variant_test_name}" if op.variant_test_name else "")
         seen[name] += 1
         name += f"#{seen[name]}" if seen[name] > 1 else ""

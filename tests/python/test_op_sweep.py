@@ -1,4 +1,5 @@
-"""A part of PyTorch's operator list, eager against compiled (tests/fuzz/op_sweep.py runs any part of it)."""
+"""A part of PyTorch's lists of operators, modules and optimizers, eager against compiled (tests/fuzz/op_sweep.py and
+module_sweep.py run any part of them)."""
 
 import os
 import subprocess
@@ -9,14 +10,23 @@ import pytest
 
 from sweep import WHOLE
 
-SWEEP = Path(__file__).resolve().parent.parent / "fuzz" / "op_sweep.py"
+FUZZ = Path(__file__).resolve().parent.parent / "fuzz"
 SHARDS = 12
+
+
+def nothing_differs(script, *options):
+    """In a process of its own: a crash names its operator instead of ending the tests."""
+    command = [sys.executable, "-W", "ignore", str(FUZZ / script), *options]
+    done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ))
+    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+    assert " 0 wrong" in done.stdout
 
 
 @pytest.mark.parametrize("shard", range(SHARDS) if WHOLE else [5])
 def test_operators(shard):
-    """In a process of its own: a crash names its operator instead of ending the tests."""
-    command = [sys.executable, "-W", "ignore", str(SWEEP), "--shard", f"{shard}/{SHARDS}", "--samples", "0" if WHOLE else "1"]
-    done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ))
-    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
-    assert "0 wrong" in done.stdout
+    nothing_differs("op_sweep.py", "--shard", f"{shard}/{SHARDS}", "--samples", "0" if WHOLE else "1")
+
+
+@pytest.mark.parametrize("shard", range(SHARDS) if WHOLE else [5])
+def test_modules_and_optimizers(shard):
+    nothing_differs("module_sweep.py", "--shard", f"{shard}/{SHARDS}", "--samples", "0" if WHOLE else "1")
