@@ -56,7 +56,14 @@ std::string show_decisions(const Reader& s, const ShowOptions& options, std::str
   auto decisions = s.all<DecisionRow>("ORDER BY compilation, ordinal");
   Names names(s);
   std::erase_if(decisions, [&](const auto& d) { return !names.shown(d.compilation, options); });
-  if (options.json) return json_text(json_rows(s, decisions));
+  if (options.json) {
+    auto json = json_rows(s, decisions);
+    for (size_t i = 0; i < decisions.size(); ++i) {
+      json[i]["pair"] = {s.row<NodeRow>(decisions[i].a).name, s.row<NodeRow>(decisions[i].b).name};
+      json[i]["kernel_label"] = s.row<KernelRow>(decisions[i].kernel).label;
+    }
+    return json_text(json);
+  }
   TextTable table({"pair", "kind", "verdict", "kernel", ">saves", ">launches", "reason"});
   for (const DecisionRow& d : decisions) {
     const std::string reason = d.reason.substr(0, d.reason.find(", saves "));  // these have their columns

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <limits>
 #include <map>
 #include <set>
@@ -116,13 +117,37 @@ std::string range_text(int64_t lo, int64_t hi) {
 
 }  // namespace
 
+namespace {
+
+// "s1 + s2 <= 8" asks about s1, not about s.
+bool asks_about(const std::string& text, const std::string& symbol) {
+  auto inside = [&](size_t at) {
+    return at < text.size() && std::isalnum(static_cast<unsigned char>(text[at]));
+  };
+  for (size_t at = text.find(symbol); at != std::string::npos; at = text.find(symbol, at + 1))
+    if (!(at && inside(at - 1)) && !inside(at + symbol.size())) return true;
+  return false;
+}
+
+}  // namespace
+
 std::string show_symbols(const Reader& s, const ShowOptions& options, std::string_view) {
   Names names(s);
   auto symbols = s.all<SymbolRow>("ORDER BY compilation, ordinal");
   std::erase_if(symbols, [&](const SymbolRow& r) { return !names.shown(r.compilation, options); });
-  if (options.json) return json_text(json_rows(s, symbols));
   auto guards = s.all<SymbolGuardRow>("ORDER BY compilation, ordinal");
   std::erase_if(guards, [&](const SymbolGuardRow& r) { return !names.shown(r.compilation, options); });
+  if (options.json) {
+    auto json = json_rows(s, symbols);
+    for (size_t i = 0; i < symbols.size(); ++i) {
+      auto held = nlohmann::ordered_json::array();
+      for (const SymbolGuardRow& g : guards)
+        if (g.compilation == symbols[i].compilation && asks_about(g.text, symbols[i].name))
+          held.push_back({{"holds_while", g.text}, {"asked_at", g.place}});
+      json[i]["guards"] = held;
+    }
+    return json_text(json);
+  }
   TextTable table({"compilation", "symbol", "stands for", ">first", "range", "because", "fixed by"});
   for (const SymbolRow& r : symbols)
     table.row({names.compilation(r.compilation), r.name, source_text(r.source), std::to_string(r.hint),

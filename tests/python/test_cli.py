@@ -85,6 +85,8 @@ def test_tables_say_units_and_count_as_the_window_does(recorded):
     assert "f32[8,128,768]" in shown("accuracy")[1] and "found its compilation" in "".join(shown("calls"))
     assert not any(re.match(r" *– ", line) for line in shown("timeline"))
     assert "needs gradients" in shown("joint")[0]
+    rows = json.loads(vitrine("show", recorded[0], "decisions", "--json").stdout)
+    assert all(len(r["pair"]) == 2 and all(r["pair"]) for r in rows) and any(r["kernel_label"] == "K0" for r in rows)
 
 
 def test_explain_a_session(recorded):
@@ -225,6 +227,10 @@ def test_doctor():
     for part in ("CPython", "PyTorch", "CPU", "kernel compiler", "CUDA driver", "CUPTI", "display", "self-test"):
         assert part in result.stdout
     rows = json.loads(vitrine("doctor", "--json").stdout)
+    from vitrine import _engine, config
+
+    (nvrtc,) = [r for r in rows if r["name"] == "NVRTC"]
+    assert (nvrtc["state"] == "ok") == (_engine.cuda_target_problem("sm_90", config.nvrtc) is None)  # as `run --target` finds it
     assert {r["state"] for r in rows} <= {"ok", "part", "missing"} and all(r["switches_off"] for r in rows if r["state"] == "missing")
 
 

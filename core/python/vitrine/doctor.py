@@ -80,6 +80,18 @@ def library(name: str, off: str):
     return look
 
 
+def nvrtc() -> tuple[str, str, str]:
+    """Where kernels' compilation finds it, which is also in PyTorch's packages."""
+    off = "CUDA kernels"
+    try:
+        import torch  # noqa: F401  (the engine needs its libraries)
+        from vitrine import _engine, config
+    except ImportError as error:
+        return MISSING, str(error), off
+    problem = _engine.cuda_target_problem("sm_90", config.nvrtc)
+    return (MISSING, problem[0], off) if problem else (OK, "compiles for sm_90", "")
+
+
 def counters() -> tuple[str, str, str]:
     off = "hardware counters of kernels, and where they wait; everything else of a GPU works"
     import torch
@@ -124,7 +136,7 @@ CHECKS = [
     ("kernel compiler", kernel_compiler),
     ("kernel cache", cache_folder),
     ("CUDA driver", library("cuda", "GPU runs")),
-    ("NVRTC", library("nvrtc", "CUDA kernels")),
+    ("NVRTC", nvrtc),
     ("CUPTI", library("cupti", "GPU timelines")),
     ("GPU's counters", counters),
     ("Graphviz", lambda: (OK, shutil.which("dot"), "") if shutil.which("dot") else (MISSING, "dot was not found", "export of graphs to SVG and PDF")),
