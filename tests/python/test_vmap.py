@@ -166,8 +166,26 @@ def jacobians(x):
     return torch.func.jacrev(lambda a: a.sum(0))(x), torch.func.jacfwd(lambda a: a.sum(0))(x)
 
 
+def gives_a_function(x):
+    out, back = torch.func.vjp(torch.sin, x)
+    return out, back(x)
+
+
 @pytest.mark.parametrize("program", [differentiates, with_value, jacobians], ids=lambda f: f.__name__)
-def test_other_transforms_say_their_name(program):
+def test_derivatives_are_in_the_graph(program):
     vitrine.reset()
     check(program, vitrine.compile(program), arguments)
-    assert "torch.func." in str(vitrine.explain(program)(*arguments()).graph_break_reasons[0])
+    assert vitrine.explain(program)(*arguments()).graph_break_count == 0
+
+
+@pytest.mark.parametrize("program", [differentiates, with_value, jacobians], ids=lambda f: f.__name__)
+def test_derivatives_in_inference_mode(program):
+    vitrine.reset()
+    with torch.inference_mode():
+        check(program, vitrine.compile(program), arguments)
+
+
+def test_other_transforms_say_their_name():
+    vitrine.reset()
+    check(gives_a_function, vitrine.compile(gives_a_function), arguments)
+    assert "torch.func.vjp" in str(vitrine.explain(gives_a_function)(*arguments()).graph_break_reasons[0])

@@ -23,7 +23,8 @@ std::span<const BuiltinRow> optimizer_builtins();  // optimizers.cpp
 std::span<const BuiltinRow> autograd_builtins();   // backward.cpp
 std::span<const BuiltinRow> mode_builtins();       // inference_mode.cpp
 
-std::span<const BuiltinRow> transform_builtins();  // vmap.cpp
+std::span<const BuiltinRow> pure_builtins();       // pure_functions.cpp
+std::span<const BuiltinRow> transform_builtins();  // differentiation.cpp
 
 // The i-th positional or the named argument; raises TypeError when both are missing and there is no default.
 inline Value* need(Tracer& t, const Arguments& a, size_t i, const char* name = "",
@@ -35,13 +36,18 @@ inline Value* need(Tracer& t, const Arguments& a, size_t i, const char* name = "
 }
 
 Value* locals_of_frame(Tracer& t);  // own_frame.cpp
-// known_functions.cpp; nullptr: a function like any other.
+// known_functions.cpp. What is known of such a function goes by the object.
+bool is_known_function(PyObject* function);
+// nullptr: a function like any other.
 Value* call_known_function(Tracer& t, PyObject* function, const Arguments& a);
 
 // float_functions.cpp: a function of PyTorch that is given an open float and keeps it so; nullptr: it is
 // given none, or fixes it.
 Value* call_with_open_float(Tracer& t, const std::string& name, const Arguments& a);
 
+// pure_functions.cpp. nullptr: no function known to be pure.
+Value* call_pure_function(Tracer& t, PyObject* callable, const Arguments& a);
+bool is_of_regular_expressions(PyObject* o);  // a re.Pattern or a re.Match
 // Calls `callable` for real on constant arguments; ends the segment when one is not constant.
 Value* fold_call(Tracer& t, PyObject* callable, const Arguments& a);
 

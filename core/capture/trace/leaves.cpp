@@ -97,6 +97,7 @@ void Tracer::set_data(Value* v, Value* value) {
 
 // What a tensor that requires no grad has none of; and a leaf, as long as it stays one.
 Value* Tracer::autograd_fact(Value* v, const std::string& name) {
+  check_not_differentiated("a tensor's autograd graph");
   const bool wants = torch_bridge::requires_grad(v->obj);
   const bool leaf = torch_bridge::is_leaf(v->real ? v->real : v->obj) && torch_bridge::is_leaf(v->obj);
   if (!leaf && (v->real || name == "grad_fn"))

@@ -1,5 +1,7 @@
 // Attributes and methods of tensors: metadata is known at capture, views and arithmetic are recorded, what
 // reads the data or the autograd graph ends the segment.
+#include <string_view>
+
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 #include "core/torch_bridge/bridge.h"
@@ -107,6 +109,7 @@ Value* Tracer::tensor_attr(Value* v, const std::string& name) {
   // What is put in the place of a method is seen by the guard on PyTorch's state (replaced.h).
   if (type != torch_names().tensor && type != torch_names().parameter) pin_type(type);
   const bool as_ever = !torch_bridge::is_replaced_in_tensor(name);
+  if (name == "requires_grad") check_not_differentiated("requires_grad");
   if (as_ever && name == "grad") return read_grad(v);
   for (const auto& [own, value] : v->attrs)
     if (own == name && name != "requires_grad" && name != "data" && name != "grad") return value;
@@ -200,11 +203,15 @@ Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* cal
 }
 
 Value* Tracer::known_number(Value* tensor, const char* method) {
+  constexpr int64_t kMostNumbers = 4096;
   Owned real(lowering_->known_value(tensor->obj));
-  if (!real || torch_bridge::type_of(real.get()).numel() != 1) return nullptr;
+  const bool list = std::string_view(method) == "tolist";
+  if (!real || torch_bridge::type_of(real.get()).numel() > (list ? kMostNumbers : 1)) return nullptr;
+  if (!list && torch_bridge::type_of(real.get()).numel() != 1) return nullptr;
   fix_all_sizes();  // it may follow from them
   Owned number(PyObject_CallMethod(real.get(), method, nullptr));
   if (!number) raise_python();
+  if (list) return fold(number.release());
   const bool plain = PyBool_Check(number.get()) || PyLong_CheckExact(number.get()) ||
                      PyFloat_CheckExact(number.get()) || PyComplex_CheckExact(number.get());
   return plain ? fold(number.release()) : nullptr;

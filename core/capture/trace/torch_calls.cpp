@@ -256,6 +256,13 @@ Value* Tracer::from_python(PyObject* o) {
     }
     return v;
   }
+  if (PyDict_CheckExact(o)) {
+    Value* dict = new_dict();
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(o, &at, &key, &value)) dict_set(dict, fold(Py_NewRef(key)), from_python(value));
+    return dict;
+  }
   Py_INCREF(o);
   return fold(o);
 }

@@ -229,7 +229,11 @@ constexpr BuiltinRow kRows[] = {
             {"torch._C._is_torch_function_mode_enabled", no},
     {"torch.is_tensor", is_tensor},
     {"torch._check_tensor_all_with", check_all},
-    {"torch.is_grad_enabled", [](T& t, const A&) { return t.boolean(t.grad_mode()); }},
+    {"torch.is_grad_enabled",
+     [](T& t, const A&) {
+       t.check_not_differentiated("torch.is_grad_enabled()");
+       return t.boolean(t.grad_mode());
+     }},
     {"torch._C._set_grad_enabled", set_grad},
     {"torch.is_inference", [](T& t, const A& a) { return t.is_inference(need(t, a, 0, "input")); }},
     {"torch.is_floating_point", metadata<kFloating>},

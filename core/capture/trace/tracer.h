@@ -278,6 +278,10 @@ class Tracer {
   void guard_not_cached(const NotCached& keys);
   void check_cached_read(PyObject* read);
   void check_cached_write(Value* v);  // nullptr: a global
+  // differentiation.cpp
+  Value* differentiate(const std::string& name, const char* runner, Value* function, Value* arguments,
+                       Value* keywords, const Values& options);
+  void check_not_differentiated(const char* question);
   void check_pure_read(const Value* v);
   void check_pure_global(const std::string& key);
   Value* apply_function(PyObject* builtin, const Arguments& arguments);  // own_backward.cpp
@@ -465,6 +469,7 @@ class Tracer {
   std::vector<Value*> anew_;              // functions that were called by what they do, whichever they are
   bool cells_written_ = false;            // of closures that existed before
   int64_t pure_since_ = -1;               // >= 0: what was made before is not to be changed now
+  bool differentiated_ = false;           // what runs is only read through: PyTorch runs it under autograd
   int64_t cached_since_ = -1;  // >= 0: a cached function runs, which has made the values from here on
   std::vector<CacheHit> cache_hits_;
   NotCached not_cached_;

@@ -38,40 +38,21 @@ Value* one_sample(Tracer& t, Value* v, Value* d) {
   return t.sequence(v->kind, std::move(items));
 }
 
-[[noreturn]] void transform(const char* name) {
-  stop("unsupported_builtin", std::string(name) + " of a function",
-       "It runs eagerly, with the function that it differentiates: write loss.backward() or "
-       "torch.autograd.grad, or call it outside the compiled function.");
-}
-
-constexpr BuiltinRow kRows[] = {
-    {"torch._functorch.vmap.vmap_impl", [](Tracer& t, const Arguments& a) { return t.vmap(a); }},
-    {"torch._functorch.eager_transforms.grad_impl",
-     [](Tracer&, const Arguments&) -> Value* { transform("torch.func.grad"); }},
-    {"torch._functorch.eager_transforms.grad_and_value_impl",
-     [](Tracer&, const Arguments&) -> Value* { transform("torch.func.grad_and_value"); }},
-    {"torch._functorch.eager_transforms._vjp_with_argnums",
-     [](Tracer&, const Arguments&) -> Value* { transform("torch.func.vjp"); }},
-    {"torch._functorch.eager_transforms._jvp_with_argnums",
-     [](Tracer&, const Arguments&) -> Value* { transform("torch.func.jvp"); }},
-};
-
 }  // namespace
 
-std::span<const BuiltinRow> transform_builtins() {
-  return kRows;
-}
-
-// PyTorch's vmap would see these objects as they were when the segment began; cells are made anew.
+// PyTorch, which calls the function itself, would see these objects as they were when the segment began;
+// cells are made anew.
 void Tracer::check_pure_read(const Value* v) {
   if (v->mutated && v->source && v->kind != Kind::Cell && v->kind != Kind::Iterator)
-    stop("unsupported_builtin", "what torch.vmap maps reads an object that the program has changed");
+    stop("unsupported_builtin",
+         "what torch.vmap or torch.func is given reads an object that the program has changed");
 }
 
 void Tracer::check_pure_global(const std::string& key) {
   for (const GlobalWrite& write : global_writes_)
     if (write.key == key)
-      stop("unsupported_builtin", "what torch.vmap maps reads a global variable that the program has set");
+      stop("unsupported_builtin",
+           "what torch.vmap or torch.func is given reads a global variable that the program has set");
 }
 
 // Its calls stay in the recording, where nothing reads what they give.
@@ -103,12 +84,12 @@ Value* Tracer::function_in_parts(Value* f) {
   }
   if (f->kind == Kind::Constant && !PyFunction_Check(f->obj)) return tuple({text("value"), f});
   if (f->kind != Kind::Function && f->kind != Kind::Constant)
-    stop("unsupported_builtin", "torch.vmap of a " + describe(f));
+    stop("unsupported_builtin", "torch.vmap or torch.func of a " + describe(f));
   const FunctionState state = function_state(f);
   Values closure;
   for (Value* cell : state.closure) {
     Value* held = cell_get(cell);
-    if (!held) stop("unsupported_builtin", "torch.vmap of a function with an empty cell");
+    if (!held) stop("unsupported_builtin", "torch.vmap or torch.func of a function with an empty cell");
     held = peek(held);
     const bool callable = held->kind == Kind::Function ||
                           (held->kind == Kind::Constant && PyFunction_Check(held->obj)) ||

@@ -494,3 +494,49 @@ def function_of(parts):
 def run_vmap(parts, in_dims, out_dims, args, kwargs):
     """torch.vmap of a function given in parts."""
     return torch.vmap(function_of(parts), in_dims, out_dims)(*args, **kwargs)
+
+
+def run_grad(parts, args, kwargs, argnums, has_aux):
+    """torch.func.grad of a function given in parts, called."""
+    return torch.func.grad(function_of(parts), argnums, has_aux)(*args, **kwargs)
+
+
+def run_grad_and_value(parts, args, kwargs, argnums, has_aux):
+    """torch.func.grad_and_value of a function given in parts, called."""
+    return torch.func.grad_and_value(function_of(parts), argnums, has_aux)(*args, **kwargs)
+
+
+def run_jvp(parts, primals, _, tangents, strict, has_aux):
+    """torch.func.jvp of a function given in parts."""
+    return torch.func.jvp(function_of(parts), primals, tangents, strict=strict, has_aux=has_aux)
+
+
+def jacrev(func, argnums=0, has_aux=False):
+    """torch.func.jacrev, whose result is known when it is called."""
+
+    @functools.wraps(func)
+    def wrapper_fn(*args):
+        return jacobian(True, func, argnums, has_aux, args)
+
+    return wrapper_fn
+
+
+def jacfwd(func, argnums=0, has_aux=False):
+    """torch.func.jacfwd, whose result is known when it is called."""
+
+    @functools.wraps(func)
+    def wrapper_fn(*args):
+        return jacobian(False, func, argnums, has_aux, args)
+
+    return wrapper_fn
+
+
+def jacobian(reverse, func, argnums, has_aux, args):
+    """What torch.func.jacrev (or jacfwd) gives for a function and its arguments."""
+    transform = torch.func.jacrev if reverse else torch.func.jacfwd
+    return transform(func, argnums, has_aux=has_aux)(*args)
+
+
+def run_jacobian(parts, args, _, reverse, argnums, has_aux):
+    """jacobian() of a function given in parts."""
+    return jacobian(reverse, function_of(parts), argnums, has_aux, args)

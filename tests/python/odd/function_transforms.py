@@ -471,3 +471,79 @@ def second_derivatives_through_functions(compile):
         loss.backward()
         out.append((loss.detach(), x.grad))
     return out
+
+
+@scenario
+def gradients_of_changing_sizes(compile):
+    scale = [2.0]
+
+    @compile
+    def work(x):
+        return grad(lambda t: (t * t).sum() * scale[0])(x), hessian(cubic)(x), jacfwd(torch.sin)(x)
+
+    out = [work(torch.arange(float(n))) for n in (2, 3, 4, 5, 3)]
+    scale[0] = 3.0
+    return [*out, work(torch.arange(3.0))]
+
+
+@scenario
+def gradients_that_fail(compile):
+    @compile
+    def work(x, f, transform):
+        try:
+            return transform(f)(x)
+        except (RuntimeError, TypeError, ValueError) as error:
+            return type(error).__name__, str(error)
+
+    functions = (lambda t: t * 2, lambda t: 3, lambda t: (t.sum(), t), lambda t: t.view(7), lambda t: t.long().sum())
+    return [work(torch.arange(3.0), f, transform) for f in functions for transform in (grad, jacrev, jacfwd)]
+
+
+@scenario
+def gradients_of_what_requires_gradients(compile):
+    model = nn.Linear(3, 1)
+    with torch.no_grad():
+        model.weight.copy_(torch.arange(3.0))
+        model.bias.zero_()
+
+    @compile
+    def work(x):
+        return grad(lambda t: model(t).sin().sum())(x), grad(lambda t: (t * t).sum())(x)
+
+    out = []
+    for needed in (False, True, False):
+        x = torch.arange(3.0).requires_grad_(needed)
+        a, b = work(x)
+        (a.sum() + b.sum()).backward()
+        out.append((a.detach(), b.requires_grad, b.detach(), x.grad, model.weight.grad.clone()))
+    return out
+
+
+@program(vec(4))
+def names_of_transforms(x):
+    f = jacrev(cubic)
+    return f.__name__, f.__wrapped__ is cubic, f(x), jacfwd(cubic).__name__
+
+
+@program(mat(2, 3))
+def gradients_of_losses(x):
+    def loss(parameters, x, y):
+        h = torch.nn.functional.gelu(x @ parameters["w"] + parameters["b"])
+        return torch.nn.functional.cross_entropy(h, y), {"h": h}
+
+    parameters = {"w": torch.ones(3, 4) / 3, "b": torch.zeros(4)}
+    y = torch.tensor([1, 3])
+    found, (value, aux) = grad_and_value(loss, has_aux=True)(parameters, x, y)
+    return found, value, aux, {k: v - 0.1 * found[k] for k, v in parameters.items()}
+
+
+@program(vec(3))
+def modes_inside_of_transforms(x):
+    def f(t):
+        with torch.no_grad():
+            u = t * 2
+        return (u * t).sum() + t.detach().sum()
+
+    with torch.no_grad():
+        a = grad(f)(x)
+    return a, grad(f)(x), grad(lambda t: t.sum() if torch.is_grad_enabled() else t.prod())(x)
