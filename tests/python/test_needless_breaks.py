@@ -1,9 +1,12 @@
 """Programs that are captured whole: nothing in them forces a break."""
 
+import bisect
 import collections
 import enum
 import importlib
 import itertools
+import logging
+import struct
 import sys
 import warnings
 from pathlib import Path
@@ -25,6 +28,15 @@ WHOLE = {
     "torch_api": ["scripted_function"],
     "slots": ["slots_emptied_and_filled", "attributes_deleted", "deleted_twice", "slices_deleted", "sets_in_place"],
     "set_order": ["order_of_sets_made"],
+    "function_transforms": [
+        "gradient_of_a_function",
+        "jacobians",
+        "gradients_per_sample",
+        "transforms_with_aux",
+        "names_of_transforms",
+        "gradients_of_losses",
+    ],
+    "pure_calls": ["patterns_of_constants", "chained_maps", "unions_of_sets", "dispatched_on_tensors", "counted"],
     "everyday": [
         "deques_of_limited_length",
         "groups",
@@ -87,7 +99,19 @@ def members_that_are_called(x):
     return [operation(x, 2) for operation in Operation]
 
 
-@pytest.mark.parametrize("program", [keys_of_two_dicts, shared_iterator, members_that_are_called])
+def places_and_bytes(x):
+    where = bisect.bisect([1, 3, 5], 3), struct.unpack("<i", struct.pack("<i", 5))[0], int.from_bytes(b"\x01", "big")
+    return x * where[0], where, torch.tensor([1, 2]).tolist(), collections.OrderedDict(a=1, b=2).popitem(last=False)
+
+
+def known_logger(x):
+    logging.getLogger("torch").debug("shape %s", x.shape)
+    return x + 1
+
+
+@pytest.mark.parametrize(
+    "program", [keys_of_two_dicts, shared_iterator, members_that_are_called, places_and_bytes, known_logger]
+)
 def test_nothing_forces_a_break(program):
     x = torch.arange(6.0).reshape(3, 2)
     vitrine.reset()

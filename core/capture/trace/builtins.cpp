@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include "core/capture/trace/torch_names.h"
-#include "core/torch_bridge/warning_watch.h"
 
 namespace vitrine::capture {
 namespace {
@@ -366,7 +365,7 @@ Value* builtin_hash(Tracer& t, const Arguments& a) {
     if (number && PyLong_CheckExact(number)) return t.fold(PyLong_FromSsize_t(PyObject_Hash(number)));
   }
   PyObject* o = t.const_object(need(t, a, 0));
-  if (!o || !(PyLong_Check(o) || PyFloat_Check(o)))
+  if (!o || !(PyLong_Check(o) || PyFloat_Check(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o)))
     stop("unsupported_builtin", "hash() of " + t.describe(a.positional[0]));
   return t.fold(PyLong_FromSsize_t(PyObject_Hash(o)));
 }
@@ -489,8 +488,9 @@ constexpr BuiltinRow kRows[] = {
 const std::unordered_map<PyObject*, BuiltinHandler>& handlers() {
   static const auto table = [] {
     std::unordered_map<PyObject*, BuiltinHandler> map;
-    for (auto rows : {python_builtins(), library_builtins(), torch_builtins(), numpy_builtins(),
-                      optimizer_builtins(), autograd_builtins(), mode_builtins(), transform_builtins()})
+    for (auto rows :
+         {python_builtins(), library_builtins(), torch_builtins(), numpy_builtins(), optimizer_builtins(),
+          autograd_builtins(), mode_builtins(), transform_builtins(), pure_builtins()})
       for (const BuiltinRow& row : rows)
         if (PyObject* o = find_object(row.path)) map.emplace(o, row.handler);
     return map;
@@ -531,68 +531,13 @@ std::span<const BuiltinRow> python_builtins() {
   return kRows;
 }
 
-Value* fold_call(Tracer& t, PyObject* callable, const Arguments& a) {
-  Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
-  for (size_t i = 0; i < a.positional.size(); ++i) {
-    Value* v = t.look(a.positional[i]);
-    if (v->kind == Kind::Iterator || v->kind == Kind::Generator) v = t.list(t.unpack(v));
-    PyObject* o = t.constant_tree(v);
-    if (!o) {
-      PyErr_Clear();
-      stop(t.has_tensor(v) ? "scalar_read" : "unsupported_builtin",
-           t.describe(t.pinned(callable)) + "() of " + t.describe(v));
-    }
-    PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), o);
-  }
-  Owned keyword(PyDict_New());
-  for (const auto& [key, value] : a.keyword) {
-    Owned o(t.constant_tree(value));
-    if (!o) {
-      PyErr_Clear();
-      stop("unsupported_builtin", t.describe(t.pinned(callable)) + "() of " + t.describe(value));
-    }
-    PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
-  }
-  Owned result;
-  {
-    const torch_bridge::WarningWatch watch(callable, torch_bridge::WarningWatch::Once::Again);
-    result = Owned(PyObject_Call(callable, positional.get(), keyword.get()));
-    if (result && watch.seen())
-      stop("warning",
-           t.describe(t.pinned(callable)) + "() warns: " + torch_bridge::text_of_warning(watch.messages()));
-  }
-  return t.fold(result.release());
-}
-
 Value* Tracer::call_builtin(PyObject* callable, const Arguments& a, bool* known) {
   const BuiltinHandler handler = handler_of(callable);
   *known = handler != nullptr;
   if (handler) return handler(*this, a);
-  // Pure functions of numbers and text.
-  if (PyCFunction_Check(callable)) {
-    PyObject* self = PyCFunction_GET_SELF(callable);
-    const char* module = self && PyModule_Check(self) ? PyModule_GetName(self) : nullptr;
-    if (!module) PyErr_Clear();
-    const std::string name = module ? module : "";
-    if (name == "math" || name == "cmath" || name == "posixpath") {
-      *known = true;
-      Arguments known_arguments = a;
-      for (Value*& v : known_arguments.positional) {
-        if (resolve(v)->kind != Kind::Tensor) continue;
-        v = known_number(resolve(v), "__float__");
-        if (!v) stop("scalar_read", name + "." + describe(pinned(callable)) + " reads the value of a tensor");
-      }
-      return fold_call(*this, callable, known_arguments);
-    }
-    if (name == "_operator") {
-      const std::string op = reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name;
-      *known = true;
-      for (Value* v : a.positional)
-        if (has_tensor(v)) return torch_call("operator." + op, callable, a);
-      return fold_call(*this, callable, a);
-    }
-  }
-  return nullptr;
+  Value* folded = call_pure_function(*this, callable, a);
+  *known = folded != nullptr;
+  return folded;
 }
 
 }  // namespace vitrine::capture

@@ -116,6 +116,7 @@ bool Tracer::made_anew(const Value* v) const {
   auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
   if (!(code->co_flags & CO_NESTED) || cells_written_) return false;
   if (function->func_dict && PyDict_GET_SIZE(function->func_dict)) return false;
+  if (is_known_function(v->obj)) return false;
   PyObject* module = PyDict_GetItemString(function->func_globals, "__name__");
   return !module || !text_of(module).starts_with("torch");
 }

@@ -82,15 +82,24 @@ constexpr Row kRows[] = {
     {"/torch/_dynamo/mutation_guard.py", "GenerationTracker.tag", noted_by_dynamo},
 };
 
-}  // namespace
-
-Value* call_known_function(Tracer& t, PyObject* function, const Arguments& a) {
+const Row* row_of(PyObject* function) {
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
   for (const Row& row : kRows)
     if (PyUnicode_CompareWithASCIIString(code->co_qualname, row.qualname) == 0 &&
         text_of(code->co_filename).ends_with(row.file))
-      return row.handler(t, function, a);
+      return &row;
   return nullptr;
+}
+
+}  // namespace
+
+bool is_known_function(PyObject* function) {
+  return row_of(function) != nullptr;
+}
+
+Value* call_known_function(Tracer& t, PyObject* function, const Arguments& a) {
+  const Row* row = row_of(function);
+  return row ? row->handler(t, function, a) : nullptr;
 }
 
 }  // namespace vitrine::capture

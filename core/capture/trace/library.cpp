@@ -186,6 +186,25 @@ Value* cast(T& t, const A& a) {
   return need(t, a, 1);
 }
 
+// logging.Manager.getLogger(manager, name) of a logger that is there: it stays.
+Value* known_logger(T& t, const A& a) {
+  Value* manager = t.look(need(t, a, 0));
+  PyObject* name = t.const_object(need(t, a, 1, "name"));
+  if (!manager->obj || !name || !PyUnicode_Check(name)) stop("unsupported_builtin", "logging.getLogger()");
+  if (manager->source && !manager->pinned)
+    t.guard(GuardKind::Identity, manager->source, manager->obj, 0, "", nullptr, "is " + t.describe(manager));
+  Owned loggers(PyObject_GetAttrString(manager->obj, "loggerDict"));
+  PyObject* logger = loggers && PyDict_Check(loggers.get()) ? PyDict_GetItem(loggers.get(), name) : nullptr;
+  PyObject* of = find_object("logging.Logger");
+  PyErr_Clear();
+  if (!logger || PyObject_IsInstance(logger, of) != 1) stop("side_effect", "a logger is made");
+  const Source* held = t.sources().make(SourceKind::Constant, nullptr, -1, "loggers", loggers.get());
+  t.keep(loggers.release());
+  t.guard(GuardKind::Identity, t.sources().make(SourceKind::Item, held, -1, text_of(name), name), logger, 0,
+          "", nullptr, "is the same logger");
+  return t.pinned(logger);
+}
+
 // Answers by class alone; the class does not change (it is watched).
 Value* on_class(T& t, const A& a, const char* function) {
   Value* v = t.look(need(t, a, 0));
@@ -297,6 +316,7 @@ constexpr BuiltinRow kRows[] = {
     {"types.MappingProxyType", mapping_proxy},
     {"functools.reduce", reduce},
     {"contextlib.ExitStack.__exit__", exit_stack_exit},
+    {"logging.Manager.getLogger", known_logger},
     {"logging.Logger.isEnabledFor", [](T& t, const A& a) { return in_python(t, a, "is_enabled_for"); }},
     {"logging.Logger._log", [](T&, const A&) -> Value* { stop("side_effect", "a message is logged"); }},
     {"copy.copy", shallow_copy},

@@ -4,6 +4,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 
@@ -80,8 +81,10 @@ Value* dict_move_to_end(Tracer& t, Value* self, const Arguments& a) {
 Value* dict_popitem(Tracer& t, Value* self, const Arguments& a) {
   auto entries = t.dict_entries(self);
   if (entries.empty()) t.raise(PyExc_KeyError, "dictionary is empty");
-  if (!a.positional.empty() || !a.keyword.empty()) stop("unsupported_builtin", "popitem(last=...)");
-  auto [key, value] = entries.back();
+  const bool given = !a.positional.empty() || !a.keyword.empty();
+  if (given && self->cls != torch_names().ordered_dict) stop("unsupported_builtin", "popitem(last=...)");
+  const bool last = !given || t.truth(argument(t, a, 0, "last"));
+  auto [key, value] = last ? entries.back() : entries.front();
   t.dict_remove(self, key);
   return t.tuple({key, value});
 }
@@ -393,6 +396,13 @@ Value* set_update(Tracer& t, Value* self, const Arguments& a) {
   return t.none();
 }
 
+Value* union_of_sets(Tracer& t, Value* self, const Values& others) {
+  Value* made = t.sequence(Kind::Set, {});
+  t.set_insert_all(made, self);
+  for (Value* each : others) t.set_insert_all(made, each);
+  return made;
+}
+
 Value* set_discard(Tracer& t, Value* self, const Arguments& a) {
   PyObject* key = t.key_object(argument(t, a, 0));
   for (size_t i = 0; i < self->items.size(); ++i)
@@ -466,7 +476,7 @@ Value* new_object(Tracer& t, const Arguments& a) {
   if (PyType_IsSubtype(cls, &PyList_Type)) return t.sequence(Kind::List, {}, cls);
   if (PyType_IsSubtype(cls, &PyTuple_Type))
     return t.sequence(Kind::Tuple, a.positional.size() > 1 ? t.unpack(a.positional[1]) : Values{}, cls);
-  if (!(cls->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
+  if (!(cls->tp_flags & Py_TPFLAGS_HEAPTYPE) && cls != &PyBaseObject_Type &&
       !PyType_IsSubtype(cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)))
     stop("unsupported_builtin", std::string("an object of class ") + cls->tp_name + " is made");
   // What object.__new__ says where nobody takes the arguments.
@@ -521,9 +531,8 @@ Value* Tracer::call_method(Value* self, const std::string& name, const Arguments
     m->cls = &PyMethod_Type;
     return m;
   }
-  // Everything that only reads constants: done for real. A compiled regular expression is one.
-  const bool pattern =
-      self->kind == Kind::Object && self->obj && std::string(Py_TYPE(self->obj)->tp_name) == "re.Pattern";
+  // Everything that only reads constants: done for real. A compiled regular expression is one, and a match.
+  const bool pattern = self->kind == Kind::Object && self->obj && is_of_regular_expressions(self->obj);
   if (pattern && self->source && !self->pinned)
     guard(GuardKind::Identity, self->source, self->obj, 0, "", nullptr, "is " + describe(self));
   Owned target(pattern ? Py_NewRef(self->obj) : constant_tree(self));
@@ -537,13 +546,13 @@ Value* Tracer::call_method(Value* self, const std::string& name, const Arguments
     Value* v = look(a.positional[i]);
     if (v->kind == Kind::Iterator || v->kind == Kind::Generator) v = list(unpack(v));
     PyObject* o = constant_tree(v);
-    constant = o != nullptr;
+    constant = o && !PyFunction_Check(o);  // one that it would call is the program's own
     if (o) PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), o);
   }
   Owned keyword(PyDict_New());
   for (const auto& [key, value] : a.keyword) {
     Owned o(constant ? constant_tree(value) : nullptr);
-    constant = constant && o;
+    constant = constant && o && !PyFunction_Check(o.get());
     if (o) PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
   }
   PyErr_Clear();
@@ -553,6 +562,8 @@ Value* Tracer::call_method(Value* self, const std::string& name, const Arguments
       self->kind == Kind::Set &&
       (name == "union" || name == "intersection" || name == "difference" || name == "issubset" ||
        name == "issuperset" || name == "isdisjoint" || name == "copy" || name == "symmetric_difference");
+  if (!constant && name == "union" && self->cls == &PySet_Type && a.keyword.empty())
+    return union_of_sets(*this, self, a.positional);
   if (!constant && self->kind == Kind::Constant && PyUnicode_CheckExact(self->obj) && name == "format")
     return format_text(self->obj, a);
   if (!constant || changes || (self->kind == Kind::Set && !pure_set))
@@ -560,7 +571,7 @@ Value* Tracer::call_method(Value* self, const std::string& name, const Arguments
   Owned method(PyObject_GetAttrString(target.get(), name.c_str()));
   if (!method) raise_python();
   Owned result(PyObject_Call(method.get(), positional.get(), keyword.get()));
-  if (result && std::string(Py_TYPE(result.get())->tp_name) == "re.Match") return pinned(result.get());
+  if (result && is_of_regular_expressions(result.get())) return pinned(result.get());
   return fold(result.release());
 }
 

@@ -1,4 +1,6 @@
 // v[key], v[key] = x, del v[key], and f-strings.
+#include <string_view>
+
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 
@@ -91,6 +93,8 @@ Value* Tracer::get_held_item(Value* v, Value* key) {
       return fold(PyObject_GetItem(v->obj, k.get()));
     }
     default:
+      if (v->obj && std::string_view(Py_TYPE(v->obj)->tp_name) == "re.Match")
+        return call_method(v, "group", {{key}, {}});
       stop("unsupported_value", "subscript of " + describe(v));
   }
 }
