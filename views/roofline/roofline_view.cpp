@@ -23,7 +23,7 @@ constexpr int kLeft = 62, kRight = 18, kTop = 14, kBottom = 38;
 
 QString decade(int exponent) {
   return exponent >= 0 && exponent <= 4   ? QString::number(std::pow(10, exponent))
-         : exponent < 0 && exponent >= -3 ? QString::number(std::pow(10, exponent))
+         : exponent < 0 && exponent >= -4 ? QString::number(std::pow(10, exponent))
                                           : QStringLiteral("1e%1").arg(exponent);
 }
 }  // namespace
