@@ -115,3 +115,14 @@ def test_reductions(dtype, dim):
     if dim == 0:
         x = x.t().contiguous()
     check({n: lambda x, f=f: f(x, dim) for n, f in REDUCTIONS.items()}, x)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_what_overflows_within_a_loss_of_halves(reduction):
+    """Eager keeps the exponential in float16, where that of 13 is infinite."""
+    x = torch.tensor([-13.0, -2.0, 0.5, 13.0, nan], dtype=torch.float16, requires_grad=True)
+    function = lambda x: F.soft_margin_loss(x, torch.ones_like(x), reduction=reduction)  # noqa: E731
+    expected, found = (f(x) for f in (function, vitrine.compile(function)))
+    assert not differences(expected.detach(), found.detach()).any()
+    slopes = [torch.autograd.grad(r.sum(), x)[0] for r in (expected, found)]
+    assert not differences(*slopes).any(), slopes
