@@ -1,5 +1,8 @@
 """Memory of training steps: what eager has given back by then is not held."""
 
+import itertools
+
+import pytest
 import torch
 from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -97,3 +100,77 @@ def test_nothing_of_a_call_is_held_behind_it():
         held.append(StorageWeakRef(p.grad.untyped_storage()))
         p.grad = None
     assert [ref.expired() for ref in held] == [True] * 4
+
+
+class Peak:
+    """Bytes that PyTorch's allocator holds at most while the block runs, beyond what it held before."""
+
+    def __enter__(self):
+        self.profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True)
+        self.profiler.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self.profiler.__exit__(*error)
+        events = [e for e in self.profiler.profiler.kineto_results.events() if e.name() == "[memory]"]
+        self.bytes = max(itertools.accumulate(e.nbytes() for e in sorted(events, key=lambda e: e.start_ns())))
+
+
+class Layers(nn.Module):
+    """What a language model returns: the loss, and beside it the logits, from which nobody goes back."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Sequential(nn.Linear(64, 512), nn.GELU(), nn.Linear(512, 64)) for _ in range(5)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = x + layer(x)
+        return x.square().mean(), x
+
+
+def peak_of_step(run, model, x, keep):
+    for _ in range(3):
+        with Peak() as peak:
+            loss, logits = run(x)
+            if not keep:
+                del logits
+            loss.backward()
+        model.zero_grad()
+    return peak.bytes
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_what_was_saved_goes_while_backward_reads_it(keep):
+    model, x = Layers(), torch.randn(256, 64)
+    assert peak_of_step(vitrine.compile(model), model, x, keep) <= 1.05 * peak_of_step(model, model, x, keep)
+
+
+def test_a_result_whose_gradient_comes_in_the_same_pass_finds_what_was_saved():
+    model, x = Layers(), torch.randn(8, 64, requires_grad=True)
+    run, found = vitrine.compile(model), []
+    for function in (model, run, run):
+        model.zero_grad()
+        loss, logits = function(x)
+        (loss + (logits.exp() * x).sum() + x.sum()).backward()
+        found.append([x.grad, *(p.grad for p in model.parameters())])
+        x.grad = None
+    torch.testing.assert_close(found[1], found[0])
+    torch.testing.assert_close(found[2], found[0])
+
+
+def test_random_masks_go_when_they_were_read():
+    """They are written in place; what the call made itself needs no copy against a failure."""
+
+    def forward(x):
+        for _ in range(6):
+            x = F.dropout(x, 0.5, training=True) * 2
+        return x
+
+    run, x, peaks = vitrine.compile(forward), torch.randn(256, 512), []
+    with torch.no_grad():
+        for function in (forward, run, run):
+            with Peak() as peak:
+                function(x)
+            peaks.append(peak.bytes)
+    assert peaks[-1] <= 1.02 * peaks[0]

@@ -20,6 +20,8 @@ _WRITTEN = (
     "its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
 )
 
+# Whether the pass that runs comes to a node. Unknown to this PyTorch: it may.
+_will_run = getattr(torch._C, "_will_engine_execute_node", lambda node: True)
 _nothing = torch.empty(0)  # in the place of what nobody reads any more
 _anchor = torch.empty(0, requires_grad=True)
 
@@ -36,6 +38,7 @@ class Call:
         self.saved = [plain(kind, where[kind][i]) for kind, i in region.saved]
         self.versions = [t._version for t in self.saved]
         self.seen = [weakref.ref(where[kind][i]) if kind in ("input", "viewed") else None for kind, i in region.saved]
+        self.nodes = []  # by result with a gradient, weakly; attach() knows them
         self.used = set()  # results that earlier passes went through
         self.task, self.using, self.fresh, self.gradients = None, set(), {}, {}
 
@@ -50,13 +53,26 @@ class Call:
         """The pass is over: what it has used up and no other can ask for goes."""
         self.used |= self.using
         self.task, self.using, self.fresh, self.gradients = None, set(), {}, {}
-        conflicts = self.region.conflicts
-        open_ = set(range(len(conflicts))).difference(*(conflicts[u] for u in self.used))
+        open_ = self.open_behind(self.used)
         if not self.used or not self.saved:
             return
         for k, readers in enumerate(self.region.readers):
             if self.region.saved[k][0] != "input" and open_.isdisjoint(readers):
                 self.saved[k] = _nothing
+
+    def open_behind(self, used):
+        """Results from which a backward pass may still go, when passes went through these."""
+        conflicts = self.region.conflicts
+        return set(range(len(conflicts))).difference(*(conflicts[u] for u in used))
+
+    def is_last(self):
+        """Whether nobody asks for what was saved when this pass has computed."""
+        if len(self.using) == len(self.nodes):
+            return True
+        if not self.using or self.open_behind(self.used | self.using):
+            return False
+        nodes = [node() for result, node in enumerate(self.nodes) if result not in self.using]
+        return not any(node is not None and _will_run(node) for node in nodes)
 
     def got(self, result, tangent):
         self.enter()
@@ -89,8 +105,7 @@ class Call:
     def compute(self):
         region, fresh = self.region, self.fresh
         self.fresh = {}
-        # Where all results have had their turn, nobody asks again, and memory goes as it has been read.
-        last = len(self.using) == len(region.tangents)
+        last = self.is_last()  # then memory goes as it has been read
         saved = list(self.saved)
         if last:
             self.saved = []
@@ -144,4 +159,5 @@ def attach(region, inputs, made):
     for tangent, i in enumerate(wanted):
         behind = [stem for depends, stem in stems if tangent in depends]
         results[i] = named_node(_Result, region.nodes[i][0]).apply(call, tangent, [results[i]], *(behind or [_anchor]))
+        call.nodes.append(weakref.ref(results[i].grad_fn))
     return tuple(results)
