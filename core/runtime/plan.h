@@ -89,6 +89,7 @@ class ProgramPlan : public Plan {
   void find_written();
   void count_as_eager();
   std::vector<int32_t> version_owners() const;  // by buffer: the one whose version it has
+  std::vector<bool> made_inside() const;        // by buffer: the call allocates its memory
   void plan_rollback();
   int32_t root(int32_t buffer) const;  // the buffer whose storage it is part of
   int32_t slot_of(ir::Ref ref) const;

@@ -326,6 +326,26 @@ void ProgramPlan::count_as_eager() {
   }
 }
 
+// Buffers whose memory the call itself has made: whoever writes to it, nobody misses what it held. What an
+// operator hands back of its argument is that argument.
+std::vector<bool> ProgramPlan::made_inside() const {
+  std::vector<int32_t> owner = version_owners();
+  std::vector<bool> made(table_.rows.size());
+  for (size_t b = 0; b < made.size(); ++b) {
+    auto base = static_cast<int32_t>(b);
+    for (int32_t next = -1; next != base;) {
+      next = base;
+      base = root(owner[static_cast<size_t>(base)]);
+    }
+    const auto kind = table_.rows[static_cast<size_t>(base)].kind;
+    made[b] = kind != codegen::Buffer::Kind::input && kind != codegen::Buffer::Kind::constant;
+  }
+  for (const Step& step : steps_)
+    if (step.op && step.op->aliases().size() > 1)
+      for (int32_t out : step.outs) made[static_cast<size_t>(out)] = false;
+  return made;
+}
+
 // A call that fails must leave its inputs and the generator as they were. What is written before a later step
 // may still fail is copied first.
 void ProgramPlan::plan_rollback() {
@@ -336,6 +356,7 @@ void ProgramPlan::plan_rollback() {
   for (const ResultItem& item : results_)
     if (item.view) last_failing = steps_.size() + 1;
   bool random = false;
+  const std::vector<bool> made = made_inside();
   for (size_t s = 0; s < std::min(last_failing, steps_.size()); ++s) {
     Step& step = steps_[s];
     if ((program_.steps[s].random || (step.op && step.op->random())) && !random)
@@ -345,6 +366,7 @@ void ProgramPlan::plan_rollback() {
     if (!step.op || step.kind != StepKind::opaque) continue;
     step.saved = step.op->mutates();
     step.saved.insert(step.saved.end(), step.op->quiet().begin(), step.op->quiet().end());
+    std::erase_if(step.saved, [&](int32_t b) { return made[static_cast<size_t>(b)]; });
   }
 }
 
