@@ -405,6 +405,7 @@ Value* Tracer::inline_code(PyCodeObject* code, PyObject* globals, const Source* 
   if (code->co_flags & CO_GENERATOR) {
     Value* generator = make(Kind::Generator);
     generator->generator = std::move(frame);
+    generators_.push_back(generator);
     return generator;
   }
   film_inlined(code);

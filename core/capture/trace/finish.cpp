@@ -261,6 +261,7 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   auto trace = std::make_unique<Trace>();
   RecipeMaker make(*this);
   current_ = &root_;
+  check_generators();
   if (returned) {
     trace->end = Trace::End::Return;
     trace->result = make.make(result_);
@@ -403,7 +404,7 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& given) {
     } catch (const BreakSignal& signal) {
       // A value that cannot be rebuilt lives here: the segment ends where it does not live yet.
       if (!broke) broke = signal.info;
-      stop_at = tracer.executed() - (attempt < 20 ? 1 : 8);
+      stop_at = tracer.ends_by >= 0 ? tracer.ends_by : tracer.executed() - (attempt < 20 ? 1 : 8);
       if (stop_at <= 0) return tracer.give_up(*broke);
     }
   }

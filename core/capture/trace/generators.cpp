@@ -19,6 +19,17 @@ bool delegates(const VirtualFrame& frame) {
   return at + 1 < instructions.size() && instructions[at].op == Op::Resume && (instructions[at].arg & 3) >= 2;
 }
 
+// It waits inside a `try` or a `with`: what stands there runs when the generator is let go. That
+// StopIteration becomes a RuntimeError is no such thing.
+bool waits_inside_try(const VirtualFrame& frame) {
+  if (frame.position <= 0) return false;
+  const auto& instructions = frame.bytecode->instructions();
+  const int32_t handler = instructions[static_cast<size_t>(frame.position) - 1].handler;
+  if (handler < 0) return false;
+  const Op first = instructions[static_cast<size_t>(frame.bytecode->index_of(handler))].op;
+  return first != Op::StopIterationError && first != Op::Generator;
+}
+
 // Marks a frame as running for as long as it does; one that is left by an exception has finished.
 struct Running {
   VirtualFrame& frame;
@@ -32,6 +43,7 @@ Value* Tracer::resume(Value* v, Value* sent, Value** returned) {
   VirtualFrame& frame = *v->generator;
   if (frame.running) raise(PyExc_ValueError, "generator already executing", true);
   if (frame.position < 0) return nullptr;
+  if (frame.position == 0) frame.began = executed_;
   if (frame.position > 0) frame.stack.push_back(sent);
   bool yielded = false;
   Value* value = nullptr;
@@ -118,6 +130,15 @@ Value* Tracer::generator_of(Value* v) {
   if (v->kind == Kind::Iterator && v->iterator->kind == IteratorKind::Generator)
     v = resolve(v->iterator->children[0]);
   return v->kind == Kind::Generator ? v : nullptr;
+}
+
+// The trace ends before a generator that would be closed when it dies has begun: when that is, is CPython's
+// to say.
+void Tracer::check_generators() {
+  for (const Value* v : generators_)
+    if (waits_inside_try(*v->generator) && (ends_by < 0 || v->generator->began < ends_by))
+      ends_by = v->generator->began;
+  if (ends_by >= 0) stop("generator", "a generator that waits inside a try or with outlives the graph");
 }
 
 void Tracer::raise_stop_iteration(Value* returned) {

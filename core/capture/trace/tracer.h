@@ -50,6 +50,7 @@ struct VirtualFrame {
   Values closure;             // copied by COPY_FREE_VARS
   VirtualFrame* caller = nullptr;
   bool running = false;      // generators: resumed right now
+  int64_t began = 0;         // generators: instructions of the outermost frame before the first resumption
   bool gave_locals = false;  // locals() was called
   int32_t step = -1;         // number of the instruction that runs now, when steps are recorded
   std::string module;        // "encoder.layer.0": the nn.Module whose forward this is
@@ -98,6 +99,9 @@ class Tracer {
   const Frame& live() const { return live_; }
   // A backward pass with create_graph stopped it, or one that goes to a tensor made in it.
   bool differentiates_again = false;
+  // How many instructions of the outermost frame the trace may have at most; -1: what finish() found does not
+  // say.
+  int64_t ends_by = -1;
   // The trace so far, ending here. Throws BreakSignal when a value cannot be rebuilt.
   std::unique_ptr<Trace> finish(bool returned);
   // The trace's joint graph, or why there is none.
@@ -297,6 +301,7 @@ class Tracer {
   Value* new_iterator(IteratorKind kind, Values children);
   Value* generator_method(Value* generator, const std::string& name, const Arguments& a);  // nullptr: other
   Value* generator_of(Value* v);  // the Generator that v is or walks, or nullptr
+  void check_generators();
   [[noreturn]] void raise_stop_iteration(Value* returned);
   Value* throw_into(Value* generator, Value* exception, Value** returned = nullptr);
   Value* throw_below(VirtualFrame& frame, RaiseSignal& signal);
@@ -484,6 +489,7 @@ class Tracer {
   std::vector<std::pair<Extent, const Value*>> extents_;                // of the tensors among them
   std::vector<std::pair<const Value*, const Value*>> meeting_extents_;  // in storages of their own
   std::vector<std::shared_ptr<VirtualFrame>> frames_;                   // inlined calls that run
+  Values generators_;                                                   // made in the segment
   Values mutated_;  // pre-existing values in order of their first change
   std::vector<PyObject*> codes_;
   std::vector<StepRecord> steps_;
