@@ -20,7 +20,9 @@ import torch
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "python"))
+sys.path.insert(0, str(HERE.parent.parent))
 from same_as_eager import check  # noqa: E402
+from tests.fuzz.programs import MOST_BYTES, TooLong, at_most, minimise  # noqa: E402
 
 PRELUDE = '''import torch
 import torch.nn.functional as F
@@ -53,8 +55,8 @@ def make_args(call, rows=3):
 '''
 # Rows of the inputs by call, with --sizes: the program was made for the first.
 ROWS = [3, 5, 4, 3, 7, 2, 1, 5, 6]
-MOST_BYTES = 8 << 30  # of memory: a program that wants more gets its error
 
+CALLS = 5
 SIGNATURE = "def f(a, b, n, items, table, box):"
 
 
@@ -62,7 +64,7 @@ class Program:
     """A tree of statements: each is [line, children]."""
 
     def __init__(self):
-        self.body = []
+        self.head, self.body = [], []
 
     def text(self, result):
         lines = []
@@ -150,7 +152,7 @@ class Maker:
             lambda: f"n {r.choice(['+=', '*=', '-='])} {r.choice([1, 2])}", lambda: f"m{r.randrange(2)} = {self.number()} if n > 2 else len(items)",
             lambda: f"{t}, {self.new()} = {self.tensor()}, {t}", lambda: f"v_first, *v_rest = {t}", lambda: f"(w{r.randrange(3)} := {t}).add_(1)", lambda: f"del {t}",
             # breaks
-            lambda: f"print('p', {t}.shape, n)", lambda: f"print(round({t}.sum().item(), 1))", lambda: f"m{r.randrange(2)} = int({t}.sum().item()) % 7", lambda: f"m2 = {t}.tolist()[0] == 1",
+            lambda: f"print('p', {t}.shape, n)", lambda: f"print(round({t}.sum().item(), 1) + 0.0)", lambda: f"m{r.randrange(2)} = int({t}.sum().item()) % 7", lambda: f"m2 = {t}.tolist()[0] == 1",
         ])()  # fmt: skip
 
     def statement(self, depth=0):
@@ -177,29 +179,6 @@ class Maker:
         ])()  # fmt: skip
 
 
-class TooLong(Exception):
-    """The program runs (nearly) for ever."""
-
-
-@contextlib.contextmanager
-def at_most(lines):
-    """Ends a program that executes more lines, such as one whose list grows while it is walked."""
-
-    def trace(frame, event, arg):
-        nonlocal lines
-        lines -= event == "line" and frame.f_code.co_filename == "<program>"
-        long = any(isinstance(v, list) and len(v) > 1000 for v in frame.f_locals.values())
-        if lines < 0 or long:
-            raise TooLong
-        return trace
-
-    sys.settrace(trace)
-    try:
-        yield
-    finally:
-        sys.settrace(None)
-
-
 def attempt(program, calls=(0,)):
     """Locals after running the program eagerly; None if it raises."""
     try:
@@ -209,7 +188,7 @@ def attempt(program, calls=(0,)):
                 scope, _ = program.build("return locals()")
                 with at_most(lines=3000):
                     values = scope["f"](*scope["make_args"](call))
-    except Exception:
+    except (Exception, TooLong):
         return None
     if sum(v.numel() for v in values.values() if isinstance(v, torch.Tensor)) > 5000 or any(
         isinstance(v, list) and len(v) > 60 for v in values.values()
@@ -235,10 +214,26 @@ def generate(seed):
     return program
 
 
+def bounded(program, grad, sizes):
+    """Whether all calls come to an end with values of bounded size: the program was made for the first alone."""
+    scope, _ = program.build(RESULT)
+    for call in range(len(ROWS) if sizes else CALLS):
+        try:
+            with torch.set_grad_enabled(grad), contextlib.redirect_stdout(io.StringIO()), at_most(lines=20000):
+                scope["f"](*scope["make_args"](call, *([ROWS[call]] if sizes else [])))
+        except TooLong:
+            return False
+        except Exception:
+            continue
+    return True
+
+
 def failure(program, grad, name="<program>", sizes=False):
     """Why eager and compiled differ; None when they do not. With `sizes`, the inputs have other ones from call to call."""
     import vitrine
 
+    if not bounded(program, grad, sizes):
+        return None
     scope, _ = program.build(RESULT, name)
     vitrine.reset()
     calls = iter(range(100))
@@ -250,41 +245,20 @@ def failure(program, grad, name="<program>", sizes=False):
     try:
         with torch.set_grad_enabled(grad):
             torch.manual_seed(0)
-            check(scope["f"], vitrine.compile(scope["f"]), arguments, calls=len(ROWS) if sizes else 5)
+            check(scope["f"], vitrine.compile(scope["f"]), arguments, calls=len(ROWS) if sizes else CALLS)
     except Exception as error:
         cause = f"\n{''.join(traceback.format_exception(error.__cause__))}" if error.__cause__ else ""
         return f"{type(error).__name__}: {error}{cause}"
     return None
 
 
-def minimise(program, grad, sizes=False):
-    """Deletes statements, largest first, for as long as it still fails."""
-
-    def spots(body):
-        for i in range(len(body) - 1, -1, -1):
-            yield body, i
-        for _, children in body:
-            yield from spots(children)
-
-    again = True
-    while again:
-        again = False
-        for body, i in list(spots(program.body)):
-            if i >= len(body):
-                continue
-            removed = body[i]
-            if removed[0].startswith("i") and removed[0].endswith(" += 1"):
-                continue  # without it its loop has no end
-            del body[i]
-            try:
-                fails = failure(program, grad, sizes=sizes)
-            except SyntaxError:
-                fails = None
-            if fails and "NameError" not in fails:
-                again = True
-            else:
-                body.insert(i, removed)
-    return program
+def still_fails(program, grad, sizes):
+    """Whether a program of which parts were deleted fails, and not because of what it lacks now."""
+    try:
+        why = failure(program, grad, sizes=sizes)
+    except SyntaxError:
+        return False
+    return bool(why) and "NameError" not in why
 
 
 def main():
@@ -301,6 +275,7 @@ def main():
         print(generate(options.show).text(RESULT))
         return 0
     faulthandler.enable()
+    torch.set_num_threads(1)  # on a busy machine two wait for each other
     start, failed, tried = time.monotonic(), [], 0
     for seed in range(options.first, options.first + options.count):
         if time.monotonic() - start > options.seconds:
@@ -313,7 +288,7 @@ def main():
             continue
         failed.append(seed)
         print(f"\nseed {seed} (grad {grad}) fails: {why}", flush=True)
-        source = minimise(program, grad, options.sizes).text(RESULT)
+        source = minimise(program, lambda p: still_fails(p, grad, options.sizes)).text(RESULT)
         print(source[len(PRELUDE) :], failure(program, grad, sizes=options.sizes), flush=True)
         if options.keep:
             (HERE / "kept" / f"seed_{seed}.py").write_text(source)

@@ -14,13 +14,23 @@ import vitrine
 HERE = Path(__file__).parent
 FUZZ = HERE.parent / "fuzz"
 sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE.parent.parent))
 from same_as_eager import check  # noqa: E402
+from tests.fuzz import tensor_fuzz, two_worlds  # noqa: E402
 
 
-@pytest.mark.parametrize("how", [["--count", "150"], ["--sizes", "--first", "5022", "--count", "30"]], ids=["", "sizes"])
+RUNS = {
+    "": ["program_fuzz.py", "--count", "150"],
+    "sizes": ["program_fuzz.py", "--sizes", "--first", "5022", "--count", "30"],
+    "python": ["python_fuzz.py", "--count", "60"],
+    "tensors": ["tensor_fuzz.py", "--count", "12"],
+}
+
+
+@pytest.mark.parametrize("how", RUNS.values(), ids=RUNS)
 def test_random_programs(how):
     """In a process of its own: a crash names its seed instead of ending the tests."""
-    command = [sys.executable, "-W", "ignore", str(FUZZ / "program_fuzz.py"), *how, "--seconds", "30"]
+    command = [sys.executable, "-W", "ignore", str(FUZZ / how[0]), *how[1:], "--seconds", "30"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=dict(os.environ))
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
     assert "0 failed" in done.stdout
@@ -36,3 +46,14 @@ def test_kept(path, grad):
     calls = iter(range(100))
     with torch.set_grad_enabled(grad):
         check(module.f, vitrine.compile(module.f), lambda: module.make_args(next(calls)), calls=5)
+
+
+@pytest.mark.parametrize("grad", [False, True], ids=["no_grad", "grad"])
+@pytest.mark.parametrize("path", sorted((FUZZ / "kept" / "python").glob("*.py")), ids=lambda p: p.stem)
+def test_kept_of_python(path, grad):
+    assert two_worlds.compare(path.read_text(), grad=grad) == ""
+
+
+@pytest.mark.parametrize("path", sorted((FUZZ / "kept" / "tensors").glob("*.py")), ids=lambda p: p.stem)
+def test_kept_of_tensors(path):
+    assert tensor_fuzz.difference(path.read_text()) == ""
