@@ -363,7 +363,10 @@ FunctionState Tracer::function_state(Value* f) {
                            sources_->make(SourceKind::Default, base, static_cast<int32_t>(i), "")));
     state.defaults = tuple(std::move(items));
   }
-  if (function->func_kwdefaults) {
+  const auto dict = by_object_.find(function->func_kwdefaults);
+  if (dict != by_object_.end() && resolve(dict->second)->mutated) {
+    state.kwdefaults = look(dict->second);
+  } else if (function->func_kwdefaults) {
     state.kwdefaults = new_dict();
     PyObject *key, *value;
     Py_ssize_t at = 0;
