@@ -19,15 +19,47 @@ bool delegates(const VirtualFrame& frame) {
   return at + 1 < instructions.size() && instructions[at].op == Op::Resume && (instructions[at].arg & 3) >= 2;
 }
 
-// It waits inside a `try` or a `with`: what stands there runs when the generator is let go. That
-// StopIteration becomes a RuntimeError is no such thing.
-bool waits_inside_try(const VirtualFrame& frame) {
+// Where it waits, what stands in a `finally`, a `with` or an `except` that catches GeneratorExit runs when
+// the generator is let go. A handler that names other exceptions lets that one pass to the next handler
+// outside.
+bool closes_when_let_go(Tracer& t, VirtualFrame& frame) {
   if (frame.position <= 0) return false;
   const auto& instructions = frame.bytecode->instructions();
-  const int32_t handler = instructions[static_cast<size_t>(frame.position) - 1].handler;
-  if (handler < 0) return false;
-  const Op first = instructions[static_cast<size_t>(frame.bytecode->index_of(handler))].op;
-  return first != Op::StopIterationError && first != Op::Generator;
+  const auto index = [&](int32_t pc) { return static_cast<size_t>(frame.bytecode->index_of(pc)); };
+  int32_t handler = instructions[static_cast<size_t>(frame.position) - 1].handler;
+  for (size_t i = handler < 0 ? 0 : index(handler); handler >= 0; ++i) {
+    const Instruction& in = instructions[i];
+    switch (in.op) {
+      case Op::PushExcInfo:
+      case Op::Copy:
+      case Op::PopExcept:
+      case Op::BuildTuple:
+      case Op::CheckExcMatch:
+        break;
+      case Op::LoadGlobal: {
+        const std::string name = text_of(frame.bytecode->name(in.arg));
+        if (!PyDict_GetItemString(frame.globals, name.c_str()) &&
+            !PyDict_GetItemString(frame.builtins, name.c_str()))
+          return true;
+        PyObject* type = t.const_object(t.load_global(frame, name));
+        if (!type || !PyType_Check(type) || PyObject_IsSubclass(PyExc_GeneratorExit, type) != 0) return true;
+        break;
+      }
+      case Op::PopJumpIfFalse:
+        i = index(in.target) - 1;
+        break;
+      case Op::Reraise:
+      case Op::Generator:  // the end of CPython 3.12's `yield from`
+        handler = in.handler;
+        if (handler >= 0) i = index(handler) - 1;
+        break;
+      case Op::StopIterationError:  // what any generator of CPython 3.12 ends with
+        return false;
+      default:
+        return true;
+    }
+  }
+  return false;
 }
 
 // Marks a frame as running for as long as it does; one that is left by an exception has finished.
@@ -135,10 +167,14 @@ Value* Tracer::generator_of(Value* v) {
 // The trace ends before a generator that would be closed when it dies has begun: when that is, is CPython's
 // to say.
 void Tracer::check_generators() {
+  const VirtualFrame* first = nullptr;
   for (const Value* v : generators_)
-    if (waits_inside_try(*v->generator) && (ends_by < 0 || v->generator->began < ends_by))
-      ends_by = v->generator->began;
-  if (ends_by >= 0) stop("generator", "a generator that waits inside a try or with outlives the graph");
+    if ((!first || v->generator->began < first->began) && closes_when_let_go(*this, *v->generator))
+      first = v->generator.get();
+  if (!first) return;
+  ends_by = first->began;
+  stop("generator",
+       text_of(first->code->co_qualname) + " waits inside a try or with where the graph would end");
 }
 
 void Tracer::raise_stop_iteration(Value* returned) {

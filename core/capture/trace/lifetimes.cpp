@@ -12,8 +12,16 @@ bool is_note_of_dynamo(PyObject* callback) {
   return module && PyUnicode_Check(module) && text_of(module).starts_with("torch._dynamo.");
 }
 
+// A generator that has begun and not ended is closed: its `finally` runs.
+bool waits(PyObject* generator) {
+  Owned suspended(PyObject_GetAttrString(generator, "gi_suspended"));
+  PyErr_Clear();
+  return suspended.get() == Py_True;
+}
+
 // Something runs when this object dies.
 bool has_last_words(PyObject* o) {
+  if (PyGen_CheckExact(o)) return waits(o);
   static PyObject* name = PyUnicode_InternFromString("__del__");
   PyTypeObject* type = Py_TYPE(o);
   if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) && _PyType_Lookup(type, name)) return true;
