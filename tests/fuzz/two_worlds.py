@@ -27,6 +27,8 @@ class Seen:
     def write(self, value):
         if value is None or isinstance(value, (bool, int, float, complex, str, bytes, type, torch.dtype, torch.device)):
             return value if not isinstance(value, type) else value.__name__
+        if isinstance(value, tuple) and all(isinstance(v, (bool, int, float, str)) for v in value) and type(value) is tuple:
+            return value  # Python may make one object of equal ones
         if id(value) in self.objects:
             return f"object {self.objects[id(value)]} again"
         self.objects[id(value)] = len(self.objects)
@@ -87,7 +89,10 @@ class Seen:
         storage = self.storages.setdefault(t.untyped_storage().data_ptr() if t.numel() else ("none", len(self.storages)), len(self.storages))
         strides = [step for step, size in zip(t.stride(), t.shape) if size > 1] if t.numel() else []
         facts = [str(t.dtype), tuple(t.shape), strides, t.storage_offset() if t.numel() > 1 else 0, storage if t.numel() else None]
-        grads = [t.requires_grad, t.is_leaf, self.write(t.grad) if t.is_leaf else None]
+        try:
+            grads = [t.requires_grad, t.is_leaf, self.write(t.grad) if t.is_leaf else None]
+        except RuntimeError as error:  # a view that may not be looked at any more
+            grads = [str(error)]
         return (type(t).__name__, {"facts": facts, "grads": grads, "values": Values(t)})
 
 
