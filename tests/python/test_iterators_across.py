@@ -123,3 +123,40 @@ def test_another_state_is_another_program():
             it, same = make(), make()
             for _ in range(3):
                 torch.testing.assert_close(compiled(x, it), x * next(same, 7))
+
+
+EXHAUSTED = {
+    "list": lambda: iter([1, 2]), "tuple": lambda: iter((1, 2)), "range": lambda: iter(range(2)), "enumerate": lambda: enumerate([1]),
+    "zip": lambda: zip([1], (2,)), "map": lambda: map(abs, [1, 2]), "filter": lambda: filter(None, [1, 0]),
+    "reversed list": lambda: reversed([1, 2]), "reversed tuple": lambda: reversed((1, 2)), "chain": lambda: itertools.chain([1], [2]),
+    "keys": lambda: iter({1: 2}), "values": lambda: iter({1: 2}.values()), "items": lambda: iter({1: 2}.items()), "text": lambda: iter("ab"),
+    "repeat": lambda: itertools.repeat(1, 2), "islice": lambda: itertools.islice([1, 2], 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", EXHAUSTED.values(), ids=EXHAUSTED)
+def test_an_exhausted_iterator_is_still_one_of_its_kind(make):
+    def program(x):
+        it = make()
+        for _ in it:
+            x = x + 1
+        return it, x
+
+    vitrine.reset()
+    (ours, found), (eager, expected) = vitrine.compile(program)(X()), program(X())
+    torch.testing.assert_close(found, expected)
+    assert type(ours) is type(eager) and list(ours) == []
+
+
+def test_an_exhausted_iterator_does_not_see_what_is_appended():
+    def program(x):
+        items = [1]
+        it = iter(items)
+        for i in it:
+            x = x + i
+        items.append(2)
+        return it, items, x
+
+    it, items, _ = vitrine.compile(program)(X())
+    items.append(3)
+    assert list(it) == []

@@ -354,6 +354,74 @@ Recipe RecipeMaker::function(Value* v) {
   return r;
 }
 
+namespace {
+
+Recipe advanced(Recipe over, int64_t index) {
+  Recipe out;
+  out.kind = Recipe::Kind::Iterator;
+  out.index = static_cast<int32_t>(index);
+  out.children.push_back(std::move(over));
+  return out;
+}
+
+const char* view_of_dict(IteratorKind kind) {
+  return kind == IteratorKind::Keys ? "keys" : kind == IteratorKind::DictValues ? "values" : "items";
+}
+
+}  // namespace
+
+// One that has nothing left: what it walked over may get more elements, and it will not see them.
+Recipe RecipeMaker::exhausted(const IteratorState& s) {
+  const auto of_nothing = [&](const char* path, std::initializer_list<Recipe> before = {}) {
+    Recipe c = call(find_object(path), before);
+    c.children.push_back(sequence(Recipe::Kind::Tuple, {}));
+    return c;
+  };
+  const auto of_a_dict = [&](const char* view) {
+    Owned method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyDict_Type), view));
+    Recipe c = call(method.get(), {});
+    c.children.push_back(call(reinterpret_cast<PyObject*>(&PyDict_Type), {}));
+    return advanced(std::move(c), 0);
+  };
+  const Owned zero(PyLong_FromLong(0));
+  const Value* walked = s.children.empty() ? nullptr : t_.resolve(s.children[0]);
+  const bool of_a_list = walked && walked->kind == Kind::List;
+  switch (s.kind) {
+    case IteratorKind::Reversed:
+      return of_a_list ? call(find_object("builtins.reversed"), {sequence(Recipe::Kind::List, {})})
+                       : of_nothing("builtins.reversed");
+    case IteratorKind::Enumerate:
+      return of_nothing("builtins.enumerate");
+    case IteratorKind::Zip:
+      return of_nothing("builtins.zip");
+    case IteratorKind::Map:
+      return of_nothing("builtins.map", {make(s.function)});
+    case IteratorKind::Filter:
+      return of_nothing("builtins.filter", {make(s.function)});
+    case IteratorKind::Chain:
+      return of_nothing("itertools.chain");
+    case IteratorKind::Repeat:
+      return call(find_object("itertools.repeat"), {constant(Py_None), constant(zero.get())});
+    case IteratorKind::Islice: {
+      Recipe c = of_nothing("itertools.islice");
+      c.children.push_back(constant(zero.get()));
+      return c;
+    }
+    case IteratorKind::Keys:
+    case IteratorKind::DictValues:
+    case IteratorKind::Entries:
+      return of_a_dict(view_of_dict(s.kind));
+    case IteratorKind::Range:
+      if (PyRange_Check(walked->obj))
+        return advanced(call(reinterpret_cast<PyObject*>(&PyRange_Type), {constant(zero.get())}), 0);
+      return advanced(call(reinterpret_cast<PyObject*>(Py_TYPE(walked->obj)), {}), 0);
+    default:
+      if (walked && walked->cls == &PyDictValues_Type) return of_a_dict("values");
+      if (walked && walked->cls == &PyDictItems_Type) return of_a_dict("items");
+      return advanced(sequence(of_a_list ? Recipe::Kind::List : Recipe::Kind::Tuple, {}), 0);
+  }
+}
+
 Recipe RecipeMaker::iterator(Value* v) {
   IteratorState& s = *v->iterator;
   Recipe r;
@@ -365,14 +433,7 @@ Recipe RecipeMaker::iterator(Value* v) {
   const auto builtin = [&](const char* name, const Values& arguments) {
     return library(std::string("builtins.") + name, arguments);
   };
-  const auto advanced = [&](Recipe over, int64_t index) {
-    Recipe out;
-    out.kind = Recipe::Kind::Iterator;
-    out.index = static_cast<int32_t>(index);
-    out.children.push_back(std::move(over));
-    return out;
-  };
-  if (s.done) return advanced(sequence(Recipe::Kind::Tuple, {}), 0);
+  if (s.done) return exhausted(s);
   const Value* walked = s.children.empty() ? nullptr : t_.resolve(s.children[0]);
   if (walked && walked->cls == torch_names().deque && walked->mutated)  // which it would find changed
     stop("unsupported_value", "an iterator over a deque that changed leaves the segment");
@@ -420,10 +481,7 @@ Recipe RecipeMaker::iterator(Value* v) {
         stop("unsupported_value", "an iterator over a dict that changed leaves the segment");
       for (int64_t i = 0; i < s.index; ++i)
         taken += dict->dict->entries[static_cast<size_t>(i)].first != nullptr;
-      Owned method(PyObject_GetAttrString(native_base(dict->cls), s.kind == IteratorKind::Keys ? "keys"
-                                                                  : s.kind == IteratorKind::DictValues
-                                                                      ? "values"
-                                                                      : "items"));
+      Owned method(PyObject_GetAttrString(native_base(dict->cls), view_of_dict(s.kind)));
       Recipe c = call(method.get(), {});
       c.children.push_back(make(dict));
       return advanced(std::move(c), taken);

@@ -31,6 +31,7 @@ class RecipeMaker {
   Recipe tensor_made(Value* v, Recipe graph_result);
   Recipe function(Value* v);
   Recipe iterator(Value* v);
+  Recipe exhausted(const IteratorState& s);
   Recipe source(const Source* s);
   void attributes(Value* v, const Recipe& target);
   void set_attribute(const Recipe& target, const std::string& name, Recipe value);
