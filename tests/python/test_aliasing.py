@@ -1,6 +1,7 @@
 """Arguments and parameters that share memory in some calls and not in others, while the program writes to them."""
 
 import itertools
+import warnings
 
 import pytest
 import torch
@@ -144,3 +145,25 @@ def test_a_written_alias_is_as_its_operator_makes_it(again):
         torch.testing.assert_close(a, b)
         assert (a.stride(), a._is_view(), a._version) == (b.stride(), b._is_view(), b._version)
     assert found[0] is not found[1] and found[0].data_ptr() == found[1].data_ptr()
+
+
+def test_parts_of_one_tensor_are_told_apart_in_silence():
+    def program(a, b):
+        a.add_(1)
+        return b * 2, a is b
+
+    def another_order(a, b):
+        c = b * 2
+        a.add_(1)
+        return c, b + 1
+
+    for function in (program, another_order):
+        vitrine.reset()
+        compiled = vitrine.compile(function)
+        for _ in range(2):
+            ours, eager = torch.arange(8.0).view(2, 4), torch.arange(8.0).view(2, 4)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                found = compiled(ours[0], ours[1])
+            torch.testing.assert_close(found, function(eager[0], eager[1]))
+            torch.testing.assert_close(ours, eager)

@@ -178,7 +178,7 @@ bool GuardTree::holds(const Condition& c) const {
       return !c.object || !sequence || sequence == c.object.get();
     }
     case GuardKind::NotAliased:
-      return !share_memory(o, values_[c.other]);
+      return c.number ? !share_memory(o, values_[c.other]) : o != values_[c.other];
     case GuardKind::SameObject:
       return o == values_[c.other];
     case GuardKind::GlobalState:
@@ -304,8 +304,9 @@ GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const
       break;
     }
     case GuardKind::NotAliased:
-      f.expected = "no memory shared with " + nodes_[c.other].source->text();
-      f.actual = "shared memory";
+      f.expected =
+          (c.number ? "no memory shared with " : "another object than ") + nodes_[c.other].source->text();
+      f.actual = c.number ? "shared memory" : "the same object";
       break;
     case GuardKind::SameObject:
       f.expected = nodes_[c.other].source->text();

@@ -168,7 +168,7 @@ void Tracer::guard_storages() {
     for (size_t j = i + 1; j < inputs.size(); ++j) {
       const Input &a = inputs[i], &b = inputs[j];
       if ((!a.written && !b.written) || (!all && a.member && b.member)) continue;
-      guard(GuardKind::NotAliased, a.source, nullptr, 0, "storage", b.source,
+      guard(GuardKind::NotAliased, a.source, nullptr, 1, "storage", b.source,
             "other storage than " + b.source->text());
     }
 }
@@ -200,6 +200,18 @@ void Tracer::check_storages() {
     const auto [other, added] =
         first.try_emplace(torch_bridge::storage_id(torch_bridge::handle_of(value->real)), value);
     if (!added) refuse(value, other->second);
+  }
+}
+
+// The same of a tensor that is about to become an input: it does not become one of this graph.
+void Tracer::check_storage_of(const Value* v) {
+  if (!lowering_->effects().writes_inputs) return;
+  const void* memory = torch_bridge::storage_id(torch_bridge::handle_of(v->obj));
+  for (const auto& [traced, other] : by_tensor_) {
+    if (!other->real || !other->source || other->real == v->obj || !lowering_->is_written(traced)) continue;
+    if (torch_bridge::storage_id(torch_bridge::handle_of(other->real)) == memory)
+      stop("unsupported_value",
+           v->source->text() + " and " + other->source->text() + " share memory, and it is written to");
   }
 }
 

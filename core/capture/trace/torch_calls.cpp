@@ -329,6 +329,7 @@ Value* Tracer::enter_tensor(Value* v) {
     if (s->name == "_buffers") kind = ir::NodeKind::buffer;
     break;
   }
+  check_storage_of(v);
   auto entered = lowering_->input(real, kind, v->source->path());
   if (!entered) stop("unsupported_value", entered.error().what, entered.error().hint);
   v->kind = Kind::Tensor;

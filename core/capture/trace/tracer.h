@@ -377,6 +377,7 @@ class Tracer {
   void guard_storages();
   void check_storages();
   void note_memory(Value* input);
+  void check_storage_of(const Value* v);
   VirtualFrame& frame() { return *current_; }
   void enter_handler(VirtualFrame& f);
   void leave_handler(VirtualFrame& f);
