@@ -205,16 +205,23 @@ class Compilation {
     if (options_.sizes) options_.sizes->commit();
     std::vector<LoadedKernel> loaded;
     for (CompiledKernel& k : stage->kernels) loaded.push_back(std::move(k.loaded));
-    program.value().writes = count_writes(*aten_);
+    program.value().writes = counted_writes();
     auto plan = ProgramPlan::make(program.take(), std::move(loaded), problems_, options_);
     if (plan || how.by_pytorch.empty()) return plan;
     fail(plan.error().what);  // PyTorch has no operator for one of them
     return {};
   }
 
+  codegen::WriteCounts counted_writes() const {
+    codegen::WriteCounts out = count_writes(*aten_);
+    for (size_t i = 0; i < std::min(out.results.size(), options_.versions.size()); ++i)
+      if (options_.versions[i] >= 0) out.results[i] = options_.versions[i];
+    return out;
+  }
+
   Result<std::shared_ptr<Plan>> opaque() {
     codegen::Program program = opaque_program(*aten_);
-    program.writes = count_writes(*aten_);
+    program.writes = counted_writes();
     if (recorder_) {
       for (const Problem& problem : problems_) record_problem(*recorder_, problem, 0);
       if (!aten_recorded_) record_aten();

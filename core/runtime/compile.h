@@ -46,7 +46,9 @@ struct CompileOptions {
   // the forward half); of the backward half: its inputs settle later.
   int64_t kept_results = -1;
   bool is_backward = false;
-  bool trains = false;                // memory of results is given back with them, as eager does
+  std::vector<int32_t>
+      versions;         // by result: what its count of writes is to be; -1, none: as the graph writes
+  bool trains = false;  // memory of results is given back with them, as eager does
   std::shared_ptr<ArenaPool> arenas;  // of plans that run one after the other; null: its own
   std::string target;  // "sm_90": compiled for that GPU, whatever is here; "" = for the one that is
 };

@@ -152,7 +152,8 @@ Result<std::shared_ptr<const Joint>> Lowering::joint(const std::vector<PyObject*
   if (std::string why = r.why_write_differentiable(); !why.empty()) return no_joint(why);
   if (r.effects.sets_data) return no_joint("a tensor's .data is set");
   if (r.effects.makes_leaf) return no_joint("a leaf that requires grad is made in it");
-  auto views = remade_views(r, results);
+  // A view that an autograd.Function gave would be made again without it.
+  auto views = remade_views(r, results, true, has_own_backward(r) ? Remake::shared : Remake::all);
   if (!views) return no_joint(views.error().what);
   const Recording::Mark mark = r.mark();
   auto out = std::make_shared<Joint>();
@@ -182,7 +183,7 @@ Joint::Result made_by_autograd(PyObject* tensor) {
   const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
   const int64_t at = place ? PyLong_AsLongLong(place.get()) : 0;
   PyErr_Clear();
-  return {true, text ? text : "", at};
+  return {true, text ? text : "", at, -1};
 }
 
 // Results, what they get, and the inputs.
@@ -194,6 +195,7 @@ Status Lowering::State::prepare(const RemadeViews& views, Joint& out, JointParts
     const int index = r.find(o);
     const bool wants = requires_grad(o);
     out.results.push_back(wants ? made_by_autograd(o) : Joint::Result{});
+    out.results.back().version = views.versions.at(out.results.size() - 1);
     if (!wants) continue;
     parts.outputs.push_back(o);
     ir::TensorType type = r.at(index).type;
@@ -286,7 +288,6 @@ Status Lowering::State::borrow(Joint& out, JointParts& parts) {
 
 Status Lowering::State::join(const RemadeViews& views, Gradients who, Joint& out, JointParts& parts) {
   if (Status error = prepare(views, out, parts)) return error;
-  // A view that an autograd.Function gave would be made again without it.
   if (!views.as_they_are && has_own_backward(recording))
     return no_joint("a result is a view, and an autograd.Function has a backward of its own");
   if (!views.as_they_are) {

@@ -27,8 +27,9 @@ struct Joint {
 
   struct Result {
     bool requires_grad = false;
-    std::string node;   // what autograd would have made it with: "ReluBackward0"
-    int64_t place = 0;  // among the outputs of that
+    std::string node;      // what autograd would have made it with: "ReluBackward0"
+    int64_t place = 0;     // among the outputs of that
+    int32_t version = -1;  // as in Lowering::Graphs
   };
   std::vector<Result> results;  // of the forward graph
   // How the program's results follow from inputs, constants and `results`; null: they are `results`.

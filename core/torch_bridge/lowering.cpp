@@ -6,6 +6,7 @@
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/convert.h"
 #include "core/torch_bridge/lowering_state.h"
+#include "core/torch_bridge/remade_views.h"
 #include "core/torch_bridge/stand_in.h"
 #include "core/torch_bridge/warning_watch.h"
 
@@ -529,10 +530,43 @@ size_t Lowering::note_question(PyObject* callable, PyObject* args) {
   return program.questions.size() - 1;
 }
 
-Lowering::Graphs Lowering::finish(const std::vector<PyObject*>& results) {
+namespace {
+
+// Inference tensors are no views of anything.
+bool tells_of_views(Recording& r, const std::vector<PyObject*>& results) {
+  return !api().symbols.inference_enabled() && std::none_of(results.begin(), results.end(), [&](PyObject* t) {
+    return r.storage_of_tensor(r.find(t)).inference;
+  });
+}
+
+}  // namespace
+
+Lowering::Graphs Lowering::finish(const std::vector<PyObject*>& results, bool views_apart) {
+  Recording& r = state_->recording;
   for (PyObject* t : results)
-    if (requires_grad(t) && !is_made_leaf(t)) state_->recording.effects.needs_grad = true;
-  return state_->recording.finish(results);
+    if (requires_grad(t) && !is_made_leaf(t)) r.effects.needs_grad = true;
+  if (views_apart && tells_of_views(r, results)) {
+    const auto views = remade_views(r, results, false);
+    if (views && !views.value().as_they_are) {
+      Graphs graphs = r.finish(results, views.value().region_refs);
+      std::vector<ir::Node> leading;
+      for (const ir::Node* n : graphs.aten->inputs()) leading.push_back(*n);
+      auto program = ViewProgram::make(views.value(), leading);
+      if (!program) throw InternalError("a view cannot be made again: " + program.error().what);
+      graphs.views = program.take();
+      graphs.versions = views.value().versions;
+      return graphs;
+    }
+  }
+  std::vector<ir::Ref> all;
+  std::vector<int32_t> versions;
+  for (PyObject* t : results) {
+    all.push_back(r.at(r.find(t)).aten);
+    versions.push_back(seen_version(r, t));
+  }
+  Graphs graphs = r.finish(results, all);
+  graphs.versions = std::move(versions);
+  return graphs;
 }
 
 bool Lowering::is_empty() const {

@@ -25,7 +25,8 @@ struct _object;
 namespace vitrine::torch_bridge {
 
 struct ReplayProgram;
-struct Joint;  // core/torch_bridge/joint.h
+class ViewProgram;  // core/torch_bridge/remade_views.h
+struct Joint;       // core/torch_bridge/joint.h
 enum class Gradients : uint8_t;
 
 // Why a call cannot become part of a graph. kind: a row of core/capture/break_kinds.h.
@@ -97,8 +98,12 @@ class Lowering {
     ir::GraphPtr captured, aten;
     std::vector<_object*> constants;              // real tensors, kept alive by `replay`
     std::shared_ptr<const ReplayProgram> replay;  // what Replayer calls; destroyed under the GIL
+    // Makes the results of the ATen graph's: null, they are the same ones.
+    std::shared_ptr<const ViewProgram> views;
+    std::vector<int32_t> versions;  // that eager leaves on them, by result of the ATen graph; -1: not known
   };
-  Graphs finish(const std::vector<_object*>& results);
+  // views_apart: the ATen graph gives what the results view, and `views` makes them of that.
+  Graphs finish(const std::vector<_object*>& results, bool views_apart = false);
 
   // Forward and backward of the program so far; to be asked for before finish(), and without a trace in what
   // that gives. Errors: why the program has no such graph.

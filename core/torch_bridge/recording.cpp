@@ -344,7 +344,8 @@ std::unordered_map<ir::NodeId, ir::Ref> Recording::needless_copies(const std::ve
   return out;
 }
 
-Lowering::Graphs Recording::finish(const std::vector<PyObject*>& results) {
+Lowering::Graphs Recording::finish(const std::vector<PyObject*>& results,
+                                   const std::vector<ir::Ref>& aten_results) {
   const auto copies = needless_copies(results);
   auto renamed = [&](ir::Ref r) {
     auto it = copies.find(r.node);
@@ -369,18 +370,18 @@ Lowering::Graphs Recording::finish(const std::vector<PyObject*>& results) {
   }
   for (const ir::Node& n : captured_) captured.add(n);
   for (const ir::Node& n : aten_) aten.add(n);
-  std::vector<ir::Arg> captured_results, aten_results;
+  std::vector<ir::Arg> captured_results, computed;
   for (PyObject* r : results) {
     const TracedTensor& t = at(find(r));
     VITRINE_CHECK(t.slot >= 0, "a result that no call returned");
     captured_results.emplace_back(t.captured);
-    aten_results.push_back(renamed(t.aten));
     program_->result_slots.push_back(t.slot);
   }
+  for (ir::Ref r : aten_results) computed.push_back(renamed(r));
   Lowering::Graphs graphs;
   for (const Py& c : program_->constants) graphs.constants.push_back(c.get());
   graphs.captured = captured.finish(std::move(captured_results));
-  graphs.aten = aten.finish(std::move(aten_results));
+  graphs.aten = aten.finish(std::move(computed));
   graphs.replay = program_;
   return graphs;
 }

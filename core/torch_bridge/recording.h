@@ -91,7 +91,8 @@ class Recording {
   ReplayProgram& program() { return *program_; }
   Lowering::Effects effects;
 
-  Lowering::Graphs finish(const std::vector<PyObject*>& results);
+  // aten_results: those of the ATen graph.
+  Lowering::Graphs finish(const std::vector<PyObject*>& results, const std::vector<ir::Ref>& aten_results);
   // Nodes of all inputs and constants, the constants' tensors, and the stand-ins of the inputs. false: an
   // input is no longer what it was (requires_grad_() on it, say).
   bool leading(std::vector<ir::Node>& nodes, std::vector<Py>& constants,

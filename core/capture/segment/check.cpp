@@ -75,7 +75,9 @@ Checked check_pure(const CheckedCall& call, std::vector<PyObject*>& results, Che
   random.restore();
   if (!fine) return Checked::Failed;
   std::string failure;
-  if (!run_plan(call.plan, call.trace, call.plan_inputs, compiled.all, nullptr)) failure = take_error();
+  if (!run_plan(call.plan, call.trace, call.plan_inputs, compiled.all, nullptr) ||
+      !tell_apart(call.trace, call.views, call.plan_inputs, compiled.all))
+    failure = take_error();
   compare(call, list_of(eager.all), failure.empty() ? list_of(compiled.all) : Owned(),
           list_of(call.plan_inputs), failure, check);
   use(check.text.empty() ? compiled : eager, results);
@@ -92,7 +94,9 @@ Checked check_writing(const CheckedCall& call, std::vector<PyObject*>& results, 
   Results eager, compiled;
   std::vector<PyObject*> copied = items_of(working);
   std::string failure;
-  if (!run_plan(call.plan, call.trace, copied, compiled.all, nullptr)) failure = take_error();
+  if (!run_plan(call.plan, call.trace, copied, compiled.all, nullptr) ||
+      !tell_apart(call.trace, call.views, copied, compiled.all))
+    failure = take_error();
   random.restore();
   if (!call.replayer.run(call.replay_inputs, eager.all)) return Checked::Raised;
   Owned a = list_of(eager.all), b = list_of(compiled.all);

@@ -39,6 +39,7 @@ struct CheckedCall {
   runtime::Plan& plan;
   const torch_bridge::Replayer& replayer;
   const Trace& trace;
+  const torch_bridge::ViewProgram* views;             // may be null
   std::vector<PyObject*> plan_inputs, replay_inputs;  // borrowed
 };
 

@@ -166,8 +166,13 @@ void Store::give_plan(const Segment& segment, Instance& instance, CompilationRec
   runtime::CompileOptions options = engine_.compile_options(*settings_);
   options.sizes = segment.sizes();
   options.graphs = settings_->graphs();
+  options.versions = instance.graphs.versions;
   options.trains = instance.joint || trace.differentiates;
-  if (instance.joint) options.kept_results = static_cast<int64_t>(instance.joint->results.size());
+  if (instance.joint) {
+    options.kept_results = static_cast<int64_t>(instance.joint->results.size());
+    options.versions.clear();
+    for (const auto& result : instance.joint->results) options.versions.push_back(result.version);
+  }
   status = "ok";
   if (settings_->replay || (trace.needs_grad && !instance.joint)) {
     message = settings_->replay ? "backend eager: the captured graph runs through PyTorch"

@@ -6,6 +6,7 @@
 #include "core/capture/segment/owned.h"
 #include "core/ops/node.h"
 #include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/remade_views.h"
 
 namespace vitrine::capture {
 
@@ -50,7 +51,7 @@ PyObject* alias_of(PyObject* tensor, const ir::Node* maker) {
 // Views that change nothing were folded away, so that two results of the program, or a result and an input,
 // may have become one tensor. The program made them distinct objects: each is one again, and a view where it
 // was made as one.
-bool tell_apart(const Trace& trace, std::span<PyObject* const> inputs, std::vector<PyObject*>& results) {
+bool make_distinct(const Trace& trace, std::span<PyObject* const> inputs, std::vector<PyObject*>& results) {
   std::vector<const ir::Node*> made_by;
   for (size_t i = 0; i < results.size(); ++i) {
     const auto here = results.begin() + static_cast<std::ptrdiff_t>(i);
@@ -98,13 +99,22 @@ bool run_plan(runtime::Plan& plan, const Trace& trace, std::span<PyObject* const
   return plan.run(inputs.data(), inputs.size(), results, times);
 }
 
-bool finish_results(const Trace& trace, std::span<PyObject* const> inputs, std::vector<PyObject*>& results) {
-  {
-    std::optional<torch_bridge::NoGradScope> no_grad;
-    if (trace.differentiates) no_grad.emplace();
-    if (!tell_apart(trace, inputs, results)) return false;
-  }
-  return use_up(trace, results);
+bool tell_apart(const Trace& trace, const torch_bridge::ViewProgram* views, std::span<PyObject* const> inputs,
+                std::vector<PyObject*>& results) {
+  std::optional<torch_bridge::NoGradScope> no_grad;
+  if (trace.differentiates) no_grad.emplace();
+  if (!views) return make_distinct(trace, inputs, results);
+  std::vector<PyObject*> given(inputs.begin(), inputs.end()), made;
+  given.insert(given.end(), results.begin(), results.end());
+  if (!views->run(given, made)) return false;
+  for (PyObject* o : results) Py_DECREF(o);
+  results = std::move(made);
+  return true;
+}
+
+bool finish_results(const Trace& trace, const torch_bridge::ViewProgram* views,
+                    std::span<PyObject* const> inputs, std::vector<PyObject*>& results) {
+  return tell_apart(trace, views, inputs, results) && use_up(trace, results);
 }
 
 }  // namespace vitrine::capture

@@ -9,13 +9,18 @@
 
 namespace vitrine::capture {
 
-// results: new references. false: a Python error is set, and nothing was written.
+// results: new references, as the ATen graph's. false: a Python error is set, and nothing was written.
 bool run_plan(runtime::Plan& plan, const Trace& trace, std::span<_object* const> inputs,
               std::vector<_object*>& results, std::vector<runtime::LaunchTime>* times);
 
-// What a plan gave as the program's own tensors: distinct objects where the program made them distinct, and
-// with a graph that is used up where a backward pass has been there. false: a Python error is set.
-bool finish_results(const Trace& trace, std::span<_object* const> inputs, std::vector<_object*>& results);
+// What a plan gave as the program's own tensors: views of what they view (views: of the graph, may be null),
+// distinct objects where the program made them distinct. inputs: those of the plan. false: a Python error is
+// set.
+bool tell_apart(const Trace& trace, const torch_bridge::ViewProgram* views, std::span<_object* const> inputs,
+                std::vector<_object*>& results);
+// And with a graph that is used up where a backward pass has been there.
+bool finish_results(const Trace& trace, const torch_bridge::ViewProgram* views,
+                    std::span<_object* const> inputs, std::vector<_object*>& results);
 // The latter only: what a replay gave is distinct already.
 bool use_up(const Trace& trace, std::vector<_object*>& results);
 

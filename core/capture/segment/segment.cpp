@@ -261,8 +261,9 @@ Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
   // Its constants come first among them.
   const auto captured = [&] { return static_cast<long>(graphs.captured->inputs().size()); };
   if (plan && check) {
-    const CheckedCall call{
-        *plan, *instance.replayer, *trace_, inputs, {inputs.begin(), inputs.begin() + captured()}};
+    const CheckedCall call{*plan,   *instance.replayer,
+                           *trace_, graphs.views.get(),
+                           inputs,  {inputs.begin(), inputs.begin() + captured()}};
     switch (run_checked(call, results, *check)) {
       case Checked::Ran:
         return use_up(*trace_, results) ? Outcome::ran() : Outcome::raised();
@@ -277,7 +278,8 @@ Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
   }
   if (plan) {
     if (run_plan(*plan, *trace_, inputs, results, times))
-      return finish_results(*trace_, inputs, results) ? Outcome::ran() : Outcome::raised();
+      return finish_results(*trace_, graphs.views.get(), inputs, results) ? Outcome::ran()
+                                                                          : Outcome::raised();
     PyErr_Clear();  // nothing was written: eager raises it again, at the line it belongs to
     ++failures;
     return Outcome::none();

@@ -149,6 +149,7 @@ Backward compile_backward(const Plans& plans, const std::vector<bool>& defined) 
   try {
     runtime::CompileOptions options = plans.options;
     options.kept_results = -1;
+    options.versions = {};
     options.is_backward = true;
     auto plan = runtime::compile(backward_of(*plans.joint, defined), options,
                                  record ? record->recorder.get() : nullptr);

@@ -325,7 +325,7 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
     find_consumed(results, *trace);
   else if (trace->needs_grad)
     find_joint(results, *trace);
-  trace->graphs = lowering_->finish(results);
+  trace->graphs = lowering_->finish(results, !trace->needs_grad);
   trace->graph_effects = lowering_->effects();
   const auto& nodes = trace->graphs.captured->nodes();
   if (std::none_of(nodes.begin(), nodes.end(), [](const ir::Node& n) { return n.kind == ir::NodeKind::op; }))

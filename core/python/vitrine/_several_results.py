@@ -130,18 +130,20 @@ class _Inputs(torch.autograd.Function):
 
 class _Result(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, call, tangent, result, *stems):
+    def forward(ctx, call, tangent, place, result, *stems):
         ctx.call, ctx.tangent, ctx.stems = call, tangent, len(stems)
         ctx.set_materialize_grads(False)
-        return result.pop()
+        result = result.pop()
+        return (*(result.new_empty(0) for _ in range(place)), result)
 
     @staticmethod
-    def backward(ctx, tangent):
+    def backward(ctx, *tangents):
+        tangent = tangents[-1]
         if torch.is_grad_enabled():
             raise DoubleBackwardError(ctx.call.region.name)
         if tangent is not None:
             ctx.call.got(ctx.tangent, tangent)
-        return (None,) * (3 + ctx.stems)
+        return (None,) * (4 + ctx.stems)
 
 
 def attach(region, inputs, made):
@@ -158,6 +160,7 @@ def attach(region, inputs, made):
              for depends, indices in sets.items() if depends]
     for tangent, i in enumerate(wanted):
         behind = [stem for depends, stem in stems if tangent in depends]
-        results[i] = named_node(_Result, region.nodes[i][0]).apply(call, tangent, [results[i]], *(behind or [_anchor]))
+        name, place = region.nodes[i]
+        results[i] = named_node(_Result, name).apply(call, tangent, place, [results[i]], *(behind or [_anchor]))[-1]
         call.nodes.append(weakref.ref(results[i].grad_fn))
     return tuple(results)

@@ -136,7 +136,8 @@ class _Consumed(torch.autograd.Function):
 
 def consumed(results):
     with torch.enable_grad():
-        return _Consumed.apply(_anchor, results)
+        # Not as views: autograd would take them for views of what it never saw.
+        return _Consumed.apply(_anchor, [r.data if r._is_view() else r for r in results])
 
 
 def _has_hook(tensor):
@@ -167,6 +168,8 @@ class Region:
         self.nodes = nodes
         self.node = named_node(_Node, next((name for name, _ in nodes if name), ""))
         self.conflicts, self.readers = conflicts, readers
+        # Of the one result that is differentiated: its index, and which output of its node it is to be.
+        self.only, self.place = (requires_grad.index(True), nodes[requires_grad.index(True)][1]) if len(tangents) == 1 else (0, 0)
 
     def __call__(self, *inputs):
         if any(self.requires_grad):
@@ -179,11 +182,25 @@ class Region:
                     made = self.forward(named)
                 results = attach(self, named, made)
             else:
-                results = self.node.apply(self, *named)
+                results = self.in_order(self.node.apply(self, *named))
         else:
             with torch.no_grad():
                 results = tuple(self.forward(inputs))
         return results if self.views is None else self.views((*inputs, *self.constants, *results))
+
+    def as_outputs(self, results):
+        """The results as outputs of one node: what is differentiated at its place in eager's, then the others."""
+        if not self.only and not self.place:
+            return tuple(results)
+        first = results[self.only]
+        return (*(first.new_empty(0) for _ in range(self.place)), first, *results[: self.only], *results[self.only + 1 :])
+
+    def in_order(self, outputs):
+        """What as_outputs() was given."""
+        if not self.only and not self.place:
+            return outputs
+        first, *others = outputs[self.place :]
+        return (*others[: self.only], first, *others[self.only :])
 
     def in_eagers_order(self, inputs):
         """The inputs by other names: PyTorch's engine runs what was made last first, and so each leaf's hooks in turn."""
@@ -228,7 +245,7 @@ class _Node(torch.autograd.Function):
         ctx.kept = [where[k][i] for k, i in region.saved if k == "saved"]
         ctx.mark_non_differentiable(*[r for r, wanted in zip(results, region.requires_grad) if not wanted])
         ctx.set_materialize_grads(False)
-        return tuple(results)
+        return region.as_outputs(results)
 
     @staticmethod
     def backward(ctx, *tangents):
@@ -240,4 +257,4 @@ class _Node(torch.autograd.Function):
         if not keep:
             ctx.kept = ()
         del kept, others
-        return (None, *region.gradients_of(saved, tangents, ctx.n_inputs, keep))
+        return (None, *region.gradients_of(saved, region.in_order(tangents), ctx.n_inputs, keep))
