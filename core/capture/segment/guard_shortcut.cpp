@@ -132,6 +132,8 @@ bool GuardTree::stays(const Condition& c, const std::vector<bool>& same, Watches
     case GuardKind::Compares:
     case GuardKind::Identity:
       return true;
+    case GuardKind::Bound:
+      return o != nullptr;
     case GuardKind::TypeIs:
       return !PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE) || watches.object(o, c.node);
     case GuardKind::Length:

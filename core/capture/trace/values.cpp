@@ -160,6 +160,13 @@ Value* Tracer::sequence(Kind kind, Values items, PyTypeObject* cls) {
   return v;
 }
 
+// Names of objects and globals: a program may ask whether they are there, or fail where they are not, and
+// make no use of their value.
+static bool may_be_absent(SourceKind kind) {
+  return kind == SourceKind::InstanceDict || kind == SourceKind::Attr || kind == SourceKind::Global ||
+         kind == SourceKind::GlobalOf;
+}
+
 Value* Tracer::lazy(PyObject* borrowed, const Source* source, bool pinned) {
   Value* v = make(Kind::Lazy);
   Py_INCREF(borrowed);
@@ -167,6 +174,8 @@ Value* Tracer::lazy(PyObject* borrowed, const Source* source, bool pinned) {
   v->cls = Py_TYPE(borrowed);
   v->source = source;
   v->pinned = pinned;
+  if (source && !pinned && may_be_absent(source->kind))
+    guard(GuardKind::Bound, source, nullptr, 1, "", nullptr, "is there");
   return v;
 }
 
