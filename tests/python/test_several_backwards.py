@@ -306,3 +306,29 @@ def test_nodes_are_called_as_in_eager():
         expected, found = (pytree.tree_leaves(g(leaf(3))) for g in (f, vitrine.compile(f)))
         assert [t.grad_fn.name() for t in found] == [t.grad_fn.name() for t in expected]
         assert [str(t.grad_fn).split(" at ")[0] for t in found] == [str(t.grad_fn).split(" at ")[0] for t in expected]
+
+
+W = torch.arange(9.0).reshape(3, 3)
+AGAIN = {
+    "sum": lambda x: x + 1, "scaled": lambda x: x * 2, "negated": lambda x: -x, "total": lambda x: x.sum(), "mean": lambda x: x.mean(),
+    "view": lambda x: x[1:] + 0, "shape": lambda x: x.reshape(1, -1) * 3, "turned": lambda x: x.expand(2, 3).t() + 1,
+    "joined": lambda x: torch.cat([x, x + 1]), "double": lambda x: x.double() / 3, "copied": lambda x: x.clone(),
+    "square": lambda x: x * x, "relu": torch.relu, "exp": torch.exp, "abs": lambda x: x.abs() + 1, "softmax": lambda x: torch.softmax(x, 0),
+    "product": lambda x: W @ x, "chosen": lambda x: torch.where(W[0] > 0, x, -x), "by a tensor": lambda x: x * W[0],
+    "picked": lambda x: x[W[0].long() % 3] + 1, "extreme": lambda x: x.amax(), "sorted": lambda x: x.sort()[0],
+    "chain": lambda x: (x + 1) * 2 - x.sum(), "last saves": lambda x: (x + 1).exp(), "first saves": lambda x: x.exp() + 1,
+    "of two": lambda x: (x + 1, x.exp()), "of two that save nothing": lambda x: (x + 1, -x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_what_saves_nothing_may_come_again(name):
+    def twice(g):
+        x = leaf(3)
+        results = [r.sum() for r in pytree.tree_leaves(g(x))]
+        sum(results).backward()
+        sum(results).backward()
+        return x.grad.tolist()
+
+    f = AGAIN[name]
+    assert outcome(lambda: twice(vitrine.compile(f))) == outcome(lambda: twice(f))

@@ -168,6 +168,8 @@ class Region:
         self.nodes = nodes
         self.node = named_node(_Node, next((name for name, _ in nodes if name), ""))
         self.conflicts, self.readers = conflicts, readers
+        # Whether a backward pass uses the graph up: that of operators that save nothing may come again.
+        self.once = bool(saved) or any(later == 0 for later in conflicts[0]) if len(conflicts) == 1 else True
         # Of the one result that is differentiated: its index, and which output of its node it is to be.
         self.only, self.place = (requires_grad.index(True), nodes[requires_grad.index(True)][1]) if len(tangents) == 1 else (0, 0)
 
@@ -252,7 +254,7 @@ class _Node(torch.autograd.Function):
         if torch.is_grad_enabled():
             raise DoubleBackwardError(ctx.region.name)
         region, keep = ctx.region, graph_is_kept()
-        others, kept = iter(ctx.saved_tensors), iter(ctx.kept)
+        others, kept = iter(ctx.saved_tensors if region.once else ()), iter(ctx.kept)
         saved = [next(kept if kind == "saved" else others) for kind, _ in region.saved]
         if not keep:
             ctx.kept = ()
