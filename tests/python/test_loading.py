@@ -154,7 +154,8 @@ BAD = [
     ("def get_inputs():\n    return 1\ndef get_model():\n    raise ValueError('no weights')\n", None, "get_model() raised ValueError: no weights", "in get_model"),
     (NAMED, "absent", "has no absent", ""),
     (NAMED, "torch.float32", "cannot be called", ""),
-    ("class C:\n    def __init__(self, n):\n        pass\n", "C", "C() raised TypeError", "missing 1 required"),
+    ("class C:\n    def __init__(self, n):\n        pass\n", "C", "C cannot be made without arguments: it needs n.", ""),
+    ("class C:\n    def __init__(self):\n        raise TypeError('no')\n", "C", "C() raised TypeError: no", "in __init__"),
 ]
 
 

@@ -74,7 +74,7 @@ def test_each_line_of_machine_code_leads_to_its_own_operator(tmp_path, text):
     lines = "SELECT n.op, sum(r.end_line - r.line + 1) FROM kernel_range r JOIN node n ON n.id = r.node WHERE r.text = ? GROUP BY n.op"
     count = dict(db.execute(lines, (text,)))
     assert set(count) == {"aten.mm.default", "aten.erf.default", "aten.mul.Tensor", "aten.add.Tensor"}
-    assert count["aten.erf.default"] > count["aten.add.Tensor"]  # a polynomial
+    assert count["aten.erf.default"] > 2 * count["aten.mul.Tensor"]  # a polynomial; the sum is stored, too, in parts of vectors
 
 
 @pytest.mark.parametrize("width", lanes())
