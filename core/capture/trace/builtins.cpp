@@ -312,7 +312,10 @@ Value* builtin_divmod(Tracer& t, const Arguments& a) {
 }
 
 Value* builtin_round(Tracer& t, const Arguments& a) {
-  if (t.is_tensor(t.look(need(t, a, 0)))) {
+  if (Value* v = t.look(need(t, a, 0)); t.is_tensor(v)) {
+    if (!PyObject_HasAttrString(reinterpret_cast<PyObject*>(t.type_of(v)), "__round__"))
+      t.raise(PyExc_TypeError,
+              std::string("type ") + t.type_of(v)->tp_name + " doesn't define __round__ method", true);
     Arguments rest = a;
     rest.positional.erase(rest.positional.begin());
     if (!rest.positional.empty()) rest = {{}, {{"decimals", rest.positional[0]}}};

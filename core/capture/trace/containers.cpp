@@ -38,7 +38,7 @@ PyObject* Tracer::key_object(Value* key) {
     }
     case Kind::Object: {
       // Hashed by identity: the real object stands for itself.
-      if (key->cls->tp_hash == PyBaseObject_Type.tp_hash) {
+      if (type_of(key)->tp_hash == PyBaseObject_Type.tp_hash) {
         if (key->obj) return key->obj;
         if (!key->twin)
           key->twin = Owned(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));

@@ -91,8 +91,16 @@ Flow runSetUpdate(Tracer& t, VirtualFrame& f, const Instruction& in) {
   return Flow::Next;
 }
 
+// `**` takes mappings alone, where dict.update() takes pairs too.
+void need_mapping(Tracer& t, Value* more) {
+  if (more->kind != Kind::Dict &&
+      !PyObject_HasAttrString(reinterpret_cast<PyObject*>(t.type_of(more)), "keys"))
+    stop("unsupported_value", "** of " + t.describe(more));
+}
+
 Flow runDictUpdate(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  Value* more = pop(f);
+  Value* more = t.look(pop(f));
+  need_mapping(t, more);
   t.dict_update(peek(f, in.arg), more);
   return Flow::Next;
 }
@@ -101,6 +109,7 @@ Flow runDictMerge(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* more = t.look(pop(f));
   Value* dict = t.look(peek(f, in.arg));
   Value* extra = more;
+  need_mapping(t, more);
   if (more->kind != Kind::Dict) {
     extra = t.new_dict();
     t.dict_update(extra, more);
