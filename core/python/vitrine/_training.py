@@ -169,7 +169,7 @@ class Region:
         self.node = named_node(_Node, next((name for name, _ in nodes if name), ""))
         self.conflicts, self.readers = conflicts, readers
         # Whether a backward pass uses the graph up: that of operators that save nothing may come again.
-        self.once = bool(saved) or any(later == 0 for later in conflicts[0]) if len(conflicts) == 1 else True
+        self.once = len(conflicts) != 1 or bool(saved) or 0 in conflicts[0]
         # Of the one result that is differentiated: its index, and which output of its node it is to be.
         self.only, self.place = (requires_grad.index(True), nodes[requires_grad.index(True)][1]) if len(tangents) == 1 else (0, 0)
 
