@@ -4,6 +4,8 @@
 
 #include <Python.h>
 
+#include <string>
+
 namespace vitrine::capture {
 
 // Borrowed from the class.
@@ -15,6 +17,14 @@ inline PyObject* class_dict(PyTypeObject* type) {
 #else
   return type->tp_dict;
 #endif
+}
+
+// What the class or its bases hold under this name, unbound: borrowed, nullptr without an error.
+inline PyObject* lookup(PyTypeObject* type, const std::string& name) {
+  PyObject* key = PyUnicode_InternFromString(name.c_str());
+  PyObject* found = key ? _PyType_Lookup(type, key) : nullptr;
+  Py_XDECREF(key);
+  return found;
 }
 
 // list(dict) without the dict's own __iter__: a new reference, or nullptr with the error set.

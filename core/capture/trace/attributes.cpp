@@ -9,11 +9,6 @@
 namespace vitrine::capture {
 namespace {
 
-PyObject* lookup(PyTypeObject* type, const std::string& name) {
-  Owned key(PyUnicode_InternFromString(name.c_str()));
-  return _PyType_Lookup(type, key.get());
-}
-
 bool is_data_descriptor(PyObject* descriptor) {
   return Py_TYPE(descriptor)->tp_descr_set != nullptr;
 }

@@ -1,5 +1,6 @@
 // Python's own builtins.
 #include "core/capture/trace/builtins.h"
+#include "core/capture/class_dict.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -313,7 +314,7 @@ Value* builtin_divmod(Tracer& t, const Arguments& a) {
 
 Value* builtin_round(Tracer& t, const Arguments& a) {
   if (Value* v = t.look(need(t, a, 0)); t.is_tensor(v)) {
-    if (!PyObject_HasAttrString(reinterpret_cast<PyObject*>(t.type_of(v)), "__round__"))
+    if (!lookup(t.type_of(v), "__round__"))
       t.raise(PyExc_TypeError,
               std::string("type ") + t.type_of(v)->tp_name + " doesn't define __round__ method", true);
     Arguments rest = a;

@@ -1,14 +1,10 @@
 // cls(...): objects made in the segment. They live only in the shadow until the segment ends.
+#include "core/capture/class_dict.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 
 namespace vitrine::capture {
 namespace {
-
-PyObject* lookup(PyTypeObject* type, const char* name) {
-  Owned key(PyUnicode_InternFromString(name));
-  return _PyType_Lookup(type, key.get());
-}
 
 // Instances of this class hold nothing but attributes, and a list, dict or tuple if they derive from one.
 bool is_plain_class(PyTypeObject* type) {

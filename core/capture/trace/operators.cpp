@@ -253,8 +253,9 @@ bool Tracer::same(Value* a, Value* b) {
   if (a->source && b->source && a->kind == b->kind && !(a->pinned && b->pinned))
     guard(GuardKind::NotAliased, a->source, nullptr, 0, "identity", b->source, "is not " + b->source->text());
   // Of another type than what it is compared with, now and next time.
-  for (Value* v : {a, b})
-    if (a->kind != b->kind && v->source && !v->pinned) type_of(v);
+  if (a->kind != b->kind)
+    for (Value* v : {a, b})
+      if (v->source && !v->pinned) type_of(v);
   return false;
 }
 

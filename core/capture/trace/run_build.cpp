@@ -1,4 +1,5 @@
 // Handlers: tuples, lists, dicts, strings, slices, and taking them apart.
+#include "core/capture/class_dict.h"
 #include "core/capture/trace/instructions.h"
 #include "core/capture/trace/torch_names.h"
 
@@ -93,8 +94,7 @@ Flow runSetUpdate(Tracer& t, VirtualFrame& f, const Instruction& in) {
 
 // `**` takes mappings alone, where dict.update() takes pairs too.
 void need_mapping(Tracer& t, Value* more) {
-  if (more->kind != Kind::Dict &&
-      !PyObject_HasAttrString(reinterpret_cast<PyObject*>(t.type_of(more)), "keys"))
+  if (more->kind != Kind::Dict && !lookup(t.type_of(more), "keys"))
     stop("unsupported_value", "** of " + t.describe(more));
 }
 

@@ -1,4 +1,5 @@
 // Handlers: jumps, loops, calls, with, import, exceptions, generators.
+#include "core/capture/class_dict.h"
 #include "core/capture/trace/instructions.h"
 #include "core/capture/trace/torch_names.h"
 
@@ -8,11 +9,6 @@ namespace {
 Flow jump(VirtualFrame& f, const Instruction& in) {
   f.position = f.bytecode->index_of(in.target);
   return Flow::Jumped;
-}
-
-PyObject* special(PyTypeObject* type, const char* name) {
-  Owned key(PyUnicode_InternFromString(name));
-  return _PyType_Lookup(type, key.get());
 }
 
 }  // namespace
@@ -194,7 +190,7 @@ Flow runBeforeWith(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value* manager = t.look(pop(f));
   if (manager->kind != Kind::Object) stop("context_manager", "with " + t.describe(manager));
   PyTypeObject* type = t.type_of(manager);
-  PyObject *enter = special(type, "__enter__"), *leave = special(type, "__exit__");
+  PyObject *enter = lookup(type, "__enter__"), *leave = lookup(type, "__exit__");
   if (!enter || !leave || !PyFunction_Check(enter) || !PyFunction_Check(leave))
     stop("context_manager", "with " + t.describe(manager));
   t.pin_type(type);

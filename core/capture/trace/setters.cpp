@@ -1,23 +1,9 @@
 // Attribute writes: into the shadow, replayed after the graph.
-#include <algorithm>
-
+#include "core/capture/class_dict.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 
 namespace vitrine::capture {
-namespace {
-
-PyObject* lookup(PyTypeObject* type, const char* name) {
-  Owned key(PyUnicode_InternFromString(name));
-  return _PyType_Lookup(type, key.get());
-}
-
-bool set_here(const Value* v, const std::string& name) {
-  return std::any_of(v->attrs.begin(), v->attrs.end(), [&](const auto& own) { return own.first == name; });
-}
-
-}  // namespace
-
 void Tracer::write_attr(Value* v, const std::string& name, Value* value) {
   touch(v);
   if (v->own_dict) enter_own(v, name, value);
@@ -140,16 +126,11 @@ void Tracer::generic_del(Value* v, const std::string& name) {
     return;
   }
   if (d && Py_TYPE(d) == &PyMemberDescr_Type && (type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
-    const Value* held = bind_descriptor(d, v, type, name);
-    if (!held) raise(PyExc_AttributeError, name, true);
-    if (held->source && v->source && !set_here(v, name))
-      guard(GuardKind::HasAttr, v->source, nullptr, 1, name, nullptr, "has " + name);
+    if (!bind_descriptor(d, v, type, name)) raise(PyExc_AttributeError, name, true);
     return write_attr(v, name, nullptr);
   }
-  const Value* own = d && Py_TYPE(d)->tp_descr_set ? nullptr : instance_get(v, name);
+  const bool own = !(d && Py_TYPE(d)->tp_descr_set) && instance_get(v, name);
   if (!own) stop("custom_setter", "attribute " + name + " of a " + describe(v) + " is deleted");
-  if (own->source && v->source && !set_here(v, name))
-    guard(GuardKind::HasAttr, v->source, nullptr, 1, name, nullptr, "has " + name);
   write_attr(v, name, nullptr);
 }
 
