@@ -1,6 +1,7 @@
 #include "core/passes/decompose.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -228,6 +229,24 @@ Values max_pool2d(Writer& w) {
   return largest ? Values({*largest, w.empty(1)}) : std::nullopt;
 }
 
+// Every type holds it as it is.
+bool is_short(double v) {
+  int exponent = 0;
+  const double digits = std::ldexp(std::frexp(v, &exponent), 8);
+  return digits == std::trunc(digits) && exponent > -14 && exponent < 16;
+}
+
+// index_add(x, i, a source) = index_add(x, i, source * a), of which the product is no kernel on a GPU
+Values scaled_index_add(Writer& w) {
+  const TensorType& out = w.node.type();
+  const bool covered = out.device.is_cuda() && (ir::is_float(out.dtype) || !w.arg(4).is<double>()) &&
+                       out.dtype != DType::b1 && (w.arg(4).is<int64_t>() || w.arg(4).is<double>());
+  if (!covered || w.number(4) == 1 || (ir::dtype_bytes(out.dtype) == 2 && !is_short(w.number(4))))
+    return std::nullopt;
+  return w.one(
+      w.op("aten.index_add.default", {w.value(0), w.arg(1), w.value(2), w.mul(w.value(3), w.arg(4))}));
+}
+
 struct Rule {
   std::string_view op;
   Values (*write)(Writer&);
@@ -271,6 +290,7 @@ constexpr Rule kRules[] = {
     {"aten.min.dim", smallest_along},
     {"aten.argmax.default", largest_place},
     {"aten.argmin.default", smallest_place},
+    {"aten.index_add.default", scaled_index_add},
 };
 
 std::set<std::pair<NodeId, int32_t>> used_values(const ir::Graph& graph) {

@@ -46,6 +46,7 @@ def test_what_is_added(size, dtype):
     where = torch.randint(0, size[0], size, device="cuda")
     for program, index in (
         (lambda x, i: x.index_add(0, i, x * 2), which),
+        (lambda x, i: x.index_add(0, i, x, alpha=-2), which),
         (lambda x, i: torch.zeros_like(x).scatter_add(0, i, x), where),
         (lambda x, i: x.t().contiguous().index_add(1, i, x.t()), which),
     ):

@@ -51,9 +51,10 @@ def test_added_at_indexed_places(dtype, tmp_path):
     results = [
         g.op("aten.index_add.default", zeros, 0, which, doubled),
         g.op("aten.index_add.default", x, 1, columns, g.input(some((33, 9), dtype))),
+        g.op("aten.index_add.default", x, 0, which, doubled, alpha=3),
         g.op("aten.scatter_add.default", x, 0, where, source),
     ]
-    check(g, results, tmp_path, kernels=6)
+    check(g, results, tmp_path, kernels=8)
 
 
 @pytest.mark.parametrize("dtype, run", [(F32, "v4.f32"), (F16, "v4.f16x2"), (BF16, "v4.bf16x2")], ids=str)
