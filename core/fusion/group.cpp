@@ -68,10 +68,10 @@ class Layout {
   }
   // Whether it sums over what another reduction of the group keeps.
   bool sums_columns(size_t l) const {
-    if (!program_.graph->node(loop(l).node).type().device.is_cuda() || trailing(loop(l))) return false;
+    if (!program_.graph->node(loop(l).node).type().device.is_cuda() || loop(l).reduces_last()) return false;
     return std::any_of(loops_.begin(), loops_.end(), [&](size_t other) {
       const Loop& rows = loop(other);
-      return !rows.over.empty() && trailing(rows) && ir::numel(rows.dims) == ir::numel(loop(l).dims) &&
+      return !rows.over.empty() && rows.reduces_last() && ir::numel(rows.dims) == ir::numel(loop(l).dims) &&
              kept_count(rows) * kept_count(loop(l)) == ir::numel(rows.dims);
     });
   }
@@ -223,14 +223,12 @@ class Layout {
     }
     return true;
   }
-  // Sums over dims that are not the last ones run with lanes across what is kept, where only plain places are
-  // read; the other way each lane would walk through memory with a stride of its own.
   bool reads_plainly() {
     if (!columns_.empty()) return reads_along();
-    if (!reduction_ || trailing(*reduction_)) return true;
+    if (!reduction_ || reduction_->reduces_last()) return true;
     for (const Member& m : group_.members)
       for (const Access& a : m.operands)
-        if (!(device(m.loop).is_cuda() ? a.is_plain() : a.is_affine()))
+        if (!reads_across(a, device(m.loop)))
           return no(program_.graph->node(loop(m.loop).node).name +
                     " picks what it reads, and sums run across " + "rows");
     return true;
@@ -242,10 +240,6 @@ class Layout {
         if (!a.is_affine() || a.strides.back() > 1)
           return no(program_.graph->node(loop(m.loop).node).name + " reads no rows in one piece");
     return true;
-  }
-  static bool trailing(const Loop& l) {
-    const auto first = std::find(l.over.begin(), l.over.end(), true);
-    return std::find(first, l.over.end(), false) == l.over.end();
   }
   bool small_enough() {
     if (loops_.size() > kMaxMembers) return no("the kernel would be too long");

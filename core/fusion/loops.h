@@ -6,6 +6,7 @@
 // an index), or be no memory at all but the place itself.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <string>
@@ -133,7 +134,18 @@ struct Loop {
   bool runs() const { return kind != Kind::view && kind != Kind::inlined; }
   bool generated() const { return kind == Kind::pointwise || kind == Kind::reduction; }
   bool reduces(size_t dim) const { return !over.empty() && over[dim]; }
+  // Whether no dim that is kept comes after one that is reduced.
+  bool reduces_last() const {
+    const auto first = std::find(over.begin(), over.end(), true);
+    return std::find(first, over.end(), false) == over.end();
+  }
 };
+
+// Whether a reduction over other dims than the last ones may read so: its lanes run across what is kept, and
+// each would walk through memory with a stride of its own.
+inline bool reads_across(const Access& at, ir::Device device) {
+  return device.is_cuda() ? at.is_plain() : at.is_affine();
+}
 
 // Where a value's elements are: its root and its type.
 struct Placement {

@@ -216,7 +216,7 @@ class Recomputer {
       std::vector<Operand> operands;
       for (const Operand& o : from.operands) {
         auto at = through(into.operands[i].at, into.dims, from, o.at);
-        if (!at) return false;
+        if (!at || !(into.reduces_last() || reads_across(*at, device(small)))) return false;
         operands.push_back({o.value, o.dtype, std::move(*at)});
       }
       if (!passed_on && !worth(from, operands, into)) return false;

@@ -52,3 +52,18 @@ def test_changing_sizes():
         for size in ((200, 33), (201, 40), (256, 700), (130, 2049)):
             x = torch.randint(-3, 4, size, device="cuda").float()
             assert torch.equal(program(x, dim), x.cumsum(dim) * 2), (size, dim)
+
+
+def test_of_what_is_moved():
+    """Read in parts of the rows only."""
+    x = torch.randint(-3, 4, (6, 9, 33), device="cuda").float()
+    for program in (
+        lambda x: torch.nn.functional.pad(x, (0, 0, 2, 3)).cumsum(1),
+        lambda x: torch.cat([x, -x], 1).cumsum(0),
+        lambda x: torch.cat([x, x], 2).cumsum(2),
+        lambda x: torch.nn.functional.pad(x[0, 0], (0, 3)).expand(70, 36).sum(0),
+    ):
+        plan, constants = compiled(program, x)
+        facts = _engine.plan_facts(plan)
+        assert not facts["problems"] and facts["python_calls"] == 0, facts
+        assert torch.equal(_engine.plan_run(plan, [x, *constants])[0], program(x))

@@ -50,6 +50,17 @@ def test_layouts(tmp_path):
     check(g, results, tmp_path, kernels=3)
 
 
+def test_of_what_is_moved(tmp_path):
+    """Joined and padded: read in parts of the rows only, which sums across rows leave to a kernel of its own."""
+    g = GraphWriter()
+    x = g.input(torch.randn(6, 9, 33))
+    padded, joined = g.op("aten.constant_pad_nd.default", x, [0, 0, 2, 3]), g.op("aten.cat.default", [x, g.op("aten.neg.default", x)], 1)
+    row = g.op("aten.constant_pad_nd.default", g.input(torch.randn(30)), [0, 3])
+    results = [g.op("aten.cumsum.default", moved, dim) for moved in (padded, joined) for dim in (0, 1, 2)]
+    results += [g.op("aten.sum.dim_IntList", g.op("aten.expand.default", row, [70, 33]), [0])]
+    check(g, results, tmp_path)
+
+
 def test_for_every_architecture():
     g = GraphWriter()
     x, h = g.input(torch.zeros(130, 4096)), g.input(torch.zeros(300, 100, dtype=torch.float16))
