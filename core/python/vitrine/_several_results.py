@@ -5,6 +5,7 @@ results reaches the leaves, hooks and operators that eager's reaches, and no oth
 with the call; the first node of inputs that runs has the backward plan run for all gradients that are there.
 """
 
+import functools
 import re
 import weakref
 
@@ -24,6 +25,19 @@ _WRITTEN = (
 _will_run = getattr(torch._C, "_will_engine_execute_node", lambda node: True)
 _nothing = torch.empty(0)  # in the place of what nobody reads any more
 _anchor = torch.empty(0, requires_grad=True)
+
+
+@functools.cache
+def names_are_short():
+    """Whether this PyTorch's errors say "Exp" of what its node calls "ExpBackward0", as newer ones do."""
+    with torch.inference_mode(False), torch.enable_grad():
+        result = torch.zeros(1, requires_grad=True, device="cpu").exp()
+    result.detach().add_(1)
+    try:
+        result.grad_fn._saved_result
+    except RuntimeError as error:
+        return "ExpBackward0" not in str(error)
+    return True
 
 
 class Call:
@@ -94,7 +108,9 @@ class Call:
         else:
             tensor = self.seen[k]() if self.seen[k] else None
             name, place = (tensor.grad_fn.name(), tensor.output_nr) if tensor is not None and tensor.grad_fn else ("", 0)
-        return f", which is output {place} of {re.sub('Backward[0-9]*$', '', name)}," if name else ""
+        if names_are_short():
+            name = re.sub("Backward[0-9]*$", "", name)
+        return f", which is output {place} of {name}," if name else ""
 
     def gradients_of(self, inputs):
         self.enter()
