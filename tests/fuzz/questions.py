@@ -21,6 +21,8 @@ import warnings
 import torch
 import vitrine
 
+from tests.python.facts import texts_of
+
 X = torch.ones(2)
 
 
@@ -182,7 +184,7 @@ def differences(seed, share=1.0):
                     warnings.simplefilter("always", vitrine.VitrineWarning)
                     warnings.simplefilter("ignore", DeprecationWarning)
                     expected, found = outcome(f, values()[k]), outcome(compiled, values()[k])
-                ours = [str(w.message) for w in said if issubclass(w.category, vitrine.VitrineWarning)]
+                ours = texts_of(w for w in said if issubclass(w.category, vitrine.VitrineWarning))
                 if expected != found or ours:
                     yield f"seed {seed}: {question}, v = {values()[k]!r:.60}: eager {expected}, compiled {found} {ours}"
     finally:

@@ -41,6 +41,23 @@ def several_updates(*tensors):
     return tuple(torch.tanh(t * 0.5) + 1 for t in tensors)
 
 
+def places(count, *shape):
+    return torch.randint(0, count, shape, device="cuda")
+
+
+def words_gradient(gradient, which):
+    return torch.ops.aten.embedding_dense_backward(gradient * 2, which, 3000, 7, False)
+
+
+def few_words_gradient(gradient, which):
+    return torch.ops.aten.embedding_dense_backward(gradient * 2, which, 5, -1, False)
+
+
+def whole(*shape):
+    """Small whole numbers, whose sums are the same in any order."""
+    return torch.randint(-2, 3, shape, device="cuda").float()
+
+
 # name: program, its inputs. The last elements of each lie in no whole run, row or tile.
 FAMILIES = {
     "elements": (lambda x: torch.tanh(x) + x.abs(), lambda: [random(37, 129)]),
@@ -70,6 +87,18 @@ FAMILIES = {
     "what is joined": (lambda x, y: torch.cat([x * 2, y], 1) + 1, lambda: [random(33, 40), random(33, 27)]),
     "what is padded": (lambda x: F.pad(x, (3, 5)) * 2, lambda: [random(33, 41)]),
     "what is picked": (lambda i, w: F.embedding(i, w) * 2, lambda: [torch.randint(0, 50, (9, 7), device="cuda"), random(50, 65)]),
+    "what is written by index": (lambda x, i, v: x.index_put((i,), v * 2), lambda: [random(70, 33), torch.randperm(70, device="cuda")[:41], random(41, 33)]),
+    "what is added by index": (lambda x, i, v: x.index_add(0, i, v * 2), lambda: [whole(70, 33), places(70, 300), whole(300, 33)]),
+    "whole runs added by index": (lambda x, i, v: x.index_add(0, i, v * 2), lambda: [whole(70, 64), places(70, 300), whole(300, 64)]),
+    "elements added by index": (lambda x, i, v: x.scatter_add(1, i, v), lambda: [whole(70, 33), places(33, 70, 20), whole(70, 20)]),
+    "added in order": (lambda x, i, v: x.index_put((i,), v, accumulate=True), lambda: [whole(500, 24), places(500, 701), whole(701, 24)]),
+    "a table's gradient": (words_gradient, lambda: [random(5, 301, 130), places(3000, 5, 301)]),
+    "a gradient of mostly one row": (words_gradient, lambda: [whole(1501, 33), places(3000, 1501) * (torch.rand(1501, device="cuda") < 0.2)]),
+    "a small table's gradient": (few_words_gradient, lambda: [whole(4003, 130), places(5, 4003)]),
+    "running sums of rows": (lambda x: (x * 2).cumsum(1), lambda: [random(301, 33)]),
+    "running sums of long rows": (lambda x: x.cumsum(1), lambda: [random(140, 4999)]),
+    "running products of columns": (lambda x: (x * 0.1 + 1).cumprod(0), lambda: [random(301, 77)]),
+    "where the largest is": (lambda x: (*x.max(1), x.argmin(0)), lambda: [random(301, 77)]),
     "the same on many tensors": (several_updates, lambda: [random(n) for n in (5, 300, 1025, 64)]),
 }
 

@@ -18,6 +18,11 @@ def tensors_in(value):
             yield from tensors_in(item)
 
 
+def texts_of(warned):
+    """What was warned of, without what is said of this machine: that it has no kernel compiler."""
+    return [text for w in warned if "the kernel compiler, is missing" not in (text := str(w.message))]
+
+
 def form(value):
     """The nest without its tensors: types of containers, and everything else as text."""
     if isinstance(value, torch.Tensor):

@@ -7,7 +7,7 @@ import warnings
 import pytest
 import torch
 import vitrine
-from facts import differences, form, tensors_in
+from facts import differences, form, tensors_in, texts_of
 from result_programs import EXPRESSIONS, PROGRAMS
 
 # How the arguments are made, and what the call runs under.
@@ -61,7 +61,7 @@ def called(f, n, kind):
         except Exception as e:
             error = type(e), str(e).split("\n")[0]
     named = {"x": x, "y": y, **{f"result {i}": t for i, t in enumerate(tensors_in(result))}}
-    return named, (error, [str(w.message) for w in warned], form(result))
+    return named, (error, texts_of(warned), form(result))
 
 
 def write(named):
