@@ -530,6 +530,13 @@ size_t Lowering::note_question(PyObject* callable, PyObject* args) {
   return program.questions.size() - 1;
 }
 
+size_t Lowering::note_question_of_value(PyObject* callable, PyObject* traced) {
+  Py args = Py::steal(PyTuple_Pack(1, traced));
+  const size_t at = note_question(callable, args.get());
+  state_->recording.program().questions[at].of_value = true;
+  return at;
+}
+
 namespace {
 
 // Inference tensors are no views of anything.

@@ -89,6 +89,8 @@ class Lowering {
   // answer: who records the program again for other sizes (relower.h) asks again, at the same place. Returns
   // the question's position.
   size_t note_question(_object* callable, _object* args_tuple);
+  // The same of callable(known_value(traced)).
+  size_t note_question_of_value(_object* callable, _object* traced);
 
   // The program so far. results: traced tensors that the segment needs afterwards. Both graphs have these
   // results, in order. Their inputs() are first the real inputs, in order of input() (same ids in both), then

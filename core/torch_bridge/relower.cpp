@@ -48,11 +48,18 @@ class Relowering {
     return true;
   }
 
+  // What the stand-in of a question holds, in its place; null: that is not known for these sizes.
+  Py with_value(PyObject* args) {
+    const Py real = Py::steal(into_.known_value(PyTuple_GET_ITEM(args, 0)));
+    return real ? Py::steal(PyTuple_Pack(1, real.get())) : Py();
+  }
+
   // The questions before a call.
   bool ask(size_t call) {
     for (; next_ < program_.questions.size() && program_.questions[next_].before_call <= call; ++next_) {
       const ReplayQuestion& q = program_.questions[next_];
       Py args = Py::steal(fill(q.args, slots_, &integers_));
+      if (args && q.of_value) args = with_value(args.get());
       Py answer = Py::steal(args ? PyObject_Call(q.callable.get(), args.get(), nullptr) : nullptr);
       if (!answer || !sizes_.answered(next_, answer.get())) return false;
     }

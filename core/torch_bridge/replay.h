@@ -39,6 +39,7 @@ struct ReplayCall {
 // program does.
 struct ReplayQuestion {
   size_t before_call = 0;
+  bool of_value = false;  // asked of what the tensor holds (Lowering::known_value)
   Py callable;
   Template args;
 };

@@ -157,6 +157,28 @@ def breaks(x):
     return y + n, n
 
 
+def flags_of_the_program(x):
+    running = torch.ones(x.size(0), dtype=torch.long)
+    done = torch.full((x.size(0),), x.size(1) >= 9)
+    if (running & ~done).max() == 0:
+        return x - 1, int(done.sum())
+    return x * 2, int(running.min())
+
+
+def test_a_value_that_follows_from_sizes_is_asked_for_again(tmp_path):
+    calls = [(torch.randn(3, n),) for n in (4, 5, 6, 8, 9, 12, 7)]
+    assert compilations(flags_of_the_program, calls, tmp_path) <= 3  # static, shorter, longer
+
+
+def count_of_rows(x):
+    return x + torch.ones(x.size(0), dtype=torch.long).sum().item()
+
+
+def test_a_value_that_is_another_for_each_size_is_eagers(tmp_path):
+    calls = [(torch.randn(n, 4),) for n in (3, 5, 6, 3, 5)]
+    assert compilations(count_of_rows, calls, tmp_path) <= 3
+
+
 def test_a_graph_break_between(tmp_path):
     compilations(breaks, [(torch.randn(n, 3),) for n in (4, 5, 9, 10, 4)], tmp_path)
 

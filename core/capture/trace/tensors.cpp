@@ -208,9 +208,16 @@ Value* Tracer::known_number(Value* tensor, const char* method) {
   const bool list = std::string_view(method) == "tolist";
   if (!real || torch_bridge::type_of(real.get()).numel() > (list ? kMostNumbers : 1)) return nullptr;
   if (!list && torch_bridge::type_of(real.get()).numel() != 1) return nullptr;
-  fix_all_sizes();  // it may follow from them
   Owned number(PyObject_CallMethod(real.get(), method, nullptr));
   if (!number) raise_python();
+  // It may follow from the sizes. An instance asks for it again; not for a float, where equal is not the same.
+  if (PyLong_Check(number.get()) && dynamic()) {
+    Owned function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(torch_names().tensor), method));
+    lowering_->note_question_of_value(function.get(), tensor->obj);
+    symbolic_->questions.push_back({-1, Py_NewRef(number.get())});
+  } else {
+    fix_all_sizes();
+  }
   if (list) return fold(number.release());
   const bool plain = PyBool_Check(number.get()) || PyLong_CheckExact(number.get()) ||
                      PyFloat_CheckExact(number.get()) || PyComplex_CheckExact(number.get());
