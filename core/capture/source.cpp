@@ -62,6 +62,8 @@ std::string Source::text() const {
       return b + ".__func__";
     case SourceKind::WeakTarget:
       return b + "()";
+    case SourceKind::Proxied:
+      return "behind(" + b + ")";
     case SourceKind::DictKey:
       return "list(" + b + ")[" + std::to_string(index) + "]";
     case SourceKind::IterRest:

@@ -30,6 +30,7 @@ enum class SourceKind : uint8_t {
   BoundSelf,     // base: method; its __self__
   BoundFunc,     // base: method; its __func__
   WeakTarget,    // base: weakref.ref; what it refers to, or None            base()
+  Proxied,       // base: a mappingproxy; the dict behind it
   DictKey,       // base: dict; index: key in insertion order                  list(base)[0]
   IterRest,      // base: list, tuple, range or dict iterator, or a set; list of what it has left, from its
                  // __reduce__ (which does not advance it)

@@ -26,6 +26,7 @@ WHOLE = {
     "known_values": ["root_of_size", "quotient_of_sizes", "branch_on_constant", "many_dtypes", "known_under_autocast"],
     "operators": ["locals_in_callee", "locals_written", "dispatched_methods", "repr_of_dataclasses", "function_get"],
     "torch_api": ["scripted_function"],
+    "read_only_views": ["arguments_bound", "ways_to_read", "no_way_to_write"],
     "slots": ["slots_emptied_and_filled", "attributes_deleted", "deleted_twice", "slices_deleted", "sets_in_place"],
     "set_order": ["order_of_sets_made"],
     "function_transforms": [

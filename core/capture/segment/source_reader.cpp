@@ -198,6 +198,17 @@ PyObject* instance_dict(PyObject* object) {
   return at && *at && PyDict_Check(*at) ? *at : nullptr;
 }
 
+PyObject* proxied_dict(PyObject* proxy) {
+  if (Py_TYPE(proxy) != &PyDictProxy_Type) return nullptr;
+  PyObject* behind = nullptr;
+  const auto visit = [](PyObject* referent, void* to) {
+    *static_cast<PyObject**>(to) = referent;
+    return 0;
+  };
+  PyDictProxy_Type.tp_traverse(proxy, visit, &behind);
+  return behind && (PyDict_CheckExact(behind) || PyODict_CheckExact(behind)) ? behind : nullptr;
+}
+
 PyObject* dict_value(PyObject* dict, PyObject* key) {
   PyObject* value = PyDict_GetItemWithError(dict, key);
   if (!value && PyErr_Occurred()) PyErr_Clear();
@@ -296,6 +307,8 @@ PyObject* read_step(const SourceStep& step, PyObject* base, const Frame& frame, 
       return PyMethod_Check(base) ? PyMethod_GET_FUNCTION(base) : nullptr;
     case SourceKind::WeakTarget:
       return PyWeakref_CheckRefExact(base) ? PyWeakref_GetObject(base) : nullptr;
+    case SourceKind::Proxied:
+      return proxied_dict(base);
     case SourceKind::DictKey:
       return nth_key(base, step.index, keep);
     case SourceKind::IterRest:

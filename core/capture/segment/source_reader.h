@@ -35,6 +35,8 @@ PyObject* read_attribute(PyObject* base, PyObject* interned_name, Temporaries& k
 bool has_attribute(PyObject* base, PyObject* interned_name);
 // The object's own attributes (borrowed), or nullptr.
 PyObject* instance_dict(PyObject* object);
+// The dict that a mappingproxy shows (borrowed), or nullptr where it is another mapping.
+PyObject* proxied_dict(PyObject* proxy);
 // dict[key], borrowed, nullptr = absent; no error is left set.
 PyObject* dict_value(PyObject* dict, PyObject* key);
 

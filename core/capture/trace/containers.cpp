@@ -223,6 +223,8 @@ std::vector<std::pair<Value*, Value*>> Tracer::dict_entries(Value* v) {
 void Tracer::touch(Value* v) {
   if (is_globals(v)) stop("side_effect", "globals are changed through their dict");
   check_cached_write(v);
+  if (v->kind == Kind::Dict && v->dict->shown)
+    stop("unsupported_value", "a dict is changed that a mappingproxy from before this point shows");
   ++v->version;
   if (v->mutated) return;
   if (v->obj) check_own_dict(v);

@@ -111,10 +111,11 @@ void Tracer::set_item(Value* v, Value* key, Value* value) {
       return;
     }
   if (v->kind == Kind::Dict && v->cls == &PyDictProxy_Type)
-    raise(PyExc_TypeError, "'mappingproxy' object does not support item assignment");
+    raise(PyExc_TypeError, "'mappingproxy' object does not support item assignment", true);
   if (v->kind == Kind::Dict) return dict_set(v, key, value);
   if (v->kind != Kind::List) {
-    if (v->kind == Kind::Tuple) raise(PyExc_TypeError, "'tuple' object does not support item assignment");
+    if (v->kind == Kind::Tuple)
+      raise(PyExc_TypeError, "'tuple' object does not support item assignment", true);
     stop("custom_setter", "item assignment on " + describe(v));
   }
   key = look(key);
@@ -153,6 +154,8 @@ void Tracer::del_item(Value* v, Value* key) {
       call_special(v, method, {key});
       return;
     }
+  if (v->kind == Kind::Dict && v->cls == &PyDictProxy_Type)
+    raise(PyExc_TypeError, "'mappingproxy' object does not support item deletion");
   if (v->kind == Kind::Dict) {
     if (!dict_remove(v, key)) raise(PyExc_KeyError, describe(key));
     return;

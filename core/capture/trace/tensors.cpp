@@ -210,7 +210,8 @@ Value* Tracer::known_number(Value* tensor, const char* method) {
   if (!list && torch_bridge::type_of(real.get()).numel() != 1) return nullptr;
   Owned number(PyObject_CallMethod(real.get(), method, nullptr));
   if (!number) raise_python();
-  // It may follow from the sizes. An instance asks for it again; not for a float, where equal is not the same.
+  // It may follow from the sizes. An instance asks for it again; not for a float, where equal is not the
+  // same.
   if (PyLong_Check(number.get()) && dynamic()) {
     Owned function(PyObject_GetAttrString(reinterpret_cast<PyObject*>(torch_names().tensor), method));
     lowering_->note_question_of_value(function.get(), tensor->obj);

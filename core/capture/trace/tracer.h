@@ -417,6 +417,7 @@ class Tracer {
   void realise(Value* v);
   void same_object(Value* v, Value* first);
   void realise_container(Value* v);
+  void realise_mapping_proxy(Value* v);
   void realise_iterator(Value* v);
   void realise_wrapper(Value* v);
   Values state_of(Value* v, PyObject* reduced);

@@ -47,6 +47,7 @@ struct DictState {
   std::vector<std::pair<Value*, Value*>> entries;  // a removed entry has a null key
   Owned index;                                     // real dict: key object -> position in entries
   bool complete = true;                            // false: entries hold only what was looked up
+  bool shown = false;                              // a mappingproxy's value has copies of the entries
 };
 
 enum class IteratorKind : uint8_t {

@@ -1,4 +1,5 @@
 // Making values, looking at them (which guards), and the guards themselves.
+#include "core/capture/segment/source_reader.h"
 #include "core/capture/trace/signals.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
@@ -272,19 +273,8 @@ void Tracer::realise(Value* v) {
   } else if (PyTuple_Check(o) || PyList_Check(o) || PyDict_Check(o) || PyAnySet_Check(o) ||
              PySlice_Check(o) || PyRange_Check(o) || Py_TYPE(o) == torch_names().deque) {
     realise_container(v);
-  } else if (Py_TYPE(o) == &PyDictProxy_Type && v->pinned) {
-    // It hangs on an object that is as it was (a signature): a dict that is never written.
-    v->kind = Kind::Dict;
-    v->dict = std::make_unique<DictState>();
-    v->dict->index = Owned(PyDict_New());
-    Owned items(PyMapping_Items(o));
-    if (!items) raise_python();
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
-      PyObject* pair = PyList_GET_ITEM(items.get(), i);
-      Owned at(PyLong_FromSsize_t(i));
-      PyDict_SetItem(v->dict->index.get(), PyTuple_GET_ITEM(pair, 0), at.get());
-      v->dict->entries.emplace_back(constant(PyTuple_GET_ITEM(pair, 0)), pinned(PyTuple_GET_ITEM(pair, 1)));
-    }
+  } else if (Py_TYPE(o) == &PyDictProxy_Type && (v->pinned || (v->source && proxied_dict(o)))) {
+    realise_mapping_proxy(v);
   } else if (PyMethod_Check(o)) {
     v->kind = Kind::Method;
     guard_type(v);
@@ -298,6 +288,34 @@ void Tracer::realise(Value* v) {
   } else {
     v->kind = Kind::Object;
   }
+}
+
+// What is pinned hangs on an object that is as it was (a signature): a dict that is never written. Else it
+// shows a dict that may be another one at the next call.
+void Tracer::realise_mapping_proxy(Value* v) {
+  auto shown = std::make_unique<DictState>();
+  shown->index = Owned(PyDict_New());
+  const auto put = [&](PyObject* key, Value* k, Value* value) {
+    Owned at(PyLong_FromSize_t(shown->entries.size()));
+    PyDict_SetItem(shown->index.get(), key, at.get());
+    shown->entries.emplace_back(k, value);
+  };
+  if (v->pinned) {
+    Owned items(PyMapping_Items(v->obj));
+    if (!items) raise_python();
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
+      PyObject* pair = PyList_GET_ITEM(items.get(), i);
+      put(PyTuple_GET_ITEM(pair, 0), constant(PyTuple_GET_ITEM(pair, 0)), pinned(PyTuple_GET_ITEM(pair, 1)));
+    }
+  } else {
+    guard_type(v);
+    Value* behind = look(lazy(proxied_dict(v->obj), sources_->make(SourceKind::Proxied, v->source, -1, "")));
+    for (auto& [key, value] : dict_entries(behind)) put(key->obj, key, value);
+    behind->dict->shown = true;
+  }
+  v->kind = Kind::Dict;
+  v->cls = &PyDictProxy_Type;
+  v->dict = std::move(shown);
 }
 
 void Tracer::realise_container(Value* v) {
