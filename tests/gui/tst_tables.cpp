@@ -4,6 +4,7 @@
 
 #include "core/session/writer.h"
 #include "tests/gui/view_rig.h"
+#include "views/kit/column_fit.h"
 #include "views/kit/paint.h"
 #include "views/kit/symbolic_types.h"
 #include "views/kit/theme.h"
@@ -76,6 +77,26 @@ class TestTables : public QObject {
         const QString text = view->model()->index(row, c).data().toString();
         QVERIFY2(kit::textWidth(kit::theme().mono(12), text) + 12 <= view->columnWidth(c), qPrintable(text));
       }
+  }
+
+  // In a narrow pane short texts stay whole, long ones share what is left, and no number leaves the pane.
+  void aNarrowTableCutsTextsFairlyAndNoNumbers() {
+    const std::vector<kit::ColumnNeed> needs = {
+        {110, 60, true}, {260, 400, true}, {190, 160, true}, {64, 50, false}, {96, 80, false}};
+    QCOMPARE(kit::sharedWidths(needs, 500, 44), std::vector<int>({60, 155, 155, 50, 80}));
+    QCOMPARE(kit::sharedWidths(needs, 230, 44), std::vector<int>({44, 44, 44, 50, 80}));
+    QCOMPARE(kit::sharedWidths(needs, 750, 44), std::vector<int>({60, 400, 160, 50, 80}));
+
+    Rig<TableView> rig(session(), "", {480, 300}, views::kBreaksTable);
+    rig.film(gatedFilm(ids().recompiled));
+    auto* view = rig.view.items();
+    const auto& columns = view->items()->columns();
+    int all = 0;
+    for (int c = 0; c < static_cast<int>(columns.size()); ++c) all += view->columnWidth(c);
+    QVERIFY2(all <= view->viewport()->width(), qPrintable(QString::number(all)));
+    const QString expression = view->model()->index(0, 1).data().toString();
+    QVERIFY2(view->columnWidth(1) >= kit::textWidth(kit::theme().mono(12), expression) + 12,
+             qPrintable(expression + " in " + QString::number(view->columnWidth(1))));
   }
 
   // Sizes are named where the input's source or one symbol alone explains them, and stay numbers elsewhere.

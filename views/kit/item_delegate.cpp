@@ -48,6 +48,16 @@ bool amongLeaves(const QModelIndex& index) {
   return true;
 }
 
+// The title of a group goes on over the columns in which its row says nothing.
+int rightOfTitle(const ItemView* view, const QModelIndex& index, int right) {
+  for (int next = index.column() + 1; next < index.model()->columnCount(index.parent()); ++next) {
+    const Cell* beside = index.siblingAtColumn(next).data(CellRole).value<const Cell*>();
+    if (beside && (!beside->text.isEmpty() || hasGlyph(*beside) || beside->bar >= 0)) break;
+    right += view->columnWidth(next);
+  }
+  return right;
+}
+
 // Code is written as it is: "==" is not joined to one sign.
 void plainCode(QTextDocument& document) {
   QTextCursor cursor(&document);
@@ -139,6 +149,7 @@ void ItemDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
              theme().text2);
   }
   const bool heading = index.data(HeadingRole).toBool();
+  if (heading && !column->number) box.setRight(rightOfTitle(view_, index, box.right()));
   const bool mono = column->mono || column->number || cell->mono;
   const QFont font = mono ? theme().mono(12, heading ? 600 : 400) : theme().ui(12, heading ? 600 : 400);
   drawText(*painter, box, cell->text, font, colour, column->number ? Qt::AlignRight : Qt::AlignLeft,

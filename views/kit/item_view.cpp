@@ -16,6 +16,8 @@ namespace vitrine::kit {
 namespace {
 constexpr size_t kGlyphLetters = 3;  // what a glyph takes before a text
 constexpr int kLeastBar = 84;        // of a column with a bar and its number
+constexpr int kClearText = 200;      // a stretching column that cuts texts below this width is too narrow
+constexpr int kLeastText = 44;       // and no text column is less than this
 constexpr size_t kFewColumns = 4;    // a list of less keeps its numbers together
 bool hasGlyph(const Cell& cell) {
   return cell.family != Family::None || !cell.icon.isEmpty();
@@ -345,9 +347,21 @@ int ItemView::widthOf(size_t column) const {
 int ItemView::needOf(size_t column) const {
   const Column& of = model_.columns()[column];
   const size_t longest = column < longest_.size() ? longest_[column] : 0;
-  const double letter = textWidth(of.mono ? theme().mono(12) : theme().ui(12), QStringLiteral("0"));
+  const double letter =
+      textWidth(of.mono || of.number ? theme().mono(12) : theme().ui(12), QStringLiteral("0"));
   const double depth = column == 0 && rootIsDecorated() ? 2 * indentation() : 0;
   return static_cast<int>(static_cast<double>(longest) * letter + depth) + theme().px(18);
+}
+
+// What no column can do without: its texts, its title with the arrow of the order, a bar that still says
+// something.
+ColumnNeed ItemView::leastOf(size_t column, int wish) const {
+  const Column& of = model_.columns()[column];
+  const int arrow = header()->sortIndicatorSection() == static_cast<int>(column) ? theme().px(13) : 0;
+  const int title = textWidth(theme().ui(11), of.title) + theme().px(18) + arrow;
+  const int bar =
+      of.bar ? std::max(theme().px(kLeastBar), numberRoom(static_cast<int>(column)) + theme().px(40)) : 0;
+  return {wish, std::max({needOf(column), title, bar}), !of.number && !of.bar};
 }
 
 // Fixed widths first; the stretching columns share what is left, by their width. What they do not need goes
@@ -361,10 +375,12 @@ void ItemView::fitColumns() {
     (columns[i].stretch ? share : fixed) += columns[i].stretch ? theme().px(columns[i].width) : widths[i];
   }
   const int left = std::max(0, viewport()->width() - fixed);
+  bool tight = fixed >= viewport()->width();
   int spare = 0, base = 0;
   for (size_t i = 0; i < columns.size(); ++i) {
     if (columns[i].stretch && share > 0) {
       widths[i] = std::max(theme().px(60), left * theme().px(columns[i].width) / share);
+      tight |= widths[i] < std::min(needOf(i), theme().px(kClearText));
       const int keeps = std::max(needOf(i), theme().px(columns[i].width));
       if (columns.size() >= kFewColumns && widths[i] > keeps) {
         spare += widths[i] - keeps;
@@ -373,6 +389,7 @@ void ItemView::fitColumns() {
     }
     base += widths[i];
   }
+  if (tight) return setWidths(tightWidths(widths));
   // A bar is as clear when it is shorter; a name that is cut is not.
   for (size_t i = 0; i < columns.size(); ++i)
     for (size_t bar = 0; columns[i].stretch && bar < columns.size(); ++bar) {
@@ -390,7 +407,17 @@ void ItemView::fitColumns() {
     base += more;
   }
   for (size_t i = 0; i < columns.size() && base > 0; ++i) widths[i] += spare * widths[i] / base;
-  for (size_t i = 0; i < columns.size(); ++i)
+  setWidths(widths);
+}
+
+std::vector<int> ItemView::tightWidths(const std::vector<int>& wished) const {
+  std::vector<ColumnNeed> needs;
+  for (size_t i = 0; i < wished.size(); ++i) needs.push_back(leastOf(i, wished[i]));
+  return sharedWidths(needs, viewport()->width(), theme().px(kLeastText));
+}
+
+void ItemView::setWidths(const std::vector<int>& widths) {
+  for (size_t i = 0; i < widths.size(); ++i)
     if (header()->count() > static_cast<int>(i)) header()->resizeSection(static_cast<int>(i), widths[i]);
 }
 

@@ -6,6 +6,7 @@
 #include <QTreeView>
 #include <tuple>
 
+#include "views/kit/column_fit.h"
 #include "views/kit/item_model.h"
 #include "views/kit/selection.h"
 
@@ -70,8 +71,11 @@ class ItemView : public QTreeView {
   Id idAt(const QModelIndex& index) const { return index.data(IdRole).toLongLong(); }
   const std::vector<double>& relativeTicks();
   void fitColumns();
+  std::vector<int> tightWidths(const std::vector<int>& wished) const;
+  void setWidths(const std::vector<int>& widths);
   int widthOf(size_t column) const;
   int needOf(size_t column) const;
+  ColumnNeed leastOf(size_t column, int wish) const;
   void spanDetails(const QModelIndex& parent = {});
   void restoreOpen(const QModelIndex& parent, const std::vector<Id>& open);
 
