@@ -54,6 +54,28 @@ class TestKit : public QObject {
     QCOMPARE(unit.text(900), "900" + thin + "ns");
     QCOMPARE(kit::rateUnit(61.4e9).format(12.3e6), "12.3" + thin + "MB/s");
     QCOMPARE(kit::rateUnit(61.4e9).format(1.23e9), QStringLiteral("1.2"));
+    QCOMPARE(kit::bytesUnit(1.2e6).bound(1020), QStringLiteral("<0.01"));
+    // Where it is known that a column has both, its unit serves both.
+    kit::Extent rates;
+    for (const double rate : {61.4e9, 0.0, 12.3e6, 636e3}) rates.add(rate);
+    QCOMPARE(kit::rateUnit(rates).name, QStringLiteral("MB/s"));
+    QCOMPARE(kit::rateUnit(rates).format(61.4e9), QStringLiteral("61400.0"));
+    QCOMPARE(kit::rateUnit(rates).format(636e3), QStringLiteral("0.6"));
+    kit::Extent close;
+    for (const double rate : {104e9, 42.6e6}) close.add(rate);
+    QCOMPARE(kit::rateUnit(close).format(104e9), QStringLiteral("104.000"));
+    QCOMPARE(kit::rateUnit(close).format(42.6e6), QStringLiteral("0.043"));
+    kit::Extent times;
+    for (const double ns : {40.3e6, 24.3e3}) times.add(ns);
+    QCOMPARE(kit::timeUnit(times).name, QStringLiteral("ms"));
+    QCOMPARE(kit::timeUnit(times).format(24.3e3), QStringLiteral("0.024"));
+    times.add(5.6e3);
+    QCOMPARE(kit::timeUnit(times).name, QStringLiteral("µs"));
+    QCOMPARE(kit::timeUnit(times).format(24.3e3), QStringLiteral("24.3"));
+    times.add(40e9);  // too much for numbers of five digits
+    QCOMPARE(kit::timeUnit(times).name, QStringLiteral("ms"));
+    QCOMPARE(kit::timeUnit(times).format(24.3e3), "24.3" + thin + "µs");
+    QCOMPARE(kit::timeUnit(3'740'000).text(46'000), "46.0" + thin + "µs");  // not 0.04 ms
     QCOMPARE(kit::percentText(0.0002), "<0.1" + thin + "%");
     QCOMPARE(kit::percentText(0), "0" + thin + "%");
     QCOMPARE(unit.format(0), QStringLiteral("0.00"));

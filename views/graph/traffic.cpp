@@ -207,7 +207,7 @@ void paint_beside(QPainter& p, const GraphPicture& picture, bool bars) {
     if (bar.before > bar.bytes)
       outline(p, QRectF(from, middle - 5, std::clamp(before, 2.0, kLongestBar), 10), before > kLongestBar);
     p.fillRect(QRectF(from, middle - 5, std::max(1.0, bar.bytes * unit), 10), t.edge);
-    kit::drawText(p, row(middle), bytes.format(bar.bytes), t.mono(12), t.text1, Qt::AlignRight);
+    kit::drawText(p, row(middle), bytes.bound(bar.bytes), t.mono(12), t.text1, Qt::AlignRight);
     lowest = std::max(lowest, middle);
   }
   line(p, {{from, lowest + 20}, {to, lowest + 20}});

@@ -130,7 +130,7 @@ void ItemDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
     box.setLeft(std::min(box.left(), box.right() - textWidth(theme().mono(12), cell->text)));
   if (cell->bar >= 0) {
     const int room = view_->numberRoom(index.column());
-    drawBar(*painter, box.adjusted(0, 0, -room - theme().px(2), 0), cell->bar, cell->hollow);
+    drawBar(*painter, box.adjusted(0, 0, -room - theme().px(6), 0), cell->bar, cell->hollow);
     box.setLeft(box.right() - room);
   }
   if (option.rect.height() > theme().px(36)) box.setHeight(theme().row());  // a row of two lines

@@ -38,13 +38,30 @@ QString alone(std::span<const Scale> scales, double value) {
   return fixed(shown, whole ? 0 : decimalsFor(shown)) + QChar(0x202F) + QString::fromUtf8(scale.name);
 }
 
-Unit columnUnit(std::span<const Scale> scales, double largest, QString (*alone)(double)) {
-  const Scale& scale = pick(scales, largest);
-  return {QString::fromUtf8(scale.name), scale.size, scale.size == 1 ? 0 : decimalsFor(largest / scale.size),
-          alone};
+constexpr double kLongest = 1e5;     // in a column: numbers of more digits have the next larger unit
+constexpr double kTwoDigits = 0.01;  // is two digits in three decimals
+
+Unit columnUnit(std::span<const Scale> scales, const Extent& of, QString (*alone)(double)) {
+  const Scale* scale = &pick(scales, of.largest);
+  int decimals = decimalsFor(of.largest / scale->size);
+  auto shown = [&] { return of.smallest / scale->size; };
+  auto lost = [&] { return shown() < 0.5 * std::pow(10, -decimals); };
+  if (lost() && shown() >= kTwoDigits) decimals = shown() >= 10 * kTwoDigits ? 2 : 3;
+  while (lost() && scale != &scales.back() && of.largest / (scale + 1)->size < kLongest) {
+    ++scale;
+    decimals = shown() < 9.95 ? 1 : 0;
+  }
+  return {QString::fromUtf8(scale->name), scale->size, scale->size == 1 ? 0 : decimals, alone};
 }
 
 }  // namespace
+
+void Extent::add(double value) {
+  const double size = std::abs(value);
+  if (!std::isfinite(size) || size == 0) return;
+  smallest = smallest > 0 ? std::min(smallest, size) : size;
+  largest = std::max(largest, size);
+}
 
 QString fixed(double value, int decimals) {
   if (!std::isfinite(value)) return unknown();
@@ -115,21 +132,31 @@ QString Unit::format(double value) const {
   return alone && isTooSmall(*this, value) ? alone(value) : fixed(value / size, decimals);
 }
 
+QString Unit::bound(double value) const {
+  return isTooSmall(*this, value) ? '<' + fixed(std::pow(10, -decimals), decimals)
+                                  : fixed(value / size, decimals);
+}
+
+// Each has its unit beside it, so that one whose rounding would tell a twentieth less may have its own.
 QString Unit::text(double value) const {
-  return alone && isTooSmall(*this, value) ? alone(value) : format(value) + QChar(0x202F) + name;
+  const QString in_column = fixed(value / size, decimals);
+  const double off = std::abs(in_column.toDouble() * size - std::abs(value));
+  const bool rough = std::isfinite(value) && value != 0 && off > 0.05 * std::abs(value);
+  return alone && rough ? alone(value) : in_column + QChar(0x202F) + name;
 }
 
 // A column in which nothing is known has the unit that is usual in it.
-Unit timeUnit(double largest_ns) {
-  return columnUnit(kTime, largest_ns > 0 ? largest_ns : 1e6, timeText);
+Unit timeUnit(Extent ns) {
+  return columnUnit(kTime, ns.largest > 0 ? ns : Extent(1e6), timeText);
 }
 
-Unit rateUnit(double largest) {
-  return columnUnit(kRate, largest > 0 ? largest : 1e9, [](double value) { return alone(kRate, value); });
+Unit rateUnit(Extent rate) {
+  return columnUnit(kRate, rate.largest > 0 ? rate : Extent(1e9),
+                    [](double value) { return alone(kRate, value); });
 }
 
-Unit bytesUnit(double largest) {
-  return columnUnit(kBytes, largest > 0 ? largest : 1e6, bytesText);
+Unit bytesUnit(Extent bytes) {
+  return columnUnit(kBytes, bytes.largest > 0 ? bytes : Extent(1e6), bytesText);
 }
 
 QString countText(int64_t n, const char* one, const char* many) {

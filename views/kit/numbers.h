@@ -1,6 +1,7 @@
 // Numbers as people read them. Alone: three digits and the unit that makes the value at least one. In a
-// column: one unit and one precision for all, by the largest value; what is something, but less than that
-// precision shows, has a unit of its own. An unknown number is "–", never 0.
+// column: one unit and one precision for all, by the largest value; where the smallest would be 0 in it, more
+// decimals or the next smaller unit; what still is too small has a unit of its own. An unknown number is "–",
+// never 0.
 #pragma once
 
 #include <QString>
@@ -33,10 +34,19 @@ struct Unit {
   int decimals = 0;
   QString (*alone)(double) = nullptr;  // a value with the unit that fits it
   QString format(double value) const;  // "0.35"
+  QString bound(double value) const;   // beside bars: "<0.1" for what is too small
   QString text(double value) const;    // with the unit, where no header has it: "0.35 ms"
 };
-Unit timeUnit(double largest_ns);
-Unit bytesUnit(double largest);
-Unit rateUnit(double largest);  // of bytes a second
+
+// The sizes in a column: its largest number and its smallest that is not 0.
+struct Extent {
+  double largest = 0, smallest = 0;
+  Extent() = default;
+  Extent(double most) : largest(most), smallest(most) {}  // only the largest is known
+  void add(double value);                                 // its magnitude; 0 and unknown count for nothing
+};
+Unit timeUnit(Extent ns);
+Unit bytesUnit(Extent bytes);
+Unit rateUnit(Extent rate);  // of bytes a second
 
 }  // namespace vitrine::kit

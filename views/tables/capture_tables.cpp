@@ -76,10 +76,12 @@ std::vector<BreakPlace> causes(const TableScope& scope) {
 }
 
 Unit break_unit(const TableScope& scope) {
-  double most = 0;
-  for (const BreakPlace& cause : causes(scope))
-    for (const BreakRow* b : cause.rows) most = std::max({most, cause.ns_per_call, b->ns_per_call});
-  return timeUnit(most);
+  Extent prices;
+  for (const BreakPlace& cause : causes(scope)) {
+    prices.add(cause.ns_per_call);
+    for (const BreakRow* b : cause.rows) prices.add(b->ns_per_call);
+  }
+  return timeUnit(prices);
 }
 
 std::vector<Column> break_columns(const TableScope& scope) {
@@ -286,11 +288,11 @@ QString guard_subtitle(const TableScope& scope) {
 // --- recompilations ---
 
 Unit recompilation_unit(const TableScope& scope) {
-  double most = 0;
+  Extent times;
   for (const RecompilationRow* r : of_run(scope.data, scope.data.recompilations, scope.run))
     if (const CompilationRow* c = scope.data.compilations.find(r->compilation))
-      most = std::max(most, static_cast<double>(c->duration_ns));
-  return timeUnit(most);
+      times.add(static_cast<double>(c->duration_ns));
+  return timeUnit(times);
 }
 
 std::vector<Column> recompilation_columns(const TableScope& scope) {

@@ -26,6 +26,12 @@ inline kit::Cell number(int64_t n) {
 }
 
 template <class Rows, class Get>
+kit::Extent extent(const Rows& rows, Get get) {
+  kit::Extent out;
+  for (const auto& row : rows) out.add(static_cast<double>(get(row)));
+  return out;
+}
+template <class Rows, class Get>
 double largest(const Rows& rows, Get get) {
   double out = 0;
   for (const auto& row : rows) out = std::max(out, static_cast<double>(get(row)));

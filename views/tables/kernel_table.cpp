@@ -24,10 +24,10 @@ struct KernelUnits {
 
 KernelUnits units_of(const TableScope& s, const std::vector<RoofPoint>& points) {
   const auto kernels = s.data.kernels.of(s.compilation);
-  const double most = largest(points, [](const RoofPoint& p) { return p.ns; });
-  return {timeUnit(most), bytesUnit(largest(kernels, [](const KernelRow& k) { return k.bytes; })),
-          rateUnit(largest(points, [](const RoofPoint& p) { return p.bandwidth(); })),
-          timeUnit(largest(kernels, [](const KernelRow& k) { return k.compile_ns; })), most};
+  const Extent times = extent(points, [](const RoofPoint& p) { return p.ns; });
+  return {timeUnit(times), bytesUnit(extent(kernels, [](const KernelRow& k) { return k.bytes; })),
+          rateUnit(extent(points, [](const RoofPoint& p) { return p.bandwidth(); })),
+          timeUnit(extent(kernels, [](const KernelRow& k) { return k.compile_ns; })), times.largest};
 }
 
 bool any_spills(const TableScope& s) {
@@ -174,11 +174,11 @@ double reference(std::span<const ChoiceRow> rows) {
 }
 
 Unit choice_unit(const TableScope& s) {
-  double most = 0;
+  Extent times;
   each_choice(s, [&](const KernelRow&, std::span<const ChoiceRow> rows) {
-    most = std::max(most, largest(rows, [](const ChoiceRow& row) { return row.ns; }));
+    for (const ChoiceRow& row : rows) times.add(static_cast<double>(row.ns));
   });
-  return timeUnit(most);
+  return timeUnit(times);
 }
 
 std::vector<Column> choice_columns(const TableScope& s) {

@@ -20,12 +20,12 @@ namespace {
 
 Unit decision_bytes(const TableScope& s) {
   return bytesUnit(
-      largest(s.data.decisions.of(s.compilation), [](const DecisionRow& d) { return d.bytes_saved; }));
+      extent(s.data.decisions.of(s.compilation), [](const DecisionRow& d) { return d.bytes_saved; }));
 }
 
 Unit decision_time(const TableScope& s) {
   return timeUnit(
-      largest(s.data.decisions.of(s.compilation), [](const DecisionRow& d) { return std::abs(d.est_ns); }));
+      extent(s.data.decisions.of(s.compilation), [](const DecisionRow& d) { return std::abs(d.est_ns); }));
 }
 bool any_estimate(const TableScope& s) {
   const auto rows = s.data.decisions.of(s.compilation);
@@ -110,11 +110,11 @@ int64_t bytes_of(const LaunchRow& launch, const KernelRow* kernel) {
 }
 
 Unit launch_bytes_unit(const TableScope& s) {
-  return bytesUnit(largest(s.data.launches.of(s.compilation),
-                           [&](const LaunchRow& l) { return bytes_of(l, s.data.kernels.find(l.kernel)); }));
+  return bytesUnit(extent(s.data.launches.of(s.compilation),
+                          [&](const LaunchRow& l) { return bytes_of(l, s.data.kernels.find(l.kernel)); }));
 }
 Unit launch_time_unit(const TableScope& s) {
-  return timeUnit(largest(s.data.launches.of(s.compilation), [](const LaunchRow& l) { return l.median_ns; }));
+  return timeUnit(extent(s.data.launches.of(s.compilation), [](const LaunchRow& l) { return l.median_ns; }));
 }
 
 std::vector<Column> launch_columns(const TableScope& s) {
@@ -155,7 +155,7 @@ QString launch_subtitle(const TableScope& s) {
 // --- memory plan ---
 
 Unit buffer_unit(const TableScope& s) {
-  return bytesUnit(largest(s.data.buffers.of(s.compilation), [](const BufferRow& b) { return b.bytes; }));
+  return bytesUnit(extent(s.data.buffers.of(s.compilation), [](const BufferRow& b) { return b.bytes; }));
 }
 
 std::vector<Column> memory_columns(const TableScope& s) {

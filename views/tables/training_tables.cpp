@@ -21,9 +21,7 @@ std::span<const CrossingRow> crossings_of(const TableScope& s) {
 }
 
 Unit saved_unit(const TableScope& s) {
-  double most = 0;
-  for (const CrossingRow& row : crossings_of(s)) most = std::max(most, static_cast<double>(row.bytes));
-  return bytesUnit(most);
+  return bytesUnit(extent(crossings_of(s), [](const CrossingRow& row) { return row.bytes; }));
 }
 
 std::vector<Column> saved_columns(const TableScope& s) {
