@@ -234,8 +234,9 @@ void GraphView::fit() {
   camera_.zoom = std::min(all, kLargestFit);
   if (all < kReadable) {
     const double wide = width / whole.width();
+    // Names fit nowhere: all of it, to zoom into, if that fills the pane.
     const bool outlined =
-        wide < kLeastNamed && wide >= kOutlined;  // names fit nowhere: all of it, to zoom into
+        wide < kLeastNamed && wide >= kOutlined && whole.height() * wide >= area.height() / 2;
     map_ = !outlined && ((width - map_room(area)) / whole.width() >= kReadable || wide < kNamed);
     if (map_) width -= map_room(area);
     camera_.zoom = outlined ? std::min(wide, all < kOutlined ? wide : all)
