@@ -154,6 +154,64 @@ def test_one_graph_a_segment_and_a_size():
     assert len(keep.modules) == 4
 
 
+@pytest.mark.parametrize("dynamic, most", [(None, 4), (True, 2)])
+def test_sizes_and_ints_that_change_are_one_graph(dynamic, most):
+    def f(x, n):
+        return x[:n] * 2 + torch.arange(n).view(n, 1), x.reshape(x.size(0) * 2, -1), n + 1
+
+    keep = Keep()
+    compiled = vitrine.compile(f, backend=keep, dynamic=dynamic)
+    for n in range(100):
+        x = torch.randn(100, 4)
+        torch.testing.assert_close(compiled(x, n), f(x, n), rtol=0, atol=0)
+    for rows in (102, 7, 64):
+        x = torch.randn(rows, 4)
+        torch.testing.assert_close(compiled(x, 5), f(x, 5), rtol=0, atol=0)
+    assert len(keep.modules) <= most and keep.calls == 103  # 100 numbers, and rows that change
+    module, inputs = keep.modules[-1], keep.inputs[-1]
+    ints = [n for n in module.graph.nodes if n.op == "placeholder" and isinstance(n.meta["val"], int)]
+    assert ints and [type(v) for v in inputs[: len(ints)]] == [int] * len(ints)
+    n = inputs[[i.meta["source"] for i in ints].index("L['n']")]
+    assert torch.equal(module(*inputs)[0], f(inputs[-1], n)[0])
+
+
+def test_sizes_that_stand_in_no_call_are_no_inputs():
+    keep = Keep()
+    norm = torch.nn.LayerNorm(16)
+    compiled = vitrine.compile(norm, backend=keep)
+    for i in range(4, 14):
+        x = torch.randn(2**i, 16)
+        torch.testing.assert_close(compiled(x), norm(x), rtol=0, atol=0)
+    assert len(keep.modules) == 2 and keep.calls == 10
+    assert all(isinstance(value, torch.Tensor) for value in keep.inputs[1])
+
+
+def test_with_fixed_sizes_each_is_a_graph():
+    keep = Keep()
+    compiled = vitrine.compile(lambda x: x + 1, backend=keep, dynamic=False)
+    for size in (3, 4, 5, 4):
+        assert torch.equal(compiled(torch.ones(size)), torch.full((size,), 2.0))
+    assert len(keep.modules) == 3 and keep.calls == 4
+
+
+def test_a_float_that_changes_is_a_tensor_of_the_graph():
+    keep = Keep()
+    compiled = vitrine.compile(lambda x, scale: x * scale, backend=keep)
+    x = torch.randn(4)
+    for scale in (0.5, 1.5, 2.5, 3.5):
+        torch.testing.assert_close(compiled(x, scale), x * scale, rtol=0, atol=0)
+    assert len(keep.modules) == 2 and keep.calls == 4
+
+
+def test_a_mark_holds_for_a_backend():
+    keep = Keep()
+    compiled = vitrine.compile(lambda x: x if x.size(0) == 5 else x + 1, backend=keep)
+    x = torch.ones(5)
+    vitrine.mark_dynamic(x, 0)
+    with pytest.raises(vitrine.ConstraintViolationError):
+        compiled(x)
+
+
 def test_what_the_backend_does_is_what_runs():
     def f(x):
         return x + 1

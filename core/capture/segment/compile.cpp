@@ -62,9 +62,9 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   options.fullgraph = settings_->fullgraph;
   options.dynamic = settings_->dynamic;
   options.gradients = settings_->gradients;
-  // A backend of the user's own is given graphs of fixed sizes, and no backward pass.
+  // A backend of the user's own is given no backward pass.
   if (settings_->backend) options.backward_for_real = "the backend is given graphs that are differentiated";
-  if (!settings_->backend) options.sizes = &place.sizes[number_];
+  options.sizes = &place.sizes[number_];
   if (!settings_->target.empty()) options.as_if = ir::Device{ir::Device::Type::cuda, 0};
   Recording* recording = engine_.live_recording();
   const int64_t start = monotonic_ns();
@@ -135,11 +135,12 @@ bool Store::give_backend(Segment& segment, const Frame& frame, const torch_bridg
   const Trace& trace = segment.trace();
   const std::vector<Owned> examples = segment.read_inputs(frame, state);
   VITRINE_CHECK(examples.size() == trace.inputs.size(), "a segment's inputs cannot be read again");
-  Owned compiled = compile_by_backend(settings_->backend.get(), trace.graphs, examples);
+  const std::vector<OpenInt> ints = segment.open_ints();
+  Owned compiled = compile_by_backend(settings_->backend.get(), trace.graphs, ints, examples);
   message = "a backend of the user's own runs the captured graph";
   if (record) engine_.recording->not_compiled(*record, trace, message);
   if (compiled) {
-    segment.set_backend(std::move(compiled));
+    segment.set_backend(std::move(compiled), ints);
     return true;
   }
   if (record) {
@@ -155,7 +156,7 @@ bool Store::extend(Segment& segment, Place& place) {
   PyErr_Clear();
   if (!instance) return false;
   std::string status, message;
-  if (instance->replayer) give_plan(segment, *instance, nullptr, status, message);
+  if (instance->replayer && !settings_->backend) give_plan(segment, *instance, nullptr, status, message);
   segment.add_instance(std::move(instance));
   return true;
 }

@@ -1,5 +1,7 @@
 #include "core/capture/segment/fx_graph.h"
 
+#include <map>
+
 #include "core/base/result.h"
 #include "core/torch_bridge/bridge.h"
 #include "core/torch_bridge/replay.h"
@@ -44,10 +46,21 @@ class FxWalk {
       : program_(*graphs.replay),
         captured_(*graphs.captured),
         builder_(builder),
-        slots_(static_cast<size_t>(program_.slots)) {}
+        slots_(static_cast<size_t>(program_.slots)) {
+    filled_ = [this](int number) {
+      PyObject* node = ints_.at(number).get();
+      Py_INCREF(node);
+      return node;
+    };
+  }
 
   // false: a Python error is set.
-  bool run(const std::vector<Owned>& examples) {
+  bool run(const std::vector<OpenInt>& open_ints, const std::vector<Owned>& examples) {
+    for (const OpenInt& open : open_ints)
+      if (!(ints_[open.number] =
+                Py::steal(PyObject_CallMethod(builder_, "integer", "ssO", open.expression.c_str(),
+                                              open.source.c_str(), open.example.get()))))
+        return false;
     if (!inputs(examples)) return false;
     size_t next = 0;
     for (const ir::Node& node : captured_.nodes())
@@ -75,10 +88,10 @@ class FxWalk {
   }
 
   bool call(const ir::Node& node, const ReplayCall& call) {
-    Py args = Py::steal(torch_bridge::fill(call.args, slots_));
+    Py args = Py::steal(torch_bridge::fill(call.args, slots_, &filled_));
     Py kwargs;
     if (args && (call.kwargs.object || call.kwargs.has_slot()))
-      kwargs = Py::steal(torch_bridge::fill(call.kwargs, slots_));
+      kwargs = Py::steal(torch_bridge::fill(call.kwargs, slots_, &filled_));
     if (PyErr_Occurred()) return false;
     Owned paths(PyList_New(0)), types = types_of(node);
     for (const auto& [path, slot] : call.outputs) {
@@ -100,17 +113,21 @@ class FxWalk {
   const ir::Graph& captured_;
   PyObject* builder_;
   std::vector<Py> slots_;
+  std::map<int32_t, Py> ints_;  // by number
+  torch_bridge::Integers filled_;
 };
 
 }  // namespace
 
 Owned compile_by_backend(PyObject* backend, const torch_bridge::Lowering::Graphs& graphs,
-                         const std::vector<Owned>& example_inputs) {
+                         const std::vector<OpenInt>& open_ints, const std::vector<Owned>& example_inputs) {
   Owned module(PyImport_ImportModule("vitrine._fx"));
   Owned builder(module ? PyObject_CallMethod(module.get(), "GraphBuilder", nullptr) : nullptr);
-  if (!builder || !FxWalk(graphs, builder.get()).run(example_inputs)) return {};
+  if (!builder || !FxWalk(graphs, builder.get()).run(open_ints, example_inputs)) return {};
   Owned graph_module(PyObject_CallMethod(builder.get(), "finish", nullptr));
   Owned examples(PyList_New(0));
+  for (const OpenInt& open : open_ints)
+    if (!examples || PyList_Append(examples.get(), open.example.get()) != 0) return {};
   for (const Owned& input : example_inputs)
     if (!examples || PyList_Append(examples.get(), input.get()) != 0) return {};
   if (!graph_module || !examples) return {};

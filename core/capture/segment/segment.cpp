@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
-#include "core/capture/segment/fx_graph.h"
 #include "core/capture/segment/plan_call.h"
 #include "core/capture/segment/training.h"
 #include "core/torch_bridge/bridge.h"
@@ -118,6 +118,7 @@ bool Segment::choose_instance() {
 // in exchange for one that is used less often than they come: a cycle through more sizes than are kept must
 // not make each of them again and again.
 bool Segment::is_rare() {
+  if (backend_) return false;  // its instances have no code of their own
   if (instances_.size() < kInstancesKept) return false;
   const int64_t times = ++met_[call_.key];
   if (times > instances_.back()->uses + 1) {
@@ -217,7 +218,32 @@ GuardFailure Segment::find_failure(const Frame& frame, const torch_bridge::Globa
 std::vector<Owned> Segment::read_inputs(const Frame& frame, const torch_bridge::GlobalState& state) {
   if (!guards_.check(frame, state)) return {};
   std::vector<Owned> out;
-  for (int32_t i : inputs_) out.push_back(share(guards_.value(nodes_[i])));
+  for (int32_t i : inputs_) {
+    PyObject* value = guards_.value(nodes_[i]);
+    out.push_back(is_number(value) ? as_tensor(value) : share(value));
+  }
+  return out;
+}
+
+void Segment::set_backend(Owned compiled, const std::vector<OpenInt>& ints) {
+  backend_ = std::move(compiled);
+  for (const OpenInt& open : ints) backend_ints_.push_back(open.number);
+}
+
+std::vector<OpenInt> Segment::open_ints() const {
+  std::vector<OpenInt> out;
+  if (!trace_->symbolic) return out;
+  const Symbolic& symbolic = *trace_->symbolic;
+  std::set<int32_t> numbers(symbolic.in_calls.begin(), symbolic.in_calls.end());
+  for (int32_t number : numbers) {
+    const ir::Sym& value = symbolic.integers[static_cast<size_t>(number)];
+    const std::string text = symbolic.table.text(value);
+    const auto& symbols = symbolic.table.symbols();
+    const auto own =
+        std::find_if(symbols.begin(), symbols.end(), [&](const ir::Symbol& s) { return s.name == text; });
+    out.push_back({number, text, own == symbols.end() ? "" : own->source,
+                   share(now_->integers.at(static_cast<size_t>(number)).get())});
+  }
   return out;
 }
 
@@ -235,10 +261,24 @@ double Segment::median_break_ns() const {
   return static_cast<double>(sorted[sorted.size() / 2]);
 }
 
+bool Segment::add_inputs(std::span<const Owned> sources, std::vector<PyObject*>& inputs,
+                         std::vector<Owned>& numbers) const {
+  for (int32_t i : inputs_) {
+    PyObject* input = sources[static_cast<size_t>(i)].get();
+    if (is_number(input)) input = numbers.emplace_back(as_tensor(input)).get();
+    if (!input) return false;
+    inputs.push_back(input);
+  }
+  return true;
+}
+
 // What the user's own code raises is the user's.
-Outcome Segment::run_backend(std::span<const Owned> sources, std::vector<PyObject*>& results) {
+Outcome Segment::run_backend(std::span<const Owned> sources, const std::vector<Owned>& integers,
+                             std::vector<PyObject*>& results) {
   std::vector<PyObject*> inputs;
-  for (int32_t i : inputs_) inputs.push_back(sources[i].get());
+  std::vector<Owned> numbers;
+  for (int32_t number : backend_ints_) inputs.push_back(integers.at(static_cast<size_t>(number)).get());
+  if (!add_inputs(sources, inputs, numbers)) return Outcome::raised();
   const size_t expected = trace_->graphs.captured->results().size();
   return run_by_backend(backend_.get(), inputs, expected, results) ? Outcome::ran() : Outcome::raised();
 }
@@ -251,12 +291,7 @@ Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
   const std::shared_ptr<runtime::Plan> plan = instance.plan;  // alive, whatever its run does
   inputs.reserve(inputs_.size() + graphs.constants.size());
   std::vector<Owned> numbers;
-  for (int32_t i : inputs_) {
-    PyObject* input = sources[i].get();
-    if (is_number(input)) input = numbers.emplace_back(as_tensor(input)).get();
-    if (!input) return Outcome::raised();
-    inputs.push_back(input);
-  }
+  if (!add_inputs(sources, inputs, numbers)) return Outcome::raised();
   inputs.insert(inputs.end(), graphs.constants.begin(), graphs.constants.end());
   // Its constants come first among them.
   const auto captured = [&] { return static_cast<long>(graphs.captured->inputs().size()); };
@@ -353,7 +388,7 @@ Outcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* times, Chec
     return Outcome::none();
   if (!freed_.empty() && !check) free_gradients(sources.all());
   if (instance->replayer) {
-    Outcome outcome = backend_ ? run_backend(sources.all(), results.all)
+    Outcome outcome = backend_ ? run_backend(sources.all(), own ? integers : instance->integers, results.all)
                                : run_graph(*instance, sources.all(), results.all, times, check);
     if (outcome.kind != Outcome::Kind::Ran) return outcome;
   }

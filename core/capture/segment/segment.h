@@ -10,6 +10,7 @@
 
 #include "core/capture/frame.h"
 #include "core/capture/segment/check.h"
+#include "core/capture/segment/fx_graph.h"
 #include "core/capture/segment/guard_tree.h"
 #include "core/capture/segment/instance.h"
 #include "core/capture/segment/recipe.h"
@@ -30,7 +31,9 @@ class Segment {
   // PyTorch.
   // Of the instance for the sizes of the last check.
   void set_plan(std::shared_ptr<runtime::Plan> plan) { now_->plan = std::move(plan); }
-  void set_backend(Owned compiled) { backend_ = std::move(compiled); }
+  // A backend's callable serves all instances: it takes open_ints(), then the graph's inputs.
+  void set_backend(Owned compiled, const std::vector<OpenInt>& ints);
+  std::vector<OpenInt> open_ints() const;
   // The graph's inputs as the frame holds them now, constants left out. Empty: they cannot be read.
   std::vector<Owned> read_inputs(const Frame& frame, const torch_bridge::GlobalState& state);
 
@@ -81,7 +84,12 @@ class Segment {
   Outcome replay(Instance& instance, const std::vector<PyObject*>& inputs, std::vector<PyObject*>& results);
   Outcome run_training(Instance& instance, const std::vector<PyObject*>& inputs,
                        std::vector<PyObject*>& results);
-  Outcome run_backend(std::span<const Owned> sources, std::vector<PyObject*>& results);
+  // The graph's inputs of a call, constants left out. `numbers` keeps alive what is made of a float. false: a
+  // Python error is set.
+  bool add_inputs(std::span<const Owned> sources, std::vector<PyObject*>& inputs,
+                  std::vector<Owned>& numbers) const;
+  Outcome run_backend(std::span<const Owned> sources, const std::vector<Owned>& integers,
+                      std::vector<PyObject*>& results);
   Outcome commit(Frame& frame, Ingredients& from);
   struct Made;
   bool waits(const Recipe& recipe) const;  // for the containers that effects change
@@ -101,7 +109,8 @@ class Segment {
   std::shared_ptr<codegen::SizeMemory> sizes_;
   CallSizes call_;                             // of the last check
   std::vector<std::vector<int64_t>> refused_;  // keys of sizes that it does not fit, newest last
-  Owned backend_;                              // callable(*inputs) -> results
+  Owned backend_;                              // callable(*open ints, *inputs) -> results
+  std::vector<int32_t> backend_ints_;          // numbers of its open ints
   std::vector<int32_t> nodes_;                 // guard tree node of each source, by ordinal
   std::vector<int64_t> break_ns_;
   size_t next_break_ = 0;

@@ -24,6 +24,14 @@ class GraphBuilder:
         self._describe(node, str(tensor.dtype).removeprefix("torch."), tensor.shape, tensor.stride(), tensor.device)
         return node
 
+    def integer(self, expression: str, source: str, value: int) -> fx.Node:
+        """An int that may be another one in the next call; `expression` is over the program's symbols ("s0", "2*s0+1")."""
+        name = expression if expression.isidentifier() else "size"
+        node = self.graph.create_node("placeholder", name, name=name)
+        node.target = node.name
+        node.meta.update(source=source, expression=expression, val=value, example_value=value)
+        return node
+
     def constant(self, name: str, source: str, tensor) -> fx.Node:
         node = self._attribute(tensor, name)
         self._describe(node, str(tensor.dtype).removeprefix("torch."), tensor.shape, tensor.stride(), tensor.device)
