@@ -315,6 +315,24 @@ def test_fullgraph_raises_on_a_break():
     assert caught.value.kind == "side_effect" and caught.value.reason and caught.value.hint
 
 
+def test_fullgraph_never_runs_eagerly_at_the_limit():
+    def f(x, word):
+        return x + len(word) if word != "w1" else x - 1
+
+    x = torch.ones(2)
+    compiled = vitrine.compile(f, fullgraph=True, recompile_limit=2)
+    for word in ("w0", "w1"):
+        assert torch.equal(compiled(x, word), f(x, word))
+    for _ in range(2):
+        with pytest.raises(vitrine.RecompileLimitError, match="f .* was compiled 2 times"):
+            compiled(x, "w2")
+    assert torch.equal(compiled(x, "w1"), f(x, "w1")), "what is compiled still runs"
+    relaxed = vitrine.compile(f, recompile_limit=2)
+    with pytest.warns(vitrine.VitrineWarning, match="new cases run eagerly"):
+        for word in ("w0", "w1", "w2"):
+            assert torch.equal(relaxed(x, word), f(x, word))
+
+
 def test_config():
     before = vitrine.config.recompile_limit
     try:

@@ -33,9 +33,13 @@ std::string call_site() {
   return "";
 }
 
-void raise_graph_break(const BreakInfo& broke) {
+Owned error_type(const char* name) {
   Owned errors(PyImport_ImportModule("vitrine._errors"));
-  Owned type(errors ? PyObject_GetAttrString(errors.get(), "GraphBreakError") : nullptr);
+  return Owned(errors ? PyObject_GetAttrString(errors.get(), name) : nullptr);
+}
+
+void raise_graph_break(const BreakInfo& broke) {
+  Owned type = error_type("GraphBreakError");
   Owned stack(PyList_New(0));
   if (!type || !stack) return;
   for (const auto& [text, line] : broke.stack) {
@@ -159,18 +163,23 @@ bool Store::limited(Frame& frame, const CodeSegments& code, const Place& place) 
       std::any_of(place.segments.begin(), place.segments.end(), [](const auto& s) { return s->has_graph(); });
   if (!captured) return true;  // nothing was ever compiled here: there is nothing to tell
   const int64_t limit = here ? of_place : engine_.config.accumulated_recompile_limit;
-  engine_.warn(
-      place_text(frame) + " was compiled " + std::to_string(limit) + " times; new cases run eagerly.",
-      "Pass the changing value as a tensor, or raise vitrine.config." +
-          std::string(here ? "recompile_limit." : "accumulated_recompile_limit."),
-      "", 0);
+  const std::string text = place_text(frame) + " was compiled " + std::to_string(limit) + " times";
+  const std::string hint = "Pass the changing value as a tensor, or raise vitrine.config." +
+                           std::string(here ? "recompile_limit." : "accumulated_recompile_limit.");
+  if (settings_->fullgraph) {
+    Owned type = error_type("RecompileLimitError");
+    Owned error(type ? PyObject_CallFunction(type.get(), "ss", text.c_str(), hint.c_str()) : nullptr);
+    if (error) PyErr_SetObject(type.get(), error.get());
+  } else {
+    engine_.warn(text + "; new cases run eagerly.", hint, "", 0);
+  }
   return true;
 }
 
 Outcome Store::miss(Frame& frame, CodeSegments& code, Place& place, const torch_bridge::GlobalState& state) {
   if (place.eager) return place.eager_rest ? Outcome::eager() : Outcome::none();
   if (std::string why = torch_bridge::unsupported_state(); !why.empty()) return Outcome::eager();
-  if (limited(frame, code, place)) return Outcome::none();
+  if (limited(frame, code, place)) return PyErr_Occurred() ? Outcome::raised() : Outcome::none();
   const std::shared_ptr<Segment> previous = [&]() -> std::shared_ptr<Segment> {
     for (const auto& s : place.segments)
       if (s->settings == number_) return s;

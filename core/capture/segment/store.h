@@ -25,6 +25,7 @@ class Store : public SegmentStore {
   // on.
   void report(Frame& frame, Segment& segment, const Check& check);
   Outcome miss(Frame& frame, CodeSegments& code, Place& place, const torch_bridge::GlobalState& state);
+  // Whether it was compiled as often as it may be. That is told once, and under fullgraph an error is set.
   bool limited(Frame& frame, const CodeSegments& code, const Place& place);
   std::shared_ptr<Segment> compile(Frame& frame, Place& place, const torch_bridge::GlobalState& state,
                                    CompilationRecord* record);

@@ -15,7 +15,7 @@ _environment.check()
 from vitrine import _library as _library  # noqa: E402 (capture looks its functions up)
 from vitrine import config  # noqa: E402
 from vitrine._api import compile, disable, explain, is_compiling, reset  # noqa: E402
-from vitrine._errors import ConstraintViolationError, GraphBreakError, VitrineWarning  # noqa: E402
+from vitrine._errors import ConstraintViolationError, GraphBreakError, RecompileLimitError, VitrineWarning  # noqa: E402
 from vitrine._module import OptimizedModule  # noqa: E402
 from vitrine._sizes import mark_dynamic, mark_static, mark_unbacked, maybe_mark_dynamic  # noqa: E402
 
@@ -24,6 +24,7 @@ __all__ = [
     "ConstraintViolationError",
     "GraphBreakError",
     "OptimizedModule",
+    "RecompileLimitError",
     "VitrineWarning",
     "compile",
     "config",

@@ -118,8 +118,8 @@ def compile(
             here, as if every tensor were on it; calls run as eager does where there is none).
         name: accepted as ``torch.compile`` does; nothing is called by it.
         disable: return ``model`` as it is.
-        recompile_limit: how often one place of the function is compiled before it runs eagerly; left out,
-            ``vitrine.config.recompile_limit``.
+        recompile_limit: how often one place of the function is compiled before it runs eagerly (under ``fullgraph``
+            :class:`RecompileLimitError` is raised instead); left out, ``vitrine.config.recompile_limit``.
 
     Returns:
         For a module an :class:`OptimizedModule`, which shares its parameters; for anything else a callable with

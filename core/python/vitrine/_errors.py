@@ -30,6 +30,22 @@ class GraphBreakError(CompileError):
         return type(self), (self.kind, self.reason, self.hint, self.stack)
 
 
+class RecompileLimitError(CompileError):
+    """A function was compiled as often as ``recompile_limit`` allows, and ``fullgraph=True`` forbids to run it eagerly.
+
+    ``reason`` names the function, ``hint`` says what to do about it.
+    """
+
+    remedy = "Leave out fullgraph, or raise the limit."
+
+    def __init__(self, reason: str, hint: str = ""):
+        self.reason, self.hint = reason, hint
+        super().__init__(f"recompile limit reached under fullgraph=True: {reason}\n  hint: {hint}")
+
+    def __reduce__(self):
+        return type(self), (self.reason, self.hint)
+
+
 class ConstraintViolationError(CompileError):
     """A size is not what it was marked as: outside of the range given to ``mark_dynamic``, or fixed by the program.
 
