@@ -69,8 +69,7 @@ def test_a_script_is_compiled_as_it_stands(tmp_path):
     lines = result.stdout.splitlines()
     assert lines[:2] == ["True True True"] * 2
     assert lines[2].startswith("vitrine._module ['its', 'arguments']")
-    for left_out in ("max_autotune",):
-        assert result.stderr.count(left_out) == 1, result.stderr
+    assert result.stderr.count("{'max_autotune': True}) is taken over without it") == 1, result.stderr
     db = sqlite3.connect(session)
     captured = {name for (name,) in db.execute("SELECT code.qualname FROM frame JOIN code ON frame.code = code.id WHERE frame.state = 'captured'")}
     assert {"plain", "with_arguments", "any_size"} <= captured
@@ -139,6 +138,24 @@ def test_what_is_left_out_is_said(arguments):
     with torch_compile_taken_over(), pytest.warns(vitrine.VitrineWarning, match="taken over without"):
         compiled = torch.compile(add, **arguments)
     assert torch.equal(compiled(torch.ones(2)), torch.full((2,), 2.0))
+
+
+@pytest.mark.parametrize("arguments", [{"backend": "tvm"}, {"mode": "lite"}, {"options": {"max_autotune": True}}])
+def test_what_is_left_out_is_said_at_the_users_line(arguments):
+    with torch_compile_taken_over(), pytest.warns(vitrine.VitrineWarning) as caught:
+        torch.compile(add, **arguments)
+    assert [w.filename for w in caught] == [__file__]
+
+
+@pytest.mark.parametrize(
+    "arguments, says",
+    [({"mode": "fastest"}, "Unrecognized mode=fastest"), ({"mode": "default", "options": {}}, "Either mode or options")],
+)
+def test_wrong_arguments_are_torch_compiles_errors(arguments, says):
+    with torch_compile_taken_over(), pytest.raises(RuntimeError, match=says):
+        torch.compile(add, **arguments)
+    with pytest.raises(RuntimeError, match=says):
+        torch.compile(add, **arguments)  # PyTorch's own
 
 
 def test_a_backend_of_ones_own():

@@ -11,7 +11,12 @@ from vitrine import _api
 from vitrine._errors import VitrineWarning
 
 
+# Modes of torch.compile beside those that Vitrine has.
+_OTHER_MODES = ("lite",)
+
+
 def _left_out(what: str) -> None:
+    """From a function that compile() calls: the line that is warned of calls compile()."""
     warnings.warn(f"vitrine: torch.compile(..., {what}) is taken over without it.", VitrineWarning, stacklevel=4)
 
 
@@ -22,25 +27,32 @@ def _backend(backend):
     return "vitrine"
 
 
-def _mode(mode):
+def _mode(mode, options):
+    if mode is not None and options is not None:
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if mode is None or mode in _api.MODES:
         return mode
+    if mode not in _OTHER_MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join((*_api.MODES, *_OTHER_MODES))}")
     _left_out(f"mode={mode!r}")
     return None
+
+
+def _leave_out(others):
+    for what in others:
+        _left_out(what)
 
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, disable=False, **others):
     """``torch.compile`` as :func:`vitrine.compile` serves it. What Vitrine has no counterpart for is left out with a
     warning; none of it changes a result."""
     _resets.follow()
-    for name, value in (options or {}).items():  # they tune another compiler
-        _left_out(f"options={{{name!r}: {value!r}}}")
+    mode = _mode(mode, options)
+    _leave_out(f"options={{{name!r}: {value!r}}}" for name, value in (options or {}).items())  # they tune another compiler
     limit = others.pop("recompile_limit", None)
     others.pop("name", None)
-    for name, value in others.items():
-        if value:
-            _left_out(f"{name}={value!r}")
-    settings = {"fullgraph": fullgraph, "dynamic": dynamic, "backend": _backend(backend), "mode": _mode(mode), "disable": disable, "recompile_limit": limit}
+    _leave_out(f"{name}={value!r}" for name, value in others.items() if value)
+    settings = {"fullgraph": fullgraph, "dynamic": dynamic, "backend": _backend(backend), "mode": mode, "disable": disable, "recompile_limit": limit}
     if model is None:
         return functools.partial(_api.compile, **settings)
     return _api.compile(model, **settings)
