@@ -19,11 +19,15 @@ def get_model():
     return LlamaForCausalLM(config).eval().requires_grad_(False)
 
 
-def get_inputs():
-    return (torch.randint(0, 1000, (2, 17), generator=torch.Generator().manual_seed(0)),)
+def get_inputs(length=17):
+    return (torch.randint(0, 1000, (2, length), generator=torch.Generator().manual_seed(0)),)
 
+
+calls = [get_inputs(17), get_inputs(29)]  # two prompts
 
 if __name__ == "__main__":
     import vitrine
 
-    print(vitrine.compile(get_model())(*get_inputs()).logits.shape)
+    compiled = vitrine.compile(get_model(), dynamic=True)
+    for prompt in calls:
+        print(compiled(*prompt).logits.shape)

@@ -1,4 +1,4 @@
-"""A training step as one compiled function: gradients to None, forward, backward, AdamW's update."""
+"""A training step as one compiled function: gradients to None, forward, backward, AdamW's update; with SGD's in its place."""
 
 import torch
 from torch import nn
@@ -7,11 +7,14 @@ from torch.nn import functional as F
 import vitrine
 
 
-def make(width=128, batch=64):
+def make(width=128, batch=64, sgd=False):
     """(how it is run, what is compiled, what it changes)"""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(32, width), nn.GELU(), nn.LayerNorm(width), nn.Linear(width, 10))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    if sgd:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    else:
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     x, y = torch.randn(batch, 32), torch.randint(0, 10, (batch,))
 
     def step(x, y):
@@ -25,7 +28,8 @@ def make(width=128, batch=64):
 
 
 if __name__ == "__main__":
-    run, step, _ = make()
-    compiled = vitrine.compile(step)
-    for _ in range(20):
-        print(run(compiled).item())
+    for sgd in (False, True):
+        run, step, _ = make(sgd=sgd)
+        compiled = vitrine.compile(step)
+        for _ in range(20):
+            print(run(compiled).item())

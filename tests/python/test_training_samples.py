@@ -12,8 +12,11 @@ SAMPLES = Path(__file__).resolve().parents[2] / "samples" / "training"
 SMALL = {
     "focal_loss": {"rows": 64, "classes": 50},
     "gpt2_step": {"layers": 2, "width": 64, "vocabulary": 101, "length": 16},
-    "split_step": {}, "whole_step": {},
+    "autocast_model": {}, "checkpointed": {}, "custom_autograd": {}, "sin_exp": {}, "split_step": {},
+    "t5_step": {"width": 64, "vocabulary": 101, "length": 12}, "whole_step": {},
 }  # fmt: skip
+# bfloat16 products: a last bit of float32 before a cast may be one of bfloat16 behind it.
+LOOSE = {"autocast_model": {"rtol": 2e-2, "atol": 2e-2}}
 
 
 def load(name):
@@ -37,5 +40,5 @@ def test_losses_and_parameters_are_eagers(name):
         torch.manual_seed(1)
         found.append(([run(compiled).detach() for _ in range(4)], parameters))
     (losses, parameters), (losses2, parameters2) = found
-    torch.testing.assert_close(losses2, losses, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(parameters2, parameters, rtol=1e-3, atol=2e-4)
+    torch.testing.assert_close(losses2, losses, **LOOSE.get(name, {"rtol": 1e-4, "atol": 1e-5}))
+    torch.testing.assert_close(parameters2, parameters, **LOOSE.get(name, {"rtol": 1e-3, "atol": 2e-4}))
