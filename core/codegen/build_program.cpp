@@ -32,6 +32,7 @@ Result<Program> build_program(const ir::GraphPtr& optimised, const CodegenOption
   fusion::FusedProgram fused = fusion::fuse(loops);
   join_products(loops, fused, options.products.choices);
   fusion::unite_alike(loops, fused);
+  if (options.gives_back) fusion::run_early(loops, fused);
   fusion::run_late(loops, fused);
   times.fused = now_ns();
   ProgramBuilder builder(loops, fused, options);
