@@ -29,7 +29,7 @@ Result<Program> build_program(const ir::GraphPtr& optimised, const CodegenOption
   fusion::LoopProgram loops = fusion::recompute_small(fusion::add_in_place(
       fusion::build_loops(optimised, options.fuse, options.by_pytorch, options.draws, options.ordered)));
   times.loops = now_ns();
-  fusion::FusedProgram fused = fusion::fuse(loops);
+  fusion::FusedProgram fused = fusion::fuse(loops, options.gives_back);
   join_products(loops, fused, options.products.choices);
   fusion::unite_alike(loops, fused);
   if (options.gives_back) fusion::run_early(loops, fused);

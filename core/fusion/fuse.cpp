@@ -35,10 +35,12 @@ std::string fixed_reason(const Loop& a, const Loop& b) {
 
 class Fuser {
  public:
-  explicit Fuser(const LoopProgram& program) : program_(program), cluster_of_(program.loops.size(), -1) {}
+  Fuser(const LoopProgram& program, bool spare)
+      : program_(program), spare_(spare), cluster_of_(program.loops.size(), -1) {}
 
   FusedProgram run() {
     dependencies();
+    if (spare_) find_lives();
     for (size_t l = 0; l < program_.loops.size(); ++l) {
       const Loop& loop = program_.loops[l];
       if (!loop.runs()) continue;
@@ -63,6 +65,8 @@ class Fuser {
     Ref shared;
   };
 
+  using Key = std::pair<NodeId, int32_t>;
+  static Key key(Ref r) { return {r.node, r.output}; }
   NodeId node(size_t l) const { return program_.loops[l].node; }
   const ir::TensorType& type_of(Ref root) const {
     return program_.graph->node(root.node).outputs[static_cast<size_t>(root.output)];
@@ -93,6 +97,57 @@ class Fuser {
       }
       before_[l].assign(set.begin(), set.end());
     }
+  }
+
+  // Which loops read each value, and how many calls of PyTorch's stand before each loop.
+  void find_lives() {
+    int calls = 0;
+    for (size_t l = 0; l < program_.loops.size(); ++l) {
+      const Loop& loop = program_.loops[l];
+      calls_before_.push_back(calls);
+      calls += loop.kind == Loop::Kind::library || loop.kind == Loop::Kind::opaque;
+      each_read(program_, loop, [&](Ref root) { all_readers_[key(root)].push_back(l); });
+    }
+    for (const ir::Arg& r : program_.graph->results())
+      ir::each_ref(r, [&](Ref ref) {
+        all_readers_[key(program_.placement(ref).root)].push_back(program_.loops.size());
+      });
+  }
+
+  // The first loop outside of the cluster that reads what it computes.
+  size_t needed(int cluster, size_t l) const {
+    size_t first = l;
+    for (size_t member : clusters_[static_cast<size_t>(cluster)].loops)
+      for (const Access& s : program_.loops[member].stores)
+        if (const auto readers = all_readers_.find(key(s.root)); readers != all_readers_.end())
+          for (size_t r : readers->second)
+            if (r < first && cluster_of_[r] != cluster) first = r;
+    return first;
+  }
+
+  // Whether loop l in the kernel of that cluster would be computed long before anybody reads it, and nothing
+  // that it reads is needed for a shorter time by that: what backward computes from values of forward alone.
+  bool holds_memory(int cluster, size_t l) const {
+    constexpr int kFar = 3;                         // calls between
+    constexpr int64_t kWorthIt = int64_t{1} << 16;  // bytes
+    if (!spare_ || !program_.graph->node(node(l)).type().device.is_cpu()) return false;
+    size_t at = needed(cluster, l);
+    for (size_t from : before_[l])
+      if (cluster_of_[from] != cluster) at = std::max(at, from + 1);
+    if (at >= l) return false;
+    if (calls_before_[l] - calls_before_[at] < kFar) return false;
+    int64_t held = 0;
+    for (const Access& s : program_.loops[l].stores)
+      if (all_readers_.contains(key(s.root))) held += bytes_of(s.root);
+    if (held < kWorthIt) return false;
+    for (size_t from : before_[l])
+      for (const Access& s : program_.loops[from].stores) {
+        const auto readers = all_readers_.find(key(s.root));
+        if (readers != all_readers_.end() && std::all_of(readers->second.begin(), readers->second.end(),
+                                                         [&](size_t r) { return r <= at || r == l; }))
+          held -= bytes_of(s.root);
+      }
+    return held > 0;
   }
 
   std::vector<Candidate> candidates(size_t l) const {
@@ -149,6 +204,8 @@ class Fuser {
         d.reason = fixed_reason(a, b);
       } else if (same) {
         d.reason = "both are in the kernel already, saves " + megabytes(c.bytes);
+      } else if (holds_memory(cluster_of_[c.other], l)) {
+        d.reason = "what it computes would be held until it is read, long afterwards";
       } else {
         d.fused = merge(cluster_of_[c.other], cluster_of_[l], d.reason);
         if (d.fused)
@@ -258,17 +315,20 @@ class Fuser {
   }
 
   const LoopProgram& program_;
+  bool spare_;
   FusedProgram out_;
   std::vector<Cluster> clusters_;
   std::vector<int> cluster_of_;
   std::vector<std::vector<size_t>> before_;
-  std::map<std::pair<NodeId, int32_t>, std::vector<size_t>> readers_;
+  std::map<Key, std::vector<size_t>> readers_;
+  std::map<Key, std::vector<size_t>> all_readers_;  // of each root: loops; of results a last one behind all
+  std::vector<int> calls_before_;                   // by loop
 };
 
 }  // namespace
 
-FusedProgram fuse(const LoopProgram& program) {
-  return Fuser(program).run();
+FusedProgram fuse(const LoopProgram& program, bool spare_memory) {
+  return Fuser(program, spare_memory).run();
 }
 
 void name_units(FusedProgram& fused) {

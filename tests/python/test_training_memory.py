@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 import torch
+import transformers as T
 from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.nn import functional as F
@@ -174,3 +175,37 @@ def test_random_masks_go_when_they_were_read():
                 function(x)
             peaks.append(peak.bytes)
     assert peaks[-1] <= 1.02 * peaks[0]
+
+
+SIZES = dict(hidden_size=128, num_attention_heads=4, num_hidden_layers=2, intermediate_size=512)
+WORDS, PICTURES = torch.arange(512).reshape(8, 64) * 7 % 1000, torch.randn(8, 3, 64, 64, generator=torch.Generator().manual_seed(0))
+WHOLE = {
+    "bert": lambda: (T.BertForMaskedLM(T.BertConfig(vocab_size=1000, **SIZES)), WORDS, WORDS),
+    "vit": lambda: (T.ViTForImageClassification(T.ViTConfig(image_size=64, patch_size=8, num_labels=10, **SIZES)), PICTURES, torch.arange(8)),
+    "llama": lambda: (T.LlamaForCausalLM(T.LlamaConfig(vocab_size=1000, num_key_value_heads=2, use_cache=False, **SIZES)), WORDS, WORDS),
+    "t5": lambda: (T.T5ForConditionalGeneration(T.T5Config(vocab_size=1000, d_model=128, d_kv=32, d_ff=512, num_layers=2, num_heads=4,
+                                                           decoder_start_token_id=0)), WORDS, WORDS),
+}  # fmt: skip
+
+
+def peak_of_whole_step(compile, model, x, labels):
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+
+    def step():
+        loss = model(x, labels=labels).loss
+        loss.backward()
+        optimizer.step()
+
+    run = compile(step)
+    for _ in range(3):
+        model.zero_grad()
+        with Peak() as peak:
+            run()
+    return peak.bytes
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_whole_step_takes_no_more_than_eager(name):
+    torch.manual_seed(0)
+    model, x, labels = WHOLE[name]()
+    assert peak_of_whole_step(vitrine.compile, model, x, labels) <= peak_of_whole_step(lambda f: f, model, x, labels)
