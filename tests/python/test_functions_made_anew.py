@@ -23,6 +23,21 @@ def test_an_equal_function_needs_no_compilation(tmp_path):
     assert not session.rows("recompilation")
 
 
+def test_whether_there_is_one_needs_no_compilation(tmp_path):
+    def model(x, f=None, g=None):
+        if f is not None and g is None and f and callable(f):
+            return f(x) + 1
+        return (x if g is None else g(x)) - 1
+
+    compiled = vitrine.compile(model)
+    with recorded(tmp_path) as session:
+        for _ in range(3):
+            torch.testing.assert_close(compiled(X, scaled(X, 2.0)), X * X + 3)
+    assert not session.rows("recompilation")
+    for arguments in ((None, None), (scaled(2), scaled(3)), (None, scaled(X)), (scaled(4), None)):
+        torch.testing.assert_close(compiled(X, *arguments), model(X, *arguments))
+
+
 def test_what_it_closes_over_is_read_anew():
     compiled = vitrine.compile(lambda f, x: f(x) + 1)
     for by in (X, X + 1, 2, 4.5, torch.ones(4, dtype=torch.float64)):

@@ -443,6 +443,7 @@ bool Tracer::truth(Value* v, const char* where) {
   if (Value* open = symbolic(v)) return symbolic_compare(Py_NE, open, integer(0))->obj == Py_True;
   if (Value* answer = float_compare(Py_NE, v, integer(0))) return answer->obj == Py_True;
   // A value whose type has no __bool__ or __len__ is true: the type is enough.
+  if (made_anew(v) && type_of(v)) return true;
   v = look(v);
   switch (v->kind) {
     case Kind::Tensor:

@@ -487,7 +487,7 @@ bool Tracer::is_none(Value* v) {
     return false;
   }
   if (v->kind == Kind::Lazy && v->obj != Py_None && !is_plain_constant(v->obj)) {
-    v = look(v);
+    if (!made_anew(v)) v = look(v);
     type_of(v);
     return false;
   }
