@@ -10,6 +10,11 @@
 namespace vitrine::capture {
 namespace {
 
+// The method of the program by which a class answers for its instances or subclasses; nullptr: there is none.
+PyObject* own_answer(PyTypeObject* metaclass, const char* name) {
+  return own_code(metaclass, {name}) ? lookup(metaclass, name) : nullptr;
+}
+
 Value* builtin_isinstance(Tracer& t, const Arguments& a) {
   Value* classes = t.look(need(t, a, 1));
   PyTypeObject* type = t.type_of(need(t, a, 0));
@@ -28,9 +33,16 @@ Value* builtin_isinstance(Tracer& t, const Arguments& a) {
       continue;
     }
     if (!o || !PyType_Check(o)) stop("unsupported_builtin", "isinstance() with " + t.describe(one));
-    // A metaclass may answer by itself (abstract classes, Parameter): asked about the class, which is pure.
+    if (type == reinterpret_cast<PyTypeObject*>(o)) return t.boolean(true);
+    if (PyObject* method = own_answer(Py_TYPE(o), "__instancecheck__")) {
+      if (t.truth(t.call_special(one, method, {a.positional[0]}))) return t.boolean(true);
+      continue;
+    }
     if (PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(o))) return t.boolean(true);
+    if (own_code(type, {"__getattribute__", "__class__"}))
+      stop("unsupported_builtin", "isinstance() of what says its class itself");
     if (Py_TYPE(o) == &PyType_Type) continue;
+    // A metaclass may answer by itself (abstract classes, Parameter): asked about the class, which is pure.
     Value* open = t.open_float(need(t, a, 0));
     Value* first = open ? open : t.peek(need(t, a, 0));
     PyObject* real = first->kind == Kind::Tensor     ? (first->real ? first->real : first->obj)
@@ -107,7 +119,8 @@ Value* builtin_super(Tracer& t, const Arguments& a) {
 
 Value* builtin_sum(Tracer& t, const Arguments& a) {
   Value* total = need(t, a, 1, "start", t.integer(0));
-  for (Value* item : t.unpack(need(t, a, 0))) total = t.binary("add", total, item);
+  Value* iterator = t.iter(need(t, a, 0));
+  while (Value* item = t.next(iterator)) total = t.binary("add", total, item);
   return total;
 }
 
@@ -115,29 +128,32 @@ Value* builtin_sum(Tracer& t, const Arguments& a) {
 Values in_any_order(Tracer& t, const Arguments& a) {
   Value* v = t.look(need(t, a, 0));
   return v->kind == Kind::Set && (v->cls == &PySet_Type || v->cls == &PyFrozenSet_Type) ? v->items
-                                                                                        : t.unpack(v);
+                                                                                        : t.listed(v);
+}
+
+// What is walked through once: each item is used before the next is asked for.
+Value* walk_of(Tracer& t, Value* v) {
+  v = t.look(v);
+  return v->kind == Kind::Set && (v->cls == &PySet_Type || v->cls == &PyFrozenSet_Type)
+             ? t.iter(t.tuple(v->items))
+             : t.iter(v);
 }
 
 Value* extreme(Tracer& t, const Arguments& a, int op, const char* name) {
   const bool by_key = a.find("key") && !t.is_none(a.find("key"));  // among equals the first is taken
-  Values items = a.positional.size() != 1 ? a.positional
-                 : by_key                 ? t.unpack(a.positional[0])
-                                          : in_any_order(t, a);
-  Value* key = a.find("key");
-  if (items.empty()) {
-    if (Value* otherwise = a.find("default")) return otherwise;
-    t.raise(PyExc_ValueError, std::string(name) + "() arg is an empty sequence");
+  Value* iterator = a.positional.size() != 1 ? t.iter(t.tuple(a.positional))
+                    : by_key                 ? t.iter(a.positional[0])
+                                             : walk_of(t, a.positional[0]);
+  Value *best = nullptr, *best_rank = nullptr;
+  while (Value* item = t.next(iterator)) {
+    Value* rank = by_key ? t.call(a.find("key"), {{item}, {}}) : item;
+    if (best && !t.truth(t.compare(op, rank, best_rank))) continue;
+    best = item;
+    best_rank = rank;
   }
-  const auto rank = [&](Value* v) { return key && !t.is_none(key) ? t.call(key, {{v}, {}}) : v; };
-  Value *best = items[0], *best_rank = rank(best);
-  for (size_t i = 1; i < items.size(); ++i) {
-    Value* r = rank(items[i]);
-    if (t.truth(t.compare(op, r, best_rank))) {
-      best = items[i];
-      best_rank = r;
-    }
-  }
-  return best;
+  if (best) return best;
+  if (Value* otherwise = a.find("default")) return otherwise;
+  t.raise(PyExc_ValueError, std::string(name) + "() arg is an empty sequence");
 }
 
 Value* any_or_all(Tracer& t, const Arguments& a, bool all) {
@@ -147,22 +163,50 @@ Value* any_or_all(Tracer& t, const Arguments& a, bool all) {
   return t.boolean(all);
 }
 
+using Ranked = std::vector<std::pair<Value*, Value*>>;
+
+// Comparisons may be the program's own: they are those that CPython makes, in its order. What is in order at
+// the beginning is found, and turned round if it falls; everything else is put in its place by halving.
+void sort_as_python(Tracer& t, Ranked& ranked) {
+  const auto less = [&t](const auto& a, const auto& b) {
+    return t.truth(t.compare(Py_LT, a.first, b.first));
+  };
+  constexpr size_t kOneRun = 64;  // CPython sorts more than that in several runs
+  const bool own = std::any_of(ranked.begin(), ranked.end(), [&t](const auto& each) {
+    return t.resolve(each.first)->kind != Kind::Constant;
+  });
+  if (own && ranked.size() >= kOneRun) stop("unsupported_builtin", "sorted() of many objects");
+  if (ranked.size() < 2) return;
+  size_t run = 2;
+  const bool falls = less(ranked[1], ranked[0]);
+  while (run < ranked.size() && less(ranked[run], ranked[run - 1]) == falls) ++run;
+  if (falls) std::reverse(ranked.begin(), ranked.begin() + static_cast<long>(run));
+  for (size_t i = run; i < ranked.size(); ++i) {
+    size_t left = 0, right = i;
+    while (left < right) {
+      const size_t middle = left + (right - left) / 2;
+      if (less(ranked[i], ranked[middle]))
+        right = middle;
+      else
+        left = middle + 1;
+    }
+    std::rotate(ranked.begin() + static_cast<long>(left), ranked.begin() + static_cast<long>(i),
+                ranked.begin() + static_cast<long>(i) + 1);
+  }
+}
+
 Value* builtin_sorted(Tracer& t, const Arguments& a) {
   Values items = in_any_order(t, a);
   Value *key = a.find("key"), *reverse = a.find("reverse");
   const bool down = reverse && t.truth(reverse);
-  std::vector<std::pair<Value*, Value*>> ranked;
+  Ranked ranked;
   for (Value* item : items)
     ranked.emplace_back(key && !t.is_none(key) ? t.call(key, {{item}, {}}) : item, item);
   for (auto& [rank, item] : ranked)
     if (t.is_tensor(t.look(rank))) stop("data_dependent_branch", "sorted() compares tensors");
-  // Insertion sort: stable, and every comparison may be the program's own.
-  for (size_t i = 1; i < ranked.size(); ++i)
-    for (size_t j = i; j > 0; --j) {
-      Value *left = ranked[j - 1].first, *right = ranked[j].first;
-      if (!t.truth(down ? t.compare(Py_LT, left, right) : t.compare(Py_LT, right, left))) break;
-      std::swap(ranked[j - 1], ranked[j]);
-    }
+  if (down) std::reverse(ranked.begin(), ranked.end());
+  sort_as_python(t, ranked);
+  if (down) std::reverse(ranked.begin(), ranked.end());
   Values out;
   for (auto& [rank, item] : ranked) out.push_back(item);
   // Equal ranks stay in the order in which they came, which a set does not tell.
@@ -244,7 +288,7 @@ Value* builtin_reversed(Tracer& t, const Arguments& a) {
 }
 
 Value* make_sequence(Tracer& t, const Arguments& a, Kind kind) {
-  return t.sequence(kind, a.positional.empty() ? Values{} : t.unpack(a.positional[0]));
+  return t.sequence(kind, a.positional.empty() ? Values{} : t.listed(a.positional[0]));
 }
 
 Value* make_set(Tracer& t, const Arguments& a) {
@@ -270,6 +314,13 @@ Value* dict_from_keys(Tracer& t, const Arguments& a) {
   return dict;
 }
 
+// What __int__ or __float__ gave has to be of that very type.
+Value* exactly(Tracer& t, Value* v, const char* type) {
+  if (reinterpret_cast<PyObject*>(t.type_of(v)) != find_object(std::string("builtins.") + type))
+    stop("exception", std::string("__") + type + "__ gives " + t.describe(v));
+  return v;
+}
+
 // int(x), float(x), bool(x), ...: of a tensor they read its value.
 Value* number(Tracer& t, const Arguments& a, const char* type) {
   const bool is_int = std::string(type) == "int" && a.positional.size() == 1 && a.keyword.empty();
@@ -282,7 +333,7 @@ Value* number(Tracer& t, const Arguments& a, const char* type) {
       stop("scalar_read", std::string(type) + "() reads the value of a tensor (" + t.describe(v) + ")");
     if (v->kind == Kind::Object && std::string(type) != "complex")
       if (PyObject* m = t.python_method(t.type_of(v), (std::string("__") + type + "__").c_str()))
-        return t.call_special(v, m, {});
+        return exactly(t, t.call_special(v, m, {}), type);
   }
   return fold_call(t, find_object(std::string("builtins.") + type), a);
 }
@@ -308,6 +359,12 @@ Value* builtin_divmod(Tracer& t, const Arguments& a) {
       if (own && t.const_object(own) != Py_NotImplemented) return own;
       stop("unsupported_builtin", "divmod() of " + t.describe(v));
     }
+  const auto is = [&](Kind kind) {
+    return t.peek(need(t, a, 0))->kind == kind && t.peek(need(t, a, 1))->kind == kind;
+  };
+  if (is(Kind::Constant)) return fold_call(t, find_object("builtins.divmod"), a);
+  if (!is(Kind::Symbol) && !t.open_float(a.positional[0]) && !t.open_float(a.positional[1]))
+    stop("unsupported_builtin", "divmod() of " + t.describe(a.positional[0]));
   return t.tuple({t.binary("floordiv", need(t, a, 0), need(t, a, 1)),
                   t.binary("mod", a.positional[0], a.positional[1])});
 }
@@ -383,6 +440,9 @@ Value* builtin_issubclass(Tracer& t, const Arguments& a) {
   Owned classes(t.constant_tree(need(t, a, 1)));
   PyObject* one = t.const_object(need(t, a, 0));
   if (!one || !classes) stop("unsupported_builtin", "issubclass() of " + t.describe(a.positional[0]));
+  if (PyType_Check(classes.get()) && own_answer(Py_TYPE(classes.get()), "__subclasscheck__"))
+    return t.boolean(t.truth(t.call_special(
+        a.positional[1], own_answer(Py_TYPE(classes.get()), "__subclasscheck__"), {a.positional[0]})));
   const int yes = PyObject_IsSubclass(one, classes.get());
   if (yes < 0) t.raise_python();
   return t.boolean(yes);

@@ -493,7 +493,7 @@ Values Tracer::bind(PyCodeObject* code, const std::string& name, Value* defaults
 
 Arguments Tracer::spread(Value* positional, Value* keyword) {
   Arguments a;
-  if (positional) a.positional = unpack(positional);
+  if (positional) a.positional = listed(positional);
   if (keyword) {
     keyword = look(keyword);
     if (keyword->kind != Kind::Dict) {

@@ -178,6 +178,12 @@ Value* Tracer::dict_get(Value* v, Value* key) {
   return value;
 }
 
+// A key of a dict that existed before: an object among them is the one that other names give, too.
+Value* Tracer::dict_key(Value* dict, PyObject* key, int32_t place) {
+  if (is_constant_object(key) || PyTuple_Check(key) || !dict->source) return constant(key);
+  return lazy(key, sources_->make(SourceKind::DictKey, dict->source, place, ""));
+}
+
 void Tracer::dict_complete(Value* v) {
   DictState& dict = *v->dict;
   if (dict.complete) return;
@@ -193,14 +199,15 @@ void Tracer::dict_complete(Value* v) {
     key = PyList_GET_ITEM(ordered.get(), i);
     if (torch_bridge::is_tensor(key))
       stop("unsupported_value", "a dict from before this point has tensors as keys");
+    if (hashes_by_own_code(key))
+      stop("unsupported_value", std::string("a dict from before this point has a ") + Py_TYPE(key)->tp_name +
+                                    " as a key, which says how it is hashed");
     Py_INCREF(key);
     PyTuple_SET_ITEM(keys.get(), i, key);
     const Py_ssize_t known = position(dict, key);
     value = PyDict_GetItemWithError(v->obj, key);
     if (!value) stop("unsupported_value", "a dict that cannot be read");
-    Value* k = torch_bridge::is_tensor(key)
-                   ? lazy(key, sources_->make(SourceKind::DictKey, v->source, static_cast<int32_t>(i), ""))
-                   : constant(key);
+    Value* k = dict_key(v, key, static_cast<int32_t>(i));
     Value* entry =
         known >= 0 ? dict.entries[static_cast<size_t>(known)].second
                    : lazy(value, sources_->make(SourceKind::Item, v->source, -1, key_text(key, k, 60), key));
@@ -327,8 +334,9 @@ void Tracer::dict_update(Value* v, Value* other) {
 }
 
 Value* Tracer::len(Value* v) {
-  if (Value* own = own_method(v, "__len__")) return integer(int_of(own, "len()"));
-  return integer(length(v));
+  v = look(v);
+  PyObject* method = may_have_methods(v) ? python_method(type_of(v), "__len__") : nullptr;
+  return integer(method ? told_length(v, method) : length(v));
 }
 
 int64_t Tracer::length(Value* v) {
@@ -349,8 +357,7 @@ int64_t Tracer::length(Value* v) {
       return n;
     }
     case Kind::Object:
-      if (PyObject* function = python_method(v->cls, "__len__"))
-        return int_of(call_special(v, function, {}), "len()");
+      if (PyObject* function = python_method(v->cls, "__len__")) return told_length(v, function);
       stop("unsupported_value", "len() of a " + describe(v));
     default:
       stop("unsupported_value", "len() of a " + describe(v));

@@ -322,6 +322,54 @@ Value* Tracer::next(Value* v, Value** returned) {
   return nullptr;
 }
 
+Values Tracer::rest_of(Value* iterator) {
+  Values items;
+  while (Value* item = next(iterator)) {
+    items.push_back(item);
+    if (items.size() > kEndless) stop("limit", "an iterator without end");
+  }
+  return items;
+}
+
+// iter(v), for all that it gives: like CPython, it asks how much that will be.
+Value* Tracer::begin_listing(Value* v) {
+  v = look(v);
+  Value* iterator = iter(v);
+  PyTypeObject* type = may_have_methods(v) ? type_of(v) : nullptr;
+  for (const char* name : {"__len__", "__length_hint__"})
+    if (PyObject* method = type ? python_method(type, name) : nullptr) {
+      told_length(v, method);
+      break;
+    }
+  return iterator;
+}
+
+// What list(v) holds.
+Values Tracer::listed(Value* v) {
+  v = look(v);
+  const bool native = v->kind == Kind::Tuple || v->kind == Kind::List;
+  return native && !(v->cls->tp_flags & Py_TPFLAGS_HEAPTYPE) ? unpack(v) : rest_of(begin_listing(v));
+}
+
+// What makes the items may look at the list meanwhile, or raise: it has all that came before.
+void Tracer::extend_list(Value* list, Value* by) {
+  guard_length(list);
+  by = look(by);
+  if (by->kind != Kind::Iterator && by->kind != Kind::Generator && by->kind != Kind::Object) {
+    const Values more = listed(by);
+    touch(list);
+    list->items.insert(list->items.end(), more.begin(), more.end());
+    return;
+  }
+  Value* iterator = begin_listing(by);
+  touch(list);
+  for (size_t n = 0; Value* item = next(iterator); ++n) {
+    if (n > kEndless) stop("limit", "an iterator without end");
+    touch(list);
+    list->items.push_back(item);
+  }
+}
+
 Values Tracer::unpack(Value* v) {
   v = look(v);
   const bool native = v->kind == Kind::Tuple || v->kind == Kind::List;
@@ -329,13 +377,7 @@ Values Tracer::unpack(Value* v) {
     guard_length(v);
     return v->items;
   }
-  Values items;
-  Value* iterator = iter(v);
-  while (Value* item = next(iterator)) {
-    items.push_back(item);
-    if (items.size() > 1'000'000) stop("limit", "an iterator without end");
-  }
-  return items;
+  return rest_of(iter(v));
 }
 
 }  // namespace vitrine::capture

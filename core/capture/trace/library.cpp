@@ -55,7 +55,7 @@ Value* repeat(T& t, const A& a) {
 
 Value* product(T& t, const A& a) {
   std::vector<Values> pools;
-  for (Value* v : a.positional) pools.push_back(t.unpack(v));
+  for (Value* v : a.positional) pools.push_back(t.listed(v));
   const int64_t times = t.int_of(need(t, a, a.positional.size(), "repeat", t.integer(1)), "a count");
   std::vector<Values> all;
   for (int64_t i = 0; i < times; ++i) all.insert(all.end(), pools.begin(), pools.end());

@@ -63,7 +63,7 @@ Value* dict_init(Tracer& t, Value* self, const Arguments& a) {
 Value* dict_copy(Tracer& t, Value* self, const Arguments&) {
   Value* copy =
       t.new_dict(PyType_IsSubtype(self->cls, torch_names().ordered_dict) ? self->cls : &PyDict_Type);
-  for (auto [key, value] : t.dict_entries(self)) t.dict_set(copy, key, value);
+  t.dict_update(copy, self);
   return copy;
 }
 
@@ -153,8 +153,7 @@ const Table& dict_methods() {
 size_t place_of(Tracer& t, Value* self, Value* item) {
   t.guard_length(self);
   for (size_t i = 0; i < self->items.size(); ++i)
-    if (t.resolve(self->items[i]) == t.resolve(item) || t.truth(t.compare(Py_EQ, self->items[i], item)))
-      return i;
+    if (t.same_or_equal(self->items[i], item)) return i;
   return self->items.size();
 }
 
@@ -182,10 +181,8 @@ Value* list_insert(Tracer& t, Value* self, const Arguments& a) {
 }
 
 Value* list_extend(Tracer& t, Value* self, const Arguments& a) {
-  Values more = a.positional.empty() ? Values{} : t.unpack(a.positional[0]);
-  t.guard_length(self);
-  t.touch(self);
-  self->items.insert(self->items.end(), more.begin(), more.end());
+  if (a.positional.size() != 1 || !a.keyword.empty()) stop("exception", "arguments of extend()");
+  t.extend_list(self, a.positional[0]);
   return t.none();
 }
 
@@ -207,7 +204,7 @@ Value* index_method(Tracer& t, Value* self, const Arguments& a) {
 Value* count_method(Tracer& t, Value* self, const Arguments& a) {
   int64_t n = 0;
   t.guard_length(self);
-  for (Value* item : self->items) n += t.truth(t.compare(Py_EQ, item, argument(t, a, 0)));
+  for (Value* item : self->items) n += t.same_or_equal(item, argument(t, a, 0));
   return t.integer(n);
 }
 
@@ -215,10 +212,31 @@ Value* list_sort(Tracer& t, Value* self, const Arguments& a) {
   if (!a.positional.empty()) t.raise(PyExc_TypeError, "sort() takes no positional arguments");
   Arguments all = a;
   all.positional = {self};
-  bool known = false;
-  Value* sorted = t.call_builtin(find_object("builtins.sorted"), all, &known);
+  // Meanwhile the list is empty for whoever looks.
+  t.guard_length(self);
   t.touch(self);
-  self->items = sorted->items;
+  all.positional = {t.list(std::exchange(self->items, {}))};
+  const uint64_t version = self->version;
+  bool known = false;
+  try {
+    self->items = t.call_builtin(find_object("builtins.sorted"), all, &known)->items;
+  } catch (const RaiseSignal&) {
+    stop("exception", "sort() is left by an exception");
+  }
+  if (self->version != version) t.raise(PyExc_ValueError, "list modified during sort", true);
+  return t.none();
+}
+
+// What makes the items may look at the deque meanwhile, or raise: it has all that came before.
+Value* extend_deque(Tracer& t, Value* self, Value* by, bool at_the_end) {
+  if (t.look(by) == self) by = t.tuple(self->items);
+  Value* iterator = t.iter(by);
+  for (size_t n = 0; Value* item = t.next(iterator); ++n) {
+    if (n > kEndless) stop("limit", "an iterator without end");
+    t.touch(self);
+    self->items.insert(at_the_end ? self->items.end() : self->items.begin(), item);
+    t.limit_deque(self, at_the_end);
+  }
   return t.none();
 }
 
@@ -311,11 +329,7 @@ const Table& deque_methods() {
        }},
       {"extend",
        [](Tracer& t, Value* s, const Arguments& a) -> Value* {
-         const Values more = t.unpack(argument(t, a, 0));
-         t.touch(s);
-         s->items.insert(s->items.end(), more.begin(), more.end());
-         t.limit_deque(s, true);
-         return t.none();
+         return extend_deque(t, s, argument(t, a, 0), true);
        }},
       {"insert",
        [](Tracer& t, Value* s, const Arguments& a) -> Value* {
@@ -326,11 +340,7 @@ const Table& deque_methods() {
        }},
       {"extendleft",
        [](Tracer& t, Value* s, const Arguments& a) -> Value* {
-         const Values more = t.unpack(argument(t, a, 0));
-         t.touch(s);
-         s->items.insert(s->items.begin(), more.rbegin(), more.rend());
-         t.limit_deque(s, false);
-         return t.none();
+         return extend_deque(t, s, argument(t, a, 0), false);
        }},
       {"popleft",
        [](Tracer& t, Value* s, const Arguments&) -> Value* {
@@ -475,7 +485,7 @@ Value* new_object(Tracer& t, const Arguments& a) {
   if (PyType_IsSubtype(cls, &PyDict_Type)) return t.new_dict(cls);
   if (PyType_IsSubtype(cls, &PyList_Type)) return t.sequence(Kind::List, {}, cls);
   if (PyType_IsSubtype(cls, &PyTuple_Type))
-    return t.sequence(Kind::Tuple, a.positional.size() > 1 ? t.unpack(a.positional[1]) : Values{}, cls);
+    return t.sequence(Kind::Tuple, a.positional.size() > 1 ? t.listed(a.positional[1]) : Values{}, cls);
   if (!(cls->tp_flags & Py_TPFLAGS_HEAPTYPE) && cls != &PyBaseObject_Type &&
       !PyType_IsSubtype(cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)))
     stop("unsupported_builtin", std::string("an object of class ") + cls->tp_name + " is made");

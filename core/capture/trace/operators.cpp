@@ -2,7 +2,9 @@
 // objects they are their special methods.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
+#include "core/capture/class_dict.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 
@@ -89,10 +91,7 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
     return a;
   }
   if (a->kind == Kind::List && op == "iadd") {
-    Values more = unpack(b);
-    guard_length(a);
-    touch(a);
-    a->items.insert(a->items.end(), more.begin(), more.end());
+    extend_list(a, b);
     return a;
   }
   const bool sequences =
@@ -175,6 +174,9 @@ Value* Tracer::own_binary(const std::string& method, const char* reflected, bool
   if (in_place && may_have_methods(a))
     if (PyObject* own = python_method(type_of(a), ("__i" + method.substr(2)).c_str()))
       if (Value* result = call_special(a, own, {b}); const_object(result) != Py_NotImplemented) return result;
+  // A list has its own +=, which its class's + does not replace.
+  const bool grows = in_place && (a->kind == Kind::List || a->kind == Kind::Dict || a->kind == Kind::Set);
+  if (grows && lookup(type_of(a), "__i" + method.substr(2))) return nullptr;
   return user_binary(method.c_str(), reflected, a, b);
 }
 
@@ -321,6 +323,15 @@ Value* Tracer::compare(int op, Value* a, Value* b) {
   stop("unsupported_value", "comparison of " + describe(a) + " with " + describe(b));
 }
 
+// Whether a comparison of the items may be noticed. CPython compares tuples of different lengths item by
+// item.
+static bool any_is_asked(const Value& sequence) {
+  return std::any_of(sequence.items.begin(), sequence.items.end(), [](const Value* item) {
+    while (item->forward) item = item->forward;
+    return item->kind == Kind::Lazy || item->kind == Kind::Tensor || may_have_methods(item);
+  });
+}
+
 bool Tracer::equal(Value* a, Value* b) {
   a = look(a);
   b = look(b);
@@ -349,13 +360,11 @@ bool Tracer::equal(Value* a, Value* b) {
       (a->kind == Kind::List && b->kind == Kind::List) || (a->kind == Kind::Tuple && b->kind == Kind::Tuple);
   if (sequences && (a->cls == torch_names().deque) != (b->cls == torch_names().deque)) return false;
   if (sequences) {
-    if (length(a) != length(b)) return false;
-    for (size_t i = 0; i < a->items.size(); ++i) {
-      Value *x = peek(a->items[i]), *y = peek(b->items[i]);
-      if (x == y) continue;  // containers compare identity first
-      if (!truth(compare(Py_EQ, x, y))) return false;
-    }
-    return true;
+    const bool longer = length(a) != length(b);
+    if (longer && (a->kind == Kind::List || !(any_is_asked(*a) || any_is_asked(*b)))) return false;
+    for (size_t i = 0; i < std::min(a->items.size(), b->items.size()); ++i)
+      if (!same_or_equal(a->items[i], b->items[i])) return false;
+    return !longer;
   }
   if (a->kind == Kind::Dict && b->kind == Kind::Dict) {
     if (length(a) != length(b)) return false;
@@ -369,7 +378,7 @@ bool Tracer::equal(Value* a, Value* b) {
     for (auto [key, value] : dict_entries(a)) {
       Value* other = dict_get(b, key);
       if (!other) return false;
-      if (resolve(other) != resolve(value) && !truth(compare(Py_EQ, value, other))) return false;
+      if (!same_or_equal(value, other)) return false;
     }
     return true;
   }
@@ -394,6 +403,17 @@ bool Tracer::equal(Value* a, Value* b) {
   stop("unsupported_value", "comparison of " + describe(a) + " with " + describe(b));
 }
 
+// As containers compare: an object is found without being asked.
+bool Tracer::same_or_equal(Value* candidate, Value* item) {
+  if (resolve(candidate) == resolve(item)) return true;
+  Value *a = peek(candidate), *b = peek(item);
+  const auto is_nan = [](const Value* v) {
+    return v->kind == Kind::Constant && PyFloat_Check(v->obj) && std::isnan(PyFloat_AS_DOUBLE(v->obj));
+  };
+  if (a != b && is_nan(a) && is_nan(b)) stop("unsupported_value", "whether a nan is the same object");
+  return a == b || truth(compare(Py_EQ, a, b));
+}
+
 bool Tracer::contains(Value* container, Value* item) {
   container = look(container);
   if (container->kind == Kind::Tensor) stop("data_dependent_branch", "`in` a tensor reads its elements");
@@ -406,11 +426,8 @@ bool Tracer::contains(Value* container, Value* item) {
     case Kind::Tuple:
     case Kind::List:
       guard_length(container);
-      for (Value* candidate : container->items) {
-        if (resolve(candidate) == resolve(item)) return true;
-        if (truth(compare(Py_EQ, candidate, item))) return true;
-      }
-      return false;
+      return std::any_of(container->items.begin(), container->items.end(),
+                         [&](Value* candidate) { return same_or_equal(candidate, item); });
     case Kind::Set: {
       PyObject* key = key_object(item);
       check_own_keys(container->obj != nullptr, container->items, item);
@@ -430,12 +447,29 @@ bool Tracer::contains(Value* container, Value* item) {
     case Kind::Generator: {
       Value* iterator = iter(container);
       while (Value* candidate = next(iterator))
-        if (resolve(candidate) == resolve(item) || truth(compare(Py_EQ, candidate, item))) return true;
+        if (same_or_equal(candidate, item)) return true;
       return false;
     }
     default:
       stop("unsupported_value", "`in` " + describe(container));
   }
+}
+
+// What its class's __bool__ or __len__ says; -1: it has neither.
+int Tracer::told_truth(Value* v) {
+  if (PyObject* method = python_method(type_of(v), "__bool__")) {
+    Value* told = call_special(v, method, {});
+    if (type_of(told) != &PyBool_Type) stop("exception", "__bool__ gives " + describe(told));
+    return truth(told);
+  }
+  PyObject* method = python_method(v->cls, "__len__");
+  return method ? told_length(v, method) != 0 : -1;
+}
+
+int64_t Tracer::told_length(Value* v, PyObject* method) {
+  const int64_t n = int_of(call_special(v, method, {}), "len()");
+  if (n < 0) raise(PyExc_ValueError, "__len__() should return >= 0", true);
+  return n;
 }
 
 bool Tracer::truth(Value* v, const char* where) {
@@ -460,17 +494,11 @@ bool Tracer::truth(Value* v, const char* where) {
     case Kind::List:
     case Kind::Dict:
     case Kind::Set:
-      if (PyObject* method = python_method(v->cls, "__bool__"))
-        return truth(call_special(v, method, {}), where);
-      if (PyObject* method = python_method(v->cls, "__len__"))
-        return int_of(call_special(v, method, {}), "len()") != 0;
+      if (const int told = told_truth(v); told >= 0) return told;
       return length(v) != 0;
     case Kind::Object: {
       PyTypeObject* type = type_of(v);
-      if (PyObject* method = python_method(type, "__bool__"))
-        return truth(call_special(v, method, {}), where);
-      if (PyObject* method = python_method(type, "__len__"))
-        return int_of(call_special(v, method, {}), "len()") != 0;
+      if (const int told = told_truth(v); told >= 0) return told;
       pin_type(type);
       const bool own = (type->tp_as_number && type->tp_as_number->nb_bool) ||
                        (type->tp_as_mapping && type->tp_as_mapping->mp_length) ||

@@ -4,6 +4,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <initializer_list>
 #include <string>
 #include <utility>
 
@@ -36,17 +37,20 @@ class Owned {
 // UTF-8 text of a str; "" (error cleared) for anything else.
 inline std::string text_of(PyObject* o) {
   if (!o || !PyUnicode_Check(o)) return "";
-  const char* text = PyUnicode_AsUTF8(o);
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(o, &size);
   if (!text) PyErr_Clear();
-  return text ? text : "";
+  return text ? std::string(text, static_cast<size_t>(size)) : "";
 }
-// repr(o), or its type's name when repr fails; cut to `limit` bytes.
-inline std::string repr_of(PyObject* o, size_t limit = 120) {
-  Owned r(PyObject_Repr(o));
-  if (!r) PyErr_Clear();
-  std::string s = r ? text_of(r.get()) : std::string(Py_TYPE(o)->tp_name);
-  if (s.size() > limit) s = s.substr(0, limit - 3) + "...";
-  return s;
-}
+// repr(o) for people, cut to `limit` bytes; an object whose repr() is the program's code is told by its
+// class.
+std::string repr_of(PyObject* o, size_t limit = 120);
+
+// Whether a class has one of these from code of the program: not from Python's own library or PyTorch, nor as
+// dataclasses writes it.
+bool own_code(PyTypeObject* type, std::initializer_list<const char*> names);
+
+// Whether a hash of this key, or a comparison with it, runs code of the program.
+bool hashes_by_own_code(PyObject* key);
 
 }  // namespace vitrine::capture

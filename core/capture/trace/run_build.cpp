@@ -79,7 +79,7 @@ Flow runMapAdd(Tracer& t, VirtualFrame& f, const Instruction& in) {
 }
 
 Flow runListExtend(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  Values items = t.unpack(pop(f));
+  Values items = t.listed(pop(f));
   Value* list = t.look(peek(f, in.arg));
   t.touch(list);
   list->items.insert(list->items.end(), items.begin(), items.end());
@@ -110,7 +110,7 @@ Flow runDictMerge(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* dict = t.look(peek(f, in.arg));
   Value* extra = more;
   need_mapping(t, more);
-  if (more->kind != Kind::Dict) {
+  if (more->kind != Kind::Dict || t.python_method(t.type_of(more), "__iter__")) {
     extra = t.new_dict();
     t.dict_update(extra, more);
   }

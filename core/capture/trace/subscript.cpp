@@ -123,7 +123,7 @@ void Tracer::set_item(Value* v, Value* key, Value* value) {
   if (is_slice(key) && v->cls == torch_names().deque) stop("exception", "a slice of a deque");
   if (is_slice(key)) {
     const SliceRange r = slice_range(*this, key, v->items.size());
-    Values items = unpack(value);
+    Values items = listed(value);
     touch(v);
     if (r.step != 1) {
       if (static_cast<size_t>(r.count) != items.size())
@@ -202,21 +202,33 @@ static PyObject* exception_tree(Tracer& t, Value* v) {
 }
 
 // Text of a value whose str() or repr() reads nothing but constants.
+// What __str__, __repr__ or __format__ gives.
+Value* Tracer::told_text(Value* v, PyObject* method, Values arguments) {
+  Value* told = call_special(v, method, std::move(arguments));
+  if (!PyType_IsSubtype(type_of(told), &PyUnicode_Type))
+    stop("exception", "text of a " + describe(v) + " is " + describe(told));
+  return told;
+}
+
 std::string Tracer::str_of(Value* v, bool repr) {
   v = look(v);
   if (v->kind == Kind::Tensor) stop("side_effect", kTensorInText);
   if (v->kind == Kind::Object && !repr) {
     if (PyObject* method = python_method(type_of(v), "__str__"))
-      return str_of(call_special(v, method, {}), false);
+      return str_of(told_text(v, method, {}), false);
   }
   if (v->kind == Kind::Object)
     if (PyObject* method = python_method(type_of(v), "__repr__"))
-      return str_of(call_special(v, method, {}), false);
+      return str_of(told_text(v, method, {}), false);
   Owned tree(v->worded ? exception_tree(*this, v) : constant_tree(v));
   PyErr_Clear();
   if (!tree) stop("unsupported_value", "text of a " + describe(v));
   Owned text(repr ? PyObject_Repr(tree.get()) : PyObject_Str(tree.get()));
   if (!text) raise_python();
+  if (!PyUnicode_AsUTF8(text.get())) {
+    PyErr_Clear();
+    stop("unsupported_value", "text that is no UTF-8");
+  }
   return text_of(text.get());
 }
 
@@ -232,7 +244,8 @@ Value* Tracer::format(Value* v, Value* spec, int conversion) {
     v = text(str_of(v, conversion == 2));
   }
   std::string form = spec ? str_of(spec, false) : "";
-  if (Value* own = own_method(v, "__format__", {text(form)})) return own;
+  if (may_have_methods(v))
+    if (PyObject* method = python_method(type_of(v), "__format__")) return told_text(v, method, {text(form)});
   if (form.empty()) {
     if (v->kind == Kind::Constant && PyUnicode_CheckExact(v->obj)) return v;
     if (v->kind != Kind::Constant) return text(str_of(v, false));
@@ -240,7 +253,7 @@ Value* Tracer::format(Value* v, Value* spec, int conversion) {
   Owned tree(constant_tree(v));
   PyErr_Clear();
   if (!tree) stop("unsupported_value", "format of a " + describe(v));
-  Owned form_object(PyUnicode_FromString(form.c_str()));
+  Owned form_object(PyUnicode_FromStringAndSize(form.data(), static_cast<Py_ssize_t>(form.size())));
   return fold(PyObject_Format(tree.get(), form_object.get()));
 }
 

@@ -74,6 +74,9 @@ struct CacheHit {
 
 enum class Flow : uint8_t { Next, Jumped, Return, Yield };
 
+// So many items are taken for an iterator without end.
+constexpr size_t kEndless = 1'000'000;
+
 // Why a segment ends where a tensor's text is looked at.
 constexpr const char* kTensorInText = "a tensor is turned into text: its values are read";
 
@@ -178,6 +181,7 @@ class Tracer {
   bool dict_remove(Value* dict, Value* key);
   void dict_clear(Value* dict);
   void dict_complete(Value* dict);  // loads and guards all entries
+  Value* dict_key(Value* dict, PyObject* key, int32_t place);
   std::vector<std::pair<Value*, Value*>> dict_entries(Value* dict);
   void dict_update(Value* dict, Value* other);
   int64_t length(Value* v);  // of what it holds
@@ -231,6 +235,9 @@ class Tracer {
   Value* compare(int op, Value* a, Value* b);  // Py_LT ...
   bool same(Value* a, Value* b);               // a is b
   bool equal(Value* a, Value* b);              // a == b where it is a plain bool
+  bool same_or_equal(Value* candidate, Value* item);
+  int told_truth(Value* v);
+  int64_t told_length(Value* v, PyObject* method);
   bool contains(Value* container, Value* item);
   bool truth(Value* v, const char* where = "data_dependent_branch");
   Value* get_item(Value* v, Value* key);
@@ -239,6 +246,7 @@ class Tracer {
   void del_item(Value* v, Value* key);
   Value* format(Value* v, Value* spec, int conversion);
   std::string str_of(Value* v, bool repr);
+  Value* told_text(Value* v, PyObject* method, Values arguments);
   Value* format_text(PyObject* form, const Arguments& arguments);  // text_format.cpp: form.format(...)
   // open_text.cpp. nullptr: the value is read at once, or refused.
   Value* open_text(Value* v, Value* spec);
@@ -297,7 +305,11 @@ class Tracer {
   Value* made_iterator(Value* of, PyObject* method);  // method: its own __iter__
   // nullptr = exhausted; `returned` (may be null) receives what came with StopIteration.
   Value* next(Value* iterator, Value** returned = nullptr);
-  Values unpack(Value* v);  // list(v)
+  Values unpack(Value* v);  // all that it gives
+  Values listed(Value* v);  // list(v)
+  Values rest_of(Value* iterator);
+  Value* begin_listing(Value* v);
+  void extend_list(Value* list, Value* by);
   Value* new_iterator(IteratorKind kind, Values children);
   Value* generator_method(Value* generator, const std::string& name, const Arguments& a);  // nullptr: other
   Value* generator_of(Value* v);  // the Generator that v is or walks, or nullptr

@@ -135,6 +135,9 @@ struct Value {
 // dicts, sets.
 bool may_have_methods(const Value* v);
 
+// values.cpp: whether a value of this object is a constant.
+bool is_constant_object(PyObject* o);
+
 // sets.cpp: an object hashed by identity that is not there yet, so that a set's order with it is nobody's.
 bool is_made_here(const Value* key);
 

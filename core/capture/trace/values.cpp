@@ -64,6 +64,10 @@ PyTypeObject* iterator_class(IteratorKind kind) {
 
 }  // namespace
 
+bool is_constant_object(PyObject* o) {
+  return is_plain_constant(o) || is_frozen_set_of_constants(o) || is_identity_constant(o);
+}
+
 void stop(const char* kind, const std::string& reason, const std::string& hint) {
   BreakSignal signal;
   signal.info.kind = kind;
@@ -95,8 +99,7 @@ Value* Tracer::constant(PyObject* borrowed) {
 Value* Tracer::fold(PyObject* owned) {
   if (!owned) raise_python();
   Owned hold(owned);
-  if (is_plain_constant(owned) || is_identity_constant(owned) || PySlice_Check(owned) ||
-      PyRange_Check(owned) || is_frozen_set_of_constants(owned)) {
+  if (is_constant_object(owned) || PySlice_Check(owned) || PyRange_Check(owned)) {
     Value* v = constant(owned);
     return v;
   }
@@ -255,7 +258,7 @@ void Tracer::same_object(Value* v, Value* first) {
 
 void Tracer::realise(Value* v) {
   PyObject* o = v->obj;
-  if (is_plain_constant(o) || is_frozen_set_of_constants(o) || is_identity_constant(o)) {
+  if (is_constant_object(o)) {
     if (v->source && symbolic(v)) return;
     v->kind = Kind::Constant;
     return;
@@ -368,7 +371,10 @@ void Tracer::realise_container(Value* v) {
   }
   const bool is_tuple = PyTuple_Check(o);
   v->kind = is_tuple ? Kind::Tuple : Kind::List;
-  const Owned items(PySequence_Fast(o, "a sequence"));
+  // Not by the class's own way to go through it.
+  const Owned items(is_tuple          ? PyTuple_GetSlice(o, 0, PyTuple_GET_SIZE(o))
+                    : PyList_Check(o) ? PyList_GetSlice(o, 0, PyList_GET_SIZE(o))
+                                      : PySequence_List(o));
   if (!items) raise_python();
   if (!is_tuple && !PyList_Check(o)) {  // a deque, which tells how much it holds at most
     Owned most(PyObject_GetAttrString(o, "maxlen"));
@@ -473,8 +479,12 @@ int64_t Tracer::int_of(Value* v, const char* what) {
   }
   if (!PyIndex_Check(o)) raise(PyExc_TypeError, std::string(what) + " must be an integer");
   Owned number(PyNumber_Index(o));
-  const int64_t n = number ? PyLong_AsLongLong(number.get()) : -1;
-  if (PyErr_Occurred()) raise_python();
+  if (!number) raise_python();
+  const int64_t n = PyLong_AsLongLong(number.get());
+  if (n == -1 && PyErr_Occurred()) {
+    PyErr_Clear();
+    stop("exception", std::string("a number too large for ") + what);
+  }
   return n;
 }
 
