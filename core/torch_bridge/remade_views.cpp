@@ -115,6 +115,30 @@ bool is_followed(const Chain& chain, PyObject* result, PyObject* root) {
   return requires_grad(result) == requires_grad(root) || (cut && !requires_grad(result));
 }
 
+std::string autograd_name(PyObject* tensor) {
+  Py node = Py::steal(PyObject_GetAttrString(tensor, "grad_fn"));
+  Py name =
+      Py::steal(node && node.get() != Py_None ? PyObject_CallMethod(node.get(), "name", nullptr) : nullptr);
+  const char* text = name ? PyUnicode_AsUTF8(name.get()) : nullptr;
+  PyErr_Clear();
+  return text ? text : "";
+}
+
+// A view whose memory was written to since: autograd knows it by its strides from then on, and so it is made.
+std::optional<ir::Node> made_by_strides(Recording& r, const Chain& chain, PyObject* view) {
+  if (chain.steps.empty() || chain.steps.front()->op == "aten.as_strided.default" ||
+      autograd_name(view) != "AsStridedBackward0")
+    return std::nullopt;
+  const ir::TensorType type = type_of(view);
+  ir::Node out = *chain.steps.front();
+  out.id = r.ids()->next++;
+  out.op = "aten.as_strided.default";
+  out.args = {chain.root, ir::Arg::ints(type.sizes), ir::Arg::ints(type.strides), type.offset};
+  out.kwargs.clear();
+  out.outputs = {type};
+  return out;
+}
+
 }  // namespace
 
 Result<RemadeViews> remade_views(Recording& r, const std::vector<PyObject*>& results, bool differentiated,
@@ -150,9 +174,15 @@ Result<RemadeViews> remade_views(Recording& r, const std::vector<PyObject*>& res
     }
     if (!fits) return refused(storage);
     out.as_they_are = false;
-    out.results.push_back(chain.end);
     out.data.push_back(data ? static_cast<int32_t>(version(handle_of(o)).value_or(0)) : -1);
-    for (const ir::Node* n : chain.steps) steps.try_emplace(n->id, finder.renamed(*n));
+    const bool followed = differentiated && !is_outside(storage);
+    if (const auto node = followed ? made_by_strides(r, chain, o) : std::nullopt) {
+      out.results.push_back({node->id, 0});
+      steps.try_emplace(node->id, *node);
+    } else {
+      out.results.push_back(chain.end);
+      for (const ir::Node* n : chain.steps) steps.try_emplace(n->id, finder.renamed(*n));
+    }
     if (is_outside(storage)) continue;
     const auto [known, is_first] = roots.try_emplace(number, chain.root);
     if (known->second != chain.root) return refused(storage);
