@@ -339,7 +339,7 @@ def warnings_each_call(compile):
                     out.append(work(torch.ones(2)))
                 except UserWarning as error:
                     out.append(str(error))
-            out.append([(str(w.message), w.category.__name__) for w in seen if "again" in str(w.message)])
+            out.append([(str(w.message), w.category.__name__) for w in seen if "again and again" in str(w.message)])
     return out
 
 
