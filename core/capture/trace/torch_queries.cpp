@@ -37,7 +37,7 @@ Value* attention(T& t, const A& a) {
   if (tensor && tensor->kind == Kind::Tensor) {
     const torch_bridge::View v = torch_bridge::view(torch_bridge::handle_of(tensor->obj));
     const int64_t last = v.ndim - 1;
-    if (v.device_type == torch_bridge::kCudaDevice && last >= 0 && v.sizes[last] > 1 && v.strides[last] != 1)
+    if (v.device_type == torch_bridge::kCudaDevice && last >= 0 && v.sizes[last] > 1 && v.strides[last] == 0)
       *mask = t.tensor_method(tensor, "contiguous", nullptr, {});
   }
   return t.torch_call("torch._C._nn.scaled_dot_product_attention", function, given);
