@@ -25,6 +25,15 @@ def test_beyond_the_tolerance_float64_decides(error, verdict):
     assert compare(eager, compiled)[0]["verdict"] == "differs"  # nothing to measure against
 
 
+@pytest.mark.parametrize("error, verdict", [(1e-3, "close"), (4e-3, "differs")])
+def test_where_tf32_is_allowed_its_rounding_is_no_error(error, verdict):
+    exact, eager = off_by(0)
+    compiled = off_by(error)[1]
+    (row,) = compare(eager, compiled, lambda: exact, lambda: True)
+    assert row["verdict"] == verdict and ("TF32" in row["message"]) == (verdict == "close")
+    assert compare(eager, compiled, lambda: exact)[0]["verdict"] == "differs"
+
+
 def test_float64_does_not_decide():
     """Values within the tolerance never ask for it; one that is far from eager's own result cannot judge."""
     exact, eager = off_by(0)

@@ -5,12 +5,14 @@ orders of rounding differ by some units of the result's largest value wherever t
 
 A deep float32 program multiplies its roundings until eager itself is further from the right result than the tolerance.
 Where values are outside it, both are therefore measured against the same program in float64, when there is one: what is
-as near to that as eager is, is not wrong.
+as near to that as eager is, is not wrong. Where PyTorch's settings let a GPU round factors to TF32 (convolutions by default),
+which of its algorithms does so is the library's choice, eager's or ours: an error of that size is none.
 """
 
 import dataclasses
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from vitrine.loading import DTYPES
 
@@ -21,11 +23,31 @@ TOLERANCES = {
 }  # fmt: skip
 ROUNDINGS = {torch.float16: 8, torch.bfloat16: 8}  # units of the largest value that are allowed besides
 AS_NEAR = 2.0  # times eager's own error: the largest and the root mean square
+TF32 = 2.0**-9  # of the largest value, or of the root mean square: two units of its 10 bits
 JUDGES = 1e-2  # of the largest value: an eager error above it says that float64 computed something else
 WIDER = {torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.float32: torch.float64, torch.complex64: torch.complex128}
 
 
 TYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+
+class Tf32Watch(TorchDispatchMode):
+    """While it is entered: whether float32 values went on a GPU through what may round them to TF32 (`seen`)."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = False
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        name = func.overloadpacket.__name__
+        on_gpu = any(isinstance(a, torch.Tensor) and a.is_cuda and a.dtype == torch.float32 for a in args)
+        if on_gpu and ("convolution" in name and torch.backends.cudnn.allow_tf32 or _multiplies(name) and torch.backends.cuda.matmul.allow_tf32):
+            self.seen = True
+        return func(*args, **(kwargs or {}))
+
+
+def _multiplies(name: str) -> bool:
+    return name in ("mm", "addmm", "bmm", "baddbmm") or "attention" in name
 
 
 def type_text(tensor: torch.Tensor) -> str:
@@ -51,11 +73,11 @@ def leaves(value, path: str = "output"):
         yield path, value
 
 
-def compare(eager, compiled, exact=lambda: None) -> list[dict]:
+def compare(eager, compiled, exact=lambda: None, tf32=lambda: False) -> list[dict]:
     """Rows of the table `accuracy` without run; one a leaf, or one that says how the structures differ.
 
     exact: gives what the program returns in float64, in the same structure, or None; called at most once, and only
-    when values are outside the tolerance.
+    when values are outside the tolerance. tf32: asked after that, whether float32 values may have been rounded to TF32.
     """
     a, b = list(leaves(eager)), list(leaves(compiled))
     if [p for p, _ in a] != [p for p, _ in b]:
@@ -65,12 +87,13 @@ def compare(eager, compiled, exact=lambda: None) -> list[dict]:
     right = list(leaves(exact())) if doubtful else []
     if [p for p, _ in right] == [p for p, _ in a]:
         for i in doubtful:
-            judge(rows[i], a[i][1].detach(), b[i][1].detach(), right[i][1])
+            judge(rows[i], a[i][1].detach(), b[i][1].detach(), right[i][1], TF32 if a[i][1].dtype == torch.float32 and tf32() else 0.0)
     return rows
 
 
-def judge(found: dict, x: torch.Tensor, y: torch.Tensor, exact) -> None:
-    """Turns `found` to close when y is as near to the float64 result as eager's x; says both errors if that can be judged."""
+def judge(found: dict, x: torch.Tensor, y: torch.Tensor, exact, rounding: float = 0.0) -> None:
+    """Turns `found` to close when y is as near to the float64 result as eager's x, or off by no more than `rounding`, relative
+    to its values; says both errors if that can be judged."""
     if not isinstance(exact, torch.Tensor) or exact.shape != x.shape or exact.dtype != WIDER[x.dtype]:
         return
     finite = torch.isfinite(x)
@@ -82,8 +105,10 @@ def judge(found: dict, x: torch.Tensor, y: torch.Tensor, exact) -> None:
     if eager > JUDGES * float(exact.abs().max()):
         return
     found["message"] += f"; from float64 eager is off by {eager:.2g}, compiled by {ours:.2g}"
-    if ours <= AS_NEAR * eager and our_mean <= AS_NEAR * eager_mean:
+    largest, mean = rounding * float(exact.abs().max()), rounding * float(exact.abs().square().mean().sqrt())
+    if ours <= max(AS_NEAR * eager, largest) and our_mean <= max(AS_NEAR * eager_mean, mean):
         found["verdict"] = "close"
+        found["message"] += ", as TF32 may be" if ours > AS_NEAR * eager or our_mean > AS_NEAR * eager_mean else ""
 
 
 def widened(value):

@@ -12,7 +12,7 @@ import torch
 
 import vitrine
 from vitrine import _engine, ceilings, gpu
-from vitrine.accuracy import compare, type_text, widened
+from vitrine.accuracy import Tf32Watch, compare, type_text, widened
 from vitrine.loading import Entry, LoadError, raised
 
 LONGEST_MEASUREMENT_NS = 6_000_000_000
@@ -52,7 +52,7 @@ class Outcome:
             self.error = error
 
 
-def in_float64(entry: Entry, number: int, eager: Outcome, rng):
+def in_float64(entry: Entry, number: int, eager: Outcome, rng, watch: Tf32Watch):
     """What call `number` returns eagerly with every float32 number of the model and its inputs in float64; None when that
     cannot be told: the program does not run so, or does not repeat its own result, as its state has changed."""
 
@@ -62,7 +62,8 @@ def in_float64(entry: Entry, number: int, eager: Outcome, rng):
         with quiet():
             return Outcome(convert(function), *map(convert, (args, kwargs)))
 
-    again = called(lambda value: value)
+    with watch:
+        again = called(lambda value: value)
     if again.error or any(row["verdict"] == "differs" for row in compare(eager.value, again.value)):
         return None
     return called(widened).value
@@ -77,7 +78,8 @@ def check(recording, run, entry, number, eager: Outcome, compiled: Outcome, rng)
         recording.put("accuracy", run=run["id"], output=prefix + "exception", type="", verdict="equal" if same else "differs",
                       message=texts[0] if same else f"eager: {texts[0]}; compiled: {texts[1]}", count=1, mismatched=int(not same))  # fmt: skip
         return same
-    rows = compare(eager.value, compiled.value, lambda: in_float64(entry, number, eager, rng))
+    watch = Tf32Watch()
+    rows = compare(eager.value, compiled.value, lambda: in_float64(entry, number, eager, rng, watch), lambda: watch.seen)
     for row in rows:
         recording.put("accuracy", run=run["id"], **{**row, "output": prefix + row["output"]})
     return all(row["verdict"] != "differs" for row in rows)
