@@ -188,6 +188,14 @@ class Recomputer {
     });
   }
 
+  // Whether the loop reads the operand where an index says, so that no kernel has both it and what computes
+  // the operand, and is needed by what scatters alone: messages of a graph's edges.
+  bool only_picks(size_t l, const Operand& o) const { return !o.at.picked.empty() && is_scattered(l); }
+  bool is_scattered(size_t l) const {
+    return std::all_of(readers_[l].begin(), readers_[l].end(),
+                       [&](size_t r) { return loop(r).filled || (small_[r] && is_scattered(r)); });
+  }
+
   // Every loop with the small ones that it reads copied into it; false: some cannot be, and are small no
   // more.
   bool substitute() {
@@ -198,7 +206,8 @@ class Recomputer {
       for (const Operand& o : loop(l).operands) {
         auto p = producer(o.at.root);
         if (!p) continue;
-        if (small_[l] && !small_[*p] && !joined_[l] && loop(*p).kind != Loop::Kind::opaque)
+        if (small_[l] && !small_[*p] && !joined_[l] && !only_picks(l, o) &&
+            loop(*p).kind != Loop::Kind::opaque)
           small_[l] = all = false;
         if (small_[*p] && !copy(*p, made_[l], small_[l])) small_[*p] = all = false;
       }

@@ -57,6 +57,15 @@ def test_added_at_indexed_places(dtype, tmp_path):
     check(g, results, tmp_path, kernels=8)
 
 
+def test_messages_of_edges_are_picked_where_they_are_added(tmp_path):
+    """What is picked is computed by a kernel of its own before; no tensor holds it once an edge."""
+    g = GraphWriter()
+    x, edges = g.input(some((33, 48), F32)), [g.input(torch.randint(0, 33, (70,))) for _ in range(2)]
+    nodes = g.op("aten.exp.default", g.op("aten.mul.Tensor", x, 0.0))
+    messages = g.op("aten.mul.Tensor", g.op("aten.index.Tensor", nodes, [edges[0]]), 2)
+    check(g, [g.op("aten.index_add.default", x, 0, edges[1], messages), g.op("aten.neg.default", nodes)], tmp_path, kernels=3)
+
+
 @pytest.mark.parametrize("dtype, run", [(F32, "v4.f32"), (F16, "v4.f16x2"), (BF16, "v4.bf16x2")], ids=str)
 def test_sums_move_whole_runs(dtype, run):
     g = GraphWriter()
