@@ -86,10 +86,19 @@ void read_transfer(std::string_view record, Activity& a) {
   a.bytes = static_cast<int64_t>(at<uint64_t>(record, Place::size));
 }
 
+// "cudaLaunchKernel" of "cudaLaunchKernel_v7000", as CUPTI calls functions of the runtime.
+void drop_version(std::string& name) {
+  const size_t at = name.rfind("_v");
+  if (at != std::string::npos && at + 2 < name.size() &&
+      name.find_first_not_of("0123456789", at + 2) == std::string::npos)
+    name.resize(at);
+}
+
 void read_call(std::string_view record, Activity& a) {
   take_times<r::Call>(record, a);
   a.thread = at<uint32_t>(record, r::Call::thread);
   a.correlation = at<uint32_t>(record, r::Call::correlation);
+  if (a.kind == Kind::runtime_call) drop_version(a.name);
   if (a.name.empty()) a.name = "call " + std::to_string(at<uint32_t>(record, r::Call::function));
 }
 

@@ -71,6 +71,7 @@ def test_records_are_read():
     assert {("copy", "copy HtoD", 4096), ("set", "memset", 64), ("wait", "wait for stream", 0)} <= kinds
     assert ("overhead", "CUPTI empties buffers", 0) in kinds
     assert {r["kind"]: r["thread"] for r in rows}["runtime_call"] == 77
+    assert {"cudaLaunchKernel", "cuLaunchKernel"} <= {r["name"] for r in rows}
     assert next(r for r in rows if r["graph_node"])["graph_node"] == 9
 
 
