@@ -324,6 +324,9 @@ def record_timelines(recording, run, function, compiled, args, kwargs) -> Call:
         recording.message("warning", "environment", text, problem[1], run=run["id"])
     elif on_gpu:
         median_launches(recording, graph, gpu.time_of_launches(ours_there))
+        if run["mode"] in ("reduce-overhead", "max-autotune"):
+            text = "The timeline shows the compiled call launch by launch: a call whose launches are timed replays no CUDA graph."
+            recording.message("info", "environment", text, "The measured times and the speed-up are of replays.", run=run["id"])
     else:
         median_launches(recording, graph, {s.entity: s.duration for s in ours.slices})
     ours.problem = problem
