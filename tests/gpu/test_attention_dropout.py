@@ -124,8 +124,9 @@ def test_a_bias_for_each_head_drops_out_what_eager_drops(dtype):
         drawn.append(torch.rand(3, device="cuda"))
         results.append((result, *torch.autograd.grad(result.float().square().sum(), (x, table))))
     assert torch.equal(drawn[0], drawn[1])
+    near = 1e-3 if dtype == torch.float32 else 5e-2
     for g, e in zip(*reversed(results)):
-        torch.testing.assert_close(g, e, atol=5e-2, rtol=5e-2)
+        torch.testing.assert_close(g, e, atol=near * e.abs().max().item(), rtol=near)
 
 
 @torch.no_grad()
