@@ -111,8 +111,24 @@ def known_logger(x):
     return x + 1
 
 
+ATTENTION = torch.nn.MultiheadAttention(2, 1, batch_first=True).eval().requires_grad_(False)
+
+
+def attention_in_inference(x):
+    y = x[None]
+    return ATTENTION(y, y, y, need_weights=False)[0] + 1
+
+
 @pytest.mark.parametrize(
-    "program", [keys_of_two_dicts, shared_iterator, members_that_are_called, places_and_bytes, known_logger]
+    "program",
+    [
+        keys_of_two_dicts,
+        shared_iterator,
+        members_that_are_called,
+        places_and_bytes,
+        known_logger,
+        attention_in_inference,
+    ],
 )
 def test_nothing_forces_a_break(program):
     x = torch.arange(6.0).reshape(3, 2)

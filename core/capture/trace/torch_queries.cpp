@@ -16,6 +16,10 @@ using A = Arguments;
 Value* no(T& t, const A&) {
   return t.boolean(false);
 }
+
+Value* no_modes(T& t, const A&) {
+  return t.integer(0);
+}
 // PyTorch's own modules take other ways when they are compiled: without the padded rows' zeros, without the
 // hooks that must run after an error. Eager's way is what a compiled program is measured by.
 Value* asked_by_the_program(T& t, const A&) {
@@ -258,6 +262,7 @@ constexpr BuiltinRow kRows[] = {
     {"torch.jit.is_tracing", no},
     {"torch._C._get_tracing_state", nothing},
     {"torch._C._get_dispatch_mode", nothing},
+    {"torch._C._len_torch_dispatch_stack", no_modes},  // under a mode of the program's nothing is captured
     {"torch._C._is_tracing", no},
     {"torch.onnx.is_in_onnx_export", no},
     {"torch.cuda.is_current_stream_capturing", no},
