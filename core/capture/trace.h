@@ -183,6 +183,7 @@ struct TraceOptions {
   SizeHistory* sizes = nullptr;          // of the place; nullptr: no size is a symbol
   std::string backward_for_real;         // why no backward pass is to be part of a graph; empty: it may
   bool differentiated_again = false;     // the code behind it differentiates within it, or twice
+  bool as_eager = false;                 // programs are not told that they are compiled
   int32_t max_instructions = 2'000'000;  // per trace: a runaway loop becomes a break
 };
 

@@ -262,6 +262,20 @@ def test_is_compiling_outside():
     assert vitrine.is_compiling() is False
 
 
+def test_a_way_for_compilers_that_raises_is_not_taken():
+    def f(x, mask=None):
+        if mask is None and not torch.compiler.is_compiling():
+            mask = torch.ones_like(x)
+        return x * mask[:, None].squeeze(1)
+
+    compiled = vitrine.compile(f, fullgraph=True)
+    for _ in range(2):
+        assert torch.equal(compiled(torch.full((2, 3), 2.0)), torch.full((2, 3), 2.0))
+    assert torch.equal(compiled(torch.ones(2, 3), torch.zeros(2, 3)), torch.zeros(2, 3))
+    with pytest.raises(IndexError):
+        vitrine.compile(f)(torch.ones(()), torch.zeros(()))
+
+
 def test_nested_compiled_functions():
     inner = vitrine.compile(lambda x: x * 2)
 

@@ -380,7 +380,8 @@ void film_break(Trace& trace) {
 // interpreted once more, up to the last instruction of the outermost frame before that: nothing was executed,
 // so nothing is undone.
 //
-// Where a backward pass was recorded and autograd is needed nevertheless, all of it is done again without.
+// Where a backward pass was recorded and autograd is needed nevertheless, all of it is done again without. So
+// is a program that raises on the way that it takes for compilers: eager's way need not.
 std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& given) {
   BytecodeCache bytecodes;
   TraceOptions options = given;
@@ -390,6 +391,12 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& given) {
   for (int attempt = 0; attempt < 40; ++attempt) {
     Tracer tracer(frame, options, stop_at, bytecodes);
     if (!tracer.run()) {
+      if (tracer.told_compiling && tracer.broke().kind == "exception") {
+        options.as_eager = true;
+        broke.reset(), not_cached.clear();
+        stop_at = -1;
+        continue;
+      }
       if (!broke) broke = tracer.broke();
       if (tracer.differentiates_again) options.differentiated_again = true;
       stop_at = tracer.executed();

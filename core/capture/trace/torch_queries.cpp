@@ -25,7 +25,10 @@ Value* no_modes(T& t, const A&) {
 Value* asked_by_the_program(T& t, const A&) {
   PyObject* module = PyDict_GetItemString(t.frame().globals, "__name__");
   const char* name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : nullptr;
-  return t.boolean(!name || !std::string_view(name).starts_with("torch.nn.modules."));
+  const bool own = name && std::string_view(name).starts_with("torch.nn.modules.");
+  const bool yes = !own && t.is_told_compiling();
+  t.told_compiling |= yes;
+  return t.boolean(yes);
 }
 // Attention on a GPU with a mask that repeats a number along its rows, as programs make one when they are
 // told that they are compiled. PyTorch's fused kernels read rows of neighbours; its plain one, which it would

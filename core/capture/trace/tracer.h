@@ -102,6 +102,8 @@ class Tracer {
   const Frame& live() const { return live_; }
   // A backward pass with create_graph stopped it, or one that goes to a tensor made in it.
   bool differentiates_again = false;
+  bool is_told_compiling() const { return !options_.as_eager; }
+  bool told_compiling = false;  // the program asked, and took its way for compilers
   // How many instructions of the outermost frame the trace may have at most; -1: what finish() found does not
   // say.
   int64_t ends_by = -1;
