@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <string_view>
 #include <utility>
 
 #include "core/capture/code_entry.h"
@@ -76,10 +77,30 @@ PyObject* run_below(PyThreadState* thread, _PyInterpreterFrame* frame, int throw
   return result;
 }
 
-// A module is loaded here. What runs meanwhile makes functions and classes, once.
-bool loads_modules(PyCodeObject* code) {
-  return PyUnicode_CompareWithASCIIString(code->co_name, "_find_and_load") == 0 &&
-         PyUnicode_CompareWithASCIIString(code->co_filename, "<frozen importlib._bootstrap>") == 0;
+// Functions in which nothing is captured, with the end of their file's name.
+struct Pausing {
+  const char *file, *name;
+};
+constexpr Pausing kPausing[] = {
+    // A module is loaded. What runs meanwhile makes functions and classes, once.
+    {"<frozen importlib._bootstrap>", "_find_and_load"},
+    // Derivatives of derivatives, or such as may be differentiated: a compiled part has its first one only.
+    {"/torch/autograd/functional.py", "hessian"},
+    {"/torch/autograd/functional.py", "hvp"},
+    {"/torch/autograd/functional.py", "jacobian"},
+    {"/torch/autograd/functional.py", "jvp"},
+    {"/torch/autograd/functional.py", "vhp"},
+    {"/torch/autograd/functional.py", "vjp"},
+};
+
+bool pauses_capture(PyCodeObject* code) {
+  for (const Pausing& row : kPausing) {
+    if (PyUnicode_CompareWithASCIIString(code->co_name, row.name) != 0) continue;
+    const char* file = PyUnicode_AsUTF8(code->co_filename);
+    if (!file) PyErr_Clear();
+    if (file && std::string_view(file).ends_with(row.file)) return true;
+  }
+  return false;
 }
 
 bool judge(FrameHandler& handler, CodeEntry& entry, PyObject* code) {
@@ -89,7 +110,7 @@ bool judge(FrameHandler& handler, CodeEntry& entry, PyObject* code) {
   const bool plain = (flags & kFunction) == kFunction && (flags & kSuspends) == 0;
   const PauseCapture pause;  // a verdict may need Python code, whose frames would ask for verdicts again
   entry.judged_by = handler.policy;
-  entry.pauses = loads_modules(reinterpret_cast<PyCodeObject*>(code));
+  entry.pauses = pauses_capture(reinterpret_cast<PyCodeObject*>(code));
   entry.wanted = plain && !entry.skip && handler.wants(code);
   return entry.wanted;
 }

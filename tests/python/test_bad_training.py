@@ -8,6 +8,7 @@ import warnings
 import pytest
 import torch
 from torch import nn
+from torch.autograd import functional
 from torch.nn import functional as F
 
 import vitrine
@@ -277,6 +278,29 @@ def test_a_gradient_that_the_function_itself_differentiates_again_is_eagers():
             loss.backward()
             found.append((loss, x.grad, w.grad))
         torch.testing.assert_close(found[1], found[0])
+
+
+def cubes(x):
+    return (x**3).sum()
+
+
+@pytest.mark.parametrize(
+    "derived",
+    [
+        lambda x: functional.hessian(cubes, x),
+        lambda x: functional.hvp(cubes, x, torch.ones(3))[1],
+        lambda x: functional.vhp(cubes, x, torch.ones(3))[1],
+        lambda x: functional.jvp(lambda x: x**3, x, torch.ones(3))[1],
+        lambda x: functional.jacobian(lambda x: x**3, x),
+        lambda x: functional.jacobian(lambda x: x**3, x, create_graph=True),
+        lambda x: functional.vjp(lambda x: x**3, x, torch.ones(3), create_graph=True)[1],
+    ],
+    ids=["hessian", "hvp", "vhp", "jvp", "jacobian", "jacobian_graph", "vjp_graph"],
+)
+def test_what_pytorch_differentiates_again_inside_is_eagers(derived):
+    compiled, x = vitrine.compile(derived), torch.tensor([0.5, -1.0, 2.0])
+    for _ in range(2):
+        torch.testing.assert_close(compiled(x), derived(x))
 
 
 def test_second_derivatives_are_refused_by_name():
