@@ -347,6 +347,44 @@ def test_fullgraph_never_runs_eagerly_at_the_limit():
             assert torch.equal(relaxed(x, word), f(x, word))
 
 
+@torch.library.custom_op("vitrine_tests::interruptible", mutates_args=())
+def interruptible(x: torch.Tensor) -> torch.Tensor:
+    return x.clone()
+
+
+@interruptible.register_fake
+def _(x):
+    if is_interrupted:
+        raise KeyboardInterrupt
+    return torch.empty_like(x)
+
+
+is_interrupted = False
+
+
+def test_an_interrupt_during_capture_ends_the_call(monkeypatch):
+    def f(x):
+        return interruptible(x + 1) * 2
+
+    x, compiled = torch.ones(2), vitrine.compile(f)
+    monkeypatch.setattr(f"{__name__}.is_interrupted", True)
+    with pytest.raises(KeyboardInterrupt):
+        compiled(x)
+    monkeypatch.setattr(f"{__name__}.is_interrupted", False)
+    assert torch.equal(compiled(x), f(x)) and vitrine.explain(f)(x).graph_count == 1
+
+
+def test_a_loop_of_very_many_calls_is_no_one_graph():
+    def f(x):
+        for _ in range(21_000):
+            x = x + 1
+        return x
+
+    explanation = vitrine.explain(f)(torch.zeros(2))
+    assert torch.equal(explanation.result, torch.full((2,), 21_000.0))
+    assert [b.kind for b in explanation.graph_breaks] == ["limit"]
+
+
 def test_config():
     before = vitrine.config.recompile_limit
     try:

@@ -5,6 +5,7 @@
 #include "core/capture/segment/observer.h"
 #include "core/capture/segment/store.h"
 #include "core/capture/segment/training.h"
+#include "core/capture/trace/signals.h"
 #include "core/ir/print.h"
 #include "core/torch_bridge/joint.h"
 
@@ -76,6 +77,10 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   } catch (const MarkError& error) {
     if (record) recording->finish(*record, nullptr, "failed", error.text);
     raise_mark_error(error);
+    return nullptr;
+  } catch (const InterruptSignal& interrupted) {
+    if (record) recording->finish(*record, nullptr, "cancelled", "capture was interrupted");
+    interrupted.error->restore();
     return nullptr;
   } catch (...) {
     if (record) recording->finish(*record, nullptr, "failed", "capture failed");

@@ -207,6 +207,8 @@ void Tracer::raise(PyObject* type, const std::string& message, bool worded) {
 }
 
 void Tracer::raise_python() {
+  if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
+    throw InterruptSignal{std::make_shared<torch_bridge::PendingError>()};
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
   if (!type) stop("unsupported_builtin", "a builtin failed without an exception");

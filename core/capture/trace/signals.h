@@ -1,9 +1,11 @@
 // How interpretation of an instruction stops early: the segment must end before it, or the program raises.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "core/capture/trace.h"
+#include "core/torch_bridge/op_call.h"
 
 namespace vitrine::capture {
 
@@ -23,6 +25,11 @@ struct AutogradSignal {
 struct RaiseSignal {
   Value* exception = nullptr;
   std::string text;
+};
+
+// The user interrupted what PyTorch's or the program's Python was doing for the capture. It ends the call.
+struct InterruptSignal {
+  std::shared_ptr<torch_bridge::PendingError> error;
 };
 
 // kind: a row of break_kinds.h; the row's hint is used when `hint` is empty.

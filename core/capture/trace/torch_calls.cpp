@@ -283,6 +283,9 @@ bool unseen_quantiles(const std::string& name, PyObject* positional, PyObject* k
 
 }  // namespace
 
+// Of one graph: a loop without end becomes a break before it has used up the memory.
+constexpr int64_t kMostCalls = 20'000;
+
 Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arguments& a) {
   Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
   for (size_t i = 0; i < a.positional.size(); ++i)
@@ -295,6 +298,8 @@ Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arg
   }
   if (unseen_quantiles(name, positional.get(), keyword.get()))
     stop("scalar_read", name + " asks whether its quantiles are in [0, 1]");
+  if (++torch_calls_ > kMostCalls)
+    stop("limit", "more than " + std::to_string(kMostCalls) + " calls of PyTorch in one graph");
   auto outcome = lowering_->call(name, callable, positional.get(), keyword.get(), origin());
   if (outcome.unsupported)
     stop(outcome.unsupported->kind.c_str(), outcome.unsupported->reason, outcome.unsupported->hint);

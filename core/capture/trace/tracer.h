@@ -463,7 +463,7 @@ class Tracer {
 
   Frame& live_;
   TraceOptions options_;
-  int64_t stop_at_, executed_ = 0, instructions_ = 0;
+  int64_t stop_at_, executed_ = 0, instructions_ = 0, torch_calls_ = 0;
   int64_t handling_since_ = -1, locals_since_ = -1;
   int handlers_ = 0;  // entered (PUSH_EXC_INFO) and not left (POP_EXCEPT) since then
   VirtualFrame root_;
