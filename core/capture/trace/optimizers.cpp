@@ -56,15 +56,28 @@ bool is_list(Value* v) {
   return v->kind == Kind::List || v->kind == Kind::Tuple;
 }
 
-// torch._foreach_<name>: the operator on each tensor of the list, in order.
-Value* for_each(T& t, const A& a, const std::string& name) {
+// What a tensor's own method for `name` is called. The larger or smaller of equals has half of the gradient,
+// which clamp_min and clamp_max give whole.
+std::string method_for(const std::string& name, const A& one) {
   static const std::pair<std::string_view, std::string_view> kOtherNames[] = {{"maximum", "clamp_min"},
                                                                               {"minimum", "clamp_max"},
                                                                               {"maximum_", "clamp_min_"},
                                                                               {"minimum_", "clamp_max_"}};
-  std::string method = name;
-  for (const auto& [own, of_tensor] : kOtherNames)
-    if (name == own) method = of_tensor;
+  auto differentiates = [](const Value* v) {
+    return v->kind == Kind::Tensor && torch_bridge::requires_grad(v->obj);
+  };
+  for (const auto& [own, of_tensor] : kOtherNames) {
+    if (name != own) continue;
+    if (std::none_of(one.positional.begin(), one.positional.end(), differentiates))
+      return std::string(of_tensor);
+    if (one.positional.back()->kind != Kind::Tensor || name.ends_with("_"))
+      stop("unsupported_operator", "torch._foreach_" + name + " that is differentiated");
+  }
+  return name;
+}
+
+// torch._foreach_<name>: the operator on each tensor of the list, in order.
+Value* for_each(T& t, const A& a, const std::string& name) {
   Values given;
   size_t n = 0;
   for (Value* v : a.positional) {
@@ -101,6 +114,8 @@ Value* for_each(T& t, const A& a, const std::string& name) {
     Value* self = t.look(one.positional.at(0));
     if (self->kind != Kind::Tensor)
       stop("exception", "torch._foreach_" + name + " of something that is no tensor");
+    for (Value*& v : one.positional) v = t.look(v);
+    const std::string method = method_for(name, one);
     one.positional.erase(one.positional.begin());
     results.push_back(t.tensor_method(self, method, nullptr, std::move(one)));
   }
