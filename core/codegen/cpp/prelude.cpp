@@ -312,6 +312,22 @@ template <class V> static inline V vmin(V a, V b) { V m = a < b ? a : b; return 
 )"},
     {"fma", R"(static inline v16 fma(v16 a, v16 b, v16 c) { return __builtin_elementwise_fma(a, b, c); }
 )"},
+    {"exp_rest exp_sum", R"(static inline v16 exp_rest(v16 x, v16 n) {  // r of x = n ln 2 + r
+  return fma(n, 2.12194440e-4f, fma(n, -0.693359375f, x));
+}
+static inline v16 exp_sum(v16 r) {  // (e^r - 1 - r) / r^2, |r| <= 0.35
+  v16 p = fma(r, 1.98756915e-4f, 1.39819995e-3f);
+  p = fma(p, r, 8.33345205e-3f);
+  p = fma(p, r, 4.16657962e-2f);
+  p = fma(p, r, 0.166666657f);
+  return fma(p, r, 0.5f);
+}
+)"},
+    {"vpower", R"(static inline v16 vpower(v16 n) {  // 2^n, -126 <= n <= 127
+  w16 bits = __builtin_convertvector(n + 127.0f, w16) << 23;
+  return __builtin_bit_cast(v16, bits);
+}
+)"},
     {"vexp", R"(static inline v16 times_power(v16 p, v16 n) {  // p * 2^n, down to the smallest numbers
 #if LANES == 16 && defined(__AVX512F__)
   return __builtin_ia32_scalefps512_mask(p, n, p, (u16)-1, 4);
@@ -321,19 +337,15 @@ template <class V> static inline V vmin(V a, V b) { V m = a < b ? a : b; return 
   return p * __builtin_bit_cast(v16, a) * __builtin_bit_cast(v16, b);
 #endif
 }
-static inline v16 vexp(v16 x) {  // x = n ln 2 + r, |r| <= 0.35: 2^n e^r
+static inline v16 vexp(v16 x) {  // x = n ln 2 + r: 2^n e^r
   v16 c = at_most(at_least(x, -104.0f), 88.8f);
   v16 n = __builtin_elementwise_rint(c * 1.44269504f);
-  v16 r = fma(n, 2.12194440e-4f, fma(n, -0.693359375f, c));
-  v16 p = fma(r, 1.98756915e-4f, 1.39819995e-3f);
-  p = fma(p, r, 8.33345205e-3f);
-  p = fma(p, r, 4.16657962e-2f);
-  p = fma(p, r, 0.166666657f);
-  p = fma(p, r, 0.5f);
-  return times_power(fma(p, r * r, r) + 1.0f, n);
+  v16 r = exp_rest(c, n);
+  return times_power(fma(exp_sum(r), r * r, r) + 1.0f, n);
 }
 )"},
-    {"vlog", R"(static inline v16 vlog(v16 x) {  // x = 2^e m, m in [0.7, 1.4): e ln 2 + log m
+    {"vlog log_and",
+     R"(static inline v16 log_and(v16 x, v16 more) {  // log x + more; x = 2^e m, m in [0.7, 1.4): e ln 2 + log m
   n16 tiny = x < 1.17549435e-38f;
   v16 big = x * 8388608.0f;
   n16 b = __builtin_bit_cast(n16, tiny ? big : x);
@@ -350,13 +362,14 @@ static inline v16 vexp(v16 x) {  // x = n ln 2 + r, |r| <= 0.35: 2^n e^r
   p = fma(p, f, 2.0000714765e-1f);
   p = fma(p, f, -2.4999993993e-1f);
   p = fma(p, f, 3.3333331174e-1f);
-  v16 y = fma(k, -2.12194440e-4f, p * f * z);
+  v16 y = fma(k, -2.12194440e-4f, fma(p * f, z, more));
   y = fma(k, 0.693359375f, fma(z, -0.5f, y) + f);
   v16 inf = __builtin_inff(), nan = __builtin_nanf("");
   y = x == 0.0f ? -inf : y;
   y = x == inf ? x : y;
   return x >= 0.0f ? y : nan;
 }
+static inline v16 vlog(v16 x) { return log_and(x, 0.0f); }
 )"},
     {"verf", R"(static inline v16 verf(v16 x) {  // x P(x^2), |x| <= 3.85; beyond it is 1 in f32
   v16 c = at_most(at_least(x, -3.85f), 3.85f);
@@ -372,7 +385,16 @@ ERFS  return at_most(at_least(c * p, -1.0f), 1.0f);  // rounded here: 1 + erf(x)
   p = fma(p, z, 1.33314422036e-1f);
   p = fma(p, z, -3.33332819422e-1f);
   v16 near = fma(fma(p, z, 0.0f), x, x);          // |x| < 0.625; the sum keeps the sign of a zero
-  v16 far = 1.0f - 2.0f / (vexp(2.0f * x) + 1.0f);
+  // Beyond: 1 - 2 / d, where d = e^2|x| + 1; what is rounded off d and off the difference is added again.
+  v16 c = at_most(vabs(x) * 2.0f, 20.0f);
+  v16 n = __builtin_elementwise_rint(c * 1.44269504f);
+  v16 r = exp_rest(c, n), power = vpower(n);
+  v16 one = power + 1.0f, more = power * fma(exp_sum(r), r * r, r);
+  v16 d = one + more;
+  v16 w = 2.0f / d;
+  v16 rest = fma(-w, more - (d - one), fma(-w, d, 2.0f)) * w * 0.5f;
+  v16 t = 1.0f - w;
+  v16 far = __builtin_elementwise_copysign(t + ((1.0f - t) - w - rest), x);
   return vabs(x) < 0.625f ? near : far;
 }
 )"},
@@ -407,20 +429,23 @@ static inline v16 vcos(v16 x) {
 )"},
     {"vsigmoid", R"(static inline v16 vsigmoid(v16 x) { return 1.0f / (1.0f + vexp(-x)); }
 )"},
-    {"vexpm1",
-     R"(static inline v16 vexpm1(v16 x) {  // (u - 1) x / log u with u = e^x, exact where u rounds to 1
-  v16 u = vexp(x);
-  v16 d = u - 1.0f;
-  v16 y = d * x / vlog(u);
-  y = u == 1.0f ? x : y;
-  return (d == -1.0f) | (x > 17.0f) ? d : y;
+    {"vexpm1", R"(static inline v16 vexpm1(v16 x) {  // x = n ln 2 + r: 2^n (e^r - 1) + 2^n - 1
+  v16 c = at_most(at_least(x, -104.0f), 88.8f);
+  v16 n = __builtin_elementwise_rint(c * 1.44269504f);
+  v16 r = exp_rest(c, n), p = exp_sum(r), z = r * r;
+  v16 q = fma(p, z, r), rounded = fma(p, z, r - q);
+  v16 half = vpower(at_least(n - 1.0f, -126.0f));
+  v16 a = half - 0.5f, m = half * q;
+  v16 t = a + m;
+  t = 2.0f * (t + fma(half, rounded, m - (t - a)));
+  return x == 0.0f ? x : n == 0.0f ? q : t;
 }
 )"},
-    {"vlog1p", R"(static inline v16 vlog1p(v16 x) {  // log(u) x / (u - 1) with u = 1 + x
+    {"vlog1p", R"(static inline v16 vlog1p(v16 x) {  // u = 1 + x and what is rounded off it
   v16 u = 1.0f + x;
-  v16 y = vlog(u) * (x / (u - 1.0f));
   v16 inf = __builtin_inff();
-  return (u == 1.0f) | (x == inf) ? x : y;
+  v16 rounded = (u == 0.0f) | (u == inf) ? 0.0f : (x - (u - 1.0f)) / u;
+  return u == 1.0f ? x : log_and(u, rounded);
 }
 )"},
     {"vlog2 vlog10", R"(static inline v16 vlog2(v16 x) { return vlog(x) * 1.44269504f; }

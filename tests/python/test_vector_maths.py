@@ -1,0 +1,45 @@
+"""Functions that kernels compute themselves: as exact as PyTorch's, against float64, over all of float32's range."""
+
+import pytest
+import torch
+
+import vitrine
+
+BITS = torch.arange(0, 2**31 - 1, 997, dtype=torch.int64).to(torch.int32).view(torch.float32)
+FINITE = BITS[torch.isfinite(BITS) & (BITS > 1e-37)]
+NORMAL = torch.randn(1 << 18, generator=torch.Generator().manual_seed(0))
+SPECIAL = torch.tensor([0.0, -0.0, float("inf"), -float("inf"), float("nan"), -1.0, 88.7, 89.0, -88.0, -104.0, -200.0, 1e-40, -1e-40, 3e38])
+# (function, where it is finite)
+FUNCTIONS = {
+    "tanh": (torch.tanh, lambda x: x == x),
+    "expm1": (torch.expm1, lambda x: x < 88.7),
+    "log1p": (torch.log1p, lambda x: x > -1),
+}
+
+
+def compiled(function):
+    return vitrine.compile(lambda x: function(x))
+
+
+def relative_errors(y, exact):
+    e = ((y.double() - exact) / exact)[exact != 0]
+    return e.pow(2).mean().sqrt().item(), e.abs().max().item()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("values", [torch.cat([FINITE, -FINITE]), NORMAL, NORMAL * 4], ids=["all", "near 1", "further"])
+def test_errors_are_eagers(name, values):
+    function, finite = FUNCTIONS[name]
+    x = values[finite(values)]
+    exact = function(x.double())
+    ours, eager = relative_errors(compiled(function)(x), exact), relative_errors(function(x), exact)
+    assert ours[0] <= 1.08 * eager[0], (ours, eager)
+    assert ours[1] <= 1.2e-7, (ours, eager)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_ends_are_eagers(name):
+    function = FUNCTIONS[name][0]
+    y = compiled(function)(SPECIAL)
+    torch.testing.assert_close(y, function(SPECIAL), equal_nan=True)
+    assert torch.equal(torch.signbit(y[:2]), torch.tensor([False, True]))
