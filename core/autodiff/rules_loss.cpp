@@ -10,8 +10,9 @@ constexpr int64_t kMean = 1;
 double share(const Vjp& v, size_t reduction) {
   return v.integer(reduction) == kMean ? 1.0 / static_cast<double>(v.type(v.in(0)).numel()) : 1.0;
 }
-// d, the slope for self, is minus that for target.
+// d, the slope for self, is minus that for target. Contiguous, however the arguments lie.
 void both_ways(Vjp& v, Ref slope) {
+  slope = v.contiguous(slope);
   if (v.wants(0)) v.give(0, slope);
   if (v.wants(1)) v.give(1, v.op("aten.neg.default", {slope}));
 }

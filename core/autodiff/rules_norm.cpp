@@ -30,7 +30,8 @@ void nll_loss2d(Vjp& v) {
 // y = (x - t)^2: 2 g (x - t)
 void mse_loss(Vjp& v) {
   auto of = [&](size_t a, size_t b) {
-    if (v.wants(a)) v.give(a, v.op("aten.mse_loss_backward.default", {v.g(), v.in(a), v.in(b), v.arg(2)}));
+    if (v.wants(a))
+      v.give(a, v.contiguous(v.op("aten.mse_loss_backward.default", {v.g(), v.in(a), v.in(b), v.arg(2)})));
   };
   of(0, 1), of(1, 0);
 }

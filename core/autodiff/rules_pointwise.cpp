@@ -32,9 +32,16 @@ void clamp_by_tensors(Vjp& v) {
   if (v.none(1)) return apply_formulas("a: where(a <= c, g, 0); c: where(a > c, g, 0)", v);
   if (v.none(2)) return apply_formulas("a: where(a >= b, g, 0); b: where(a < b, g, 0)", v);
   apply_formulas(
-      "a: where((a >= b) & (a <= c), g, 0); b: where((b < c) & (a < b), g, 0); "
+      "a: where((a >= b) & (a <= c), g, 0); b: where((a < b) & (b < c), g, 0); "
       "c: where((a > c) | (c < b), g, 0)",
       v);
+}
+
+// y = a log b: g log b, which PyTorch makes contiguous, g a / b
+void xlogy(Vjp& v) {
+  const char* logarithm = "where((a == 0) & (b <= 0), 0, where(isnan(b), b, where(g == 0, 0, g * log(b))))";
+  if (v.wants(0)) v.give(0, v.contiguous(v.eval(logarithm)));
+  if (v.wants(1)) v.give(1, v.eval("g * a / b"));
 }
 
 // y = a - b round(a / b): g, -round(a / b) g
@@ -87,6 +94,7 @@ const std::vector<RuleRow> kPointwiseRules = {
     {"aten.pow.Scalar", power_of_tensor},
     {"aten.clamp.default", clamp},
     {"aten.clamp.Tensor", clamp_by_tensors},
+    {"aten.xlogy.Tensor", xlogy},
     {"aten.remainder.Tensor", remainder},
     {"aten.fmod.Tensor", fmod},
     {"aten.div.Tensor_mode", divided},

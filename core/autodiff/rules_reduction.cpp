@@ -55,12 +55,14 @@ void extremum_dims(Vjp& v) {
   v.let("count", v.op("aten.sum.dim_IntList", {mask, Arg::ints(dims), Arg(true)}));
   v.give(0, v.eval("g / count * mask"));
 }
-// The same of all elements: where y is NaN, to all NaNs. On a GPU PyTorch multiplies by the mask.
+// The same of all elements: where y is NaN, to all NaNs. On the CPU PyTorch fills a contiguous tensor, on a
+// GPU it multiplies by the mask.
 void extremum_all(Vjp& v) {
   const Ref mask = v.eval("where(isnan(y), isnan(a), a == y)");
   v.let("mask", mask);
   v.let("count", v.op("aten.sum.default", {mask}));
-  v.give(0, v.eval(v.type(v.in(0)).device.is_cpu() ? "where(mask, g / count, 0)" : "mask * (g / count)"));
+  if (!v.type(v.in(0)).device.is_cpu()) return v.give(0, v.eval("mask * (g / count)"));
+  v.give(0, v.contiguous(v.eval("where(mask, g / count, 0)")));
 }
 
 // y, where = the largest along a dimension: g where it was found
@@ -259,6 +261,8 @@ const std::vector<RuleRow> kReductionRules = {
     {"aten.kthvalue.default", kth},
     {"aten.median.default", extremum_all},
     {"aten.median.dim", extremum_dim},
+    {"aten.nanmedian.default", extremum_all},
+    {"aten.nanmedian.dim", extremum_dim},
     {"aten.mode.default", extremum_dim},
     {"aten.cummax.default", running_extremum},
     {"aten.cummin.default", running_extremum},

@@ -120,9 +120,13 @@ Ref Vjp::sum_to(Ref value, const Dims& sizes) {
 
 Ref Vjp::reshape(Ref value, const Dims& sizes) {
   if (type(value).sizes == sizes) return value;
-  if (!ops::view_strides(type(value), sizes))
-    value = op("aten.clone.default", {value}, {{"memory_format", Arg(ir::Word{"torch.contiguous_format"})}});
+  if (!ops::view_strides(type(value), sizes)) value = contiguous(value);
   return op("aten.view.default", {value, Arg::ints(sizes)});
+}
+
+Ref Vjp::contiguous(Ref value) {
+  if (type(value).is_contiguous()) return value;
+  return op("aten.clone.default", {value}, {{"memory_format", Arg(ir::Word{"torch.contiguous_format"})}});
 }
 
 Ref Vjp::cast(Ref value, DType dtype) {

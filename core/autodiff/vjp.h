@@ -76,6 +76,7 @@ class Vjp {
   const Arg* name(const std::string& name) const;
   Ref sum_to(Ref value, const Dims& sizes);
   Ref reshape(Ref value, const Dims& sizes);
+  Ref contiguous(Ref value);
   Ref cast(Ref value, DType dtype);
   Ref zeros(Ref like, const Dims& sizes);  // of the type and device of `like`
   // With the dimensions of size 1 that a reduction over `dims` (empty: all) has dropped.

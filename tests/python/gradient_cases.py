@@ -120,6 +120,7 @@ def others(row, x):
     log_probabilities = x(5, 3).detach().log_softmax(1).requires_grad_()
     pick = lambda *sizes: index(*sizes, below=3)  # noqa: E731
     likely = lambda *sizes: x(*sizes).detach().sigmoid().requires_grad_()  # noqa: E731
+    turned = lambda *sizes: x(*sizes[::-1]).detach().t().requires_grad_()  # noqa: E731
     conv = ([1, 1], [1, 1], [1, 1], False, [0, 0], 1)
     calls = {
         "aten.sum.default": [(x(3, 4),), (x(),)],
@@ -152,12 +153,12 @@ def others(row, x):
         "aten.nll_loss2d_forward.default": [(x(2, 3, 2, 2), pick(2, 2, 2), None, r, -100) for r in (0, 1, 2)] + [
             (x(2, 3, 2, 2), pick(2, 2, 2), x(3, grad=False).abs(), 1, 1)],
         "aten.mse_loss.default": [(x(3, 4), x(3, 4), r) for r in (0, 1, 2)],
-        "aten.smooth_l1_loss.default": [(x(3, 4), x(3, 4), r) for r in (0, 1, 2)] + [(x(3, 4), x(3, 4), 1, 0.3)],
-        "aten.huber_loss.default": [(x(3, 4), x(3, 4), r) for r in (0, 1, 2)] + [(x(3, 4), x(3, 4), 1, 0.3)],
+        "aten.smooth_l1_loss.default": [(x(3, 4), x(3, 4), r) for r in (0, 1, 2)] + [(x(3, 4), x(3, 4), 1, 0.3), (turned(3, 4), turned(3, 4), 1, 0.3)],
+        "aten.huber_loss.default": [(x(3, 4), x(3, 4), r) for r in (0, 1, 2)] + [(x(3, 4), x(3, 4), 1, 0.3), (turned(3, 4), turned(3, 4), 1, 0.3)],
         "aten.soft_margin_loss.default": [(x(3, 4), x(3, 4, grad=False).sign(), r) for r in (0, 1, 2)],
         "aten.binary_cross_entropy_with_logits.default": [(x(3, 4), likely(3, 4).detach(), None, None, r) for r in (0, 1, 2)] + [
             (x(3, 4), likely(3, 4).detach(), x(3, 1, grad=False).abs(), x(4, grad=False).abs(), 1)],
-        "aten.xlogy.Tensor": [(x(3, 4), likely(3, 4)), (x(3, 1), likely(3, 4))],
+        "aten.xlogy.Tensor": [(x(3, 4), likely(3, 4)), (turned(3, 4), likely(3, 4)), (x(3, 1), likely(3, 4))],
         "aten._prelu_kernel.default": [(x(2, 3, 4), x(1, 3, 1)), (x(2, 3), x(2, 3))],
         "aten.pow.Scalar": [(1.7, x(3, 4)), (2, x(3, 4))],
         "aten.prod.default": [(x(2, 3),), (x(),), (x(4),)],
@@ -167,6 +168,8 @@ def others(row, x):
         "aten.kthvalue.default": [(x(3, 4), 2), (x(3, 4), 2, 0, True)],
         "aten.median.default": [(x(3, 4),)],
         "aten.median.dim": [(x(3, 4), 1), (x(3, 4), 0, True)],
+        "aten.nanmedian.default": [(x(3, 4),)],
+        "aten.nanmedian.dim": [(x(3, 4), 1), (x(3, 4), 0, True)],
         "aten.mode.default": [(x(3, 4), 1), (x(3, 4), 0, True)],
         "aten.cummax.default": [(x(3, 4), 1), (x(3, 4), 0)],
         "aten.cummin.default": [(x(3, 4), 1), (x(3, 4), 0)],
@@ -212,7 +215,7 @@ def others(row, x):
         "aten.max.default": [(x(3, 4),)], "aten.min.default": [(x(3, 4),)],
         "aten.gelu.default": [(x(3, 4),), (x(3, 4), {"approximate": "tanh"}), (x(4, 3).t(),)],
         "aten.clamp.default": [(x(3, 4), -0.5, 0.5), (x(3, 4), None, 0.5), (x(3, 4), -0.5)],
-        "aten.clamp.Tensor": [(x(3, 4), x(3, 4), x(3, 1)), (x(3, 1), x(4), None), (x(3, 4), None, x(2, 3, 4)), (x(0, 3), x(3), x(3))],
+        "aten.clamp.Tensor": [(x(3, 4), x(3, 4), x(3, 1)), (x(3, 4), turned(3, 4), turned(3, 4)), (x(3, 1), x(4), None), (x(3, 4), None, x(2, 3, 4)), (x(0, 3), x(3), x(3))],
         "aten.remainder.Tensor": [(x(3, 4), x(3, 4)), (x(3, 1), x(2, 1, 4)), (x(), x())],
         "aten.fmod.Tensor": [(x(3, 4), x(3, 4)), (x(3, 1), x(2, 1, 4)), (x(), x())],
         "aten.pow.Tensor_Scalar": [(x(3, 4), n) for n in (2, 3, 0, 1)] + [(within(name, x(3, 4)), n) for n in (0.5, -1.5)],

@@ -181,6 +181,34 @@ def test_operators_on_lists(name):
     torch.testing.assert_close((found, c), (expected, a))
 
 
+@pytest.mark.parametrize("name", ["maximum", "minimum", "clamp_min", "clamp_max"])
+def test_equals_in_lists_share_the_gradient_as_in_eager(name):
+    def gradients(compile, others):
+        x, y = torch.tensor([1.0, 2.0, 3.0], requires_grad=True), torch.tensor([1.0, 3.0, 2.0], requires_grad=True)
+        (out,) = compile(lambda x, y: getattr(torch, "_foreach_" + name)([x], [y] if others else 1.0))(x, y)
+        return torch.autograd.grad(out.sum(), [x, y] if others else [x])
+
+    for others in (True, False):
+        torch.testing.assert_close(gradients(vitrine.compile, others), gradients(lambda f: f, others))
+
+
+LOSSES = {
+    "huber": lambda x, y: F.huber_loss(x, y), "smooth_l1": lambda x, y: F.smooth_l1_loss(x, y), "mse": lambda x, y: F.mse_loss(x, y),
+    "max": lambda x, y: x.max() + y.max(), "median": lambda x, y: x.median() + y.nanmedian(), "xlogy": lambda x, y: torch.xlogy(x, y).sum(),
+    "clamp": lambda x, y: torch.clamp(x.contiguous(), y, y + 1).sum() + x.sum(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_gradients_of_turned_tensors_lie_as_eagers(name):
+    found = []
+    for compile in (lambda f: f, vitrine.compile):
+        torch.manual_seed(0)
+        x, y = (torch.rand(4, 3).t().requires_grad_() for _ in "xy")
+        found.append([g.stride() for g in torch.autograd.grad(compile(LOSSES[name])(x, y), [x, y])])
+    assert found[1] == found[0]
+
+
 def test_an_optimizer_with_very_many_parameters_has_few_guards_on_its_memory():
     parameters = [torch.ones(2, requires_grad=True) for _ in range(120)]
     for p in parameters:
