@@ -34,6 +34,26 @@ class TestTimeline : public QObject {
     QVERIFY(joined);
   }
 
+  // Code that runs three times in a call, as the layers of a model do, has three launches of each kernel:
+  // what eager did in the second layer is joined to the second.
+  void ribbonsOfRepeatedCodeGoToTheirOwnCall() {
+    views::Timeline t;
+    views::Lane eager, compiled;
+    const Id node = 1, other = 2, launch = 7, once = 8;
+    for (int64_t i = 0; i < 6; ++i) eager.slices.push_back({i * 10, 5, 0, 0, node, launch});
+    eager.slices.push_back({60, 5, 0, 0, other, once});
+    eager.slices.push_back({70, 5, 0, 0, other, 99});
+    for (int64_t i = 0; i < 3; ++i) compiled.slices.push_back({i * 8, 5, 0, 0, launch, 0});
+    compiled.slices.push_back({30, 5, 0, 0, once, 0});
+    t.lanes = {eager, compiled};
+    t.facing_eager = 0, t.facing_compiled = 1;
+    views::relate(t);
+    std::vector<size_t> joined;
+    for (const views::Ribbon& r : t.ribbons) joined.push_back(r.compiled);
+    QCOMPARE(joined, std::vector<size_t>({0, 0, 1, 1, 2, 2, 3}));
+    QCOMPARE(t.unneeded, std::vector<size_t>({7}));
+  }
+
   // The peak is the number that the strip and the Inspector name; all of it is given back.
   void memoryIsTheMemoryStages() {
     Rig<TimelineView> rig(session(), "timeline", {1200, 600});

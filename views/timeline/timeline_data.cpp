@@ -42,23 +42,6 @@ Lane read_lane(const kit::SessionData& data, const LaneRow& row) {
   return lane;
 }
 
-void relate(Timeline& t) {
-  if (t.facing_eager < 0 || t.facing_compiled < 0) return;
-  const auto& eager = t.lanes[static_cast<size_t>(t.facing_eager)].slices;
-  const auto& compiled = t.lanes[static_cast<size_t>(t.facing_compiled)].slices;
-  std::unordered_map<Id, size_t> by_launch;
-  for (size_t i = 0; i < compiled.size(); ++i)
-    if (compiled[i].entity) by_launch.emplace(compiled[i].entity, i);
-  for (size_t i = 0; i < eager.size(); ++i) {
-    if (!eager[i].entity) continue;
-    auto it = by_launch.find(eager[i].relation);
-    if (it != by_launch.end())
-      t.ribbons.push_back({i, it->second});
-    else
-      t.unneeded.push_back(i);
-  }
-}
-
 // CUDA's names of what puts work on a stream: launches, copies, memsets.
 bool enqueues(const QString& name) {
   for (const char* word : {"Launch", "Memcpy", "Memset"})
@@ -191,6 +174,33 @@ QString why_no_eager(const RunRow& run) {
 }
 
 }  // namespace
+
+void relate(Timeline& t) {
+  if (t.facing_eager < 0 || t.facing_compiled < 0) return;
+  const auto& eager = t.lanes[static_cast<size_t>(t.facing_eager)].slices;
+  const auto& compiled = t.lanes[static_cast<size_t>(t.facing_compiled)].slices;
+  // A launch runs once for each call of its code, and eager's slices come in the same order: the first part
+  // of them is the first call's.
+  struct Calls {
+    std::vector<size_t> slices;
+    size_t eager = 0, met = 0;
+  };
+  std::unordered_map<Id, Calls> by_launch;
+  for (size_t i = 0; i < compiled.size(); ++i)
+    if (compiled[i].entity) by_launch[compiled[i].entity].slices.push_back(i);
+  for (const Slice& s : eager)
+    if (auto it = by_launch.find(s.relation); s.entity && it != by_launch.end()) ++it->second.eager;
+  for (size_t i = 0; i < eager.size(); ++i) {
+    if (!eager[i].entity) continue;
+    auto it = by_launch.find(eager[i].relation);
+    if (it == by_launch.end()) {
+      t.unneeded.push_back(i);
+      continue;
+    }
+    Calls& calls = it->second;
+    t.ribbons.push_back({i, calls.slices[calls.met++ * calls.slices.size() / calls.eager]});
+  }
+}
 
 TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
   auto out = std::make_shared<Timeline>();

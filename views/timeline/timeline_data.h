@@ -66,6 +66,9 @@ struct Timeline {
   double eager_ns = 0, compiled_ns = 0;  // unprofiled medians
   bool empty() const { return lanes.empty(); }
 };
+
+// Fills ribbons and unneeded from the two facing lanes.
+void relate(Timeline& timeline);
 using TimelinePtr = std::shared_ptr<const Timeline>;
 
 // Reads the columns of a run's lanes; from a job.
