@@ -102,6 +102,23 @@ class TestOpening : public QObject {
     QCOMPARE(document.compilation(), ids_.work);
   }
 
+  // A step compiled as one function has its gradients in the same graph: that is said, not that none was
+  // wanted.
+  void aWholeTrainingStepSaysWhereItsBackwardIs() {
+    kit::SessionData step;
+    CompilationRow row;
+    row.id = make_id(Kind::Compilation, 1), row.status = "ok";
+    GraphRow graph;
+    graph.id = make_id(Kind::Graph, 1), graph.compilation = row.id, graph.stage = "captured";
+    NodeRow node;
+    node.id = make_id(Kind::Node, 1), node.graph = graph.id, node.op = "Tensor.backward";
+    step.compilations = kit::Table<CompilationRow>({row}, &CompilationRow::segment);
+    step.graphs = kit::Table<GraphRow>({graph}, &GraphRow::compilation);
+    step.nodes = kit::Table<NodeRow>({node}, &NodeRow::graph);
+    const QString why = kit::whyMissing(step, row.id, "backward");
+    QVERIFY2(why.contains("whole training step"), qPrintable(why));
+  }
+
   void whatIsMissingSaysWhy() {
     auto why = [this](Id id, const char* stage) { return kit::whyMissing(*session_, id, stage); };
     QCOMPARE(why(ids_.empty, "aten"),

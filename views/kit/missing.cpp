@@ -19,6 +19,15 @@ bool ofTraining(std::string_view stage) {
   return stage == "joint" || stage == "forward" || stage == "backward";
 }
 
+// A training step compiled as one function: its graph asks for the gradients itself.
+bool isWholeStep(const SessionData& data, Id compilation) {
+  for (const GraphRow& graph : data.graphs.of(compilation))
+    if (graph.stage == "captured")
+      for (const NodeRow& node : data.nodes.of(graph.id))
+        if (node.op == "Tensor.backward" || node.op == "torch.autograd.grad") return true;
+  return false;
+}
+
 // What became of the run, where it did not finish.
 QString ofRun(const RunRow& run) {
   if (run.status == "running") return QStringLiteral("The run has not come to it yet.");
@@ -69,6 +78,11 @@ QString whyMissing(const SessionData& data, Id compilation, std::string_view sta
   if (!row->message.empty()) return sentence(row->message);
   if (const RunRow* run = data.runs.find(data.runOf(compilation)))
     if (const QString why = ofRun(*run); !why.isEmpty()) return why;
+  if (ofTraining(stage) && isWholeStep(data, compilation))
+    return QStringLiteral(
+               "%1 is a whole training step: forward, backward and the update are one graph, from "
+               "Captured to Fused.")
+        .arg(name);
   if (ofTraining(stage) && data.crossings.of(data.forwardOf(compilation)).empty())
     return QStringLiteral("No gradient was asked for.");
   return {};
