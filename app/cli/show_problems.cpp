@@ -160,14 +160,35 @@ std::string show_symbols(const Reader& s, const ShowOptions& options, std::strin
   return out + "\n" + asked.text();
 }
 
+namespace {
+
+// The calls of a place are numbered from 1, as the window does: the first that ran this compilation.
+int64_t number_of_call(const std::vector<CompilationRow>& compilations, const std::vector<CallRow>& calls,
+                       const RecompilationRow& row) {
+  std::map<Id, Id> segments;
+  for (const CompilationRow& each : compilations) segments[each.id] = each.segment;
+  int64_t number = 0;
+  for (const CallRow& call : calls) {
+    if (segments[call.compilation] != segments[row.compilation]) continue;
+    ++number;
+    if (call.compilation == row.compilation) return number;
+  }
+  return row.call;
+}
+
+}  // namespace
+
 std::string show_recompilations(const Reader& s, const ShowOptions& options, std::string_view) {
   Names names(s);
   auto rows = s.all<RecompilationRow>();
   std::erase_if(rows, [&](const RecompilationRow& r) { return !names.shown(r.compilation, options); });
   if (options.json) return json_text(json_rows(s, rows));
+  const auto compilations = s.all<CompilationRow>();
+  const auto calls = s.all<CallRow>();
   std::string out;
   for (const RecompilationRow& r : rows) {
-    out += names.compilation(r.compilation) + " at call " + std::to_string(r.call) +
+    out += names.compilation(r.compilation) + " at call " +
+           std::to_string(number_of_call(compilations, calls, r)) +
            (r.call_site.empty() ? "" : ", " + r.call_site) + "\n";
     out += "    failed:  " + source_text(r.failed) + "   " + r.old_value + " → " + r.new_value + "\n";
     if (!r.hint.empty()) out += "    instead: " + r.hint + "\n";

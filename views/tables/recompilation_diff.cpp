@@ -155,6 +155,8 @@ double launched(const SessionData& data, Id compilation) {
   return ns;
 }
 
+constexpr double kManyTimes = 10;  // from there on a factor says more than percent
+
 QString times(const SessionData& data, Id before, Id after) {
   const CompilationRow *old = data.compilations.find(before), *now = data.compilations.find(after);
   if (!old || !now) return {};
@@ -162,7 +164,9 @@ QString times(const SessionData& data, Id before, Id after) {
   auto add = [&](const char* what, double a, double b) {
     if (a <= 0 || b <= 0) return;
     out << QString::fromUtf8(what) + ' ' + arrow(timeText(a), timeText(b)) +
-               QStringLiteral(" (%1)").arg(signedText(percentText(std::abs(b / a - 1)), b - a));
+               QStringLiteral(" (%1)").arg(b < kManyTimes * a
+                                               ? signedText(percentText(std::abs(b / a - 1)), b - a)
+                                               : ratioText(b / a));
   };
   add("compile", static_cast<double>(old->duration_ns), static_cast<double>(now->duration_ns));
   add("a call", launched(data, before), launched(data, after));
