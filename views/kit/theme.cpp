@@ -30,7 +30,7 @@ const Token kTokens[] = {
     {&Theme::hull, "#171b20", "#eff1f4"},     {&Theme::hov, "#23262a", "#f4f4f4"},
     {&Theme::sel, "#283041", "#e7ebf8"},      {&Theme::line, "#2b3038", "#d9dee4"},
     {&Theme::nodeLine, "#39414b", "#c9cfd7"}, {&Theme::hullLine, "#434c58", "#b3bac4"},
-    {&Theme::edge, "#5f6974", "#818a95"},     {&Theme::ctl, "#6f7884", "#78818e"},
+    {&Theme::edge, "#5f6974", "#818a95"},     {&Theme::ctl, "#727b87", "#78818e"},
     {&Theme::text1, "#e4e7eb", "#1a1f26"},    {&Theme::text2, "#a9b1bc", "#4a5360"},
     {&Theme::text3, "#8f98a4", "#5d6673"},    {&Theme::accent, "#86a4f7", "#3a58c3"},
     {&Theme::ok, "#62cfa0", "#0a7357"},       {&Theme::warn, "#f2bd62", "#835600"},
