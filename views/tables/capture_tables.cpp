@@ -223,7 +223,14 @@ class GuardTree {
     for (const GuardRow* g : branch.guards) out.children.push_back(leaf(*g, at));
     for (const std::string& below : branch.below) out.children.push_back(item(below, at, open));
     sum(at, cost, fails);
-    if (up.empty()) return out;
+    if (up.empty()) {
+      Cell meaning{on_stack(at) ? QStringLiteral("on the stack at its beginning") : QString()};
+      meaning.quiet = true;
+      meaning.tooltip =
+          QStringLiteral("values on the stack where the segment begins, numbered from its bottom");
+      if (on_stack(at)) out.cells.push_back(meaning);
+      return out;
+    }
     Cell type{class_of(branch)}, total = number(cost, fixed(cost, 0));
     type.quiet = total.quiet = true;
     out.cells.insert(out.cells.end(), {type, {}, total, {}, fails_cell(fails)});
@@ -235,6 +242,8 @@ class GuardTree {
     for (const GuardRow* g : branches_.at(at).guards) cost += g->cost_ns, fails += g->fails;
     for (const std::string& below : branches_.at(at).below) sum(below, cost, fails);
   }
+
+  static bool on_stack(const std::string& root) { return root.rfind("S[", 0) == 0; }
 
   static QString class_of(const Branch& branch) {
     for (const GuardRow* g : branch.guards)
