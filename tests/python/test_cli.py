@@ -65,6 +65,15 @@ def test_show_filters_by_compilation(recorded):
     assert wrong.returncode == 2 and "7/7" in wrong.stderr and "0/0" in wrong.stderr
 
 
+def test_show_numbers_calls_from_one(tmp_path):
+    """The window's strip of calls does: the third call is the one that needed another compilation."""
+    text = "import torch, vitrine\nf = vitrine.compile(lambda x, n: x * n)\nfor n in (2, 2, 5):\n    f(torch.ones(3), n)\n"
+    script = write(tmp_path, "calls.py", text)
+    session = tmp_path / "calls.vitrine"
+    assert vitrine("run", script, "-o", session).returncode == 0
+    assert " at call 3," in vitrine("show", session, "recompilations").stdout
+
+
 def test_show_all_passes(recorded):
     one, all = (vitrine("show", recorded[0], "optimised", *more).stdout for more in ((), ("--passes",)))
     assert len(all) > len(one) and ", after " in all
