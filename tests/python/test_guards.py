@@ -493,6 +493,19 @@ def leave_no_trace():
     globals().update(SCALE=2.0, helper=double)
 
 
+def test_long_names_are_shortened_between_characters(tmp_path):
+    """Whatever stands before them, letters of three bytes are not cut in the middle."""
+    for before in range(3):
+        module = torch.nn.Module()
+        name = "a" * before + "層" * 60
+        setattr(module, name, 2.0)
+        with recorded(tmp_path, f"{before}.vitrine") as session:
+            vitrine.compile(lambda m, x, name=name: x * getattr(m, name))(module, torch.ones(2))
+        texts = [row[column] for row in session.rows("guard") for column in ("source", "expected")]
+        assert any("..." in text and "層" in text for text in texts), "no name was shortened"
+        assert not any("\ufffd" in text for text in texts)
+
+
 @pytest.mark.parametrize("change", CHANGES, ids=lambda c: c.__name__)
 def test_a_change_is_noticed(change, tmp_path):
     said = CHANGES[change]

@@ -143,8 +143,7 @@ std::string describe(PyObject* o) {
   if (has_safe_repr(o)) {
     std::string text = text_of(Owned(PyObject_Repr(o)).get());
     PyErr_Clear();
-    if (text.size() > kLongestText) text = text.substr(0, kLongestText - 3) + "...";
-    return text;
+    return shortened(std::move(text), kLongestText);
   }
   if (PyFunction_Check(o)) return function_text(o);
   if (PyMethod_Check(o) && PyFunction_Check(PyMethod_GET_FUNCTION(o)))

@@ -113,9 +113,7 @@ std::string Tracer::film_text(Value* v, const NodeNames& names) {
   if (v->kind == Kind::Tensor && lowering_->is_traced(v->obj))
     if (auto name = names.find(lowering_->captured_ref(v->obj).node); name != names.end())
       return name->second;
-  std::string text = describe(v);
-  if (text.size() > kTextLimit) text = text.substr(0, kTextLimit - 3) + "...";
-  return text;
+  return shortened(describe(v), kTextLimit);
 }
 
 std::string Tracer::film_value(Value* v, const NodeNames& names) {

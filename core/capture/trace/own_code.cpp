@@ -68,8 +68,7 @@ std::string repr_of(PyObject* o, size_t limit) {
     if (!r) PyErr_Clear();
     s = r ? text_of(r.get()) : std::string(Py_TYPE(o)->tp_name);
   }
-  if (s.size() > limit) s = s.substr(0, limit - 3) + "...";
-  return s;
+  return shortened(std::move(s), limit);
 }
 
 bool hashes_by_own_code(PyObject* key) {

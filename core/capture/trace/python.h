@@ -42,6 +42,13 @@ inline std::string text_of(PyObject* o) {
   if (!text) PyErr_Clear();
   return text ? std::string(text, static_cast<size_t>(size)) : "";
 }
+// Cut to `limit` bytes with "..." at the end, between characters of UTF-8.
+inline std::string shortened(std::string text, size_t limit) {
+  if (text.size() <= limit) return text;
+  size_t end = limit - 3;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end) + "...";
+}
 // repr(o) for people, cut to `limit` bytes; an object whose repr() is the program's code is told by its
 // class.
 std::string repr_of(PyObject* o, size_t limit = 120);
