@@ -91,3 +91,17 @@ def test_values_and_gradients_are_eagers(name):
                 result.sum().backward()
         found.append((result.detach(), x.grad, w.grad, w.detach(), torch.rand(1)))
     torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-5)
+
+
+def test_a_gradient_is_no_view():
+    """AccumulateGrad keeps what the engine brings, a weight's transposed product, under another name."""
+
+    def step(x):
+        layer(x).sum().backward()
+
+    layer, outcomes = torch.nn.Linear(3, 2), []
+    for run in (step, vitrine.compile(step)):
+        layer.zero_grad()
+        run(torch.ones(4, 3))
+        outcomes.append([(p.grad._is_view(), p.grad._base, p.grad.stride()) for p in layer.parameters()])
+    assert outcomes[0] == outcomes[1] == [(False, None, (3, 1)), (False, None, (1,))]

@@ -80,6 +80,8 @@ def gradients(outputs, tangents, inputs, fresh, retain):
             return "two gradients share memory"
         if len(sharing) > 1 or not _has_layout_of(leaf, grad):
             found[i] = _in_layout_of(leaf, grad)
+        elif grad._is_view():  # AccumulateGrad keeps what it gets, but no view
+            found[i] = grad.detach()
     return found
 
 
