@@ -130,11 +130,16 @@ Value* Tracer::get_attr(Value* v, const std::string& name) {
     default: {
       PyTypeObject* type = type_of(v);
       PyObject* getter = lookup(type, "__getattribute__");
-      if (getter && PyFunction_Check(getter)) {
-        pin_type(type);
+      if (!getter || !PyFunction_Check(getter)) return generic_get(v, name, true);
+      pin_type(type);
+      if (!lookup(type, "__getattr__")) return call_special(v, getter, {text(name)});
+      try {
         return call_special(v, getter, {text(name)});
+      } catch (const RaiseSignal& signal) {
+        auto* error = reinterpret_cast<PyTypeObject*>(PyExc_AttributeError);
+        if (!signal.exception || !PyType_IsSubtype(signal.exception->cls, error)) throw;
+        return ask_getattr(v, name);
       }
-      return generic_get(v, name, true);
     }
   }
   PyObject* o = v->obj;
@@ -299,14 +304,22 @@ Value* Tracer::instance_get(Value* v, const std::string& name) {
   return made;
 }
 
+// Attributes of some native classes are not what lies in the object's dict: a threading.local's are the
+// thread's.
+void Tracer::check_plain_attributes(PyTypeObject* type, const char* method) {
+  PyObject* found = lookup(type, method);
+  if (!found || Py_TYPE(found) != &PyWrapperDescr_Type) return;
+  void* native = reinterpret_cast<PyWrapperDescrObject*>(found)->d_wrapped;
+  if (native != reinterpret_cast<void*>(PyObject_GenericGetAttr) &&
+      native != reinterpret_cast<void*>(PyObject_GenericSetAttr))
+    stop("unsupported_value", std::string("attributes of a ") + type->tp_name + " are its class's own");
+}
+
 Value* Tracer::generic_get(Value* v, const std::string& name, bool fallback) {
   PyTypeObject* type = type_of(v);
   pin_type(type);
   PyObject* descriptor = lookup(type, name);
-  if (type->tp_getattro != PyObject_GenericGetAttr && !PyFunction_Check(lookup(type, "__getattribute__")) &&
-      !(lookup(type, "__getattr__")))
-    if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE))
-      stop("unsupported_value", std::string("attribute ") + name + " of a " + type->tp_name);
+  check_plain_attributes(type, "__getattribute__");
   if (descriptor && is_data_descriptor(descriptor)) {
     Value* value = bind_descriptor(descriptor, v, type, name);
     if (value) return value;
@@ -321,7 +334,12 @@ Value* Tracer::generic_get(Value* v, const std::string& name, bool fallback) {
     }
     if (descriptor) return bind_descriptor(descriptor, v, type, name);
   }
-  if (!fallback) return nullptr;
+  return fallback ? ask_getattr(v, name) : nullptr;
+}
+
+// What __getattr__ gives for a name that was not found.
+Value* Tracer::ask_getattr(Value* v, const std::string& name) {
+  PyTypeObject* type = type_of(v);
   PyObject* getter = lookup(type, "__getattr__");
   if (!getter) return nullptr;
   if (getter == torch_names().module_getattr) return module_member(v, name);

@@ -74,6 +74,7 @@ void Tracer::generic_set(Value* v, const std::string& name, Value* value) {
   v = look(v);
   PyTypeObject* type = type_of(v);
   pin_type(type);
+  check_plain_attributes(type, "__setattr__");
   if (PyObject* d = lookup(type, name.c_str()); d && Py_TYPE(d)->tp_descr_set) {
     PyTypeObject* kind = Py_TYPE(d);
     if (PyType_IsSubtype(kind, &PyProperty_Type)) {
@@ -114,6 +115,7 @@ void Tracer::generic_del(Value* v, const std::string& name) {
   if (v->kind != Kind::Object) stop("custom_setter", "an attribute of " + describe(v) + " is deleted");
   PyTypeObject* type = type_of(v);
   pin_type(type);
+  check_plain_attributes(type, "__delattr__");
   PyObject* d = lookup(type, name.c_str());
   if (d && PyType_IsSubtype(Py_TYPE(d), &PyProperty_Type)) {
     Owned function(PyObject_GetAttrString(d, "fdel"));

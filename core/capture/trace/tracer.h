@@ -207,9 +207,11 @@ class Tracer {
   Value* generic_get(Value* v, const std::string& name,
                      bool fallback);  // object.__getattribute__ (+ __getattr__)
   void generic_set(Value* v, const std::string& name, Value* value);  // object.__setattr__
-  Value* instance_get(Value* v, const std::string& name);             // own attribute, nullptr = none
-  Value* instance_dict(Value* v);                                     // v.__dict__
-  void write_attr(Value* v, const std::string& name, Value* value);   // past all methods; nullptr deletes
+  Value* ask_getattr(Value* v, const std::string& name);
+  void check_plain_attributes(PyTypeObject* type, const char* method);
+  Value* instance_get(Value* v, const std::string& name);            // own attribute, nullptr = none
+  Value* instance_dict(Value* v);                                    // v.__dict__
+  void write_attr(Value* v, const std::string& name, Value* value);  // past all methods; nullptr deletes
   Value* known_own_dict(Value* v);
   void check_own_dict(Value* v);
   void enter_own(Value* v, const std::string& name, Value* value);
@@ -279,6 +281,7 @@ class Tracer {
   Value* function_in_parts(Value* function);
   // --- lifetimes.cpp
   void let_go(VirtualFrame& frame, Value* v);  // a local or stack entry holds it no more
+  void check_taken(const Values& items);
   bool held_elsewhere(const Source* source);
   Value* weak_target(Value* reference);
   // --- cached_calls.cpp
