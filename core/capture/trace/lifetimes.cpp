@@ -1,4 +1,6 @@
 // What a program notices of when an object dies: it may not depend on the trace.
+#include <algorithm>
+
 #include "core/capture/trace/tracer.h"
 
 namespace vitrine::capture {
@@ -19,9 +21,24 @@ bool waits(PyObject* generator) {
   return suspended.get() == Py_True;
 }
 
+bool has_last_words(PyObject* o, int depth = 0);
+
+// What a container holds may die with it.
+bool holds_last_words(PyObject* container, int depth) {
+  constexpr int kDeep = 3;
+  constexpr Py_ssize_t kLooked = 100;
+  if (depth >= kDeep) return false;
+  Owned items(PySequence_List(container));
+  PyErr_Clear();
+  for (Py_ssize_t i = 0; items && i < std::min(PyList_GET_SIZE(items.get()), kLooked); ++i)
+    if (has_last_words(PyList_GET_ITEM(items.get(), i), depth + 1)) return true;
+  return false;
+}
+
 // Something runs when this object dies.
-bool has_last_words(PyObject* o) {
+bool has_last_words(PyObject* o, int depth) {
   if (PyGen_CheckExact(o)) return waits(o);
+  if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) return holds_last_words(o, depth);
   static PyObject* name = PyUnicode_InternFromString("__del__");
   PyTypeObject* type = Py_TYPE(o);
   if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) && _PyType_Lookup(type, name)) return true;
@@ -42,6 +59,16 @@ void Tracer::let_go(VirtualFrame& f, Value* v) {
   if (has_last_words(o))
     stop("unsupported_value", "an object is let go whose end is noticed: " + describe(v));
   let_go_.insert(o);
+}
+
+// Who takes them from the stack holds them from now on; when that dies, the trace does not tell.
+void Tracer::check_taken(const Values& items) {
+  for (Value* v : items) {
+    v = resolve(v);
+    const bool alone = v->source && v->source->kind == SourceKind::Stack && v->obj && !v->real;
+    if (alone && v->kind != Kind::Constant && has_last_words(v->obj))
+      stop("unsupported_value", "an object whose end is noticed is put into a container: " + describe(v));
+  }
 }
 
 // What it was read from holds it still: nothing on the way there was changed or let go.

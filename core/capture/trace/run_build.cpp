@@ -9,15 +9,22 @@ namespace {
 // Py_TPFLAGS_MATCH_SELF: bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple.
 constexpr unsigned long kMatchesItself = 1UL << 22;
 
+// What a container is made of.
+Values taken(Tracer& t, VirtualFrame& f, int count) {
+  Values items = pop_many(f, count);
+  t.check_taken(items);
+  return items;
+}
+
 }  // namespace
 
 Flow runBuildTuple(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  push(f, t.tuple(pop_many(f, in.arg)));
+  push(f, t.tuple(taken(t, f, in.arg)));
   return Flow::Next;
 }
 
 Flow runBuildList(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  push(f, t.list(pop_many(f, in.arg)));
+  push(f, t.list(taken(t, f, in.arg)));
   return Flow::Next;
 }
 
@@ -29,7 +36,7 @@ Flow runBuildSet(Tracer& t, VirtualFrame& f, const Instruction& in) {
 }
 
 Flow runBuildMap(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  Values items = pop_many(f, in.arg * 2);
+  Values items = taken(t, f, in.arg * 2);
   Value* dict = t.new_dict();
   for (size_t i = 0; i + 1 < items.size(); i += 2) t.dict_set(dict, items[i], items[i + 1]);
   push(f, dict);
@@ -38,7 +45,7 @@ Flow runBuildMap(Tracer& t, VirtualFrame& f, const Instruction& in) {
 
 Flow runBuildConstKeyMap(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Values keys = t.unpack(pop(f));
-  Values items = pop_many(f, in.arg);
+  Values items = taken(t, f, in.arg);
   Value* dict = t.new_dict();
   for (size_t i = 0; i < items.size(); ++i) t.dict_set(dict, keys[i], items[i]);
   push(f, dict);

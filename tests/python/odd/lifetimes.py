@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import threading
 import weakref
 
 import torch
@@ -366,3 +367,48 @@ def watched_objects_in_a_list(compile):
     del first, second
     out.append(c(torch.ones(2), held))
     return out, len(ends)
+
+
+@scenario
+def last_words_in_a_container(compile):
+    log = []
+
+    class Speaks:
+        def __init__(self, name):
+            self.name = name
+
+        def __del__(self):
+            log.append(self.name)
+
+    @compile
+    def program(x):
+        pair = Speaks("in a tuple"), x
+        y = pair[1] * 2
+        del pair
+        log.append("behind the tuple")
+        z = [Speaks("in a list"), y]
+        z = x * 2
+        log.append("behind the list")
+        return y + z
+
+    return [program(torch.ones(2)) for _ in range(3)], log
+
+
+@scenario
+def attributes_of_a_thread(compile):
+    own, found = threading.local(), {}
+
+    @compile
+    def program(x):
+        own.calls = getattr(own, "calls", 0) + 1
+        return x * own.calls, hasattr(own, "other")
+
+    def calls(name):
+        found[name] = [program(torch.ones(2)) for _ in range(3)]
+
+    for name in ("one", "other"):
+        thread = threading.Thread(target=calls, args=(name,))
+        thread.start()
+        thread.join()
+    calls("main")
+    return found
