@@ -12,6 +12,17 @@ void release(Recipe& recipe) {
 
 }  // namespace
 
+int64_t abc_registrations() {
+  static PyObject* const count = [] {
+    Owned module(PyImport_ImportModule("abc"));
+    return module ? PyObject_GetAttrString(module.get(), "get_cache_token") : nullptr;
+  }();
+  Owned number(count ? PyObject_CallNoArgs(count) : nullptr);
+  const int64_t n = number ? PyLong_AsLongLong(number.get()) : -1;
+  PyErr_Clear();
+  return n;
+}
+
 std::string_view guard_kind_name(GuardKind kind) {
   switch (kind) {
 #define X(name)         \
@@ -19,7 +30,7 @@ std::string_view guard_kind_name(GuardKind kind) {
     return #name;
     // clang-format off
     X(TensorMatch) X(ConstEquals) X(Compares) X(Bound) X(Identity) X(TypeIs) X(Length) X(LengthAtLeast) X(LengthBelow) X(DictKeys)
-    X(DictContains) X(SetEquals) X(HasAttr) X(InstanceHas) X(TypeVersion) X(NotInGlobals)
+    X(DictContains) X(SetEquals) X(HasAttr) X(InstanceHas) X(TypeVersion) X(AbcRegistry) X(NotInGlobals)
     X(FunctionCode) X(PlainLeaf) X(NoHooks) X(IterPosition) X(NotAliased) X(SameObject) X(GlobalState)
 // clang-format on
 #undef X

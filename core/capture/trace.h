@@ -41,6 +41,7 @@ enum class GuardKind : uint8_t {
                  // __dict__)
   TypeVersion,   // value is a class whose tp_version_tag is still `number` (valid): no attribute of it or of
                  // its bases was changed since capture. `object` is the class
+  AbcRegistry,   // no class was registered with an abstract one since capture; number: abc.get_cache_token()
   NotInGlobals,  // `name` is not in the globals of the function `source` (nullptr: of the frame's function),
                  // so that the builtin is found
   FunctionCode,  // value.__code__ is `object`
@@ -65,6 +66,8 @@ struct Guard {
   std::string expected;  // for people: "f32[8,128]", "== 3", "same object"
   int32_t step = -1;     // capture step that needed it
 };
+
+int64_t abc_registrations();  // abc.get_cache_token(): how often a class was registered with an abstract one
 
 std::string_view guard_kind_name(GuardKind kind);  // "TensorMatch"
 

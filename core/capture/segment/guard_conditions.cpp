@@ -160,6 +160,8 @@ bool GuardTree::holds(const Condition& c) const {
     }
     case GuardKind::TypeVersion:
       return PyType_Check(o) && has_version(reinterpret_cast<PyTypeObject*>(o), c.number);
+    case GuardKind::AbcRegistry:
+      return abc_registrations() == c.number;
     case GuardKind::NotInGlobals: {
       PyObject* globals = c.node == frame_node_ ? globals_
                           : PyFunction_Check(o) ? PyFunction_GET_GLOBALS(o)
@@ -267,6 +269,11 @@ GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const
       f.source += " attributes";
       f.expected = "unchanged";
       f.actual = "changed";
+      break;
+    case GuardKind::AbcRegistry:
+      f.source += " registry";
+      f.expected = "unchanged";
+      f.actual = "a class was registered";
       break;
     case GuardKind::Bound:
       f.expected = presence(c.number != 0);

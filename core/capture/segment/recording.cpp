@@ -40,6 +40,7 @@ const char* guard_word(GuardKind kind) {
     case GuardKind::NotInGlobals:
       return "attribute";
     case GuardKind::TypeVersion:
+    case GuardKind::AbcRegistry:
       return "version";
     case GuardKind::PlainLeaf:
     case GuardKind::NoHooks:

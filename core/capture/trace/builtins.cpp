@@ -15,6 +15,17 @@ PyObject* own_answer(PyTypeObject* metaclass, const char* name) {
   return own_code(metaclass, {name}) ? lookup(metaclass, name) : nullptr;
 }
 
+// An abstract class answers for those that were registered with it; a protocol asks the instance's
+// attributes.
+void check_abstract(Tracer& t, PyObject* cls) {
+  PyObject* own = class_dict(reinterpret_cast<PyTypeObject*>(cls));
+  if (PyDict_GetItemString(own, "_is_protocol") == Py_True)
+    stop("unsupported_builtin", "isinstance() with a protocol");
+  if (!PyDict_GetItemString(own, "_abc_impl") || is_library(PyDict_GetItemString(own, "__module__"))) return;
+  t.guard(GuardKind::AbcRegistry, t.constant_source(cls), cls, abc_registrations(), "", nullptr,
+          "no class was registered");
+}
+
 Value* builtin_isinstance(Tracer& t, const Arguments& a) {
   Value* classes = t.look(need(t, a, 1));
   PyTypeObject* type = t.type_of(need(t, a, 0));
@@ -42,6 +53,7 @@ Value* builtin_isinstance(Tracer& t, const Arguments& a) {
     if (own_code(type, {"__getattribute__", "__class__"}))
       stop("unsupported_builtin", "isinstance() of what says its class itself");
     if (Py_TYPE(o) == &PyType_Type) continue;
+    check_abstract(t, o);
     // A metaclass may answer by itself (abstract classes, Parameter): asked about the class, which is pure.
     Value* open = t.open_float(need(t, a, 0));
     Value* first = open ? open : t.peek(need(t, a, 0));
@@ -443,6 +455,7 @@ Value* builtin_issubclass(Tracer& t, const Arguments& a) {
   if (PyType_Check(classes.get()) && own_answer(Py_TYPE(classes.get()), "__subclasscheck__"))
     return t.boolean(t.truth(t.call_special(
         a.positional[1], own_answer(Py_TYPE(classes.get()), "__subclasscheck__"), {a.positional[0]})));
+  if (PyType_Check(classes.get()) && Py_TYPE(classes.get()) != &PyType_Type) check_abstract(t, classes.get());
   const int yes = PyObject_IsSubclass(one, classes.get());
   if (yes < 0) t.raise_python();
   return t.boolean(yes);

@@ -6,11 +6,8 @@
 #include "core/capture/trace/python.h"
 
 namespace vitrine::capture {
-namespace {
 
-// Python's own library and PyTorch's: such methods change nothing that a program could see.
-bool is_of_a_library(PyObject* function) {
-  PyObject* module = reinterpret_cast<PyFunctionObject*>(function)->func_module;
+bool is_library(PyObject* module) {
   const std::string name = text_of(module);
   const std::string root = name.substr(0, name.find('.'));
   if (root == "torch") return true;
@@ -19,6 +16,13 @@ bool is_of_a_library(PyObject* function) {
   const int yes = names && key && root != "__main__" ? PySet_Contains(names, key.get()) : 0;
   PyErr_Clear();
   return yes > 0;
+}
+
+namespace {
+
+// Such methods change nothing that a program could see.
+bool is_of_a_library(PyObject* function) {
+  return is_library(reinterpret_cast<PyFunctionObject*>(function)->func_module);
 }
 
 // What dataclasses writes for a class: it asks the fields alone.

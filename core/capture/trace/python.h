@@ -53,6 +53,9 @@ inline std::string shortened(std::string text, size_t limit) {
 // class.
 std::string repr_of(PyObject* o, size_t limit = 120);
 
+// Whether a module's name, as functions and classes have it, is of Python's own library or of PyTorch.
+bool is_library(PyObject* module);
+
 // Whether a class has one of these from code of the program: not from Python's own library or PyTorch, nor as
 // dataclasses writes it.
 bool own_code(PyTypeObject* type, std::initializer_list<const char*> names);

@@ -1,6 +1,8 @@
 """Odd programs: classes that answer for their instances, wrong answers of special methods, and containers' own ways."""
 
+import abc
 import collections
+import typing
 
 import torch
 from odd.registry import program, scenario, vec
@@ -219,3 +221,50 @@ def tensors_have_no_divmod(x):
         except Exception as error:
             out.append((type(error).__name__, str(error)))
     return torch.relu(x), out
+
+
+@typing.runtime_checkable
+class Runs(typing.Protocol):
+    attr: int
+
+    def run(self): ...
+
+
+@scenario
+def abstract_classes_come_to_know_others(compile):
+    class Base(abc.ABC):
+        pass
+
+    class Plain:
+        def run(self):
+            return 1
+
+    one, other = Plain(), Plain()
+    other.attr = 3
+    program = compile(lambda x, o: (x + 1, isinstance(o, Base), issubclass(type(o), Base), isinstance(o, Runs)))
+    out = [program(torch.ones(2), o) for o in (one, other, one, 3)]
+    one.attr = 1
+    out.append(program(torch.ones(2), one))
+    Base.register(Plain)
+    out.append(program(torch.ones(2), one))
+    del other.attr
+    return [*out, program(torch.ones(2), other)]
+
+
+class Fallback:
+    def __getattribute__(self, name):
+        if name == "given":
+            return 2
+        return object.__getattribute__(self, name)
+
+    def __getattr__(self, name):
+        if name == "never":
+            raise AttributeError(name)
+        return "fallback " + name
+
+
+@program(vec())
+def two_ways_to_find_an_attribute(x):
+    o = Fallback()
+    o.own = 3
+    return x + 1, o.given, o.own, o.missing, hasattr(o, "other"), hasattr(o, "never"), getattr(o, "never", 5)
