@@ -1,14 +1,19 @@
-"""What a program asks of a value is a guard: a share of tests/fuzz/questions.py, and what it has found."""
+"""What a program asks of a value is a guard: a share of tests/fuzz/questions.py and questions_of_two.py, and what it has found."""
 
 import pytest
 import torch
 import vitrine
-from tests.fuzz import questions
+from tests.fuzz import questions, questions_of_two
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_answer_is_given_for_another_value(seed):
     assert not list(questions.differences(seed, share=0.25))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_no_answer_is_given_for_two_other_values(seed):
+    assert not list(questions_of_two.differences(seed, share=0.1, count=24))
 
 
 @pytest.mark.parametrize("value", ["", [], (), [("a", 1)]], ids=repr)
