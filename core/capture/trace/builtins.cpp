@@ -50,9 +50,15 @@ Value* builtin_isinstance(Tracer& t, const Arguments& a) {
       continue;
     }
     if (PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(o))) return t.boolean(true);
-    if (own_code(type, {"__getattribute__", "__class__"}))
-      stop("unsupported_builtin", "isinstance() of what says its class itself");
-    if (Py_TYPE(o) == &PyType_Type) continue;
+    if (Py_TYPE(o) == &PyType_Type) {
+      if (!own_code(type, {"__getattribute__", "__class__"})) continue;
+      Value* said = t.get_attr(a.positional[0], "__class__");  // which may be another class than its own
+      PyObject* cls = said ? t.const_object(said) : nullptr;
+      if (cls && PyType_Check(cls) &&
+          PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), reinterpret_cast<PyTypeObject*>(o)))
+        return t.boolean(true);
+      continue;
+    }
     check_abstract(t, o);
     // A metaclass may answer by itself (abstract classes, Parameter): asked about the class, which is pure.
     Value* open = t.open_float(need(t, a, 0));
