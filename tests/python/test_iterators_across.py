@@ -160,3 +160,22 @@ def test_an_exhausted_iterator_does_not_see_what_is_appended():
     it, items, _ = vitrine.compile(program)(X())
     items.append(3)
     assert list(it) == []
+
+
+@pytest.mark.parametrize("wrap", [iter, enumerate, lambda numbers: zip(numbers, numbers)], ids=["plain", "enumerate", "zip"])
+def test_a_long_range_is_not_listed(wrap):
+    """A loop that ends by what it has computed: each check of a segment behind its start would list the range."""
+    def f(x):
+        for _ in wrap(range(100_000)):
+            x = x + 1
+            if x.sum() > 10:
+                break
+        return x
+
+    compiled = vitrine.compile(f)
+    for start in (0.0, 3.0):
+        x = torch.full((2,), start)
+        assert torch.equal(compiled(x), f(x))
+    explanation = vitrine.explain(f)(torch.zeros(2))
+    assert explanation.graph_breaks[0].kind == "data_dependent_branch"
+    assert not [guard for guard in explanation.guards if "rest(" in guard]

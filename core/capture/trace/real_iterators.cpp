@@ -94,7 +94,14 @@ Values Tracer::state_of(Value* v, PyObject* reduced) {
   return found->kind == Kind::Tuple ? found->items : Values{found};
 }
 
+// What is left is listed, here and by each check of the segment: a range with very many left is advanced for
+// real.
+constexpr Py_ssize_t kMostListed = 1000;
+
 void Tracer::realise_rest(Value* v) {
+  if (Py_TYPE(v->obj) == &PyRangeIter_Type && PyObject_LengthHint(v->obj, 0) > kMostListed)
+    stop("limit", "a range with more than " + std::to_string(kMostListed) + " numbers left",
+         "Nothing need be done: the loop's head runs in Python, its body is compiled.");
   const Source* rest = sources_->make(SourceKind::IterRest, v->source, -1, "");
   Owned owned(iterator_rest(v->obj));
   PyObject* left = owned.get();

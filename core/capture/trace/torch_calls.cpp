@@ -299,7 +299,8 @@ Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arg
   if (unseen_quantiles(name, positional.get(), keyword.get()))
     stop("scalar_read", name + " asks whether its quantiles are in [0, 1]");
   if (++torch_calls_ > kMostCalls)
-    stop("limit", "more than " + std::to_string(kMostCalls) + " calls of PyTorch in one graph");
+    stop("limit", "more than " + std::to_string(kMostCalls) + " calls of PyTorch in one graph",
+         "Compile the body of the loop instead of the loop.");
   auto outcome = lowering_->call(name, callable, positional.get(), keyword.get(), origin());
   if (outcome.unsupported)
     stop(outcome.unsupported->kind.c_str(), outcome.unsupported->reason, outcome.unsupported->hint);
