@@ -75,7 +75,7 @@ template <class T> static inline auto load_back(const T* p, Some s) {
   return load(line, all);
 }
 )"},
-    {"rest",
+    {"rest fixed any",
      R"(template <i64 N> struct Fixed { static constexpr i64 n = N; }; template <i64 N> constexpr Fixed<N> fixed;  // elements
 struct Any { i64 n; };
 static inline Any any(i64 n) { return {n}; }
