@@ -55,22 +55,25 @@ class GradModeGuard {
   const bool real_;
 };
 
-// The same for autocast.
-class AutocastGuard {
+// The same for autocast, and for the ways of computing attention.
+template <class Kind, Kind (*now)(), void (*set)(const Kind&)>
+class StateGuard {
  public:
-  explicit AutocastGuard(AutocastState& traced) : traced_(traced), real_(autocast_state()) {
-    if (traced_ != real_) set_autocast_state(traced_);
+  explicit StateGuard(Kind& traced) : traced_(traced), real_(now()) {
+    if (traced_ != real_) set(traced_);
   }
-  ~AutocastGuard() {
-    traced_ = autocast_state();
-    if (traced_ != real_) set_autocast_state(real_);
+  ~StateGuard() {
+    traced_ = now();
+    if (traced_ != real_) set(real_);
   }
-  AutocastGuard(const AutocastGuard&) = delete;
+  StateGuard(const StateGuard&) = delete;
 
  private:
-  AutocastState& traced_;
-  const AutocastState real_;
+  Kind& traced_;
+  const Kind real_;
 };
+using AutocastGuard = StateGuard<AutocastState, autocast_state, set_autocast_state>;
+using AttentionGuard = StateGuard<AttentionChoice, attention_choice, set_attention_choice>;
 
 // Memory that is not a tensor's: its content may change between calls, unseen by any guard.
 void refuse_arrays(PyObject* value) {
@@ -192,13 +195,19 @@ AutocastState Lowering::autocast() const {
   return state_->autocast;
 }
 
-PyObject* Lowering::autocast_call(const std::string& name, PyObject* callable, PyObject* args,
-                                  const ir::Origin& origin) {
+AttentionChoice Lowering::attention() const {
+  return state_->attention;
+}
+
+PyObject* Lowering::state_call(const std::string& name, PyObject* callable, PyObject* args,
+                               const ir::Origin& origin) {
   State& s = *state_;
   const AutocastState before = s.autocast;
+  const AttentionChoice attention_before = s.attention;
   Py result;
   {
     AutocastGuard guard(s.autocast);
+    AttentionGuard attention(s.attention);
     result = Py::steal(PyObject_CallObject(callable, args));
   }
   if (!result) return nullptr;
@@ -206,7 +215,7 @@ PyObject* Lowering::autocast_call(const std::string& name, PyObject* callable, P
   changed.nesting = s.autocast.nesting;
   const bool clears = name == "torch.clear_autocast_cache";
   s.autocast_changed = s.autocast_changed || s.autocast != before;
-  if (changed != s.autocast || clears) {
+  if (changed != s.autocast || s.attention != attention_before || clears) {
     s.recording.begin_call(origin);
     Outcome outcome;
     s.add_captured(name, callable, args, nullptr, origin, Py_None, outcome, true,
@@ -472,6 +481,7 @@ Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Onc
   const Recording::Mark mark = recording.mark();
   const bool grad_before = grad_mode;
   const AutocastState autocast_before = autocast;
+  const AttentionChoice attention_before = attention;
   const auto& [name, callable, args, kwargs, origin] = asked;
   dispatch.stopped.reset();
   Py result;
@@ -485,6 +495,7 @@ Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Onc
     {
       GradModeGuard grad(grad_mode);
       AutocastGuard casts(autocast);
+      AttentionGuard ways(attention);
       ModeGuard guard(mode.get());
       const WarningWatch watch(callable, once);
       if (guard.active()) result = Py::steal(PyObject_Call(callable, args, kwargs));
@@ -502,8 +513,8 @@ Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Onc
       if (name == kSetData)
         recording.share_data(recording.find(PyTuple_GET_ITEM(args, 0)),
                              recording.find(PyTuple_GET_ITEM(args, 1)));
-      const bool state_changed =
-          grad_before != grad_mode || autocast_before != autocast || name == "torch.clear_autocast_cache";
+      const bool state_changed = grad_before != grad_mode || autocast_before != autocast ||
+                                 attention_before != attention || name == "torch.clear_autocast_cache";
       add_captured(name, callable, args, kwargs, origin, result.get(), outcome, state_changed, mark.aten);
       if (outcome.captured_nodes == 0) recording.undo_ids(mark);
       outcome.value = result.release();
@@ -517,6 +528,7 @@ Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Onc
   recording.undo(mark);
   grad_mode = grad_before;
   autocast = autocast_before;
+  attention = attention_before;
   return outcome;
 }
 

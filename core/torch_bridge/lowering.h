@@ -20,6 +20,7 @@
 
 struct _object;
 
+#include "core/torch_bridge/attention_choice.h"
 #include "core/torch_bridge/autocast.h"
 
 namespace vitrine::torch_bridge {
@@ -50,11 +51,13 @@ class Lowering {
   // graph.
   Result<_object*> constant(_object* tensor);
 
-  // callable(*args), a question about autocast or a change of it, asked of the traced program's state, which
-  // is its own. A change becomes a captured node, but for the depth of nesting: entering and leaving are the
-  // caller's to repeat. New reference; nullptr: a Python error is set.
-  _object* autocast_call(const std::string& name, _object* callable, _object* args, const ir::Origin& origin);
+  // callable(*args), a question about autocast or the ways of computing attention, or a change of them, asked
+  // of the traced program's state, which is its own. A change becomes a captured node, but for autocast's
+  // depth of nesting: entering and leaving are the caller's to repeat. New reference; nullptr: a Python error
+  // is set.
+  _object* state_call(const std::string& name, _object* callable, _object* args, const ir::Origin& origin);
   AutocastState autocast() const;
+  AttentionChoice attention() const;
 
   // The program enters or leaves inference mode; PyTorch is not told, so that gradients are to be off
   // meanwhile.

@@ -8,6 +8,7 @@
 
 #include "core/autodiff/derive.h"
 #include "core/torch_bridge/api.h"
+#include "core/torch_bridge/attention_choice.h"
 #include "core/torch_bridge/autocast.h"
 #include "core/torch_bridge/dispatch.h"
 #include "core/torch_bridge/joint.h"
@@ -70,6 +71,7 @@ struct Lowering::State {
   Py mode;
   bool grad_mode;
   AutocastState autocast = autocast_state();
+  AttentionChoice attention = attention_choice();
   bool autocast_changed = false;  // at any time: PyTorch's cache of casts may hold stand-ins
 
   State() : mode(Py::steal(new_mode(&dispatch))), grad_mode(api().symbols.grad_enabled()) {

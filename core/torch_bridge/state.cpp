@@ -56,7 +56,21 @@ constexpr Flag kFlags[] = {
      [](const Symbols& s, void*) -> bool { return s.function_disabled() != 0; }},
     {"saved-tensor hooks are active", [](const Symbols& s, void*) { return saved_hooks_active(s); }},
     {"torch.jit.trace is running", [](const Symbols& s, void*) { return jit_tracing(s); }},
+    {"torch.backends.cuda.cudnn_sdp_enabled()",
+     [](const Symbols& s, void* context) -> bool { return s.sdp_cudnn(context); }},
+    {"torch.backends.cuda.flash_sdp_enabled()",
+     [](const Symbols& s, void* context) -> bool { return s.sdp_flash(context); }},
+    {"torch.backends.cuda.mem_efficient_sdp_enabled()",
+     [](const Symbols& s, void* context) -> bool { return s.sdp_mem_efficient(context); }},
+    {"torch.backends.cuda.math_sdp_enabled()",
+     [](const Symbols& s, void* context) -> bool { return s.sdp_math(context); }},
+    {"the overrideable attention is enabled",
+     [](const Symbols& s, void* context) -> bool { return s.sdp_overrideable(context); }},
 };
+// Bits 16 to 39 are autocast's.
+constexpr int bit_of(size_t flag) {
+  return static_cast<int>(flag < 16 ? flag : flag + 24);
+}
 
 // Where autocast's answers lie behind them.
 struct AutocastBits {
@@ -65,7 +79,7 @@ struct AutocastBits {
 };
 constexpr AutocastBits kAutocast[] = {{"cpu", 16, 24}, {"cuda", 17, 32}};
 constexpr int kAutocastCache = 18;
-static_assert(std::size(kFlags) <= 16);
+static_assert(bit_of(std::size(kFlags)) <= 64);
 
 uint64_t autocast_flags(const Symbols& s) {
   const bool cpu = s.autocast_enabled(kCpu), cuda = s.autocast_enabled(kCuda);
@@ -86,7 +100,8 @@ GlobalState global_state() {
   const Symbols& s = api().symbols;
   void* context = s.context();
   GlobalState state;
-  for (size_t i = 0; i < std::size(kFlags); ++i) state.flags |= uint64_t{kFlags[i].is_on(s, context)} << i;
+  for (size_t i = 0; i < std::size(kFlags); ++i)
+    state.flags |= uint64_t{kFlags[i].is_on(s, context)} << bit_of(i);
   state.flags |= autocast_flags(s);
   state.default_dtype = s.default_dtype();
   state.matmul_precision = s.matmul_precision(context);
@@ -103,8 +118,8 @@ StateChange state_change(const GlobalState& was, const GlobalState& now) {
   const uint64_t differ = was.flags ^ now.flags;
   const auto is_on = [](const GlobalState& state, int bit) { return (state.flags >> bit & 1) != 0; };
   for (size_t i = 0; i < std::size(kFlags); ++i)
-    if (differ >> i & 1)
-      return {kFlags[i].name, truth(is_on(was, static_cast<int>(i))), truth(is_on(now, static_cast<int>(i)))};
+    if (differ >> bit_of(i) & 1)
+      return {kFlags[i].name, truth(is_on(was, bit_of(i))), truth(is_on(now, bit_of(i)))};
   for (const AutocastBits& row : kAutocast) {
     const std::string device = std::string("('") + row.device + "')";
     if (differ >> row.enabled & 1)

@@ -67,6 +67,16 @@ using ParallelFn = void (*)(int64_t, int64_t, void*);
   X(deterministic_warn, cpu, true, "_ZNK2at7Context31deterministicAlgorithmsWarnOnlyEv", bool (*)(void*))    \
   X(matmul_precision, cpu, true, "_ZNK2at7Context22float32MatmulPrecisionEv", int (*)(void*))                \
   X(mkldnn_enabled, cpu, true, "_ZNK2at7Context17userEnabledMkldnnEv", bool (*)(void*))                      \
+  X(sdp_cudnn, cpu, true, "_ZNK2at7Context19userEnabledCuDNNSDPEv", bool (*)(void*))                         \
+  X(sdp_set_cudnn, cpu, true, "_ZN2at7Context14setSDPUseCuDNNEb", void (*)(void*, bool))                     \
+  X(sdp_flash, cpu, true, "_ZNK2at7Context19userEnabledFlashSDPEv", bool (*)(void*))                         \
+  X(sdp_set_flash, cpu, true, "_ZN2at7Context14setSDPUseFlashEb", void (*)(void*, bool))                     \
+  X(sdp_mem_efficient, cpu, true, "_ZNK2at7Context26userEnabledMemEfficientSDPEv", bool (*)(void*))          \
+  X(sdp_set_mem_efficient, cpu, true, "_ZN2at7Context21setSDPUseMemEfficientEb", void (*)(void*, bool))      \
+  X(sdp_math, cpu, true, "_ZNK2at7Context18userEnabledMathSDPEv", bool (*)(void*))                           \
+  X(sdp_set_math, cpu, true, "_ZN2at7Context13setSDPUseMathEb", void (*)(void*, bool))                       \
+  X(sdp_overrideable, cpu, true, "_ZNK2at7Context26userEnabledOverrideableSDPEv", bool (*)(void*))           \
+  X(sdp_set_overrideable, cpu, true, "_ZN2at7Context21setSDPUseOverrideableEb", void (*)(void*, bool))       \
   X(functorch_stack, cpu, true, "_ZN2at9functorch20getDynamicLayerStackEv", void** (*)())                    \
   X(saved_hooks, cpu, true, "_ZN2at23SavedTensorDefaultHooks13get_tls_stateEv", void** (*)())                \
   X(jit_tracing, cpu, false, "_ZN5torch3jit6tracer15getTracingStateEv", void** (*)())                        \

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from vitrine import _engine
 
 
@@ -92,6 +93,8 @@ def flags():
         lambda: torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x),
         torch.autograd.forward_ad.dual_level,
         lambda: torch.device("cpu"),
+        lambda: sdpa_kernel(SDPBackend.MATH),
+        lambda: sdpa_kernel([each for name, each in SDPBackend.__members__.items() if name not in ("ERROR", "MATH")]),
     ],
 )
 def test_global_state_sees(change):

@@ -269,6 +269,26 @@ std::vector<Effect> Tracer::autocast_effects(RecipeMaker& make) {
   return out;
 }
 
+// The same of the ways of computing attention.
+std::vector<Effect> Tracer::attention_effects(RecipeMaker& make) {
+  std::vector<Effect> out;
+  const torch_bridge::AttentionChoice from = attention_at_start_, to = lowering_->attention();
+  const auto add = [&](const char* path, bool was, bool is) {
+    if (was == is) return;
+    Effect e;
+    e.kind = Effect::Kind::Call;
+    e.value = make.call(find_object(path), {});
+    e.value.children.push_back(make.constant(is ? Py_True : Py_False));
+    out.push_back(std::move(e));
+  };
+  add("torch._C._set_sdp_use_cudnn", from.cudnn, to.cudnn);
+  add("torch._C._set_sdp_use_flash", from.flash, to.flash);
+  add("torch._C._set_sdp_use_mem_efficient", from.mem_efficient, to.mem_efficient);
+  add("torch._C._set_sdp_use_math", from.math, to.math);
+  add("torch._C._set_sdp_use_overrideable", from.overrideable, to.overrideable);
+  return out;
+}
+
 std::unique_ptr<Trace> Tracer::finish(bool returned) {
   auto trace = std::make_unique<Trace>();
   RecipeMaker make(*this);
@@ -307,6 +327,7 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   for (Effect& e : version_effects(make)) effects.push_back(std::move(e));
   for (Effect& e : grad_mode_effects(make)) effects.push_back(std::move(e));
   for (Effect& e : autocast_effects(make)) effects.push_back(std::move(e));
+  for (Effect& e : attention_effects(make)) effects.push_back(std::move(e));
   for (Effect& e : cache_effects(make)) effects.push_back(std::move(e));
   // Objects made here are filled before anything that existed before points to them.
   trace->effects = make.take_effects();
@@ -399,7 +420,7 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& given) {
       }
       if (!broke) broke = tracer.broke();
       if (tracer.differentiates_again) options.differentiated_again = true;
-      stop_at = tracer.executed();
+      stop_at = tracer.ends_by >= 0 ? tracer.ends_by : tracer.executed();
       if (stop_at == 0) return tracer.give_up(*broke);
       for (auto& each : tracer.take_not_cached()) not_cached.push_back(std::move(each));
       continue;

@@ -26,6 +26,7 @@ Tracer::Tracer(Frame& live, const TraceOptions& options, int64_t stop_at, Byteco
   symbolic_ = std::make_shared<Symbolic>();
   lowering_ = std::make_unique<torch_bridge::Lowering>(options.as_if);
   autocast_at_start_ = lowering_->autocast();
+  attention_at_start_ = lowering_->attention();
   Owned grad(PyObject_CallNoArgs(find_object("torch.is_grad_enabled")));
   grad_at_start_ = grad_now_ = grad.get() == Py_True;
   Owned inference(PyObject_CallNoArgs(find_object("torch.is_inference_mode_enabled")));

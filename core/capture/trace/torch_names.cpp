@@ -47,6 +47,9 @@ TorchNames load() {
   n.custom_op = must_type("torch._library.custom_ops.CustomOpDef");
   n.script_function = must_type("torch.jit.ScriptFunction");
   n.enum_base = must_type("enum.Enum");
+  n.version = must_type("torch.torch_version.TorchVersion");
+  n.attention_backend = must_type("torch._C._SDPBackend");
+  n.type_variable = must_type("typing.TypeVar");
   n.lru_cache_wrapper = must_type("functools._lru_cache_wrapper");
   n.generic_alias = must_type("types.GenericAlias");
   n.union_type = must_type("types.UnionType");

@@ -17,7 +17,7 @@ struct TorchNames {
   PyTypeObject *numpy_number, *numpy_bool, *numpy_ufunc, *numpy_dispatcher;  // nullptr: no NumPy
   PyTypeObject *partial, *ordered_dict, *default_dict;
   PyTypeObject *count, *repeat, *chain, *islice;  // of itertools
-  PyTypeObject* script_function;
+  PyTypeObject *script_function, *version, *attention_backend, *type_variable;
   PyTypeObject* inference_context;                      // what torch.inference_mode enters
   PyTypeObject *disabled_function, *compiled_function;  // nullptr: the engine is used without its module
   PyObject *module_call, *module_call_impl, *module_getattr, *module_setattr, *module_delattr,

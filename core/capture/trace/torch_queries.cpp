@@ -185,25 +185,36 @@ template <const char* const& Path>
 Value* for_real(T& t, const A& a) {
   return fold_call(t, find_object(Path), a);
 }
-// Autocast as the program has it by now: questions, and what torch.autocast does on entering and leaving.
+// Autocast and the ways of computing attention, as the program has them by now: questions, and what
+// torch.autocast and sdpa_kernel do on entering and leaving.
 template <const char* const& Path>
-Value* autocast(T& t, const A& a) {
-  return t.autocast_call(Path, a);
+Value* state(T& t, const A& a) {
+  return t.state_call(Path, a);
 }
-#define VITRINE_AUTOCAST(X)                           \
-  X(ac_on, "torch.is_autocast_enabled")               \
-  X(ac_cpu_on, "torch.is_autocast_cpu_enabled")       \
-  X(ac_any_on, "torch._C._is_any_autocast_enabled")   \
-  X(ac_dtype, "torch.get_autocast_dtype")             \
-  X(ac_cache, "torch.is_autocast_cache_enabled")      \
-  X(ac_set, "torch.set_autocast_enabled")             \
-  X(ac_set_dtype, "torch.set_autocast_dtype")         \
-  X(ac_set_cache, "torch.set_autocast_cache_enabled") \
-  X(ac_enter, "torch.autocast_increment_nesting")     \
-  X(ac_leave, "torch.autocast_decrement_nesting")     \
-  X(ac_clear, "torch.clear_autocast_cache")
+#define VITRINE_STATE(X)                                          \
+  X(ac_on, "torch.is_autocast_enabled")                           \
+  X(ac_cpu_on, "torch.is_autocast_cpu_enabled")                   \
+  X(ac_any_on, "torch._C._is_any_autocast_enabled")               \
+  X(ac_dtype, "torch.get_autocast_dtype")                         \
+  X(ac_cache, "torch.is_autocast_cache_enabled")                  \
+  X(ac_set, "torch.set_autocast_enabled")                         \
+  X(ac_set_dtype, "torch.set_autocast_dtype")                     \
+  X(ac_set_cache, "torch.set_autocast_cache_enabled")             \
+  X(ac_enter, "torch.autocast_increment_nesting")                 \
+  X(ac_leave, "torch.autocast_decrement_nesting")                 \
+  X(ac_clear, "torch.clear_autocast_cache")                       \
+  X(sdp_cudnn, "torch._C._get_cudnn_sdp_enabled")                 \
+  X(sdp_flash, "torch._C._get_flash_sdp_enabled")                 \
+  X(sdp_mem_efficient, "torch._C._get_mem_efficient_sdp_enabled") \
+  X(sdp_math, "torch._C._get_math_sdp_enabled")                   \
+  X(sdp_overrideable, "torch._C._get_overrideable_sdp_enabled")   \
+  X(sdp_set_cudnn, "torch._C._set_sdp_use_cudnn")                 \
+  X(sdp_set_flash, "torch._C._set_sdp_use_flash")                 \
+  X(sdp_set_mem_efficient, "torch._C._set_sdp_use_mem_efficient") \
+  X(sdp_set_math, "torch._C._set_sdp_use_math")                   \
+  X(sdp_set_overrideable, "torch._C._set_sdp_use_overrideable")
 #define X(name, path) constexpr const char* k_##name = path;
-VITRINE_AUTOCAST(X)
+VITRINE_STATE(X)
 #undef X
 
 #define VITRINE_ASKED(X)                                         \
@@ -230,8 +241,8 @@ constexpr BuiltinRow kRows[] = {
 #define X(name, path) {path, for_real<k_##name>},
     VITRINE_ASKED(X)
 #undef X
-#define X(name, path) {path, autocast<k_##name>},
-        VITRINE_AUTOCAST(X)
+#define X(name, path) {path, state<k_##name>},
+        VITRINE_STATE(X)
 #undef X
             {"torch._C._is_torch_function_mode_enabled", no},
     {"torch.is_tensor", is_tensor},
@@ -287,12 +298,12 @@ std::span<const BuiltinRow> torch_builtins() {
   return kRows;
 }
 
-Value* Tracer::autocast_call(const char* path, const Arguments& a) {
+Value* Tracer::state_call(const char* path, const Arguments& a) {
   Owned arguments(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
   for (size_t i = 0; i < a.positional.size(); ++i)
     PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i), to_python(a.positional[i]));
   if (!a.keyword.empty()) stop("unsupported_builtin", std::string("keywords of ") + path);
-  PyObject* result = lowering_->autocast_call(path, find_object(path), arguments.get(), origin());
+  PyObject* result = lowering_->state_call(path, find_object(path), arguments.get(), origin());
   if (!result) raise_python();
   return fold(result);
 }

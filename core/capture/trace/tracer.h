@@ -104,7 +104,7 @@ class Tracer {
   bool differentiates_again = false;
   bool is_told_compiling() const { return !options_.as_eager; }
   bool told_compiling = false;  // the program asked, and took its way for compilers
-  // How many instructions of the outermost frame the trace may have at most; -1: what finish() found does not
+  // How many instructions of the outermost frame the trace may have at most; -1: what was found does not
   // say.
   int64_t ends_by = -1;
   // The trace so far, ending here. Throws BreakSignal when a value cannot be rebuilt.
@@ -165,6 +165,10 @@ class Tracer {
   bool is_not_zero(Value* v);
   Value* float_compare(int op, Value* a, Value* b);
   Value* with_open_floats(Value* self, const std::string& name, PyObject* callable, const Arguments& a);
+
+  // --- draws.cpp
+  Value* draw(Value* generator, const std::string& method, const Arguments& arguments);
+  void refuse_to_look(const Value* drawn);
 
   // --- guards
   void guard(GuardKind kind, const Source* source, PyObject* object = nullptr, int64_t number = 0,
@@ -229,6 +233,7 @@ class Tracer {
 
   // --- operators.cpp
   Value* binary(const std::string& op, Value* a, Value* b);  // "add", "iadd", ...: names of module operator
+  Value* complex_beside(Value* number, Value* tensor);
   bool has_no_operators(Value* v);
   Value* user_compare(int op, Value* a, Value* b);
   // v.name(arguments...) where v is an object whose class says so in Python; nullptr: it does not.
@@ -277,7 +282,8 @@ class Tracer {
   Value* getter_in_python(Value* v);
   // --- vmap.cpp
   Value* vmap(const Arguments& arguments);  // of torch._functorch.vmap.vmap_impl
-  void run_once_without_effects(Value* function, const Arguments& sample, const std::string& what);
+  // Gives what it returned.
+  Value* run_once_without_effects(Value* function, const Arguments& sample, const std::string& what);
   Value* function_in_parts(Value* function);
   // --- lifetimes.cpp
   void let_go(VirtualFrame& frame, Value* v);  // a local or stack entry holds it no more
@@ -351,8 +357,9 @@ class Tracer {
   Recipe inference_result(Value* v, Recipe graph_result, class RecipeMaker& make);
   std::vector<Effect> grad_mode_effects(class RecipeMaker& make);
   void change_grad_mode(bool on);
-  Value* autocast_call(const char* path, const Arguments& arguments);
+  Value* state_call(const char* path, const Arguments& arguments);  // of autocast, of attention
   std::vector<Effect> autocast_effects(class RecipeMaker& make);
+  std::vector<Effect> attention_effects(class RecipeMaker& make);
   // --- leaves.cpp
   Value* set_requires_grad(Value* tensor, bool on);  // gives the tensor
   Value* new_parameter(const Arguments& arguments);
@@ -496,6 +503,7 @@ class Tracer {
   bool differentiated_ = false;           // what runs is only read through: PyTorch runs it under autograd
   int64_t cached_since_ = -1;  // >= 0: a cached function runs, which has made the values from here on
   std::vector<CacheHit> cache_hits_;
+  std::vector<std::pair<const Value*, int64_t>> draws_;  // and after how many instructions each was drawn
   NotCached not_cached_;
   struct OwnKey {
     Value* value;
@@ -527,6 +535,7 @@ class Tracer {
   std::vector<OpenInference> open_inference_;  // entered in the segment and not left, outermost first
   bool differentiates_ = false;                // a backward pass is in the graph
   torch_bridge::AutocastState autocast_at_start_;
+  torch_bridge::AttentionChoice attention_at_start_;
 };
 
 }  // namespace vitrine::capture

@@ -41,6 +41,7 @@ bool is_identity_constant(PyObject* o) {
   const TorchNames& torch = torch_names();
   return type == torch.op_overload || type == torch.op_packet || PyObject_TypeCheck(o, torch.enum_base) ||
          type == torch.finfo || type == torch.iinfo || type == torch.lru_cache_wrapper ||
+         type == torch.version || type == torch.attention_backend || type == torch.type_variable ||
          PyType_IsSubtype(type, torch.generic_alias) || type == torch.union_type;
 }
 
