@@ -70,6 +70,7 @@ std::string Source::text() const {
       return "rest(" + b + ")";
     case SourceKind::IterState:
       return index == 1 ? "parts(" + b + ")" : "state(" + b + ")";
+    case SourceKind::Drawn:
     case SourceKind::Constant:
       return name;
   }

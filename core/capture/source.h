@@ -36,8 +36,13 @@ enum class SourceKind : uint8_t {
                  // __reduce__ (which does not advance it)
   IterState,     // base: enumerate, zip, map, filter, count, repeat, chain, islice; index 1: tuple of what it
                  // was made from and where it stands, 2: its state or None; both from its __reduce__
+  Drawn,         // index: how many were drawn before; key: tuple of a method of a random.Random and its
+                 // arguments, called once a call, before the graph runs       random.gauss(0.0, 1.0)
   Constant,      // an object fixed at capture (a class, a module imported inside); needs no guard by itself
 };
+
+// What a number that is drawn anew at each call is taken to be where there is no call.
+constexpr double kSomeDraw = 0.5;
 
 struct Source {
   SourceKind kind;

@@ -205,7 +205,7 @@ void GuardTree::build_shortcut() {
     const Node& node = nodes_[i];
     const int32_t owner = node.parent;
     const bool calm = owner >= 0 && same[owner] && s.misses[owner] <= kMissesForgiven;
-    same[i] = node.step.kind == SourceKind::Constant ||
+    same[i] = node.step.kind == SourceKind::Constant || node.step.kind == SourceKind::Drawn ||
               (values_[i] && calm && !made_[i] && watches.step(node.step, values_[owner], owner));
     emit_watches();
     if (!same[i]) {

@@ -36,8 +36,15 @@ bool is_library_code(const std::string& path) {
 
 }  // namespace
 
-bool CaptureHandler::wants(PyObject* code) {
-  return !is_library_code(text_of(reinterpret_cast<PyCodeObject*>(code)->co_filename));
+// Written by dataclasses for each class: a few lines that move arguments into attributes, or compare them.
+static bool is_of_dataclass(PyCodeObject* code) {
+  return text_of(code->co_filename) == "<string>" &&
+         starts_with(text_of(code->co_qualname), "__create_fn__.");
+}
+
+bool CaptureHandler::wants(PyObject* object) {
+  auto* code = reinterpret_cast<PyCodeObject*>(object);
+  return !is_library_code(text_of(code->co_filename)) && !is_of_dataclass(code);
 }
 
 void CaptureHandler::insist(PyObject* code) {

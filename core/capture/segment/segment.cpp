@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "core/capture/segment/draws.h"
 #include "core/capture/segment/plan_call.h"
 #include "core/capture/segment/training.h"
 #include "core/torch_bridge/bridge.h"
@@ -22,7 +23,7 @@ class Sources {
     if (n > kInline) many_.resize(n);
   }
   Owned& operator[](size_t i) { return n_ > kInline ? many_[i] : few_[i]; }
-  std::span<const Owned> all() const { return {n_ > kInline ? many_.data() : few_.data(), n_}; }
+  std::span<Owned> all() { return {n_ > kInline ? many_.data() : few_.data(), n_}; }
 
  private:
   size_t n_;
@@ -47,6 +48,7 @@ Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, con
   for (const Source* input : trace->inputs) {
     if (!input) return Error{"An input of the graph has no source", "", ""};
     s->inputs_.push_back(sources.add(input));
+    if (input->kind == SourceKind::Drawn) s->drawn_.push_back(s->inputs_.back());
   }
   sources.add(trace->result);
   for (auto& [slot, recipe] : trace->locals) sources.add(recipe);
@@ -136,8 +138,8 @@ std::shared_ptr<Instance> Segment::make_instance() {
   std::vector<Owned> alive;
   std::vector<PyObject*> inputs;
   for (int32_t i : inputs_) {
-    PyObject* value = guards_.value(nodes_[i]);
-    alive.push_back(is_number(value) ? as_tensor(value) : share(value));
+    Owned value = input_at_rest(i);
+    alive.push_back(is_number(value.get()) ? as_tensor(value.get()) : std::move(value));
     inputs.push_back(alive.back().get());
   }
   const CallSizes sizes = call_;
@@ -219,8 +221,8 @@ std::vector<Owned> Segment::read_inputs(const Frame& frame, const torch_bridge::
   if (!guards_.check(frame, state)) return {};
   std::vector<Owned> out;
   for (int32_t i : inputs_) {
-    PyObject* value = guards_.value(nodes_[i]);
-    out.push_back(is_number(value) ? as_tensor(value) : share(value));
+    Owned value = input_at_rest(i);
+    out.push_back(is_number(value.get()) ? as_tensor(value.get()) : std::move(value));
   }
   return out;
 }
@@ -245,6 +247,12 @@ std::vector<OpenInt> Segment::open_ints() const {
                    share(now_->integers.at(static_cast<size_t>(number)).get())});
   }
   return out;
+}
+
+// As the guards have read it; of a random number some number, so that none is drawn.
+Owned Segment::input_at_rest(int32_t ordinal) {
+  const bool drawn = std::find(drawn_.begin(), drawn_.end(), ordinal) != drawn_.end();
+  return drawn ? Owned(PyFloat_FromDouble(kSomeDraw)) : share(guards_.value(nodes_[ordinal]));
 }
 
 void Segment::add_break_ns(int64_t ns) {
@@ -386,10 +394,13 @@ Outcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* times, Chec
   ++instance->uses;
   if (own && !make_integers(*trace_->symbolic, symbol_values(*trace_->symbolic, call_, *instance), integers))
     return Outcome::none();
+  Draws draws;
+  if (!drawn_.empty() && !draws.make(sources.all(), drawn_)) return Outcome::none();
   if (!freed_.empty() && !check) free_gradients(sources.all());
   if (instance->replayer) {
     Outcome outcome = backend_ ? run_backend(sources.all(), own ? integers : instance->integers, results.all)
                                : run_graph(*instance, sources.all(), results.all, times, check);
+    if (outcome.kind == Outcome::Kind::None) draws.take_back();
     if (outcome.kind != Outcome::Kind::Ran) return outcome;
   }
   Ingredients from{results.all, sources.all(), own ? integers : instance->integers, {}};

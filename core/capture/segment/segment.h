@@ -76,6 +76,7 @@ class Segment {
   static constexpr size_t kBreaksKept = 64;
   Segment() = default;
   Fit judge(const Frame& frame, const torch_bridge::GlobalState& state);
+  Owned input_at_rest(int32_t ordinal);
   GuardFailure find_failure(const Frame& frame, const torch_bridge::GlobalState& state);
   bool choose_instance();  // for the sizes of the check; false: there is none yet
   bool is_rare();          // whether sizes without an instance come less often than those that have one
@@ -116,6 +117,7 @@ class Segment {
   size_t next_break_ = 0;
   bool changes_containers_ = false;  // that others can see
   std::vector<int32_t> inputs_;      // ordinal of each graph input's source
+  std::vector<int32_t> drawn_;       // ordinals of those that are random numbers
   std::vector<int32_t> freed_;       // ordinals of tensors whose gradients go before the graph runs
 };
 

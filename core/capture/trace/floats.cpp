@@ -58,6 +58,7 @@ Value* Tracer::open_float(Value* v) {
 
 // It is from now on what it is at this call.
 void Tracer::close_float(Value* v) {
+  for (const Value* root : v->roots) refuse_to_look(root);
   for (Value* root : v->roots)
     if (root->kind == Kind::Float || root == v) {
       guard(GuardKind::ConstEquals, root->source, root->obj, 0, "", nullptr, "== " + repr_of(root->obj));

@@ -1,6 +1,6 @@
 // Functions of the standard library that are written in Python, but ask what no recording can answer (whether
-// a weak dict holds something yet, at which address an object lies). They are closures, and known by their
-// code.
+// a weak dict holds something yet, at which address an object lies, which number comes next). They are
+// known by their code.
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 
@@ -71,6 +71,14 @@ Value* checkpoint(Tracer& t, PyObject*, const Arguments& a) {
   return t.call(function, std::move(inner));
 }
 
+// A method of random.Random that gives a float.
+Value* drawn(Tracer& t, PyObject* function, const Arguments& a) {
+  if (a.positional.empty()) return nullptr;
+  Arguments rest = a;
+  rest.positional.erase(rest.positional.begin());
+  return t.draw(a.positional[0], text_of(reinterpret_cast<PyFunctionObject*>(function)->func_name), rest);
+}
+
 struct Row {
   const char *file, *qualname;
   Value* (*handler)(Tracer&, PyObject* function, const Arguments&);  // nullptr: as any other function
@@ -79,7 +87,15 @@ constexpr Row kRows[] = {
     {"/functools.py", "singledispatch.<locals>.dispatch", implementation},
     {"/dataclasses.py", "_recursive_repr.<locals>.wrapper", guarded_repr},
     {"/torch/utils/checkpoint.py", "checkpoint", checkpoint},
-    {"/torch/_dynamo/mutation_guard.py", "GenerationTracker.tag", noted_by_dynamo},
+#define VITRINE_DRAWS(X)                                                                        \
+  X(uniform)                                                                                    \
+  X(triangular)                                                                                 \
+  X(gauss) X(normalvariate) X(lognormvariate) X(expovariate) X(vonmisesvariate) X(gammavariate) \
+      X(betavariate) X(paretovariate) X(weibullvariate)
+#define X(name) {"/random.py", "Random." #name, drawn},
+    VITRINE_DRAWS(X)
+#undef X
+        {"/torch/_dynamo/mutation_guard.py", "GenerationTracker.tag", noted_by_dynamo},
 };
 
 const Row* row_of(PyObject* function) {

@@ -541,6 +541,13 @@ Value* Tracer::call_method(Value* self, const std::string& name, const Arguments
     m->cls = &PyMethod_Type;
     return m;
   }
+  static auto* const random = reinterpret_cast<PyTypeObject*>(find_object("random.Random"));
+  if (self->kind == Kind::Object && random && PyType_IsSubtype(self->cls, random)) {
+    if (name == "random") return draw(self, name, a);
+    if (name == "getrandbits")
+      stop("side_effect", "an int is drawn at random, which the program itself looks at",
+           "Draw it outside the compiled function, or as a tensor: torch.randint.");
+  }
   // Everything that only reads constants: done for real. A compiled regular expression is one, and a match.
   const bool pattern = self->kind == Kind::Object && self->obj && is_of_regular_expressions(self->obj);
   if (pattern && self->source && !self->pinned)
