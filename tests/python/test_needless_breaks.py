@@ -27,6 +27,8 @@ WHOLE = {
     "operators": ["locals_in_callee", "locals_written", "dispatched_methods", "repr_of_dataclasses", "function_get"],
     "torch_api": ["scripted_function"],
     "read_only_views": ["arguments_bound", "ways_to_read", "no_way_to_write"],
+    "choices": ["attention_by_name", "attention_left_by_an_error", "cond_of_numbers", "complex_operands"],
+    "copies": ["deep_copies", "data_classes_as_dicts", "operators_that_change", "heaps", "texts_of_numbers"],
     "slots": ["slots_emptied_and_filled", "attributes_deleted", "deleted_twice", "slices_deleted", "sets_in_place"],
     "set_order": ["order_of_sets_made"],
     "function_transforms": [
@@ -136,6 +138,34 @@ def test_nothing_forces_a_break(program):
     assert vitrine.explain(program)(x).graph_break_count == 0
     for a, b in zip(flatten(program(x)), flatten(vitrine.compile(program)(x)), strict=True):
         assert torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
+
+
+def chosen_by_a_tensor(x):
+    a, (b,) = torch.cond(x.sum() > 0, lambda v: (v.sin(), [v + 1]), lambda v: (v.cos(), [v * 2]), (x,))
+    return a + 1, b
+
+
+def test_cond_computes_both_ways_where_nothing_is_differentiated():
+    vitrine.reset()
+    with torch.no_grad():
+        assert not vitrine.explain(chosen_by_a_tensor)(torch.ones(2)).graph_break_reasons
+        compiled = vitrine.compile(chosen_by_a_tensor, fullgraph=True)
+        for x in (torch.tensor([1.0, 2.0]), torch.tensor([-1.0, 0.5])):
+            (a, b), positive = compiled(x), bool(x.sum() > 0)
+            torch.testing.assert_close(a, (x.sin() if positive else x.cos()) + 1)
+            torch.testing.assert_close(b, x + 1 if positive else x * 2)
+    reasons = vitrine.explain(chosen_by_a_tensor)(torch.ones(2, requires_grad=True)).graph_break_reasons
+    assert "torch.cond between results that are differentiated" in reasons[0].reason
+
+
+def test_samples_in_a_dict_are_mapped():
+    def program(x):
+        return torch.vmap(lambda d, scale: d["a"] * d["b"].sum() * scale, in_dims=(0, None))({"a": x, "b": x + 1}, 2.0)
+
+    x = torch.arange(6.0).reshape(2, 3)
+    with torch.no_grad():
+        assert not vitrine.explain(program)(x).graph_break_reasons
+        torch.testing.assert_close(vitrine.compile(program)(x), program(x))
 
 
 def test_what_was_said_once_a_process_is_no_break():

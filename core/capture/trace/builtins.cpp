@@ -564,6 +564,10 @@ constexpr BuiltinRow kRows[] = {
     {"builtins.ord", [](T& t, const A& a) { return fold_call(t, find_object("builtins.ord"), a); }},
     {"builtins.chr", [](T& t, const A& a) { return fold_call(t, find_object("builtins.chr"), a); }},
     {"builtins.bin", [](T& t, const A& a) { return fold_call(t, find_object("builtins.bin"), a); }},
+    {"builtins.oct", [](T& t, const A& a) { return fold_call(t, find_object("builtins.oct"), a); }},
+    {"builtins.ascii", [](T& t, const A& a) { return fold_call(t, find_object("builtins.ascii"), a); }},
+    {"builtins.str.maketrans",
+     [](T& t, const A& a) { return fold_call(t, find_object("builtins.str.maketrans"), a); }},
     {"builtins.hex", [](T& t, const A& a) { return fold_call(t, find_object("builtins.hex"), a); }},
     {"builtins.bytes", [](T& t, const A& a) { return fold_call(t, find_object("builtins.bytes"), a); }},
 };
@@ -573,7 +577,7 @@ const std::unordered_map<PyObject*, BuiltinHandler>& handlers() {
     std::unordered_map<PyObject*, BuiltinHandler> map;
     for (auto rows :
          {python_builtins(), library_builtins(), torch_builtins(), numpy_builtins(), optimizer_builtins(),
-          autograd_builtins(), mode_builtins(), transform_builtins(), pure_builtins()})
+          autograd_builtins(), mode_builtins(), transform_builtins(), choice_builtins(), pure_builtins()})
       for (const BuiltinRow& row : rows)
         if (PyObject* o = find_object(row.path)) map.emplace(o, row.handler);
     return map;

@@ -25,6 +25,7 @@ std::span<const BuiltinRow> mode_builtins();       // inference_mode.cpp
 
 std::span<const BuiltinRow> pure_builtins();       // pure_functions.cpp
 std::span<const BuiltinRow> transform_builtins();  // differentiation.cpp
+std::span<const BuiltinRow> choice_builtins();     // choices.cpp
 
 // The i-th positional or the named argument; raises TypeError when both are missing and there is no default.
 inline Value* need(Tracer& t, const Arguments& a, size_t i, const char* name = "",

@@ -4,6 +4,7 @@
 #include "core/capture/class_dict.h"
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
+#include "core/torch_bridge/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -19,9 +20,19 @@ Value* two(T& t, const A& a, F f) {
 // clang-format off
 #define VITRINE_BINARY(X) \
   X(add) X(sub) X(mul) X(truediv) X(floordiv) X(mod) X(pow) X(matmul) X(lshift) X(rshift) X(and_) \
-  X(or_) X(xor) X(iadd) X(isub) X(imul) X(itruediv) X(ifloordiv) X(imod) X(ipow) X(imatmul)
+  X(or_) X(xor) X(iadd) X(isub) X(imul) X(itruediv) X(ifloordiv) X(imod) X(ipow) X(imatmul) X(ilshift) \
+  X(irshift) X(iand) X(ior) X(ixor)
 // clang-format on
 #define VITRINE_COMPARE(X) X(lt, Py_LT) X(le, Py_LE) X(eq, Py_EQ) X(ne, Py_NE) X(gt, Py_GT) X(ge, Py_GE)
+
+// operator.concat and iconcat: of sequences alone.
+template <bool in_place>
+Value* concatenated(T& t, const A& a) {
+  Value* first = t.look(need(t, a, 0));
+  if (first->kind != Kind::List && first->kind != Kind::Tuple)
+    stop("unsupported_builtin", "operator.concat() of " + t.describe(first));
+  return t.binary(in_place ? "iadd" : "add", first, need(t, a, 1));
+}
 
 Value* chain(T& t, const A& a) {
   return t.new_iterator(IteratorKind::Chain, a.positional);
@@ -122,10 +133,41 @@ Value* shallow_copy(T& t, const A& a) {
   stop("unsupported_builtin", "copy.copy() of " + t.describe(v));
 }
 
+// A copy of a tensor has the same strides in memory of its own. What it does not show is not copied: of
+// tensors with more to them (a gradient, attributes, a place in a larger memory, autograd's graph) eager's
+// own copy is taken.
+Value* deep_tensor(T& t, Value* v, const std::unordered_map<Value*, Value*>& memo) {
+  const ir::TensorType type = torch_bridge::type_of(v->obj);
+  const bool plain = v->cls == torch_names().tensor && v->attrs.empty() &&
+                     !torch_bridge::requires_grad(v->obj) && !t.inference_mode() &&
+                     !t.lowering().is_inference(v->obj);
+  const auto memory = [](const Value* of) {
+    return torch_bridge::storage_id(torch_bridge::handle_of(of->obj));
+  };
+  for (const auto& [other, copy] : memo)
+    if (other->kind == Kind::Tensor && memory(other) == memory(v))
+      stop("unsupported_builtin", "copy.deepcopy() of tensors that share memory");
+  Owned own(v->real ? PyObject_GenericGetDict(v->real, nullptr) : nullptr);
+  PyErr_Clear();
+  const bool bare = !own || PyDict_GET_SIZE(own.get()) == 0;
+  if (!plain || !bare || !type.is_contiguous() || type.offset != 0 || !t.is_none(t.read_grad(v)))
+    stop("unsupported_builtin", "copy.deepcopy() of " + t.describe(v));
+  if (v->real && v->source) {
+    const Owned nothing(PyTuple_New(0));
+    t.guard(GuardKind::DictKeys, t.sources().attr(v->source, "__dict__"), nothing.get(), 0, "", nullptr,
+            "has no attributes of its own");
+  }
+  return t.tensor_method(v, "clone", nullptr, {});
+}
+
 Value* deep(T& t, Value* v, std::unordered_map<Value*, Value*>& memo) {
   v = t.look(v);
   if (v->kind == Kind::Constant || v->kind == Kind::Function) return v;
   if (auto found = memo.find(v); found != memo.end()) return found->second;
+  if (v->kind == Kind::Tensor) {
+    Value* copy = deep_tensor(t, v, memo);
+    return memo[v] = copy;
+  }
   if (v->kind == Kind::List && v->cls == &PyList_Type) {
     Value* copy = memo[v] = t.list({});
     for (Value* item : t.unpack(v)) copy->items.push_back(deep(t, item, memo));
@@ -172,7 +214,8 @@ Value* in_python(T& t, const A& a, const char* name) {
   X("itertools", accumulate) X("itertools", starmap) X("itertools", pairwise) X("itertools", zip_longest) \
   X("itertools", takewhile) X("itertools", dropwhile) X("itertools", filterfalse) X("itertools", compress) \
   X("itertools", cycle) X("itertools", permutations) X("itertools", combinations) \
-  X("itertools", combinations_with_replacement) X("itertools", groupby) X("itertools", tee) X("operator", itemgetter) X("operator", attrgetter) X("operator", methodcaller)
+  X("itertools", combinations_with_replacement) X("itertools", groupby) X("itertools", tee) X("heapq", heapify) X("heapq", heappush) X("heapq", heappop) \
+  X("heapq", heapreplace) X("heapq", heappushpop) X("operator", itemgetter) X("operator", attrgetter) X("operator", methodcaller)
 // clang-format on
 
 // Left without an exception, it calls what was registered; with one it looks at the interpreter's own state.
@@ -269,7 +312,13 @@ Value* product_of_numbers(Tracer& t, const Arguments& a) {
   return result;
 }
 
+// random.random is a method written in C, bound to the generator that all of the module's functions share.
+Value* random_number(T& t, const A& a) {
+  return t.draw(t.pinned(PyCFunction_GET_SELF(find_object("random.random"))), "random", a);
+}
+
 constexpr BuiltinRow kRows[] = {
+    {"random.random", random_number},
     {"math.prod", product_of_numbers},
 #define X(name) \
   {"operator." #name, [](T& t, const A& a) { return t.binary(#name, need(t, a, 0), need(t, a, 1)); }},
@@ -290,6 +339,13 @@ constexpr BuiltinRow kRows[] = {
        t.set_item(need(t, a, 0), need(t, a, 1), need(t, a, 2));
        return t.none();
      }},
+    {"operator.delitem",
+     [](T& t, const A& a) {
+       t.del_item(need(t, a, 0), need(t, a, 1));
+       return t.none();
+     }},
+    {"operator.concat", concatenated<false>},
+    {"operator.iconcat", concatenated<true>},
     {"operator.contains",
      [](T& t, const A& a) { return t.boolean(t.contains(need(t, a, 0), need(t, a, 1))); }},
     {"operator.is_", [](T& t, const A& a) { return t.boolean(t.same(need(t, a, 0), need(t, a, 1))); }},

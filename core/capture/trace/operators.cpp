@@ -7,6 +7,7 @@
 #include "core/capture/class_dict.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
+#include "core/torch_bridge/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -54,6 +55,17 @@ std::string sign_of(const OperatorRow& row, bool in_place) {
 
 }  // namespace
 
+// A complex number beside a tensor of one or more dimensions and a floating or complex type: a 0-d tensor
+// does the same there, and has a place in a graph. nullptr: other values.
+Value* Tracer::complex_beside(Value* number, Value* tensor) {
+  if (number->kind != Kind::Constant || !PyComplex_CheckExact(number->obj) || tensor->kind != Kind::Tensor)
+    return nullptr;
+  const ir::TensorType type = torch_bridge::type_of(tensor->obj);
+  if (type.sizes.empty() || !(ir::is_float(type.dtype) || ir::is_complex(type.dtype))) return nullptr;
+  return literal(find_object("torch.tensor"),
+                 {{number}, {{"dtype", pinned(find_object("torch.complex128"))}}});
+}
+
 Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
   bool in_place = false;
   const OperatorRow* row = row_of(op, &in_place);
@@ -69,6 +81,8 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
         (PyType_IsSubtype(b->cls, &PyLong_Type) || PyType_IsSubtype(b->cls, &PyFloat_Type)))
       stop("unsupported_value", op + " of a tensor and a " + describe(b));
     if (!other_is_user) {
+      if (Value* number = complex_beside(b, a)) b = number;
+      if (Value* number = complex_beside(a, b)) a = number;
       // x += y on something that is no tensor makes a new value, as Python does.
       const std::string name = in_place && a->kind != Kind::Tensor ? row->name : op;
       return torch_call("operator." + name, torch.operator_function(name), {{a, b}, {}});

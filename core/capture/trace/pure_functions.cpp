@@ -23,6 +23,7 @@ constexpr PureModule kPureModules[] = {
     {"posixpath", ""},
     {"posix", " fspath "},
     {"_bisect", " bisect_left bisect_right "},
+    {"_operator", " abs inv length_hint countOf indexOf "},
     {"_struct", " pack unpack calcsize "},
 };
 
@@ -89,12 +90,10 @@ Value* call_pure_function(Tracer& t, PyObject* callable, const Arguments& a) {
   const char* text = self && PyModule_Check(self) ? PyModule_GetName(self) : nullptr;
   if (!text) PyErr_Clear();
   const std::string module = text ? text : "";
-  if (module == "_operator") {
-    for (Value* v : a.positional)
-      if (t.has_tensor(v)) return t.torch_call("operator." + name, callable, a);
-    return fold_call(t, callable, a);
-  }
   if (!is_pure(module, name) || is_given_function(t, a)) return nullptr;
+  if (module == "_operator" &&
+      std::any_of(a.positional.begin(), a.positional.end(), [&](Value* v) { return t.has_tensor(v); }))
+    return t.torch_call("operator." + name, callable, a);
   Arguments known = a;
   for (Value*& v : known.positional) {
     if (t.resolve(v)->kind != Kind::Tensor) continue;

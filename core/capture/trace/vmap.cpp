@@ -26,6 +26,11 @@ Value* one_sample(Tracer& t, Value* v, Value* d) {
   const bool nested = d->kind == Kind::Tuple || d->kind == Kind::List;
   if (v->kind == Kind::Tensor && d->kind == Kind::Constant && PyLong_CheckExact(d->obj))
     return one_of_tensor(t, v, d);
+  if (v->kind == Kind::Dict && v->cls == &PyDict_Type && d->kind == Kind::Constant) {
+    Value* sample = t.new_dict();
+    for (auto [key, value] : t.dict_entries(v)) t.dict_set(sample, key, one_sample(t, value, d));
+    return sample;
+  }
   if ((v->kind != Kind::Tuple || v->cls != &PyTuple_Type) &&
       (v->kind != Kind::List || v->cls != &PyList_Type))
     stop("unsupported_builtin", "torch.vmap over a " + t.describe(v));
@@ -56,15 +61,16 @@ void Tracer::check_pure_global(const std::string& key) {
 }
 
 // Its calls stay in the recording, where nothing reads what they give.
-void Tracer::run_once_without_effects(Value* function, const Arguments& sample, const std::string& what) {
+Value* Tracer::run_once_without_effects(Value* function, const Arguments& sample, const std::string& what) {
   std::vector<std::pair<PyObject*, bool>> written;
   for (const auto& [traced, value] : by_tensor_) written.emplace_back(traced, lowering_->is_written(traced));
   const bool random = lowering_->effects().random;
   const size_t globals = global_writes_.size();
   const int64_t before = pure_since_;
   if (pure_since_ < 0) pure_since_ = static_cast<int64_t>(values_.size());
+  Value* result = nullptr;
   try {
-    call(function, sample);
+    result = call(function, sample);
   } catch (const RaiseSignal&) {
     stop("exception", what + " raises");
   }
@@ -72,6 +78,7 @@ void Tracer::run_once_without_effects(Value* function, const Arguments& sample, 
   bool changed = global_writes_.size() != globals || lowering_->effects().random != random;
   for (const auto& [traced, was] : written) changed = changed || lowering_->is_written(traced) != was;
   if (changed) stop("unsupported_builtin", what + " writes to a tensor, or draws random numbers");
+  return result;
 }
 
 // A function as vitrine._library.function_of builds it again: tensors that it closes over are told apart from

@@ -2,6 +2,7 @@
 other code. Each does what its C namesake does: https://docs.python.org/3/library/itertools.html, operator.html."""
 
 import functools
+import importlib.util
 import sys
 import types
 
@@ -362,6 +363,26 @@ def _group(source, key, now, target, number):
         item = now[0]
         now[0] = now[1] = _NOTHING
         yield item
+
+
+def _written_in_python(name, accelerator):
+    """A module of the standard library as it is where its C half is missing."""
+    spec = importlib.util.find_spec(name)
+    module = importlib.util.module_from_spec(spec)
+    there = sys.modules.get(accelerator)
+    sys.modules[accelerator] = None
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.modules[accelerator] = there
+        if there is None:
+            del sys.modules[accelerator]
+    return module
+
+
+_heap = _written_in_python("heapq", "_heapq")
+heapify, heappush, heappop = _heap.heapify, _heap.heappush, _heap.heappop
+heapreplace, heappushpop = _heap.heapreplace, _heap.heappushpop
 
 
 def items_of(sequence):
