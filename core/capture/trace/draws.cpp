@@ -7,7 +7,8 @@
 
 namespace vitrine::capture {
 
-// generator: a random.Random from before this point; method: one of its class that gives a float.
+// generator: a random.Random, of that very class, from before this point; method: one of its class that gives
+// a float.
 Value* Tracer::draw(Value* generator, const std::string& method, const Arguments& a) {
   generator = look(generator);
   const std::string name = "random." + method + "()";

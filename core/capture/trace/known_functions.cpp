@@ -73,10 +73,13 @@ Value* checkpoint(Tracer& t, PyObject*, const Arguments& a) {
 
 // A method of random.Random that gives a float.
 Value* drawn(Tracer& t, PyObject* function, const Arguments& a) {
-  if (a.positional.empty()) return nullptr;
+  static PyObject* const random = find_object("random.Random");
+  Value* generator = a.positional.empty() ? nullptr : t.look(a.positional[0]);
+  // One of a class of the program's own may draw in another way.
+  if (!generator || !generator->obj || reinterpret_cast<PyObject*>(generator->cls) != random) return nullptr;
   Arguments rest = a;
   rest.positional.erase(rest.positional.begin());
-  return t.draw(a.positional[0], text_of(reinterpret_cast<PyFunctionObject*>(function)->func_name), rest);
+  return t.draw(generator, text_of(reinterpret_cast<PyFunctionObject*>(function)->func_name), rest);
 }
 
 struct Row {
@@ -87,11 +90,13 @@ constexpr Row kRows[] = {
     {"/functools.py", "singledispatch.<locals>.dispatch", implementation},
     {"/dataclasses.py", "_recursive_repr.<locals>.wrapper", guarded_repr},
     {"/torch/utils/checkpoint.py", "checkpoint", checkpoint},
-#define VITRINE_DRAWS(X)                                                                        \
-  X(uniform)                                                                                    \
-  X(triangular)                                                                                 \
-  X(gauss) X(normalvariate) X(lognormvariate) X(expovariate) X(vonmisesvariate) X(gammavariate) \
-      X(betavariate) X(paretovariate) X(weibullvariate)
+#define VITRINE_DRAWS(X) \
+  X(uniform)             \
+  X(triangular)          \
+  X(gauss)               \
+  X(normalvariate)       \
+  X(lognormvariate)      \
+  X(expovariate) X(vonmisesvariate) X(gammavariate) X(betavariate) X(paretovariate) X(weibullvariate)
 #define X(name) {"/random.py", "Random." #name, drawn},
     VITRINE_DRAWS(X)
 #undef X

@@ -84,6 +84,23 @@ def another_generator(compile):
         return [drawn(torch.ones(2), generator) for generator in (DICE, random.Random(3), DICE, random.Random(3))]
 
 
+class Counting(random.Random):
+    def random(self):
+        COUNTED.append(len(COUNTED))
+        return super().random()
+
+
+COUNTED = []
+COUNTING = Counting(4)
+
+
+@program(vec())
+def generators_of_own_classes(x):
+    COUNTING.seed(1)
+    COUNTED.clear()
+    return x * COUNTING.uniform(1, 2) + COUNTING.random(), list(COUNTED)
+
+
 @program(vec())
 def seeded_inside(x):
     random.seed(3)
