@@ -445,6 +445,12 @@ Value* Tracer::class_attr(PyTypeObject* type, const std::string& name) {
 
 Value* Tracer::module_attr(Value* v, const std::string& name) {
   PyObject* dict = PyModule_GetDict(v->obj);
+  if (PyTypeObject* type = Py_TYPE(v->obj); type != &PyModule_Type)  // torch.backends.cudnn.enabled
+    if (PyObject* descriptor = lookup(type, name); descriptor && is_data_descriptor(descriptor) &&
+                                                   (Py_TYPE(descriptor)->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
+      pin_type(type);
+      return bind_descriptor(descriptor, v, type, name);
+    }
   PyObject* value = PyDict_GetItemString(dict, name.c_str());
   const Source* base = v->source ? v->source : constant_source(v->obj);
   if (value) return lazy(value, sources_->attr(base, name));
@@ -456,6 +462,12 @@ Value* Tracer::module_attr(Value* v, const std::string& name) {
     return nullptr;
   }
   if (name == "__dict__") stop("unsupported_value", "the __dict__ of a module");
+  if (name == "__getattribute__") {
+    Value* method = make(Kind::Method);
+    method->items = {pinned(lookup(&PyModule_Type, name)), v};
+    method->cls = &_PyMethodWrapper_Type;
+    return method;
+  }
   if (Py_TYPE(v->obj) != &PyModule_Type)
     if (PyObject* method = python_method(Py_TYPE(v->obj), "__getattr__")) {
       guard(GuardKind::HasAttr, base, nullptr, 0, name, nullptr, "has no " + name);

@@ -1,5 +1,6 @@
 // The end of a trace: recipes for locals, stack and result, effects on what existed before, the graphs.
 #include <algorithm>
+#include <utility>
 
 #include "core/capture/trace/recipes.h"
 #include "core/capture/trace/torch_names.h"
@@ -77,6 +78,33 @@ void set_effects(RecipeMaker& make, Value* v, std::vector<Effect>& out) {
     e.value.children.push_back(make.constant(argument));
     out.push_back(std::move(e));
   }
+}
+
+// A cell that the frame itself has just made: nothing else had it when the segment began.
+bool is_cell_of_frame(Tracer& t, const Value* v) {
+  if (v->kind != Kind::Cell || !v->source || v->source->kind != SourceKind::Local) return false;
+  const Bytecode& bytecode = *t.bytecode_of(reinterpret_cast<PyCodeObject*>(t.live().code()));
+  const auto begin = bytecode.instructions().begin(), at = begin + bytecode.index_of(t.live().pc());
+  const auto makes_it = [&](const Instruction& in) {
+    return in.op == Op::MakeCell && in.arg == v->source->index;
+  };
+  const auto is_prologue = [](const Instruction& in) {
+    return in.op == Op::MakeCell || in.op == Op::CopyFreeVars || in.op == Op::Resume || in.op == Op::Nop;
+  };
+  return std::any_of(begin, at, makes_it) && std::all_of(begin, at, is_prologue);
+}
+
+bool mentions(const Recipe& recipe, const Source* source) {
+  for (const Source* s = recipe.source; s; s = s->base)
+    if (s == source) return true;
+  return std::any_of(recipe.children.begin(), recipe.children.end(),
+                     [&](const Recipe& child) { return mentions(child, source); });
+}
+
+bool mentions(const std::vector<Effect>& effects, const Source* source) {
+  return std::any_of(effects.begin(), effects.end(), [&](const Effect& e) {
+    return mentions(e.target, source) || mentions(e.key, source) || mentions(e.value, source);
+  });
 }
 
 void value_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& out) {
@@ -306,8 +334,13 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
     for (Value* v : root_.stack) trace->stack.push_back(make.make(v));
   }
   std::vector<Effect> effects;
+  Values own_cells;
   for (size_t i = 0; i < mutated_.size(); ++i) {
     Value* v = mutated_[i];
+    if (returned && is_cell_of_frame(*this, v)) {
+      own_cells.push_back(v);
+      continue;
+    }
     const bool attributes_only = v->kind == Kind::Object;
     if (!attributes_only) value_effects(*this, make, v, effects);
     if (!v->attrs.empty() && v->obj) attribute_effects(*this, make, v, effects);
@@ -331,6 +364,16 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   for (Effect& e : cache_effects(make)) effects.push_back(std::move(e));
   // Objects made here are filled before anything that existed before points to them.
   trace->effects = make.take_effects();
+  // The frame goes, and its cells with it, unless something that stays has one.
+  for (bool found = true; std::exchange(found, false);)
+    for (Value*& cell : own_cells) {
+      if (!cell || !(mentions(trace->result, cell->source) || mentions(trace->effects, cell->source) ||
+                     mentions(effects, cell->source)))
+        continue;
+      value_effects(*this, make, std::exchange(cell, nullptr), effects);
+      for (Effect& e : make.take_effects()) trace->effects.push_back(std::move(e));
+      found = true;
+    }
   for (Effect& e : effects) trace->effects.push_back(std::move(e));
 
   guard_aliases();

@@ -264,6 +264,23 @@ Value* on_class(T& t, const A& a, const char* function) {
   return t.tuple(std::move(items));
 }
 
+// A function made here whose defaults are constants, without its closure. New reference; nullptr: it is none.
+PyObject* made_for_real(T& t, Value* f) {
+  const FunctionState state = t.function_state(f);
+  Owned defaults(state.defaults ? t.constant_tree(state.defaults) : nullptr);
+  Owned keywords(state.kwdefaults ? t.constant_tree(state.kwdefaults) : nullptr);
+  Owned annotations(state.annotations ? t.constant_tree(t.get_attr(f, "__annotations__")) : nullptr);
+  PyErr_Clear();
+  if ((state.defaults && !defaults) || (state.kwdefaults && !keywords) || (state.annotations && !annotations))
+    return nullptr;
+  Owned made(PyFunction_New(reinterpret_cast<PyObject*>(state.code), state.globals));
+  if (!made) t.raise_python();
+  if (defaults && PyFunction_SetDefaults(made.get(), defaults.get()) < 0) t.raise_python();
+  if (keywords && PyFunction_SetKwDefaults(made.get(), keywords.get()) < 0) t.raise_python();
+  if (annotations && PyFunction_SetAnnotations(made.get(), annotations.get()) < 0) t.raise_python();
+  return made.release();
+}
+
 // The signature of a function follows from its code and defaults.
 Value* signature(T& t, const A& a) {
   Value* f = t.look(need(t, a, 0));
@@ -272,10 +289,11 @@ Value* signature(T& t, const A& a) {
     self = t.look(f->items[1]);
     f = t.look(f->items[0]);
   }
-  PyObject* o = t.const_object(f);
+  Owned made(f->kind == Kind::Function && f->attrs.empty() ? made_for_real(t, f) : nullptr);
+  PyObject* o = made ? made.get() : t.const_object(f);
   if (!o || !PyFunction_Check(o) || a.positional.size() != 1 || !a.keyword.empty())
     stop("unsupported_builtin", "inspect.signature() of " + t.describe(f));
-  for (Value* at = f; at;) {
+  for (Value* at = made ? nullptr : f; at;) {
     t.get_attr(at, "__code__");
     Value* wrapped = t.get_attr(at, "__wrapped__");
     at = wrapped ? t.look(wrapped) : nullptr;
@@ -317,8 +335,21 @@ Value* random_number(T& t, const A& a) {
   return t.draw(t.pinned(PyCFunction_GET_SELF(find_object("random.random"))), "random", a);
 }
 
+// By when the graph runs, another time has come.
+Value* read_clock(T&, const A&) {
+  stop("side_effect", "the clock is read", "Measure around the compiled function, or look at its timeline.");
+}
+#define VITRINE_CLOCKS(X) \
+  X(time)                 \
+  X(time_ns)              \
+  X(perf_counter)         \
+  X(perf_counter_ns) X(monotonic) X(monotonic_ns) X(process_time) X(process_time_ns) X(thread_time)
+
 constexpr BuiltinRow kRows[] = {
-    {"random.random", random_number},
+#define X(name) {"time." #name, read_clock},
+    VITRINE_CLOCKS(X)
+#undef X
+        {"random.random", random_number},
     {"math.prod", product_of_numbers},
 #define X(name) \
   {"operator." #name, [](T& t, const A& a) { return t.binary(#name, need(t, a, 0), need(t, a, 1)); }},

@@ -534,6 +534,8 @@ Value* Tracer::call_method(Value* self, const std::string& name, const Arguments
   if (self->kind != Kind::Constant || name == "__init__")
     if (auto found = object_methods().find(name); found != object_methods().end())
       return found->second(*this, self, a);
+  if (name == "__getattribute__" && self->kind == Kind::Constant && PyModule_Check(self->obj))
+    return load_attr(self, str_of(argument(*this, a, 0), false));
   if (name == "__get__" && self->kind == Kind::Constant && PyFunction_Check(self->obj)) {
     if (is_none(argument(*this, a, 0))) return self;
     Value* m = make(Kind::Method);
@@ -542,7 +544,7 @@ Value* Tracer::call_method(Value* self, const std::string& name, const Arguments
     return m;
   }
   static auto* const random = reinterpret_cast<PyTypeObject*>(find_object("random.Random"));
-  if (self->kind == Kind::Object && random && PyType_IsSubtype(self->cls, random)) {
+  if (self->kind == Kind::Object && self->cls == random) {
     if (name == "random") return draw(self, name, a);
     if (name == "getrandbits")
       stop("side_effect", "an int is drawn at random, which the program itself looks at",

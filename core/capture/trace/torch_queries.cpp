@@ -217,6 +217,27 @@ Value* state(T& t, const A& a) {
 VITRINE_STATE(X)
 #undef X
 
+// What operators ask for while they run, so that it would have to be set around single steps of a graph.
+template <const char* const& Path>
+Value* refuse_setting(T&, const A&) {
+  stop("side_effect", std::string(Path) + "() changes how operators run",
+       "Set it outside the compiled function.");
+}
+#define VITRINE_SETTINGS(X)                                     \
+  X(s_dtype, "torch._C._set_default_dtype")                     \
+  X(s_precision, "torch._C._set_float32_matmul_precision")      \
+  X(s_deterministic, "torch._C._set_deterministic_algorithms")  \
+  X(s_cudnn, "torch._C._set_cudnn_enabled")                     \
+  X(s_cudnn_benchmark, "torch._C._set_cudnn_benchmark")         \
+  X(s_cudnn_deterministic, "torch._C._set_cudnn_deterministic") \
+  X(s_cudnn_tf32, "torch._C._set_cudnn_allow_tf32")             \
+  X(s_cublas_tf32, "torch._C._set_cublas_allow_tf32")           \
+  X(s_mkldnn, "torch._C._set_mkldnn_enabled")                   \
+  X(s_threads, "torch.set_num_threads")
+#define X(name, path) constexpr const char* k_##name = path;
+VITRINE_SETTINGS(X)
+#undef X
+
 #define VITRINE_ASKED(X)                                         \
   X(backend_name, "torch._C._get_privateuse1_backend_name")      \
   X(autocast_available, "torch.amp.is_autocast_available")       \
@@ -241,10 +262,13 @@ constexpr BuiltinRow kRows[] = {
 #define X(name, path) {path, for_real<k_##name>},
     VITRINE_ASKED(X)
 #undef X
-#define X(name, path) {path, state<k_##name>},
-        VITRINE_STATE(X)
+#define X(name, path) {path, refuse_setting<k_##name>},
+        VITRINE_SETTINGS(X)
 #undef X
-            {"torch._C._is_torch_function_mode_enabled", no},
+#define X(name, path) {path, state<k_##name>},
+            VITRINE_STATE(X)
+#undef X
+                {"torch._C._is_torch_function_mode_enabled", no},
     {"torch.is_tensor", is_tensor},
     {"torch._check_tensor_all_with", check_all},
     {"torch.is_grad_enabled",

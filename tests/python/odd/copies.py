@@ -4,6 +4,8 @@ import collections
 import copy
 import dataclasses
 import heapq
+import inspect
+import itertools
 import operator
 
 import torch
@@ -65,3 +67,40 @@ def heaps(numbers, x):
 def texts_of_numbers(x):
     table = str.maketrans("ab", "xy")
     return oct(8), ascii("é"), "cab".translate(table), torch.__version__ >= "2.0", torch.__version__ > (1, 9), x + 1
+
+
+@program(vec())
+def iterators_in_closures(x):
+    pairs = itertools.cycle([x, x + 1])
+    first = [next(pairs) for _ in range(3)]
+    rows = (row * 2 for row in (x, x - 1))
+    return first, [next(rows) for _ in range(1)], lambda: first
+
+
+@program(vec())
+def cells_that_stay(x):
+    count, kept = 0, [x]
+
+    def add(n):
+        nonlocal count
+        count += n
+        kept.append(count)
+        return x * count
+
+    return add(2), add(3), (lambda: (count, kept))
+
+
+@program(vec())
+def signatures_of_local_functions(x):
+    def scaled(a, by=2, *, plus: int = 1):
+        return a * by + plus
+
+    bound = inspect.signature(scaled).bind(x, plus=5)
+    bound.apply_defaults()
+    return scaled(*bound.args, **bound.kwargs), list(inspect.signature(scaled).parameters), str(inspect.signature(scaled))
+
+
+@program(vec())
+def settings_of_backends(x):
+    cudnn = torch.backends.cudnn
+    return x + cudnn.enabled, getattr(cudnn, "benchmark", None), hasattr(cudnn, "nothing"), callable(cudnn.is_available)
