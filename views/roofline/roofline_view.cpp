@@ -109,6 +109,11 @@ const RoofPoint* RooflineView::pointAt(QPointF where) const {
   return best;
 }
 
+QRectF RooflineView::disc(const RoofPoint& p) const {
+  const double r = radius(p);
+  return {at(p.intensity(), p.rate()) - QPointF(r, r), QSizeF(2 * r, 2 * r)};
+}
+
 QPointF RooflineView::place(Id kernel) const {
   for (const RoofPoint& p : points_)
     if (p.kernel == kernel) return at(p.intensity(), p.rate());
@@ -129,11 +134,7 @@ std::vector<Id> RooflineView::shown() const {
 
 std::vector<Thing> RooflineView::things() const {
   std::vector<Thing> out;
-  for (const RoofPoint& p : points_) {
-    const double r = radius(p);
-    out.push_back(
-        {p.kernel, QRectF(at(p.intensity(), p.rate()) - QPointF(r, r), QSizeF(2 * r, 2 * r)).toRect()});
-  }
+  for (const RoofPoint& p : points_) out.push_back({p.kernel, disc(p).toRect()});
   return out;
 }
 
@@ -166,8 +167,9 @@ void RooflineView::paintEvent(QPaintEvent*) {
   painter.fillRect(rect(), theme().bg1);
   if (points_.empty()) return drawEmpty(painter, rect(), whyEmpty());
   paintGrid(painter);
-  paintRoofs(painter);
-  paintPoints(painter);
+  const std::vector<Roof> all = roofs();
+  paintRoofs(painter, all);
+  paintPoints(painter, all);
 }
 
 void RooflineView::paintGrid(QPainter& painter) const {
@@ -198,54 +200,76 @@ void RooflineView::paintGrid(QPainter& painter) const {
 }
 
 // One slanted line, what copying allows, and a level one for each type of product that a kernel here
-// computes.
-void RooflineView::paintRoofs(QPainter& painter) const {
-  const Theme& t = theme();
+// computes; each with its name at the first place along it where no kernel stands.
+std::vector<RooflineView::Roof> RooflineView::roofs() const {
   std::map<double, std::string> products;
   for (const RoofPoint& p : points_)
     for (const CeilingRow& row : session()->ceilings)
       if (row.kind == "product" && row.rate == p.product) products[row.rate] = row.type;
+  const double top = products.empty() ? std::pow(10, y_.high) : products.rbegin()->first;
+  const double right = std::pow(10, x_.high);
+  const double left = std::max(std::pow(10, x_.low), std::pow(10, y_.low) / copy_);
+  std::vector<Roof> out;
+  out.push_back({{at(left, left * copy_), at(top / copy_, top)}, "copy " + rateText(copy_, 1e9), {}, {}});
+  for (const auto& [rate, type] : products)
+    out.push_back({{at(rate / copy_, rate), at(right, rate)},
+                   QString::fromStdString(type) + " " + flopsText(rate, 1e9),
+                   {},
+                   {}});
+  std::vector<QPolygonF> taken;
+  for (const RoofPoint& p : points_) taken.push_back(QPolygonF(disc(p)));
+  for (Roof& roof : out) {
+    place(roof, taken);
+    taken.push_back(roof.area());
+  }
+  return out;
+}
+
+// Above the line or below it, from its middle to its ends; above its middle, when all is taken.
+void RooflineView::place(Roof& roof, const std::vector<QPolygonF>& taken) const {
+  const Theme& t = theme();
+  const QFont font = t.mono(11);
+  roof.size = {static_cast<double>(textWidth(font, roof.text)), static_cast<double>(t.px(16))};
+  const double room = roof.line.length() - roof.size.width();
+  auto try_at = [&](double part, int above) {
+    const QPointF start = roof.line.pointAt(room * part / std::max(1.0, roof.line.length()));
+    roof.at = QTransform::fromTranslate(start.x(), start.y());
+    roof.at.rotate(-roof.line.angle());
+    roof.at.translate(0, above);
+    return std::none_of(taken.begin(), taken.end(),
+                        [&](const QPolygonF& other) { return other.intersects(roof.area()); });
+  };
+  if (room > 0)
+    for (double part : {0.5, 0.3, 0.7, 0.15, 0.85, 0.0, 1.0})
+      for (int above : {-t.px(19), t.px(3)})
+        if (try_at(part, above)) return;
+  try_at(0.5, -t.px(19));
+}
+
+void RooflineView::paintRoofs(QPainter& painter, const std::vector<Roof>& roofs) const {
+  const Theme& t = theme();
   painter.save();
   painter.setClipRect(plot());
   painter.setRenderHint(QPainter::Antialiasing);
-  painter.setPen(QPen(t.text2, 1.5));
-  const double top = products.empty() ? std::pow(10, y_.high) : products.rbegin()->first;
-  const double left = std::pow(10, x_.low);
-  painter.drawLine(at(left, left * copy_), at(top / copy_, top));
-  const QFont font = t.mono(11);
-  for (const auto& [rate, type] : products) {
+  for (const Roof& roof : roofs) {
     painter.setPen(QPen(t.text2, 1.5));
-    painter.drawLine(at(rate / copy_, rate), at(std::pow(10, x_.high), rate));
-    const QPointF end = at(std::pow(10, x_.high), rate);
-    const QRect label(static_cast<int>(end.x()) - t.px(206), static_cast<int>(end.y()) + t.px(2), t.px(200),
-                      t.px(16));
-    drawText(painter, label, QString::fromStdString(type) + " " + flopsText(rate, 1e9), font, t.text2,
-             Qt::AlignRight);
+    painter.drawLine(roof.line);
+    painter.setTransform(roof.at, true);
+    drawText(painter, QRectF({}, roof.size).toAlignedRect(), roof.text, t.mono(11), t.text2);
+    painter.setTransform(roof.at.inverted(), true);
   }
-  // Along the slanted line, above its lower end.
-  const QPointF a = at(left, left * copy_), b = at(top / copy_, top);
-  const QPointF from(std::max(a.x(), plot().left()), 0);
-  const double slope = (b.y() - a.y()) / std::max(1.0, b.x() - a.x());
-  const double middle = (from.x() + b.x()) / 2;
-  painter.translate(middle, a.y() + (middle - a.x()) * slope);
-  painter.rotate(std::atan(slope) * 180 / M_PI);
-  drawText(painter, QRect(-t.px(100), -t.px(20), t.px(200), t.px(16)), "copy " + rateText(copy_, 1e9), font,
-           t.text2, Qt::AlignHCenter);
   painter.restore();
 }
 
-void RooflineView::paintPoints(QPainter& painter) const {
+void RooflineView::paintPoints(QPainter& painter, const std::vector<Roof>& roofs) const {
   const Theme& t = theme();
   painter.setRenderHint(QPainter::Antialiasing);
-  std::vector<QRectF> used;
+  std::vector<QPolygonF> used;
+  for (const RoofPoint& p : points_) used.push_back(QPolygonF(disc(p)));
+  for (const Roof& roof : roofs) used.push_back(roof.area());
   for (const RoofPoint& p : points_) {
-    const double r = radius(p);
-    used.push_back(QRectF(at(p.intensity(), p.rate()) - QPointF(r, r), QSizeF(2 * r, 2 * r)));
-  }
-  for (size_t i = 0; i < points_.size(); ++i) {
-    const RoofPoint& p = points_[i];
     const KernelRow* kernel = session()->kernels.find(p.kernel);
-    const QRectF disc = used[i];
+    const QRectF disc = this->disc(p);
     painter.setPen(QPen(t.bg1, 1));
     painter.setBrush(t.family(familyOf(kernel->family)));
     painter.drawEllipse(disc);
@@ -255,12 +279,12 @@ void RooflineView::paintPoints(QPainter& painter) const {
     const QString name = QString::fromStdString(kernel->label);
     const QRectF label(disc.right() + 4, disc.center().y() - t.px(8), textWidth(t.mono(11), name), t.px(16));
     const bool marked = selection().mark(p.kernel) != Mark::None;
-    const bool taken =
-        label.right() > width() - t.px(4) ||
-        std::any_of(used.begin(), used.end(), [&](const QRectF& box) { return box.intersects(label); });
+    const bool taken = label.right() > width() - t.px(4) ||
+                       std::any_of(used.begin(), used.end(),
+                                   [&](const QPolygonF& other) { return other.intersects(label); });
     if (taken && !marked) continue;
     drawText(painter, label.toAlignedRect(), name, t.mono(11), t.text1);
-    used.push_back(label);
+    used.push_back(QPolygonF(label));
   }
 }
 

@@ -38,12 +38,22 @@ class RooflineView : public kit::View {
   QRectF plot() const;
   QPointF at(double intensity, double rate) const;
   double radius(const kit::RoofPoint& p) const;
+  QRectF disc(const kit::RoofPoint& p) const;
   const kit::RoofPoint* pointAt(QPointF where) const;
   QString whyEmpty() const;
   QString text(const kit::RoofPoint& p) const;
   void paintGrid(QPainter& painter) const;
-  void paintRoofs(QPainter& painter) const;
-  void paintPoints(QPainter& painter) const;
+  struct Roof {
+    QLineF line;
+    QString text;
+    QTransform at;  // of the text's box, which starts at (0, 0)
+    QSizeF size;
+    QPolygonF area() const { return at.map(QPolygonF(QRectF({}, size))); }
+  };
+  std::vector<Roof> roofs() const;
+  void place(Roof& roof, const std::vector<QPolygonF>& taken) const;
+  void paintRoofs(QPainter& painter, const std::vector<Roof>& roofs) const;
+  void paintPoints(QPainter& painter, const std::vector<Roof>& roofs) const;
 
   std::vector<kit::RoofPoint> points_;  // with a time and operations
   size_t moving_ = 0;                   // kernels that only move data
