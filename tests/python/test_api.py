@@ -1,8 +1,10 @@
 """vitrine.compile, disable, reset and explain, and the module that compile returns."""
 
 import copy
+import functools
 import inspect
 import io
+import logging
 import pickle
 import subprocess
 import sys
@@ -274,6 +276,21 @@ def test_a_way_for_compilers_that_raises_is_not_taken():
     assert torch.equal(compiled(torch.ones(2, 3), torch.zeros(2, 3)), torch.zeros(2, 3))
     with pytest.raises(IndexError):
         vitrine.compile(f)(torch.ones(()), torch.zeros(()))
+
+
+def test_a_message_that_is_logged_once_ends_the_first_graph_alone():
+    @functools.lru_cache(None)
+    def warn_once(text):
+        logging.getLogger(__name__).warning(text)
+
+    def f(x):
+        warn_once("be careful")
+        return x + 1
+
+    first = vitrine.explain(f)(torch.ones(2))
+    assert "its function's cache does not hold" in str(first.graph_break_reasons[0])
+    assert "From the next call with these arguments on" in str(first)
+    assert torch.equal(vitrine.compile(f, fullgraph=True)(torch.ones(2)), torch.full((2,), 2.0))
 
 
 def test_nested_compiled_functions():

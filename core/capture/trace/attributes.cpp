@@ -91,6 +91,11 @@ Value* Tracer::load_attr(Value* v, const std::string& name) {
         true);
 }
 
+// It is there, and is not captured.
+[[noreturn]] static void stop_at_attribute(const char* of, const std::string& name) {
+  stop("unsupported_value", "attribute " + name + " of " + of);
+}
+
 Value* Tracer::get_attr(Value* v, const std::string& name) {
   v = look(v);
   switch (v->kind) {
@@ -103,6 +108,8 @@ Value* Tracer::get_attr(Value* v, const std::string& name) {
     case Kind::Method: {
       if (name == "__func__") return v->items[0];
       if (name == "__self__") return v->items[1];
+      if (name == "__class__") return pinned(reinterpret_cast<PyObject*>(type_of(v)));
+      if (name != "__doc__" && lookup(type_of(v), name)) stop_at_attribute("a method", name);
       return get_attr(v->items[0], name);
     }
     case Kind::Slice:
@@ -111,9 +118,13 @@ Value* Tracer::get_attr(Value* v, const std::string& name) {
       if (name == "step") return v->items[2];
       if (PyObject* method = lookup(&PySlice_Type, name); method && is_native_method(method))
         return bind_descriptor(method, v, &PySlice_Type, name);
+      if (name == "__class__") return pinned(reinterpret_cast<PyObject*>(&PySlice_Type));
+      if (lookup(&PySlice_Type, name)) stop_at_attribute("a slice", name);
       return nullptr;
     case Kind::Cell:
       if (name == "cell_contents") return cell_get(v);
+      if (name == "__class__") return pinned(reinterpret_cast<PyObject*>(&PyCell_Type));
+      if (lookup(&PyCell_Type, name)) stop_at_attribute("a cell", name);
       return nullptr;
     case Kind::Constant:
       break;

@@ -79,6 +79,12 @@ PyObject* result_of(const Cache& c, PyObject* entry) {
   return nullptr;
 }
 
+// Eager calls it now, too: what it does can be noticed.
+[[noreturn]] void stop_uncached(const char* what) {
+  stop("unsupported_value", std::string("a call that its function's cache does not hold, and that ") + what,
+       "From the next call with these arguments on, the cache answers without a break.");
+}
+
 }  // namespace
 
 // The arguments as the cache compares them; empty objects: something that it is not known to hold.
@@ -183,15 +189,14 @@ Value* Tracer::call_cached(Value* function, Arguments a) {
     if (cached_since_ < 0) cached_since_ = static_cast<int64_t>(values_.size());
     result = look(call(load_attr(function, "__wrapped__"), a));
   }
-  if (result->kind != Kind::Constant) stop("unsupported_value", "a cached function that returns an object");
+  if (result->kind != Kind::Constant) stop_uncached("returns an object");
   note_cached_call(function, a, std::move(objects));
   not_cached_.resize(known);  // nothing ended here
   return result;
 }
 
 void Tracer::check_cached_read(PyObject* o) {
-  if (cached_since_ >= 0 && o && !is_code(o))
-    stop("unsupported_value", "a cached function that reads what may change");
+  if (cached_since_ >= 0 && o && !is_code(o)) stop_uncached("reads what may change");
 }
 
 void Tracer::check_cached_write(Value* v) {
@@ -199,8 +204,9 @@ void Tracer::check_cached_write(Value* v) {
   if (since < 0) return;
   const auto mine = std::find_if(values_.begin() + since, values_.end(),
                                  [&](const std::unique_ptr<Value>& each) { return each.get() == v; });
-  if (!v || v->source || mine == values_.end())
-    stop("unsupported_value", "a cached or mapped function changes what it did not make");
+  if (v && !v->source && mine != values_.end()) return;
+  if (cached_since_ >= 0) stop_uncached("changes what it did not make");
+  stop("unsupported_value", "a mapped function changes what it did not make");
 }
 
 }  // namespace vitrine::capture

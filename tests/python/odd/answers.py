@@ -268,3 +268,22 @@ def two_ways_to_find_an_attribute(x):
     o = Fallback()
     o.own = 3
     return x + 1, o.given, o.own, o.missing, hasattr(o, "other"), hasattr(o, "never"), getattr(o, "never", 5)
+
+
+class Holder:
+    """holds"""
+
+    def method(self, n):
+        return n + 1
+
+
+@program(vec())
+def classes_of_methods_slices_and_cells(x):
+    y = x + 1
+
+    def inner():
+        return y
+
+    one, part, cell = Holder().method, slice(1, None), inner.__closure__[0]
+    names = [v.__class__.__name__ for v in (one, part, cell, inner)]
+    return y, names, one.__class__ is inner.__class__, part.__class__ is slice, one.__call__(2), one.__doc__, one.__name__
