@@ -58,7 +58,7 @@ bool is_list(Value* v) {
 
 // What a tensor's own method for `name` is called. The larger or smaller of equals has half of the gradient,
 // which clamp_min and clamp_max give whole.
-std::string method_for(const std::string& name, const A& one) {
+std::string method_for(T& t, const std::string& name, A& one) {
   static const std::pair<std::string_view, std::string_view> kOtherNames[] = {{"maximum", "clamp_min"},
                                                                               {"minimum", "clamp_max"},
                                                                               {"maximum_", "clamp_min_"},
@@ -68,6 +68,8 @@ std::string method_for(const std::string& name, const A& one) {
   };
   for (const auto& [own, of_tensor] : kOtherNames) {
     if (name != own) continue;
+    for (Value*& v : one.positional)
+      if (!t.open_float(v)) v = t.look(v);
     if (std::none_of(one.positional.begin(), one.positional.end(), differentiates))
       return std::string(of_tensor);
     if (one.positional.back()->kind != Kind::Tensor || name.ends_with("_"))
@@ -114,8 +116,7 @@ Value* for_each(T& t, const A& a, const std::string& name) {
     Value* self = t.look(one.positional.at(0));
     if (self->kind != Kind::Tensor)
       stop("exception", "torch._foreach_" + name + " of something that is no tensor");
-    for (Value*& v : one.positional) v = t.look(v);
-    const std::string method = method_for(name, one);
+    const std::string method = method_for(t, name, one);
     one.positional.erase(one.positional.begin());
     results.push_back(t.tensor_method(self, method, nullptr, std::move(one)));
   }
