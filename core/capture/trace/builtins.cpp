@@ -377,13 +377,15 @@ Value* builtin_divmod(Tracer& t, const Arguments& a) {
       if (own && t.const_object(own) != Py_NotImplemented) return own;
       stop("unsupported_builtin", "divmod() of " + t.describe(v));
     }
-  const auto is = [&](Kind kind) {
-    return t.peek(need(t, a, 0))->kind == kind && t.peek(need(t, a, 1))->kind == kind;
-  };
-  if (is(Kind::Constant)) return fold_call(t, find_object("builtins.divmod"), a);
-  if (!is(Kind::Symbol) && !t.open_float(a.positional[0]) && !t.open_float(a.positional[1]))
-    stop("unsupported_builtin", "divmod() of " + t.describe(a.positional[0]));
-  return t.tuple({t.binary("floordiv", need(t, a, 0), need(t, a, 1)),
+  bool known = true;
+  for (Value* v : {need(t, a, 0), need(t, a, 1)}) {
+    const bool constant = t.peek(v)->kind == Kind::Constant;
+    known &= constant;
+    if (!constant && !t.symbolic(v) && !t.open_float(v))
+      stop("unsupported_builtin", "divmod() of " + t.describe(v));
+  }
+  if (known) return fold_call(t, find_object("builtins.divmod"), a);
+  return t.tuple({t.binary("floordiv", a.positional[0], a.positional[1]),
                   t.binary("mod", a.positional[0], a.positional[1])});
 }
 
