@@ -191,11 +191,18 @@ def differences(seed, share=1.0):
         vitrine.config.recompile_limit = limit
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+def ask(differences, about):
+    """Prints where answers differ, by the command line's --first SEED, --count N and --share PART of the questions; exits
+    with 1 if any does. differences: what gives the texts of a seed and a share; about: the text of --help."""
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=1)
-    asked = parser.parse_args()
-    wrong = [text for seed in range(asked.first, asked.first + asked.count) for text in differences(seed)]
+    parser.add_argument("--share", type=float, default=1.0)
+    given = parser.parse_args()
+    wrong = [text for seed in range(given.first, given.first + given.count) for text in differences(seed, given.share)]
     print("\n".join(wrong) or "every answer is eager's")
     raise SystemExit(bool(wrong))
+
+
+if __name__ == "__main__":
+    ask(differences, __doc__)

@@ -4,7 +4,6 @@ share memory, are of one type, fit each other. Pairs come in random order: the s
 python -m tests.fuzz.questions_of_two [--first SEED] [--count N] prints the seed with every difference.
 """
 
-import argparse
 import operator
 import random
 import types
@@ -112,11 +111,4 @@ def differences(seed, share=1.0, count=40):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--count", type=int, default=1)
-    parser.add_argument("--share", type=float, default=1.0)
-    given = parser.parse_args()
-    wrong = [text for seed in range(given.first, given.first + given.count) for text in differences(seed, given.share)]
-    print("\n".join(wrong) or "every answer is eager's")
-    raise SystemExit(bool(wrong))
+    questions.ask(differences, __doc__)
