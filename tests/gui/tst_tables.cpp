@@ -99,6 +99,19 @@ class TestTables : public QObject {
              qPrintable(expression + " in " + QString::number(view->columnWidth(1))));
   }
 
+  // Where the numbers alone are wider than the pane it scrolls, and a row can still be told by its name.
+  void aTableThatScrollsStillNamesItsRows() {
+    Rig<TableView> rig(session(), "", {480, 300}, views::kKernelsTable);
+    auto* view = rig.view.items();
+    QVERIFY(view->model()->rowCount() > 0);
+    for (int row = 0; row < view->model()->rowCount(); ++row) {
+      const QString kernel = view->model()->index(row, 0).data().toString();
+      const int icon = 20;
+      QVERIFY2(kit::textWidth(kit::theme().mono(12), kernel) + icon + 12 <= view->columnWidth(0),
+               qPrintable(kernel + " in " + QString::number(view->columnWidth(0))));
+    }
+  }
+
   // Sizes are named where the input's source or one symbol alone explains them, and stay numbers elsewhere.
   void sizesAreSymbolsWhereThatIsCertain() {
     const Id before = make_id(Kind::Compilation, 1), after = make_id(Kind::Compilation, 2);
