@@ -28,8 +28,7 @@ bool is_of_a_library(PyObject* function) {
 // What dataclasses writes for a class: it asks the fields alone.
 bool is_generated(PyTypeObject* type, PyObject* function) {
   auto* code = reinterpret_cast<PyCodeObject*>(reinterpret_cast<PyFunctionObject*>(function)->func_code);
-  static PyObject* const fields = PyUnicode_InternFromString("__dataclass_fields__");
-  return text_of(code->co_filename) == "<string>" && _PyType_Lookup(type, fields);
+  return text_of(code->co_filename) == "<string>" && lookup(type, "__dataclass_fields__");
 }
 
 template <typename Ask>
@@ -56,8 +55,7 @@ bool tells_by_own_code(PyObject* o) {
 bool own_code(PyTypeObject* type, std::initializer_list<const char*> names) {
   if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
   return std::any_of(names.begin(), names.end(), [type](const char* name) {
-    Owned key(PyUnicode_InternFromString(name));
-    PyObject* found = _PyType_Lookup(type, key.get());
+    PyObject* found = lookup(type, name);
     if (found && Py_TYPE(found) == &PyProperty_Type) return true;
     return found && PyFunction_Check(found) && !is_of_a_library(found) && !is_generated(type, found);
   });
