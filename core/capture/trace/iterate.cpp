@@ -324,10 +324,7 @@ Value* Tracer::next(Value* v, Value** returned) {
 
 Values Tracer::rest_of(Value* iterator) {
   Values items;
-  while (Value* item = next(iterator)) {
-    items.push_back(item);
-    if (items.size() > kEndless) stop("limit", "an iterator without end");
-  }
+  for_rest_of(iterator, [&](Value* item) { items.push_back(item); });
   return items;
 }
 
@@ -351,7 +348,6 @@ Values Tracer::listed(Value* v) {
   return native && !(v->cls->tp_flags & Py_TPFLAGS_HEAPTYPE) ? unpack(v) : rest_of(begin_listing(v));
 }
 
-// What makes the items may look at the list meanwhile, or raise: it has all that came before.
 void Tracer::extend_list(Value* list, Value* by) {
   guard_length(list);
   by = look(by);
@@ -363,11 +359,10 @@ void Tracer::extend_list(Value* list, Value* by) {
   }
   Value* iterator = begin_listing(by);
   touch(list);
-  for (size_t n = 0; Value* item = next(iterator); ++n) {
-    if (n > kEndless) stop("limit", "an iterator without end");
+  for_rest_of(iterator, [&](Value* item) {
     touch(list);
     list->items.push_back(item);
-  }
+  });
 }
 
 Values Tracer::unpack(Value* v) {

@@ -227,16 +227,13 @@ Value* list_sort(Tracer& t, Value* self, const Arguments& a) {
   return t.none();
 }
 
-// What makes the items may look at the deque meanwhile, or raise: it has all that came before.
 Value* extend_deque(Tracer& t, Value* self, Value* by, bool at_the_end) {
   if (t.look(by) == self) by = t.tuple(self->items);
-  Value* iterator = t.iter(by);
-  for (size_t n = 0; Value* item = t.next(iterator); ++n) {
-    if (n > kEndless) stop("limit", "an iterator without end");
+  t.for_rest_of(t.iter(by), [&](Value* item) {
     t.touch(self);
     self->items.insert(at_the_end ? self->items.end() : self->items.begin(), item);
     t.limit_deque(self, at_the_end);
-  }
+  });
   return t.none();
 }
 

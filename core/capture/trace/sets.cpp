@@ -54,12 +54,7 @@ void Tracer::note_set_change(Value* set, uint64_t before, const char* method, Py
 void Tracer::set_insert_all(Value* set, Value* more) {
   more = look(more);
   if (more->kind == Kind::Iterator || more->kind == Kind::Generator || more->kind == Kind::Object) {
-    // What makes the items may look at the set meanwhile, or raise: it has all that came before.
-    Value* iterator = iter(more);
-    for (size_t n = 0; Value* item = next(iterator); ++n) {
-      if (n > kEndless) stop("limit", "an iterator without end");
-      set_insert(set, item);
-    }
+    for_rest_of(iter(more), [&](Value* item) { set_insert(set, item); });
     return;
   }
   Values items;

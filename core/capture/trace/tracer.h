@@ -318,6 +318,15 @@ class Tracer {
   Value* next(Value* iterator, Value** returned = nullptr);
   Values unpack(Value* v);  // all that it gives
   Values listed(Value* v);  // list(v)
+  // Each item that an iterator still gives, used before the next is asked for: what makes the items may look
+  // at what is made of them meanwhile, or raise.
+  template <class Use>
+  void for_rest_of(Value* iterator, Use use) {
+    for (size_t n = 1; Value* item = next(iterator); ++n) {
+      use(item);
+      if (n > kEndless) stop("limit", "an iterator without end");
+    }
+  }
   Values rest_of(Value* iterator);
   Value* begin_listing(Value* v);
   void extend_list(Value* list, Value* by);
