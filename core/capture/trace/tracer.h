@@ -117,7 +117,7 @@ class Tracer {
   std::unique_ptr<Trace> give_up(BreakInfo why);
   bool returned() const { return result_ != nullptr; }
 
-  // --- values.cpp: making and inspecting values
+  // --- values.cpp: making values
   PyObject* keep(PyObject* owned);
   Value* make(Kind kind);
   Value* constant(PyObject* borrowed);
@@ -131,10 +131,12 @@ class Tracer {
   Value* list(Values items) { return sequence(Kind::List, std::move(items)); }
   Value* lazy(PyObject* borrowed, const Source* source, bool pinned = false);
   Value* pinned(PyObject* borrowed);  // an object whose identity needs no guard
-  Value* look(Value* v);              // inspects: guards, and gives the one value of that object
-  Value* resolve(Value* v);           // follows aliases without inspecting
-  PyTypeObject* type_of(Value* v);    // guards the type only
-  PyObject* const_object(Value* v);   // object of a Constant, nullptr for anything else
+  // --- realise.cpp: looking at them
+  Value* look(Value* v);     // inspects: guards, and gives the one value of that object
+  Value* resolve(Value* v);  // follows aliases without inspecting
+  // --- value_questions.cpp
+  PyTypeObject* type_of(Value* v);   // guards the type only
+  PyObject* const_object(Value* v);  // object of a Constant, nullptr for anything else
   int64_t int_of(Value* v, const char* what);
   bool is_none(Value* v);
   std::string describe(Value* v);  // for people: "f32[8,128]", "3", "list of 4"

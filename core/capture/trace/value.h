@@ -135,8 +135,13 @@ struct Value {
 // dicts, sets.
 bool may_have_methods(const Value* v);
 
-// values.cpp: whether a value of this object is a constant.
-bool is_constant_object(PyObject* o);
+// constants.cpp. Types whose values are compared by value: an equal object of the same type behaves the same
+// everywhere.
+bool is_plain_constant(PyObject* o);
+bool is_frozen_set_of_constants(PyObject* o);
+// Objects that are compared by identity: what they are does not change while they live.
+bool is_identity_constant(PyObject* o);
+bool is_constant_object(PyObject* o);  // any of these
 
 // sets.cpp: an object hashed by identity that is not there yet, so that a set's order with it is nobody's.
 bool is_made_here(const Value* key);
