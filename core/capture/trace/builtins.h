@@ -14,7 +14,8 @@ struct BuiltinRow {
   BuiltinHandler handler;
 };
 
-std::span<const BuiltinRow> python_builtins();  // builtins.cpp
+std::span<const BuiltinRow> python_builtins();   // builtins.cpp
+std::span<const BuiltinRow> walking_builtins();  // walking.cpp: zip, sorted, max ...
 std::span<const BuiltinRow>
 library_builtins();                            // library.cpp: operator, itertools, functools, math, copy ...
 std::span<const BuiltinRow> torch_builtins();  // torch_queries.cpp
