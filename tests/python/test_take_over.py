@@ -185,3 +185,26 @@ def test_what_forgets_torchs_compiled_code_forgets_ours(tmp_path):
             torch.compiler.reset()
     assert len(session.rows("compilation", status="ok")) == 2
     assert torch.compiler.reset is before
+
+
+ASKS_FOR_PYTORCHS_CLASS = """
+import sys
+import torch
+from vitrine.take_over import torch_compile_taken_over
+
+with torch_compile_taken_over():
+    ours = torch.compile(torch.nn.Linear(2, 2))
+    assert "torch._dynamo" not in sys.modules
+    import torch._dynamo
+    from torch._dynamo.eval_frame import OptimizedModule
+    theirs = torch._dynamo.optimize("eager")(torch.nn.Linear(2, 2))
+    for asked in OptimizedModule, torch._dynamo.OptimizedModule:
+        print([isinstance(module, asked) for module in (ours, theirs, ours._orig_mod)])
+print(isinstance(ours, torch._dynamo.OptimizedModule), OptimizedModule is torch._dynamo.OptimizedModule)
+"""
+
+
+def test_libraries_know_a_compiled_module():
+    """Those that unwrap one ask for PyTorch's class, which a script may load later than it compiles."""
+    run = subprocess.run([sys.executable, "-c", ASKS_FOR_PYTORCHS_CLASS], capture_output=True, text=True)
+    assert run.stdout.splitlines() == ["[True, True, False]"] * 2 + ["False False"], run.stderr

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import importlib.machinery
 import sys
 import warnings
 
@@ -9,6 +10,7 @@ import torch
 
 from vitrine import _api
 from vitrine._errors import VitrineWarning
+from vitrine._module import OptimizedModule
 
 
 # Modes of torch.compile beside those that Vitrine has.
@@ -46,7 +48,7 @@ def _leave_out(others):
 def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, disable=False, **others):
     """``torch.compile`` as :func:`vitrine.compile` serves it. What Vitrine has no counterpart for is left out with a
     warning; none of it changes a result."""
-    _resets.follow()
+    _names.follow()
     mode = _mode(mode, options)
     _leave_out(f"options={{{name!r}: {value!r}}}" for name, value in (options or {}).items())  # they tune another compiler
     limit = others.pop("recompile_limit", None)
@@ -58,38 +60,75 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
     return _api.compile(model, **settings)
 
 
-class _Resets:
-    """PyTorch's functions that forget what was compiled: meanwhile they have Vitrine forget it, too."""
+def _with_our_reset(original):
+    @functools.wraps(original)
+    def reset():
+        _api.reset()
+        if "torch._dynamo" in sys.modules:  # else there is nothing to forget
+            original()
+
+    return reset
+
+
+def _either_module(original):
+    """A class of which PyTorch's compiled modules are instances and Vitrine's, too: libraries ask before they unwrap one."""
+
+    class EitherIs(type(original)):
+        def __instancecheck__(cls, instance):
+            return isinstance(instance, (original, OptimizedModule))
+
+    return EitherIs(original.__name__, (original,), {"__module__": original.__module__, "__doc__": original.__doc__})
+
+
+# What else has a script know that its compile() is Vitrine's: module, name there, and what stands there meanwhile.
+_NAMES = (
+    ("torch.compiler", "reset", _with_our_reset),
+    ("torch._dynamo", "reset", _with_our_reset),
+    ("torch._dynamo", "OptimizedModule", _either_module),
+    ("torch._dynamo.eval_frame", "OptimizedModule", _either_module),
+)
+
+
+class _Names:
+    """Has the names above taken over; a finder of modules, since ``torch._dynamo`` is loaded when a script asks for it."""
 
     def __init__(self):
         self._replaced = []
 
     def follow(self):
-        """Takes those over that are there now: ``torch._dynamo`` is loaded when a script asks for it."""
-        for name in ("torch.compiler", "torch._dynamo"):
-            module = sys.modules.get(name)
-            if module is None or any(module is known for known, _ in self._replaced) or not hasattr(module, "reset"):
+        for path, name, replacement in _NAMES:
+            module = sys.modules.get(path)
+            original = getattr(module, name, None)
+            if original is None or any((path, name) == known[:2] for known in self._replaced):
                 continue
-            self._replaced.append((module, module.reset))
-            module.reset = self._with_ours(module.reset)
+            self._replaced.append((path, name, module, original))
+            setattr(module, name, replacement(original))
+        if "torch._dynamo" not in sys.modules and self not in sys.meta_path:
+            sys.meta_path.insert(0, self)
 
-    @staticmethod
-    def _with_ours(original):
-        @functools.wraps(original)
-        def reset():
-            _api.reset()
-            if "torch._dynamo" in sys.modules:  # else there is nothing to forget
-                original()
+    def find_spec(self, name, path, target=None):
+        if name != "torch._dynamo":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        load = spec.loader.exec_module
 
-        return reset
+        def exec_module(module):
+            load(module)
+            self.follow()
+
+        spec.loader.exec_module = exec_module
+        return spec
 
     def give_back(self):
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
         while self._replaced:
-            module, original = self._replaced.pop()
-            module.reset = original
+            _, name, module, original = self._replaced.pop()
+            setattr(module, name, original)
 
 
-_resets = _Resets()
+_names = _Names()
 
 
 @contextlib.contextmanager
@@ -97,9 +136,9 @@ def torch_compile_taken_over():
     """Within it, and in everything that looks ``torch.compile`` up meanwhile (``nn.Module.compile`` does)."""
     original = torch.compile
     torch.compile = compile
-    _resets.follow()
+    _names.follow()
     try:
         yield
     finally:
         torch.compile = original
-        _resets.give_back()
+        _names.give_back()
