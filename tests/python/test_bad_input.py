@@ -64,8 +64,9 @@ def test_files_at_fault(tmp_path, text, words, what, where, line):
     assert what.split(":")[0] in vitrine("show", tmp_path / "s.vitrine", "messages").stdout
 
 
-def test_a_missing_file(tmp_path):
-    result = vitrine("run", "none.py", cwd=tmp_path)
+@pytest.mark.parametrize("how", [(), ("--take-over",)])
+def test_a_missing_file(how, tmp_path):
+    result = vitrine("run", *how, "none.py", cwd=tmp_path)
     assert result.returncode == 1 and "none.py does not exist" in result.stderr
 
 

@@ -108,6 +108,7 @@ def run_script(options, recording) -> int:
     from vitrine.take_over import torch_compile_taken_over
     from vitrine.timeline import record_script_timeline
 
+    parse(options.file)  # what cannot run at all is told as for any other file
     run = recording.start_run(Path(options.file).name, "script", "", options.mode)
     sys.argv = [options.file, *options.script_args]
     sys.path.insert(0, str(Path(options.file).resolve().parent))
