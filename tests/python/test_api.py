@@ -160,6 +160,17 @@ def test_module_keeps_the_contract():
         assert torch.equal(compiled(x), torch.zeros(2, 3)) and not net.fc.weight.any()
 
 
+def test_frameworks_compile_a_modules_methods_as_the_module_was():
+    """They take its ``dynamo_ctx`` from it, put the methods it makes in the module, and run the module itself."""
+    net = Net().eval()
+    net.forward = vitrine.compile(net, fullgraph=True).dynamo_ctx(net.forward)
+    x = torch.ones(2, 4)
+    with torch.no_grad():
+        assert torch.equal(net(x), Net.forward(net, x))
+    with pytest.raises(vitrine.GraphBreakError):
+        vitrine.compile(net, fullgraph=True).dynamo_ctx(lambda x: print("") or x + 1)(x)
+
+
 def test_module_mode_and_attributes_are_the_modules_own():
     net = Net()
     compiled = vitrine.compile(net)

@@ -1,6 +1,7 @@
 """The module that ``vitrine.compile`` returns."""
 
 import contextlib
+import functools
 import inspect
 
 import torch
@@ -77,6 +78,13 @@ class OptimizedModule(torch.nn.Module):
 
     def __contains__(self, item) -> bool:
         return item in self._orig_mod
+
+    @property
+    def dynamo_ctx(self):
+        """Compiles another function as this module was; frameworks that unwrap it (Lightning) have its methods compiled so."""
+        from vitrine import _api  # which imports this module
+
+        return functools.partial(_api._compile, settings=self._settings, disable=False)
 
     def __dir__(self):
         return sorted({*dir(self._orig_mod), *super().__dir__()})
