@@ -304,6 +304,26 @@ def test_a_message_that_is_logged_once_ends_the_first_graph_alone():
     assert torch.equal(vitrine.compile(f, fullgraph=True)(torch.ones(2)), torch.full((2,), 2.0))
 
 
+def test_a_way_for_compilers_through_an_operator_on_functions_is_not_taken():
+    """torch.associative_scan's gradients are wrong: Mamba takes it when it is told that it is compiled."""
+    from torch._higher_order_ops.associative_scan import associative_scan_op
+
+    def states(a, b):
+        if torch.compiler.is_compiling():
+            return associative_scan_op(lambda a, b, c, d: (a * c, c * b + d), (a, b), additional_inputs=())[1]
+        state, each = torch.zeros_like(b[0]), []
+        for i in range(len(a)):
+            state = a[i] * state + b[i]
+            each.append(state)
+        return torch.stack(each)
+
+    a, b = torch.rand(5, 3).requires_grad_(), torch.randn(5, 3).requires_grad_()
+    expected = torch.autograd.grad(states(a, b).square().sum(), (a, b))
+    compiled = vitrine.compile(states, fullgraph=True)
+    got = torch.autograd.grad(compiled(a, b).square().sum(), (a, b))
+    torch.testing.assert_close(got, expected)
+
+
 def test_nested_compiled_functions():
     inner = vitrine.compile(lambda x: x * 2)
 

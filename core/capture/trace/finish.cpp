@@ -445,7 +445,8 @@ void film_break(Trace& trace) {
 // so nothing is undone.
 //
 // Where a backward pass was recorded and autograd is needed nevertheless, all of it is done again without. So
-// is a program that raises on the way that it takes for compilers: eager's way need not.
+// is a program that raises on the way that it takes for compilers, or calls an operator there that takes
+// functions (torch.associative_scan, whose gradients are wrong outside of a compiler): eager's way need not.
 std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& given) {
   BytecodeCache bytecodes;
   TraceOptions options = given;
@@ -455,7 +456,7 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& given) {
   for (int attempt = 0; attempt < 40; ++attempt) {
     Tracer tracer(frame, options, stop_at, bytecodes);
     if (!tracer.run()) {
-      if (tracer.told_compiling && tracer.broke().kind == "exception") {
+      if (tracer.told_compiling && (tracer.broke().kind == "exception" || tracer.broke_in_higher_order)) {
         options.as_eager = true;
         broke.reset(), not_cached.clear();
         stop_at = -1;

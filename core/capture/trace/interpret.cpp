@@ -94,6 +94,7 @@ void Tracer::break_at(const BreakInfo& info) {
   for (const VirtualFrame* f = current_; f; f = f->caller) {
     int line = 0;
     broke_.stack.emplace_back(place(*f, &line), line);
+    broke_in_higher_order |= text_of(f->code->co_qualname).starts_with("HigherOrderOperator.");
     if (f == &root_) break;
   }
 }

@@ -103,7 +103,8 @@ class Tracer {
   // A backward pass with create_graph stopped it, or one that goes to a tensor made in it.
   bool differentiates_again = false;
   bool is_told_compiling() const { return !options_.as_eager; }
-  bool told_compiling = false;  // the program asked, and took its way for compilers
+  bool told_compiling = false;         // the program asked, and took its way for compilers
+  bool broke_in_higher_order = false;  // in an operator that takes functions, which PyTorch would compile
   // How many instructions of the outermost frame the trace may have at most; -1: what was found does not
   // say.
   int64_t ends_by = -1;
