@@ -116,6 +116,31 @@ def test_what_guards_cost(tmp_path):
     assert all(g["checks"] >= 4 for g in guards) and not any(g["fails"] for g in guards)
 
 
+def test_a_break_costs_nothing_that_other_rows_tell(tmp_path):
+    import time
+
+    class Inner(torch.nn.Module):
+        def forward(self, x):
+            y = x.sin()
+            time.sleep(0.2)
+            return y.cos()
+
+    class Outer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+
+        def forward(self, x):
+            return self.inner(x * 2) + 1
+
+    compiled = vitrine.compile(Outer().eval())
+    with recorded(tmp_path) as session, torch.no_grad():
+        compiled(torch.ones(2))
+    price = {row["expression"]: row["ns_per_call"] for row in session.rows("graph_break")}
+    assert set(price) == {"self.inner(x * 2)", "time.sleep(0.2)"}, price
+    assert price["self.inner(x * 2)"] < 2e8 <= price["time.sleep(0.2)"]  # the call of inner holds the sleep
+
+
 def test_what_a_break_costs_and_calls(tmp_path, capsys):
     import time
 

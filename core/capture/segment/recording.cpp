@@ -392,7 +392,19 @@ void Recording::recompilation(const CompilationRecord& record, Id previous, cons
   writer_->link(row.guard, row.id);
 }
 
+// One that held others ends after them.
+void Recording::tell(Interval interval) {
+  while (!told_.empty() && told_.back().start_ns >= interval.start_ns) {
+    told_ns_ -= told_.back().duration_ns;
+    told_.pop_back();
+  }
+  told_ns_ += interval.duration_ns;
+  if (told_.size() == kIntervalsHeld) told_.erase(told_.begin(), told_.begin() + kIntervalsHeld / 2);
+  told_.push_back(interval);
+}
+
 void Recording::call(Id compilation, const char* kind, int64_t start_ns, int64_t duration_ns) {
+  tell({start_ns, duration_ns});
   ++calls_;
   if (++recorded_calls_[compilation] > kCallsRecorded) return;
   writer_->put(
@@ -400,15 +412,19 @@ void Recording::call(Id compilation, const char* kind, int64_t start_ns, int64_t
 }
 
 void Recording::break_begins(const Frame& frame, std::shared_ptr<Segment> segment) {
-  running_breaks_[frame.raw()] = {std::move(segment), frame.code(), monotonic_ns()};
+  running_breaks_[frame.raw()] = {std::move(segment), frame.code(), now(), told_ns_};
 }
 
 void Recording::frame_asks(const Frame& frame, bool at_start) {
   auto it = running_breaks_.find(frame.raw());
   if (it == running_breaks_.end()) return;
   // A new frame may lie where another was.
-  if (!at_start && it->second.code == frame.code())
-    it->second.segment->add_break_ns(monotonic_ns() - it->second.start_ns);
+  const RunningBreak& broke = it->second;
+  if (!at_start && broke.code == frame.code()) {
+    const int64_t elapsed = now() - broke.start_ns;
+    broke.segment->add_break_ns(std::max<int64_t>(0, elapsed - (told_ns_ - broke.told_ns)));
+    tell({broke.start_ns, elapsed});
+  }
   running_breaks_.erase(it);
 }
 

@@ -37,6 +37,7 @@ struct BackwardOrigin {
   std::unordered_map<ir::NodeId, Id> entities;  // of joint and backward graph
 };
 
+constexpr size_t kIntervalsHeld = 1024;
 constexpr int64_t kCallsRecorded = 64;  // rows of `call` a compilation; further calls are only counted
 
 class Recording {
@@ -75,7 +76,8 @@ class Recording {
   void watch(CompilationRecord& record, std::shared_ptr<Segment> segment, const std::vector<double>& costs);
 
   // A segment of the frame has ended at a break; the frame asks for compiled code again (`at_start`: where a
-  // call of its function begins). The time between is what the break costs.
+  // call of its function begins). The time between is what the break costs, less what other rows tell of it:
+  // compilations, compiled calls and breaks of the functions that are called there.
   void break_begins(const Frame& frame, std::shared_ptr<Segment> segment);
   void frame_asks(const Frame& frame, bool at_start);
   void call(Id compilation, const char* kind, int64_t start_ns, int64_t duration_ns);
@@ -102,7 +104,10 @@ class Recording {
   struct RunningBreak {
     std::shared_ptr<Segment> segment;
     PyObject* code = nullptr;  // borrowed, only compared
-    int64_t start_ns = 0;
+    int64_t start_ns = 0, told_ns = 0;
+  };
+  struct Interval {
+    int64_t start_ns = 0, duration_ns = 0;
   };
   Id frame(PyObject* code, const std::string& state, const std::string& reason);
   void write_guards(CompilationRecord& record, const Trace& trace);
@@ -113,6 +118,7 @@ class Recording {
   void write_partition(const CompilationRecord& record, const Trace& trace);
   void write_graph(const Watched& w);
   void write_counts();
+  void tell(Interval interval);
   void write_captured(CompilationRecord& record, const Trace& trace, const std::vector<Id>& steps,
                       const StepOrigins& origins, int64_t start_ns);
   Id instruction_of(const Trace& trace, int32_t step);
@@ -121,6 +127,8 @@ class Recording {
   std::unique_ptr<CodeRows> codes_;
   Id run_ = 0;
   int64_t start_ns_ = 0, calls_ = 0;
+  int64_t told_ns_ = 0;         // in compilations, compiled calls and breaks so far, each moment once
+  std::vector<Interval> told_;  // the last of them, of which no one holds another
   std::map<std::pair<Id, PyObject*>, Id> frames_;             // by run and code
   std::map<std::tuple<Id, int32_t, int32_t>, Place> places_;  // by frame, pc and depth
   std::map<Id, int64_t> segments_in_frame_;
