@@ -102,9 +102,9 @@ class TestGraph : public QObject {
     QVERIFY(!rig.view.picture().scene.keys.empty());
   }
 
-  // All columns of a wide graph are in sight at first, as names, when these can be read.
-  void theFirstPictureShowsAWideGraphWhole() {
-    for (int width : {320, 420, 700}) {
+  // However wide a graph is, its first picture shows names that can be read: what is beside it is a pan away.
+  void theFirstPictureCanBeRead() {
+    for (int width : {90, 160, 320, 420, 700}) {
       Rig<GraphView> rig(session(), "captured", {width, 900});
       QVERIFY2(rig.view.camera().zoom >= 0.5, "names can be read");
     }

@@ -168,7 +168,9 @@ class Painter {
     p_.save();
     p_.translate(box.topLeft());
     p_.scale(1 / camera_.zoom, 1 / camera_.zoom);
-    const int top = static_cast<int>(std::clamp((box.height() * camera_.zoom - 16) / 2, -1.0, 2.0));
+    // Of a group the title has the room above what is in it.
+    const int top =
+        ground ? 0 : static_cast<int>(std::clamp((box.height() * camera_.zoom - 16) / 2, -1.0, 2.0));
     const QRect room(6, top, static_cast<int>(box.width() * camera_.zoom) - 12, 16);
     const int wide = std::min(room.width(), kit::textWidth(t_.mono(11), title));
     if (ground && wide > 0) p_.fillRect(QRect(room.x() - 3, top + 1, wide + 6, 14), t_.canvas);

@@ -23,10 +23,8 @@ QStringList group_names() {  // by Grouping
 
 constexpr double kReadable = 0.75;  // the first picture does not zoom out further
 constexpr double kNamed = 0.5;      // names can be read still: of a picture that is too wide all columns
-// Cards keep their names, nodes are boxes: an overview of a still wider one. Of what is less than one and a
-// half times as wide as the pane, most of it with names tells more.
-constexpr double kOutlined = 0.15, kLeastNamed = 0.34;
-constexpr double kEasy = 0.9;  // and of what does not fit anyway, it shows the words well
+constexpr double kHopeless = 0.15;  // of a still wider one the beginning, readable
+constexpr double kEasy = 0.9;       // and of what does not fit anyway, it shows the words well
 constexpr double kLargestFit = 1.0;
 constexpr double kCompactReadable = 0.75;
 }  // namespace
@@ -234,14 +232,10 @@ void GraphView::fit() {
   camera_.zoom = std::min(all, kLargestFit);
   if (all < kReadable) {
     const double wide = width / whole.width();
-    // Names fit nowhere: all of it, to zoom into, if that fills the pane.
-    const bool outlined =
-        wide < kLeastNamed && wide >= kOutlined && whole.height() * wide >= area.height() / 2;
-    map_ = !outlined && ((width - map_room(area)) / whole.width() >= kReadable || wide < kNamed);
+    map_ = (width - map_room(area)) / whole.width() >= kReadable || wide < kNamed;
     if (map_) width -= map_room(area);
-    camera_.zoom = outlined ? std::min(wide, all < kOutlined ? wide : all)
-                   : map_   ? std::clamp(width / whole.width(), wide < kOutlined ? kReadable : kNamed, kEasy)
-                            : std::min(wide, kEasy);
+    camera_.zoom = map_ ? std::clamp(width / whole.width(), wide < kHopeless ? kReadable : kNamed, kEasy)
+                        : std::min(wide, kEasy);
   }
   const double free = width / camera_.zoom - whole.width();
   camera_.origin = {whole.left() - std::max(0.0, free / 2), 0};

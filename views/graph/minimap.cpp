@@ -9,7 +9,7 @@ namespace vitrine::views {
 using kit::theme;
 
 namespace {
-constexpr double kNarrow = 420;  // a view that a map would cover
+constexpr double kNarrow = 360;  // a view that a map would cover
 constexpr double kLeast = 62, kMost = 96, kTallest = 220, kInset = 10, kMargin = 24, kGround = 4;
 
 double minimap_scale(const GraphPicture& picture, double width) {

@@ -32,7 +32,7 @@ struct LayoutNode {
 };
 struct LayoutGroup {
   int parent = -1;
-  double pad_top = 24, pad = 8;  // inside its border
+  double pad_top = 30, pad = 8;  // inside its border; a title of 16 pixels fits at half the size
 };
 struct LayoutEdge {
   int from = 0, to = 0;  // indices into nodes
