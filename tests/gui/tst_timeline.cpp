@@ -54,6 +54,21 @@ class TestTimeline : public QObject {
     QCOMPARE(t.unneeded, std::vector<size_t>({7}));
   }
 
+  // The medians are not the length of the slices, which are of a profiled call: both are said where they end.
+  void theProfiledCallIsToldFromTheMedians() {
+    views::Timeline t;
+    t.eager_ns = 2.25e6, t.compiled_ns = 523e3;
+    t.profiled_eager_ns = 6.78e6, t.profiled_compiled_ns = 1.42e6;
+    const auto words = [&](views::Lane::Side side, bool shorter = false) {
+      return views::end_words(t, side, shorter).replace(QChar(0x202F), ' ');
+    };
+    QCOMPARE(words(views::Lane::Side::Eager), QStringLiteral("profiled: 6.78 ms"));
+    QCOMPARE(words(views::Lane::Side::Compiled), QStringLiteral("−1.73 ms, 4.30×, profiled: 1.42 ms"));
+    QCOMPARE(words(views::Lane::Side::Compiled, true), QStringLiteral("−1.73 ms, 4.30×"));
+    t.profiled_eager_ns = 0;
+    QCOMPARE(words(views::Lane::Side::Eager), QString());
+  }
+
   // The peak is the number that the strip and the Inspector name; all of it is given back.
   void memoryIsTheMemoryStages() {
     Rig<TimelineView> rig(session(), "timeline", {1200, 600});

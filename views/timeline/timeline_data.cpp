@@ -1,8 +1,11 @@
 #include "views/timeline/timeline_data.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
+
+#include "views/kit/numbers.h"
 
 namespace vitrine::views {
 
@@ -163,6 +166,12 @@ void add_calls(const kit::SessionData& data, Timeline& t) {
   t.lanes.push_back(std::move(lane));
 }
 
+// 0: not recorded.
+double profiled_ns(const kit::SessionData& data, const char* side) {
+  const auto it = data.meta.find(std::string("profiled_") + side + "_ns");
+  return it == data.meta.end() ? 0 : QString::fromStdString(it->second).toDouble();
+}
+
 QString why_no_eager(const RunRow& run) {
   if (run.status == "running") return QStringLiteral("not measured yet: the run has not come to it");
   if (run.eager_ns > 0 && run.status == "finished")
@@ -209,6 +218,10 @@ TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
     out->eager_ns = row->eager_ns;
     out->compiled_ns = row->compiled_ns;
     out->why_no_eager = why_no_eager(*row);
+    if (row->eager_ns > 0) {  // the run that was measured
+      out->profiled_eager_ns = profiled_ns(data, "eager");
+      out->profiled_compiled_ns = profiled_ns(data, "compiled");
+    }
   }
   std::vector<const LaneRow*> rows;
   for (const LaneRow& row : data.lanes.of(run)) rows.push_back(&row);
@@ -248,6 +261,18 @@ TimelinePtr shifted(const Timeline& timeline, int64_t by_ns) {
     }
   for (auto& [at, bytes] : out->memory) at += by_ns;
   return out;
+}
+
+QString end_words(const Timeline& t, Lane::Side side, bool shorter) {
+  const bool eager = side == Lane::Side::Eager;
+  QStringList words;
+  if (!eager && t.eager_ns > 0 && t.compiled_ns > 0) {
+    const double by = t.compiled_ns - t.eager_ns;
+    words << kit::signedText(kit::timeText(std::abs(by)), by) << kit::ratioText(t.eager_ns / t.compiled_ns);
+  }
+  const double ns = eager ? t.profiled_eager_ns : t.profiled_compiled_ns;
+  if (ns > 0 && !shorter) words << QStringLiteral("profiled: ") + kit::timeText(ns);
+  return words.join(QStringLiteral(", "));
 }
 
 QString slice_name(const kit::SessionData& data, const Slice& slice) {

@@ -63,7 +63,8 @@ struct Timeline {
   bool script = false;                             // only its calls are known, and no eager operator
   QString why_no_eager;                            // then
   int64_t end_ns = 0;
-  double eager_ns = 0, compiled_ns = 0;  // unprofiled medians
+  double eager_ns = 0, compiled_ns = 0;                    // unprofiled medians
+  double profiled_eager_ns = 0, profiled_compiled_ns = 0;  // of the calls whose slices these are
   bool empty() const { return lanes.empty(); }
 };
 
@@ -76,6 +77,10 @@ TimelinePtr load_timeline(const kit::SessionData& data, Id run);
 
 // With everything compiled later by that, so that one of its slices stands below its eager partner.
 TimelinePtr shifted(const Timeline& timeline, int64_t by_ns);
+
+// What stands behind the end of a side's slices: what the compiled side gained by the medians, and how long
+// the profiled call took, whose slices these are. The shorter form leaves the latter out.
+QString end_words(const Timeline& timeline, Lane::Side side, bool shorter = false);
 
 // A slice of a call has its compilation's name.
 QString slice_name(const kit::SessionData& data, const Slice& slice);

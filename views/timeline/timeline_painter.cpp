@@ -49,8 +49,8 @@ class Painter {
     ribbons();  // opaque, as memory is: blending what is as wide as the window would take most of a frame
     memory();
     range_ground();
+    arrows();  // below the slices: an arrow that passes a lane crosses none of its names
     for (const LanePlace& place : places_.lanes) lane(place);
-    arrows();
     inserted();
     end_marks();
     p_.restore();
@@ -217,6 +217,15 @@ class Painter {
     return name;
   }
 
+  // "void at::native::elementwise_kernel<128, 4, ...>(...)" as "elementwise_kernel".
+  static QString bare_name(const QString& text) {
+    if (!text.contains(QStringLiteral("::"))) return text;
+    QString head = text;
+    head = head.remove(QStringLiteral("(anonymous namespace)::")).section('<', 0, 0).section('(', 0, 0);
+    const QString bare = head.section(QStringLiteral("::"), -1).trimmed();
+    return bare.isEmpty() ? text : bare;
+  }
+
   // Full, else its id ("K2" of "K2 add_gelu", "0/1" of "compile 0/1"), else cut with "…" from four
   // characters, else none. Of a module's path the last parts.
   void label(const QRectF& box, QString text, const QColor& colour, bool path) {
@@ -228,6 +237,7 @@ class Painter {
       if (path && inner.width() < textWidth(font, text)) text = text.section('.', parts);
     if (text.startsWith(QStringLiteral("compile ")) && inner.width() < textWidth(font, text))
       text = text.section(' ', 1);
+    if (inner.width() < textWidth(font, text)) text = bare_name(text);
     const QString id = text.section(' ', 0, 0);
     if (inner.width() < textWidth(font, text) && id.size() <= 4 && inner.width() >= textWidth(font, id)) {
       drawText(p_, inner.toRect(), id, font, colour);
@@ -380,14 +390,13 @@ class Painter {
       if (!place) continue;
       double x = window_.x(end_of(lane_of(i)));
       hairline(p_, {x, place->top - 2}, {x, place->top + place->height + 2}, t_.text2);
-      if (i != timeline_.facing_compiled || timeline_.eager_ns <= 0 || timeline_.compiled_ns <= 0) continue;
-      double d = timeline_.compiled_ns - timeline_.eager_ns;
-      QString text = signedText(timeText(std::abs(d)), d) + QStringLiteral(", ") +
-                     ratioText(timeline_.eager_ns / timeline_.compiled_ns);
-      drawText(
-          p_,
-          QRect(static_cast<int>(x) + 8, static_cast<int>(place->top), 200, static_cast<int>(place->height)),
-          text, t_.mono(11), t_.text2);
+      const Lane::Side side = lane_of(i).side;
+      const QFont font = t_.mono(11);
+      const QRect room(static_cast<int>(x) + 8, static_cast<int>(place->top),
+                       static_cast<int>(area_.right() - x) - 12, static_cast<int>(place->height));
+      QString text = end_words(timeline_, side);
+      if (textWidth(font, text) > room.width()) text = end_words(timeline_, side, true);
+      drawText(p_, room, text, font, t_.text2);
     }
   }
 
