@@ -13,10 +13,15 @@ namespace vitrine::kit {
 namespace {
 constexpr int kNumbers = 40, kMarks = 16, kLetters = 16, kFolds = 14;
 constexpr int kParts = 46, kWords = 84;  // of a share: the number before its bar, and the word
+constexpr int kWordsFrom = 620;  // a narrower pane leaves the words to the tooltip: the code comes first
 }  // namespace
 
+bool CodePane::sharesHaveWords() const {
+  return viewport()->width() >= theme().px(kWordsFrom);
+}
+
 double CodePane::textLeft() const {
-  const int shares = text_.shares.empty() ? 0 : kParts + kWords;
+  const int shares = text_.shares.empty() ? 0 : kParts + (sharesHaveWords() ? kWords : 0);
   return theme().px(kNumbers + kMarks + kLetters + kFolds + shares) + 4;
 }
 
@@ -217,8 +222,9 @@ void CodePainter::share(const CodeShare& share, const QRectF& box) {
   p_.fillRect(QRectF(left, box.top() + 1, length, box.height() - 2), t_.heat(step));
   drawText(p_, QRectF(left, box.top(), parts - 6, box.height()).toRect(), percentText(share.part),
            t_.mono(11), t_.text1, Qt::AlignRight);
-  drawText(p_, QRectF(left + parts, box.top(), t_.px(kWords) - 6, box.height()).toRect(), share.text,
-           t_.mono(11), t_.text3);
+  if (pane_.sharesHaveWords())
+    drawText(p_, QRectF(left + parts, box.top(), t_.px(kWords) - 6, box.height()).toRect(), share.text,
+             t_.mono(11), t_.text3);
 }
 
 // One pill a line, right of everything; "+2" when there are more.

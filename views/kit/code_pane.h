@@ -119,6 +119,7 @@ class CodePane : public QAbstractScrollArea {
   int rowHeight() const { return row_height_; }
   double textLeft() const;
   double sharesLeft() const;
+  bool sharesHaveWords() const;  // behind their numbers
 
   CodeText text_;
   std::vector<Line> lines_;
