@@ -496,6 +496,12 @@ std::string erf_lines() {
 
 }  // namespace
 
+std::vector<std::string_view> prelude_names() {
+  std::vector<std::string_view> out;
+  for (const Part& part : kParts) out.push_back(part.names);
+  return out;
+}
+
 std::string prelude_text(std::string_view body, int lanes) {
   // From the last part to the first: what an included part uses is found in its text.
   std::string used(body);

@@ -4,10 +4,14 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace vitrine::codegen::cpp {
 
 // The parts that `body` uses (found by the names it calls), for `lanes` values a vector.
 std::string prelude_text(std::string_view body, int lanes);
+
+// What a kernel's text calls of it, a few words a text.
+std::vector<std::string_view> prelude_names();
 
 }  // namespace vitrine::codegen::cpp

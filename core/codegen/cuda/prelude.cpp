@@ -3,6 +3,8 @@
 #include <cctype>
 #include <vector>
 
+#include "core/codegen/cpp/words.h"
+
 namespace vitrine::codegen::cuda {
 
 namespace {
@@ -406,6 +408,14 @@ template <int threads, int blocks, class T, class F> __device__ T fold_cluster(T
 )"},
 };
 
+// Of the kernels' texts beside the prelude's names: arguments, indices, types, and CUDA's own.
+constexpr std::string_view kWords =
+    "lane inside column aligned compute u k i T N F Product level row part place end t threadIdx blockIdx "
+    "blockDim gridDim warpSize seed offset Unsigned Four Drawn u32 u64 fetch begin count more word shift old "
+    "whole seen first at group atomicAdd atomicCAS kept head tail target targets rows sums run table walker "
+    "step next goes_on turn run_rows run_targets row_targets before own other least low high middle until "
+    "left last was to q cell all tile_targets tile_rows";
+
 bool word_char(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
 }
@@ -431,29 +441,13 @@ bool uses_any(std::string_view text, std::string_view names) {
 }  // namespace
 
 const std::vector<std::string_view>& reserved_words() {
-  static const std::vector<std::string_view> kWords = {
-      "lane",      "inside",    "column",      "aligned",     "compute",
-      "u",         "k",         "i",           "wide",        "put",
-      "sign",      "sigmoid",   "maximum",     "minimum",     "absolute",
-      "is_nan",    "is_inf",    "Pack",        "Sum",         "Max",
-      "Min",       "T",         "N",           "F",           "kInf",
-      "kNan",      "to_f16",    "to_bf16",     "asm",         "is_aligned",
-      "index_at",  "from_end",  "Product",     "level",       "row",
-      "part",      "place",     "end",         "t",           "threadIdx",
-      "blockIdx",  "seed",      "offset",      "draw",        "beside",
-      "Unsigned",  "unit",      "Four",        "Drawn",       "philox",
-      "u32",       "u64",       "fetch",       "begin",       "count",
-      "more",      "word",      "shift",       "old",         "whole",
-      "seen",      "gauss",     "first",       "at",          "group",
-      "atomicAdd", "atomicCAS", "kept",        "head",        "tail",
-      "target",    "targets",   "rows",        "sums",        "run",
-      "table",     "walker",    "step",        "next",        "goes_on",
-      "turn",      "run_rows",  "run_targets", "row_targets", "before",
-      "own",       "other",     "least",       "low",         "high",
-      "middle",    "until",     "left",        "last",        "was",
-      "to",        "q",         "cell",        "all",         "tile_targets",
-      "tile_rows"};
-  return kWords;
+  static const std::vector<std::string_view> kSplit = [] {
+    std::vector<std::string_view> out;
+    cpp::add_words(kWords, out);
+    for (const Part& part : kParts) cpp::add_words(part.names, out);
+    return out;
+  }();
+  return kSplit;
 }
 
 std::string prelude_text(std::string_view body) {
