@@ -33,6 +33,9 @@ class Keep {
     const Kept eager = all();
     free_.insert(wanted_.begin(), wanted_.end());
     for (const Key& k : wanted_) free_.insert(key(base_of(ref(k))));
+    for (const ir::Node& n : graph().nodes())
+      if (roles_.is_dropped(n.id))
+        ir::each_ref(n, [&](ir::Ref r) { free_.insert(key(r)), free_.insert(key(base_of(r))); });
     find_needed();
     find_distances();
     build();
@@ -41,6 +44,7 @@ class Keep {
     for (const auto& [key, vertex] : vertices_)
       if (!behind[static_cast<size_t>(vertex)] && behind[static_cast<size_t>(vertex) + 1]) values.insert(key);
     Kept found = finish(values);
+    if (roles_.has_checkpoints()) return found;
     return found.bytes <= eager.bytes + eager.bytes / kSlack ? found : eager;
   }
 
@@ -157,7 +161,8 @@ class Keep {
   int64_t cost(const Key& k) const {
     const ir::Ref r = ref(k);
     if (is_free(k)) return 0;
-    if (roles_.is_leading(r.node) || roles_.result_of(r) >= 0) return MinCut::kInfinite;
+    if (roles_.is_leading(r.node) || roles_.result_of(r) >= 0 || roles_.is_dropped(r.node))
+      return MinCut::kInfinite;
     if (roles_.is_view(r.node) && may_repeat(r.node)) return MinCut::kInfinite;
     double bytes = static_cast<double>(roles_.type(r).bytes() + 1) * (is_in_memory(r.node) ? 1 : 2);
     for (int i = 0; i < distance_[k.first]; ++i) bytes *= kFarther;
@@ -174,7 +179,8 @@ class Keep {
     const ir::Node& node = graph().nodes()[k.first];
     auto need_of = needed_.find(k);
     const bool in_memory = need_of != needed_.end() && need_of->second && !roles_.is_view(node.id);
-    const bool repeated = may_repeat(node.id) && !in_memory;
+    const bool repeated = roles_.is_dropped(node.id) ||
+                          (may_repeat(node.id) && !in_memory && !roles_.leaves_checkpoint(node.id));
     if (!repeated) cut_.edge(source_, in, MinCut::kInfinite);
     if (repeated)
       ir::each_ref(node, [&](ir::Ref r) { cut_.edge(vertex(key(r)) + 1, in, MinCut::kInfinite); });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/autodiff/keep.h"
 #include "core/autodiff/roles.h"
@@ -110,13 +111,35 @@ class Writer {
     }
     for (const ir::Node& n : graph_.nodes())
       if (roles_.is_tangent(n.id)) b.add(n);
-    for (ir::NodeId id : again_) repeat(graph_.node(id), b);
-    for (const ir::Node& n : graph_.nodes())
-      if (stays(n.id)) copy(n, b);
+    find_late();
+    for (ir::NodeId id : again_)
+      if (!late_.contains(id)) repeat(graph_.node(id), b);
+    for (const ir::Node& n : graph_.nodes()) {
+      if (!stays(n.id)) continue;
+      ir::each_ref(n, [&](ir::Ref r) { repeat_late(r.node, b); });
+      copy(n, b);
+    }
     std::vector<ir::Arg> results;
+    for (size_t i = roles_.joint().results; i < graph_.results().size(); ++i)
+      ir::each_ref(graph_.results()[i], [&](ir::Ref r) { repeat_late(r.node, b); });
     for (size_t i = roles_.joint().results; i < graph_.results().size(); ++i)
       results.push_back(ir::map_refs(graph_.results()[i], [&](ir::Ref r) { return mapped(r); }));
     out_.backward = b.finish(std::move(results));
+  }
+
+  // What a checkpoint has not kept is computed again where backward comes to it: the memory of one checkpoint
+  // is gone before that of the next is there.
+  void find_late() {
+    for (ir::NodeId id : again_) {
+      bool late = roles_.is_dropped(id);
+      ir::each_ref(graph_.node(id), [&](ir::Ref r) { late = late || late_.contains(r.node); });
+      if (late) late_.insert(id);
+    }
+  }
+  void repeat_late(ir::NodeId id, ir::Builder& b) {
+    if (late_.erase(id) == 0) return;
+    ir::each_ref(graph_.node(id), [&](ir::Ref r) { repeat_late(r.node, b); });
+    repeat(graph_.node(id), b);
   }
 
   void repeat(const ir::Node& node, ir::Builder& b) {
@@ -128,13 +151,15 @@ class Writer {
     for (size_t i = 0; i < node.outputs.size(); ++i)
       now_[place({node.id, static_cast<int32_t>(i)})] = {id, static_cast<int32_t>(i)};
     if (roles_.is_backward(node.id)) return;
-    const bool view = roles_.is_view(node.id);
+    const bool view = roles_.is_view(node.id), dropped = roles_.is_dropped(node.id);
     out_.crossings.push_back({Crossing::Kind::recomputed,
                               {node.id, 0},
                               view ? 0 : node.type().bytes(),
                               -1,
                               id,
-                              view ? "a view: no work" : "cheap: a part of the loop that reads it"});
+                              view      ? "a view: no work"
+                              : dropped ? "in torch.utils.checkpoint: not kept, computed again"
+                                        : "cheap: a part of the loop that reads it"});
   }
 
   ir::Ref copy(ir::Node node, ir::Builder& b) {
@@ -155,6 +180,7 @@ class Writer {
   Partition& out_;
   std::vector<ir::Ref> saved_;
   std::vector<ir::NodeId> again_;
+  std::set<ir::NodeId> late_;
   std::map<std::pair<size_t, int32_t>, ir::Ref> now_;
 };
 

@@ -15,8 +15,8 @@ const ops::OpRow* row_of(const ir::Node& node) {
   return node.kind == ir::NodeKind::op ? ops::find(node.op) : nullptr;
 }
 
-// By position: whether some node writes memory that the node's outputs may share.
-std::vector<bool> find_written(const ir::Graph& graph) {
+// By position: a node that stands for all whose outputs may share its memory.
+std::vector<size_t> find_memory(const ir::Graph& graph) {
   std::vector<size_t> parent(graph.nodes().size());
   std::iota(parent.begin(), parent.end(), size_t{0});
   auto root = [&](size_t i) {
@@ -25,10 +25,16 @@ std::vector<bool> find_written(const ir::Graph& graph) {
   };
   for (size_t i = 0; i < parent.size(); ++i)
     for (ir::Ref r : ops::aliased(graph.nodes()[i])) parent[root(i)] = root(graph.position(r.node));
-  std::vector<bool> dirty(parent.size()), out(parent.size());
+  for (size_t i = 0; i < parent.size(); ++i) parent[i] = root(i);
+  return parent;
+}
+
+// By position: whether some node writes memory that the node's outputs may share.
+std::vector<bool> find_written(const ir::Graph& graph, const std::vector<size_t>& memory) {
+  std::vector<bool> dirty(memory.size()), out(memory.size());
   for (const ir::Node& n : graph.nodes())
-    for (ir::Ref r : ops::written(n)) dirty[root(graph.position(r.node))] = true;
-  for (size_t i = 0; i < out.size(); ++i) out[i] = dirty[root(i)];
+    for (ir::Ref r : ops::written(n)) dirty[memory[graph.position(r.node)]] = true;
+  for (size_t i = 0; i < out.size(); ++i) out[i] = dirty[memory[i]];
   return out;
 }
 
@@ -46,11 +52,13 @@ Roles::Roles(const JointGraph& joint) : joint_(joint), users_(joint.graph->users
   find_kinds();
   find_live();
   find_bound();
+  find_dropped();
 }
 
 void Roles::find_kinds() {
   const size_t n = graph().nodes().size();
-  written_ = find_written(graph());
+  memory_ = find_memory(graph());
+  written_ = find_written(graph(), memory_);
   cheap_.assign(n, false), view_ = fusible_ = cheap_;
   for (size_t i = 0; i < n; ++i) {
     const ir::Node& node = graph().nodes()[i];
@@ -93,6 +101,67 @@ void Roles::find_bound() {
   }
 }
 
+// By memory: whether one checkpoint alone makes, writes and reads it, each write by its name alone from then
+// on, so that repeating what a value is computed from gives that value again.
+std::vector<bool> Roles::find_memory_of_one() {
+  const auto& nodes = graph().nodes();
+  std::vector<bool> out(nodes.size(), true);
+  std::vector<int32_t> owner(nodes.size(), -1);
+  std::vector<std::unordered_set<ir::NodeId>> names(nodes.size());  // by memory: since the last write
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const ir::Node& n = nodes[i];
+    const size_t own = memory_[i];
+    if (owner[own] < 0) owner[own] = n.origin.checkpoint.number;
+    const bool another = n.origin.checkpoint.number < 0 || owner[own] != n.origin.checkpoint.number;
+    if (!is_forward(n.id) || another || ops::is_random(n)) out[own] = false;
+    ir::each_ref(n, [&](ir::Ref r) {
+      const size_t read = memory_[at(r.node)];
+      if (written_[at(r.node)] && !names[read].contains(r.node)) out[read] = false;
+    });
+    if (ops::writes(n)) names[own].clear();
+    names[own].insert(n.id);
+  }
+  return out;
+}
+
+// By what backward has besides the derivative of its own checkpoint.
+bool Roles::is_needed_outside(ir::NodeId n) const {
+  const int32_t own = graph().node(n).origin.checkpoint.number;
+  return std::any_of(users_[at(n)].begin(), users_[at(n)].end(), [&](ir::NodeId user) {
+    const int32_t theirs = graph().node(user).origin.checkpoint.number;
+    if (theirs == own || !(is_forward(user) || is_backward(user))) return false;
+    return !is_forward(user) || theirs >= 0 || cheap_[at(user)];
+  });
+}
+
+void Roles::find_dropped() {
+  const auto& nodes = graph().nodes();
+  dropped_.assign(nodes.size(), false), leaves_ = dropped_;
+  has_checkpoints_ = std::any_of(nodes.begin(), nodes.end(),
+                                 [](const ir::Node& n) { return n.origin.checkpoint.number >= 0; });
+  if (!has_checkpoints_) return;
+  const std::vector<bool> of_one = find_memory_of_one();
+  const auto steady = [&](ir::NodeId n) { return !written_[at(n)] || of_one[memory_[at(n)]]; };
+  for (size_t i = nodes.size(); i-- > first_forward();) {
+    const ir::Node& n = nodes[i];
+    if (n.origin.checkpoint.number < 0) continue;
+    if (!is_forward(n.id)) {
+      dropped_[i] = live_[i] && !bound_[i];
+      continue;
+    }
+    leaves_[i] = leaves_[i] || is_needed_outside(n.id);
+    const bool leaves_by_name = leaves_[i] && view_[i] && cheap_[i];
+    bool may = row_of(n) && steady(n.id) && !ops::is_random(n);
+    ir::each_ref(n, [&](ir::Ref r) {
+      may = may && steady(r.node);
+      const bool made_in_it = is_forward(r.node) && graph().node(r.node).origin.checkpoint.number >= 0;
+      if (leaves_by_name && made_in_it) leaves_[at(r.node)] = true;
+    });
+    if (leaves_by_name) leaves_[i] = false;  // what it is a view of is kept
+    dropped_[i] = may && !leaves_[i] && !leaves_by_name;
+  }
+}
+
 bool Roles::is_view_of_input(ir::Ref ref) const {
   while (!is_leading(ref.node)) {
     const ir::Node& node = graph().node(ref.node);
@@ -117,6 +186,7 @@ bool Roles::is_gradient(ir::Ref ref) const {
 std::string Roles::why_kept(ir::NodeId n) const {
   const ir::Node& node = graph().node(n);
   const std::string name = ir::short_op(node.op);
+  if (leaves_checkpoint(n)) return "a result of torch.utils.checkpoint";
   bool written = written_[at(n)];
   ir::each_ref(node, [&](ir::Ref r) { written = written || written_[at(r.node)]; });
   if (written) return "its memory, or that of an operand, is written to";

@@ -27,6 +27,11 @@ class Roles {
   // operands'.
   bool is_cheap(ir::NodeId n) const { return cheap_[at(n)]; }
   bool is_view(ir::NodeId n) const { return view_[at(n)]; }
+  // Computed again by backward, whatever that costs, and not kept: what torch.utils.checkpoint says of it.
+  bool is_dropped(ir::NodeId n) const { return dropped_[at(n)]; }
+  // What leaves a checkpoint for those that need it later: kept, however cheap it would be to repeat.
+  bool leaves_checkpoint(ir::NodeId n) const { return leaves_[at(n)]; }
+  bool has_checkpoints() const { return has_checkpoints_; }
   bool is_view_of_input(ir::Ref ref) const;
   bool is_fusible(ir::NodeId n) const { return fusible_[at(n)]; }
   const std::vector<ir::NodeId>& users(ir::NodeId n) const { return users_[at(n)]; }
@@ -44,10 +49,15 @@ class Roles {
   void find_kinds();
   void find_live();
   void find_bound();
+  void find_dropped();
+  std::vector<bool> find_memory_of_one();
+  bool is_needed_outside(ir::NodeId n) const;
 
   const JointGraph& joint_;
   std::vector<std::vector<ir::NodeId>> users_;
-  std::vector<bool> live_, bound_, cheap_, view_, fusible_, written_;
+  std::vector<bool> live_, bound_, cheap_, view_, fusible_, written_, dropped_, leaves_;
+  std::vector<size_t> memory_;  // by position: the first node of those that may share its memory
+  bool has_checkpoints_ = false;
 };
 
 }  // namespace vitrine::autodiff

@@ -73,6 +73,13 @@ using Kwargs = std::vector<std::pair<std::string, Arg>>;
 enum class NodeKind : uint8_t { placeholder, parameter, buffer, constant, op };
 std::string_view kind_word(NodeKind kind);  // "placeholder", ..., "op": as in the text form and the session
 
+// The torch.utils.checkpoint that a call was made in.
+struct Checkpoint {
+  int32_t number = -1;     // -1: none
+  bool reentrant = false;  // it was called with use_reentrant=True
+  bool operator==(const Checkpoint&) const = default;
+};
+
 // Where a node came from. `span` and `derived_from` are entity ids of the session; they are 0 when nothing is
 // recorded.
 struct Origin {
@@ -82,6 +89,7 @@ struct Origin {
   std::string op;     // the operator it is a part of, when it was written out: "aten.gelu.default"; else ""
   std::string rule;   // the pass or rewrite that made it; "" = capture
   int32_t step = -1;  // capture step ordinal, or -1
+  Checkpoint checkpoint;
   bool operator==(const Origin&) const = default;
 };
 

@@ -91,11 +91,14 @@ void drop_running_statistics(std::vector<ir::Node>& backward) {
   }
 }
 
-// An autograd.Function's backward is known to PyTorch alone: what its forward computes is not followed.
-bool has_own_backward(Recording& recording) {
-  const auto& calls = recording.captured_nodes();
-  return std::any_of(calls.begin(), calls.end(),
-                     [](const ir::Node& n) { return n.op == "torch.autograd.Function.apply"; });
+// What an autograd.Function or a hook does in the backward pass is known to PyTorch alone: what its forward
+// computes is not followed. "" or which it is.
+std::string own_backward(Recording& recording) {
+  for (const ir::Node& n : recording.captured_nodes()) {
+    if (n.op == "torch.autograd.Function.apply") return "an autograd.Function has a backward of its own";
+    if (n.op == "Tensor.register_hook") return "a hook is registered on a tensor";
+  }
+  return "";
 }
 
 bool has_hook(PyObject* tensor) {
@@ -153,12 +156,14 @@ Result<std::shared_ptr<const Joint>> Lowering::joint(const std::vector<PyObject*
   if (r.effects.sets_data) return no_joint("a tensor's .data is set");
   if (r.effects.makes_leaf) return no_joint("a leaf that requires grad is made in it");
   // A view that an autograd.Function gave would be made again without it.
-  auto views = remade_views(r, results, true, has_own_backward(r) ? Remake::shared : Remake::all);
+  auto views = remade_views(r, results, true, own_backward(r).empty() ? Remake::all : Remake::shared);
   if (!views) return no_joint(views.error().what);
   const Recording::Mark mark = r.mark();
   auto out = std::make_shared<Joint>();
   JointParts parts;
   parts.forward = r.aten_nodes();
+  out->reentrant = std::any_of(parts.forward.begin(), parts.forward.end(),
+                               [](const ir::Node& n) { return n.origin.checkpoint.reentrant; });
   Result<std::shared_ptr<const Joint>> made = Error{};
   try {
     Status error = state_->join(views.value(), who, *out, parts);
@@ -288,17 +293,16 @@ Status Lowering::State::borrow(Joint& out, JointParts& parts) {
 
 Status Lowering::State::join(const RemadeViews& views, Gradients who, Joint& out, JointParts& parts) {
   if (Status error = prepare(views, out, parts)) return error;
-  if (!views.as_they_are && has_own_backward(recording))
-    return no_joint("a result is a view, and an autograd.Function has a backward of its own");
+  const std::string own = own_backward(recording);
+  if (!views.as_they_are && !own.empty()) return no_joint("a result is a view, and " + own);
   if (!views.as_they_are) {
     auto program = ViewProgram::make(views, parts.leading);
     if (!program) return no_joint(program.error().what);
     out.views = program.take();
   }
   Status ours = who != Gradients::own ? Status(Error{"borrowed gradients were asked for"})
-                : has_own_backward(recording)
-                    ? Status(Error{"an autograd.Function has a backward of its own"})
-                    : derive(out, parts);
+                : !own.empty()        ? Status(Error{own})
+                                      : derive(out, parts);
   if (ours) {
     out.borrowed = ours->what;
     if (Status error = borrow(out, parts)) return error;

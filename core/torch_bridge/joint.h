@@ -46,6 +46,7 @@ struct Joint {
     std::vector<int> tangents;  // what it depends on: undefined when none of these is defined
   };
   std::vector<Gradient> gradients;
+  bool reentrant = false;     // a checkpoint raises eager's error in a backward pass for some inputs only
   std::vector<int> complete;  // inputs that have one, in the order in which eager's backward is done with it
 };
 

@@ -1,10 +1,64 @@
-"""torch.utils.checkpoint where nothing is differentiated."""
+"""torch.utils.checkpoint: what is inside is not kept for the backward pass, and computed again there."""
+
+import copy
 
 import pytest
 import torch
 import vitrine
 from torch import nn
-from torch.utils.checkpoint import checkpoint
+from torch.utils.checkpoint import checkpoint, checkpoint_sequential
+
+WAYS = [False, True]  # use_reentrant
+
+
+class Block(nn.Module):
+    def __init__(self, width=32, p=0.0):
+        super().__init__()
+        self.norm, self.wide, self.narrow = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.drop = nn.Dropout(p)
+
+    def forward(self, x):
+        return x + self.drop(self.narrow(torch.tanh(self.wide(self.norm(x)))))
+
+
+class Stack(nn.Module):
+    def __init__(self, p=0.0, **how):
+        super().__init__()
+        self.blocks, self.how = nn.ModuleList(Block(p=p) for _ in range(4)), how
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = checkpoint(block, x, **self.how) if self.how else block(x)
+        return x
+
+
+class InPlace(nn.Module):
+    def __init__(self, use_reentrant):
+        super().__init__()
+        layers = [layer for _ in range(4) for layer in (nn.Linear(32, 32), nn.ReLU(inplace=True))]
+        self.layers, self.use_reentrant = nn.Sequential(*layers), use_reentrant
+
+    def forward(self, x):
+        return checkpoint_sequential(self.layers, 2, x, use_reentrant=self.use_reentrant)
+
+
+def train(model, call):
+    """Two steps: results, gradients, weights, and what the generator gives next."""
+    torch.manual_seed(3)
+    out, optimizer = [], torch.optim.SGD(model.parameters(), 0.1)
+    for _ in range(2):
+        x = torch.randn(16, 32, requires_grad=True)
+        optimizer.zero_grad()
+        y = call(x)
+        y.square().mean().backward()
+        optimizer.step()
+        out += [y, x.grad, *(p.grad.clone() for p in model.parameters())]
+    return [*out, *model.parameters(), torch.rand(3)]
+
+
+def breaks(function, *arguments):
+    vitrine.reset()
+    return vitrine.explain(function)(*arguments).graph_break_reasons
 
 
 @pytest.mark.parametrize("more", [{}, {"preserve_rng_state": False}])
@@ -20,3 +74,94 @@ def test_without_gradients_it_is_a_call(more):
         torch.testing.assert_close(explained.result, program(torch.ones(2, 4)))
     assert not explained.graph_break_reasons, explained
     assert block[3].num_batches_tracked == 2
+
+
+@pytest.mark.parametrize("use_reentrant", WAYS)
+@pytest.mark.parametrize("make", [lambda r: Stack(use_reentrant=r), lambda r: Stack(0.3, use_reentrant=r), InPlace])
+def test_training_is_eagers_in_one_graph(make, use_reentrant):
+    torch.manual_seed(0)
+    model = make(use_reentrant)
+    other = copy.deepcopy(model)
+    assert not breaks(model, torch.ones(16, 32, requires_grad=True))
+    vitrine.reset()
+    torch.testing.assert_close(train(other, vitrine.compile(other)), train(model, model))
+
+
+def kept(model, call):
+    """Bytes that a call leaves behind for its backward pass, beside parameters and the input."""
+    found, x = {}, torch.randn(64, 32, requires_grad=True)
+    beside = [t.untyped_storage()._cdata for t in (x, *model.parameters())]
+
+    def note(t):
+        found[t.untyped_storage()._cdata] = t.untyped_storage().nbytes()
+        return t
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda t: t):
+        y = call(x)
+    for t in getattr(y.grad_fn, "kept", ()):  # what our node holds besides
+        note(t)
+    return sum(size for storage, size in found.items() if storage not in (*beside, y.untyped_storage()._cdata))
+
+
+@pytest.mark.parametrize("use_reentrant", WAYS)
+def test_memory_is_no_more_than_eagers(use_reentrant):
+    model, plain = Stack(use_reentrant=use_reentrant), Stack()
+    vitrine.reset()
+    eager, ours, whole = kept(model, model), kept(model, vitrine.compile(model)), kept(plain, vitrine.compile(plain))
+    assert ours <= eager and whole > 4 * eager, (eager, ours, whole)
+
+
+def test_a_reentrant_one_refuses_a_pass_for_some_inputs():
+    model, x = Stack(use_reentrant=True), torch.randn(4, 32, requires_grad=True)
+    vitrine.reset()
+    errors = []
+    for call in (model, vitrine.compile(model)):
+        with pytest.raises(RuntimeError, match="incompatible with .grad") as error:
+            torch.autograd.grad(call(x).sum(), [x])
+        errors.append(str(error.value))
+    assert errors[0] == errors[1]
+
+
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.calls = nn.Linear(4, 4), 0
+
+    def inner(self, x):
+        self.calls += 1
+        return self.linear(x).relu()
+
+    def forward(self, x):
+        return checkpoint(self.inner, x, use_reentrant=False)
+
+
+class Statistics(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+
+    def forward(self, x):
+        return checkpoint(self.layers, x, use_reentrant=False)
+
+
+@pytest.mark.parametrize("make, state", [(Counting, lambda m: m.calls), (Statistics, lambda m: m.layers[1].running_mean.clone())])
+def test_what_changes_something_changes_it_twice(make, state):
+    torch.manual_seed(0)
+    model = make()
+    other = copy.deepcopy(model)
+    vitrine.reset()
+    seen = []
+    for m, call in ((model, model), (other, vitrine.compile(other))):
+        torch.manual_seed(1)
+        loss = call(torch.randn(8, 4, requires_grad=True)).sum()
+        before = state(m)
+        loss.backward()
+        seen.append([before, state(m)])
+    torch.testing.assert_close(seen[1], seen[0])
+
+
+def test_numbers_that_are_drawn_anew_are_a_break():
+    def program(x):
+        return checkpoint(lambda x: torch.dropout(x, 0.5, True) * 2, x, use_reentrant=False, preserve_rng_state=False)
+
+    assert "draws random numbers" in str(breaks(program, torch.ones(4, requires_grad=True)))

@@ -307,7 +307,7 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
   Owned constants =
       tuple_of(j.constants, [](const torch_bridge::Py& c) { return torch_bridge::Py(c).release(); });
   const std::string name = place.name;
-  const bool has_views = j.views != nullptr;
+  const bool has_views = j.views != nullptr, reentrant = j.reentrant;
   auto plans = std::make_unique<Plans>(
       Plans{std::move(joint), std::move(forward), {}, std::move(options), std::move(place), false});
   Owned capsule(PyCapsule_New(plans.get(), kCapsule, [](PyObject* c) { delete plans_of(c); }));
@@ -319,10 +319,10 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
   if (!wanted || !nodes || !saved || !gradients || !tangents || !conflicts || !readers || !complete ||
       !constants || !first || !second || !layouts || !views)
     return {};
-  return Owned(PyObject_CallMethod(module.get(), "Region", "OOOOOOOOOOOOOs", first.get(), second.get(),
+  return Owned(PyObject_CallMethod(module.get(), "Region", "OOOOOOOOOOOOOis", first.get(), second.get(),
                                    layouts.get(), views.get(), wanted.get(), nodes.get(), saved.get(),
                                    gradients.get(), tangents.get(), conflicts.get(), readers.get(),
-                                   complete.get(), constants.get(), name.c_str()));
+                                   complete.get(), constants.get(), int{reentrant}, name.c_str()));
 }
 
 bool forward_ran(PyObject* region) {

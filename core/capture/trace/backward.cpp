@@ -97,6 +97,7 @@ Values Tracer::leaves_behind(const std::string& name, const Values& outputs, con
     stop("unsupported_operator", name + ": the backward pass runs for real, for " + why);
   };
   if (!options_.backward_for_real.empty()) for_real(options_.backward_for_real);
+  if (checkpoints_ > 0) for_real("torch.utils.checkpoint computes in it what forward has not kept");
   Owned ends(tuple_of(outputs)), given(tuple_of(tangents));
   Owned found(PyObject_CallFunctionObjArgs(in_training("leaves_behind"), ends.get(), given.get(), nullptr));
   if (!found) raise_python();

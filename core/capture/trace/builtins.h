@@ -43,6 +43,9 @@ bool is_known_function(PyObject* function);
 // nullptr: a function like any other.
 Value* call_known_function(Tracer& t, PyObject* function, const Arguments& a);
 
+// checkpoints.cpp: torch.utils.checkpoint.checkpoint; nullptr: a function like any other.
+Value* checkpoint_function(Tracer& t, PyObject* function, const Arguments& a);
+
 // float_functions.cpp: a function of PyTorch that is given an open float and keeps it so; nullptr: it is
 // given none, or fixes it.
 Value* call_with_open_float(Tracer& t, const std::string& name, const Arguments& a);

@@ -124,6 +124,7 @@ ir::Origin Tracer::origin() {
   o.end_line = p.end_line;
   o.end_col = p.end_column;
   o.step = current_->step;
+  o.checkpoint = checkpoint_;
   return o;
 }
 

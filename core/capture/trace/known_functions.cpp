@@ -52,25 +52,6 @@ Value* noted_by_dynamo(Tracer& t, PyObject*, const Arguments&) {
   return t.none();
 }
 
-// torch.utils.checkpoint.checkpoint(function, *args, use_reentrant=False): with gradients off nothing is
-// saved, so that nothing is computed again.
-Value* checkpoint(Tracer& t, PyObject*, const Arguments& a) {
-  Arguments inner = a;
-  Value* reentrant = nullptr;
-  for (auto at = inner.keyword.begin(); at != inner.keyword.end();) {
-    if (at->first == "use_reentrant") reentrant = at->second;
-    if (at->first == "context_fn" || at->first == "debug") return nullptr;
-    const bool own = at->first == "use_reentrant" || at->first == "preserve_rng_state" ||
-                     at->first == "determinism_check" || at->first == "early_stop";
-    at = own ? inner.keyword.erase(at) : at + 1;
-  }
-  if (t.grad_mode() || inner.positional.empty() || !reentrant || t.const_object(reentrant) != Py_False)
-    return nullptr;
-  Value* function = inner.positional.front();
-  inner.positional.erase(inner.positional.begin());
-  return t.call(function, std::move(inner));
-}
-
 // A method of random.Random that gives a float.
 Value* drawn(Tracer& t, PyObject* function, const Arguments& a) {
   static PyObject* const random = find_object("random.Random");
@@ -89,7 +70,7 @@ struct Row {
 constexpr Row kRows[] = {
     {"/functools.py", "singledispatch.<locals>.dispatch", implementation},
     {"/dataclasses.py", "_recursive_repr.<locals>.wrapper", guarded_repr},
-    {"/torch/utils/checkpoint.py", "checkpoint", checkpoint},
+    {"/torch/utils/checkpoint.py", "checkpoint", checkpoint_function},
 #define VITRINE_DRAWS(X) \
   X(uniform)             \
   X(triangular)          \

@@ -287,7 +287,13 @@ class Tracer {
   Value* vmap(const Arguments& arguments);  // of torch._functorch.vmap.vmap_impl
   // Gives what it returned.
   Value* run_once_without_effects(Value* function, const Arguments& sample, const std::string& what);
+  Value* call_without_effects(Value* function, const Arguments& sample, const std::string& what,
+                              bool may_draw);
   Value* function_in_parts(Value* function);
+  // --- hooks.cpp
+  Value* register_hook(Value* tensor, const Arguments& arguments);
+  // --- checkpoints.cpp
+  Value* call_checkpointed(Value* function, const Arguments& arguments, bool reentrant, bool keeps_random);
   // --- lifetimes.cpp
   void let_go(VirtualFrame& frame, Value* v);  // a local or stack entry holds it no more
   void check_taken(const Values& items);
@@ -546,6 +552,8 @@ class Tracer {
   Values unversioned_;                         // inputs whose .data was asked for: writes there do not count
   std::vector<OpenInference> open_inference_;  // entered in the segment and not left, outermost first
   bool differentiates_ = false;                // a backward pass is in the graph
+  ir::Checkpoint checkpoint_;                  // the outermost one that runs now
+  int32_t checkpoints_ = 0;                    // how many there are in the graph
   torch_bridge::AutocastState autocast_at_start_;
   torch_bridge::AttentionChoice attention_at_start_;
 };

@@ -62,10 +62,16 @@ void Tracer::check_pure_global(const std::string& key) {
 
 // Its calls stay in the recording, where nothing reads what they give.
 Value* Tracer::run_once_without_effects(Value* function, const Arguments& sample, const std::string& what) {
-  std::vector<std::pair<PyObject*, bool>> written;
-  for (const auto& [traced, value] : by_tensor_) written.emplace_back(traced, lowering_->is_written(traced));
+  return call_without_effects(function, sample, what, false);
+}
+
+// may_draw: random numbers of PyTorch's are no effect.
+Value* Tracer::call_without_effects(Value* function, const Arguments& sample, const std::string& what,
+                                    bool may_draw) {
+  std::unordered_map<PyObject*, bool> written;
+  for (const auto& [traced, value] : by_tensor_) written[traced] = lowering_->is_written(traced);
   const bool random = lowering_->effects().random;
-  const size_t globals = global_writes_.size();
+  const size_t globals = global_writes_.size(), draws = draws_.size();
   const int64_t before = pure_since_;
   if (pure_since_ < 0) pure_since_ = static_cast<int64_t>(values_.size());
   Value* result = nullptr;
@@ -75,8 +81,11 @@ Value* Tracer::run_once_without_effects(Value* function, const Arguments& sample
     stop("exception", what + " raises");
   }
   pure_since_ = before;
-  bool changed = global_writes_.size() != globals || lowering_->effects().random != random;
-  for (const auto& [traced, was] : written) changed = changed || lowering_->is_written(traced) != was;
+  bool changed = global_writes_.size() != globals || draws_.size() != draws ||
+                 (!may_draw && lowering_->effects().random != random);
+  for (const auto& [traced, value] : by_tensor_)
+    if (written.contains(traced) || value->real)  // what it has met first is there since before, too
+      changed = changed || lowering_->is_written(traced) != written[traced];
   if (changed) stop("unsupported_builtin", what + " writes to a tensor, or draws random numbers");
   return result;
 }

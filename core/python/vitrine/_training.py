@@ -7,6 +7,7 @@ its memory may go while the backward plan runs.
 
 import torch
 from torch.autograd.graph import _engine_run_backward
+from torch.utils.checkpoint import CheckpointFunction
 from torch.utils.hooks import RemovableHandle
 
 from vitrine._errors import DoubleBackwardError
@@ -157,12 +158,12 @@ class Region:
     strides, dtype, device), one a result that requires grad. conflicts, by tangent: those that cannot come in a later
     backward pass, for it has used up what they need. readers, by what is saved: tangents whose gradients need it. complete:
     inputs in the order in which eager's backward has their gradients. constants: tensors that count as inputs behind the
-    real ones.
+    real ones. reentrant: it has checkpoints of eager's that only know a backward pass for all leaves.
     """
 
     def __init__(self, forward, backward, layouts, views, requires_grad, nodes, saved, gradients, tangents, conflicts, readers, complete,
-                 constants, name):
-        self.constants, self.views = constants, views
+                 constants, reentrant, name):
+        self.constants, self.views, self.reentrant = constants, views, reentrant
         self.forward, self.backward, self.name = forward, backward, name
         self.layouts, self.layouts_found = layouts, {}
         self.complete, self.hooks_seen, self.has_hooks = complete, -1, False
@@ -224,6 +225,8 @@ class Region:
 
     def run_backward(self, saved, given, keep):
         """Pairs of an input and its gradient. given: by tangent, None where it is undefined."""
+        if self.reentrant and not torch.autograd._is_checkpoint_valid():
+            CheckpointFunction.backward(None)  # which raises before it looks at its context
         saved.extend(as_traced(t, *how) for t, how in zip(given, self.tangents))
         found = self.backward(saved, tuple(t is not None for t in given), keep)
         lie = tuple(strides_of(t, how[1]) for t, how in zip(given, self.tangents))
