@@ -300,6 +300,8 @@ Value* Tracer::instance_get(Value* v, const std::string& name) {
   bool found = false;
   Value* written = find_written(v, name, &found);
   if (found) return written;
+  if (!v->obj && v->cls == torch_names().removable_handle)
+    stop("unsupported_value", "a hook is removed where it was registered");
   if (!v->obj) return nullptr;
   if (Value* dict = mutated_.empty() ? nullptr : known_own_dict(v); dict && dict->mutated && !dict->owner)
     stop("unsupported_value", "an object whose __dict__ was changed");

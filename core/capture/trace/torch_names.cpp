@@ -54,6 +54,7 @@ TorchNames load() {
   n.generic_alias = must_type("types.GenericAlias");
   n.union_type = must_type("types.UnionType");
   n.inference_context = must_type("torch._C._InferenceMode");
+  n.removable_handle = must_type("torch.utils.hooks.RemovableHandle");
   n.partial = must_type("functools.partial");
   n.deque = must_type("collections.deque");
   n.ordered_dict = must_type("collections.OrderedDict");

@@ -19,6 +19,7 @@ struct TorchNames {
   PyTypeObject *count, *repeat, *chain, *islice;  // of itertools
   PyTypeObject *script_function, *version, *attention_backend, *type_variable;
   PyTypeObject* inference_context;                      // what torch.inference_mode enters
+  PyTypeObject* removable_handle;                       // what registering a hook gives
   PyTypeObject *disabled_function, *compiled_function;  // nullptr: the engine is used without its module
   PyObject *module_call, *module_call_impl, *module_getattr, *module_setattr, *module_delattr,
       *module_forward;

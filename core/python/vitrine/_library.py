@@ -512,6 +512,12 @@ def function_of(parts):
     return made
 
 
+def register_hook(tensor, parts):
+    """Registers a hook that is given in parts. Gives the tensor."""
+    tensor.register_hook(function_of(parts))
+    return tensor
+
+
 def run_vmap(parts, in_dims, out_dims, args, kwargs):
     """torch.vmap of a function given in parts."""
     return torch.vmap(function_of(parts), in_dims, out_dims)(*args, **kwargs)
