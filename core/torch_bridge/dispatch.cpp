@@ -120,9 +120,8 @@ class OperatorCall {
     if (op_.dynamic_shape && !fixed_shape())
       stop("data_dependent_shape", "the shape of " + op_.name + "'s result depends on data",
            "Use a mask of fixed size instead of nonzero, unique or boolean indexing.");
-    if (op_.name == "aten._conj.default" || op_.name == "aten._neg_view.default")
-      stop("unsupported_operator",
-           op_.name + " makes a tensor that is conjugated or negated when it is read");
+    if (op_.name == "aten._neg_view.default")
+      stop("unsupported_operator", op_.name + " makes a tensor that is negated when it is read");
     if (lacks_freedom())
       stop("warning", op_.name + " warns of degrees of freedom <= 0",
            "Give a correction that is smaller than the number of elements reduced.");
@@ -498,11 +497,19 @@ struct Mode {
   PyObject_HEAD DispatchState* state;
 };
 
-// A backward pass only computes with what it conjugates, and may have it in memory of its own.
-PyObject* with_own_memory(PyObject* func, const Overload& op) {
-  if (op.name != "aten._conj.default") return func;
+// What only computes with a conjugated tensor may have it in memory of its own. A backward pass does no more
+// than that. Elsewhere the recording sees to it that nobody can tell.
+Py conjugated(DispatchState& state, PyObject* args, PyObject* kwargs) {
   const Result<OpCall> physical = find_op("aten.conj_physical.default");
-  return physical ? physical.value().overload : func;
+  const Overload* op = physical ? overload_of(physical.value().overload) : nullptr;
+  if (!op) throw Raised{};
+  Recording& r = state.recording;
+  const int of = state.in_backward ? -1 : r.find(PyTuple_GET_ITEM(args, 0));
+  if (of >= 0 && r.at(of).type.numel() != extent(r.at(of).type))
+    stop("unsupported_operator", "aten._conj.default of a tensor with gaps");
+  Py out = OperatorCall(r, *op, args, kwargs).run();
+  if (of >= 0) r.note_conjugated(r.find(out.get()), of);
+  return out;
 }
 
 PyObject* answer(DispatchState& state, PyObject* func, PyObject* args, PyObject* kwargs) {
@@ -510,8 +517,8 @@ PyObject* answer(DispatchState& state, PyObject* func, PyObject* args, PyObject*
   if (state.stopped) return PyErr_Format(PyExc_RuntimeError, "%s", state.stopped->reason.c_str());
   try {
     const Overload* op = overload_of(func);
-    if (op && state.in_backward) op = overload_of(with_own_memory(func, *op));
     if (!op) return nullptr;
+    if (op->name == "aten._conj.default") return conjugated(state, args, kwargs).release();
     return OperatorCall(state.recording, *op, args, kwargs).run().release();
   } catch (const Raised&) {
     return nullptr;

@@ -274,6 +274,11 @@ bool Lowering::is_written(PyObject* traced) const {
   return index >= 0 && state_->recording.storage_of_tensor(index).written;
 }
 
+bool Lowering::is_conjugated(PyObject* traced) const {
+  const int index = state_->recording.find_exact(traced);
+  return index >= 0 && state_->recording.storage_of_tensor(index).conjugated;
+}
+
 bool Lowering::is_made_leaf(PyObject* traced) const {
   const int index = state_->recording.find_exact(traced);
   return index >= 0 && state_->recording.is_made_leaf(index);

@@ -67,7 +67,9 @@ class Lowering {
   bool is_traced(_object* o) const;             // a tensor of this recording
   ir::Ref captured_ref(_object* traced) const;  // its value in the captured graph
   bool is_written(_object* traced) const;       // something was recorded that writes to its storage
-  bool is_made_leaf(_object* traced) const;     // requires grad, and neither entered nor was computed
+  // Eager's is conjugated when it is read; this one holds the conjugate: nobody outside may see it.
+  bool is_conjugated(_object* traced) const;
+  bool is_made_leaf(_object* traced) const;  // requires grad, and neither entered nor was computed
   // A real tensor of what a traced one holds, where that follows from constants of the program alone, for the
   // sizes at hand. New reference; nullptr: its value exists only when the program runs.
   _object* known_value(_object* traced) const;

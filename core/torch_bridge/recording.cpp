@@ -151,10 +151,17 @@ void Recording::mark_written(int index) {
   TracedStorage& storage = storage_of_tensor(index);
   if (storage.constant && storage.constant_copy < 0)
     stop("unsupported_value", "a tensor constant is written to", "Clone it before writing to it.");
+  if (storage.conjugated || storage.read_conjugated)
+    stop("unsupported_operator", "a tensor that is conjugated when it is read, or its memory, is written to");
   if (storage.input) effects.writes_inputs = true;
   if (storage.written) return;
   storage.written = true;
   written_.push_back(at(index).storage);
+}
+
+void Recording::note_conjugated(int index, int of) {
+  storage_of_tensor(index).conjugated = true;
+  storage_of_tensor(of).read_conjugated = true;
 }
 
 void Recording::share_data(int index, int other) {

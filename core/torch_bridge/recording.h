@@ -34,8 +34,10 @@ struct TracedStorage {
   Py first;                  // keeps the storage alive
   std::vector<int> tensors;  // oldest first
   bool input = false, written = false;
-  bool inference = false;         // it was made in inference mode
-  Py constant;                    // the real tensor, when this is a constant's storage
+  bool conjugated = false;       // it holds what eager conjugates when it is read, from the memory of another
+  bool read_conjugated = false;  // ... of this one: what is written to either shows in both
+  bool inference = false;        // it was made in inference mode
+  Py constant;                   // the real tensor, when this is a constant's storage
   ir::NodeId constant_copy = -1;  // the node that copies it, for constants made inside a call
 };
 
@@ -65,6 +67,7 @@ class Recording {
   void set_aten(int index, ir::Ref ref);
   void set_type(int index, ir::TensorType type);  // the object's sizes and strides have changed
   void mark_written(int index);
+  void note_conjugated(int index, int of);
   void share_data(int index, int other);  // the first is in the other's memory from now on
 
   // Inputs and constants.

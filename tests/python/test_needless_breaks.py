@@ -28,6 +28,7 @@ WHOLE = {
     "torch_api": ["scripted_function"],
     "read_only_views": ["arguments_bound", "ways_to_read", "no_way_to_write"],
     "choices": ["attention_by_name", "attention_left_by_an_error", "cond_of_numbers", "complex_operands"],
+    "complex_numbers": ["rotary_embedding", "spectrum", "adjoint", "gradient_through_a_conjugate"],
     "copies": ["deep_copies", "data_classes_as_dicts", "operators_that_change", "heaps", "texts_of_numbers", "iterators_in_closures"],
     "slots": ["slots_emptied_and_filled", "attributes_deleted", "deleted_twice", "slices_deleted", "sets_in_place"],
     "set_order": ["order_of_sets_made"],

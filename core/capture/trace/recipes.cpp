@@ -98,6 +98,9 @@ Recipe RecipeMaker::make(Value* v) {
   if (v->kind == Kind::Text) return text(v);
   if (v->kind == Kind::Constant) return constant(v->obj);
   if (v->kind == Kind::Tensor) {
+    if (t_.lowering().is_conjugated(v->obj))
+      stop("unsupported_value", "a tensor that is conjugated when it is read leaves the segment",
+           "Give what Tensor.conj_physical() makes.");
     Recipe r;
     r.kind = Recipe::Kind::Graph;
     auto at = std::find(results_.begin(), results_.end(), v->obj);
@@ -246,6 +249,7 @@ Recipe RecipeMaker::object(Value* v) {
     r.children.push_back(make(v->items[0]));
     return r;
   }
+  if (v->cls == torch.removable_handle) stop("unsupported_value", "a hook's handle leaves the segment");
   if (PyType_IsSubtype(v->cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)))
     stop("unsupported_value", "an exception made here leaves the segment");
   const bool first = v->shared < 0;

@@ -78,7 +78,6 @@ constexpr MemberRow kMethods[] = {
     {"__format__", Answer::Reads, "format()"},
     {"data_ptr", Answer::Refused, "its address is known only when it runs"},
     {"_is_view", Answer::Refused, "it is eager's own view"},
-    {"register_hook", Answer::Refused, "hooks are registered for real"},
     {"register_post_accumulate_grad_hook", Answer::Refused, "hooks are registered for real"},
     {"retain_grad", Answer::Refused, "it changes autograd's own graph"},
     {"as_subclass", Answer::Refused, "another class answers from then on"},
@@ -162,6 +161,9 @@ Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* cal
         torch_bridge::is_replaced_in_tensor(name) ? torch_names().tensor_base : torch_names().tensor,
         key.get());
   if (name == "is_inference") return is_inference(self);
+  if (name == "register_hook") return register_hook(self, a);
+  if ((name == "is_conj" || name == "resolve_conj") && lowering_->is_conjugated(self->obj))
+    stop("unsupported_operator", "Tensor." + name + " of a tensor that is conjugated when it is read");
   if (name == "requires_grad_") {
     const bool given = !a.positional.empty() || a.find("requires_grad");
     const size_t n = a.positional.size() + a.keyword.size();

@@ -296,6 +296,11 @@ Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arg
     Owned o(to_python(value));
     PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
   }
+  if ((name == "torch.is_conj" || name == "torch.resolve_conj") &&
+      std::any_of(a.positional.begin(), a.positional.end(), [&](Value* v) {
+        return look(v)->kind == Kind::Tensor && lowering_->is_conjugated(look(v)->obj);
+      }))
+    stop("unsupported_operator", name + "() of a tensor that is conjugated when it is read");
   if (unseen_quantiles(name, positional.get(), keyword.get()))
     stop("scalar_read", name + " asks whether its quantiles are in [0, 1]");
   if (++torch_calls_ > kMostCalls)
