@@ -1,5 +1,6 @@
 #include "core/ops/node.h"
 
+#include <algorithm>
 #include <array>
 #include <unordered_map>
 
@@ -42,6 +43,18 @@ const DropsOut* row_that_drops_out(const ir::Node& node) {
     if (node.op == row.op) return &row;
   return nullptr;
 }
+
+// An operator without a row and its backward: an output that it makes for that alone, and gradients that its
+// backward does without.
+struct Recurrent {
+  std::string_view op;
+  size_t workspace;
+  std::string_view backward;
+  std::array<size_t, 3> gradients;
+};
+constexpr Recurrent kRecurrent[] = {
+    {"aten.mkldnn_rnn_layer.default", 3, "aten.mkldnn_rnn_layer_backward.default", {10, 11, 12}},
+};
 
 std::string_view trim(std::string_view s) {
   while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
@@ -312,6 +325,19 @@ bool drops_out(const ir::Node& node) {
   for (const auto& [name, value] : node.kwargs)
     if (name == "dropout_p" || name == "dropout") p = &value;
   return p && !(*p == ir::Arg(0.0)) && !(*p == ir::Arg(int64_t{0}));
+}
+
+bool asks_grad_mode(const ir::Node& node) {
+  return std::any_of(std::begin(kRecurrent), std::end(kRecurrent), [&](const Recurrent& row) {
+    return node.op == row.op && node.outputs.size() > row.workspace &&
+           node.outputs[row.workspace].numel() > 0;
+  });
+}
+
+std::span<const size_t> optional_gradients(const ir::Node& node) {
+  for (const Recurrent& row : kRecurrent)
+    if (node.op == row.backward) return row.gradients;
+  return {};
 }
 
 bool is_random(const ir::Node& node) {

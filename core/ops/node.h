@@ -2,6 +2,8 @@
 // it may return a view, the type in which it computes. An operator without a row gets the safe answer.
 #pragma once
 
+#include <span>
+
 #include "core/ir/graph.h"
 #include "core/ops/table.h"
 
@@ -46,5 +48,9 @@ bool is_random(const ir::Node& node);
 // are read only if it drops out, and lie on the CPU, but on the GPU while a CUDA Graph is recorded.
 bool is_attention(const ir::Node& node);
 bool drops_out(const ir::Node& node);
+// It makes what its backward needs only while grad mode is on, and did so when it was recorded.
+bool asks_grad_mode(const ir::Node& node);
+// Positions of the gradients that a backward operator takes, where each may be None if another is given.
+std::span<const size_t> optional_gradients(const ir::Node& node);
 
 }  // namespace vitrine::ops

@@ -64,6 +64,7 @@ class ProgramPlan : public Plan {
     bool first_random = false;       // the generator's state is kept before it
     int draws = -1;                  // segment of Program::draws whose seed and offset are its last arguments
     int draws_next = -1;             // segment that begins after it
+    bool asks_grad_mode = false;     // the operator computes otherwise where nothing is differentiated
     std::unique_ptr<torch_bridge::LibraryCall> library;
     std::unique_ptr<torch_bridge::PreparedOp> op;
   };
@@ -122,6 +123,7 @@ class ProgramPlan : public Plan {
   Made judge(int32_t out, torch_bridge::Handle made) const;
   bool take_made(int32_t out, torch_bridge::Handle made, CallState& state);
   bool run_opaque(const Step& step, CallState& state);
+  bool call_operator(const Step& step, CallState& state, std::vector<_object*>& returned);
   bool run_view(const Step& step, CallState& state);
   bool store_returned(const Step& step, CallState& state, std::vector<_object*>& returned, bool reads_arena);
   bool starts_as_compiled(CallState& state);  // false: a Python error is set, nothing ran

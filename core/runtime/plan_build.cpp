@@ -2,6 +2,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "core/ops/node.h"
 #include "core/runtime/plan.h"
 #include "core/torch_bridge/bridge.h"
 
@@ -143,6 +144,7 @@ Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
     auto op = bridge::PreparedOp::make(from.node, slot);
     if (!op) return op.error();
     step.op = op.take();
+    step.asks_grad_mode = ops::asks_grad_mode(from.node);
     ++python_calls_;
   }
   // Memory of its own for what a kernel or a library call writes, where the arena holds none.

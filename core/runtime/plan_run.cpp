@@ -425,6 +425,12 @@ ProgramPlan::Made ProgramPlan::judge(int32_t out, bridge::Handle made) const {
   return Made::otherwise;
 }
 
+bool ProgramPlan::call_operator(const Step& step, CallState& state, std::vector<_object*>& returned) {
+  std::optional<bridge::GradModeAlone> mode;
+  if (step.asks_grad_mode) mode.emplace();
+  return step.op->call(state.objects.data(), returned);
+}
+
 bool ProgramPlan::run_opaque(const Step& step, CallState& state) {
   bool reads_arena = false;
   for (int32_t b : step.op->reads()) {
@@ -433,8 +439,7 @@ bool ProgramPlan::run_opaque(const Step& step, CallState& state) {
   }
   std::vector<_object*> returned;
   returned.swap(state.returned);  // keeps its memory between calls
-  bool ok =
-      step.op->call(state.objects.data(), returned) && store_returned(step, state, returned, reads_arena);
+  bool ok = call_operator(step, state, returned) && store_returned(step, state, returned, reads_arena);
   returned.clear();
   returned.swap(state.returned);
   return ok;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/torch_bridge/api.h"
+#include "core/torch_bridge/op_call.h"
 #include "core/torch_bridge/python_ref.h"
 #include "core/torch_bridge/replaced.h"
 
@@ -257,6 +258,29 @@ NoGradScope::NoGradScope() : before_(api().symbols.grad_enabled()) {
 
 NoGradScope::~NoGradScope() {
   api().symbols.grad_set_enabled(before_);
+}
+
+namespace {
+
+PyObject* below_autograd() {
+  Py module = Py::steal(PyObject_GetAttrString(api().torch, "_C"));
+  Py guard =
+      Py::steal(module ? PyObject_CallMethod(module.get(), "_AutoDispatchBelowAutograd", nullptr) : nullptr);
+  if (!guard) throw InternalError("no guard below autograd: " + take_python_error());
+  return guard.release();
+}
+
+}  // namespace
+
+GradModeAlone::GradModeAlone() : below_(below_autograd()), before_(api().symbols.grad_enabled()) {
+  api().symbols.grad_set_enabled(true);
+}
+
+GradModeAlone::~GradModeAlone() {
+  api().symbols.grad_set_enabled(before_);
+  PendingError error;
+  Py_DECREF(below_);
+  error.restore();
 }
 
 bool is_leaf(PyObject* tensor) {

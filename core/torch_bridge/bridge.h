@@ -62,6 +62,18 @@ class NoGradScope {
  private:
   const bool before_;
 };
+// Grad mode is on in the scope, for an operator that asks for it; autograd records nothing all the same.
+// Throws std::runtime_error where PyTorch has no such guard.
+class GradModeAlone {
+ public:
+  GradModeAlone();
+  ~GradModeAlone();
+  GradModeAlone(const GradModeAlone&) = delete;
+
+ private:
+  _object* const below_;
+  const bool before_;
+};
 // Whether nothing else knows the tensor's storage: no other tensor, no Python object. false: not known.
 bool owns_storage_alone(Handle t);
 // Tells autograd that the tensor's memory was written without PyTorch's knowledge. false: not possible here.

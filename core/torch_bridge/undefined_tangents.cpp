@@ -7,6 +7,7 @@
 
 #include "core/base/result.h"
 #include "core/ops/layout.h"
+#include "core/ops/node.h"
 
 namespace vitrine::torch_bridge {
 
@@ -50,6 +51,17 @@ bool joins_parts(const ir::Node& node) {
   return node.op == "aten.cat.default" || node.op == "aten.stack.default";
 }
 
+// Whether these values come in as gradients only that the node can do without, if others are there.
+template <class Is>
+bool only_gradients(const ir::Node& node, Is&& is_one_of_them) {
+  const std::span<const size_t> optional = ops::optional_gradients(node);
+  bool only = !optional.empty();
+  for (size_t i = 0; i < node.args.size(); ++i)
+    if (std::find(optional.begin(), optional.end(), i) == optional.end())
+      ir::each_ref(node.args[i], [&](ir::Ref r) { only = only && !is_one_of_them(r); });
+  return only;
+}
+
 class Without {
  public:
   Without(const ir::GraphPtr& from, const std::unordered_set<ir::NodeId>& undefined)
@@ -91,6 +103,7 @@ class Without {
           return;
         }
     if (joins_parts(n) && take_zeros(n)) return;
+    if (take_none(n)) return;
     undefined_.insert(n.id);
   }
 
@@ -138,6 +151,21 @@ class Without {
     return true;
   }
 
+  // false: it cannot do without what is missing.
+  bool take_none(ir::Node node) {
+    if (!only_gradients(node, [this](ir::Ref r) { return gone(r); })) return false;
+    bool any = false;
+    for (size_t i : ops::optional_gradients(node)) {
+      ir::Arg& gradient = node.args.at(i);
+      if (gradient.is<ir::Ref>() && gone(gradient.as<ir::Ref>())) gradient = ir::Arg();
+      any = any || gradient.is<ir::Ref>();
+    }
+    if (!any) return false;
+    for (ir::Arg& a : node.args) a = ir::map_refs(a, mapped());
+    b_.add(std::move(node));
+    return true;
+  }
+
   const ir::Graph& from_;
   std::unordered_set<ir::NodeId> undefined_;
   std::unordered_map<ir::NodeId, ir::Ref> instead_;  // a sum of which one term is left
@@ -158,8 +186,9 @@ std::string why_inseparable(const ir::Graph& backward, const std::vector<ir::Nod
       differ = differ || (!all.empty() && all != it->second);
       all.insert(it->second.begin(), it->second.end());
     });
-    if (differ && !is_sum(backward, n) && !joins_parts(n))
-      return "gradients of several results meet in " + n.op;
+    const auto reached = [&](ir::Ref r) { return reach.contains(r.node); };
+    const bool separable = is_sum(backward, n) || joins_parts(n) || only_gradients(n, reached);
+    if (differ && !separable) return "gradients of several results meet in " + n.op;
     if (!all.empty()) reach[n.id] = std::move(all);
   }
   return "";
