@@ -1,4 +1,6 @@
 // Handlers: tuples, lists, dicts, strings, slices, and taking them apart.
+#include <set>
+
 #include "core/capture/class_dict.h"
 #include "core/capture/trace/instructions.h"
 #include "core/capture/trace/torch_names.h"
@@ -206,7 +208,9 @@ Flow runMatchClass(Tracer& t, VirtualFrame& f, const Instruction& in) {
     return Flow::Next;
   }
   Values found;
+  std::set<std::string> bound;
   const auto bind = [&](const std::string& name) {
+    if (!bound.insert(name).second) stop("exception", "a match that binds ." + name + " twice");
     Value* value = t.get_attr(subject, name);
     if (value) found.push_back(value);
     return value != nullptr;
@@ -215,6 +219,7 @@ Flow runMatchClass(Tracer& t, VirtualFrame& f, const Instruction& in) {
   if (in.arg > 0) {
     Value* positional = t.get_attr(cls, "__match_args__");
     if (positional) {
+      if (t.look(positional)->kind != Kind::Tuple) stop("exception", "a __match_args__ that is no tuple");
       const Values args = t.unpack(positional);
       if (static_cast<int>(args.size()) < in.arg)
         stop("exception", "a match with too many positional patterns");

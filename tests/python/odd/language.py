@@ -417,3 +417,27 @@ def dunder(x):
     with c:
         raise KeyError('q')
     return (y, c.n, c(2), c[3], len(c), 1 in c, list(c), c + 1, 2 + c, c @ c, bool(c), c == 4, c.dyn_x, CP.st(x), hash(c), getattr(c, 'zz', None))
+
+
+@program(vec())
+def patterns_that_python_refuses(x):
+    class Twice:
+        __match_args__ = ("a", "a")
+        a = 1
+
+    class Listed:
+        __match_args__ = ["a"]  # noqa: RUF012
+        a = 1
+
+    y = x * 2
+    out = []
+    for subject in (Twice(), Listed()):
+        try:
+            match subject:
+                case Twice(1, 1):
+                    out.append("twice")
+                case Listed(1):
+                    out.append("listed")
+        except TypeError as error:
+            out.append(str(error))
+    return y, out
