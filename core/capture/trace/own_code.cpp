@@ -41,6 +41,10 @@ bool any_inside(PyObject* container, Ask ask) {
 }
 
 bool tells_by_own_code(PyObject* o) {
+  // A module's repr() asks it for attributes, for which it may have a __getattr__.
+  if (PyModule_Check(o) &&
+      (!PyModule_CheckExact(o) || PyDict_GetItemString(PyModule_GetDict(o), "__getattr__")))
+    return true;
   if (PyTuple_CheckExact(o) || PyList_CheckExact(o) || PyAnySet_CheckExact(o))
     return any_inside(o, tells_by_own_code);
   if (PyDict_CheckExact(o)) {

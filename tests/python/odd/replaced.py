@@ -138,3 +138,27 @@ def functions_of_operator_are_replaced(compile):
     finally:
         operator.add = add
     return seen + [f(x)]
+
+
+@scenario
+def a_module_is_asked_only_what_the_program_asks(compile):
+    library = types.ModuleType("library")
+    library.asked = []
+
+    def answer(name):
+        library.asked.append(name)
+        if name == "scale":
+            return 3
+        raise AttributeError(name)
+
+    library.__getattr__ = answer
+
+    def f(x):
+        return x * library.scale, hasattr(library, "nothing"), getattr(library, "neither", 4)
+
+    g = compile(f)
+    out = [g(torch.ones(3)) for _ in range(2)]
+    library.scale = 5
+    out.append(g(torch.ones(3)))
+    del library.scale
+    return out, g(torch.ones(3)), library.asked
