@@ -127,6 +127,13 @@ PyObject* deepcopy(PyObject* self, PyObject*) {
   return Py_NewRef(self);
 }
 
+// What inspect asks of a function, for whether it is a coroutine's or a generator's.
+PyObject* of_wrapped(PyObject* self, void* name) {
+  return PyObject_GetAttrString(as_callable(self)->wrapped, static_cast<const char*>(name));
+}
+
+char kCode[] = "__code__", kDefaults[] = "__defaults__", kKeywordDefaults[] = "__kwdefaults__";
+
 PyMemberDef kMembers[] = {
     {"__wrapped__", T_OBJECT, offsetof(Callable, wrapped), READONLY, "The original callable."},
     {"settings", T_OBJECT, offsetof(Callable, settings), READONLY, "How it was asked to be compiled."},
@@ -136,6 +143,9 @@ PyMemberDef kMembers[] = {
 
 PyGetSetDef kGetSet[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {kCode, of_wrapped, nullptr, nullptr, kCode},
+    {kDefaults, of_wrapped, nullptr, nullptr, kDefaults},
+    {kKeywordDefaults, of_wrapped, nullptr, nullptr, kKeywordDefaults},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 

@@ -1,9 +1,11 @@
 """Odd programs: coroutines driven by hand, asynchronous generators and context managers, iterators that are shared."""
 
+import asyncio
+import inspect
 import itertools
 
 import torch
-from odd.registry import mat, program, vec
+from odd.registry import mat, program, scenario, vec
 
 
 def driven(coroutine):
@@ -121,3 +123,25 @@ def generator_resumed_between_writes(x):
     g = steps()
     before = next(g)
     return before, g.send(1), g.send(torch.ones(())), y
+
+
+@scenario
+def inspect_tells_what_was_compiled(compile):
+    async def awaited(x):
+        return x * 2
+
+    async def asynchronous(x):
+        yield x * 2
+
+    def generates(x):
+        yield x * 2
+
+    def plain(x, *, scale=2):
+        return x * scale
+
+    out = []
+    for f in (awaited, asynchronous, generates, plain):
+        g = compile(f)
+        out += [inspect.iscoroutinefunction(g), asyncio.iscoroutinefunction(g), inspect.isasyncgenfunction(g)]
+        out += [inspect.isgeneratorfunction(g), g.__code__ is f.__code__, g.__defaults__, g.__kwdefaults__]
+    return out
