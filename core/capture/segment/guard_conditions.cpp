@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "core/capture/extent.h"
+#include "core/capture/last_words.h"
 #include "core/capture/segment/guard_tree.h"
 #include "core/capture/segment/values.h"
 
@@ -172,6 +173,8 @@ bool GuardTree::holds(const Condition& c) const {
       return PyFunction_Check(o) && PyFunction_GET_CODE(o) == c.object.get();
     case GuardKind::PlainLeaf:
       return is_plain_leaf(o);
+    case GuardKind::EndsQuietly:
+      return !(c.name ? has_last_words_under(o, c.name.get()) : has_last_words_inside(o));
     case GuardKind::NoHooks:
       return has_no_hooks(o);
     case GuardKind::IterPosition: {
@@ -297,6 +300,11 @@ GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const
     case GuardKind::PlainLeaf:
       f.expected = "a leaf without hooks";
       f.actual = "computed, or with a hook";
+      break;
+    case GuardKind::EndsQuietly:
+      if (c.name) f.source += "." + text_of(c.name.get());
+      f.expected = "nothing that notices its end";
+      f.actual = "something that does";
       break;
     case GuardKind::NoHooks:
       f.source += " hooks";

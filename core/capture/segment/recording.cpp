@@ -43,6 +43,7 @@ const char* guard_word(GuardKind kind) {
     case GuardKind::AbcRegistry:
       return "version";
     case GuardKind::PlainLeaf:
+    case GuardKind::EndsQuietly:
     case GuardKind::NoHooks:
       return "hooks";
     case GuardKind::NotAliased:

@@ -235,6 +235,7 @@ void Tracer::touch(Value* v) {
   ++v->version;
   if (v->mutated) return;
   if (v->obj) check_own_dict(v);
+  note_change(v);
   v->mutated = true;
   if (v->kind == Kind::Dict) dict_complete(v);
   if (v->kind == Kind::List || v->kind == Kind::Set) guard_length(v);

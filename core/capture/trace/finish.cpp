@@ -341,6 +341,7 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
       own_cells.push_back(v);
       continue;
     }
+    check_let_go(v);
     const bool attributes_only = v->kind == Kind::Object;
     if (!attributes_only) value_effects(*this, make, v, effects);
     if (!v->attrs.empty() && v->obj) attribute_effects(*this, make, v, effects);

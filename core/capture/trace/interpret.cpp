@@ -1,6 +1,7 @@
 // The instruction loop of one frame, and how an exception finds its handler.
 #include <memory>
 
+#include "core/capture/last_words.h"
 #include "core/capture/trace/instructions.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
@@ -42,7 +43,9 @@ Tracer::Tracer(Frame& live, const TraceOptions& options, int64_t stop_at, Byteco
   }
   for (int i = 0; i < live.depth(); ++i) {
     PyObject* o = live.stack(i);
+    const bool alone = o && Py_REFCNT(o) == 1 && has_last_words(o);
     root_.stack.push_back(o ? lazy(o, sources_->make(SourceKind::Stack, nullptr, i, "")) : nullptr);
+    if (alone) alone_.push_back(root_.stack.back());
   }
   initial_locals_ = root_.locals;
   initial_stack_ = root_.stack;
@@ -158,6 +161,7 @@ Value* Tracer::execute(VirtualFrame& f, bool* yielded) {
       }
       flow = Flow::Jumped;
     }
+    if (outermost && !alone_.empty()) check_alone();
     if (options_.record_steps && flow != Flow::Return && flow != Flow::Yield) end_step(f, in, before);
     if (flow == Flow::Next) ++f.position;
     if (flow == Flow::Return || flow == Flow::Yield) {

@@ -1,56 +1,11 @@
 // What a program notices of when an object dies: it may not depend on the trace.
 #include <algorithm>
+#include <unordered_set>
 
+#include "core/capture/last_words.h"
 #include "core/capture/trace/tracer.h"
 
 namespace vitrine::capture {
-namespace {
-
-// Once torch.compile was used in the process, it notes every module that is made in weak dicts of its own,
-// which nothing else reads.
-bool is_note_of_dynamo(PyObject* callback) {
-  if (!PyFunction_Check(callback)) return false;
-  PyObject* module = reinterpret_cast<PyFunctionObject*>(callback)->func_module;
-  return module && PyUnicode_Check(module) && text_of(module).starts_with("torch._dynamo.");
-}
-
-// A generator that has begun and not ended is closed: its `finally` runs.
-bool waits(PyObject* generator) {
-  Owned suspended(PyObject_GetAttrString(generator, "gi_suspended"));
-  PyErr_Clear();
-  return suspended.get() == Py_True;
-}
-
-bool has_last_words(PyObject* o, int depth = 0);
-
-// What a container holds may die with it.
-bool holds_last_words(PyObject* container, int depth) {
-  constexpr int kDeep = 3;
-  constexpr Py_ssize_t kLooked = 100;
-  if (depth >= kDeep) return false;
-  Owned items(PySequence_List(container));
-  PyErr_Clear();
-  for (Py_ssize_t i = 0; items && i < std::min(PyList_GET_SIZE(items.get()), kLooked); ++i)
-    if (has_last_words(PyList_GET_ITEM(items.get(), i), depth + 1)) return true;
-  return false;
-}
-
-// Something runs when this object dies.
-bool has_last_words(PyObject* o, int depth) {
-  if (PyGen_CheckExact(o)) return waits(o);
-  if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) return holds_last_words(o, depth);
-  static PyObject* name = PyUnicode_InternFromString("__del__");
-  PyTypeObject* type = Py_TYPE(o);
-  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) && _PyType_Lookup(type, name)) return true;
-  if (!PyType_SUPPORTS_WEAKREFS(type) || PyType_Check(o)) return false;
-  auto* reference = reinterpret_cast<PyWeakReference*>(*PyObject_GET_WEAKREFS_LISTPTR(o));
-  for (; reference; reference = reference->wr_next)
-    if (reference->wr_callback && !is_note_of_dynamo(reference->wr_callback)) return true;
-  return false;
-}
-
-}  // namespace
-
 void Tracer::let_go(VirtualFrame& f, Value* v) {
   if (!v || &f != &root_) return;
   v = resolve(v);
@@ -84,6 +39,74 @@ bool Tracer::held_elsewhere(const Source* source) {
     if (let_go_.count(root->real ? root->real : root->obj)) return false;
   }
   return global_writes_.empty();
+}
+
+namespace {
+
+// Whether a container that existed before holds less than it did.
+bool lets_go(Tracer& t, Value* v) {
+  std::unordered_set<PyObject*> kept;
+  const auto keep = [&](Value* item) {
+    item = t.resolve(item);
+    kept.insert(item->real ? item->real : item->obj);
+  };
+  for (Value* item : v->items)
+    if (item) keep(item);
+  if (v->kind == Kind::Dict)
+    for (const auto& [key, value] : v->dict->entries)
+      if (key) keep(key), keep(value);
+  if (v->kind == Kind::Cell) return !kept.contains(PyCell_GET(v->obj));
+  const auto lacks = [&](PyObject* o) { return !kept.contains(o); };
+  if (PyList_Check(v->obj)) {
+    PyObject** items = reinterpret_cast<PyListObject*>(v->obj)->ob_item;
+    return std::any_of(items, items + PyList_GET_SIZE(v->obj), lacks);
+  }
+  PyObject *key = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Check(v->obj) && PyDict_Next(v->obj, &at, &key, &value);)
+    if (lacks(value)) return true;
+  return !PyDict_Check(v->obj);
+}
+
+bool is_container(const Value* v) {
+  return v->kind == Kind::List || v->kind == Kind::Set || v->kind == Kind::Dict || v->kind == Kind::Cell;
+}
+
+}  // namespace
+
+// Changes are replayed behind the graph, each object's at once. Code that runs in between, since something
+// dies of them, would come too late, and its own changes would be written over.
+void Tracer::note_change(Value* v) {
+  if (v->obj && v->source && is_container(v) && has_last_words_inside(v->obj)) noticed_.emplace(v, executed_);
+}
+
+void Tracer::check_overwritten(Value* v, const std::string& name) {
+  PyObject* object = v->real ? v->real : v->obj;
+  if (!object || !v->source || name == "grad") return;
+  Owned key(PyUnicode_InternFromString(name.c_str()));
+  if (has_last_words_under(object, key.get()))
+    stop("unsupported_value", "an object whose end is noticed is replaced: ." + name);
+  guard(GuardKind::EndsQuietly, v->source, nullptr, 0, name, nullptr, "." + name + " ends unnoticed");
+}
+
+void Tracer::check_let_go(Value* v) {
+  if (!v->obj || !v->source || v->source->kind == SourceKind::Constant || !is_container(v) ||
+      !lets_go(*this, v))
+    return;
+  if (const auto found = noticed_.find(v); found != noticed_.end()) {
+    ends_by = found->second;
+    stop("unsupported_value", "an object whose end is noticed leaves a container: " + describe(v));
+  }
+  guard(GuardKind::EndsQuietly, v->source, nullptr, 0, "", nullptr, "nothing in it notices its end");
+}
+
+// What only the stack held when the segment began may be taken from there by a local.
+void Tracer::check_alone() {
+  for (Value* v : alone_) {
+    const auto is = [&](Value* held) { return held && resolve(held) == resolve(v); };
+    if (std::none_of(root_.stack.begin(), root_.stack.end(), is) &&
+        std::none_of(root_.locals.begin(), root_.locals.end(), is))
+      stop("unsupported_value", "an object whose end is noticed is taken from the stack: " + describe(v));
+  }
 }
 
 Value* Tracer::weak_target(Value* reference) {

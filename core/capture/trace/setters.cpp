@@ -7,6 +7,7 @@ namespace vitrine::capture {
 void Tracer::write_attr(Value* v, const std::string& name, Value* value) {
   touch(v);
   if (v->own_dict) enter_own(v, name, value);
+  check_overwritten(v, name);
   for (auto at = v->attrs.begin(); at != v->attrs.end(); ++at)
     if (at->first == name) {
       if (at->second || !value) return void(at->second = value);

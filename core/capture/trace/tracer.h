@@ -297,6 +297,10 @@ class Tracer {
   // --- lifetimes.cpp
   void let_go(VirtualFrame& frame, Value* v);  // a local or stack entry holds it no more
   void check_taken(const Values& items);
+  void note_change(Value* v);                                 // before something existing changes
+  void check_overwritten(Value* v, const std::string& name);  // before an attribute is set or deleted
+  void check_let_go(Value* v);                                // at the end, of a container that has changed
+  void check_alone();
   bool held_elsewhere(const Source* source);
   Value* weak_target(Value* reference);
   // --- cached_calls.cpp
@@ -514,6 +518,9 @@ class Tracer {
   std::vector<GlobalWrite> global_writes_;
   std::unordered_set<std::string> guard_keys_;
   std::unordered_set<PyTypeObject*> pinned_types_;
+  std::unordered_map<const Value*, int64_t>
+      noticed_;                           // containers of what has last words: executed_ at a change
+  Values alone_;                          // what has last words, and only the stack held it
   std::unordered_set<PyObject*> let_go_;  // what locals held when the segment began, and do not hold now
   std::vector<Value*> anew_;              // functions that were called by what they do, whichever they are
   bool cells_written_ = false;            // of closures that existed before
