@@ -64,8 +64,9 @@ std::vector<FilmFrame> compilations(const SessionData& d, Id compilation) {
       QString sentence =
           QStringLiteral("%1, ends with %2").arg(kit::countText(row.calls, "call"), s(row.end));
       for (const auto& why : d.recompilations.of(row.id))
-        sentence =
-            QStringLiteral("call %1 failed %2").arg(kit::callOf(d, why)).arg(kit::sourceText(why.failed));
+        sentence = QStringLiteral("call %1 failed %2")
+                       .arg(kit::callOf(d, why))
+                       .arg(kit::sourceText(d, why.compilation, why.failed));
       out.push_back({row.id, row.id, d.label(row.id), sentence, true, ""});
     }
   return out;

@@ -43,11 +43,11 @@ void addChain(const SessionData& d, const kit::Selection& selection, InspectorCo
     if (!section.rows.empty()) out.sections.push_back(section);
 }
 
-void inspectGuard(const SessionData&, const GuardRow& row, InspectorContent& out) {
+void inspectGuard(const SessionData& d, const GuardRow& row, InspectorContent& out) {
   out.icon = "guard";
   out.sections.push_back(
       {"Guard",
-       {{"source", kit::sourceText(row.source)},
+       {{"source", kit::sourceText(d, row.compilation, row.source)},
         {"expected", s(row.expected)},
         {"kind", s(row.kind)},
         {"cost", row.cost_ns > 0 ? kit::timeText(row.cost_ns) : kit::unknown()},
@@ -70,7 +70,7 @@ void inspectBreak(const SessionData&, const BreakRow& row, InspectorContent& out
 void inspectRecompilation(const SessionData& d, const RecompilationRow& row, InspectorContent& out) {
   out.icon = "refresh";
   out.sections.push_back({"What failed",
-                          {{"guard", kit::sourceText(row.failed)},
+                          {{"guard", kit::sourceText(d, row.compilation, row.failed)},
                            {"old", s(row.old_value)},
                            {"new", s(row.new_value)},
                            {"call", QString::number(kit::callOf(d, row))},

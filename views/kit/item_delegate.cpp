@@ -60,19 +60,21 @@ int rightOfTitle(const ItemView* view, const QModelIndex& index, int right) {
 
 // Code is written as it is: "==" is not joined to one sign.
 void plainCode(QTextDocument& document) {
-  QTextCursor cursor(&document);
-  QTextCharFormat plain;
-  plain.setFontStyleStrategy(QFont::PreferNoShaping);
+  std::vector<std::pair<int, int>> code;  // from, to: setting a format makes other fragments
   for (QTextBlock block = document.begin(); block.isValid(); block = block.next())
     for (auto it = block.begin(); !it.atEnd(); ++it) {
       const QTextFragment part = it.fragment();
-      if (!part.charFormat().fontFamilies().toStringList().contains(QStringLiteral("JetBrains Mono")))
-        continue;
-      cursor.setPosition(part.position());
-      cursor.setPosition(part.position() + part.length(), QTextCursor::KeepAnchor);
-      cursor.mergeCharFormat(plain);
-      break;  // fragments are others now
+      if (part.charFormat().fontFamilies().toStringList().contains(QStringLiteral("JetBrains Mono")))
+        code.emplace_back(part.position(), part.position() + part.length());
     }
+  QTextCursor cursor(&document);
+  QTextCharFormat plain;
+  plain.setFontStyleStrategy(QFont::PreferNoShaping);
+  for (const auto& [from, to] : code) {
+    cursor.setPosition(from);
+    cursor.setPosition(to, QTextCursor::KeepAnchor);
+    cursor.mergeCharFormat(plain);
+  }
 }
 }  // namespace
 

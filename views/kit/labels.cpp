@@ -32,22 +32,6 @@ QByteArray slice(const std::string& text, const SpanRow& span) {
   return {text.data() + from, static_cast<qsizetype>(to - from)};
 }
 
-// "f(a, g(b))" -> "f(…)": the outermost brackets at the end are emptied.
-QString shortened(QString text, int most) {
-  text = text.simplified();
-  if (text.size() <= most) return text;
-  if (text.endsWith(')') || text.endsWith(']')) {
-    int depth = 0;
-    for (qsizetype i = text.size() - 1; i > 0; --i) {
-      if (text[i] == ')' || text[i] == ']') ++depth;
-      if (text[i] == '(' || text[i] == '[') --depth;
-      if (depth == 0 && i + 2 <= most) return text.left(i + 1) + QChar(0x2026) + text.back();
-      if (depth == 0) break;
-    }
-  }
-  return text.left(most - 1) + QChar(0x2026);
-}
-
 QString labelOfNode(const SessionData& d, Id id) {
   const NodeRow* row = d.nodes.find(id);
   return row ? s(row->name) : QString();
@@ -78,13 +62,13 @@ QString labelOfCapture(const SessionData& d, Id id) {
       if (const auto* row = d.steps.find(id)) return labelOf(d, row->instruction);
       return {};
     case Kind::Guard:
-      if (const auto* row = d.guards.find(id)) return sourceText(row->source);
+      if (const auto* row = d.guards.find(id)) return sourceText(d, row->compilation, row->source);
       return {};
     case Kind::Break:
       if (const auto* row = d.breaks.find(id)) return s(row->expression);
       return {};
     case Kind::Recompilation:
-      if (const auto* row = d.recompilations.find(id)) return sourceText(row->failed);
+      if (const auto* row = d.recompilations.find(id)) return sourceText(d, row->compilation, row->failed);
       return {};
     default:
       return {};
@@ -105,11 +89,27 @@ int64_t callOf(const SessionData& data, const RecompilationRow& row) {
   return row.call;
 }
 
+// "f(a, g(b))" -> "f(…)": the outermost brackets at the end are emptied.
+QString shortenedText(QString text, int most) {
+  text = text.simplified();
+  if (text.size() <= most) return text;
+  if (text.endsWith(')') || text.endsWith(']')) {
+    int depth = 0;
+    for (qsizetype i = text.size() - 1; i > 0; --i) {
+      if (text[i] == ')' || text[i] == ']') ++depth;
+      if (text[i] == '(' || text[i] == '[') --depth;
+      if (depth == 0 && i + 2 <= most) return text.left(i + 1) + QChar(0x2026) + text.back();
+      if (depth == 0) break;
+    }
+  }
+  return text.left(most - 1) + QChar(0x2026);
+}
+
 QString spanText(const SessionData& data, Id id, int most) {
   const SpanRow* span = data.spans.find(id);
   const FileRow* file = span ? data.files.find(span->file) : nullptr;
   const Text text = file && data.texts ? data.texts->cached(file->text) : nullptr;
-  return text ? shortened(QString::fromUtf8(slice(*text, *span)), most) : QString();
+  return text ? shortenedText(QString::fromUtf8(slice(*text, *span)), most) : QString();
 }
 
 QString labelOf(const SessionData& d, Id id) {

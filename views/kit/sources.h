@@ -14,6 +14,11 @@ struct SessionData;
 
 QString sourceText(const std::string& recorded);
 
+// With what stands in the program for values on the stack where the compilation's segment begins, as far as
+// that is known: "iter(self.layers)" of an enclosing loop for "S[0]", "layer(x)" for the result of the call
+// it goes on behind.
+QString sourceText(const SessionData& data, Id compilation, const std::string& recorded);
+
 // The part of a source that names a module, with its root: "L['self'].__dict__['_modules']['ln1']" of the one
 // above; the whole when no module is entered.
 std::string modulePart(const std::string& recorded);

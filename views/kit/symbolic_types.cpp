@@ -74,6 +74,19 @@ SymbolicTypes::SymbolicTypes(const SessionData& data, Id before, Id after) {
   }
 }
 
+// Of the only symbol that changed: "s0+1" for 129 -> 97 where s0 went from 128 to 96, "64*s0+64" for 64 times
+// that.
+std::optional<std::string> SymbolicTypes::explain_sum(int64_t before, int64_t now) const {
+  const auto changed = [](const Symbol& s) { return s.before > 0 && s.before != s.now; };
+  if (std::count_if(symbols_.begin(), symbols_.end(), changed) != 1) return std::nullopt;
+  const Symbol& s = *std::find_if(symbols_.begin(), symbols_.end(), changed);
+  if ((now - before) % (s.now - s.before)) return std::nullopt;
+  const int64_t times = (now - before) / (s.now - s.before), more = now - times * s.now;
+  if (times < 1) return std::nullopt;
+  return (times == 1 ? s.name : std::to_string(times) + "*" + s.name) + (more < 0 ? "" : "+") +
+         std::to_string(more);
+}
+
 // "s0" for 128 -> 96 where s0 went from 128 to 96, "4*s0" for 512 -> 384, "s0*s1" for a product. Nothing when
 // several explain it.
 std::optional<std::string> SymbolicTypes::explain(int64_t before, int64_t now) const {
@@ -92,6 +105,7 @@ std::optional<std::string> SymbolicTypes::explain(int64_t before, int64_t now) c
       if (a.before != a.now && b.before != b.now)
         try_one(a.name + "*" + b.name, a.before * b.before, a.now * b.now);
     }
+  if (found.empty()) return explain_sum(before, now);
   return found.size() == 1 ? std::optional(found[0]) : std::nullopt;
 }
 

@@ -31,6 +31,7 @@ class SymbolicTypes {
     int64_t before = 0, now = 0;  // before: 0 = not known
   };
   std::optional<std::string> explain(int64_t before, int64_t now) const;
+  std::optional<std::string> explain_sum(int64_t before, int64_t now) const;
   std::vector<Symbol> symbols_;
 };
 

@@ -99,8 +99,8 @@ void addRuns(const SessionData& d, std::vector<Problem>& out) {
 }
 
 // What is asked of a guard's value: "L['x'].size(0)" of "L['x'].size(0) == 8".
-QString askedOf(const RecompilationRow& row) {
-  return kit::sourceText(row.failed).section(QStringLiteral(" == "), 0, 0);
+QString askedOf(const SessionData& d, const RecompilationRow& row) {
+  return kit::sourceText(d, row.compilation, row.failed).section(QStringLiteral(" == "), 0, 0);
 }
 
 // One row for each value that changed at a place, however often it did.
@@ -108,20 +108,21 @@ void addRecompilations(const SessionData& d, std::vector<Problem>& out) {
   std::map<std::pair<QString, std::string>, std::vector<const RecompilationRow*>> causes;
   std::vector<decltype(causes)::key_type> order;
   for (const RecompilationRow& row : d.recompilations) {
-    const auto [it, added] = causes.try_emplace({askedOf(row), row.call_site});
+    const auto [it, added] = causes.try_emplace({askedOf(d, row), row.call_site});
     if (added) order.push_back(it->first);
     it->second.push_back(&row);
   }
   for (const auto& key : order) {
     const auto& rows = causes[key];
     const RecompilationRow &first = *rows.front(), &last = *rows.back();
-    const QString text = rows.size() == 1 ? QStringLiteral("call %1: %2, now %3")
-                                                .arg(kit::callOf(d, first))
-                                                .arg(kit::sourceText(first.failed), s(first.new_value))
-                                          : QStringLiteral("%1 changed %2 times, from %3 to %4 in the end")
-                                                .arg(key.first)
-                                                .arg(rows.size())
-                                                .arg(s(first.old_value), s(last.new_value));
+    const QString text =
+        rows.size() == 1 ? QStringLiteral("call %1: %2, now %3")
+                               .arg(kit::callOf(d, first))
+                               .arg(kit::sourceText(d, first.compilation, first.failed), s(first.new_value))
+                         : QStringLiteral("%1 changed %2 times, from %3 to %4 in the end")
+                               .arg(key.first)
+                               .arg(rows.size())
+                               .arg(s(first.old_value), s(last.new_value));
     out.push_back({Tone::Warn, "refresh", "recompilation", text, s(first.call_site).section('/', -1), 0,
                    first.id, paragraph(first.hint)});
   }

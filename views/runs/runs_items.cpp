@@ -131,7 +131,7 @@ Item guardsItem(const SessionData& d, Id compilation) {
   for (const GuardRow& guard : d.guards.of(compilation)) {
     Item each;
     each.id = guard.id;
-    each.cells = {word(kit::sourceText(guard.source), "guard", true),
+    each.cells = {word(kit::sourceText(d, guard.compilation, guard.source), "guard", true),
                   number(guard.cost_ns > 0 ? unit.text(guard.cost_ns) : QString())};
     item.children.push_back(each);
   }

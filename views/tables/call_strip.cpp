@@ -16,7 +16,7 @@ using namespace session;
 
 namespace {
 constexpr int kHeight = 78, kBase = 46, kCell = 12, kTall = 30;  // logical pixels
-constexpr double kGapFrom = 4, kWidest = 16;                     // cells from 4 px on have a gap between them
+constexpr double kGapFrom = 4, kWidest = 64;                     // cells from 4 px on have a gap between them
 }  // namespace
 
 QString CallStrip::Block::words() const {

@@ -5,6 +5,7 @@
 #include <QRegularExpression>
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "views/kit/break_places.h"
 #include "views/kit/labels.h"
@@ -160,8 +161,11 @@ QString tail_of(const std::string& source, const std::string& root, const std::s
   return q(otherwise);
 }
 
-// "is <function gelu at 0x7f4e1ae1b9c0>" -> "is gelu": the address is in the tooltip.
+// "is <function gelu at 0x7f4e1ae1b9c0>" -> "is gelu": the address is in the tooltip; "a Encoder" -> "an
+// Encoder".
 QString shortened(QString expected) {
+  static const QRegularExpression vowel(QStringLiteral("^a (?=[aeioAEIO])"));
+  expected.replace(vowel, QStringLiteral("an "));
   static const QRegularExpression object(
       QStringLiteral("<(?:built-in )?(?:function|method|class|module|bound method|type) '?([^ '>]+)[^>]*>"));
   return expected.replace(object, QStringLiteral("\\1"));
@@ -217,7 +221,9 @@ class GuardTree {
   Item item(const std::string& at, const std::string& up, bool open) const {
     const Branch& branch = branches_.at(at);
     Item out{
-        0, {{up.empty() ? sourceText(at) : tail_of(at, up, at)}}, {}, {}, up.empty(), open || up.empty()};
+        0,          {{up.empty() ? sourceText(scope_.data, scope_.compilation, at) : tail_of(at, up, at)}},
+        {},         {},
+        up.empty(), open || up.empty()};
     double cost = 0;
     int64_t fails = 0;
     for (const GuardRow* g : branch.guards) out.children.push_back(leaf(*g, at));
@@ -264,7 +270,7 @@ class GuardTree {
     Cell cost = number(g.cost_ns, g.cost_ns > 0 ? fixed(g.cost_ns, 0) : unknown());
     if (g.cost_ns > 0 && dearest_ > 0) cost.bar = g.cost_ns / dearest_;
     Cell name{tail_of(g.source, at, g.kind)};
-    name.tooltip = sourceText(g.source);
+    name.tooltip = sourceText(scope_.data, scope_.compilation, g.source);
     return {
         g.id,
         {name, expected, {place_of(scope_.data, g.instruction)}, cost, count(g.checks), fails_cell(g.fails)},
@@ -304,8 +310,23 @@ Unit recompilation_unit(const TableScope& scope) {
   return timeUnit(times);
 }
 
+// The function whose compilation it is.
+QString function_of(const SessionData& data, const RecompilationRow& row) {
+  const CompilationRow* c = data.compilations.find(row.compilation);
+  const SegmentRow* segment = c ? data.segments.find(c->segment) : nullptr;
+  return segment ? data.label(segment->frame) : QString();
+}
+
+// Compilations are numbered in each function: where there are several, its name stands with the number.
+bool several_functions(const TableScope& scope) {
+  std::set<QString> names;
+  for (const RecompilationRow* r : of_run(scope.data, scope.data.recompilations, scope.run))
+    names.insert(function_of(scope.data, *r));
+  return names.size() > 1;
+}
+
 std::vector<Column> recompilation_columns(const TableScope& scope) {
-  return {{"compile", 72, false, true},
+  return {{"compile", several_functions(scope) ? 150 : 72, false, true},
           {"call", 56, true},
           {"failed guard", 240, false, true, true},
           {"was", 92, false, true},
@@ -316,6 +337,7 @@ std::vector<Column> recompilation_columns(const TableScope& scope) {
 std::vector<Item> recompilation_rows(const TableScope& scope) {
   std::vector<Item> out;
   const Unit unit = recompilation_unit(scope);
+  const bool several = several_functions(scope);
   for (const RecompilationRow* r : of_run(scope.data, scope.data.recompilations, scope.run)) {
     const CompilationRow* c = scope.data.compilations.find(r->compilation);
     const CompilationRow* before = scope.data.compilations.find(r->previous);
@@ -324,9 +346,9 @@ std::vector<Item> recompilation_rows(const TableScope& scope) {
     now.tone = Tone::Ok;
     double took = c ? static_cast<double>(c->duration_ns) : 0;
     Item item{r->id,
-              {{c ? q(c->label) : unknown()},
+              {{(several ? function_of(scope.data, *r) + ' ' : QString()) + (c ? q(c->label) : unknown())},
                count(callOf(scope.data, *r)),
-               {sourceText(r->failed)},
+               {sourceText(scope.data, r->compilation, r->failed)},
                was,
                now,
                number(took, took > 0 ? unit.format(took) : unknown())},

@@ -76,7 +76,7 @@ const char* verb_before(const std::string& expected) {
 Lines guards(const SessionData& data, Id compilation) {
   Lines out;
   for (const GuardRow& row : data.guards.of(compilation)) {
-    const std::string source = sourceText(row.source).toStdString();
+    const std::string source = sourceText(data, compilation, row.source).toStdString();
     const bool bare = row.expected.empty() || row.source.find(row.expected) != std::string::npos;
     out.push_back(bare ? source : source + verb_before(row.expected) + row.expected);
   }
@@ -104,7 +104,7 @@ QString kernels_changed(const SessionData& data, Id before, Id after) {
     if (space == old[i].space)
       ++same;
     else
-      out << QStringLiteral("<code>%1</code> ").arg(q(now[i].name).toHtmlEscaped()) +
+      out << QStringLiteral("<code>%1</code>&nbsp; ").arg(q(now[i].name).toHtmlEscaped()) +
                  arrow(q(old[i].space), q(space));
   }
   const qsizetype more = out.size() - static_cast<qsizetype>(kMostLines);
@@ -133,7 +133,7 @@ QString graph(const SessionData& data, Id before, Id after) {
     const std::string symbolic =
         node.kind == "op" ? sizes.text(type, node.type) : sizes.input(node.detail, node.type);
     if (type != symbolic)
-      changed << QStringLiteral("<code>%1</code> ").arg(q(node.name).toHtmlEscaped()) +
+      changed << QStringLiteral("<code>%1</code>&nbsp; ").arg(q(node.name).toHtmlEscaped()) +
                      arrow(data.type(type), data.type(symbolic));
     else
       same += node.kind == "op";
@@ -169,7 +169,8 @@ QString times(const SessionData& data, Id before, Id after) {
                                                : ratioText(b / a));
   };
   add("compile", static_cast<double>(old->duration_ns), static_cast<double>(now->duration_ns));
-  add("a call", launched(data, before), launched(data, after));
+  // The first call of a compilation is no measure of the others.
+  if (old->calls > 1 && now->calls > 1) add("a call", launched(data, before), launched(data, after));
   return out.join(QStringLiteral(", "));
 }
 
