@@ -111,6 +111,7 @@ struct Effect {
     SetItem,
     DelItem,
     ListReplace,
+    ListExtend,
     DictReplace,
     SetReplace,
     SetCell,

@@ -24,6 +24,12 @@ bool replace_list(PyObject* list, PyObject* items) {
                             : error("something that is no list");
 }
 
+bool extend_list(PyObject* list, PyObject* items) {
+  if (!PyList_Check(list)) return error("something that is no list");
+  const Py_ssize_t end = PyList_GET_SIZE(list);
+  return PyList_SetSlice(list, end, end, items) == 0;
+}
+
 bool replace_dict(PyObject* dict, PyObject* items) {
   if (!PyDict_Check(dict)) return error("something that is no dict");
   Owned copy(PyDict_Copy(items));  // clearing may drop the last reference to what `items` holds
@@ -95,6 +101,8 @@ bool apply(const ReadyEffect& ready, const Frame& frame, Ingredients& from) {
       return PyObject_DelItem(target, key) == 0;
     case Kind::ListReplace:
       return replace_list(target, value);
+    case Kind::ListExtend:
+      return extend_list(target, value);
     case Kind::DictReplace:
       return replace_dict(target, value);
     case Kind::SetReplace:

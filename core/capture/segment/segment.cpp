@@ -57,8 +57,8 @@ Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, con
     for (Recipe* recipe : {&effect.target, &effect.key, &effect.value}) sources.add(*recipe);
   s->changes_containers_ =
       std::any_of(trace->effects.begin(), trace->effects.end(), [](const Effect& effect) {
-        return effect.kind == Effect::Kind::ListReplace || effect.kind == Effect::Kind::DictReplace ||
-               effect.kind == Effect::Kind::SetReplace;
+        return effect.kind == Effect::Kind::ListReplace || effect.kind == Effect::Kind::ListExtend ||
+               effect.kind == Effect::Kind::DictReplace || effect.kind == Effect::Kind::SetReplace;
       });
   if (Status error = s->guards_.build(trace->guards, sources.all(), frame, state)) return *error;
   for (Guard& guard : trace->guards)  // the tensors of the first call must not live on

@@ -177,6 +177,7 @@ Value* Tracer::call(Value* f, Arguments a) {
   if (PyType_Check(o)) return construct(reinterpret_cast<PyTypeObject*>(o), std::move(a));
   if (Py_TYPE(o) == &PyMethodDescr_Type || Py_TYPE(o) == &PyWrapperDescr_Type) {
     if (a.positional.empty()) raise(PyExc_TypeError, "unbound method needs an argument");
+    if (Value* added = add_to_open_list(o, a)) return added;
     Value* self = look(a.positional[0]);
     check_receiver(o, self);
     if (is_plain(self) && _PyType_Lookup(Py_TYPE(self->obj), PyDescr_NAME(o)) != o)

@@ -238,7 +238,7 @@ void Tracer::touch(Value* v) {
   note_change(v);
   v->mutated = true;
   if (v->kind == Kind::Dict) dict_complete(v);
-  if (v->kind == Kind::List || v->kind == Kind::Set) guard_length(v);
+  if ((v->kind == Kind::List && !v->open) || v->kind == Kind::Set) guard_length(v);
   if (v->source && !(v->kind == Kind::Dict && v->owner)) mutated_.push_back(v);
 }
 

@@ -112,7 +112,7 @@ void value_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& 
   e.target = make.make(v);
   switch (v->kind) {
     case Kind::List:
-      e.kind = Effect::Kind::ListReplace;
+      e.kind = v->open ? Effect::Kind::ListExtend : Effect::Kind::ListReplace;
       e.value = contents(make, Recipe::Kind::List, v->items);
       break;
     case Kind::Set:

@@ -71,6 +71,7 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
   const OperatorRow* row = row_of(op, &in_place);
   VITRINE_CHECK(row, "unknown operator " + op);
   if (Value* open = float_binary(row->name, in_place, a, b)) return open;
+  if (Value* list = op == "iadd" ? extend_open_list(a, b) : nullptr) return list;
   a = peek(a);
   b = peek(b);
   const TorchNames& torch = torch_names();

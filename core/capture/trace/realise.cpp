@@ -36,6 +36,7 @@ Value* Tracer::look(Value* v) {
     v->identified = true;
   }
   if (v->kind == Kind::Float) close_float(v);
+  if (v->open) close_list(v);
   if (v->kind == Kind::Text) stop("side_effect", kTensorInText);
   if (v->kind == Kind::Constant && !v->identified) {
     v->identified = true;
@@ -177,24 +178,17 @@ void Tracer::realise_container(Value* v) {
   }
   const bool is_tuple = PyTuple_Check(o);
   v->kind = is_tuple ? Kind::Tuple : Kind::List;
-  // Not by the class's own way to go through it.
-  const Owned items(is_tuple          ? PyTuple_GetSlice(o, 0, PyTuple_GET_SIZE(o))
-                    : PyList_Check(o) ? PyList_GetSlice(o, 0, PyList_GET_SIZE(o))
-                                      : PySequence_List(o));
-  if (!items) raise_python();
+  if (PyList_CheckExact(o) && v->source) {
+    v->open = true;
+    return;
+  }
   if (!is_tuple && !PyList_Check(o)) {  // a deque, which tells how much it holds at most
     Owned most(PyObject_GetAttrString(o, "maxlen"));
     Value* limit = most ? lazy(most.get(), sources_->attr(v->source, "maxlen")) : nullptr;
     if (limit && !is_none(limit)) v->limit = int_of(limit, "a deque's length");
     if (limit && most.get() == Py_None) look(limit);
   }
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
-    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
-    Owned key(PyLong_FromSsize_t(i));
-    v->items.push_back(lazy(item,
-                            sources_->make(SourceKind::Item, v->source, -1, std::to_string(i), key.get()),
-                            is_tuple && v->pinned));
-  }
+  v->items = items_before(v);
   // A tuple that hangs on a guarded class cannot change; every other sequence may have another length next
   // time.
   if (is_tuple && v->pinned) {
@@ -202,6 +196,25 @@ void Tracer::realise_container(Value* v) {
   } else {
     guard_length(v);
   }
+}
+
+// What stands in a tuple, list or deque from before this point.
+Values Tracer::items_before(Value* v) {
+  PyObject* o = v->obj;
+  const bool is_tuple = PyTuple_Check(o);
+  // Not by the class's own way to go through it.
+  const Owned items(is_tuple          ? PyTuple_GetSlice(o, 0, PyTuple_GET_SIZE(o))
+                    : PyList_Check(o) ? PyList_GetSlice(o, 0, PyList_GET_SIZE(o))
+                                      : PySequence_List(o));
+  if (!items) raise_python();
+  Values found;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+    Owned key(PyLong_FromSsize_t(i));
+    found.push_back(lazy(PySequence_Fast_GET_ITEM(items.get(), i),
+                         sources_->make(SourceKind::Item, v->source, -1, std::to_string(i), key.get()),
+                         is_tuple && v->pinned));
+  }
+  return found;
 }
 
 void Tracer::realise_cell(Value* v) {

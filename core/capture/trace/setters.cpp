@@ -59,7 +59,8 @@ void Tracer::set_attr(Value* v, const std::string& name, Value* value) {
       call_special(v, setter, {text(name), value});
       return;
     }
-    value = peek(value);
+    Value* list = open_list(value);
+    value = list ? list : peek(value);
     const bool member = (value->kind == Kind::Tensor && value->cls != torch_names().tensor) ||
                         (value->kind == Kind::Object && torch_names().is_module(value->cls));
     if (member) {

@@ -264,6 +264,12 @@ class Tracer {
   Value* open_text(Value* v, Value* spec);
   Value* joined_text(const Values& parts);
 
+  // --- open_lists.cpp. nullptr: no such list, or something asks for what stands in it.
+  Value* open_list(Value* v);
+  Value* method_of_open_list(Value* v, const std::string& name);
+  Value* add_to_open_list(PyObject* method, const Arguments& a);
+  Value* extend_open_list(Value* list, Value* by);
+
   // --- calls.cpp
   Value* call(Value* function, Arguments arguments);
   void check_receiver(PyObject* method, Value* self);
@@ -463,6 +469,8 @@ class Tracer {
   void realise(Value* v);
   void same_object(Value* v, Value* first);
   void realise_container(Value* v);
+  Values items_before(Value* v);
+  void close_list(Value* v);
   void realise_mapping_proxy(Value* v);
   void realise_iterator(Value* v);
   void realise_wrapper(Value* v);

@@ -102,6 +102,7 @@ struct Value {
   bool typed = false;        // the type guard was emitted
   bool identified = false;   // the identity or equality guard was emitted
   bool sized = false;        // the length guard was emitted
+  bool open = false;         // a list of which only what was added since is known: items
   PyObject* obj = nullptr;   // borrowed from the tracer's keep-alive list
   PyObject* real = nullptr;  // Tensor: the real tensor
   PyTypeObject* cls = nullptr;

@@ -184,6 +184,7 @@ std::string Tracer::describe(Value* v) {
     case Kind::Tuple:
       return std::string(v->cls->tp_name) + " of " + std::to_string(v->items.size());
     case Kind::List:
+      if (v->open) return "list";
       return "list of " + std::to_string(v->items.size());
     case Kind::Dict:
       return v->cls->tp_name;

@@ -1,0 +1,65 @@
+// Lists from before the segment that a program only adds to (the losses so far): what stands in them, and how
+// much, stays open, so that a list that grows needs no other compilation. look() closes one.
+#include "core/capture/trace/tracer.h"
+
+namespace vitrine::capture {
+namespace {
+
+PyObject* method_of_lists(const std::string& name) {
+  return PyDict_GetItemString(PyList_Type.tp_dict, name.c_str());
+}
+
+}  // namespace
+
+Value* Tracer::open_list(Value* v) {
+  v = resolve(v);
+  if (v->kind == Kind::Lazy && v->obj && v->source && PyList_CheckExact(v->obj)) {
+    realise(v);
+    v = resolve(v);
+  }
+  return v->open ? v : nullptr;
+}
+
+void Tracer::close_list(Value* v) {
+  const Values added = std::move(v->items);
+  v->items = items_before(v);
+  const size_t before = v->items.size();
+  v->open = false;
+  if (!v->sized)
+    guard(GuardKind::Length, v->source, nullptr, static_cast<int64_t>(before), "", nullptr,
+          "length " + std::to_string(before));
+  v->sized = true;
+  v->items.insert(v->items.end(), added.begin(), added.end());
+}
+
+Value* Tracer::method_of_open_list(Value* v, const std::string& name) {
+  if (name != "append" && name != "extend") return nullptr;
+  Value* list = open_list(v);
+  return list ? bind_descriptor(method_of_lists(name), list, &PyList_Type, name) : nullptr;
+}
+
+Value* Tracer::add_to_open_list(PyObject* method, const Arguments& a) {
+  if (a.positional.size() != 2 || !a.keyword.empty()) return nullptr;
+  if (method == method_of_lists("extend"))
+    return extend_open_list(a.positional[0], a.positional[1]) ? none() : nullptr;
+  Value* list = method == method_of_lists("append") ? open_list(a.positional[0]) : nullptr;
+  if (!list) return nullptr;
+  touch(list);
+  list->items.push_back(a.positional[1]);
+  return none();
+}
+
+// Only by what is sure not to look at the list meanwhile.
+Value* Tracer::extend_open_list(Value* list, Value* by) {
+  list = open_list(list);
+  if (!list) return nullptr;
+  by = look(by);
+  const bool plain = (by->kind == Kind::List && by->cls == &PyList_Type) ||
+                     (by->kind == Kind::Tuple && by->cls == &PyTuple_Type && !by->owner);
+  if (!plain || !list->open) return nullptr;
+  touch(list);
+  list->items.insert(list->items.end(), by->items.begin(), by->items.end());
+  return list;
+}
+
+}  // namespace vitrine::capture
