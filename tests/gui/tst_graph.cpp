@@ -102,6 +102,15 @@ class TestGraph : public QObject {
     QVERIFY(!rig.view.picture().scene.keys.empty());
   }
 
+  // The name of a kernel that reaches beyond the view stands in the middle of what is seen of it.
+  void namesOfTallKernelsStayInSight() {
+    const QRectF seen(0, 100, 400, 200);
+    QCOMPARE(views::middle_in_sight(120, 160, seen), 140.0);
+    QCOMPARE(views::middle_in_sight(0, 1000, seen), 200.0);
+    QCOMPARE(views::middle_in_sight(250, 900, seen), 275.0);
+    QCOMPARE(views::middle_in_sight(0, 50, seen), 25.0);  // out of sight it stays
+  }
+
   // However wide a graph is, its first picture shows names that can be read: what is beside it is a pan away.
   void theFirstPictureCanBeRead() {
     for (int width : {90, 160, 320, 420, 700}) {

@@ -59,7 +59,7 @@ class Painter {
         detail_(detail_at(camera.zoom)),
         t_(theme()) {
     visible_ = QRectF(camera.to_scene(view.topLeft()), camera.to_scene(view.bottomRight()))
-                   .adjusted(-40, -40, 40, 40);
+                   .adjusted(-kAround, -kAround, kAround, kAround);
   }
 
   void paint() {
@@ -73,7 +73,7 @@ class Painter {
     for (size_t g = 0; g < picture_.scene.groups.size(); ++g) group_title(g);
     for (size_t i = 0; i < picture_.scene.items.size(); ++i) item(i);
     for (size_t e = 0; e < picture_.scene.edges.size(); ++e) decision(e);
-    if (detail_ != Detail::Far) paint_beside(p_, picture_, state_.bars);
+    if (detail_ != Detail::Far) paint_beside(p_, picture_, state_.bars, in_sight());
     p_.restore();
   }
 
@@ -82,6 +82,9 @@ class Painter {
   int painted = 0;  // items that were in view
 
  private:
+  static constexpr double kAround = 40;  // painted beyond the view: outlines, arrows
+  QRectF in_sight() const { return visible_.adjusted(kAround, kAround, -kAround, -kAround); }
+
   bool dimmed(Id id) const {
     return state_.selection->onlyRelatives && !state_.selection->isRelative(id) &&
            !state_.selection->isSelected(id);
@@ -151,7 +154,8 @@ class Painter {
 
   // Rows of one line have no room for a title: it stands left of the hull, "K2" over its time.
   void title_beside(const QRectF& box, const SceneGroup& g) {
-    const QRect upper(static_cast<int>(box.left()) - 100, static_cast<int>(box.center().y()) - 18, 90, 18);
+    const double middle = middle_in_sight(box.top(), box.bottom(), in_sight());
+    const QRect upper(static_cast<int>(box.left()) - 100, static_cast<int>(middle) - 18, 90, 18);
     const bool timed = !g.right.isEmpty();
     kit::drawText(p_, timed ? upper : upper.translated(0, 9), g.title.section(' ', 0, 0), t_.mono(12, 600),
                   t_.text1, Qt::AlignRight);
@@ -420,6 +424,7 @@ class Painter {
     if (!e.decision || route.points.empty() || detail_ == Detail::Far) return;
     QPointF c = decision_point(route);
     QRectF disc(c.x() - kDisc, c.y() - kDisc, 2 * kDisc, 2 * kDisc);
+    if (!disc.intersects(visible_)) return;
     p_.setPen(QPen(e.fused ? t_.ok : t_.ctl, 1));
     p_.setBrush(e.fused ? t_.ok : t_.canvas);
     p_.drawEllipse(disc);

@@ -158,7 +158,7 @@ void outline(QPainter& p, const QRectF& box, bool open) {
   if (!open) line(p, {box.topRight(), box.bottomRight()});
 }
 
-void paint_brackets(QPainter& p, const GraphPicture& picture) {
+void paint_brackets(QPainter& p, const GraphPicture& picture, const QRectF& visible) {
   const kit::Theme& t = theme();
   std::vector<double> track_ends;  // brackets that overlap in height stand beside each other
   for (const Bracket& bracket : picture.scene.beside.brackets) {
@@ -173,27 +173,34 @@ void paint_brackets(QPainter& p, const GraphPicture& picture) {
     while (track < track_ends.size() && track_ends[track] > top) ++track;
     if (track == track_ends.size()) track_ends.push_back(0);
     track_ends[track] = bottom;
+    if (bottom < visible.top() || top > visible.bottom()) continue;
     double x = left - 14 - 8 * static_cast<double>(track);
     if (bracket.line) {
       line(p, {{x + 5, top}, {x, top}, {x, bottom}, {x + 5, bottom}});
     } else {
       x = left - 4;
     }
-    kit::drawText(p, QRectF(x - 92, (top + bottom) / 2 - 10, 86, 20).toRect(), bracket.title, t.mono(11),
-                  t.text2, Qt::AlignRight);
+    const double middle = middle_in_sight(top, bottom, visible);
+    kit::drawText(p, QRectF(x - 92, middle - 10, 86, 20).toRect(), bracket.title, t.mono(11), t.text2,
+                  Qt::AlignRight);
   }
 }
 
 }  // namespace
 
+double middle_in_sight(double top, double bottom, const QRectF& visible) {
+  const double from = std::max(top, visible.top()), to = std::min(bottom, visible.bottom());
+  return from < to ? (from + to) / 2 : (top + bottom) / 2;
+}
+
 void add_beside(Scene& scene, const kit::SessionData& data, const GraphRow& graph) {
   if (graph.stage == "loops" || graph.stage == "fused") Adder(scene, data, graph).add();
 }
 
-void paint_beside(QPainter& p, const GraphPicture& picture, bool bars) {
+void paint_beside(QPainter& p, const GraphPicture& picture, bool bars, const QRectF& visible) {
   const kit::Theme& t = theme();
   const Beside& beside = picture.scene.beside;
-  paint_brackets(p, picture);
+  paint_brackets(p, picture, visible);
   if (!bars || beside.bars.empty() || beside.largest <= 0) return;
   const double from = picture.layout.width + kBarsFrom, to = picture.layout.width + kRightRoom - 16;
   const kit::Unit bytes = kit::bytesUnit(beside.largest);  // in both panes; sums are longer, and as precise
@@ -202,13 +209,14 @@ void paint_beside(QPainter& p, const GraphPicture& picture, bool bars) {
   for (const TrafficBar& bar : beside.bars) {
     const kit::Box& box =
         bar.item >= 0 ? picture.layout.nodes[size_t(bar.item)] : picture.layout.groups[size_t(bar.group)];
-    const double middle = box.y + box.h / 2, unit = kLongestBar / beside.largest;
+    const double middle = middle_in_sight(box.y, box.bottom(), visible), unit = kLongestBar / beside.largest;
+    lowest = std::max(lowest, box.y + box.h / 2);
+    if (box.bottom() < visible.top() || box.y > visible.bottom()) continue;
     const double before = bar.before * unit;
     if (bar.before > bar.bytes)
       outline(p, QRectF(from, middle - 5, std::clamp(before, 2.0, kLongestBar), 10), before > kLongestBar);
     p.fillRect(QRectF(from, middle - 5, std::max(1.0, bar.bytes * unit), 10), t.edge);
     kit::drawText(p, row(middle), bytes.bound(bar.bytes), t.mono(12), t.text1, Qt::AlignRight);
-    lowest = std::max(lowest, middle);
   }
   line(p, {{from, lowest + 20}, {to, lowest + 20}});
   const QRect sum = row(lowest + 34);

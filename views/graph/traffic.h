@@ -11,7 +11,11 @@ void add_beside(Scene& scene, const kit::SessionData& data, const session::Graph
 
 // At the left of `picture` and behind its lanes, in scene coordinates.
 // Without bars only the brackets stand there.
-void paint_beside(QPainter& painter, const GraphPicture& picture, bool bars);
+// visible: what of the scene is in sight; nothing else is painted.
+void paint_beside(QPainter& painter, const GraphPicture& picture, bool bars, const QRectF& visible);
+
+// The middle of what is in sight of a stretch: there its name can be read wherever the view stands.
+double middle_in_sight(double top, double bottom, const QRectF& visible);
 
 // The head of the bars' column, "traffic MB": it stays at the top of `view` whatever the rows below do.
 constexpr double kBesideHead = 22;
