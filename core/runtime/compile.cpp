@@ -194,10 +194,18 @@ class Compilation {
     keep_offered(program.value(), how.products.choices);
     how.products.offered = false;
     if (recorder_ || !how.products.choices.empty() || !problems_.empty()) {
-      program = codegen::build_program(graph, how, recorder_);
+      program = codegen::build_program(graph, how, nullptr);
       if (!program) return program.error();
-      stage->kernels = kernels_of(program.value().kernels, offered, stage->kernels);
+      // Units that were one launch may not be one beside what was chosen.
+      if (auto known = kernels_of(program.value().kernels, offered, stage->kernels))
+        stage->kernels = std::move(*known);
+      else
+        stage = with_kernels(graph, how, program);
+      if (stopped()) return cancelled_error();
+      if (!stage) return {};
     }
+    if (recorder_) program = codegen::build_program(graph, how, recorder_);
+    if (!program) return program.error();
     if (recorder_) {
       record_kernels(program.value(), *stage, isa_name(how.lanes), *recorder_);
       for (const Problem& problem : problems_) record_problem(*recorder_, problem, 0);

@@ -367,15 +367,15 @@ codegen::ProductChoices choose_products(const codegen::Program& program,
   return Chooser(program, kernels, options, processor, dropped).run();
 }
 
-std::vector<CompiledKernel> kernels_of(const std::vector<codegen::Kernel>& wanted,
-                                       const std::vector<codegen::Kernel>& offered,
-                                       const std::vector<CompiledKernel>& compiled) {
+std::optional<std::vector<CompiledKernel>> kernels_of(const std::vector<codegen::Kernel>& wanted,
+                                                      const std::vector<codegen::Kernel>& offered,
+                                                      const std::vector<CompiledKernel>& compiled) {
   std::map<std::string, size_t> place;
   for (size_t i = 0; i < offered.size(); ++i) place.try_emplace(offered[i].text, i);
   std::vector<CompiledKernel> out;
   for (const codegen::Kernel& kernel : wanted) {
     auto found = place.find(kernel.text);
-    VITRINE_CHECK(found != place.end(), "kernel " + kernel.label + " was never offered");
+    if (found == place.end()) return {};
     out.push_back(compiled.at(found->second));
     if (out.back().loaded.scalar) out.back().loaded.scalar = kernel.scalar;
   }

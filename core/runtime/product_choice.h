@@ -2,6 +2,7 @@
 // program also which algorithm a library takes and which shape a kernel has.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,9 @@ codegen::ProductChoices choose_products(const codegen::Program& program,
                                         std::vector<std::string>& dropped);
 
 // The code of `wanted`, in order, from kernels that were compiled for `offered`: same text, same code.
-std::vector<CompiledKernel> kernels_of(const std::vector<codegen::Kernel>& wanted,
-                                       const std::vector<codegen::Kernel>& offered,
-                                       const std::vector<CompiledKernel>& compiled);
+// Nothing if one was not offered.
+std::optional<std::vector<CompiledKernel>> kernels_of(const std::vector<codegen::Kernel>& wanted,
+                                                      const std::vector<codegen::Kernel>& offered,
+                                                      const std::vector<CompiledKernel>& compiled);
 
 }  // namespace vitrine::runtime

@@ -1,6 +1,7 @@
 """Models, small and with random weights: results, losses and all gradients are eager's, and where there must be no break there is none."""
 
 import copy
+import warnings
 
 import pytest
 import torch
@@ -176,3 +177,16 @@ def test_breaks_are_only_pythons(name, training):
     assert allowed or explanation.graph_count == 1
     if name not in THROUGH_AUTOGRAD:
         assert not explanation.messages, explanation.messages
+
+
+def test_choices_that_divide_what_is_alike():
+    """Its batch norms prepare their scales in one launch each kind, which the algorithms chosen for convolutions part again."""
+    torch.manual_seed(0)
+    model = transformers.CvtModel(transformers.CvtConfig(depth=[1, 2, 4])).eval()
+    vitrine.reset()
+    compiled = vitrine.compile(model)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for batch in (2, 3):
+            x = torch.randn(batch, 3, 32, 32)
+            torch.testing.assert_close(compiled(x)[0], model(x)[0], rtol=1e-3, atol=1e-3)
