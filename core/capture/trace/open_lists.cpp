@@ -1,16 +1,9 @@
 // Lists from before the segment that a program only adds to (the losses so far): what stands in them, and how
 // much, stays open, so that a list that grows needs no other compilation. look() closes one.
+#include "core/capture/class_dict.h"
 #include "core/capture/trace/tracer.h"
 
 namespace vitrine::capture {
-namespace {
-
-PyObject* method_of_lists(const std::string& name) {
-  return PyDict_GetItemString(PyList_Type.tp_dict, name.c_str());
-}
-
-}  // namespace
-
 Value* Tracer::open_list(Value* v) {
   v = resolve(v);
   if (v->kind == Kind::Lazy && v->obj && v->source && PyList_CheckExact(v->obj)) {
@@ -35,14 +28,14 @@ void Tracer::close_list(Value* v) {
 Value* Tracer::method_of_open_list(Value* v, const std::string& name) {
   if (name != "append" && name != "extend") return nullptr;
   Value* list = open_list(v);
-  return list ? bind_descriptor(method_of_lists(name), list, &PyList_Type, name) : nullptr;
+  return list ? bind_descriptor(lookup(&PyList_Type, name), list, &PyList_Type, name) : nullptr;
 }
 
 Value* Tracer::add_to_open_list(PyObject* method, const Arguments& a) {
   if (a.positional.size() != 2 || !a.keyword.empty()) return nullptr;
-  if (method == method_of_lists("extend"))
+  if (method == lookup(&PyList_Type, "extend"))
     return extend_open_list(a.positional[0], a.positional[1]) ? none() : nullptr;
-  Value* list = method == method_of_lists("append") ? open_list(a.positional[0]) : nullptr;
+  Value* list = method == lookup(&PyList_Type, "append") ? open_list(a.positional[0]) : nullptr;
   if (!list) return nullptr;
   touch(list);
   list->items.push_back(a.positional[1]);
