@@ -60,6 +60,8 @@ std::string Source::text() const {
       return b + ".__self__";
     case SourceKind::BoundFunc:
       return b + ".__func__";
+    case SourceKind::TensorOver:
+      return "tensor(" + b + ")";
     case SourceKind::WeakTarget:
       return b + "()";
     case SourceKind::Proxied:

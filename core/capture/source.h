@@ -29,6 +29,7 @@ enum class SourceKind : uint8_t {
   Type,          // type(base)                                                 type(base)
   BoundSelf,     // base: method; its __self__
   BoundFunc,     // base: method; its __func__
+  TensorOver,    // base: a NumPy array; a tensor over its memory              tensor(base)
   WeakTarget,    // base: weakref.ref; what it refers to, or None            base()
   Proxied,       // base: a mappingproxy; the dict behind it
   DictKey,       // base: dict; index: key in insertion order                  list(base)[0]

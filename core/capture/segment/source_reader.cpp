@@ -187,6 +187,13 @@ PyObject* globals_of(PyObject* base) {
   return nullptr;
 }
 
+PyObject* tensor_over(PyObject* array, Temporaries& keep) {
+  static PyObject* const module = PyImport_ImportModule("vitrine._arrays");
+  static PyObject* const behind = module ? PyObject_GetAttrString(module, "tensor_behind") : nullptr;
+  PyObject* tensor = keep_new(behind ? PyObject_CallOneArg(behind, array) : nullptr, keep);
+  return tensor == Py_None ? nullptr : tensor;
+}
+
 PyObject* in_dict(PyObject* dict, const SourceStep& step) {
   return dict && PyDict_Check(dict) ? lookup(dict, step.key.get(), step.hash) : nullptr;
 }
@@ -306,6 +313,8 @@ PyObject* read_step(const SourceStep& step, PyObject* base, const Frame& frame, 
       return PyCFunction_Check(base) ? PyCFunction_GET_SELF(base) : nullptr;
     case SourceKind::BoundFunc:
       return PyMethod_Check(base) ? PyMethod_GET_FUNCTION(base) : nullptr;
+    case SourceKind::TensorOver:
+      return tensor_over(base, keep);
     case SourceKind::WeakTarget:
       return PyWeakref_CheckRefExact(base) ? PyWeakref_GetObject(base) : nullptr;
     case SourceKind::Proxied:

@@ -27,6 +27,8 @@ void check_abstract(Tracer& t, PyObject* cls) {
 
 Value* builtin_isinstance(Tracer& t, const Arguments& a) {
   Value* classes = t.look(need(t, a, 1));
+  if (t.array_kind(need(t, a, 0)) == ArrayKind::Scalar)
+    stop("scalar_read", "what one of NumPy's numbers is an instance of");
   PyTypeObject* type = t.type_of(need(t, a, 0));
   Values all = classes->kind == Kind::Tuple ? t.unpack(classes) : Values{classes};
   for (size_t i = 0; i < all.size(); ++i) {
@@ -75,7 +77,10 @@ Value* builtin_isinstance(Tracer& t, const Arguments& a) {
 
 Value* builtin_type(Tracer& t, const Arguments& a) {
   if (a.positional.size() != 1) stop("unsupported_builtin", "a class is made");
-  return t.pinned(reinterpret_cast<PyObject*>(t.type_of(a.positional[0])));
+  const ArrayKind array = t.array_kind(a.positional[0]);
+  if (array == ArrayKind::Scalar) stop("scalar_read", "the class of one of NumPy's numbers");
+  return t.pinned(reinterpret_cast<PyObject*>(array == ArrayKind::Array ? torch_names().numpy_array
+                                                                        : t.type_of(a.positional[0])));
 }
 
 Value* builtin_getattr(Tracer& t, const Arguments& a) {
@@ -394,8 +399,8 @@ const std::unordered_map<PyObject*, BuiltinHandler>& handlers() {
   static const auto table = [] {
     std::unordered_map<PyObject*, BuiltinHandler> map;
     for (auto rows : {python_builtins(), walking_builtins(), library_builtins(), torch_builtins(),
-                      numpy_builtins(), optimizer_builtins(), autograd_builtins(), mode_builtins(),
-                      transform_builtins(), choice_builtins(), pure_builtins()})
+                      numpy_builtins(), array_builtins(), optimizer_builtins(), autograd_builtins(),
+                      mode_builtins(), transform_builtins(), choice_builtins(), pure_builtins()})
       for (const BuiltinRow& row : rows)
         if (PyObject* o = find_object(row.path)) map.emplace(o, row.handler);
     return map;

@@ -20,6 +20,7 @@ std::span<const BuiltinRow>
 library_builtins();                            // library.cpp: operator, itertools, functools, math, copy ...
 std::span<const BuiltinRow> torch_builtins();  // torch_queries.cpp
 std::span<const BuiltinRow> numpy_builtins();  // numpy_values.cpp
+std::span<const BuiltinRow> array_builtins();  // arrays.cpp
 std::span<const BuiltinRow> optimizer_builtins();  // optimizers.cpp
 std::span<const BuiltinRow> autograd_builtins();   // backward.cpp
 std::span<const BuiltinRow> mode_builtins();       // inference_mode.cpp

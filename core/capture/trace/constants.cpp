@@ -12,7 +12,8 @@ bool is_plain_constant(PyObject* o) {
   if (is_numpy_number(o)) return true;
   const TorchNames& torch = torch_names();
   return Py_TYPE(o) == torch.dtype || Py_TYPE(o) == torch.device || Py_TYPE(o) == torch.layout ||
-         Py_TYPE(o) == torch.memory_format;
+         Py_TYPE(o) == torch.memory_format ||
+         (torch.numpy_dtype && PyType_IsSubtype(Py_TYPE(o), torch.numpy_dtype));
 }
 
 bool is_frozen_set_of_constants(PyObject* o) {

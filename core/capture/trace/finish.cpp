@@ -379,6 +379,7 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
 
   guard_aliases();
   trace->graph_effects = lowering_->effects();
+  check_arrays_unwritten();
   if (trace->graph_effects.writes_inputs) guard_storages();
   const std::vector<PyObject*> results = make.results();
   // Also when nothing that was made requires grad: detach() of an input that does is autograd's business.

@@ -1,4 +1,4 @@
-// NumPy's numbers: what NumPy's functions give for constants is a constant again. Arrays are not traced.
+// NumPy's numbers: what NumPy's functions give for constants is a constant again. Arrays: arrays.cpp.
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 
@@ -18,6 +18,7 @@ Value* fold_quietly(Tracer& t, PyObject* callable, PyObject* positional, PyObjec
 }
 
 Value* fold_call_of_numpy(Tracer& t, PyObject* callable, const Arguments& a) {
+  if (Value* of_arrays = t.call_on_arrays(callable, a)) return of_arrays;
   const std::string name = "numpy." + t.describe(t.pinned(callable));
   const auto argument = [&](Value* v) {
     PyObject* o = t.constant_tree(v);
@@ -72,6 +73,7 @@ bool is_numpy_function(PyObject* o) {
 }
 
 Value* Tracer::call_numpy(PyObject* callable, const Arguments& a) {
+  if (Value* of_arrays = call_on_arrays(callable, a)) return of_arrays;
   const bool makes_number =
       PyType_Check(callable) && is_number_type(reinterpret_cast<PyTypeObject*>(callable));
   if (!makes_number && Py_TYPE(callable) != torch_names().numpy_ufunc) return nullptr;

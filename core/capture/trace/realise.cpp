@@ -95,7 +95,7 @@ void Tracer::realise(Value* v) {
     v->kind = Kind::Cell;
   } else if (torch_names().is_iterator(Py_TYPE(o))) {
     realise_iterator(v);
-  } else {
+  } else if (!enter_array(v)) {
     v->kind = Kind::Object;
   }
 }

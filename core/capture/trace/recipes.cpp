@@ -151,7 +151,8 @@ Recipe RecipeMaker::make(Value* v) {
       break;
     case Kind::Method: {
       Value* f = t_.look(v->items[0]);
-      if (f->kind == Kind::Constant && !PyFunction_Check(f->obj)) {
+      const bool of_array = t_.array_kind(v->items[1]) != ArrayKind::None;  // the real one has NumPy's own
+      if (f->kind == Kind::Constant && (of_array || !PyFunction_Check(f->obj))) {
         Owned name(PyObject_GetAttrString(f->obj, "__name__"));
         if (!name) t_.raise_python();
         r = call(find_object("builtins.getattr"), {});
@@ -247,6 +248,11 @@ Recipe RecipeMaker::object(Value* v) {
   if (v->cls == torch.inference_context) {
     Recipe r = call(reinterpret_cast<PyObject*>(v->cls), {});
     r.children.push_back(make(v->items[0]));
+    return r;
+  }
+  if (t_.array_kind(v) != ArrayKind::None) {
+    Recipe r = call(find_object("vitrine._arrays.leave"), {});
+    for (const auto& [name, value] : v->attrs) r.children.push_back(make(value));
     return r;
   }
   if (v->cls == torch.removable_handle) stop("unsupported_value", "a hook's handle leaves the segment");

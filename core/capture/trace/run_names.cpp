@@ -125,8 +125,10 @@ Flow runLoadAttr(Tracer& t, VirtualFrame& f, const Instruction& in) {
 }
 
 // function, self for a method bound here; NULL, value otherwise.
-static void push_method(VirtualFrame& f, Value* v) {
-  if (v->kind == Kind::Method && !v->source && v->items[1]) {
+static void push_method(Tracer& t, VirtualFrame& f, Value* v) {
+  const bool bound = v->kind == Kind::Method && !v->source && v->items[1];
+  // One of NumPy's arrays has other methods where it is real: they go together.
+  if (bound && t.array_kind(v->items[1]) == ArrayKind::None) {
     push(f, v->items[0]);
     push(f, v->items[1]);
   } else {
@@ -137,7 +139,7 @@ static void push_method(VirtualFrame& f, Value* v) {
 
 Flow runLoadMethod(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* object = pop(f);
-  push_method(f, t.load_attr(object, name_of(f, in.arg)));
+  push_method(t, f, t.load_attr(object, name_of(f, in.arg)));
   return Flow::Next;
 }
 
@@ -147,7 +149,7 @@ Flow runLoadSuperAttr(Tracer& t, VirtualFrame& f, const Instruction& in) {
   if (in.aux == 1) arguments.positional = {operands[1], operands[2]};
   Value* v = t.load_attr(t.call(operands[0], std::move(arguments)), name_of(f, in.arg));
   if (in.flag)
-    push_method(f, v);
+    push_method(t, f, v);
   else
     push(f, v);
   return Flow::Next;

@@ -162,6 +162,7 @@ Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* cal
         key.get());
   if (name == "is_inference") return is_inference(self);
   if (name == "register_hook") return register_hook(self, a);
+  if (name == "numpy" && torch_names().numpy_ufunc) return array_of_tensor(self, std::move(a));
   if ((name == "is_conj" || name == "resolve_conj") && lowering_->is_conjugated(self->obj))
     stop("unsupported_operator", "Tensor." + name + " of a tensor that is conjugated when it is read");
   if (name == "requires_grad_") {

@@ -287,6 +287,7 @@ bool unseen_quantiles(const std::string& name, PyObject* positional, PyObject* k
 constexpr int64_t kMostCalls = 20'000;
 
 Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arguments& a) {
+  if (Value* of_array = tensor_of_array(name, a)) return of_array;
   Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
   for (size_t i = 0; i < a.positional.size(); ++i)
     PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), to_python(a.positional[i]));

@@ -70,6 +70,12 @@ TorchNames load() {
   n.numpy_number = of_numpy("numpy.number");
   n.numpy_bool = of_numpy("numpy.bool_");
   n.numpy_ufunc = of_numpy("numpy.ufunc");
+  n.numpy_array = of_numpy("numpy.ndarray");
+  n.numpy_dtype = of_numpy("numpy.dtype");
+  if (n.numpy_ufunc && !Owned(PyImport_ImportModule("vitrine._arrays"))) {
+    PyErr_Clear();  // the engine is used without its module
+    n.numpy_ufunc = nullptr;
+  }
   PyObject* dispatched = find_object("numpy.prod");  // an ordinary function before NumPy 1.25
   n.numpy_dispatcher = dispatched && !PyFunction_Check(dispatched) ? Py_TYPE(dispatched) : nullptr;
   n.disabled_function = reinterpret_cast<PyTypeObject*>(find_object("vitrine._engine.DisabledFunction"));

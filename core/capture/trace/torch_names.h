@@ -14,7 +14,8 @@ struct TorchNames {
       *finfo, *iinfo;
   PyTypeObject *module, *op_overload, *op_packet, *custom_op, *enum_base, *lru_cache_wrapper, *generic_alias,
       *union_type;
-  PyTypeObject *numpy_number, *numpy_bool, *numpy_ufunc, *numpy_dispatcher;  // nullptr: no NumPy
+  PyTypeObject *numpy_number, *numpy_bool, *numpy_ufunc, *numpy_dispatcher, *numpy_array,
+      *numpy_dtype;  // nullptr: no NumPy
   PyTypeObject *partial, *ordered_dict, *default_dict;
   PyTypeObject *count, *repeat, *chain, *islice;  // of itertools
   PyTypeObject *script_function, *version, *attention_backend, *type_variable;

@@ -172,6 +172,7 @@ Value* one_hot(T& t, const A& a) {
 template <bool array>
 Value* as_tensor(T& t, const A& a) {
   const char* name = array ? "torch.asarray" : "torch.as_tensor";
+  if (Value* of_array = t.tensor_of_array(name, a)) return of_array;
   for (Value* v : a.positional)
     if (t.has_tensor(v)) return t.torch_call(name, find_object(name), a);
   return t.literal(find_object(name), a);
@@ -334,6 +335,7 @@ Value* Tracer::state_call(const char* path, const Arguments& a) {
 
 // A real tensor made from constants now, and a copy of it for every run.
 Value* Tracer::literal(PyObject* maker, const Arguments& a) {
+  if (Value* of_array = tensor_of_array("torch.tensor", a)) return of_array;
   for (Value* v : a.positional)
     if (has_tensor(v)) return torch_call("torch.tensor", maker, a);
   for (Value* v : a.positional) settle(v);

@@ -74,6 +74,9 @@ struct CacheHit {
 
 enum class Flow : uint8_t { Next, Jumped, Return, Yield };
 
+// What a value is to NumPy; Scalar: a number that is known when the program runs.
+enum class ArrayKind : uint8_t { None, Array, Scalar };
+
 // So many items are taken for an iterator without end.
 constexpr size_t kEndless = 1'000'000;
 
@@ -412,6 +415,14 @@ class Tracer {
   // --- numpy_values.cpp
   Value* call_numpy(PyObject* callable, const Arguments& arguments);         // nullptr: other
   Value* numpy_operator(const std::string& name, PyObject* a, PyObject* b);  // nullptr: no number of NumPy's
+  // --- arrays.cpp
+  ArrayKind array_kind(Value* v);
+  Value* make_array(Value* tensor, bool scalar);
+  bool enter_array(Value* v);
+  void check_arrays_unwritten();
+  Value* call_on_arrays(PyObject* function, const Arguments& arguments);
+  Value* tensor_of_array(const std::string& name, const Arguments& arguments);
+  Value* array_of_tensor(Value* tensor, Arguments arguments);
 
   // --- methods.cpp, builtins.cpp
   Value* call_method(Value* self, const std::string& name, const Arguments& arguments);  // of a builtin type
@@ -567,6 +578,7 @@ class Tracer {
   Values unversioned_;                         // inputs whose .data was asked for: writes there do not count
   std::vector<OpenInference> open_inference_;  // entered in the segment and not left, outermost first
   bool differentiates_ = false;                // a backward pass is in the graph
+  bool has_arrays_ = false;                    // real arrays of NumPy's entered
   ir::Checkpoint checkpoint_;                  // the outermost one that runs now
   int32_t checkpoints_ = 0;                    // how many there are in the graph
   torch_bridge::AutocastState autocast_at_start_;

@@ -1,0 +1,142 @@
+// NumPy's arrays. One is an object of vitrine._arrays, whose methods are interpreted as any others, over a
+// tensor: what NumPy's functions make of it is written there with PyTorch's. A real array enters as a tensor
+// over its memory, and what leaves the segment is a real one.
+#include <algorithm>
+
+#include "core/capture/trace/builtins.h"
+#include "core/capture/trace/torch_names.h"
+#include "core/torch_bridge/bridge.h"
+
+namespace vitrine::capture {
+namespace {
+
+// Of vitrine._arrays; nullptr: there is no NumPy.
+PyObject* in_arrays(const char* name) {
+  return torch_names().numpy_ufunc ? find_object(std::string("vitrine._arrays.") + name) : nullptr;
+}
+
+PyObject* array_class() {
+  static PyObject* const cls = in_arrays("Array");
+  return cls;
+}
+PyObject* scalar_class() {
+  static PyObject* const cls = in_arrays("Scalar");
+  return cls;
+}
+
+bool holds_array(Tracer& t, Value* v) {
+  v = t.resolve(v);
+  if (t.array_kind(v) != ArrayKind::None) return true;
+  if (v->kind == Kind::Lazy && !PyTuple_CheckExact(v->obj) && !PyList_CheckExact(v->obj)) return false;
+  v = t.look(v);
+  return (v->kind == Kind::Tuple || v->kind == Kind::List) &&
+         std::any_of(v->items.begin(), v->items.end(), [&](Value* item) { return holds_array(t, item); });
+}
+
+// Keys of the tables there are functions of NumPy.
+PyObject* found_in(PyObject* table, PyObject* function) {
+  PyObject* found = table ? PyDict_GetItemWithError(table, function) : nullptr;
+  PyErr_Clear();  // it cannot be hashed
+  return found;
+}
+
+template <const char* const& Name>
+Value* folded(Tracer& t, const Arguments& a) {
+  return fold_call(t, in_arrays(Name), a);
+}
+constexpr const char *kTorchType = "torch_type", *kNumpyType = "numpy_type", *kLoopTypes = "loop_types",
+                     *kNumberType = "type_of_number", *kPlain = "plain", *kResultType = "result_type",
+                     *kTypeOfBoth = "type_of_both";
+
+constexpr BuiltinRow kRows[] = {
+    {"vitrine._arrays.refuse",
+     [](Tracer& t, const Arguments& a) -> Value* {
+       stop("foreign_call", t.str_of(need(t, a, 0), false), "Use torch's function of that name.");
+     }},
+    {"vitrine._arrays.make",
+     [](Tracer& t, const Arguments& a) { return t.make_array(need(t, a, 0), t.truth(need(t, a, 1))); }},
+    {"vitrine._arrays.is_array",
+     [](Tracer& t, const Arguments& a) { return t.boolean(t.array_kind(need(t, a, 0)) != ArrayKind::None); }},
+    {"vitrine._arrays.known",
+     [](Tracer& t, const Arguments& a) { return t.literal(in_arrays("made_for_real"), a); }},
+    {"vitrine._arrays.torch_type", folded<kTorchType>},
+    {"vitrine._arrays.numpy_type", folded<kNumpyType>},
+    {"vitrine._arrays.loop_types", folded<kLoopTypes>},
+    {"vitrine._arrays.type_of_number", folded<kNumberType>},
+    {"vitrine._arrays.plain", folded<kPlain>},
+    {"vitrine._arrays.result_type", folded<kResultType>},
+    {"vitrine._arrays.type_of_both", folded<kTypeOfBoth>},
+};
+
+}  // namespace
+
+std::span<const BuiltinRow> array_builtins() {
+  return kRows;
+}
+
+ArrayKind Tracer::array_kind(Value* v) {
+  v = resolve(v);
+  if (v->kind == Kind::Lazy && v->obj && Py_TYPE(v->obj) == torch_names().numpy_array) v = look(v);
+  if (v->kind != Kind::Object || !v->cls) return ArrayKind::None;
+  const auto* cls = reinterpret_cast<PyObject*>(v->cls);
+  return cls == array_class()    ? ArrayKind::Array
+         : cls == scalar_class() ? ArrayKind::Scalar
+                                 : ArrayKind::None;
+}
+
+Value* Tracer::make_array(Value* tensor, bool scalar) {
+  Value* v = make(Kind::Object);
+  v->cls = reinterpret_cast<PyTypeObject*>(scalar ? scalar_class() : array_class());
+  v->attrs = {{"tensor", look(tensor)}, {"scalar", boolean(scalar)}};
+  v->typed = true;
+  return v;
+}
+
+// false: no array, or none that PyTorch can have the memory of.
+bool Tracer::enter_array(Value* v) {
+  if (Py_TYPE(v->obj) != torch_names().numpy_array || !v->source) return false;
+  static PyObject* const behind = in_arrays("tensor_behind");
+  Owned tensor(PyObject_CallOneArg(behind, v->obj));
+  if (!tensor) PyErr_Clear();
+  if (!tensor || tensor.get() == Py_None) return false;
+  guard_type(v);
+  v->kind = Kind::Object;
+  v->cls = reinterpret_cast<PyTypeObject*>(array_class());
+  Value* over = lazy(tensor.get(), sources_->make(SourceKind::TensorOver, v->source, -1, ""));
+  v->attrs = {{"tensor", over}, {"scalar", boolean(false)}};
+  has_arrays_ = true;
+  return true;
+}
+
+// Written to under another name, unseen by the graph.
+void Tracer::check_arrays_unwritten() {
+  if (has_arrays_ && lowering_->effects().writes_inputs)
+    stop("unsupported_value", "tensors are written to that NumPy's arrays may share memory with");
+}
+
+// One of NumPy's functions that is given an array, or makes one. nullptr: neither, or an unknown one.
+Value* Tracer::call_on_arrays(PyObject* function, const Arguments& a) {
+  static PyObject *const functions = in_arrays("FUNCTIONS"), *const makers = in_arrays("MAKERS");
+  PyObject* ours = found_in(makers, function);
+  if (PyObject* of_arrays = ours ? nullptr : found_in(functions, function)) {
+    const auto holds = [&](Value* v) { return holds_array(*this, v); };
+    if (std::any_of(a.positional.begin(), a.positional.end(), holds)) ours = of_arrays;
+  }
+  return ours ? call(pinned(ours), a) : nullptr;
+}
+
+// One of PyTorch's that makes a tensor of an array. nullptr: it is another, or is given none.
+Value* Tracer::tensor_of_array(const std::string& name, const Arguments& a) {
+  if (a.positional.empty() || array_kind(a.positional[0]) == ArrayKind::None) return nullptr;
+  static PyObject* const tensors = in_arrays("TENSORS");
+  PyObject* ours = PyDict_GetItemString(tensors, name.c_str());
+  return ours ? call(pinned(ours), a) : nullptr;
+}
+
+Value* Tracer::array_of_tensor(Value* tensor, Arguments a) {
+  static PyObject* const function = in_arrays("of_tensor");
+  a.positional.insert(a.positional.begin(), tensor);
+  return call(pinned(function), std::move(a));
+}
+
+}  // namespace vitrine::capture
