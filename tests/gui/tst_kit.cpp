@@ -9,10 +9,13 @@
 #include "app/jobs/job_runner.h"
 #include "core/session/writer.h"
 #include "tests/gui/fixture_session.h"
+#include "tests/gui/view_rig.h"
+#include "views/graph/graph_view.h"
 #include "views/inspector/inspector_content.h"
 #include "views/kit/chain.h"
 #include "views/kit/facts.h"
 #include "views/kit/item_view.h"
+#include "views/kit/missing.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
 #include "views/kit/selection.h"
@@ -90,6 +93,28 @@ class TestKit : public QObject {
     QCOMPARE(kit::wholeFacts(text, font, width(text) - 1), QString("K0 softmax  sm_90, 32 registers"));
     QCOMPARE(kit::wholeFacts(text, font, width("K0 softmax  sm")), QString("K0 softmax"));
     QCOMPARE(kit::wholeFacts("743 nodes", font, 10), QString("743 nodes"));
+  }
+
+  // An empty view offers the next act below its sentence, and only there.
+  void anEmptyViewOffersTheNextAct() {
+    fixture::Rig<views::GraphView> rig(kit::SessionPtr(), "captured", QSize(500, 300));
+    QSignalSpy asked(&rig.view, &kit::View::commandRequested);
+    QTest::mouseClick(&rig.view, Qt::LeftButton, {}, QPoint(20, 18));  // the sentence
+    QTest::mouseClick(&rig.view, Qt::LeftButton, {}, QPoint(20, 200));
+    QCOMPARE(asked.count(), 0);
+    QTest::mouseClick(&rig.view, Qt::LeftButton, {}, QPoint(20, 44));
+    QCOMPARE(asked.count(), 1);
+    QCOMPARE(asked[0][0].toString(), QStringLiteral("file.open"));
+    kit::SessionData data;
+    session::RunRow run;
+    run.status = "finished";
+    for (const char* status : {"failed", "died", "cancelled"}) {
+      QVERIFY(kit::nextAct(&data).command.isEmpty());
+      run.status = status;
+      data.runs = kit::Table<session::RunRow>({run});
+      QCOMPARE(kit::nextAct(&data).command, QStringLiteral("run.start"));
+      data.runs = {};
+    }
   }
 
   void timesBelowEachOtherHaveOneUnit() {

@@ -141,6 +141,7 @@ def test_a_script_that_compiles_nothing_says_what_to_do(tmp_path):
     write(tmp_path, "s.py", "print('hello')\n")
     result = vitrine("run", "s.py", cwd=tmp_path)
     assert result.returncode == 1 and "Nothing was compiled" in result.stderr and "--take-over" in result.stderr
+    assert query(tmp_path / "s.vitrine", "SELECT status FROM run") == [("failed",)]  # in the window, too, it is no success
 
 
 def test_a_session_is_replaced_and_nothing_else_is(tmp_path):

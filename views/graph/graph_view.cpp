@@ -395,7 +395,7 @@ void GraphView::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.fillRect(rect(), t.canvas);
   if (picture_.empty()) {
-    return drawEmpty(painter, rect(), whyEmpty());
+    return paintEmpty(painter, rect(), whyEmpty());
   }
   PaintState state{&selection(), matches_, &ghosts_, t.motion, bars_};
   painter.setClipRect(canvas());

@@ -209,7 +209,9 @@ void paint_beside(QPainter& p, const GraphPicture& picture, bool bars, const QRe
   for (const TrafficBar& bar : beside.bars) {
     const kit::Box& box =
         bar.item >= 0 ? picture.layout.nodes[size_t(bar.item)] : picture.layout.groups[size_t(bar.group)];
-    const double middle = middle_in_sight(box.y, box.bottom(), visible), unit = kLongestBar / beside.largest;
+    const double unit = kLongestBar / beside.largest;
+    const double middle =
+        bar.item >= 0 ? box.y + box.h / 2 : middle_in_sight(box.y, box.bottom(), visible);  // of a kernel
     lowest = std::max(lowest, box.y + box.h / 2);
     if (box.bottom() < visible.top() || box.y > visible.bottom()) continue;
     const double before = bar.before * unit;

@@ -286,7 +286,7 @@ void KernelView::paintEvent(QPaintEvent*) {
   const Theme& t = theme();
   QPainter painter(this);
   painter.fillRect(rect(), t.bg1);
-  drawEmpty(painter, rect(), whyEmpty());
+  paintEmpty(painter, rect(), whyEmpty());
 }
 
 }  // namespace vitrine::views

@@ -1,6 +1,7 @@
 #include "views/kit/missing.h"
 
 #include <QStringList>
+#include <algorithm>
 
 namespace vitrine::kit {
 
@@ -28,16 +29,25 @@ bool isWholeStep(const SessionData& data, Id compilation) {
   return false;
 }
 
-// What became of the run, where it did not finish.
-QString ofRun(const RunRow& run) {
+// What became of the run, where it did not finish or nothing came of it.
+QString ofRun(const SessionData& data, const RunRow& run) {
   if (run.status == "running") return QStringLiteral("The run has not come to it yet.");
   if (run.status == "died") return QStringLiteral("The engine ended before it.");
   if (run.status == "failed") return QStringLiteral("The run failed before it.");
   if (run.status == "cancelled") return QStringLiteral("The run was cancelled before it.");
+  if (data.compilations.empty()) return QStringLiteral("Nothing was compiled in this run.");
   return {};
 }
 
 }  // namespace
+
+NextAct nextAct(const SessionData* data) {
+  if (!data) return {QStringLiteral("Open a file… (Ctrl+O)"), QStringLiteral("file.open")};
+  const bool ended = std::any_of(data->runs.begin(), data->runs.end(), [](const RunRow& run) {
+    return run.status == "failed" || run.status == "died" || run.status == "cancelled";
+  });
+  return ended ? NextAct{QStringLiteral("Run it again (F5)"), QStringLiteral("run.start")} : NextAct();
+}
 
 const MessageRow* errorOf(const SessionData& data, const RunRow& run) {
   if (run.status != "failed") return nullptr;
@@ -66,7 +76,7 @@ QString ownFrames(const std::string& traceback) {
 
 QString whyMissing(const SessionData& data, Id compilation, std::string_view stage) {
   const CompilationRow* row = data.compilations.find(compilation);
-  if (!row) return data.runs.empty() ? QString() : ofRun(data.runs[0]);
+  if (!row) return data.runs.empty() ? QString() : ofRun(data, data.runs[0]);
   for (const StageRow& s : data.stages.of(compilation))
     if (s.name == stage && s.state != "ok" && !s.note.empty()) return sentence(s.note);
   const QString name = data.label(compilation);
@@ -77,7 +87,7 @@ QString whyMissing(const SessionData& data, Id compilation, std::string_view sta
   if (row->status == "cancelled") return QStringLiteral("%1 was cancelled before.").arg(name);
   if (!row->message.empty()) return sentence(row->message);
   if (const RunRow* run = data.runs.find(data.runOf(compilation)))
-    if (const QString why = ofRun(*run); !why.isEmpty()) return why;
+    if (const QString why = ofRun(data, *run); !why.isEmpty()) return why;
   if (ofTraining(stage) && isWholeStep(data, compilation))
     return QStringLiteral(
                "%1 is a whole training step: forward, backward and the update are one graph, from "

@@ -11,6 +11,13 @@ namespace vitrine::kit {
 // "" when nothing is known of it, or it is there.
 QString whyMissing(const SessionData& data, Id compilation, std::string_view stage);
 
+// The next act where a view is empty, and its command: "" when there is none to offer. data: null without a
+// session.
+struct NextAct {
+  QString text, command;
+};
+NextAct nextAct(const SessionData* data);
+
 // The error that ended a run, of the user's code or of the environment; nothing of a run that did not fail.
 const session::MessageRow* errorOf(const SessionData& data, const session::RunRow& run);
 

@@ -128,12 +128,14 @@ int drawText(QPainter& painter, const QRect& box, const QString& text, const QFo
   return width;
 }
 
-void drawEmpty(QPainter& painter, const QRect& box, const QString& text) {
+QRect drawEmpty(QPainter& painter, const QRect& box, const QString& text) {
   const QRect inner = box.adjusted(theme().padding(), theme().px(10), -theme().padding(), 0);
   painter.setFont(theme().ui(13));
   painter.setPen(theme().text2);
+  QRect taken;
   painter.drawText(inner.intersected(QRect(inner.topLeft(), QSize(theme().px(560), inner.height()))),
-                   Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, text);
+                   Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, text, &taken);
+  return taken;
 }
 
 QRect centred(const QRect& box, int size) {

@@ -40,7 +40,7 @@ enum class Elide { End, Middle };  // names in the middle, sentences at the end;
 int drawText(QPainter& painter, const QRect& box, const QString& text, const QFont& font,
              const QColor& colour, Qt::Alignment alignment = Qt::AlignLeft, Elide elide = Elide::End);
 // What stands in a view that has nothing to show: prose from its upper left corner, wrapped.
-void drawEmpty(QPainter& painter, const QRect& box, const QString& text);
-QRect centred(const QRect& box, int size);  // a square in the middle
+QRect drawEmpty(QPainter& painter, const QRect& box, const QString& text);  // what the words take
+QRect centred(const QRect& box, int size);                                  // a square in the middle
 
 }  // namespace vitrine::kit

@@ -2,8 +2,12 @@
 
 #include "views/kit/accessible.h"
 
-#include <QEvent>
+#include <QMouseEvent>
 #include <QPainter>
+
+#include "views/kit/missing.h"
+#include "views/kit/paint.h"
+#include "views/kit/theme.h"
 
 namespace vitrine::kit {
 
@@ -44,7 +48,30 @@ void View::deliver() {
   if (session || stage) Q_EMIT headerChanged();
 }
 
+void View::paintEmpty(QPainter& painter, const QRect& box, const QString& why) {
+  const QRect taken = drawEmpty(painter, box, why);
+  const NextAct act = nextAct(session_.get());
+  if (act.command.isEmpty()) return;
+  const QFont font = theme().ui(13);
+  link_ = QRect(taken.left(), taken.bottom() + theme().px(6), textWidth(font, act.text) + 2, theme().row());
+  link_command_ = act.command;
+  drawText(painter, link_, act.text, font, theme().accent);
+}
+
+// Whether the link of an empty view took it.
+bool View::link_event(const QEvent& event) {
+  const bool pressed = event.type() == QEvent::MouseButtonPress;
+  if (!pressed && event.type() != QEvent::MouseMove) return false;
+  const bool over = link_.contains(static_cast<const QMouseEvent&>(event).pos());
+  if (over != testAttribute(Qt::WA_SetCursor)) over ? setCursor(Qt::PointingHandCursor) : unsetCursor();
+  if (!pressed || !over) return false;
+  Q_EMIT commandRequested(link_command_);
+  return true;
+}
+
 bool View::event(QEvent* event) {
+  if (event->type() == QEvent::Paint) link_ = {};
+  if (!link_.isEmpty() && link_event(*event)) return true;
   const bool done = QWidget::event(event);
   if (event->type() == QEvent::Show) deliver();
   if (event->type() == QEvent::StyleChange) themeChanged();

@@ -63,6 +63,9 @@ class View : public QWidget {
   void commandRequested(const QString& id);  // a link of an empty state: "file.open", "run.start"
 
  protected:
+  // Of a view with nothing to show: why, and below it the next act as a link.
+  void paintEmpty(QPainter& painter, const QRect& box, const QString& why);
+
   // The session was replaced; selection() is already valid for it.
   virtual void sessionChanged() = 0;
   virtual void selectionChanged(ChangeMask mask) = 0;
@@ -84,7 +87,10 @@ class View : public QWidget {
 
  private:
   void deliver();
+  bool link_event(const QEvent& event);
   Jobs* jobs_;
+  QRect link_;  // of the next act, where the last painting has one
+  QString link_command_;
   SessionPtr session_;
   Selection selection_;
   std::string stage_;

@@ -165,7 +165,7 @@ QString RooflineView::whyEmpty() const {
 void RooflineView::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.fillRect(rect(), theme().bg1);
-  if (points_.empty()) return drawEmpty(painter, rect(), whyEmpty());
+  if (points_.empty()) return paintEmpty(painter, rect(), whyEmpty());
   paintGrid(painter);
   const std::vector<Roof> all = roofs();
   paintRoofs(painter, all);

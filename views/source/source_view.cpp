@@ -234,10 +234,10 @@ void SourceView::paintEvent(QPaintEvent*) {
   const Theme& t = theme();
   QPainter painter(this);
   painter.fillRect(rect(), t.bg1);
-  drawEmpty(painter, rect(),
-            session() ? QStringLiteral("No source: this run recorded no file of yours. ") +
-                            whyMissing(*session(), compilation(), "source")
-                      : QStringLiteral("Your Python stands here."));
+  paintEmpty(painter, rect(),
+             session() ? QStringLiteral("No source: this run recorded no file of yours. ") +
+                             whyMissing(*session(), compilation(), "source")
+                       : QStringLiteral("Your Python stands here."));
 }
 
 }  // namespace vitrine::views

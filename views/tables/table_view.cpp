@@ -155,7 +155,7 @@ void TableView::paintEvent(QPaintEvent*) {
   painter.fillRect(rect(), t.bg1);
   if (any_) return;
   const int above = calls_ && calls_->calls() ? calls_->height() : 0;
-  drawEmpty(painter, rect().adjusted(0, above, 0, 0), why_empty());
+  paintEmpty(painter, rect().adjusted(0, above, 0, 0), why_empty());
 }
 
 }  // namespace vitrine::views

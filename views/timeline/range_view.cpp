@@ -93,9 +93,9 @@ void RangeView::paintEvent(QPaintEvent*) {
   p.fillRect(rect(), t.bg1);
   const std::vector<Row> all = rows();
   if (all.empty())
-    return drawEmpty(p, rect(),
-                     session() ? QStringLiteral("No range: this run has no timeline.")
-                               : QStringLiteral("The totals of a selected piece of time stand here."));
+    return paintEmpty(p, rect(),
+                      session() ? QStringLiteral("No range: this run has no timeline.")
+                                : QStringLiteral("The totals of a selected piece of time stand here."));
   int y = t.px(4);
   auto line = [&](const Row& row, bool head) {
     const QRect title(t.padding(), y, t.px(kTitle), t.row());

@@ -97,7 +97,7 @@ void SpeedupView::paintEvent(QPaintEvent*) {
   QPainter p(this);
   p.fillRect(rect(), t.bg1);
   if (speedup_.empty())
-    return drawEmpty(
+    return paintEmpty(
         p, rect(),
         session()
             ? QStringLiteral("No speed-up to explain: eager and compiled were not both measured in this run.")

@@ -115,11 +115,12 @@ class Painter {
       }
       bool eager = lane.side == Lane::Side::Eager;
       double ns = eager ? timeline_.eager_ns : timeline_.compiled_ns;
-      if (ns <= 0)
+      if (ns <= 0 && !timeline_.script)  // of a script that would be how long it compiled and waited, too
         ns = static_cast<double>(
             end_of(lane) -
             (eager ? 0 : timeline_.inserted_ns));  // not measured apart: of the call that is shown
-      int used = drawText(p_, row, ns > 0 ? timeText(ns) : unknown(), t_.mono(11), t_.text2, Qt::AlignRight);
+      const QString time = ns > 0 ? timeText(ns) : timeline_.script ? QString() : unknown();
+      const int used = drawText(p_, row, time, t_.mono(11), t_.text2, Qt::AlignRight);
       row.setRight(row.right() - used - 8);
       drawText(p_, row, eager ? QStringLiteral("Eager") : QStringLiteral("Compiled"), t_.ui(12, 600),
                t_.text1);

@@ -292,7 +292,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   if (!timeline_ || timeline_->empty()) {
     painter.fillRect(rect(), t.bg1);
-    return drawEmpty(painter, rect(), why_empty());
+    return paintEmpty(painter, rect(), why_empty());
   }
   paint_timeline(painter, rect(), *session(), *timeline_, window_, selection(), matches_);
 }

@@ -103,7 +103,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 def run_script(options, recording) -> int:
     """Runs the file as __main__; what it compiles is recorded. Returns the exit status."""
     from vitrine import _engine
-    from vitrine.loading import LoadError, half_an_entry, module_names, parse, raised
+    from vitrine.loading import LoadError, parse, raised
     from vitrine.measuring import record_differences
     from vitrine.take_over import torch_compile_taken_over
     from vitrine.timeline import record_script_timeline
@@ -127,17 +127,25 @@ def run_script(options, recording) -> int:
     except BaseException as error:
         failure = raised(error)
     record_script_timeline(recording, run, _engine.profile_take())
+    nothing = not failure and not recording.compilations()
+    if nothing and not options.take_over:
+        failure = nothing_compiled(options.file)
     recording.end_run(run, "failed" if failure else "finished")
     if failure:
         raise failure
-    if not recording.compilations():
-        if options.take_over:  # as a script it did what it was asked for
-            recording.message("warning", "user", "Nothing was compiled: the script called neither vitrine.compile nor torch.compile.", run=run["id"])
-            return 0
-        half = half_an_entry(module_names(parse(options.file)))
-        why = f"{half}, and" if half else "the file names no entry, and"
-        raise LoadError(f"Nothing was compiled: {why} as a script it called no function of vitrine.compile.", NOTHING_COMPILED)
+    if nothing:  # as a script it did what it was asked for
+        recording.message("warning", "user", "Nothing was compiled: the script called neither vitrine.compile nor torch.compile.", run=run["id"])
+        return 0
     return 3 if record_differences(recording, run) else 0
+
+
+def nothing_compiled(path):
+    """The LoadError of a script that compiled nothing, with what it may have meant."""
+    from vitrine.loading import LoadError, half_an_entry, module_names, parse
+
+    half = half_an_entry(module_names(parse(path)))
+    why = f"{half}, and" if half else "the file names no entry, and"
+    return LoadError(f"Nothing was compiled: {why} as a script it called no function of vitrine.compile.", NOTHING_COMPILED)
 
 
 NOTHING_COMPILED = (
