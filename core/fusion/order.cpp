@@ -183,6 +183,14 @@ class Riser {
     return read > kMuchMore * written(u);
   }
 
+  // A few numbers that others wait for, from what is given alone: an optimizer's step counts.
+  bool is_slight(size_t u) const {
+    const std::set<Key>& reads = traffic_.reads[u];
+    return !traffic_.writes[u].empty() && written(u) <= kSlight &&
+           std::all_of(reads.begin(), reads.end(),
+                       [&](const Key& root) { return traffic_.producer(root) < 0; });
+  }
+
   // Where the unit may run first; its own place, if running there frees nothing.
   size_t earliest(size_t u) const {
     const size_t own = place(u);
@@ -202,7 +210,7 @@ class Riser {
       freed += traffic_.bytes(root);
       at = std::max(at, last);
     }
-    if (freed <= written(u)) return own;
+    if (freed <= written(u) && !is_slight(u)) return own;
     for (const Key& root : traffic_.writes[u]) {
       const auto input = copied_to_.find(root);
       if (input == copied_to_.end()) continue;
@@ -213,7 +221,7 @@ class Riser {
     return std::min(at, own);
   }
 
-  static constexpr int64_t kMuchMore = 8;
+  static constexpr int64_t kMuchMore = 8, kSlight = 1 << 14;
   const LoopProgram& program_;
   FusedProgram& fused_;
   const Traffic traffic_;

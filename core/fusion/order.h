@@ -15,7 +15,8 @@ void run_late(const LoopProgram& program, FusedProgram& fused);
 // Moves a generated kernel to just behind the last unit that it needs, if it reads more bytes for the last
 // time than it writes; within the same limits, and never before another reader of an input that takes the
 // place of what it writes. A weight's update that stands at the end of a step would hold what its gradient is
-// summed from all through the backward pass.
+// summed from all through the backward pass; so would the step counts that it reads, which are few numbers of
+// given ones: such a kernel rises too.
 void run_early(const LoopProgram& program, FusedProgram& fused);
 
 }  // namespace vitrine::fusion
