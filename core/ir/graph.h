@@ -102,6 +102,7 @@ struct Node {
   Kwargs kwargs;
   std::vector<TensorType> outputs;  // one a tensor output; empty for an op that returns none
   std::string source;               // inputs: "L['x']", "L['self'].fc.weight"
+  bool reads_only = false;          // a library's operator: by its schema it writes to nothing it is given
   Origin origin;
 
   const TensorType& type() const { return outputs.at(0); }

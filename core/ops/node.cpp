@@ -273,6 +273,7 @@ std::vector<ir::Ref> written(const ir::Node& node) {
     }
     return out;
   }
+  if (node.reads_only) return out;
   if (writes_named(node)) return add_named(node, out), out;
   if (is_aten(node.op) && !named_as_writer(node.op)) return out;
   if (writes_self(node))

@@ -31,7 +31,8 @@ Result<std::vector<ir::TensorType>> infer(const OpRow& row, const std::vector<ir
 ir::DType compute_dtype(const OpRow& row, const std::vector<ir::Arg>& args, const TypeOf& type_of,
                         ir::DType output);
 
-// Values whose storage the node writes. An operator that is unknown may write every tensor it gets.
+// Values whose storage the node writes. An operator that is unknown may write every tensor it gets, unless
+// its schema says that it only reads.
 std::vector<ir::Ref> written(const ir::Node& node);
 // Those among them whose write PyTorch counts in the tensor's version: its batch norm writes the running
 // statistics behind the counter's back, and its fused optimizers all that they write.

@@ -454,9 +454,11 @@ class OperatorCall {
       for (int t : bound_[static_cast<size_t>(i)].tensors) recording_.mark_written(t);
   }
 
-  // What autograd makes of the call: nothing while gradients are off.
+  // What autograd makes of the call: nothing while gradients are off. They are, too, below the node that a
+  // library's operator has by its registered backward; where the program has them off, no result requires
+  // one.
   void follow() {
-    if (!api().symbols.grad_enabled()) return;
+    if (!api().symbols.grad_enabled() && op_.aten) return;
     std::vector<bool> flags;
     bool any = false;
     for (const bool keyword_only : {false, true})
@@ -472,6 +474,7 @@ class OperatorCall {
 
   void add_node() {
     node_.op = op_.name;
+    node_.reads_only = !op_.aten && !op_.writes;
     follow();
     for (size_t i = 0; i < bound_.size(); ++i) {
       if (!op_.params[i].keyword_only)

@@ -76,3 +76,64 @@ def test_rotations_as_complex_numbers():
     said = vitrine.explain(rotated)(leaf(2, 5, 6))
     assert "PyTorch's autograd" not in str(said)
     agree(rotated, leaf(2, 5, 6))
+
+
+@torch.library.custom_op("vitrine_tests::times", mutates_args=())
+def times(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return torch.from_numpy(x.detach().numpy() * w.detach().numpy())
+
+
+@times.register_fake
+def _(x, w):
+    return torch.empty_like(x)
+
+
+def keep(ctx, inputs, output):
+    ctx.save_for_backward(*inputs)
+
+
+def times_backward(ctx, gradient):
+    x, w = ctx.saved_tensors
+    return times(gradient, w), times(gradient, x)
+
+
+times.register_autograd(times_backward, setup_context=keep)
+
+
+def test_the_registered_backward_of_a_librarys_operator():
+    """It is recorded like PyTorch's own; what the operator only reads is not taken for written."""
+    f = lambda x, w: times(x.exp(), w).sin() * w  # noqa: E731
+    said = sentence(f, leaf(4, 3), leaf(4, 3, seed=1))
+    assert said.startswith("the derivative is written by our own rules, but for vitrine_tests.times.default")
+    agree(f, leaf(4, 3), leaf(4, 3, seed=1))
+
+
+def test_a_librarys_operator_without_gradients():
+    def f(x, w):
+        with torch.no_grad():
+            y = times(x.exp(), w)
+        return y * x
+
+    agree(f, leaf(4, 3), leaf(4, 3, seed=1))
+
+
+def test_what_a_librarys_operator_reads_is_not_counted_as_written():
+    f = vitrine.compile(lambda x: times(x, x) + 1)
+    x = torch.ones(3)
+    with torch.no_grad():
+        for _ in range(2):
+            f(x)
+    assert x._version == 0
+
+
+def test_a_weight_that_a_librarys_operator_reads_changes_before_backward():
+    found = []
+    f = lambda x, w: times(x * 2, w).sum()  # noqa: E731
+    for function in (f, vitrine.compile(f)):
+        x, w = leaf(4, 3), torch.ones(4, 3)
+        loss = function(x, w)
+        w.mul_(2)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation") as raised:
+            loss.backward()
+        found.append(str(raised.value))
+    assert found[0] == found[1]

@@ -15,6 +15,12 @@ from vitrine._in_autograd import BACKWARD_TWICE, as_traced, graph_is_kept, lying
 from vitrine._several_results import attach
 
 
+def _is_registered(node):
+    """Whether it is an operator's backward by torch.library.register_autograd, which asks that it can be traced: it neither
+    looks at data nor depends on anything that may change."""
+    return node._forward_cls.forward.__module__ == "torch._library.autograd"
+
+
 def _nodes_behind(outputs, read=False):
     """Autograd's nodes that a backward pass from the outputs reaches, as it is walked; a text where one is the user's own.
     read: but for those that were read through."""
@@ -24,7 +30,7 @@ def _nodes_behind(outputs, read=False):
         if node is None or node in seen:
             continue
         seen[node] = None
-        own = isinstance(node, torch.autograd.function.BackwardCFunction)
+        own = isinstance(node, torch.autograd.function.BackwardCFunction) and not _is_registered(node)
         if own and not (read and getattr(node, "read_by_vitrine", False)):
             return "a torch.autograd.Function has a backward of the user's own"
         todo.extend(following for following, _ in node.next_functions)
