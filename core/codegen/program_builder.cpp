@@ -215,8 +215,13 @@ Kernel ProgramBuilder::gpu_kernel(const fusion::Unit& unit, const cpp::Schedule&
   return cuda::emit_kernel(loops_, unit, schedule, shape, launch, options_.sizes.get());
 }
 
-// While they are measured: the kernel in each shape.
+// While they are measured: the kernel in each shape. What moves little is over before its shape tells, and
+// each shape is compiled.
 void ProgramBuilder::offer_shapes(const fusion::Unit& unit, const cpp::Schedule& schedule, Step& step) {
+  constexpr int64_t kLittleBytes = int64_t{1} << 20;
+  int64_t moved = 0;
+  for (const cpp::Argument& a : schedule.arguments) moved += type(a.root).bytes();
+  if (moved < kLittleBytes) return;
   const std::vector<cuda::Shape> shapes = cuda::tried_shapes(schedule, options_.gpu);
   for (size_t i = 0; shapes.size() > 1 && i < shapes.size(); ++i) {
     Alternative way{static_cast<int32_t>(i), step.kernel, cuda::shape_text(shapes[i]), step.buffers,

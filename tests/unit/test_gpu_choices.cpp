@@ -73,6 +73,23 @@ TEST_CASE("kernels are offered in several shapes, each another text over the sam
   }
 }
 
+TEST_CASE("a kernel that moves little is offered in no other shape: each would have to be compiled") {
+  auto graph = ir::parse(R"(graph optimised {
+  %x = placeholder() : f16[64,1024]cuda:0
+  %e = aten.exp.default(%x) : f16[64,1024]cuda:0
+  return %e
+}
+)");
+  REQUIRE(graph.ok());
+  codegen::CodegenOptions how;
+  how.products = {.offered = true, .on_gpu = true};
+  auto made = codegen::build_program(graph.value(), how, nullptr);
+  REQUIRE(made.ok());
+  const codegen::Program p = made.take();
+  CHECK(step_of(p, codegen::Step::Kind::kernel, "exp").shapes.empty());
+  CHECK(p.kernels.size() == 1);
+}
+
 TEST_CASE("a chosen shape is the kernel's, a chosen algorithm the product's") {
   const codegen::Program offered = program({.offered = true, .on_gpu = true});
   const codegen::Step& kernel = step_of(offered, codegen::Step::Kind::kernel, "relu");
