@@ -58,6 +58,10 @@ def whole(*shape):
     return torch.randint(-2, 3, shape, device="cuda").float()
 
 
+def turned_norm(x, w):
+    return F.layer_norm(x.transpose(1, 2), w.shape, w, w).contiguous()
+
+
 # name: program, its inputs. The last elements of each lie in no whole run, row or tile.
 FAMILIES = {
     "elements": (lambda x: torch.tanh(x) + x.abs(), lambda: [random(37, 129)]),
@@ -66,6 +70,8 @@ FAMILIES = {
     "drawn numbers": (dropped, lambda: [random(100, 65)]),
     "tiles": (lambda x, y: x.t() * 2 + y, lambda: [random(70, 101), random(101, 70)]),
     "tiles of halves": (lambda x, y: x.transpose(1, 2) + y, lambda: [random(2, 70, 96, dtype=torch.float16), random(2, 96, 70, dtype=torch.float16)]),
+    "turned rows": (lambda x: torch.softmax(x.transpose(1, 2) * 2, -1).contiguous(), lambda: [random(2, 260, 528)]),
+    "turned rows of halves": (turned_norm, lambda: [random(3, 520, 176, dtype=torch.float16), random(520, dtype=torch.float16)]),
     "several rows a block": (softmax, lambda: [random(61, 24)]),
     "a row a warp": (softmax, lambda: [random(61, 256)]),
     "a row a block": (softmax, lambda: [random(11, 4096)]),

@@ -67,3 +67,31 @@ def test_a_gradient_of_a_weight_is_turned_where_it_is_added():
     assert _engine.plan_facts(plan)["kernels"] == 1
     for got, expected in zip(_engine.plan_run(plan, [a, b, *constants]), program(a, b)):
         torch.testing.assert_close(got, expected)
+
+
+TURNED_ROWS = {
+    "softmax": lambda x: torch.softmax(x.transpose(-1, -2) * 2, -1).contiguous(),
+    "log softmax": lambda x: torch.log_softmax(x.transpose(-1, -2).contiguous(), -1),
+    "norm": lambda x: torch.nn.functional.layer_norm(x.transpose(-1, -2), x.shape[-2:-1]).contiguous(),
+    "norm of two": lambda x: torch.nn.functional.layer_norm(x.transpose(-1, -2) + x.view(*x.shape[:-2], x.shape[-1], -1), x.shape[-2:-1]),
+    "sums": lambda x: (x.transpose(-1, -2).contiguous(), (x * x).transpose(-1, -2).sum(-1)),
+}
+# Several rows a block, few that fill it, columns for which it has no room, rows and columns of no whole runs.
+TURNED_SIZES = [(96, 4096), (4096, 128), (8, 256, 784), (3, 768, 400), (20000, 64), (1000, 1003), (1022, 512), (2, 260, 1040)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64], ids=str)
+@pytest.mark.parametrize("name", TURNED_ROWS)
+def test_rows_that_lie_beside_each_other(name, dtype):
+    program = TURNED_ROWS[name]
+    for size in TURNED_SIZES:
+        n = torch.Size(size).numel()
+        whole = torch.randn(n + 3, device="cuda").to(dtype)
+        plan, constants = compiled(program, whole[:n].view(size))
+        assert not _engine.plan_facts(plan)["problems"]
+        for x in (whole[:n].view(size), whole[1 : 1 + n].view(size)):
+            expected, got = program(x), _engine.plan_run(plan, [x, *constants])
+            for g, e in zip(got, expected if isinstance(expected, tuple) else (expected,), strict=True):
+                assert g.stride() == e.stride() and g.dtype == e.dtype
+                right = {torch.float32: 1e-5, torch.float64: 1e-12}.get(dtype, 2e-2)
+                torch.testing.assert_close(g, e, rtol=right, atol=right)

@@ -315,7 +315,7 @@ Kernel emit_kernel(const fusion::LoopProgram& program, const fusion::Unit& unit,
   if (schedule.both_ways()) return emit_both_ways(program, unit, schedule, shape, launch, sizes);
   if (schedule.across) return emit_across(program, unit, schedule, shape, launch, sizes);
   if (schedule.parts > 1) return emit_part(program, unit, schedule, shape, launch, sizes);
-  if (shape.turned >= 0) return emit_tile(program, unit, schedule, shape, sizes);
+  if (shape.turned >= 0 && !schedule.reduces) return emit_tile(program, unit, schedule, shape, sizes);
   return Emitter(program, unit, schedule, shape, sizes).emit();
 }
 

@@ -102,6 +102,40 @@ bool turn(const cpp::Schedule& s, Shape& shape) {
   return true;
 }
 
+// Rows that are the innermost dim of what is read, where a block has room for as many as make whole accesses.
+bool turn_rows(const cpp::Schedule& s, const Gpu& gpu, Shape& shape) {
+  constexpr int64_t kLeast = int64_t{1} << 18, kSectorBytes = 32, kSeveralBlocks = 56 << 10, kSums = 1 << 10;
+  constexpr int kMostRows = 32;
+  if (s.rows == 0 || s.dims.size() != s.rows + 1 || shape.vector == 1 || s.row_count() * s.columns() < kLeast)
+    return false;
+  const int d = static_cast<int>(s.rows) - 1;
+  std::vector<const cpp::Load*> turned;
+  for (const cpp::Load& l : s.loads)
+    if (is_turned(l, d)) turned.push_back(&l);
+  if (turned.empty()) return false;
+  auto bytes = [&](int rows) {
+    int64_t out = 0;
+    for (const cpp::Load* l : turned) out += rows * turned_row(s, *l) * ir::dtype_bytes(l->dtype);
+    return out;
+  };
+  auto fits = [&](int rows) {
+    return s.dims[static_cast<size_t>(d)] % rows == 0 && bytes(rows) + kSums <= gpu.block_bytes &&
+           std::all_of(turned.begin(), turned.end(), [&](const cpp::Load* l) {
+             return l->affine() && rows * ir::dtype_bytes(l->dtype) >= kSectorBytes &&
+                    rows % turned_vector(s, *l, d) == 0;
+           });
+  };
+  int best = 0;
+  for (int rows = kMostRows; rows >= 4; rows /= 2)
+    if (fits(rows) && (best == 0 || bytes(best) > kSeveralBlocks)) best = rows;
+  if (best == 0) return false;
+  shape.turned = d, shape.deep = best;
+  shape.group = kWarp, shape.threads = kWarp * best;
+  shape.items = 1, shape.registers = shape.shifted = false;
+  shape.shared = bytes(best);
+  return true;
+}
+
 // How far apart elements are whose numbers one call gives; 0: they are not drawn so, or not all of them.
 int64_t turn_of(const cpp::Schedule& s) {
   int64_t turn = 0;
@@ -301,6 +335,10 @@ bool is_turned(const cpp::Load& l, int turned) {
          l.strides[static_cast<size_t>(turned)] == 1 && std::abs(l.strides.back()) > 1;
 }
 
+int64_t turned_row(const cpp::Schedule& s, const cpp::Load& l) {
+  return s.columns() + kAccessBytes / ir::dtype_bytes(l.dtype);
+}
+
 int turned_vector(const cpp::Schedule& s, const cpp::Load& l, int turned) {
   const auto d = static_cast<size_t>(turned);
   int vector = static_cast<int>(std::clamp<int64_t>(kAccessBytes / ir::dtype_bytes(l.dtype), 1, 8));
@@ -356,6 +394,10 @@ Shape choose_shape(const cpp::Schedule& s, const Gpu& gpu, size_t launch) {
   }
   Shape shape;
   shape.vector = vector_of(s);
+  if (turn_rows(s, gpu, shape)) {
+    shape.blocks = s.row_count() / shape.deep;
+    return shape;
+  }
   // Of runs of eight, looking at each element costs more than whole accesses save.
   constexpr int kMostShifted = 4;
   const int widest = widest_vector(s);

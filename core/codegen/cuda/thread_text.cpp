@@ -363,6 +363,8 @@ std::string ThreadText::element(const Load& l) const {
     return std::string(l.draw.normal ? "gauss" : "unit") + "(p_" + l.name + (vector() == 1 ? "[0]" : "[k]") +
            ", u)";
   if (drawn_run(l)) return "p_" + l.name + ".v[k]";
+  if (waits_turned(l))
+    return "wide(row_" + l.name + "[" + column_name() + (vector() > 1 ? " + k" : "") + "])";
   return loads_.together(l) ? "wide(p_" + l.name + ".v[k])" : loads_.element(l, false);
 }
 bool ThreadText::drawn_run(const Load& l) const {

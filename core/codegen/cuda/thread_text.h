@@ -9,6 +9,7 @@
 #include "core/codegen/cuda/emit.h"
 #include "core/codegen/cuda/expr_text.h"
 #include "core/codegen/cuda/load_text.h"
+#include "core/codegen/cuda/shape.h"
 #include "core/codegen/kernel_text.h"
 #include "core/codegen/size_memory.h"
 
@@ -42,7 +43,9 @@ class ThreadText : protected KernelText {
     return "";
   }
   // Neighbours that one access of a full load moves.
-  virtual int run_of(const cpp::Load& load) const { return in_run(load) ? vector() : 1; }
+  virtual int run_of(const cpp::Load& load) const {
+    return waits_turned(load) ? turned_vector(s_, load, shape_.turned) : in_run(load) ? vector() : 1;
+  }
   // Whether these are read or written a run at a time, so that the pointer's alignment counts.
   virtual bool in_run(const cpp::Load& load) const { return loads_.together(load); }
   virtual bool in_run(const cpp::Value& value) const;
@@ -137,6 +140,9 @@ class ThreadText : protected KernelText {
   // Of a walk: whether a load that was read before waits in shared memory; where.
   bool waits_shared(const cpp::Load& load) const;
   void declare_shared();
+  // Of turned rows: whether a load waits in shared memory, turned; all of these are brought there.
+  bool waits_turned(const cpp::Load& load) const { return s_.reduces && is_turned(load, shape_.turned); }
+  void read_turned();
   bool clustered() const { return shape_.cluster > 1; }
   // Of a block of a cluster: its columns, from `first` to `end`.
   void declare_stretch();

@@ -129,11 +129,12 @@ void ThreadText::walk_ends(size_t phase, const std::function<void()>& write) {
 
 bool ThreadText::waits_shared(const Load& l) const {
   const auto i = static_cast<int>(&l - s_.loads.data());
-  return shape_.shared > 0 && in_run(l) && fetched(l) && phases_of(s_, i) > 1;
+  return shape_.shared > 0 && shape_.turned < 0 && in_run(l) && fetched(l) && phases_of(s_, i) > 1;
 }
 // Each thread reads there what it put there itself: nobody waits.
 void ThreadText::declare_shared() {
   if (shape_.shared == 0) return;
+  if (shape_.turned >= 0) return read_turned();
   line("extern __shared__ __align__(16) char kept[];  // " + num(shape_.shared) + " bytes");
   int64_t at = 0;
   for (const Load& l : s_.loads) {
