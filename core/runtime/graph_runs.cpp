@@ -151,7 +151,7 @@ bool GraphRuns::record(_object* const* inputs, size_t n, const Launch& launch) {
   if (graph) {
     ok = launch(given.data(), results_, &launches_);
     bridge::PendingError error;  // of the launch, if it failed: it says more than what end() says then
-    ok = graph->end() && ok;
+    ok = graph->end(!ok) && ok;
     if (ok) graph_ = std::move(graph);
     if (!error.text().empty()) error.restore();
   }

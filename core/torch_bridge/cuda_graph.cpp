@@ -28,7 +28,42 @@ std::unique_ptr<CudaGraph> CudaGraph::begin() {
   return out;
 }
 
-bool CudaGraph::end() {
+namespace {
+
+// While it lives no warning reaches the user.
+class Quiet {
+ public:
+  explicit Quiet(bool wanted) {
+    PyObject* warnings = wanted ? PyImport_ImportModule("warnings") : nullptr;
+    if (warnings) held_ = PyObject_CallMethod(warnings, "catch_warnings", nullptr);
+    PyObject* entered = held_ ? PyObject_CallMethod(held_, "__enter__", nullptr) : nullptr;
+    PyObject* set = entered ? PyObject_CallMethod(warnings, "simplefilter", "s", "ignore") : nullptr;
+    if (!entered) Py_CLEAR(held_);
+    if (wanted && !set) PyErr_Clear();
+    Py_XDECREF(set);
+    Py_XDECREF(entered);
+    Py_XDECREF(warnings);
+  }
+  ~Quiet() {
+    if (!held_) return;
+    PendingError error;
+    PyObject* left = PyObject_CallMethod(held_, "__exit__", "OOO", Py_None, Py_None, Py_None);
+    if (!left) PyErr_Clear();
+    Py_XDECREF(left);
+    Py_DECREF(held_);
+    error.restore();
+  }
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+
+ private:
+  PyObject* held_ = nullptr;
+};
+
+}  // namespace
+
+bool CudaGraph::end(bool failed) {
+  Quiet quiet(failed);
   PyObject* left = PyObject_CallMethod(recording_, "__exit__", "OOO", Py_None, Py_None, Py_None);
   Py_XDECREF(left);
   if (left) return show_executable();

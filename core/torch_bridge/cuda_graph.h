@@ -15,7 +15,8 @@ class CudaGraph {
   // Python error is set.
   static std::unique_ptr<CudaGraph> begin();
   // false: a Python error is set, and nothing was recorded. The stream is that of before begin() either way.
-  bool end();
+  // failed: what was launched did not work out, so that nobody wants to know what PyTorch says of the rest.
+  bool end(bool failed = false);
   // The instantiated graph, a cudaGraphExec_t, whose launches may be given other arguments; nullptr: this
   // PyTorch does not show it.
   void* executable() const { return executable_; }
