@@ -165,10 +165,17 @@ void MainWindow::refreshStatus() {
                   {{"Dismiss", "edit.clear"}});
 }
 
-// Once for each session: what ended its first failed run, and where in the user's own files.
+// Once for each session: what ended its first failed run, and where in the user's own files; or that its
+// engine did not live to tell.
 void MainWindow::tellFailure(const kit::SessionData& session) {
   if (told_ == session.path || !banner_->text().isEmpty()) return;
   for (const session::RunRow& run : session.runs) {
+    if (run.status == "died") {
+      told_ = session.path;
+      return banner_->show(kit::Tone::Err, "The engine stopped before the run ended.",
+                           "Everything until then is shown.",
+                           {{"Run again", "run.start"}, {"Dismiss", "edit.clear"}});
+    }
     const session::MessageRow* error = kit::errorOf(session, run);
     if (!error) continue;
     told_ = session.path;

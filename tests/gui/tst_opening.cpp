@@ -179,6 +179,20 @@ class TestOpening : public QObject {
     QCOMPARE(session_->type("bool"), QStringLiteral("bool"));
   }
 
+  // An engine that was killed tells nothing: the window does, and shows what was recorded until then.
+  void aDeadEngineIsSaid() {
+    using namespace session;
+    const std::string path = folder_.filePath("dead.vitrine").toStdString();
+    {
+      fixture::Builder b(Writer::create(path).take());
+      b.w.put(RunRow{b.w.next(Kind::Run), "m.py", "f", "", "cpu", "default", "died"});
+    }
+    MainWindow window(nullptr, app::JobRunner::Mode::Inline);
+    window.show();
+    QVERIFY(!window.openSync(QString::fromStdString(path)));
+    QVERIFY(window.banner()->text().contains("The engine stopped"));
+  }
+
   // What the user's code raised stands on top of the window, with their own frames; every empty place says
   // why.
   void aFailedRunSaysWhatWentWrong() {
