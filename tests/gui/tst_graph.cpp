@@ -140,6 +140,22 @@ class TestGraph : public QObject {
     QCOMPARE(parted.at("encoder.layer.11"), std::string("encoder.layer.4"));
   }
 
+  // A list whose layers have other work between them is no card: it would read what it makes.
+  void aListWithWorkBetweenItsLayersStandsOpen() {
+    std::vector<views::ModuleNode> nodes, whole;
+    for (int layer = 0; layer < 10; ++layer) {
+      for (size_t work : {1, 2, 3}) {
+        nodes.push_back({"l." + std::to_string(layer), work});
+        whole.push_back(nodes.back());
+      }
+      nodes.push_back({"", 7});
+    }
+    for (int i = 0; i < 20; ++i) whole.push_back({"", 7});
+    QVERIFY(views::open_modules(nodes, {}, {}).contains("l"));
+    QVERIFY(!views::open_modules(nodes, {}, {"l"}).contains("l"));  // as the user wants it
+    QVERIFY(!views::open_modules(whole, {}, {}).contains("l"));
+  }
+
   void aClickMakesTheNodeActiveAndGroundNone() {
     Rig<GraphView> rig(session(), "optimised", {700, 1400});
     QTest::mouseClick(&rig.view, Qt::LeftButton, {}, middle(rig.view, named(rig.view, "gelu")));

@@ -10,6 +10,7 @@ namespace {
 constexpr size_t kFewItems = 8;     // below this a picture says too little
 constexpr size_t kSmallGraph = 20;  // of which everything is seen
 constexpr size_t kManyItems = 48;   // above this it no longer fits at a readable zoom
+constexpr size_t kManyInLine = 96;  // below each other a picture can be longer
 constexpr size_t kLeastRun = 3;     // equal layers
 
 std::string last_part(const std::string& path) {
@@ -103,6 +104,33 @@ std::string first_closed(const std::string& path, const std::set<std::string>& o
   return "";
 }
 
+std::vector<std::string> interrupted_lists(const std::vector<ModuleNode>& nodes) {
+  struct List {
+    size_t runs = 0;  // of its nodes that follow each other
+    std::set<std::string> children;
+    bool own = false;  // has work of its own
+  };
+  std::map<std::string, List> lists;
+  std::set<std::string> before;
+  for (const ModuleNode& node : nodes) {
+    std::set<std::string> here;
+    for (const std::string& path : prefixes(node.module))
+      if (is_numbered(path) && !parent_of(path).empty()) {
+        List& list = lists[parent_of(path)];
+        list.runs += !before.contains(parent_of(path));
+        list.children.insert(path);
+        here.insert(parent_of(path));
+      }
+    for (const std::string& path : prefixes(node.module))
+      if (!here.contains(path)) lists[path].own = true;
+    before = std::move(here);
+  }
+  std::vector<std::string> out;
+  for (const auto& [path, list] : lists)
+    if (!list.own && list.runs > 1 && list.runs >= list.children.size()) out.push_back(path);
+  return out;
+}
+
 std::set<std::string> single_modules(const std::vector<ModuleNode>& nodes) {
   std::map<std::string, size_t> held;
   for (const ModuleNode& node : nodes)
@@ -125,6 +153,12 @@ std::set<std::string> open_modules(const std::vector<ModuleNode>& nodes, const s
   std::set<std::string> open = single_modules(nodes);
   for (const std::string& path : opened) {
     for (const std::string& prefix : prefixes(path)) open.insert(prefix);
+  }
+  for (const std::string& path : interrupted_lists(nodes)) {
+    std::set<std::string> more = open;
+    for (const std::string& prefix : prefixes(path)) more.insert(prefix);
+    if (count(nodes, more, runs_of(nodes, works, more, opened)).visible <= kManyInLine)
+      open = std::move(more);
   }
   for (const std::string& path : closed) open.erase(path);
   // An equal layer that is open already shows what this one holds.

@@ -20,6 +20,10 @@ struct ModuleNode {
 // Modules that hold a single node: they are shown as that node.
 std::set<std::string> single_modules(const std::vector<ModuleNode>& nodes);
 
+// Modules that only hold numbered ones, as a ModuleList does, between each of which other work stands: as one
+// card or in one frame they would read what they make. The outermost first.
+std::vector<std::string> interrupted_lists(const std::vector<ModuleNode>& nodes);
+
 // Modules that stand open: those the user opened (with all above them), and, largest first, as many others as
 // keep the picture readable. Of equal layers one is opened, the rest tell nothing new.
 std::set<std::string> open_modules(const std::vector<ModuleNode>& nodes, const std::set<std::string>& opened,

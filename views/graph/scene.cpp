@@ -142,6 +142,8 @@ class SceneBuilder {
       if (options_.all_open && !module.empty()) opened.insert(module);
     }
     single_ = single_modules(nodes);
+    const std::vector<std::string> parted = interrupted_lists(nodes);
+    unframed_.insert(parted.begin(), parted.end());
     std::set<std::string> closed =
         options_.closed;  // how an operator is computed is seen when it is asked for
     for (const std::string& path : whole)
@@ -182,7 +184,8 @@ class SceneBuilder {
     const std::vector<std::string> all = prefixes(path);
     for (size_t i = 0; i < all.size(); ++i) {
       const std::string& prefix = all[i];
-      if (single_.contains(prefix)) break;  // a frame around one node says nothing
+      if (single_.contains(prefix)) break;       // a frame around one node says nothing
+      if (unframed_.contains(prefix)) continue;  // what is in it does not stand together
       if (i + 1 < all.size() && held_[prefix] == held_[all[i + 1]]) continue;  // nor one around a frame
       auto [it, added] = group_of_.try_emplace(prefix, static_cast<int>(out_.groups.size()));
       if (added) {
@@ -550,7 +553,7 @@ class SceneBuilder {
   std::span<const NodeRow> nodes_;
   const kit::NodeTypes symbolic_;
   Scene out_;
-  std::set<std::string> single_;
+  std::set<std::string> single_, unframed_;
   bool decomposed_ = false;                              // operators of the program are several nodes here
   LooseLines loose_;                                     // what no module holds, by line
   std::map<Id, std::string> module_;                     // node -> path
