@@ -50,13 +50,24 @@ PyObject* marked_by_pytorch(PyObject* function) {
   return owner && library_holds(owner, path.substr(dot + 1), function) ? inner : nullptr;
 }
 
-// What PyTorch keeps from its own compiler only (Optimizer.zero_grad, say): the function behind
-// torch._compile._disable_dynamo, or nullptr.
-PyObject* hidden_from_dynamo(PyObject* function) {
+// Wrappers around a function that matter to PyTorch's compiler only.
+struct Wrapper {
+  std::string_view qualname, file;
+};
+constexpr Wrapper kOfDynamo[] = {
+    {"_disable_dynamo.<locals>.inner", "torch/_compile.py"},  // Optimizer.zero_grad, say
+    {"_TorchDynamoContext.__call__.<locals>.compile_wrapper",
+     "torch/_dynamo/eval_frame.py"},  // torch.compile
+};
+
+// The function behind one of these, or nullptr.
+PyObject* wrapped_for_dynamo(PyObject* function) {
   if (PyObject* inner = marked_by_pytorch(function)) return inner;
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
-  if (text_of(code->co_qualname) != "_disable_dynamo.<locals>.inner" ||
-      !text_of(code->co_filename).ends_with("torch/_compile.py"))
+  const std::string qualname = text_of(code->co_qualname), file = text_of(code->co_filename);
+  if (std::none_of(std::begin(kOfDynamo), std::end(kOfDynamo), [&](const Wrapper& wrapper) {
+        return qualname == wrapper.qualname && file.ends_with(wrapper.file);
+      }))
     return nullptr;
   Owned names(PyCode_GetFreevars(code));
   PyObject* closure = PyFunction_GET_CLOSURE(function);
@@ -158,7 +169,7 @@ Value* Tracer::call(Value* f, Arguments a) {
   if (Value* result = call_builtin(o, a, &known); known) return result;
   if (Value* result = call_numpy(o, a)) return result;
   if (PyFunction_Check(o)) {
-    if (PyObject* inner = hidden_from_dynamo(o)) return call(pinned(inner), std::move(a));
+    if (PyObject* inner = wrapped_for_dynamo(o)) return call(pinned(inner), std::move(a));
     if (is_disabled(o)) stop("disabled", "function " + describe(f) + " is marked to run as it is");
   }
   std::string name;
