@@ -39,6 +39,22 @@ Value* jvp(T& t, const A& a) {
                           need(t, a, a.positional.size(), "has_aux", no)});
 }
 
+// _vjp_with_argnums(func, *primals, argnums, has_aux). The function that it gives differentiates when it is
+// called, in the segment.
+Value* vjp(T& t, const A& a) {
+  for (const auto& [key, value] : a.keyword)
+    if (key != "argnums" && key != "has_aux") stop("unsupported_builtin", "torch.func.vjp with " + key);
+  Value *argnums = a.find("argnums"), *aux = a.find("has_aux");
+  if (a.positional.empty() || (argnums && !t.is_none(argnums)) || (aux && t.truth(aux)))
+    stop("unsupported_builtin", "torch.func.vjp of another kind");
+  Arguments primals;
+  primals.positional.assign(a.positional.begin() + 1, a.positional.end());
+  Value* made = t.run_once_without_effects(a.positional[0], primals, "what torch.func.vjp differentiates");
+  check_not_followed(t, made, "torch.func.vjp");
+  Value* pull = t.pinned(find_object("vitrine._library.pull"));
+  return t.tuple({made, t.call(pull, {{a.positional[0], t.tuple(primals.positional)}, {}})});
+}
+
 // vitrine._library.jacobian(reverse, func, argnums, has_aux, args)
 Value* jacobian(T& t, const A& a) {
   const Values& p = a.positional;
@@ -68,11 +84,12 @@ constexpr BuiltinRow kRows[] = {
     {"torch._functorch.eager_transforms.jacrev", jacobian_of<kReverse>},
     {"torch._functorch.eager_transforms.jacfwd", jacobian_of<kForward>},
     {"vitrine._library.jacobian", jacobian},
-    {"torch._functorch.eager_transforms._vjp_with_argnums",
-     [](T&, const A&) -> Value* {
-       stop("unsupported_builtin", "torch.func.vjp of a function",
-            "It gives a function that goes through autograd's graph: write torch.func.grad or "
-            "torch.autograd.grad, or call it outside the compiled function.");
+    {"torch._functorch.eager_transforms._vjp_with_argnums", vjp},
+    {"vitrine._library.pulled_back",
+     [](T& t, const A& a) {
+       if (!t.truth(need(t, a, 3))) stop("unsupported_builtin", "torch.func.vjp's function with options");
+       return t.differentiate("torch.func.vjp", "run_vjp", need(t, a, 0), need(t, a, 1), t.new_dict(),
+                              {need(t, a, 2)});
      }},
 };
 

@@ -345,8 +345,16 @@ Recipe RecipeMaker::list_of_class(Value* v) {
   return r;
 }
 
+// Of vitrine._library.
+static PyObject* library_globals() {
+  static PyObject* const module = PyImport_ImportModule("vitrine._library");
+  return module ? PyModule_GetDict(module) : nullptr;
+}
+
 Recipe RecipeMaker::function(Value* v) {
   FunctionState& f = *v->function;
+  if (text_of(f.code->co_qualname) == "pull.<locals>.vjp_function" && f.globals == library_globals())
+    stop("unsupported_value", "the function that torch.func.vjp gives leaves the segment");
   Recipe r;
   r.kind = Recipe::Kind::Function;
   r.children.push_back(constant(reinterpret_cast<PyObject*>(f.code)));

@@ -538,6 +538,25 @@ def run_jvp(parts, primals, _, tangents, strict, has_aux):
     return torch.func.jvp(function_of(parts), primals, tangents, strict=strict, has_aux=has_aux)
 
 
+def pull(func, primals):
+    """The function that torch.func.vjp gives."""
+
+    def vjp_function(cotangents, retain_graph=True, create_graph=None):
+        return pulled_back(func, primals, cotangents, retain_graph and create_graph is None)
+
+    return vjp_function
+
+
+def pulled_back(func, primals, cotangents, plainly):
+    """For the interpreter, which does not come here."""
+    raise NotImplementedError(func, primals, cotangents, plainly)
+
+
+def run_vjp(parts, primals, _, cotangents):
+    """What torch.func.vjp's function gives, of a function given in parts."""
+    return torch.func.vjp(function_of(parts), *primals)[1](cotangents)
+
+
 def jacrev(func, argnums=0, has_aux=False):
     """torch.func.jacrev, whose result is known when it is called."""
 
