@@ -39,6 +39,10 @@ WHOLE = {
         "transforms_with_aux",
         "names_of_transforms",
         "gradients_of_losses",
+        "models_of_an_ensemble",
+        "gradients_of_a_model_per_sample",
+        "models_linearised",
+        "pulled_back_through_a_model",
     ],
     "pure_calls": ["patterns_of_constants", "chained_maps", "unions_of_sets", "dispatched_on_tensors", "counted"],
     "everyday": [
@@ -242,3 +246,17 @@ def test_a_check_of_a_tensor_is_no_break_and_fails_as_in_eager():
                 found.append((str(error), x.tolist()))
         assert found[0] == found[1]
         assert isinstance(found[0][0], str) == (wanted == 3)
+
+
+def test_what_torch_compile_has_wrapped_is_a_call():
+    inner = torch.compile(lambda x: x.sin() + 1, backend="eager")
+    module = torch.compile(torch.nn.Linear(3, 3), backend="eager")
+
+    def program(x):
+        return inner(x) * 2 + module(x)
+
+    vitrine.reset()
+    x = torch.ones(2, 3)
+    explained = vitrine.explain(program)(x)
+    torch.testing.assert_close(explained.result, program(x))
+    assert not explained.graph_break_reasons, explained

@@ -206,6 +206,7 @@ void Tracer::check_cached_write(Value* v) {
                                  [&](const std::unique_ptr<Value>& each) { return each.get() == v; });
   if (v && !v->source && mine != values_.end()) return;
   if (cached_since_ >= 0) stop_uncached("changes what it did not make");
+  if (v && lend(v)) return;
   stop("unsupported_value", "a mapped function changes what it did not make");
 }
 

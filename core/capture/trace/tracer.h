@@ -299,6 +299,8 @@ class Tracer {
   Value* call_without_effects(Value* function, const Arguments& sample, const std::string& what,
                               bool may_draw);
   Value* function_in_parts(Value* function);
+  bool lend(Value* v);
+  void take_back(size_t first);
   // --- hooks.cpp
   Value* register_hook(Value* tensor, const Arguments& arguments);
   // --- checkpoints.cpp
@@ -544,8 +546,15 @@ class Tracer {
   std::vector<Value*> anew_;              // functions that were called by what they do, whichever they are
   bool cells_written_ = false;            // of closures that existed before
   int64_t pure_since_ = -1;               // >= 0: what was made before is not to be changed now
-  bool differentiated_ = false;           // what runs is only read through: PyTorch runs it under autograd
-  int64_t cached_since_ = -1;  // >= 0: a cached function runs, which has made the values from here on
+  struct Lent {
+    Value* dict;
+    std::vector<std::pair<Value*, Value*>> entries;  // as they were
+    bool mutated;
+  };
+  std::vector<Lent> lent_;       // dicts that what is read through has changed so far
+  bool lends_ = false;           // what is read through may change dicts for a while
+  bool differentiated_ = false;  // what runs is only read through: PyTorch runs it under autograd
+  int64_t cached_since_ = -1;    // >= 0: a cached function runs, which has made the values from here on
   std::vector<CacheHit> cache_hits_;
   std::vector<std::pair<const Value*, int64_t>> draws_;  // and after how many instructions each was drawn
   NotCached not_cached_;

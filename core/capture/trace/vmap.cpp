@@ -48,6 +48,7 @@ Value* one_sample(Tracer& t, Value* v, Value* d) {
 // PyTorch, which calls the function itself, would see these objects as they were when the segment began;
 // cells are made anew.
 void Tracer::check_pure_read(const Value* v) {
+  if (std::any_of(lent_.begin(), lent_.end(), [&](const Lent& lent) { return lent.dict == v; })) return;
   if (v->mutated && v->source && v->kind != Kind::Cell && v->kind != Kind::Iterator)
     stop("unsupported_builtin",
          "what torch.vmap or torch.func is given reads an object that the program has changed");
@@ -58,6 +59,32 @@ void Tracer::check_pure_global(const std::string& key) {
     if (write.key == key)
       stop("unsupported_builtin",
            "what torch.vmap or torch.func is given reads a global variable that the program has set");
+}
+
+// A function that is read through may change a dict that was there before, if it puts all back in the end, as
+// torch.func.functional_call does with a module's parameters. false: v is nothing of the kind.
+bool Tracer::lend(Value* v) {
+  if (!lends_ || v->kind != Kind::Dict || v->owner || !PyType_IsSubtype(v->cls, &PyDict_Type)) return false;
+  if (std::any_of(lent_.begin(), lent_.end(), [&](const Lent& lent) { return lent.dict == v; })) return true;
+  dict_complete(v);
+  lent_.push_back({v, v->dict->entries, v->mutated});
+  return true;
+}
+
+void Tracer::take_back(size_t first) {
+  const auto present = [this](const std::vector<std::pair<Value*, Value*>>& entries) {
+    std::vector<std::pair<PyObject*, Value*>> out;
+    for (const auto& [key, value] : entries)
+      if (key) out.emplace_back(key->obj, resolve(value));
+    return out;
+  };
+  for (; lent_.size() > first; lent_.pop_back()) {
+    const Lent& lent = lent_.back();
+    if (present(lent.dict->dict->entries) != present(lent.entries))
+      stop("unsupported_value", "a mapped function changes what it did not make");
+    if (!lent.mutated) std::erase(mutated_, lent.dict);
+    lent.dict->mutated = lent.mutated;
+  }
 }
 
 // Its calls stay in the recording, where nothing reads what they give.
@@ -74,12 +101,16 @@ Value* Tracer::call_without_effects(Value* function, const Arguments& sample, co
   const size_t globals = global_writes_.size(), draws = draws_.size();
   const int64_t before = pure_since_;
   if (pure_since_ < 0) pure_since_ = static_cast<int64_t>(values_.size());
+  const bool lent_before = std::exchange(lends_, true);
+  const size_t lent = lent_.size();
   Value* result = nullptr;
   try {
     result = call(function, sample);
   } catch (const RaiseSignal&) {
     stop("exception", what + " raises");
   }
+  take_back(lent);
+  lends_ = lent_before;
   pure_since_ = before;
   bool changed = global_writes_.size() != globals || draws_.size() != draws ||
                  (!may_draw && lowering_->effects().random != random);

@@ -5,6 +5,7 @@ import torch.autograd.forward_ad as fwAD
 from odd.registry import mat, program, scenario, vec
 from torch import nn
 from torch.func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, stack_module_state, vjp, vmap
+from torch.nn import functional as F
 
 
 def cubic(x):
@@ -547,3 +548,57 @@ def modes_inside_of_transforms(x):
     with torch.no_grad():
         a = grad(f)(x)
     return a, grad(f)(x), grad(lambda t: t.sum() if torch.is_grad_enabled() else t.prod())(x)
+
+
+def small_models():
+    torch.manual_seed(0)
+    return [nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)) for _ in range(3)]
+
+
+MODELS = small_models()
+STACKED = {name: torch.stack([dict(m.named_parameters())[name].detach() for m in MODELS]) for name, _ in MODELS[0].named_parameters()}
+FIRST = {name: p.detach() for name, p in MODELS[0].named_parameters()}
+
+
+@program(mat(5, 3))
+def models_of_an_ensemble(x):
+    return vmap(lambda p, x: functional_call(MODELS[0], p, (x,)), in_dims=(0, None))(STACKED, x)
+
+
+@program(mat(5, 3), lambda: torch.tensor([0, 1, 1, 0, 1]))
+def gradients_of_a_model_per_sample(x, y):
+    def loss(p, row, label):
+        return F.cross_entropy(functional_call(MODELS[0], p, (row[None],)), label[None])
+
+    return vmap(grad(loss), in_dims=(None, 0, 0))(FIRST, x, y), MODELS[0](x)
+
+
+@program(vec(3), vec(3))
+def models_linearised(x, t):
+    first = dict(FIRST)
+    along = jvp(lambda x: functional_call(MODELS[0], first, (x,)), (x,), (t,))
+    return along, jacrev(lambda p: functional_call(MODELS[0], p, (x,)))(first)
+
+
+@program(vec(3), vec(2))
+def pulled_back_through_a_model(x, t):
+    first = dict(FIRST)
+    out, pull = vjp(lambda x: functional_call(MODELS[0], first, (x,)), x)
+    two, both = vjp(lambda a, b: (a * b, a + b), x, x + 1)
+    return out, pull(t), pull(out), two, both((x, x))
+
+
+@program(vec(3))
+def pulled_back_elsewhere(x):
+    return vjp(torch.sin, x)[1]
+
+
+@program(vec(3))
+def changes_that_stay(x):
+    seen = {"n": x}
+
+    def note(row):
+        seen["n"] = seen["n"] + 1
+        return row * 2
+
+    return vmap(note)(x), seen["n"]
