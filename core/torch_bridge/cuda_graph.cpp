@@ -72,8 +72,24 @@ bool CudaGraph::end(bool failed) {
   PyObject* set = PyObject_CallMethod(torch_cuda_, "set_stream", "O", stream_before_);
   if (!set) PyErr_Clear();
   Py_XDECREF(set);
+  forget_recording();
   error.restore();
   return false;
+}
+
+// After a recording that a call broke (one that waits for the GPU), PyTorch's generators still take all that
+// is drawn for recorded, and refuse to draw. An empty recording that goes well ends that.
+void CudaGraph::forget_recording() {
+  Quiet quiet(true);  // that it is empty
+  PyObject* graph = PyObject_CallMethod(torch_cuda_, "CUDAGraph", nullptr);
+  PyObject* recording =
+      graph ? PyObject_CallMethod(torch_cuda_, "graph", "OOOs", graph, Py_None, Py_None, "thread_local")
+            : nullptr;
+  PyObject* entered = recording ? PyObject_CallMethod(recording, "__enter__", nullptr) : nullptr;
+  PyObject* left =
+      entered ? PyObject_CallMethod(recording, "__exit__", "OOO", Py_None, Py_None, Py_None) : nullptr;
+  if (!left) PyErr_Clear();
+  for (PyObject* o : {left, entered, recording, graph}) Py_XDECREF(o);
 }
 
 bool CudaGraph::show_executable() {

@@ -29,6 +29,7 @@ class CudaGraph {
  private:
   CudaGraph() = default;
   bool show_executable();
+  void forget_recording();
   // All owned.
   _object *graph_ = nullptr, *recording_ = nullptr, *stream_before_ = nullptr, *torch_cuda_ = nullptr;
   void* executable_ = nullptr;
