@@ -1,5 +1,7 @@
 #include "core/capture/driver.h"
 
+#include <exception>
+
 #include "core/base/result.h"
 #include "core/capture/code_entry.h"
 #include "core/capture/concrete/machine.h"
@@ -14,8 +16,9 @@ enum class Way : uint8_t { On, Return, Raise, CPython };  // what becomes of the
 
 class Driver {
  public:
-  Driver(PyThreadState* thread, Frame frame, SegmentStore& store, const DriverOptions& options)
-      : code_(bytecode_of(frame.code())),
+  Driver(PyThreadState* thread, Frame frame, const Bytecode& code, SegmentStore& store,
+         const DriverOptions& options)
+      : code_(code),
         store_(store),
         frame_(frame),
         link_(thread, frame),
@@ -107,16 +110,26 @@ class Driver {
   PyObject* value_ = nullptr;
 };
 
+// nullptr: it cannot be read, and CPython runs it.
+const Bytecode* readable(const Frame& frame) {
+  try {
+    return &bytecode_of(frame.code());
+  } catch (const std::exception&) {
+    PyErr_Clear();
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 PyObject* drive(PyThreadState* thread, _PyInterpreterFrame* raw, SegmentStore& store,
                 const DriverOptions& options) noexcept {
   const Frame frame(raw);
-  Way way;
+  Way way = Way::CPython;
   bool calls_too = false;
-  PyObject* value;
-  {
-    Driver driver(thread, frame, store, options);
+  PyObject* value = nullptr;
+  if (const Bytecode* code = readable(frame)) {
+    Driver driver(thread, frame, *code, store, options);
     way = driver.run();
     value = driver.value();
     calls_too = driver.calls_too();

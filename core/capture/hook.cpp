@@ -115,11 +115,16 @@ bool judge(FrameHandler& handler, CodeEntry& entry, PyObject* code) {
   return entry.wanted;
 }
 
+// CPython calls from here, and nothing may be thrown through it.
 bool wanted(const ThreadCapture& here, PyThreadState* thread, Frame frame) {
   if (!frame.is_fresh() || is_traced(thread, frame) || here.delegated == frame.raw()) return false;
   CodeEntry* entry = find_entry(frame.code());
   if (entry && entry->judged_by == here.handler->policy) return entry->wanted && !entry->skip;
-  return judge(*here.handler, entry ? *entry : entry_of(frame.code()), frame.code());
+  try {
+    return judge(*here.handler, entry ? *entry : entry_of(frame.code()), frame.code());
+  } catch (const std::exception&) {  // no memory, say
+    return false;
+  }
 }
 
 void put_in_place() {

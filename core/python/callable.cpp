@@ -9,6 +9,7 @@
 #include "core/capture/segment/store.h"
 #include "core/python/engine_state.h"
 #include "core/python/parts.h"
+#include "core/torch_bridge/border.h"
 
 namespace vitrine::python {
 namespace {
@@ -71,7 +72,7 @@ PyObject* new_compiled(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject *wrapped = nullptr, *settings = nullptr;
   if (!PyArg_ParseTuple(args, "OO!:CompiledFunction", &wrapped, &PyDict_Type, &settings)) return nullptr;
   capture::Settings call = settings_from(settings);
-  PyObject* self = call ? make(type, wrapped, call_compiled) : nullptr;
+  PyObject* self = call ? make(type, wrapped, torch_bridge::border<call_compiled>) : nullptr;
   if (!self) return nullptr;
   as_callable(self)->settings = Py_NewRef(settings);
   as_callable(self)->handler = new capture::CaptureHandler(engine(), std::move(call));
@@ -82,7 +83,7 @@ PyObject* new_compiled(PyTypeObject* type, PyObject* args, PyObject*) {
 PyObject* new_disabled(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* wrapped = nullptr;
   if (!PyArg_ParseTuple(args, "O:DisabledFunction", &wrapped)) return nullptr;
-  return make(type, wrapped, call_disabled);
+  return make(type, wrapped, torch_bridge::border<call_disabled>);
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
@@ -150,8 +151,8 @@ PyGetSetDef kGetSet[] = {
 };
 
 PyMethodDef kMethods[] = {
-    {"__reduce__", reduce, METH_NOARGS, nullptr},
-    {"__deepcopy__", deepcopy, METH_O, nullptr},
+    {"__reduce__", torch_bridge::border<reduce>, METH_NOARGS, nullptr},
+    {"__deepcopy__", torch_bridge::border<deepcopy>, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -177,10 +178,11 @@ PyTypeObject make_type(const char* name, const char* doc, newfunc create) {
   return t;
 }
 
-PyTypeObject compiled_type =
-    make_type("vitrine._engine.CompiledFunction", "A callable that runs compiled.", new_compiled);
+PyTypeObject compiled_type = make_type("vitrine._engine.CompiledFunction", "A callable that runs compiled.",
+                                       torch_bridge::border<new_compiled>);
 PyTypeObject disabled_type =
-    make_type("vitrine._engine.DisabledFunction", "A callable that is never captured.", new_disabled);
+    make_type("vitrine._engine.DisabledFunction", "A callable that is never captured.",
+              torch_bridge::border<new_disabled>);
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include "core/capture/segment/store.h"
 #include "core/python/engine_state.h"
 #include "core/python/parts.h"
+#include "core/torch_bridge/border.h"
 
 namespace vitrine::python {
 namespace {
@@ -83,13 +84,17 @@ PyObject* cancel(PyObject*, PyObject*) {
 }
 
 PyMethodDef kMethods[] = {
-    {"forget", forget, METH_O, "forget(observer): drops what was compiled for an observer."},
-    {"reset", reset, METH_NOARGS, "Drops everything that was compiled."},
-    {"insist", insist, METH_O, "insist(function): captures it although it is a library's."},
-    {"cancel", cancel, METH_NOARGS,
+    {"forget", torch_bridge::border<forget>, METH_O,
+     "forget(observer): drops what was compiled for an observer."},
+    {"reset", torch_bridge::border<reset>, METH_NOARGS, "Drops everything that was compiled."},
+    {"insist", torch_bridge::border<insist>, METH_O,
+     "insist(function): captures it although it is a library's."},
+    {"cancel", torch_bridge::border<cancel>, METH_NOARGS,
      "Ends compilation as soon as possible; what is not compiled runs eagerly."},
-    {"configure", configure, METH_VARARGS, "configure(name, value): a setting of vitrine.config."},
-    {"take_differences", take_differences, METH_NOARGS, "What checked calls found since the last call."},
+    {"configure", torch_bridge::border<configure>, METH_VARARGS,
+     "configure(name, value): a setting of vitrine.config."},
+    {"take_differences", torch_bridge::border<take_differences>, METH_NOARGS,
+     "What checked calls found since the last call."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/python/parts.h"
+#include "core/torch_bridge/border.h"
 #include "core/torch_bridge/bridge.h"
 
 namespace vitrine::python {
@@ -110,13 +111,17 @@ PyObject* parallel_visits(PyObject*, PyObject* args) {
 }
 
 PyMethodDef kMethods[] = {
-    {"bridge_init", bridge_init, METH_NOARGS, "Finds PyTorch's functions and layout; runs the self-tests."},
-    {"tensor_facts", tensor_facts, METH_O, "What guards read of a tensor."},
-    {"tensor_view", tensor_view, METH_VARARGS, "A view by sizes, strides and offset, outside autograd."},
-    {"tensor_empty_like", tensor_empty_like, METH_O, "A new tensor of the same type."},
-    {"tensor_bump_version", tensor_bump_version, METH_O, "Adds one to a tensor's version."},
-    {"global_state", global_state, METH_NOARGS, "PyTorch's state that guards compare."},
-    {"parallel_visits", parallel_visits, METH_VARARGS, "Runs a loop on PyTorch's thread pool."},
+    {"bridge_init", torch_bridge::border<bridge_init>, METH_NOARGS,
+     "Finds PyTorch's functions and layout; runs the self-tests."},
+    {"tensor_facts", torch_bridge::border<tensor_facts>, METH_O, "What guards read of a tensor."},
+    {"tensor_view", torch_bridge::border<tensor_view>, METH_VARARGS,
+     "A view by sizes, strides and offset, outside autograd."},
+    {"tensor_empty_like", torch_bridge::border<tensor_empty_like>, METH_O, "A new tensor of the same type."},
+    {"tensor_bump_version", torch_bridge::border<tensor_bump_version>, METH_O,
+     "Adds one to a tensor's version."},
+    {"global_state", torch_bridge::border<global_state>, METH_NOARGS, "PyTorch's state that guards compare."},
+    {"parallel_visits", torch_bridge::border<parallel_visits>, METH_VARARGS,
+     "Runs a loop on PyTorch's thread pool."},
     {nullptr, nullptr, 0, nullptr},
 };
 

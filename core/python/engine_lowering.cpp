@@ -7,6 +7,7 @@
 
 #include "core/ir/print.h"
 #include "core/python/parts.h"
+#include "core/torch_bridge/border.h"
 #include "core/torch_bridge/bridge.h"
 #include "core/torch_bridge/joint.h"
 #include "core/torch_bridge/lowering.h"
@@ -177,13 +178,17 @@ PyObject* lowering_joint(PyObject* self, PyObject* args) {
 PyObject* lowering_finish(PyObject* self, PyObject* results);
 
 PyMethodDef kLoweringMethods[] = {
-    {"input", lowering_input, METH_VARARGS, "A stand-in for a real tensor."},
-    {"constant", lowering_constant, METH_O, "A stand-in for a tensor whose value is known."},
-    {"call", lowering_call, METH_VARARGS, "Records one call."},
-    {"is_traced", lowering_is_traced, METH_O, "Whether an object is a tensor of this recording."},
-    {"effects", lowering_effects, METH_NOARGS, "What the recorded program does besides computing."},
-    {"joint", lowering_joint, METH_VARARGS, "Forward and derivative of the program so far."},
-    {"finish", lowering_finish, METH_O, "The program so far: a Recorded."},
+    {"input", torch_bridge::border<lowering_input>, METH_VARARGS, "A stand-in for a real tensor."},
+    {"constant", torch_bridge::border<lowering_constant>, METH_O,
+     "A stand-in for a tensor whose value is known."},
+    {"call", torch_bridge::border<lowering_call>, METH_VARARGS, "Records one call."},
+    {"is_traced", torch_bridge::border<lowering_is_traced>, METH_O,
+     "Whether an object is a tensor of this recording."},
+    {"effects", torch_bridge::border<lowering_effects>, METH_NOARGS,
+     "What the recorded program does besides computing."},
+    {"joint", torch_bridge::border<lowering_joint>, METH_VARARGS,
+     "Forward and derivative of the program so far."},
+    {"finish", torch_bridge::border<lowering_finish>, METH_O, "The program so far: a Recorded."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyType_Slot kLoweringSlots[] = {{Py_tp_new, reinterpret_cast<void*>(lowering_new)},
@@ -223,10 +228,11 @@ PyObject* recorded_replay(PyObject* self, PyObject* list) {
   return out;
 }
 PyMethodDef kRecordedMethods[] = {
-    {"captured", recorded_captured, METH_NOARGS, "The torch-level graph."},
-    {"aten", recorded_aten, METH_NOARGS, "The ATen graph."},
-    {"constants", recorded_constants, METH_NOARGS, "Tensors that follow the real inputs."},
-    {"replay", recorded_replay, METH_O, "Runs the torch-level graph on real tensors."},
+    {"captured", torch_bridge::border<recorded_captured>, METH_NOARGS, "The torch-level graph."},
+    {"aten", torch_bridge::border<recorded_aten>, METH_NOARGS, "The ATen graph."},
+    {"constants", torch_bridge::border<recorded_constants>, METH_NOARGS,
+     "Tensors that follow the real inputs."},
+    {"replay", torch_bridge::border<recorded_replay>, METH_O, "Runs the torch-level graph on real tensors."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyType_Slot kRecordedSlots[] = {

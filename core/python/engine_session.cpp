@@ -8,6 +8,7 @@
 #include "core/python/engine_state.h"
 #include "core/python/parts.h"
 #include "core/session/rows.h"
+#include "core/torch_bridge/border.h"
 
 namespace vitrine::python {
 namespace {
@@ -218,21 +219,27 @@ PyObject* is_user_file(PyObject*, PyObject* path) {
 }
 
 PyMethodDef kMethods[] = {
-    {"is_user_file", is_user_file, METH_O, "is_user_file(path): neither a library's nor Vitrine's own."},
-    {"session_open", session_open, METH_O,
+    {"is_user_file", torch_bridge::border<is_user_file>, METH_O,
+     "is_user_file(path): neither a library's nor Vitrine's own."},
+    {"session_open", torch_bridge::border<session_open>, METH_O,
      "session_open(path): records into a new session; None, or the error."},
-    {"session_close", session_close, METH_O, "session_close(status): finished | failed | cancelled."},
-    {"session_put", session_put, METH_VARARGS, "session_put(table, row) -> id: writes or replaces a row."},
-    {"session_run", session_run, METH_O, "session_run(row) -> id: begins a run."},
-    {"session_commit", session_commit, METH_NOARGS, "Makes what was written so far visible to readers."},
-    {"session_started", session_started, METH_NOARGS,
+    {"session_close", torch_bridge::border<session_close>, METH_O,
+     "session_close(status): finished | failed | cancelled."},
+    {"session_put", torch_bridge::border<session_put>, METH_VARARGS,
+     "session_put(table, row) -> id: writes or replaces a row."},
+    {"session_run", torch_bridge::border<session_run>, METH_O, "session_run(row) -> id: begins a run."},
+    {"session_commit", torch_bridge::border<session_commit>, METH_NOARGS,
+     "Makes what was written so far visible to readers."},
+    {"session_started", torch_bridge::border<session_started>, METH_NOARGS,
      "When the session was opened, in ns on CLOCK_MONOTONIC."},
-    {"session_blob", session_blob, METH_VARARGS, "session_blob(bytes) -> row of the table blob."},
-    {"session_name", session_name, METH_VARARGS, "session_name(text, family) -> row of the table name."},
-    {"profile", profile, METH_O,
+    {"session_blob", torch_bridge::border<session_blob>, METH_VARARGS,
+     "session_blob(bytes) -> row of the table blob."},
+    {"session_name", torch_bridge::border<session_name>, METH_VARARGS,
+     "session_name(text, family) -> row of the table name."},
+    {"profile", torch_bridge::border<profile>, METH_O,
      "profile(calls): of each compilation the next so many calls note when each launch begins and ends; 0: "
      "none."},
-    {"profile_take", profile_take, METH_NOARGS, "What was noted since the last call."},
+    {"profile_take", torch_bridge::border<profile_take>, METH_NOARGS, "What was noted since the last call."},
     {nullptr, nullptr, 0, nullptr},
 };
 

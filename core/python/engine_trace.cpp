@@ -12,6 +12,7 @@
 #include "core/capture/trace.h"
 #include "core/ir/print.h"
 #include "core/python/parts.h"
+#include "core/torch_bridge/border.h"
 #include "core/torch_bridge/python_ref.h"
 
 namespace vitrine::python {
@@ -155,7 +156,7 @@ PyObject* trace_call(PyObject*, PyObject* args) {
 }
 
 PyMethodDef kMethods[] = {
-    {"trace_call", trace_call, METH_VARARGS,
+    {"trace_call", torch_bridge::border<trace_call>, METH_VARARGS,
      "Call a function and tell what the symbolic interpreter made of it from its start."},
     {nullptr, nullptr, 0, nullptr},
 };

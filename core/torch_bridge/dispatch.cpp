@@ -4,6 +4,7 @@
 
 #include "core/ops/device.h"
 #include "core/torch_bridge/api.h"
+#include "core/torch_bridge/border.h"
 #include "core/torch_bridge/convert.h"
 #include "core/torch_bridge/fallback.h"
 #include "core/torch_bridge/number_range.h"
@@ -546,7 +547,7 @@ PyObject* torch_dispatch(PyObject* self, PyObject* const* args, Py_ssize_t count
 }
 
 PyMethodDef kModeMethods[] = {
-    {"__torch_dispatch__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(torch_dispatch)),
+    {"__torch_dispatch__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(border<torch_dispatch>)),
      METH_FASTCALL, "Records one operator."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -1,6 +1,7 @@
 #include "core/torch_bridge/warning_watch.h"
 
 #include "core/torch_bridge/api.h"
+#include "core/torch_bridge/border.h"
 
 namespace vitrine::torch_bridge {
 
@@ -41,7 +42,7 @@ PyObject* show(PyObject*, PyObject* message) {
   if (PyList_Append(newest->messages(), message) < 0) return nullptr;
   Py_RETURN_NONE;
 }
-PyMethodDef kShow = {"_showwarnmsg", show, METH_O, "Keeps a warning for whoever watches."};
+PyMethodDef kShow = {"_showwarnmsg", border<show>, METH_O, "Keeps a warning for whoever watches."};
 
 // Filters are replaced past `warnings.simplefilter`, which would make every module forget what it has warned
 // of.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/autodiff/layouts.h"
+#include "core/torch_bridge/border.h"
 #include "core/torch_bridge/bridge.h"
 #include "core/torch_bridge/run_operators.h"
 #include "core/torch_bridge/undefined_tangents.h"
@@ -273,10 +274,10 @@ PyObject* gradient_layouts(PyObject* self, PyObject* strides) {
   return out.release();
 }
 
-PyMethodDef kForward = {"forward", run_forward, METH_O, nullptr};
-PyMethodDef kBackward = {"backward", run_backward, METH_VARARGS, nullptr};
-PyMethodDef kLayouts = {"layouts", gradient_layouts, METH_O, nullptr};
-PyMethodDef kViews = {"views", make_views, METH_O, nullptr};
+PyMethodDef kForward = {"forward", torch_bridge::border<run_forward>, METH_O, nullptr};
+PyMethodDef kBackward = {"backward", torch_bridge::border<run_backward>, METH_VARARGS, nullptr};
+PyMethodDef kLayouts = {"layouts", torch_bridge::border<gradient_layouts>, METH_O, nullptr};
+PyMethodDef kViews = {"views", torch_bridge::border<make_views>, METH_O, nullptr};
 
 }  // namespace
 
