@@ -52,9 +52,7 @@ Outcome Segment::commit(Frame& frame, Ingredients& from) {
   Made made;
   bool ok = make_values(from, made, false);
   if (!ok && !trace_->graph_effects.writes_inputs) {  // nothing has changed yet
-    PyErr_Clear();
-    ++failures;
-    return Outcome::none();
+    return failed();
   }
   ok = ok && apply_effects(frame, from, made, false);
   if (ok && changes_containers_) ok = make_values(from, made, true) && apply_effects(frame, from, made, true);

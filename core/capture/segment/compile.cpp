@@ -5,6 +5,7 @@
 #include "core/capture/segment/observer.h"
 #include "core/capture/segment/store.h"
 #include "core/capture/segment/training.h"
+#include "core/capture/signals_aside.h"
 #include "core/capture/trace/signals.h"
 #include "core/ir/print.h"
 #include "core/torch_bridge/joint.h"
@@ -157,6 +158,8 @@ bool Store::give_backend(Segment& segment, const Frame& frame, const torch_bridg
 
 bool Store::extend(Segment& segment, Place& place) {
   const Tracing tracing(place);
+  const SignalsAside signals;
+  if (signals.raised()) return false;
   std::shared_ptr<Instance> instance = segment.make_instance();
   PyErr_Clear();
   if (!instance) return false;
@@ -188,9 +191,9 @@ void Store::give_plan(const Segment& segment, Instance& instance, CompilationRec
     return;
   }
   ir::Recorder* recorder = record ? record->recorder.get() : nullptr;
-  bool interrupted = false;  // Ctrl-C while the compilers are at work
+  bool interrupted = false;  // by a signal while the compilers are at work
   auto cancelled = [&] {
-    interrupted = interrupted || PyErr_CheckSignals() != 0;
+    interrupted = interrupted || SignalsAside::handle();
     return interrupted || engine_.cancelled.load();
   };
   Result<std::shared_ptr<runtime::Plan>> plan = Error{};
@@ -203,7 +206,6 @@ void Store::give_plan(const Segment& segment, Instance& instance, CompilationRec
     plan = Error{error.what(), "", ""};
   }
   PyErr_Clear();
-  if (interrupted) PyErr_SetInterrupt();  // the user's code sees it at its next instruction
   if (plan) {
     for (const runtime::Problem& p : plan.value()->problems())
       engine_.tell(p.text, p.hint, p.reproducer.empty() ? "" : "reproducer: " + p.reproducer);

@@ -5,8 +5,10 @@
 #include <set>
 
 #include "core/capture/segment/draws.h"
+#include "core/capture/segment/owned.h"
 #include "core/capture/segment/plan_call.h"
 #include "core/capture/segment/training.h"
+#include "core/capture/signals_aside.h"
 #include "core/torch_bridge/bridge.h"
 #include "core/torch_bridge/op_call.h"
 
@@ -323,9 +325,7 @@ Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
     if (run_plan(*plan, *trace_, inputs, results, times))
       return finish_results(*trace_, graphs.views.get(), inputs, results) ? Outcome::ran()
                                                                           : Outcome::raised();
-    PyErr_Clear();  // nothing was written: eager raises it again, at the line it belongs to
-    ++failures;
-    return Outcome::none();
+    return failed();
   }
   if (instance.training) {
     inputs.resize(inputs_.size());
@@ -355,20 +355,27 @@ void Segment::free_gradients(std::span<const Owned> sources) {
     if (PyObject_SetAttrString(sources[static_cast<size_t>(i)].get(), "grad", Py_None) < 0) PyErr_Clear();
 }
 
+// Nothing was written: eager raises it again, at the line it belongs to. What a signal's handler has raised
+// would not come again.
+Outcome Segment::failed() {
+  if (is_of_signal() && !raise_soon()) return Outcome::raised();
+  PyErr_Clear();
+  ++failures;
+  return Outcome::none();
+}
+
 // A forward plan that fails has written nothing. What fails behind it may have been preceded by writes.
 Outcome Segment::run_training(Instance& instance, const std::vector<PyObject*>& inputs,
                               std::vector<PyObject*>& results) {
   if (run_by_backend(instance.training.get(), inputs, instance.graphs.captured->results().size(), results))
     return Outcome::ran();
-  torch_bridge::PendingError error;
-  if (trace_->graph_effects.writes_inputs && forward_ran(instance.training.get())) {
-    error.restore();
-    return Outcome::raised();
+  if (trace_->graph_effects.writes_inputs && forward_ran(instance.training.get())) return Outcome::raised();
+  {
+    const ErrorAside aside;  // dropping a tensor may run Python
+    for (PyObject* o : results) Py_DECREF(o);
+    results.clear();
   }
-  for (PyObject* o : results) Py_DECREF(o);
-  results.clear();
-  ++failures;
-  return Outcome::none();
+  return failed();
 }
 
 Outcome Segment::replay(Instance& instance, const std::vector<PyObject*>& inputs,
@@ -376,10 +383,10 @@ Outcome Segment::replay(Instance& instance, const std::vector<PyObject*>& inputs
   RandomState random(trace_->graph_effects.random);
   if (instance.replayer->run(inputs, results)) return Outcome::ran();
   if (trace_->graph_effects.writes_inputs) return Outcome::raised();
-  PyErr_Clear();
+  const Outcome outcome = failed();
+  const ErrorAside aside;
   random.restore();
-  ++failures;
-  return Outcome::none();
+  return outcome;
 }
 
 Outcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* times, Check* check) {

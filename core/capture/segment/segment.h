@@ -83,6 +83,7 @@ class Segment {
   Outcome run_graph(Instance& instance, std::span<const Owned> sources, std::vector<PyObject*>& results,
                     std::vector<runtime::LaunchTime>* times, Check* check);
   Outcome replay(Instance& instance, const std::vector<PyObject*>& inputs, std::vector<PyObject*>& results);
+  Outcome failed();  // an error is set
   Outcome run_training(Instance& instance, const std::vector<PyObject*>& inputs,
                        std::vector<PyObject*>& results);
   // The graph's inputs of a call, constants left out. `numbers` keeps alive what is made of a float. false: a

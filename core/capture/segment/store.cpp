@@ -6,6 +6,7 @@
 
 #include "core/capture/segment/code_rows.h"
 #include "core/capture/segment/values.h"
+#include "core/capture/signals_aside.h"
 
 namespace vitrine::capture {
 
@@ -71,12 +72,18 @@ Outcome Store::at(Frame& frame) {
   try {
     return look_up(frame, code, place);
   } catch (const std::exception& error) {
-    PyErr_Clear();
-    place.eager = true;
-    engine_.warn("an error inside Vitrine; " + place_text(frame) + " runs eagerly.", "Please report it.",
-                 error.what(), 0);
-    return Outcome::none();
+    return give_up(frame, place, error.what());
+  } catch (...) {
+    return give_up(frame, place, "an unknown error");
   }
+}
+
+Outcome Store::give_up(Frame& frame, Place& place, const char* why) {
+  PyErr_Clear();
+  place.eager = true;
+  engine_.warn("an error inside Vitrine; " + place_text(frame) + " runs eagerly.", "Please report it.", why,
+               0);
+  return Outcome::none();
 }
 
 Outcome Store::look_up(Frame& frame, CodeSegments& code, Place& place) {
@@ -94,7 +101,10 @@ Outcome Store::look_up(Frame& frame, CodeSegments& code, Place& place) {
     const bool made = fit == Segment::Fit::New;
     Recording* recording = made ? engine_.live_recording() : nullptr;
     const int64_t start = recording ? recording->now() : -1;
-    if (fit == Segment::Fit::New && extend(*segment, place)) fit = segment->fits(frame, state);
+    if (fit == Segment::Fit::New) {
+      if (extend(*segment, place)) fit = segment->fits(frame, state);
+      if (PyErr_Occurred()) return Outcome::raised();
+    }
     if (fit != Segment::Fit::Yes) continue;
     // Where it stands now: making an instance may have let other threads run.
     const auto at = std::find(all.begin(), all.end(), segment);
@@ -195,10 +205,14 @@ Outcome Store::miss(Frame& frame, CodeSegments& code, Place& place, const torch_
                              recompilation_hint(failure, settings_->dynamic), call_site());
   }
   std::shared_ptr<Segment> segment;
+  bool interrupted = false;
   {
     Tracing tracing(place);
-    segment = compile(frame, place, state, record.get());
+    const SignalsAside signals;
+    if (!signals.raised()) segment = compile(frame, place, state, record.get());
+    interrupted = signals.raised();
   }
+  if (interrupted) return Outcome::raised();
   if (!segment)
     return PyErr_Occurred() ? Outcome::raised() : place.eager_rest ? Outcome::eager() : Outcome::none();
   ++code.compilations;

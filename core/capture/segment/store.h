@@ -38,6 +38,7 @@ class Store : public SegmentStore {
                  std::string& message);
   // The segment is asked for sizes that it meets for the first time. false: it does not fit them.
   bool extend(Segment& segment, Place& place);
+  Outcome give_up(Frame& frame, Place& place, const char* why);
   bool breaks_full_graph(const Trace& trace) const;
   bool only_compiled(const Segment& segment, const Outcome& outcome) const;
 

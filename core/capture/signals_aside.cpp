@@ -1,0 +1,152 @@
+#include "core/capture/signals_aside.h"
+
+#include <csignal>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/capture/code_entry.h"
+#include "core/capture/segment/owned.h"
+#include "core/torch_bridge/op_call.h"
+
+namespace vitrine::capture {
+namespace {
+
+volatile std::sig_atomic_t came[NSIG];
+std::vector<std::pair<int, struct sigaction>> replaced;  // what stood there before, by signal
+bool active = false;                                     // one is alive, in the main thread
+std::unique_ptr<torch_bridge::PendingError> error;       // of a handler
+
+void note(int number) {
+  came[number] = 1;
+}
+
+bool in_main_thread() {
+  const Owned threading(PyImport_ImportModule("threading"));
+  const Owned thread(threading ? PyObject_CallMethod(threading.get(), "main_thread", nullptr) : nullptr);
+  const Owned ident(thread ? PyObject_GetAttrString(thread.get(), "ident") : nullptr);
+  const bool main =
+      ident && PyLong_Check(ident.get()) && PyLong_AsUnsignedLong(ident.get()) == PyThread_get_thread_ident();
+  PyErr_Clear();
+  return main;
+}
+
+// call(number, handler) for each signal whose handler is a Python callable.
+template <class Call>
+void each_handler(Call call) {
+  const Owned module(PyImport_ImportModule("_signal"));
+  const Owned get(module ? PyObject_GetAttrString(module.get(), "getsignal") : nullptr);
+  for (int number = 1; get && number < NSIG; ++number) {
+    const Owned handler(PyObject_CallFunction(get.get(), "i", number));
+    PyErr_Clear();
+    if (handler && PyCallable_Check(handler.get())) call(number, handler.get());
+  }
+  PyErr_Clear();
+}
+
+void set_aside() {
+  each_handler([](int number, PyObject*) {
+    struct sigaction before{};
+    if (sigaction(number, nullptr, &before) != 0) return;
+    struct sigaction ours = before;
+    ours.sa_flags &= ~SA_SIGINFO;
+    ours.sa_handler = note;
+    came[number] = 0;
+    if (sigaction(number, &ours, nullptr) == 0) replaced.emplace_back(number, before);
+  });
+}
+
+void put_back() {
+  for (const auto& [number, before] : replaced) sigaction(number, &before, nullptr);
+  for (const auto& [number, before] : replaced)
+    if (came[number]) PyErr_SetInterruptEx(number);
+  replaced.clear();
+}
+
+// The code that a handler runs first, where that is plain to see; nullptr otherwise.
+Owned code_of(PyObject* handler) {
+  if (PyMethod_Check(handler)) handler = PyMethod_GET_FUNCTION(handler);
+  Owned call = PyFunction_Check(handler)
+                   ? share(handler)
+                   : Owned(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(handler)), "__call__"));
+  Owned code(call ? PyObject_GetAttrString(call.get(), "__code__") : nullptr);
+  PyErr_Clear();
+  return code;
+}
+
+// Whether the program raises it itself, by a `raise` where the traceback ends; Python's handler of Ctrl-C has
+// no frame of its own.
+bool is_raised_there(PyTracebackObject* trace) {
+  if (!trace) return false;
+  while (trace->tb_next) trace = trace->tb_next;
+  const Owned code(reinterpret_cast<PyObject*>(PyFrame_GetCode(trace->tb_frame)));
+  const Instruction* at = bytecode_of(code.get()).find(trace->tb_lasti);
+  return at && at->op == Op::Raise;
+}
+
+}  // namespace
+
+SignalsAside::SignalsAside() {
+  if (active || !in_main_thread()) return;
+  active = outermost_ = true;
+  if (PyErr_CheckSignals() != 0) error = std::make_unique<torch_bridge::PendingError>();
+  set_aside();
+}
+
+SignalsAside::~SignalsAside() {
+  if (!outermost_) return;
+  active = false;
+  {
+    const ErrorAside aside;
+    put_back();
+  }
+  if (error) error->restore();
+  error.reset();
+}
+
+bool SignalsAside::raised() const {
+  return outermost_ && error;
+}
+
+bool SignalsAside::handle() {
+  if (!active || error || !in_main_thread()) return active && error;
+  put_back();
+  if (PyErr_CheckSignals() != 0) error = std::make_unique<torch_bridge::PendingError>();
+  set_aside();
+  return static_cast<bool>(error);
+}
+
+bool is_of_signal() {
+  if (!PyErr_Occurred()) return false;
+  const bool interrupt = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  if (interrupt) {
+    const bool raised = is_raised_there(reinterpret_cast<PyTracebackObject*>(trace));
+    PyErr_Restore(type, value, trace);
+    return !raised;
+  }
+  std::vector<Owned> codes;
+  if (trace) each_handler([&](int, PyObject* handler) { codes.push_back(code_of(handler)); });
+  bool found = false;
+  for (auto* at = reinterpret_cast<PyTracebackObject*>(trace); at && !found; at = at->tb_next) {
+    const Owned running(reinterpret_cast<PyObject*>(PyFrame_GetCode(at->tb_frame)));
+    for (const Owned& code : codes) found = found || (code && code.get() == running.get());
+  }
+  PyErr_Restore(type, value, trace);
+  return found;
+}
+
+bool raise_soon() {
+  auto taken = std::make_unique<torch_bridge::PendingError>();
+  const auto raise = [](void* given) {
+    const std::unique_ptr<torch_bridge::PendingError> kept(static_cast<torch_bridge::PendingError*>(given));
+    kept->restore();
+    return -1;
+  };
+  if (Py_AddPendingCall(raise, taken.get()) == 0) return static_cast<void>(taken.release()), true;
+  taken->restore();
+  return false;
+}
+
+}  // namespace vitrine::capture
