@@ -5,6 +5,7 @@
 #include "core/capture/segment/observer.h"
 #include "core/capture/segment/store.h"
 #include "core/capture/segment/training.h"
+#include "core/capture/segment/version_questions.h"
 #include "core/capture/signals_aside.h"
 #include "core/capture/trace/signals.h"
 #include "core/ir/print.h"
@@ -13,6 +14,8 @@
 namespace vitrine::capture {
 
 namespace {
+
+constexpr const char* kAsksForVersions = "the program asks for versions of tensors";
 
 // A file with what it takes to see the failure again. Returns its path, "" when there is no place for it.
 std::string write_reproducer(const std::string& cache_dir, const Trace& trace, const Error& error) {
@@ -66,6 +69,8 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   options.gradients = settings_->gradients;
   // A backend of the user's own is given no backward pass.
   if (settings_->backend) options.backward_for_real = "the backend is given graphs that are differentiated";
+  const bool versions = asks_for_versions();
+  if (versions) options.backward_for_real = kAsksForVersions;
   options.sizes = &place.sizes[number_];
   if (!settings_->target.empty()) options.as_if = ir::Device{ir::Device::Type::cuda, 0};
   Recording* recording = engine_.live_recording();
@@ -73,6 +78,7 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   std::unique_ptr<Trace> found;
   try {
     found = capture::trace(frame, options);
+    if (versions && found && found->joint) found->joint.reset(), found->no_joint = kAsksForVersions;
     if (found && found->symbolic && found->end != Trace::End::Nothing)
       if (auto broken = found->symbolic->broken_mark()) throw *broken;
   } catch (const MarkError& error) {

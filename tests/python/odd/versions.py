@@ -153,3 +153,38 @@ def versions_of_a_view_returned_of_what_was_written(compile):
     x, y = torch.ones(2, 3), torch.ones(2, 3)
     z = g(x, y)
     return x, y, z, x._version, y._version, z._version
+
+
+@scenario
+def versions_of_gradients(compile):
+    """Autograd's engine adds to a gradient in place where several come together."""
+
+    def inside(w, x):
+        ((w * x).sum() + w.sum() + (w**2).sum()).backward()
+        return w.grad._version
+
+    def one(w, x):
+        (w @ x).sum().backward()
+
+    def copied(w, x):
+        w.clone().sum().backward()
+
+    def asked(w, x):
+        (found,) = torch.autograd.grad((w * x).sum() + w.exp().sum(), [w])
+        return found, found._version
+
+    def forward(w, x):
+        return (w[0] * x[1]).sum() + w[1].exp().sum() + (w + x).sum()
+
+    out = []
+    for f in (inside, one, copied, asked, forward):
+        g = compile(f)
+        for repeat in range(3):
+            w, x = torch.linspace(-1, 2, 9).reshape(3, 3).requires_grad_(), torch.linspace(1, 3, 9).reshape(3, 3)
+            if repeat == 2:
+                w.grad = torch.zeros(3, 3)
+            got = g(w, x)
+            if f is forward:
+                got.backward()
+            out += [got, w.grad, None if w.grad is None else w.grad._version]
+    return out
