@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/convert.h"
@@ -74,6 +75,18 @@ class StateGuard {
 };
 using AutocastGuard = StateGuard<AutocastState, autocast_state, set_autocast_state>;
 using AttentionGuard = StateGuard<AttentionChoice, attention_choice, set_attention_choice>;
+
+// A tensor made in the recording that gets other sizes itself, while views of it are there: what they view is
+// it, which is no view. Made again behind the graph it would be one.
+void refuse_turned(Recording& recording, const std::string& name, PyObject* args) {
+  static const std::unordered_set<std::string> kTurning = {
+      "Tensor.t_",         "Tensor.transpose_", "Tensor.swapaxes_",  "Tensor.swapdims_",
+      "Tensor.unsqueeze_", "Tensor.squeeze_",   "Tensor.as_strided_"};
+  if (!kTurning.contains(name) || PyTuple_GET_SIZE(args) == 0) return;
+  const int index = recording.find(PyTuple_GET_ITEM(args, 0));
+  if (index >= 0 && recording.storage_of_tensor(index).tensors.size() > 1)
+    stop("unsupported_operator", name + " of a tensor that others share memory with");
+}
 
 // Memory that is not a tensor's: its content may change between calls, unseen by any guard.
 void refuse_arrays(PyObject* value) {
@@ -495,6 +508,7 @@ Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Onc
     auto known = [&](PyObject* t) { return leaf_slot(t); };
     (void)make_template(args, known);
     refuse_arrays(args);
+    refuse_turned(recording, name, args);
     if (kwargs) (void)make_template(kwargs, known);
     const Outs outs = outs_of(kwargs);
     {

@@ -302,6 +302,9 @@ Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arg
         return look(v)->kind == Kind::Tensor && lowering_->is_conjugated(look(v)->obj);
       }))
     stop("unsupported_operator", name + "() of a tensor that is conjugated when it is read");
+  if (name == "Tensor.detach_" || name == "torch.detach_")
+    for (Value* v : a.positional)
+      if (look(v)->real) stop("unsupported_operator", name + "() of an input, which may be a view");
   if (unseen_quantiles(name, positional.get(), keyword.get()))
     stop("scalar_read", name + " asks whether its quantiles are in [0, 1]");
   if (++torch_calls_ > kMostCalls)

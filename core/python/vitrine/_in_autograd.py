@@ -22,8 +22,10 @@ def named_node(function, name):
         return function
     made = type(function.__name__, (function,), {})
     node = made._backward_cls
-    node.__name__ = node.__qualname__ = name
+    node.__name__ = node.__qualname__ = name.rpartition("::")[2]
     node.__module__ = "builtins"
+    if node.__name__ != name:  # of "torch::autograd::CopySlices" Python's class has the last part
+        node.name = lambda self: name
     return made
 
 

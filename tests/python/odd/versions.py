@@ -188,3 +188,54 @@ def versions_of_gradients(compile):
                 got.backward()
             out += [got, w.grad, None if w.grad is None else w.grad._version]
     return out
+
+
+@scenario
+def a_tensor_that_was_turned_around_is_no_view(compile):
+    def f(x):
+        y = x + 1
+        row = y[0]
+        y.t_()
+        y.add_(1)
+        row.unsqueeze_(1)
+        return y, row, y.sum(0)
+
+    g = compile(f)
+    out = []
+    for _ in range(2):
+        y, row, total = g(torch.arange(6.0).reshape(3, 2))
+        out += [y, row, total, y._is_view(), row._is_view(), y._base is None, y._version, row._version]
+    return out
+
+
+@scenario
+def views_cannot_be_detached_in_place(compile):
+    def f(x):
+        x.detach_()
+        return x * 2
+
+    g = compile(f)
+    out = []
+    for make in (lambda b: b * 1, lambda b: b[1:], lambda b: b.detach(), lambda b: b * 3):
+        x = make(torch.arange(4.0).requires_grad_())
+        try:
+            out += [g(x), x, x.requires_grad, x._version]
+        except RuntimeError as error:
+            out.append(str(error))
+    return out
+
+
+@scenario
+def nodes_have_the_names_of_eagers(compile):
+    def f(x):
+        y = x.clone()
+        v = y.t()
+        v.mul_(2)
+        return y, v, x.exp(), x * 2
+
+    out = []
+    g = compile(f)
+    for _ in range(2):
+        for t in g(torch.ones(2, 3, requires_grad=True)):
+            out += [type(t.grad_fn).__name__, t.grad_fn.name()]
+    return out
