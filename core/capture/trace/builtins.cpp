@@ -140,6 +140,9 @@ Value* builtin_super(Tracer& t, const Arguments& a) {
 }
 
 Value* make_sequence(Tracer& t, const Arguments& a, Kind kind) {
+  if (Value* given = a.positional.empty() ? nullptr : t.look(a.positional[0]);
+      given && kind == Kind::Tuple && is_plain_tuple(given))
+    return given;
   return t.sequence(kind, a.positional.empty() ? Values{} : t.listed(a.positional[0]));
 }
 
@@ -271,6 +274,9 @@ Value* builtin_callable(Tracer& t, const Arguments& a) {
 Value* builtin_str(Tracer& t, const Arguments& a) {
   if (a.positional.empty()) return t.text("");
   if (a.positional.size() > 1 || !a.keyword.empty()) return fold_call(t, find_object("builtins.str"), a);
+  if (Value* given = t.peek(a.positional[0]);
+      given->kind == Kind::Constant && PyUnicode_CheckExact(given->obj))
+    return given;
   return t.text(t.str_of(a.positional[0], false));
 }
 
@@ -360,6 +366,8 @@ constexpr BuiltinRow kRows[] = {
     {"builtins.frozenset",
      [](T& t, const A& a) {
        if (a.positional.empty()) return t.fold(PyFrozenSet_New(nullptr));
+       if (PyObject* given = t.const_object(a.positional[0]); given && PyFrozenSet_CheckExact(given))
+         return t.look(a.positional[0]);
        Owned set(t.constant_tree(make_set(t, a)));
        if (!set) stop("unsupported_builtin", "frozenset() of values that are no constants");
        return t.fold(PyFrozenSet_New(set.get()));

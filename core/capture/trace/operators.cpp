@@ -125,6 +125,8 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
       if (left && right && !sum) raise_python();
       if (sum && Py_TYPE(sum.get()) == torch.size) type = torch.size;
     }
+    if (is_plain_tuple(a) && is_plain_tuple(b) && (a->items.empty() || b->items.empty()))
+      return a->items.empty() ? b : a;
     Values items = a->items;
     items.insert(items.end(), b->items.begin(), b->items.end());
     return sequence(a->kind, std::move(items), type);
@@ -134,6 +136,7 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
     Value* n = s == a ? b : a;
     if ((s->kind == Kind::List || s->kind == Kind::Tuple) && !s->owner && n->kind == Kind::Constant) {
       guard_length(s);
+      if (is_plain_tuple(s) && int_of(n, "a repeat count") == 1) return s;
       Values items;
       for (int64_t i = int_of(n, "a repeat count"); i > 0; --i)
         items.insert(items.end(), s->items.begin(), s->items.end());
@@ -240,6 +243,14 @@ Value* Tracer::unary(const std::string& op, Value* a) {
   stop("unsupported_value", op + " of " + describe(a));
 }
 
+// Of integers CPython keeps these.
+static bool is_one_object(PyObject* number) {
+  if (!PyLong_CheckExact(number)) return false;
+  int overflow = 0;
+  const long value = PyLong_AsLongAndOverflow(number, &overflow);
+  return overflow == 0 && value >= -5 && value <= 256;
+}
+
 bool Tracer::same(Value* a, Value* b) {
   a = resolve(a);
   b = resolve(b);
@@ -261,10 +272,15 @@ bool Tracer::same(Value* a, Value* b) {
       const int equal = PyObject_RichCompareBool(a->obj, b->obj, Py_EQ);
       if (equal < 0) raise_python();
       if (!equal) return false;
-      if (PyLong_Check(a->obj)) return true;
+      if (is_one_object(a->obj)) return true;
       stop("unsupported_value", "the identity of equal constants");
     }
     return false;
+  }
+  if (is_plain_tuple(a) && is_plain_tuple(b) && a->items.empty() && b->items.empty()) {  // there is but one
+    guard_length(a);
+    guard_length(b);
+    return true;
   }
   // Two objects that existed before: they are different now, and must be next time.
   if (a->source && b->source && a->kind == b->kind && !(a->pinned && b->pinned))

@@ -47,6 +47,7 @@ Value* Tracer::get_held_item(Value* v, Value* key) {
       if (is_slice(key) && v->cls == torch_names().deque) stop("exception", "a slice of a deque");
       if (is_slice(key)) {
         const SliceRange r = slice_range(*this, key, v->items.size());
+        if (is_plain_tuple(v) && r.step == 1 && r.count == static_cast<Py_ssize_t>(v->items.size())) return v;
         Values items;
         for (Py_ssize_t i = 0; i < r.count; ++i)
           items.push_back(v->items[static_cast<size_t>(r.start + i * r.step)]);

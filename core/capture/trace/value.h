@@ -136,6 +136,11 @@ struct Value {
 // dicts, sets.
 bool may_have_methods(const Value* v);
 
+// A tuple itself, of no class derived from it, and no view of a dict.
+inline bool is_plain_tuple(const Value* v) {
+  return v->kind == Kind::Tuple && v->cls == &PyTuple_Type && !v->owner;
+}
+
 // constants.cpp. Types whose values are compared by value: an equal object of the same type behaves the same
 // everywhere.
 bool is_plain_constant(PyObject* o);

@@ -3,7 +3,7 @@
 import math
 
 import torch
-from odd.registry import mat, program, scenario
+from odd.registry import mat, program, scenario, vec
 
 
 @program(mat(3, 8))
@@ -118,3 +118,16 @@ def numbers_change(compile):
         return x + t.item() if t > 3 else x - t.item()
     g = compile(f)
     return [g(torch.ones(2), k) for k in (1, 2, 3, 4, 5, 9, 2.5)]
+
+
+@program(vec(), lambda: ())
+def one_object_or_another(x, nothing):
+    t, f, s, n = (x, 1), frozenset([1]), "a" + str(len(x)), len(x) * 100
+    none = tuple(i for i in nothing)
+    return (
+        [tuple(t) is t, t[:] is t, t * 1 is t, t + nothing is t, nothing + t is t, t[::1] is t, t[0:] is t, t[1:] is t],
+        [tuple(none) is none, t[:0] is none, t * 0 is none, none is nothing, (*none,) is none, none + none is none],
+        [frozenset(f) is f, str(s) is s, s[:] is s, (x,) is (x,), t + t is t, t * 2 is t, list(t) is t],
+        [len(x) * 100 is n, len(x) is len(x), n is n, len(x) * 100 == n],  # noqa: PLR0124
+        x + 1,
+    )
