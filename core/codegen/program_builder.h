@@ -58,6 +58,7 @@ class ProgramBuilder {
   void add_results();
   void add_step(Step step, int unit);
   bool has_own_memory(const Buffer& buffer) const;
+  bool may_become(int32_t source, const Buffer& target) const;
   void reuse_in_place(int unit, const cpp::Schedule& schedule, const Step& step);
   bool same_row(const cpp::Schedule& schedule, const cpp::Argument& read, const cpp::Argument& written) const;
   bool read_before(const cpp::Schedule& s, const cpp::Load& load, const cpp::Value& stored) const;

@@ -97,6 +97,18 @@ bool ProgramBuilder::has_own_memory(const Buffer& buffer) const {
                                       : options_.gives_back && buffer.type.bytes() >= kLargeOnCpu;
 }
 
+// In the arena bytes are bytes. Elsewhere one tensor shows what the other held, and all before it in its
+// place, which has to be of one type.
+bool ProgramBuilder::may_become(int32_t source, const Buffer& target) const {
+  const int32_t first = place(source);
+  if (target.kind == BufferKind::temporary && !has_own_memory(program_.buffers[static_cast<size_t>(first)]))
+    return true;
+  for (size_t b = 0; b < program_.buffers.size(); ++b)
+    if (place(static_cast<int32_t>(b)) == first && program_.buffers[b].type.dtype != target.type.dtype)
+      return false;
+  return true;
+}
+
 // A value that is read for the last time gives its memory to one that is written at the same places.
 void ProgramBuilder::reuse_in_place(int u, const cpp::Schedule& schedule, const Step& step) {
   std::vector<bool> taken(step.buffers.size(), false);
@@ -111,8 +123,7 @@ void ProgramBuilder::reuse_in_place(int u, const cpp::Schedule& schedule, const 
       if (program_.buffers[static_cast<size_t>(step.buffers[w])].kind == BufferKind::input) continue;
       const Buffer& source = program_.buffers[static_cast<size_t>(step.buffers[r])];
       if (source.kind != BufferKind::temporary) continue;
-      // One tensor then shows what the other held.
-      if (has_own_memory(source) && read.dtype != schedule.arguments[w].dtype) continue;
+      if (!may_become(step.buffers[r], program_.buffers[static_cast<size_t>(step.buffers[w])])) continue;
       auto last = last_unit_.find(key(read.root));
       if (last == last_unit_.end() || last->second != u ||
           keeps_own_.contains(key(schedule.arguments[w].root)))
