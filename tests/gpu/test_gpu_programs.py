@@ -158,6 +158,20 @@ def scaled_steps(compiled):
     return out
 
 
+def recurrent_layers_under_autocast(compiled):
+    """cuDNN gives halves where the head reads bfloat16: its gradient is converted back."""
+    out = []
+    for kind in (nn.LSTM, nn.GRU, nn.RNN):
+        model, head = kind(16, 24, 2, batch_first=True, bidirectional=True).cuda(), nn.Linear(48, 4).cuda()
+        run = compiled(lambda x, model=model, head=head: head(model(x)[0]))
+        for steps in (7, 7, 9):
+            with torch.autocast("cuda", torch.bfloat16):
+                y = run(randn(4, steps, 16))
+            y.float().square().mean().backward()
+        out += taken([y, *(p.grad / p.grad.norm() for p in model.parameters())])
+    return out
+
+
 def numbers_that_are_drawn(compiled):
     def step(x):
         p = x.softmax(-1)
@@ -167,7 +181,7 @@ def numbers_that_are_drawn(compiled):
     return [v for size in ((4, 10), (4, 10), (4, 10), (300, 1001), (4, 10)) for v in taken(run(randn(*size)))]
 
 
-PROGRAMS = [sizes_that_come_back, inputs_that_are_written, results_fed_back, results_that_stay, two_models_and_a_teacher, two_streams, events_and_streams_inside, both_devices, scaled_steps, numbers_that_are_drawn]  # fmt: skip
+PROGRAMS = [sizes_that_come_back, inputs_that_are_written, results_fed_back, results_that_stay, two_models_and_a_teacher, two_streams, events_and_streams_inside, both_devices, scaled_steps, recurrent_layers_under_autocast, numbers_that_are_drawn]  # fmt: skip
 
 
 @pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
@@ -182,7 +196,7 @@ def test_results_are_eagers(program, mode):
     assert torch.equal(state, its)
     for g, e in zip(got, expected, strict=True):
         assert g.dtype == e.dtype and g.stride() == e.stride() and g.device == e.device
-        right = 2e-2 if e.dtype == torch.float16 or program is scaled_steps else 1e-3
+        right = 2e-2 if e.dtype == torch.float16 or program in (scaled_steps, recurrent_layers_under_autocast) else 1e-3
         torch.testing.assert_close(g, e, rtol=right, atol=right)
     vitrine.reset()
 
