@@ -17,8 +17,10 @@ from odd.signals import Alarm, raise_alarm, rings, when  # noqa: E402
 def handled():
     """handled(handler): it handles the signal that the operator sends."""
     before = signal.getsignal(signal.SIGUSR1)
+    interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background process ignores it
     yield lambda handler: signal.signal(signal.SIGUSR1, handler)
     signal.signal(signal.SIGUSR1, before)
+    signal.signal(signal.SIGINT, interrupt)
     when.update(fake=False, real=False)
 
 
