@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -606,3 +607,17 @@ def test_a_replaced_method_under_a_default_device(monkeypatch):
             calls.clear()
             compiled(torch.ones(3))
             assert len(calls) == expected
+
+
+def test_a_method_of_a_modules_class(monkeypatch):
+    """torch.backends.mkldnn is an object whose class has methods, and a __getattr__ for the rest."""
+
+    def asks(x):
+        return torch.backends.mkldnn.is_available(), x + 1
+
+    compiled = vitrine.compile(asks, fullgraph=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert compiled(torch.ones(2))[0] is asks(torch.ones(2))[0]
+        monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: "its own", raising=False)
+        assert compiled(torch.ones(2))[0] == "its own"

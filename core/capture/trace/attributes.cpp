@@ -482,7 +482,13 @@ Value* Tracer::module_attr(Value* v, const std::string& name) {
     method->cls = &_PyMethodWrapper_Type;
     return method;
   }
-  if (Py_TYPE(v->obj) != &PyModule_Type)
+  PyObject* of_class = Py_TYPE(v->obj) == &PyModule_Type ? nullptr : lookup(Py_TYPE(v->obj), name);
+  if (of_class && PyFunction_Check(of_class)) {  // torch.backends.mkldnn.is_available
+    pin_type(Py_TYPE(v->obj));
+    guard(GuardKind::InstanceHas, base, nullptr, 0, name, nullptr, "has no own " + name);
+    return bind_descriptor(of_class, v, Py_TYPE(v->obj), name);
+  }
+  if (Py_TYPE(v->obj) != &PyModule_Type && !of_class)
     if (PyObject* method = python_method(Py_TYPE(v->obj), "__getattr__")) {
       guard(GuardKind::HasAttr, base, nullptr, 0, name, nullptr, "has no " + name);
       return call(pinned(method), Arguments{{v, text(name)}, {}});
