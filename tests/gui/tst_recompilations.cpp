@@ -21,14 +21,20 @@ constexpr const char* kProgram =
 
 // Two functions that were compiled twice each; the second compilation begins behind the call in the loop.
 struct Program {
-  Program() : path(folder.filePath("loop.vitrine").toStdString()), w(Writer::create(path).take()) {
+  explicit Program(bool second_file = false)
+      : path(folder.filePath("loop.vitrine").toStdString()), w(Writer::create(path).take()) {
     w->put(RunRow{.id = run = w->next(Kind::Run), .label = "loop.py", .status = "running"});
     FileRow file;
     file.id = w->next(Kind::File), file.path = "/home/user/loop.py", file.text = w->blob(kProgram),
     file.user = 1;
     w->put(file);
     file_id = file.id;
-    for (const char* name : {"forward", "second"}) function(name);
+    function("forward");
+    if (second_file) {
+      file.id = file_id = w->next(Kind::File), file.path = "/home/user/other.py";
+      w->put(file);
+    }
+    function("second");
     w->finish("finished");
     data = kit::SessionData::load(path).value();
     for (const FileRow& row : data->files) data->texts->load(row.text);
@@ -115,6 +121,20 @@ class TestRecompilations : public QObject {
     QCOMPARE(cells, (QStringList{"forward 1/1", "second 1/1"}));
     QCOMPARE(model->index(0, 2).data().toString(),
              QStringLiteral("len(rest(iter(self.layers))) == 1 or more"));
+  }
+
+  // A line number alone does not say where a break is when there are several files.
+  void breaksOfSeveralFilesNameThem() {
+    for (const bool several : {false, true}) {
+      const Program p(several);
+      Rig<TableView> rig(p.data, "", {700, 300}, views::kBreaksTable);
+      QStringList places;
+      auto* model = rig.view.items()->model();
+      for (int row = 0; row < model->rowCount(); ++row) places << model->index(row, 0).data().toString();
+      places.sort();
+      QCOMPARE(places,
+               several ? (QStringList{"loop.py:3:12", "other.py:3:12"}) : (QStringList{"3:12", "3:12"}));
+    }
   }
 
   // The first call of a compilation is no measure of the others: nothing is said of a call then.

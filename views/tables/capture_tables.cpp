@@ -72,8 +72,28 @@ QString stack_text(const std::string& json) {
 
 // --- breaks ---
 
+const SpanRow* span_of(const SessionData& data, const BreakRow& b) {
+  const InstructionRow* row = data.instructions.find(b.instruction);
+  return row ? data.spans.find(row->span) : nullptr;
+}
+
 std::vector<BreakPlace> causes(const TableScope& scope) {
   return breakPlaces(scope.data, scope.run);
+}
+
+// A line number alone says where a break is as long as all are in one file.
+bool in_several_files(const TableScope& scope) {
+  std::set<Id> files;
+  for (const BreakPlace& cause : causes(scope))
+    if (const SpanRow* span = span_of(scope.data, *cause.rows[0])) files.insert(span->file);
+  return files.size() > 1;
+}
+
+QString break_place(const SessionData& data, const BreakRow& b, bool with_file) {
+  const SpanRow* span = span_of(data, b);
+  const FileRow* file = with_file && span ? data.files.find(span->file) : nullptr;
+  const QString place = place_of(data, b.instruction);
+  return file ? q(file->path).section('/', -1) + ':' + place : place;
 }
 
 Unit break_unit(const TableScope& scope) {
@@ -86,7 +106,8 @@ Unit break_unit(const TableScope& scope) {
 }
 
 std::vector<Column> break_columns(const TableScope& scope) {
-  return {{"line", 110, false, true},
+  const bool with_file = in_several_files(scope);
+  return {{with_file ? "place" : "line", with_file ? 190 : 110, false, true},
           {"expression", 260, false, true, true},
           {"kind", 190},
           {"calls", 64, true},
@@ -97,6 +118,7 @@ std::vector<Item> break_rows(const TableScope& scope) {
   std::vector<Item> out;
   const std::vector<BreakPlace> all = causes(scope);
   const Unit unit = break_unit(scope);
+  const bool with_file = in_several_files(scope);
   auto price = [&](double ns) { return number(ns, ns > 0 ? unit.format(ns) : unknown()); };
   double dearest = -1;
   for (const BreakPlace& cause : all) dearest = std::max(dearest, cause.ns_per_call);
@@ -104,7 +126,7 @@ std::vector<Item> break_rows(const TableScope& scope) {
     const BreakRow* b = cause.rows[0];
     QString kind = q(b->kind);
     kind.replace('_', ' ');
-    Cell line{place_of(scope.data, b->instruction)};
+    Cell line{break_place(scope.data, *b, with_file)};
     line.icon = "scissors";
     line.tone = Tone::Warn;
     Item item{b->id, {line, {q(b->expression)}, {kind}, count(cause.calls), price(cause.ns_per_call)},
