@@ -261,6 +261,15 @@ def test_bench_knows_its_peers(tmp_path):
     assert result.returncode == 2 and "eager, inductor, onnxruntime, openvino" in result.stderr
 
 
+@pytest.mark.parametrize("how", [(), ("--compile",)])
+@pytest.mark.parametrize("text, why", [(None, "does not exist"), ("x = 1", "has no model"), ("inputs = ()\nmodel = 1 / 0", "division by zero")])
+def test_bench_says_why_there_is_no_model(how, text, why, tmp_path):
+    file = tmp_path / "m.py" if text is None else write(tmp_path, "m.py", text)
+    result = vitrine("bench", *how, file)
+    assert result.returncode == 1 and result.stderr.startswith("vitrine bench: ") and why in result.stderr
+    assert "bench.py" not in result.stderr and "loading.py" not in result.stderr
+
+
 def test_bench_measures_a_models_first_call(tmp_path):
     result = vitrine("bench", "--compile", write(tmp_path, "m.py", TINY), "--processes", 1, "--json")
     assert result.returncode == 0, said(result)

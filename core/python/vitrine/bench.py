@@ -5,7 +5,7 @@
     vitrine bench bert.py --against eager,inductor,onnxruntime,openvino
                                                a model's steady state beside its peers, those that are installed
     vitrine bench --cuda --against inductor    the table of a GPU (vitrine bench --cuda --help)
-    vitrine bench --compile bert               cold and warm first call of a model, five fresh processes a side
+    vitrine bench --compile bert.py            cold and warm first call of a model, five fresh processes a side
 Every figure is a median; threads are equal on all sides; nothing is profiled while it is timed.
 """
 
@@ -100,16 +100,26 @@ def measure(sides: dict[str, Callable], args, seconds: float) -> dict[str, float
     return {name: median(v) for name, v in times.items()}
 
 
+def model_of(file: str):
+    """The file's model, a :class:`vitrine.loading.Entry`. Exits with what stands in the way."""
+    from vitrine.loading import LoadError, load
+
+    try:
+        entry = load(file, None, [])
+    except LoadError as error:
+        sys.exit("\n".join(filter(None, (f"vitrine bench: {error.what}", error.detail.rstrip(), f"  {error.hint}"))))
+    if entry is None:
+        sys.exit(f"vitrine bench: {file} has no model to call.\n  Define get_model() and get_inputs(), or model and inputs.")
+    return entry
+
+
 def model_rows(file: str, against: list[str], seconds: float) -> tuple[list[dict], list[str]]:
     """Median of each side's calls of a model, in turns of a few calls; and what stands in the way of the sides left out."""
     import torch
 
     from vitrine import peers
-    from vitrine.loading import load
 
-    entry = load(file, None, [])
-    if entry is None:
-        sys.exit(f"vitrine bench: {file} has no model to call.\nDefine get_model() and get_inputs(), or model and inputs.")
+    entry = model_of(file)
     args, function = entry.args, entry.function
     if entry.kwargs:
         keys, args = list(entry.kwargs), tuple(entry.kwargs.values())
@@ -200,14 +210,14 @@ if side == "vitrine":
 else:
     import torch._dynamo, torch._inductor.compile_fx
     compile = torch.compile
-from vitrine.loading import load
-entry = load(os.environ["VITRINE_BENCH_FILE"], None, [])
+from vitrine.bench import model_of
+entry = model_of(os.environ["VITRINE_BENCH_FILE"])
 t1 = time.perf_counter()
 with torch.no_grad():
     compiled = compile(entry.function)
-    compiled(*entry.args)
+    compiled(*entry.args, **entry.kwargs)
     t2 = time.perf_counter()
-    compiled(*entry.args)
+    compiled(*entry.args, **entry.kwargs)
     t3 = time.perf_counter()
 print("\\n" + json.dumps({"import": t1 - t0, "first": t2 - t1, "second": t3 - t2}))
 """
@@ -217,7 +227,8 @@ def fresh_process(side: str, file: str, cache: str) -> dict:
     env = dict(os.environ, VITRINE_BENCH_SIDE=side, VITRINE_BENCH_FILE=file, VITRINE_CACHE_DIR=cache, TORCHINDUCTOR_CACHE_DIR=cache)
     result = subprocess.run([sys.executable, "-c", CHILD], env=env, capture_output=True, text=True)
     if result.returncode:
-        sys.exit(f"vitrine bench: {side} failed:\n{result.stderr[-3000:]}")
+        told = result.stderr[-3000:].rstrip()
+        sys.exit(told if told.startswith("vitrine bench:") else f"vitrine bench: {side} failed:\n{told}")
     return json.loads(result.stdout.strip().splitlines()[-1])
 
 
