@@ -173,6 +173,32 @@ def test_a_list_that_grows_needs_no_other_compilation(function, tmp_path):
     assert not session.rows("recompilation")
 
 
+class Tells:
+    def __init__(self, told):
+        self.told = told
+
+    def __del__(self):
+        self.told.append("gone")
+
+
+def test_nothing_leaves_a_list_that_only_grows():
+    """What it holds may notice its own end: that is not now."""
+
+    def adds(seen, x):
+        seen.append(x + 1)
+        return x * 2
+
+    vitrine.reset()
+    told, compiled = [], vitrine.compile(adds, fullgraph=True)
+    seen = [Tells(told)]
+    for _ in range(3):
+        compiled(seen, torch.ones(2))
+    assert len(seen) == 4 and not told
+    assert not [guard for guard in vitrine.explain(adds)(seen, torch.ones(2)).guards if "notices its end" in str(guard)]
+    del seen[0]
+    assert told == ["gone"]
+
+
 def test_what_was_added_before_an_error_stays():
     def fails(seen, x, i):
         seen.append(x + 1)

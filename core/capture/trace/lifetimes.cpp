@@ -89,7 +89,8 @@ void Tracer::check_overwritten(Value* v, const std::string& name) {
 }
 
 void Tracer::check_let_go(Value* v) {
-  if (!v->obj || !v->source || v->source->kind == SourceKind::Constant || !is_container(v) ||
+  // An open list has only grown.
+  if (!v->obj || !v->source || v->source->kind == SourceKind::Constant || !is_container(v) || v->open ||
       !lets_go(*this, v))
     return;
   if (const auto found = noticed_.find(v); found != noticed_.end()) {
