@@ -4,6 +4,7 @@
 #include "core/capture/trace/tracer.h"
 
 namespace vitrine::capture {
+
 Value* Tracer::open_list(Value* v) {
   v = resolve(v);
   if (v->kind == Kind::Lazy && v->obj && v->source && PyList_CheckExact(v->obj)) {
@@ -16,11 +17,8 @@ Value* Tracer::open_list(Value* v) {
 void Tracer::close_list(Value* v) {
   const Values added = std::move(v->items);
   v->items = items_before(v);
-  const size_t before = v->items.size();
+  guard_length_before(v, v->items.size());
   v->open = false;
-  if (!v->sized)
-    guard(GuardKind::Length, v->source, nullptr, static_cast<int64_t>(before), "", nullptr,
-          "length " + std::to_string(before));
   v->sized = true;
   v->items.insert(v->items.end(), added.begin(), added.end());
 }
@@ -47,8 +45,7 @@ Value* Tracer::extend_open_list(Value* list, Value* by) {
   list = open_list(list);
   if (!list) return nullptr;
   by = look(by);
-  const bool plain = (by->kind == Kind::List && by->cls == &PyList_Type) ||
-                     (by->kind == Kind::Tuple && by->cls == &PyTuple_Type && !by->owner);
+  const bool plain = (by->kind == Kind::List && by->cls == &PyList_Type) || is_plain_tuple(by);
   if (!plain || !list->open) return nullptr;
   touch(list);
   list->items.insert(list->items.end(), by->items.begin(), by->items.end());

@@ -41,9 +41,12 @@ void Tracer::guard(GuardKind kind, const Source* source, PyObject* object, int64
 void Tracer::guard_length(Value* v) {
   if (v->sized || !v->source) return;
   v->sized = true;
-  if (v->mutated) return;
-  guard(GuardKind::Length, v->source, nullptr, static_cast<int64_t>(v->items.size()), "", nullptr,
-        "length " + std::to_string(v->items.size()));
+  if (!v->mutated) guard_length_before(v, v->items.size());
+}
+
+void Tracer::guard_length_before(const Value* v, size_t n) {
+  guard(GuardKind::Length, v->source, nullptr, static_cast<int64_t>(n), "", nullptr,
+        "length " + std::to_string(n));
 }
 
 void Tracer::guard_type(Value* v) {

@@ -180,6 +180,7 @@ class Tracer {
   void guard(GuardKind kind, const Source* source, PyObject* object = nullptr, int64_t number = 0,
              const std::string& name = "", const Source* other = nullptr, const std::string& expected = "");
   void guard_length(Value* v);
+  void guard_length_before(const Value* v, size_t n);  // of what stood in it when the segment began
   void guard_type(Value* v);
 
   // --- containers.cpp
