@@ -123,12 +123,13 @@ void ProgramBuilder::reuse_in_place(int u, const cpp::Schedule& schedule, const 
       if (program_.buffers[static_cast<size_t>(step.buffers[w])].kind == BufferKind::input) continue;
       const Buffer& source = program_.buffers[static_cast<size_t>(step.buffers[r])];
       if (source.kind != BufferKind::temporary) continue;
-      if (!may_become(step.buffers[r], program_.buffers[static_cast<size_t>(step.buffers[w])])) continue;
       auto last = last_unit_.find(key(read.root));
       if (last == last_unit_.end() || last->second != u ||
           keeps_own_.contains(key(schedule.arguments[w].root)))
         continue;
-      if (!same_place(schedule, read, schedule.arguments[w])) continue;
+      if (!same_place(schedule, read, schedule.arguments[w]) ||
+          !may_become(step.buffers[r], program_.buffers[static_cast<size_t>(step.buffers[w])]))
+        continue;
       taken[r] = true;
       share(step.buffers[r], step.buffers[w]);
       break;
