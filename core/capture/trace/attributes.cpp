@@ -482,18 +482,19 @@ Value* Tracer::module_attr(Value* v, const std::string& name) {
     method->cls = &_PyMethodWrapper_Type;
     return method;
   }
-  PyObject* of_class = Py_TYPE(v->obj) == &PyModule_Type ? nullptr : lookup(Py_TYPE(v->obj), name);
-  if (of_class && PyFunction_Check(of_class)) {  // torch.backends.mkldnn.is_available
-    pin_type(Py_TYPE(v->obj));
-    guard(GuardKind::InstanceHas, base, nullptr, 0, name, nullptr, "has no own " + name);
-    return bind_descriptor(of_class, v, Py_TYPE(v->obj), name);
-  }
-  if (Py_TYPE(v->obj) != &PyModule_Type && !of_class)
-    if (PyObject* method = python_method(Py_TYPE(v->obj), "__getattr__")) {
-      guard(GuardKind::HasAttr, base, nullptr, 0, name, nullptr, "has no " + name);
-      return call(pinned(method), Arguments{{v, text(name)}, {}});
+  if (PyTypeObject* cls = Py_TYPE(v->obj); cls != &PyModule_Type) {
+    PyObject* found = lookup(cls, name);
+    if (found && PyFunction_Check(found)) {  // torch.backends.mkldnn.is_available
+      pin_type(cls);
+      guard(GuardKind::InstanceHas, base, nullptr, 0, name, nullptr, "has no own " + name);
+      return bind_descriptor(found, v, cls, name);
     }
-  if (PyDict_GetItemString(dict, "__getattr__") || Py_TYPE(v->obj) != &PyModule_Type)
+    PyObject* getter = found ? nullptr : python_method(cls, "__getattr__");
+    if (!getter) stop("unsupported_value", "a lazy attribute of module " + describe(v));
+    guard(GuardKind::HasAttr, base, nullptr, 0, name, nullptr, "has no " + name);
+    return call(pinned(getter), Arguments{{v, text(name)}, {}});
+  }
+  if (PyDict_GetItemString(dict, "__getattr__"))
     stop("unsupported_value", "a lazy attribute of module " + describe(v));
   guard(GuardKind::HasAttr, base, nullptr, 0, name, nullptr, "has no " + name);
   return nullptr;
