@@ -2,7 +2,10 @@
 
 #include <Python.h>
 
+#include <optional>
+
 #include "core/torch_bridge/op_call.h"
+#include "core/torch_bridge/warning_watch.h"
 
 namespace vitrine::torch_bridge {
 
@@ -28,42 +31,9 @@ std::unique_ptr<CudaGraph> CudaGraph::begin() {
   return out;
 }
 
-namespace {
-
-// While it lives no warning reaches the user.
-class Quiet {
- public:
-  explicit Quiet(bool wanted) {
-    PyObject* warnings = wanted ? PyImport_ImportModule("warnings") : nullptr;
-    if (warnings) held_ = PyObject_CallMethod(warnings, "catch_warnings", nullptr);
-    PyObject* entered = held_ ? PyObject_CallMethod(held_, "__enter__", nullptr) : nullptr;
-    PyObject* set = entered ? PyObject_CallMethod(warnings, "simplefilter", "s", "ignore") : nullptr;
-    if (!entered) Py_CLEAR(held_);
-    if (wanted && !set) PyErr_Clear();
-    Py_XDECREF(set);
-    Py_XDECREF(entered);
-    Py_XDECREF(warnings);
-  }
-  ~Quiet() {
-    if (!held_) return;
-    PendingError error;
-    PyObject* left = PyObject_CallMethod(held_, "__exit__", "OOO", Py_None, Py_None, Py_None);
-    if (!left) PyErr_Clear();
-    Py_XDECREF(left);
-    Py_DECREF(held_);
-    error.restore();
-  }
-  Quiet(const Quiet&) = delete;
-  Quiet& operator=(const Quiet&) = delete;
-
- private:
-  PyObject* held_ = nullptr;
-};
-
-}  // namespace
-
 bool CudaGraph::end(bool failed) {
-  Quiet quiet(failed);
+  std::optional<WarningWatch> quiet;
+  if (failed) quiet.emplace(Py_None, WarningWatch::Once::AsEver);
   PyObject* left = PyObject_CallMethod(recording_, "__exit__", "OOO", Py_None, Py_None, Py_None);
   Py_XDECREF(left);
   if (left) return show_executable();
@@ -80,7 +50,7 @@ bool CudaGraph::end(bool failed) {
 // After a recording that a call broke (one that waits for the GPU), PyTorch's generators still take all that
 // is drawn for recorded, and refuse to draw. An empty recording that goes well ends that.
 void CudaGraph::forget_recording() {
-  Quiet quiet(true);  // that it is empty
+  const WarningWatch quiet(Py_None, WarningWatch::Once::AsEver);  // that it is empty
   PyObject* graph = PyObject_CallMethod(torch_cuda_, "CUDAGraph", nullptr);
   PyObject* recording =
       graph ? PyObject_CallMethod(torch_cuda_, "graph", "OOOs", graph, Py_None, Py_None, "thread_local")
