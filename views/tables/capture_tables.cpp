@@ -26,9 +26,14 @@ QString html(const std::string& text) {
   return q(text).toHtmlEscaped();
 }
 
-QString place_of(const SessionData& data, Id instruction) {
+const SpanRow* span_of(const SessionData& data, Id instruction) {
   const InstructionRow* row = data.instructions.find(instruction);
-  return row && row->span ? data.place(row->span) : unknown();
+  return row ? data.spans.find(row->span) : nullptr;
+}
+
+QString place_of(const SessionData& data, Id instruction) {
+  const SpanRow* span = span_of(data, instruction);
+  return span ? data.place(span->id) : unknown();
 }
 
 Cell number(double value, const QString& text, Tone tone = Tone::None) {
@@ -72,11 +77,6 @@ QString stack_text(const std::string& json) {
 
 // --- breaks ---
 
-const SpanRow* span_of(const SessionData& data, const BreakRow& b) {
-  const InstructionRow* row = data.instructions.find(b.instruction);
-  return row ? data.spans.find(row->span) : nullptr;
-}
-
 std::vector<BreakPlace> causes(const TableScope& scope) {
   return breakPlaces(scope.data, scope.run);
 }
@@ -85,12 +85,12 @@ std::vector<BreakPlace> causes(const TableScope& scope) {
 bool in_several_files(const TableScope& scope) {
   std::set<Id> files;
   for (const BreakPlace& cause : causes(scope))
-    if (const SpanRow* span = span_of(scope.data, *cause.rows[0])) files.insert(span->file);
+    if (const SpanRow* span = span_of(scope.data, cause.rows[0]->instruction)) files.insert(span->file);
   return files.size() > 1;
 }
 
 QString break_place(const SessionData& data, const BreakRow& b, bool with_file) {
-  const SpanRow* span = span_of(data, b);
+  const SpanRow* span = span_of(data, b.instruction);
   const FileRow* file = with_file && span ? data.files.find(span->file) : nullptr;
   const QString place = place_of(data, b.instruction);
   return file ? q(file->path).section('/', -1) + ':' + place : place;
