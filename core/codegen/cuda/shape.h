@@ -10,13 +10,18 @@ namespace vitrine::codegen::cuda {
 // Pointwise: a thread computes `items` runs of `vector` neighbours, a block's threads apart.
 // Rows: `group` threads share a row; a thread computes `items` runs of `vector` columns of it. In registers:
 // every value that a later phase reads again stays there. Otherwise a phase walks the row and loads anew.
+//
 // Turned rows: they lie beside each other in memory, and what belongs to one lies apart. A block reads as
-// many as a line of memory holds, and each row is walked in shared memory, by a warp. Both ways: as rows, and
-// each group goes through many rows; `ahead`: the next one's values are on their way meanwhile. Its second
-// launch: `group` neighbouring columns, the others of the block share these. Turned: what lies in memory
-// along another dim than the one that is written is read a tile at a time, along its own dim, and turned in
-// shared memory; a block computes a tile of columns × `turned` dim. Across rows: `group` threads beside each
-// other take runs of `vector` neighbouring rows, the others of the block share these.
+// many as a line of memory holds, and each row is walked in shared memory, by a warp.
+//
+// Both ways: as rows, and each group goes through many rows; `ahead`: the next one's values are on their way
+// meanwhile. Its second launch: `group` neighbouring columns, the others of the block share these.
+//
+// Turned: what lies in memory along another dim than the one that is written is read a tile at a time, along
+// its own dim, and turned in shared memory; a block computes a tile of columns × `turned` dim.
+//
+// Across rows: `group` threads beside each other take runs of `vector` neighbouring rows, the others of the
+// block share these.
 struct Shape {
   int threads = 256;  // of a block
   int vector = 1;     // neighbouring elements that one access moves, at most 16 bytes
