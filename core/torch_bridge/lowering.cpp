@@ -169,24 +169,26 @@ void Lowering::State::copy_requires_grad(int index, PyObject* real) {
 namespace {
 
 // PyTorch asks for a guard of the current device, and for CUDA to be set up, even where no GPU is touched.
-// Where there is none, meta's guard, which does nothing, stands in, and the set-up is said to be done.
+// Where there is none, meta's guard, which does nothing, stands in (for the one that a PyTorch built with
+// CUDA has, too: it asks the driver, which is not there), and the set-up is said to be done.
 void pretend_cuda_is_ready() {
   static const bool done = [] {
+    Py cuda = Py::steal(PyImport_ImportModule("torch.cuda"));
+    Py available = Py::steal(cuda ? PyObject_CallMethod(cuda.get(), "is_available", nullptr) : nullptr);
+    if (available.get() == Py_True) return true;
     constexpr size_t kMeta = 14;  // c10::DeviceType::Meta
-    void** guards = api().symbols.guard_impls;
-    if (guards && !guards[kCudaDevice]) guards[kCudaDevice] = guards[kMeta];
+    if (void** guards = api().symbols.guard_impls) guards[kCudaDevice] = guards[kMeta];
     Py scope = Py::steal(PyDict_New());
     PyDict_SetItemString(scope.get(), "__builtins__", PyEval_GetBuiltins());
     Py ran =
         Py::steal(PyRun_String("import torch\n"
-                               "if not torch.cuda.is_available():\n"
-                               "    real, torch.cuda._lazy_init = torch.cuda._lazy_init, lambda: None\n"
-                               "    try:\n"
-                               "        torch.empty(0, device='cuda')\n"
-                               "    except Exception:\n"
-                               "        pass\n"
-                               "    finally:\n"
-                               "        torch.cuda._lazy_init = real\n",
+                               "real, torch.cuda._lazy_init = torch.cuda._lazy_init, lambda: None\n"
+                               "try:\n"
+                               "    torch.empty(0, device='cuda')\n"
+                               "except Exception:\n"
+                               "    pass\n"
+                               "finally:\n"
+                               "    torch.cuda._lazy_init = real\n",
                                Py_file_input, scope.get(), scope.get()));
     PyErr_Clear();
     return static_cast<bool>(ran);
