@@ -84,10 +84,12 @@ Types flip(const Call& c) {
   dim_mask(c.ints(1), c.tensor(0).sizes.size());
   return preserved(c);
 }
-// In rows; `part` are the sizes of what is replaced.
+// In rows; `part` are the sizes of what is replaced. PyTorch's result lies as far into its storage as its
+// input does.
 Types with_part_replaced(const Call& c, const Dims& part) {
   const TensorType &t = c.tensor(0), &src = c.tensor(1);
-  need(t.is_contiguous() && src.dtype == t.dtype && src.sizes == part, "another type or layout");
+  need(t.is_contiguous() && t.offset == 0 && src.dtype == t.dtype && src.sizes == part,
+       "another type or layout");
   return {TensorType::contiguous(t.dtype, t.sizes)};
 }
 Types slice_scatter(const Call& c) {
