@@ -101,7 +101,8 @@ def run_aten(graph, inputs):
         for part in node["op"].split("."):
             overload = getattr(overload, part)
         out = overload(*_value(node["args"], env), **{k: _value(v, env) for k, v in node["kwargs"].items()})
-        outputs = [o for o in pytree.tree_leaves(out) if isinstance(o, torch.Tensor) or o is None]
+        leaves = pytree.tree_leaves(out) if overload._schema.returns else []
+        outputs = [o for o in leaves if isinstance(o, torch.Tensor) or o is None]
         assert [kind_of(o) for o in outputs] == node["types"], f"{node['op']}: {node}"
         for i, tensor in enumerate(outputs):
             env[node["id"], i] = tensor
