@@ -32,6 +32,12 @@ void sum_dims(Vjp& v) {
   v.give(0, spread_out(v, v.g(), v.dims(1), v.flag(2)));
 }
 
+// y = sum of the x that are numbers: g at these
+void nansum(Vjp& v) {
+  v.let("spread", spread_out(v, v.cast(v.g(), v.type(v.in(0)).dtype), v.dims(1), v.flag(2)));
+  v.give(0, v.eval("spread * logical_not(isnan(a))"));
+}
+
 // y = sum x / n: g / n everywhere
 void mean_all(Vjp& v) {
   const Ref g = expanded(v, v.g(), v.sizes(0));
@@ -44,16 +50,33 @@ void mean_dims(Vjp& v) {
   v.give(0, mean_gradient(v, v.g(), v.dims(1), v.flag(2)));
 }
 
-// y = the largest of x: g divided among all that are y
-void extremum_dims(Vjp& v) {
+// y, the result with this number = the largest of x: g divided among all that are y
+Ref shared(Vjp& v, size_t result, const Dims& dims) {
   const size_t n = v.sizes(0).size();
-  const Dims dims = v.dims(1);
-  v.let("g", v.unsqueezed(v.g(), dims, n, v.flag(2)));
-  v.let("y", v.unsqueezed(v.out(), dims, n, v.flag(2)));
+  v.let("g", v.unsqueezed(v.g(result), dims, n, v.flag(2)));
+  v.let("y", v.unsqueezed(v.out(static_cast<int32_t>(result)), dims, n, v.flag(2)));
   const Ref mask = v.eval("y == a");
   v.let("mask", mask);
   v.let("count", v.op("aten.sum.dim_IntList", {mask, Arg::ints(dims), Arg(true)}));
-  v.give(0, v.eval("g / count * mask"));
+  return v.eval("g / count * mask");
+}
+void extremum_dims(Vjp& v) {
+  v.give(0, shared(v, 0, v.dims(1)));
+}
+// The sum of what comes of either result: `first` and `second` make these gradients.
+template <class First, class Second>
+void give_of_two(Vjp& v, First first, Second second) {
+  std::optional<Ref> sum;
+  if (v.has(0)) sum = first();
+  if (v.has(1)) {
+    const Ref other = second();
+    sum = sum ? v.op("aten.add.Tensor", {*sum, other}) : other;
+  }
+  v.give(0, *sum);
+}
+void smallest_and_largest(Vjp& v) {
+  const Dims dims = v.none(1) ? Dims{} : Dims{v.integer(1)};
+  give_of_two(v, [&] { return shared(v, 0, dims); }, [&] { return shared(v, 1, dims); });
 }
 // The same of all elements: where y is NaN, to all NaNs. On the CPU PyTorch fills a contiguous tensor, on a
 // GPU it multiplies by the mask.
@@ -173,14 +196,20 @@ void standard_deviation(Vjp& v) {
   const Ref g = v.eval("masked_fill(g / (y * 2), y == 0, 0)");
   v.give(0, variance_gradient(v, g, v.dims(1), correction(v), v.flag(3)));
 }
+Ref of_mean(Vjp& v) {
+  return mean_gradient(v, v.g(1), v.dims(1), v.flag(3));
+}
 void var_mean(Vjp& v) {
-  std::optional<Ref> sum;
-  if (v.has(0)) sum = variance_gradient(v, v.g(0), v.dims(1), correction(v), v.flag(3));
-  if (v.has(1)) {
-    const Ref mean = mean_gradient(v, v.g(1), v.dims(1), v.flag(3));
-    sum = sum ? v.op("aten.add.Tensor", {*sum, mean}) : mean;
-  }
-  v.give(0, *sum);
+  const auto of_variance = [&] { return variance_gradient(v, v.g(0), v.dims(1), correction(v), v.flag(3)); };
+  give_of_two(v, of_variance, [&] { return of_mean(v); });
+}
+void std_mean(Vjp& v) {
+  const auto of_deviation = [&] {
+    v.let("g", v.g(0));
+    const Ref g = v.eval("masked_fill(g / (y * 2), y == 0, 0)");
+    return variance_gradient(v, g, v.dims(1), correction(v), v.flag(3));
+  };
+  give_of_two(v, of_deviation, [&] { return of_mean(v); });
 }
 
 // y_i = sum of x_j up to i: sum of g_j from i on
@@ -250,6 +279,9 @@ const std::vector<RuleRow> kReductionRules = {
     {"aten.var.correction", var},
     {"aten.std.correction", standard_deviation},
     {"aten.var_mean.correction", var_mean},
+    {"aten.std_mean.correction", std_mean},
+    {"aten.nansum.default", nansum},
+    {"aten.aminmax.default", smallest_and_largest},
     {"aten.cumsum.default", cumsum},
     {"aten.logsumexp.default", logsumexp},
     {"aten.linalg_vector_norm.default", vector_norm},

@@ -99,6 +99,8 @@ const std::vector<Row>& rows() {
       {"aten.prod.dim_int", prod_body, {0}, 1, false},
       {"aten.any.default", any_body, {1}, -1, false},
       {"aten.any.dim", any_body, {1}, 1, false},
+      {"aten.any.dims", any_body, {1}, 1, false},
+      {"aten.all.dims", all_body, {1}, 1, false},
       {"aten.all.default", all_body, {1}, -1, false},
       {"aten.all.dim", all_body, {1}, 1, false},
       {"aten.var.correction", var_body, {3}, 1, true},

@@ -29,6 +29,11 @@ Types of_last(const Call& c) {
 Types log_sigmoid_backward(const Call& c) {
   return alike(c, 0, 1);
 }
+Types glu_backward(const Call& c) {
+  const TensorType &grad = c.tensor(0), &self = c.tensor(1);
+  need(ir::is_float(self.dtype) && grad.dtype == self.dtype && !self.sizes.empty(), "types");
+  return {TensorType::contiguous(self.dtype, self.sizes)};
+}
 Types mse_backward(const Call& c) {
   need(c.tensor(0).sizes.empty() || c.integer(3) == 0, "the gradient has dimensions");
   const TensorType &self = c.tensor(1), &target = c.tensor(2);
@@ -217,21 +222,29 @@ const std::vector<OpRow> kBackward = {
      "grad_output, self, target, weight, reduction, ignore_index, total_weight", kPoint, Lower::decompose,
      covered<nll2d_backward>, "", kSecond, "the same at each place of pictures"},
     {"aten.elu_backward.default", "grad_output, alpha, scale, input_scale, is_result, self_or_result", kPoint,
-     kOpaque, covered<of_last>, "", kSecond, "times alpha exp(self) below 0"},
-    {"aten.mish_backward.default", "grad_output, self", kPoint, kOpaque, covered<of_two>, "", kSecond,
+     kLoop, covered<of_last>,
+     "where(f <= 0, where(e, a * d * (f + b * c), a * d * (b * c) * exp(f * d)), a * c)", kSecond,
+     "times alpha exp(self) below 0"},
+    {"aten.mish_backward.default", "grad_output, self", kPoint, kLoop, covered<of_two>,
+     "a * (tanh(log1p(exp(b))) + b * sigmoid(b) * (1 - tanh(log1p(exp(b))) * tanh(log1p(exp(b)))))", kSecond,
      "times the derivative of self tanh(softplus(self))"},
-    {"aten.softplus_backward.default", "grad_output, self, beta, threshold", kPoint, kOpaque, covered<of_two>,
-     "", kSecond, "times sigmoid(beta self)"},
-    {"aten.hardsigmoid_backward.default", "grad_output, self", kPoint, kOpaque, covered<of_two>, "", kSecond,
-     "a sixth between -3 and 3"},
-    {"aten.hardswish_backward.default", "grad_output, self", kPoint, kOpaque, covered<of_two>, "", kSecond,
+    {"aten.softplus_backward.default", "grad_output, self, beta, threshold", kPoint, kLoop, covered<of_two>,
+     "where(b * c > d, a, a * exp(b * c) / (exp(b * c) + 1))", kSecond, "times sigmoid(beta self)"},
+    {"aten.hardsigmoid_backward.default", "grad_output, self", kPoint, kLoop, covered<of_two>,
+     "where((b > -3) & (b < 3), a * 0.1666666716337204, 0)", kSecond, "a sixth between -3 and 3"},
+    {"aten.hardswish_backward.default", "grad_output, self", kPoint, kLoop, covered<of_two>,
+     "where(b <= -3, 0, where(b >= 3, a, a * (b / 3 + 0.5)))", kSecond,
      "times self / 3 + 1/2 between -3 and 3"},
-    {"aten.hardshrink_backward.default", "grad_out, self, lambd", kPoint, kOpaque, covered<of_two>, "",
-     kSecond, "0 where self is near 0"},
-    {"aten.softshrink_backward.default", "grad_output, self, lambd", kPoint, kOpaque, covered<of_two>, "",
-     kSecond, "0 where self is near 0"},
-    {"aten.log_sigmoid_backward.default", "grad_output, self, buffer", kPoint, kOpaque,
-     covered<log_sigmoid_backward>, "", kSecond, "times sigmoid(-self)"},
+    {"aten.hardshrink_backward.default", "grad_out, self, lambd", kPoint, kLoop, covered<of_two>,
+     "where((b >= -c) & (b <= c), 0, a)", kSecond, "0 where self is near 0"},
+    {"aten.softshrink_backward.default", "grad_output, self, lambd", kPoint, kLoop, covered<of_two>,
+     "where((b >= -c) & (b <= c), 0, a)", kSecond, "0 where self is near 0"},
+    {"aten.log_sigmoid_backward.default", "grad_output, self, buffer", kPoint, kLoop,
+     covered<log_sigmoid_backward>, "a * (where(b < 0, 1, 0) - where(b < 0, 1, -1) * (c / (1 + c)))", kSecond,
+     "times sigmoid(-self)",
+     "a * (where(b < 0, 1, 0) - where(b < 0, 1, -1) * (exp(-abs(b)) / (1 + exp(-abs(b)))))"},
+    {"aten.glu_backward.default", "grad_output, self, dim", kPoint, Lower::decompose, covered<glu_backward>,
+     "", kSecond, "sigmoid of one half, and the derivative of that times the other"},
     {"aten.slice_backward.default", "grad_output, input_sizes, dim, start, end, step", Family::memory,
      kOpaque, covered<part_of>, "", kSecond, "zeros with the gradient in a range"},
     {"aten.select_backward.default", "grad_output, input_sizes, dim, index", Family::memory, kOpaque,

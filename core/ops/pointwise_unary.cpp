@@ -19,6 +19,22 @@ Types gelu(const Call& c) {
   need(c.text(1) == "none" || c.text(1) == "tanh", "an approximation of another name");
   return unary_float_only(c);
 }
+// In rows. The buffer is empty on a GPU.
+Types log_sigmoid_forward(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  need(ir::is_float(t.dtype) && (t.device.is_cpu() || t.is_contiguous()), "type or layout");
+  const TensorType out = TensorType::contiguous(t.dtype, t.sizes);
+  return {out, t.device.is_cpu() ? out : TensorType::contiguous(t.dtype, {0})};
+}
+// The halves of a dimension, as a loop over both lays them out.
+Types glu(const Call& c) {
+  TensorType half = c.tensor(0);
+  need(ir::is_float(half.dtype) && !half.sizes.empty(), "type or dimensions");
+  int64_t& size = half.sizes[wrap_dim(c.integer(1), half.sizes.size())];
+  need(size % 2 == 0, "an odd size");
+  size /= 2;
+  return {elementwise({half, half}, half.dtype, half.dtype)};
+}
 Types softshrink(const Call& c) {
   need(c.number(1) >= 0 && c.number(1) <= 3.0e38, "lambd out of range");
   return unary_float_only(c);
@@ -98,6 +114,10 @@ const std::vector<OpRow> kPointwiseUnary = {
     {"aten.elu.default", "self, alpha=1, scale=1, input_scale=1", kFamily, kLoop, covered<unary_float_only>,
      "where(a <= 0, expm1(a * d) * (b * c), a * c)", "elu_backward(g, b, c, d, False, a)",
      "scale * (a, or alpha * (exp(a) - 1) below 0)"},
+    {"aten.celu.default", "self, alpha=1.0", kFamily, Lower::decompose, covered<unary_float_only>, "",
+     "elu_backward(g, b, 1, 1 / b, False, a)", "a, or alpha * (exp(a / alpha) - 1) below 0"},
+    {"aten.glu.default", "self, dim=-1", kFamily, Lower::decompose, covered<glu>, "", "glu_backward(g, a, b)",
+     "one half * sigmoid of the other"},
     {"aten.gelu.default", R"(self, *, approximate="none")", kFamily, Lower::decompose, covered<gelu>, "",
      kRule, "a * normal cumulative distribution of a"},
     {"aten.silu.default", "self", kFamily, kLoop, covered<unary_float_only>, "a / (1 + exp(-a))",
@@ -122,8 +142,8 @@ const std::vector<OpRow> kPointwiseUnary = {
     {"aten.softshrink.default", "self, lambd=0.5", kFamily, kLoop, covered<softshrink>,
      "where(a > b, a - b, where(a < -b, a + b, where(isnan(a), a, 0)))", "softshrink_backward(g, a, b)",
      "a moved towards 0"},
-    {"aten.log_sigmoid_forward.default", "self", kFamily, Lower::opaque, nullptr, "",
-     "log_sigmoid_backward(g, a, y1)", "log(sigmoid(a)) and a buffer"},
+    {"aten.log_sigmoid_forward.default", "self", kFamily, Lower::decompose, covered<log_sigmoid_forward>, "",
+     "g * where(a < 0, 1 - sigmoid(a), sigmoid(-a))", "log(sigmoid(a)) and a buffer"},
     {"aten.log_sigmoid.default", "self", kFamily, kLoop, covered<unary_float_only>,
      "min(a, 0) - log1p(exp(-abs(a)))", "borrowed(\"autograd sees log_sigmoid_forward\")", "log(sigmoid(a))"},
 };

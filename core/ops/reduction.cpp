@@ -97,6 +97,11 @@ DType truth_dtype(const Call& c) {
 Types truth_all(const Call& c) {
   return {TensorType::contiguous(truth_dtype(c), {})};
 }
+// Over no dimensions nothing is joined.
+Types truth_dims(const Call& c) {
+  need(c.none(1) || !c.ints(1).empty(), "no dimensions");
+  return {reduced(c.tensor(0), dims_or_all(c, 1), c.flag(2), truth_dtype(c))};
+}
 Types truth_dim(const Call& c) {
   return {reduced(c.tensor(0), {c.integer(1)}, c.flag(2), truth_dtype(c))};
 }
@@ -109,6 +114,24 @@ Types variance(const Call& c) {
 Types variance_and_mean(const Call& c) {
   Types out = variance(c);
   return {out[0], out[0]};
+}
+
+Types smallest_and_largest(const Call& c) {
+  const TensorType& t = c.tensor(0);
+  real(t.dtype);
+  const Dims dims = dims_or_all(c, 1);
+  need_elements(t, dims);
+  const TensorType out = reduced(t, dims, c.flag(2), t.dtype);
+  return {out, out};
+}
+Types count_all(const Call& c) {
+  real(c.tensor(0).dtype);
+  need(c.none(1), "a dimension");
+  return {TensorType::contiguous(DType::i64, {})};
+}
+Types count_dims(const Call& c) {
+  real(c.tensor(0).dtype);
+  return {reduced(c.tensor(0), c.ints(1), false, DType::i64)};
 }
 
 Types cumulative(const Call& c) {
@@ -229,20 +252,34 @@ const std::vector<OpRow> kReduction = {
     {"aten.all.default", "self", kFamily, kLoop, covered<truth_all>, "all", kNone, "whether all are true"},
     {"aten.all.dim", "self, dim, keepdim=False", kFamily, kLoop, covered<truth_dim>, "all", kNone,
      "whether all are true over a dimension"},
+    {"aten.any.dims", "self, dim=None, keepdim=False", kFamily, kLoop, covered<truth_dims>, "any", kNone,
+     "whether any is true over dimensions"},
+    {"aten.all.dims", "self, dim=None, keepdim=False", kFamily, kLoop, covered<truth_dims>, "all", kNone,
+     "whether all are true over dimensions"},
+    {"aten.count_nonzero.default", "self, dim=None", kFamily, Lower::decompose, covered<count_all>, "", kNone,
+     "how many are not 0"},
+    {"aten.count_nonzero.dim_IntList", "self, dim", kFamily, Lower::decompose, covered<count_dims>, "", kNone,
+     "how many are not 0 over dimensions"},
+    {"aten.nansum.default", "self, dim=None, keepdim=False, *, dtype=None", kFamily, Lower::decompose,
+     covered<sum_dims>, "", kRule, "sum of the numbers over dimensions"},
+    {"aten.aminmax.default", "self, *, dim=None, keepdim=False", kFamily, Lower::decompose,
+     covered<smallest_and_largest>, "", kRule, "smallest and largest over a dimension"},
     {"aten.var.correction", "self, dim=None, *, correction=None, keepdim=False", kFamily, Lower::decompose,
      covered<variance>, "", kRule, "variance over dimensions"},
     {"aten.std.correction", "self, dim=None, *, correction=None, keepdim=False", kFamily, Lower::decompose,
      covered<variance>, "", kRule, "standard deviation over dimensions"},
     {"aten.var_mean.correction", "self, dim=None, *, correction=None, keepdim=False", kFamily,
      Lower::decompose, covered<variance_and_mean>, "", kRule, "variance and mean over dimensions"},
+    {"aten.std_mean.correction", "self, dim=None, *, correction=None, keepdim=False", kFamily,
+     Lower::decompose, covered<variance_and_mean>, "", kRule, "standard deviation and mean over dimensions"},
     {"aten.cumsum.default", "self, dim, *, dtype=None", kFamily, Lower::opaque, covered<cumulative>, "",
      kRule, "running sum along a dimension"},
     {"aten.cumprod.default", "self, dim, *, dtype=None", kFamily, Lower::opaque, covered<cumulative>, "",
      "borrowed(\"PyTorch's asks where zeros are\")", "running product along a dimension"},
-    {"aten.logsumexp.default", "self, dim, keepdim=False", kFamily, Lower::opaque, covered<logsumexp>, "",
+    {"aten.logsumexp.default", "self, dim, keepdim=False", kFamily, Lower::decompose, covered<logsumexp>, "",
      kRule, "log of the sum of exponentials"},
     {"aten.linalg_vector_norm.default", "self, ord=2, dim=None, keepdim=False, *, dtype=None", kFamily,
-     Lower::opaque, covered<vector_norm>, "", kRule, "norm over dimensions"},
+     Lower::decompose, covered<vector_norm>, "", kRule, "norm over dimensions"},
     {"aten.topk.default", "self, k, dim=-1, largest=True, sorted=True", kFamily, Lower::opaque, covered<topk>,
      "", kRule, "the k largest along a dimension, and where"},
     {"aten.sort.default", "self, dim=-1, descending=False", kFamily, Lower::opaque, covered<sort>, "", kRule,
@@ -267,8 +304,8 @@ const std::vector<OpRow> kReduction = {
      "smallest so far along a dimension, and where"},
     {"aten.logcumsumexp.default", "self, dim", kFamily, Lower::opaque, covered<logcumsumexp>, "", kRule,
      "log of the running sum of exponentials"},
-    {"aten.norm.ScalarOpt_dim", "self, p, dim, keepdim=False", kFamily, Lower::opaque, covered<norm_dims>, "",
-     kRule, "norm over dimensions"},
+    {"aten.norm.ScalarOpt_dim", "self, p, dim, keepdim=False", kFamily, Lower::decompose, covered<norm_dims>,
+     "", kRule, "norm over dimensions"},
 };
 
 }  // namespace vitrine::ops

@@ -6,9 +6,11 @@
 #include <set>
 
 #include "core/ops/promote.h"
+#include "core/passes/decompose_activations.h"
 #include "core/passes/decompose_extrema.h"
 #include "core/passes/decompose_losses.h"
 #include "core/passes/decompose_norms.h"
+#include "core/passes/decompose_reductions.h"
 
 namespace vitrine::passes {
 
@@ -111,11 +113,18 @@ Values var(Writer& w) {
 Values standard_deviation(Writer& w) {
   return w.one(w.reduced(w.unary("aten.sqrt.default", variance(w).variance), w.dims(1), w.flag(3)));
 }
+Values with_mean(Writer& w, Ref spread, Ref mean) {
+  auto s = w.output(0, w.reduced(spread, w.dims(1), w.flag(3)));
+  auto m = w.output(1, w.reduced(mean, w.dims(1), w.flag(3)));
+  return s && m ? Values({*s, *m}) : std::nullopt;
+}
 Values var_mean(Writer& w) {
   Spread s = variance(w);
-  auto v = w.output(0, w.reduced(s.variance, w.dims(1), w.flag(3)));
-  auto m = w.output(1, w.reduced(s.mean, w.dims(1), w.flag(3)));
-  return v && m ? Values({*v, *m}) : std::nullopt;
+  return with_mean(w, s.variance, s.mean);
+}
+Values std_mean(Writer& w) {
+  Spread s = variance(w);
+  return with_mean(w, w.unary("aten.sqrt.default", s.variance), s.mean);
 }
 
 // layer_norm(x) = (x - mean) / sqrt(var + eps) * weight + bias
@@ -262,6 +271,18 @@ constexpr Rule kRules[] = {
     {"aten.var.correction", var},
     {"aten.std.correction", standard_deviation},
     {"aten.var_mean.correction", var_mean},
+    {"aten.std_mean.correction", std_mean},
+    {"aten.nansum.default", nansum},
+    {"aten.aminmax.default", smallest_and_largest},
+    {"aten.count_nonzero.default", count_nonzero},
+    {"aten.count_nonzero.dim_IntList", count_nonzero},
+    {"aten.logsumexp.default", logsumexp},
+    {"aten.linalg_vector_norm.default", vector_norm},
+    {"aten.norm.ScalarOpt_dim", vector_norm},
+    {"aten.celu.default", celu},
+    {"aten.glu.default", glu},
+    {"aten.glu_backward.default", glu_backward},
+    {"aten.log_sigmoid_forward.default", log_sigmoid_forward},
     {"aten.native_layer_norm.default", layer_norm},
     {"aten.native_batch_norm.default", batch_norm},
     {"aten.cudnn_batch_norm.default", batch_norm},
