@@ -3,7 +3,7 @@ strides, aliasing, exceptions and gradients against eager. Every operator runs o
 that dies costs one operator and is reported.
 
     op_sweep.py [--shard 0/4] [--dtypes float32,int64] [--samples 4] [--only NAME ...] [--seconds 100]
-        [--wider] [--also ends holes ...]
+        [--wider] [--also ends holes ...] [--patience 240]
 
 Prints one line for each mismatch, then the figures; exit status 1 if anything differed.
 """
@@ -29,8 +29,6 @@ from op_values import LAYOUTS, MIXED, VALUES  # noqa: E402
 OPERATORS = [*lists.op_db, *lists.foreach_unary_op_db, *lists.foreach_binary_op_db, *lists.foreach_pointwise_op_db,
              *lists.foreach_reduce_op_db, *lists.foreach_other_op_db]  # fmt: skip
 DTYPES = ("float32", "int64", "bool", "bfloat16")
-# One operator may take this long; then it counts as hanging.
-PATIENCE = 240
 # Address space of the process that runs them, in bytes: a runaway ends there and not with the machine.
 MOST = 12 << 30
 
@@ -57,7 +55,7 @@ def child(options):
     torch.set_num_threads(1)
     for name, op in named(options.only):
         say(begin=name)
-        faulthandler.dump_traceback_later(PATIENCE, exit=True)
+        faulthandler.dump_traceback_later(options.patience, exit=True)
         for dtype in options.dtypes.split(","):
             for case in wanted_cases(op, getattr(torch, dtype), options):
                 say(at=f"{dtype} {case.label}")
@@ -79,6 +77,7 @@ def wanted_cases(op, dtype, options):
 def run_child(names, options, report):
     """One process over `names`; gives back those it did not come to."""
     command = [sys.executable, __file__, "--child", "--dtypes", options.dtypes, "--samples", str(options.samples)]
+    command += ["--patience", str(options.patience)]
     command += ["--only", *names, "--also", *options.also]
     command += [flag for flag, given in (("--wider", options.wider), ("--only-also", options.only_also)) if given]
     done, at, ended = None, "", False
@@ -129,6 +128,7 @@ def main() -> int:
     parser.add_argument("--only-also", action="store_true", help="with these alone")
     parser.add_argument("--only", nargs="*", default=[], help="these operators")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after the operator in hand")
+    parser.add_argument("--patience", type=float, default=240, help="seconds for one operator; then it counts as hanging")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:

@@ -4,7 +4,7 @@ import dataclasses
 import zlib
 
 import torch
-from torch.testing._internal.opinfo.core import BinaryUfuncInfo, SampleInput, UnaryUfuncInfo
+from torch.testing._internal.opinfo.core import BinaryUfuncInfo, ReductionOpInfo, SampleInput, UnaryUfuncInfo
 from torch.utils._pytree import tree_flatten, tree_map
 
 import vitrine
@@ -76,8 +76,9 @@ def sample_of(x, args, kwargs):
 def changed(case, kind):
     """The case with other values, or in another layout; None where that is not possible."""
     values = kind in VALUES
+    numbers = elementwise(case.op) or isinstance(case.op, ReductionOpInfo)  # no integer of theirs is a place
     try:
-        made = sample_of(*(with_values(case.sample, kind, case.label) if values else with_layout(case.sample, kind)))
+        made = sample_of(*(with_values(case.sample, kind, case.label, numbers) if values else with_layout(case.sample, kind)))
     except (RuntimeError, TypeError):
         return None
     return dataclasses.replace(case, sample=made, label=f"{case.label}, {kind}", values=kind if values else case.values)

@@ -84,11 +84,21 @@ def _each_tensor(sample, change):
     return tree_map(one, (sample.input, sample.args, sample.kwargs))
 
 
-def with_values(sample, name, seed):
-    """(input, args, kwargs) with other numbers in all tensors of floating types; the same at each call."""
+def _whole_ends(t, generator):
+    """Every integer an extreme one, but none is -1: eager's process ends where the smallest is divided by it."""
+    values = extremes(t.dtype)
+    values = values[values != -1] if t.dtype.is_signed else values
+    return values[torch.randint(len(values), t.shape, generator=generator)]
+
+
+def with_values(sample, name, seed, whole=False):
+    """(input, args, kwargs) with other numbers in all tensors of floating types, and for "ends" in those of integers if
+    `whole`; the same at each call."""
     generator = torch.Generator().manual_seed(zlib.crc32(f"{name} {seed}".encode()))
 
     def change(t):
+        if whole and name == "ends" and not (t.is_floating_point() or t.is_complex() or t.dtype is torch.bool):
+            return torch.empty_like(t).copy_(_whole_ends(t, generator))
         if not t.is_floating_point() or t.dtype.itemsize < 2:
             return t
         return torch.empty_like(t, requires_grad=False).copy_(VALUES[name](t, generator)).requires_grad_(t.requires_grad)
