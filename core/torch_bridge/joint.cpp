@@ -59,22 +59,27 @@ std::vector<int> tangents_behind(const JointParts& parts, const Joint& out, ir::
 }
 
 // Which tangents each gradient depends on. One that needs none of them (the zeros of sign) is there with
-// those of the results behind its input.
-void find_dependences(const JointParts& parts, Joint& out) {
-  std::unordered_map<ir::NodeId, std::set<int>> reach;
-  for (size_t i = 0; i < parts.tangents.size(); ++i) reach[parts.tangents[i].id] = {static_cast<int>(i)};
-  for (const ir::Node& n : parts.backward)
-    ir::each_ref(n, [&](ir::Ref r) {
-      const std::set<int> from = reach[r.node];
-      reach[n.id].insert(from.begin(), from.end());
-    });
+// those of the results behind its input. Where PyTorch's backward was borrowed, that is told by its graph:
+// the values do not, since an autograd.Function may differentiate what it did not compute with. "" or why
+// not.
+std::string find_dependences(const JointParts& parts, const ir::Graph& joint, Joint& out) {
+  std::vector<ir::NodeId> tangents;
+  for (const ir::Node& n : parts.tangents) tangents.push_back(n.id);
+  const std::unordered_map<ir::NodeId, std::set<int>> reach = tangents_in(joint, tangents);
   for (size_t i = 0; i < out.gradients.size(); ++i) {
-    const std::set<int>& from = reach[parts.gradients[i].node];
-    out.gradients[i].tangents.assign(from.begin(), from.end());
-    if (from.empty())
-      out.gradients[i].tangents =
-          tangents_behind(parts, out, parts.leading[static_cast<size_t>(out.gradients[i].input)].id);
+    const ir::Arg& gradient = joint.results().at(parts.results.size() + i);
+    const std::set<int>& from = reach.at(gradient.as<ir::Ref>().node);
+    std::vector<int>& found = out.gradients[i].tangents;
+    found.assign(from.begin(), from.end());
+    if (!parts.outputs_behind.empty()) {
+      if (!found.empty() && found != parts.outputs_behind[i])
+        return "PyTorch takes zeros for gradients of results that are not there";
+      found = parts.outputs_behind[i];
+    } else if (found.empty()) {
+      found = tangents_behind(parts, out, parts.leading[static_cast<size_t>(out.gradients[i].input)].id);
+    }
   }
+  return "";
 }
 
 Error no_joint(const std::string& why) {
@@ -106,6 +111,13 @@ bool has_hook(PyObject* tensor) {
   const int any = hooks ? PyObject_IsTrue(hooks.get()) : 0;
   PyErr_Clear();
   return any != 0;
+}
+
+std::vector<int> numbers_of(PyObject* list) {
+  std::vector<int> out;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i)
+    out.push_back(static_cast<int>(PyLong_AsLong(PyList_GET_ITEM(list, i))));
+  return out;
 }
 
 Py list_of(const std::vector<PyObject*>& items) {
@@ -271,12 +283,16 @@ Status Lowering::State::borrow(Joint& out, JointParts& parts) {
   if (!parts.outputs.empty() && !found)
     return no_joint("the backward pass cannot be recorded: " + take_python_error());
   if (found && PyUnicode_Check(found.get())) return no_joint(PyUnicode_AsUTF8(found.get()));
+  Py behind = Py::steal(found ? PyObject_CallMethod(module.get(), "outputs_behind", "OO", a.get(), b.get())
+                              : nullptr);
+  if (found && !behind) return no_joint("autograd's graph cannot be walked: " + take_python_error());
   for (size_t i = 0; found && i < parts.wanted.size(); ++i) {
     PyObject* grad = PyList_GetItem(found.get(), static_cast<Py_ssize_t>(i));
     if (grad == Py_None) continue;
     const int index = r.find(grad);
     if (index < 0) return no_joint("a gradient is not part of the recording");
     parts.gradients.push_back(r.at(index).aten);
+    parts.outputs_behind.push_back(numbers_of(PyList_GetItem(behind.get(), static_cast<Py_ssize_t>(i))));
     out.gradients.push_back({parts.input_of[i], {}});
   }
   // The engine's order is that of the operators that compute them.
@@ -312,7 +328,7 @@ Status Lowering::State::join(const RemadeViews& views, Gradients who, Joint& out
   out.halves = autodiff::partition(whole, recording.ids());
   if (std::string why = why_written(*whole.graph, out.halves, whole.leading); !why.empty())
     return no_joint(why);
-  find_dependences(parts, out);
+  if (std::string why = find_dependences(parts, *whole.graph, out); !why.empty()) return no_joint(why);
   std::vector<bool> wanted;
   for (const Joint::Result& result : out.results) wanted.push_back(result.requires_grad);
   out.conflicts = shared_saves(parts, wanted, recording.followed(), out.borrowed.empty());

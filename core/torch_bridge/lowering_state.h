@@ -30,6 +30,9 @@ struct JointParts {
   std::vector<PyObject*> outputs, wanted;
   std::vector<Py> given;
   std::vector<int> input_of;  // by wanted input: its place among the inputs
+  // By gradient, where PyTorch's own backward gave it: the outputs that autograd's graph leads from to its
+  // input.
+  std::vector<std::vector<int>> outputs_behind;
 };
 
 // The dispatch mode stack, by PyTorch's own functions.

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
-#include <unordered_map>
 
 #include "core/base/result.h"
 #include "core/ops/layout.h"
 #include "core/ops/node.h"
+#include "core/passes/storage.h"
 
 namespace vitrine::torch_bridge {
 
@@ -62,10 +61,35 @@ bool only_gradients(const ir::Node& node, Is&& is_one_of_them) {
   return only;
 }
 
+// Tangents in values, where a memory that is written is one place for all values that share it.
+class Behind {
+ public:
+  Behind(const ir::Graph& graph, const std::vector<ir::NodeId>& tangents) : storages_(graph) {
+    for (size_t i = 0; i < tangents.size(); ++i) in_[place(tangents[i])] = {static_cast<int>(i)};
+  }
+
+  const std::set<int>& of(ir::NodeId node) { return in_[place(node)]; }
+  void add(ir::NodeId node, const std::set<int>& tangents) {
+    in_[place(node)].insert(tangents.begin(), tangents.end());
+  }
+
+ private:
+  // A node, or the first of those that share its memory.
+  ir::NodeId place(ir::NodeId node) const {
+    return storages_.written(node) ? storages_.members(node).front() : node;
+  }
+
+  passes::Storages storages_;
+  std::unordered_map<ir::NodeId, std::set<int>> in_;
+};
+
 class Without {
  public:
   Without(const ir::GraphPtr& from, const std::unordered_set<ir::NodeId>& undefined)
-      : from_(*from), undefined_(undefined), b_(from->stage, std::make_shared<ir::NodeIds>()) {
+      : from_(*from),
+        storages_(*from),
+        undefined_(undefined),
+        b_(from->stage, std::make_shared<ir::NodeIds>()) {
     for (const ir::Node& n : from_.nodes()) b_.ids()->next = std::max(b_.ids()->next, n.id + 1);
   }
 
@@ -105,6 +129,9 @@ class Without {
     if (joins_parts(n) && take_zeros(n)) return;
     if (take_none(n)) return;
     undefined_.insert(n.id);
+    // A memory that would have been filled from it is no gradient.
+    if (ops::writes(n))
+      for (ir::NodeId sharing : storages_.members(n.id)) undefined_.insert(sharing);
   }
 
   // A copy of `term` that lies as the sum: what reads the sum was recorded for its strides.
@@ -167,6 +194,7 @@ class Without {
   }
 
   const ir::Graph& from_;
+  passes::Storages storages_;
   std::unordered_set<ir::NodeId> undefined_;
   std::unordered_map<ir::NodeId, ir::Ref> instead_;  // a sum of which one term is left
   ir::Builder b_;
@@ -174,37 +202,41 @@ class Without {
 
 }  // namespace
 
+std::unordered_map<ir::NodeId, std::set<int>> tangents_in(const ir::Graph& graph,
+                                                          const std::vector<ir::NodeId>& tangents) {
+  Behind behind(graph, tangents);
+  for (const ir::Node& n : graph.nodes())
+    ir::each_ref(n, [&](ir::Ref r) { behind.add(n.id, std::set<int>(behind.of(r.node))); });
+  std::unordered_map<ir::NodeId, std::set<int>> out;
+  for (const ir::Node& n : graph.nodes()) out[n.id] = behind.of(n.id);
+  return out;
+}
+
 std::string why_inseparable(const ir::Graph& backward, const std::vector<ir::NodeId>& tangents) {
-  std::unordered_map<ir::NodeId, std::set<ir::NodeId>> reach;
-  for (ir::NodeId t : tangents) reach[t] = {t};
+  Behind behind(backward, tangents);
   for (const ir::Node& n : backward.nodes()) {
-    std::set<ir::NodeId> all;
+    std::set<int> all;
     bool differ = false;
     ir::each_ref(n, [&](ir::Ref r) {
-      const auto it = reach.find(r.node);
-      if (it == reach.end()) return;
-      differ = differ || (!all.empty() && all != it->second);
-      all.insert(it->second.begin(), it->second.end());
+      const std::set<int>& from = behind.of(r.node);
+      if (from.empty()) return;
+      differ = differ || (!all.empty() && all != from);
+      all.insert(from.begin(), from.end());
     });
-    const auto reached = [&](ir::Ref r) { return reach.contains(r.node); };
+    const auto reached = [&](ir::Ref r) { return !behind.of(r.node).empty(); };
     const bool separable = is_sum(backward, n) || joins_parts(n) || only_gradients(n, reached);
     if (differ && !separable) return "gradients of several results meet in " + n.op;
-    if (!all.empty()) reach[n.id] = std::move(all);
+    behind.add(n.id, all);
   }
   return "";
 }
 
 std::vector<std::vector<int>> readers_of(const ir::Graph& backward, const std::vector<ir::NodeId>& tangents) {
-  std::unordered_map<ir::NodeId, std::set<int>> behind, asking;
-  for (size_t i = 0; i < tangents.size(); ++i) behind[tangents[i]] = {static_cast<int>(i)};
-  for (const ir::Node& n : backward.nodes()) {
-    std::set<int> all = behind[n.id];
-    ir::each_ref(n, [&](ir::Ref r) { all.insert(behind[r.node].begin(), behind[r.node].end()); });
-    behind[n.id] = std::move(all);
-  }
+  const std::unordered_map<ir::NodeId, std::set<int>> behind = tangents_in(backward, tangents);
+  std::unordered_map<ir::NodeId, std::set<int>> asking;
   // What no tangent reaches runs for its readers.
   for (auto n = backward.nodes().rbegin(); n != backward.nodes().rend(); ++n) {
-    const std::set<int> by = behind[n->id].empty() ? asking[n->id] : behind[n->id];
+    const std::set<int> by = behind.at(n->id).empty() ? asking[n->id] : behind.at(n->id);
     ir::each_ref(*n, [&](ir::Ref r) { asking[r.node].insert(by.begin(), by.end()); });
   }
   std::vector<std::vector<int>> out;

@@ -3,13 +3,20 @@
 // derivative may be infinite; where the parts of a value meet, zeros stand for what is missing.
 #pragma once
 
+#include <set>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "core/ir/graph.h"
 
 namespace vitrine::torch_bridge {
+
+// By node, which of the tangents (by their order) its values come from. What is written into a memory is in
+// every value that may share it.
+std::unordered_map<ir::NodeId, std::set<int>> tangents_in(const ir::Graph& graph,
+                                                          const std::vector<ir::NodeId>& tangents);
 
 // Why the graph cannot be taken apart by its tangents (the inputs named), or "": where gradients of
 // different results meet, they must be added, and the sum must be dense, or they must be joined.

@@ -53,6 +53,25 @@ def borrowed_gradients(outputs, inputs, tangents):
         return list(_engine_run_backward(tuple(outputs), tuple(tangents), False, False, tuple(inputs), True, accumulate_grad=False))
 
 
+def outputs_behind(outputs, inputs):
+    """By input, the outputs (their places) from which autograd's graph leads to it. What has a gradient has one."""
+    if len(outputs) == 1:
+        return [[0] for _ in inputs]
+    found = {(t.grad_fn, t.output_nr) if t.grad_fn is not None else t: [] for t in inputs}
+    for place, output in enumerate(outputs):
+        seen, todo = set(), [(output.grad_fn, output.output_nr)]
+        while todo:
+            edge = todo.pop()
+            if edge[0] is None or edge in seen:
+                continue
+            seen.add(edge)
+            behind = found.get(getattr(edge[0], "variable", edge))
+            if behind is not None:
+                behind.append(place)
+            todo.extend(edge[0].next_functions)
+    return list(found.values())
+
+
 def leaves_behind(outputs, tangents):
     """The leaves that a backward pass over stand-ins reaches; a text instead says why it must run for real."""
     for output, tangent in zip(outputs, tangents):
