@@ -67,6 +67,8 @@ capture::Settings settings_from(PyObject* dict) {
   if (PyObject* mode = PyDict_GetItemString(dict, "mode")) settings->mode = capture::text_of(mode);
   if (PyObject* limit = PyDict_GetItemString(dict, "recompile_limit"))
     settings->recompile_limit = PyLong_AsLongLong(limit);
+  if (PyObject* number = PyDict_GetItemString(dict, "isolated"))
+    settings->isolated = PyLong_AsLongLong(number);
   if (!read_backend(dict, *settings) || !read_passes(dict, *settings)) return nullptr;
   return settings;
 }

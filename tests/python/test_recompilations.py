@@ -1,10 +1,18 @@
 """What a recompilation says of its cause."""
 
+import collections
 import inspect
+import warnings
 
+import pytest
 import torch
 import vitrine
 from recorded import recorded
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    vitrine.reset()
 
 
 def test_the_call_site_is_the_users_line(tmp_path):
@@ -36,3 +44,78 @@ def test_the_hint_fits_what_happened(tmp_path):
     assert below[:2] == ("(s0 >= 2, s0: L['x'].size(0)) == True", "False: it is 1") and "Sizes 0 and 1" in below[2]
     assert "dynamic=False compiles each size by itself" in anew[2]
     assert mode[:2] == ("torch.is_grad_enabled() == True", "False") and "grad mode" in mode[2]
+
+
+class Layer(torch.nn.Module):
+    """Each is another program: the loop has as many turns as the layer's number."""
+
+    def __init__(self, number):
+        super().__init__()
+        self.number = number
+
+    def forward(self, x):
+        for _ in range(self.number):
+            x = x.sin() + 1
+        return x * 2
+
+
+def train(layers, steps=2):
+    x = torch.linspace(-1, 1, 6)
+    for _ in range(steps):
+        for layer in layers:
+            torch.testing.assert_close(layer(x), getattr(layer, "_orig_mod", layer).forward(x))
+
+
+def test_modules_of_one_class_have_a_limit_each(tmp_path):
+    """Twelve layers compiled one by one share their code; each is compiled once, none runs eagerly."""
+    layers = [vitrine.compile(Layer(i), dynamic=False, recompile_limit=2) for i in range(12)]
+    with recorded(tmp_path) as session:
+        train(layers)
+    assert len(session.rows("compilation", status="ok")) == 12
+    assert {row["kind"] for row in session.rows("call")} == {"compile", "hit"}
+
+
+def test_layers_behind_a_break_have_a_limit_each(tmp_path):
+    layers = [Layer(i) for i in range(6)]
+
+    @vitrine.compile(dynamic=False, recompile_limit=2)
+    def model(x):
+        for layer in layers:
+            x = layer(x)
+            print(end="")
+        return x
+
+    with recorded(tmp_path) as session, warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            model(torch.ones(3))
+    assert [str(w.message) for w in told if "Layer.forward" in str(w.message)] == []
+    code = session.one("code", qualname="Layer.forward")["id"]
+    places = [row["id"] for frame in session.rows("frame", code=code) for row in session.rows("segment", frame=frame["id"])]
+    assert [len(session.rows("compilation", segment=place, status="ok")) for place in places] == [len(layers)]
+
+
+def test_layers_made_at_each_call_share_a_limit(tmp_path):
+    """What was compiled for a module that is gone counts against the next one's limit: no storm."""
+    with recorded(tmp_path) as session, pytest.warns(vitrine.VitrineWarning, match="was compiled 3 times"):
+        for i in range(12):
+            vitrine.compile(Layer(i), dynamic=False, recompile_limit=3)(torch.ones(2))
+    places = collections.Counter(row["segment"] for row in session.rows("compilation", status="ok"))
+    assert max(places.values()) == 3
+
+
+def test_isolated_callables_share_nothing(tmp_path):
+    def powers(x, n):
+        return [x**i for i in range(n)]
+
+    def compilations(**how):
+        vitrine.reset()
+        one, other = (vitrine.compile(powers, dynamic=False, recompile_limit=3, **how) for _ in range(2))
+        with recorded(tmp_path) as session:
+            for n in (2, 3):
+                for compiled in (one, other):
+                    torch.testing.assert_close(compiled(torch.ones(2), n), powers(torch.ones(2), n))
+        return len(session.rows("compilation", status="ok"))
+
+    assert compilations() == 2
+    assert compilations(isolate_recompiles=True) == 4

@@ -117,6 +117,7 @@ def add(x):
         {"fullgraph": True},
         {"mode": "reduce-overhead"},
         {"name": "add", "recompile_limit": 3},
+        {"isolate_recompiles": True},
         {"isolate_recompiles": False, "shapes_spec": None, "options": None},
     ],
 )
@@ -133,7 +134,7 @@ def test_every_parameter_of_torch_compile(arguments):
         assert torch.compile(add, disable=True) is add
 
 
-@pytest.mark.parametrize("arguments", [{"backend": "tvm"}, {"options": {"max_autotune": True}}, {"isolate_recompiles": True}])
+@pytest.mark.parametrize("arguments", [{"backend": "tvm"}, {"options": {"max_autotune": True}}, {"shapes_spec": [1]}])
 def test_what_is_left_out_is_said(arguments):
     with torch_compile_taken_over(), pytest.warns(vitrine.VitrineWarning, match="taken over without"):
         compiled = torch.compile(add, **arguments)

@@ -7,9 +7,16 @@
 
 namespace vitrine::capture {
 
-int64_t Place::compilations(int32_t settings) const {
-  return std::count_if(segments.begin(), segments.end(),
-                       [&](const std::shared_ptr<Segment>& s) { return s->settings == settings; });
+int64_t Place::compilations(int32_t settings, const Frame& frame) const {
+  return std::count_if(segments.begin(), segments.end(), [&](const std::shared_ptr<Segment>& s) {
+    return s->settings == settings && s->owner.counts_for(frame);
+  });
+}
+
+void Place::bring_forward(const Frame& frame) {
+  const auto mine = [&](const std::shared_ptr<Segment>& s) { return s->owner.called_by(frame); };
+  if (segments.size() > 1 && !std::is_partitioned(segments.begin(), segments.end(), mine))
+    std::stable_partition(segments.begin(), segments.end(), mine);
 }
 
 CodeSegments::CodeSegments(Engine& engine) : engine_(engine) {

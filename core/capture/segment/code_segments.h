@@ -20,7 +20,10 @@ struct Place {
   bool eager_rest = false;                         // nor behind it
   std::vector<std::shared_ptr<Segment>> segments;  // most recently used first
   std::unordered_map<int32_t, SizeHistory> sizes;  // what its compilations saw, by number of the settings
-  int64_t compilations(int32_t settings) const;
+  // What was compiled for the module whose method the frame runs comes first.
+  void bring_forward(const Frame& frame);
+  // Those that count against the limit of this frame.
+  int64_t compilations(int32_t settings, const Frame& frame) const;
 };
 
 // Marks a place while it is traced, however that ends.

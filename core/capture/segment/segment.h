@@ -13,6 +13,7 @@
 #include "core/capture/segment/fx_graph.h"
 #include "core/capture/segment/guard_tree.h"
 #include "core/capture/segment/instance.h"
+#include "core/capture/segment/owner.h"
 #include "core/capture/segment/recipe.h"
 #include "core/capture/segment_store.h"
 #include "core/capture/trace.h"
@@ -66,6 +67,7 @@ class Segment {
 
   // Of the store and the recording that made it.
   int32_t settings = 0;  // number of the settings it was made under
+  Owner owner;           // whose call it was compiled for
   Id compilation = 0;
   int64_t ordinal = 0, calls = 0, failures = 0;
   // How long the instruction behind the segment took: the newest kBreaksKept times, in ns.

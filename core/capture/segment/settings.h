@@ -28,6 +28,7 @@ struct CallSettings {
   std::vector<std::string> disabled_passes;
   DynamicMode dynamic = DynamicMode::Automatic;
   int64_t recompile_limit = 0;  // of one place; 0 = the process's
+  int64_t isolated = 0;         // number of the callable that shares its segments with no other; 0 = none
 
   bool tunes() const { return mode.starts_with("max-autotune"); }
   bool graphs() const { return mode == "reduce-overhead" || mode == "max-autotune"; }  // CUDA Graphs
@@ -36,7 +37,7 @@ struct CallSettings {
            observer.get() == other.observer.get() && fuse == other.fuse && verify == other.verify &&
            freezing == other.freezing && gradients == other.gradients && products == other.products &&
            target == other.target && graphs() == other.graphs() && tunes() == other.tunes() &&
-           dynamic == other.dynamic && disabled_passes == other.disabled_passes;
+           dynamic == other.dynamic && isolated == other.isolated && disabled_passes == other.disabled_passes;
   }
 };
 

@@ -89,6 +89,7 @@ Outcome Store::give_up(Frame& frame, Place& place, const char* why) {
 Outcome Store::look_up(Frame& frame, CodeSegments& code, Place& place) {
   const torch_bridge::GlobalState state = torch_bridge::global_state();
   std::vector<std::shared_ptr<Segment>>& all = place.segments;
+  place.bring_forward(frame);
   for (size_t i = 0; i < all.size(); ++i) {
     if (all[i]->settings != number_) continue;
     const std::shared_ptr<Segment> segment = all[i];  // alive, whatever its run does
@@ -167,7 +168,7 @@ void Store::report(Frame& frame, Segment& segment, const Check& check) {
 bool Store::limited(Frame& frame, const CodeSegments& code, const Place& place) {
   const int64_t of_place =
       settings_->recompile_limit ? settings_->recompile_limit : engine_.config.recompile_limit;
-  const bool here = place.compilations(number_) >= of_place;
+  const bool here = place.compilations(number_, frame) >= of_place;
   if (!here && code.compilations < engine_.config.accumulated_recompile_limit) return false;
   const bool captured =
       std::any_of(place.segments.begin(), place.segments.end(), [](const auto& s) { return s->has_graph(); });
@@ -217,6 +218,7 @@ Outcome Store::miss(Frame& frame, CodeSegments& code, Place& place, const torch_
     return PyErr_Occurred() ? Outcome::raised() : place.eager_rest ? Outcome::eager() : Outcome::none();
   ++code.compilations;
   segment->settings = number_;
+  segment->owner = Owner::of(frame);
   if (record)
     recording->watch(*record, segment, segment->guards().measure(frame, torch_bridge::global_state()));
   place.segments.insert(place.segments.begin(), segment);

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import itertools
 import re
 import sys
 import types
@@ -25,6 +26,8 @@ OPTIONS = {"fuse": bool, "verify": bool, "disabled_passes": (list, tuple), "prod
 PRODUCTS = ("measured", "generated", "library")
 # Who writes the derivative of a graph: our rules where they cover it whole, or always PyTorch's own backward.
 GRADIENTS = ("own", "borrowed")
+# Numbers of the callables that share nothing they compile with others.
+_isolated = itertools.count(1)
 
 
 def _check_options(options) -> dict:
@@ -46,7 +49,7 @@ def _check_options(options) -> dict:
     return dict(options)
 
 
-def _settings(fullgraph, dynamic, backend, mode, options, recompile_limit) -> dict:
+def _settings(fullgraph, dynamic, backend, mode, options, recompile_limit, isolate_recompiles=False) -> dict:
     backend = "vitrine" if backend is None else backend
     if dynamic is not None and not isinstance(dynamic, bool):
         raise TypeError(f"vitrine.compile: dynamic takes True, False or None, not {dynamic!r}")
@@ -67,6 +70,8 @@ def _settings(fullgraph, dynamic, backend, mode, options, recompile_limit) -> di
         if not isinstance(recompile_limit, int) or isinstance(recompile_limit, bool) or recompile_limit < 1:
             raise TypeError(f"vitrine.compile: recompile_limit takes a positive int, not {recompile_limit!r}")
         settings["recompile_limit"] = recompile_limit
+    if isolate_recompiles:
+        settings["isolated"] = next(_isolated)
     if backend not in ("vitrine", "inductor"):
         settings["backend"] = "eager" if backend == "aot_eager" else backend
     return settings
@@ -94,6 +99,7 @@ def compile(
     name: str | None = None,
     disable: bool = False,
     recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
 ):
     """Compiles a function or a module; takes what ``torch.compile`` takes.
 
@@ -119,13 +125,15 @@ def compile(
         name: accepted as ``torch.compile`` does; nothing is called by it.
         disable: return ``model`` as it is.
         recompile_limit: how often one place of the function is compiled before it runs eagerly (under ``fullgraph``
-            :class:`RecompileLimitError` is raised instead); left out, ``vitrine.config.recompile_limit``.
+            :class:`RecompileLimitError` is raised instead); left out, ``vitrine.config.recompile_limit``. Methods of a
+            module are counted by module.
+        isolate_recompiles: what this callable compiles serves no other one, and counts against no other's limit.
 
     Returns:
         For a module an :class:`OptimizedModule`, which shares its parameters; for anything else a callable with
         the same name, signature and documentation.
     """
-    settings = _settings(fullgraph, dynamic, backend, mode, options, recompile_limit)
+    settings = _settings(fullgraph, dynamic, backend, mode, options, recompile_limit, isolate_recompiles)
     if model is None:
         return functools.partial(_compile, settings=settings, disable=disable)
     return _compile(model, settings, disable)

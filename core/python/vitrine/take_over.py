@@ -51,10 +51,10 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
     _names.follow()
     mode = _mode(mode, options)
     _leave_out(f"options={{{name!r}: {value!r}}}" for name, value in (options or {}).items())  # they tune another compiler
-    limit = others.pop("recompile_limit", None)
+    own = {name: others.pop(name) for name in ("recompile_limit", "isolate_recompiles") if name in others}
     others.pop("name", None)
     _leave_out(f"{name}={value!r}" for name, value in others.items() if value)
-    settings = {"fullgraph": fullgraph, "dynamic": dynamic, "backend": _backend(backend), "mode": mode, "disable": disable, "recompile_limit": limit}
+    settings = {"fullgraph": fullgraph, "dynamic": dynamic, "backend": _backend(backend), "mode": mode, "disable": disable, **own}
     if model is None:
         return functools.partial(_api.compile, **settings)
     return _api.compile(model, **settings)
