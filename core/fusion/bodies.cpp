@@ -1,5 +1,6 @@
 #include "core/fusion/bodies.h"
 
+#include "core/fusion/types.h"
 #include "core/ops/node.h"
 
 namespace vitrine::fusion {
@@ -91,6 +92,9 @@ std::optional<Body> pointwise_body(const ir::Graph& graph, const ir::Node& node)
   auto type_of = [&](ir::Ref r) -> const ir::TensorType& {
     return graph.node(r.node).outputs.at(static_cast<size_t>(r.output));
   };
+  // A comparison of complex numbers gives what kernels have, of what they have not.
+  for (const ir::Ref& value : body.operands)
+    if (!has_lanes(type_of(value).dtype)) return std::nullopt;
   body.compute = ops::compute_dtype(*row, args.value(), type_of, node.type().dtype);
   const ir::TensorType& type = node.type();
   body.expr = without_powers(

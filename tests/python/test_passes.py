@@ -220,6 +220,16 @@ def test_random_programs(seed):
     check(random_program(seed), torch.randn(4, 6), torch.randn(4, 6))
 
 
+def test_what_kernels_cannot_hold_is_compared_by_pytorch():
+    """The truth values have a kernel's type, what is compared has not."""
+    for dtype in (torch.complex64, torch.complex128, torch.uint16):
+        a, b = torch.tensor([1, 3], dtype=dtype), torch.tensor([1, 2], dtype=dtype)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            got = vitrine.compile(lambda a, b: (a.clone() == b.clone(), a.clone() != b.clone()))(a, b)
+        assert [t.tolist() for t in got] == [[True, False], [False, True]] and not told
+
+
 def test_complex_means_stay_pytorchs():
     c = torch.complex(torch.randn(3, 4), torch.randn(3, 4))
     program = lambda c: (c.mean(), c.mean(1) * 2)  # noqa: E731
