@@ -133,7 +133,13 @@ PyObject* of_wrapped(PyObject* self, void* name) {
   return PyObject_GetAttrString(as_callable(self)->wrapped, static_cast<const char*>(name));
 }
 
-char kCode[] = "__code__", kDefaults[] = "__defaults__", kKeywordDefaults[] = "__kwdefaults__";
+// What wraps a function, or a method, is one to inspect, as what torch.compile returns is.
+PyObject* class_of(PyObject* self, void*) {
+  return Py_NewRef(code_of(as_callable(self)->wrapped) ? &PyFunction_Type : Py_TYPE(self));
+}
+
+char kCode[] = "__code__", kDefaults[] = "__defaults__", kKeywordDefaults[] = "__kwdefaults__",
+     kGlobals[] = "__globals__", kClosure[] = "__closure__";
 
 PyMemberDef kMembers[] = {
     {"__wrapped__", T_OBJECT, offsetof(Callable, wrapped), READONLY, "The original callable."},
@@ -147,6 +153,9 @@ PyGetSetDef kGetSet[] = {
     {kCode, of_wrapped, nullptr, nullptr, kCode},
     {kDefaults, of_wrapped, nullptr, nullptr, kDefaults},
     {kKeywordDefaults, of_wrapped, nullptr, nullptr, kKeywordDefaults},
+    {kGlobals, of_wrapped, nullptr, nullptr, kGlobals},
+    {kClosure, of_wrapped, nullptr, nullptr, kClosure},
+    {"__class__", class_of, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 

@@ -8,6 +8,7 @@ import logging
 import pickle
 import subprocess
 import sys
+import types
 
 import pytest
 import torch
@@ -375,6 +376,26 @@ def test_fullgraph_raises_on_a_break():
             with pytest.raises(vitrine.GraphBreakError, match="fullgraph") as caught:
                 f(torch.ones(2))
     assert caught.value.kind == "side_effect" and caught.value.reason and caught.value.hint
+
+
+def test_what_wraps_a_function_is_one_to_inspect():
+    """As what torch.compile returns; a callable object has no code, and does not claim to."""
+
+    def asks(x):
+        return x + 1 if isinstance(wrapped, types.FunctionType) and wrapped.__class__ is types.FunctionType else x - 1
+
+    async def waits(x):
+        return x
+
+    for wrap in (vitrine.compile, vitrine.disable):
+        for function in (add, Net().extra, waits):
+            wrapped = wrap(function)
+            assert inspect.isfunction(wrapped) and inspect.signature(wrapped) == inspect.signature(function)
+            assert inspect.iscoroutinefunction(wrapped) == inspect.iscoroutinefunction(function)
+            assert inspect.getsource(wrapped) == inspect.getsource(function)
+            assert wrapped.__globals__ is function.__globals__ and wrapped.__closure__ == function.__closure__
+            assert torch.equal(vitrine.compile(asks)(torch.ones(1)), torch.full((1,), 2.0))
+        assert not inspect.isfunction(wrap(functools.partial(add, 1)))
 
 
 def test_fullgraph_never_runs_eagerly_at_the_limit():

@@ -252,7 +252,7 @@ Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, con
     }
     if (kind == &PyGetSetDescr_Type) {
       if (name == "__dict__") return instance_dict(self);
-      if (name == "__class__") return cls;
+      if (name == "__class__" && !binds_as_method(type_of(self))) return cls;
       if (name == "args" && self->worded) return tuple(self->items);
       if (name == "maxlen" && self->kind == Kind::List)
         return self->limit < 0 ? none() : integer(self->limit);

@@ -52,6 +52,8 @@ Value* builtin_isinstance(Tracer& t, const Arguments& a) {
     }
     if (PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(o))) return t.boolean(true);
     if (Py_TYPE(o) == &PyType_Type) {
+      if (type == torch_names().compiled_function || type == torch_names().disabled_function)
+        stop("unsupported_builtin", "isinstance() of a compiled function");
       if (!own_code(type, {"__getattribute__", "__class__"})) continue;
       Value* said = t.get_attr(a.positional[0], "__class__");  // which may be another class than its own
       PyObject* cls = said ? t.const_object(said) : nullptr;
