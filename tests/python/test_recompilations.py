@@ -2,7 +2,6 @@
 
 import collections
 import inspect
-import warnings
 
 import pytest
 import torch
@@ -73,26 +72,6 @@ def test_modules_of_one_class_have_a_limit_each(tmp_path):
         train(layers)
     assert len(session.rows("compilation", status="ok")) == 12
     assert {row["kind"] for row in session.rows("call")} == {"compile", "hit"}
-
-
-def test_layers_behind_a_break_have_a_limit_each(tmp_path):
-    layers = [Layer(i) for i in range(6)]
-
-    @vitrine.compile(dynamic=False, recompile_limit=2)
-    def model(x):
-        for layer in layers:
-            x = layer(x)
-            print(end="")
-        return x
-
-    with recorded(tmp_path) as session, warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        for _ in range(2):
-            model(torch.ones(3))
-    assert [str(w.message) for w in told if "Layer.forward" in str(w.message)] == []
-    code = session.one("code", qualname="Layer.forward")["id"]
-    places = [row["id"] for frame in session.rows("frame", code=code) for row in session.rows("segment", frame=frame["id"])]
-    assert [len(session.rows("compilation", segment=place, status="ok")) for place in places] == [len(layers)]
 
 
 def test_layers_made_at_each_call_share_a_limit(tmp_path):
