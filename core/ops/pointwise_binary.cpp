@@ -33,6 +33,11 @@ Types rsub(const Call& c) {
 Types binary(const Call& c) {
   return pointwise(c, {0, 1});
 }
+// PyTorch has no kernel for integers, and a layout of its own for no elements.
+Types prelu(const Call& c) {
+  need(ir::is_float(c.tensor(0).dtype) && c.tensor(0).numel() > 0, "not defined for integers");
+  return binary(c);
+}
 Types no_bool(const Call& c) {
   Types out = binary(c);
   need(out[0].dtype != DType::b1, "not defined for bool");
@@ -153,7 +158,7 @@ const std::vector<OpRow> kPointwiseBinary = {
      "smaller of two, NaN wins"},
     {"aten.xlogy.Tensor", "self, other", kFamily, kLoop, covered<divide>,
      "where(isnan(b), b, where(a == 0, 0, a * log(b)))", kRule, "a * log(b), 0 where a is"},
-    {"aten._prelu_kernel.default", "self, weight", kFamily, kLoop, covered<binary>, "where(a > 0, a, b * a)",
+    {"aten._prelu_kernel.default", "self, weight", kFamily, kLoop, covered<prelu>, "where(a > 0, a, b * a)",
      "a: where(a > 0, g, g * b); b: where(a > 0, 0, a * g)", "a, sloped below 0"},
     {"aten.atan2.default", "self, other", kFamily, kLoop, covered<divide>, "atan2(a, b)", kRule,
      "angle of the point (b, a)"},

@@ -191,6 +191,10 @@ Types found(const Call& c, size_t dim) {
   const bool keepdim = c.flag(dim + 1);
   return {reduced(t, dims, keepdim, t.dtype), reduced(t, dims, keepdim, DType::i64)};
 }
+Types median(const Call& c) {
+  need(c.tensor(0).dtype != DType::b1, "not defined for bool");
+  return extremum_all(c);
+}
 Types median_dim(const Call& c) {
   return found(c, 1);
 }
@@ -288,11 +292,11 @@ const std::vector<OpRow> kReduction = {
      covered<stable_sort>, "", kRule, "sorted along a dimension, equal ones in their order, and from where"},
     {"aten.kthvalue.default", "self, k, dim=-1, keepdim=False", kFamily, Lower::opaque, covered<kth>, "",
      kRule, "the k-th smallest along a dimension, and where"},
-    {"aten.median.default", "self", kFamily, Lower::opaque, covered<extremum_all>, "", kRule,
+    {"aten.median.default", "self", kFamily, Lower::opaque, covered<median>, "", kRule,
      "median of all elements"},
     {"aten.median.dim", "self, dim, keepdim=False", kFamily, Lower::opaque, covered<median_dim>, "", kRule,
      "median over a dimension, and where"},
-    {"aten.nanmedian.default", "self", kFamily, Lower::opaque, covered<extremum_all>, "", kRule,
+    {"aten.nanmedian.default", "self", kFamily, Lower::opaque, covered<median>, "", kRule,
      "median of all elements that are numbers"},
     {"aten.nanmedian.dim", "self, dim, keepdim=False", kFamily, Lower::opaque, covered<median_dim>, "", kRule,
      "median of the numbers over a dimension, and where"},

@@ -41,10 +41,13 @@ MAY_BREAK = {
     "unsupported_operator": {
         "fft.hfft", "fft.hfft2", "fft.hfftn", "fft.ifft", "fft.ihfft", "fft.ihfft2", "fft.ihfftn", "linalg.cholesky",
         "linalg.inv", "linalg.ldl_factor", "linalg.lu_factor", "linalg.solve", "linalg.tensorinv",
-        "linalg.tensorsolve", "resize_", "resize_as_",
+        "linalg.tensorsolve", "resize_", "resize_as_", "to_sparse",
     },
     "unsupported_value": {"hash_tensor"},
-    "warning": {"nn.functional.upsample_bilinear", "nn.functional.upsample_nearest", "std", "std_mean", "var", "var_mean"},
+    "warning": {
+        "nn.functional.dropout2d", "nn.functional.kl_div", "nn.functional.linear_cross_entropy", "nn.functional.upsample_bilinear",
+        "nn.functional.upsample_nearest", "std", "std_mean", "var", "var_mean",
+    },
 }  # fmt: skip
 
 
