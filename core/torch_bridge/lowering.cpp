@@ -496,6 +496,20 @@ Lowering::Outcome Lowering::call(const std::string& name, PyObject* callable, Py
   return outcome;
 }
 
+// What runs code of the program (torch.vmap) finds real tensors in it, in globals and modules: those that
+// entered the recording are replaced where PyTorch is given them, above autograd and all transforms.
+Py Lowering::State::run(PyObject* callable, PyObject* args, PyObject* kwargs) {
+  PyObject* dict =
+      PyFunction_Check(callable) ? reinterpret_cast<PyFunctionObject*>(callable)->func_dict : nullptr;
+  if (!dict || !PyDict_GetItemString(dict, "runs_program"))
+    return Py::steal(PyObject_Call(callable, args, kwargs));
+  Py module = Py::steal(PyImport_ImportModule("vitrine._library"));
+  Py inputs = recording.inputs_by_object();
+  return Py::steal(module ? PyObject_CallMethod(module.get(), "among_stand_ins", "OOOO", inputs.get(),
+                                                callable, args, kwargs ? kwargs : Py_None)
+                          : nullptr);
+}
+
 Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Once once, Py& warned) {
   Outcome outcome;
   const Recording::Mark mark = recording.mark();
@@ -519,7 +533,7 @@ Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Onc
       AttentionGuard ways(attention);
       ModeGuard guard(mode.get());
       const WarningWatch watch(callable, once);
-      if (guard.active()) result = Py::steal(PyObject_Call(callable, args, kwargs));
+      if (guard.active()) result = run(callable, args, kwargs);
       if (watch.seen()) warned = Py::borrow(watch.messages());
     }
     if (result && warned && !dispatch.stopped)

@@ -89,6 +89,7 @@ struct Lowering::State {
   };
   // Runs and records it. warned: receives a list of the warnings that it gave; then nothing was recorded.
   Outcome attempt(const Asked& asked, WarningWatch::Once once, Py& warned);
+  Py run(PyObject* callable, PyObject* args, PyObject* kwargs);
   void copy_requires_grad(int index, PyObject* real);
   int leaf_slot(PyObject* tensor);
   void add_captured(const std::string& name, PyObject* callable, PyObject* args, PyObject* kwargs,

@@ -174,6 +174,14 @@ void Recording::share_data(int index, int other) {
   effects.sets_data = true;
 }
 
+Py Recording::inputs_by_object() const {
+  Py dict = Py::steal(PyDict_New());
+  for (const auto& [real, index] : real_inputs_)
+    if (!dict || PyDict_SetItem(dict.get(), real, at(index).object.get()) < 0)
+      throw InternalError("no table of inputs: " + take_python_error());
+  return dict;
+}
+
 int Recording::known_input(PyObject* real) const {
   auto it = real_inputs_.find(real);
   return it == real_inputs_.end() ? -1 : it->second;

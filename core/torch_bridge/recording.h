@@ -72,6 +72,7 @@ class Recording {
 
   // Inputs and constants.
   int known_input(PyObject* real) const;  // -1: not yet an input
+  Py inputs_by_object() const;            // dict: real tensor -> its stand-in
   int input(PyObject* real, ir::NodeKind kind, const std::string& source);
   int constant(PyObject* real);  // a real tensor that keeps its value
   int constant_made_inside(

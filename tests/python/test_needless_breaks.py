@@ -56,6 +56,15 @@ WHOLE = {
         "one_hot_rows",
         "deletes_by_the_base",
     ],
+    "transformed_models": [
+        "globals_of_mapped",
+        "globals_of_differentiated",
+        "modules_mapped",
+        "derivatives_of_a_field",
+        "mapped_under_autograd",
+        "methods_mapped",
+        "objects_mapped",
+    ],
 }
 if sys.version_info >= (3, 12):  # there a comprehension's locals() is the frame's, which a loop may ask again
     WHOLE["operators"].remove("locals_in_callee")

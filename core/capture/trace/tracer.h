@@ -299,6 +299,7 @@ class Tracer {
   Value* run_once_without_effects(Value* function, const Arguments& sample, const std::string& what);
   Value* call_without_effects(Value* function, const Arguments& sample, const std::string& what,
                               bool may_draw);
+  Value* itself(Value* object);
   Value* function_in_parts(Value* function);
   bool lend(Value* v);
   void take_back(size_t first);

@@ -121,6 +121,15 @@ Value* Tracer::call_without_effects(Value* function, const Arguments& sample, co
   return result;
 }
 
+// An object from before the segment (a module), which PyTorch is given as it is; anything else stays what it
+// is.
+Value* Tracer::itself(Value* v) {
+  v = peek(v);
+  if (v->kind != Kind::Object || !v->obj || !v->source) return v;
+  if (!v->pinned) guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
+  return constant(v->obj);
+}
+
 // A function as vitrine._library.function_of builds it again: tensors that it closes over are told apart from
 // it.
 Value* Tracer::function_in_parts(Value* f) {
@@ -130,6 +139,9 @@ Value* Tracer::function_in_parts(Value* f) {
     return tuple({text("partial"), function_in_parts(load_attr(f, "func")), load_attr(f, "args"), keywords});
   }
   if (f->kind == Kind::Constant && !PyFunction_Check(f->obj)) return tuple({text("value"), f});
+  if (f->kind == Kind::Method)
+    return tuple({text("method"), function_in_parts(f->items[0]), itself(f->items[1])});
+  if (f->kind == Kind::Object && python_method(f->cls, "__call__")) return tuple({text("value"), itself(f)});
   if (f->kind != Kind::Function && f->kind != Kind::Constant)
     stop("unsupported_builtin", "torch.vmap or torch.func of a " + describe(f));
   const FunctionState state = function_state(f);
@@ -138,10 +150,10 @@ Value* Tracer::function_in_parts(Value* f) {
     Value* held = cell_get(cell);
     if (!held) stop("unsupported_builtin", "torch.vmap or torch.func of a function with an empty cell");
     held = peek(held);
-    const bool callable = held->kind == Kind::Function ||
+    const bool callable = held->kind == Kind::Function || held->kind == Kind::Method ||
                           (held->kind == Kind::Constant && PyFunction_Check(held->obj)) ||
                           (held->kind == Kind::Object && held->cls == torch_names().partial);
-    closure.push_back(callable ? function_in_parts(held) : tuple({text("value"), held}));
+    closure.push_back(callable ? function_in_parts(held) : tuple({text("value"), itself(held)}));
   }
   Owned bare(PyFunction_New(reinterpret_cast<PyObject*>(state.code), state.globals));
   if (!bare) raise_python();

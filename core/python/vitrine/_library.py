@@ -7,6 +7,7 @@ import sys
 import types
 
 import torch
+import torch.utils._pytree as pytree
 
 _NOTHING = object()
 _NO_SETUP = torch.autograd.Function.setup_context
@@ -498,10 +499,12 @@ def set_of(changes):
 
 
 def function_of(parts):
-    """A function made of its parts: of a value as it is, of a partial, or of code with what it closes over."""
+    """A function made of its parts: of a value as it is, of a method, of a partial, or of code with what it closes over."""
     kind, first, *rest = parts
     if kind == "value":
         return first
+    if kind == "method":
+        return types.MethodType(function_of(first), *rest)
     if kind == "partial":
         arguments, keywords = rest
         return functools.partial(function_of(first), *arguments, **keywords)
@@ -518,21 +521,50 @@ def register_hook(tensor, parts):
     return tensor
 
 
+class _StandIns(torch.overrides.TorchFunctionMode):
+    """Gives PyTorch other tensors in the place of these."""
+
+    def __init__(self, others):
+        super().__init__()
+        self.others = others
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        others = self.others
+        given = pytree.tree_map_only(torch.Tensor, lambda each: others.get(each, each), (args, kwargs or {}))
+        return func(*given[0], **given[1])
+
+
+def among_stand_ins(others, function, args, kwargs):
+    """function(*args, **kwargs), where what it finds of real tensors outside its arguments is others[tensor]."""
+    with _StandIns(others):
+        return function(*args, **(kwargs or {}))
+
+
+def _runs_program(function):
+    """Marks what calls functions of the program when it is recorded."""
+    function.runs_program = True
+    return function
+
+
+@_runs_program
 def run_vmap(parts, in_dims, out_dims, args, kwargs):
     """torch.vmap of a function given in parts."""
     return torch.vmap(function_of(parts), in_dims, out_dims)(*args, **kwargs)
 
 
+@_runs_program
 def run_grad(parts, args, kwargs, argnums, has_aux):
     """torch.func.grad of a function given in parts, called."""
     return torch.func.grad(function_of(parts), argnums, has_aux)(*args, **kwargs)
 
 
+@_runs_program
 def run_grad_and_value(parts, args, kwargs, argnums, has_aux):
     """torch.func.grad_and_value of a function given in parts, called."""
     return torch.func.grad_and_value(function_of(parts), argnums, has_aux)(*args, **kwargs)
 
 
+@_runs_program
 def run_jvp(parts, primals, _, tangents, strict, has_aux):
     """torch.func.jvp of a function given in parts."""
     return torch.func.jvp(function_of(parts), primals, tangents, strict=strict, has_aux=has_aux)
@@ -552,6 +584,7 @@ def pulled_back(func, primals, cotangents, plainly):
     raise NotImplementedError(func, primals, cotangents, plainly)
 
 
+@_runs_program
 def run_vjp(parts, primals, _, cotangents):
     """What torch.func.vjp's function gives, of a function given in parts."""
     return torch.func.vjp(function_of(parts), *primals)[1](cotangents)
@@ -583,6 +616,7 @@ def jacobian(reverse, func, argnums, has_aux, args):
     return transform(func, argnums, has_aux=has_aux)(*args)
 
 
+@_runs_program
 def run_jacobian(parts, args, _, reverse, argnums, has_aux):
     """jacobian() of a function given in parts."""
     return jacobian(reverse, function_of(parts), argnums, has_aux, args)
