@@ -68,6 +68,9 @@ struct Guard {
   int32_t step = -1;     // capture step that needed it
 };
 
+// Said by a check that stands for a branch of the program which only raises.
+inline constexpr const char* kTakenForGranted = "vitrine: the program takes the way that raises";
+
 int64_t abc_registrations();  // abc.get_cache_token(): how often a class was registered with an abstract one
 
 std::string_view guard_kind_name(GuardKind kind);  // "TensorMatch"
@@ -171,6 +174,8 @@ struct Trace {
   // it requires grad, its backward done.
   bool differentiates = false;
   std::vector<bool> consumed;
+  // What a check of the graph raises that the program is taken to pass: kTakenForGranted.
+  bool takes_for_granted = false;
   std::vector<StepRecord> steps;
   std::vector<_object*> codes;  // owned: code objects met (frame's first), for recording
   ~Trace();                     // releases references; needs the GIL
@@ -189,6 +194,8 @@ struct TraceOptions {
   std::string backward_for_real;         // why no backward pass is to be part of a graph; empty: it may
   bool differentiated_again = false;     // the code behind it differentiates within it, or twice
   bool as_eager = false;                 // programs are not told that they are compiled
+  bool takes_for_granted = true;         // that branches which only raise are not taken
+  bool checks_behind_writes = true;      // a graph that fails at such a check writes nothing
   int32_t max_instructions = 2'000'000;  // per trace: a runaway loop becomes a break
 };
 

@@ -56,6 +56,14 @@ WHOLE = {
         "one_hot_rows",
         "deletes_by_the_base",
     ],
+    "checks": [
+        "assertions",
+        "truth_of_numbers",
+        "writes_around_a_check",
+        "distributions",
+        "policies",
+        "variational_autoencoder",
+    ],
     "transformed_models": [
         "globals_of_mapped",
         "globals_of_differentiated",

@@ -17,6 +17,7 @@ struct Place {
   int32_t pc = 0, depth = 0;
   bool tracing = false;                            // some thread is at it; others run eagerly meanwhile
   bool eager = false;                              // nothing can be captured here, whatever the values
+  bool takes_for_granted = true;                   // no branch that only raises was taken here
   bool eager_rest = false;                         // nor behind it
   std::vector<std::shared_ptr<Segment>> segments;  // most recently used first
   std::unordered_map<int32_t, SizeHistory> sizes;  // what its compilations saw, by number of the settings

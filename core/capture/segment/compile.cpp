@@ -71,6 +71,8 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   if (settings_->backend) options.backward_for_real = "the backend is given graphs that are differentiated";
   const bool versions = asks_for_versions();
   if (versions) options.backward_for_real = kAsksForVersions;
+  options.takes_for_granted = place.takes_for_granted;
+  options.checks_behind_writes = !settings_->backend && !settings_->replay && !engine_.config.check;
   options.sizes = &place.sizes[number_];
   if (!settings_->target.empty()) options.as_if = ir::Device{ir::Device::Type::cuda, 0};
   Recording* recording = engine_.live_recording();

@@ -290,7 +290,8 @@ Outcome Segment::run_backend(std::span<const Owned> sources, const std::vector<O
   for (int32_t number : backend_ints_) inputs.push_back(integers.at(static_cast<size_t>(number)).get());
   if (!add_inputs(sources, inputs, numbers)) return Outcome::raised();
   const size_t expected = trace_->graphs.captured->results().size();
-  return run_by_backend(backend_.get(), inputs, expected, results) ? Outcome::ran() : Outcome::raised();
+  if (run_by_backend(backend_.get(), inputs, expected, results)) return Outcome::ran();
+  return is_refuted() ? failed() : Outcome::raised();
 }
 
 Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
@@ -313,7 +314,7 @@ Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
       case Checked::Ran:
         return use_up(*trace_, results) ? Outcome::ran() : Outcome::raised();
       case Checked::Raised:
-        return Outcome::raised();
+        return is_refuted() ? failed() : Outcome::raised();
       case Checked::Failed:
         ++failures;
         return Outcome::none();
@@ -355,9 +356,23 @@ void Segment::free_gradients(std::span<const Owned> sources) {
     if (PyObject_SetAttrString(sources[static_cast<size_t>(i)].get(), "grad", Py_None) < 0) PyErr_Clear();
 }
 
+// The error that is set says that the program takes a way which it was taken not to take. Nothing was written
+// before that check.
+bool Segment::is_refuted() const {
+  if (!trace_->takes_for_granted || !PyErr_ExceptionMatches(PyExc_RuntimeError)) return false;
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  const Owned text(value ? PyObject_Str(value) : nullptr);
+  const bool is = text && text_of(text.get()).starts_with(kTakenForGranted);
+  PyErr_Restore(type, value, traceback);
+  return is;
+}
+
 // Nothing was written: eager raises it again, at the line it belongs to. What a signal's handler has raised
 // would not come again.
 Outcome Segment::failed() {
+  refuted = refuted || is_refuted();
   if (is_of_signal() && !raise_soon()) return Outcome::raised();
   PyErr_Clear();
   ++failures;
@@ -382,7 +397,7 @@ Outcome Segment::replay(Instance& instance, const std::vector<PyObject*>& inputs
                         std::vector<PyObject*>& results) {
   RandomState random(trace_->graph_effects.random);
   if (instance.replayer->run(inputs, results)) return Outcome::ran();
-  if (trace_->graph_effects.writes_inputs) return Outcome::raised();
+  if (trace_->graph_effects.writes_inputs && !is_refuted()) return Outcome::raised();
   const Outcome outcome = failed();
   const ErrorAside aside;
   random.restore();

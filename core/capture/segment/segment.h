@@ -70,6 +70,7 @@ class Segment {
   Owner owner;           // whose call it was compiled for
   Id compilation = 0;
   int64_t ordinal = 0, calls = 0, failures = 0;
+  bool refuted = false;  // a call took a way that it was taken not to take
   // How long the instruction behind the segment took: the newest kBreaksKept times, in ns.
   void add_break_ns(int64_t ns);
   double median_break_ns() const;  // 0: never measured
@@ -86,6 +87,7 @@ class Segment {
                     std::vector<runtime::LaunchTime>* times, Check* check);
   Outcome replay(Instance& instance, const std::vector<PyObject*>& inputs, std::vector<PyObject*>& results);
   Outcome failed();  // an error is set
+  bool is_refuted() const;
   Outcome run_training(Instance& instance, const std::vector<PyObject*>& inputs,
                        std::vector<PyObject*>& results);
   // The graph's inputs of a call, constants left out. `numbers` keeps alive what is made of a float. false: a

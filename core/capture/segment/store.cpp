@@ -110,7 +110,7 @@ Outcome Store::look_up(Frame& frame, CodeSegments& code, Place& place) {
     // Where it stands now: making an instance may have let other threads run.
     const auto at = std::find(all.begin(), all.end(), segment);
     if (at != all.end()) std::rotate(all.begin(), at, at + 1);
-    return enter(frame, segment, made ? "sizes" : "hit", start);
+    return entered(place, segment, enter(frame, segment, made ? "sizes" : "hit", start));
   }
   return miss(frame, code, place, state);
 }
@@ -163,6 +163,15 @@ void Store::report(Frame& frame, Segment& segment, const Check& check) {
   ErrorAside aside;
   engine_.warn(place_text(frame) + ": " + check.text, "Eager's result is used; please report it.",
                check.reproducer.empty() ? "" : "reproducer: " + check.reproducer, segment.compilation);
+}
+
+// What the segment took for granted does not hold: the place does without from now on. Where a break is an
+// error it goes on, and each such call is eager's.
+Outcome Store::entered(Place& place, const std::shared_ptr<Segment>& segment, Outcome outcome) {
+  if (!segment->refuted || settings_->fullgraph) return outcome;
+  place.takes_for_granted = false;
+  std::erase(place.segments, segment);
+  return outcome;
 }
 
 bool Store::limited(Frame& frame, const CodeSegments& code, const Place& place) {
@@ -224,7 +233,7 @@ Outcome Store::miss(Frame& frame, CodeSegments& code, Place& place, const torch_
   place.segments.insert(place.segments.begin(), segment);
   // Compiling may have let other threads run.
   if (!segment->check(frame, torch_bridge::global_state())) return Outcome::none();
-  return enter(frame, segment, "compile", start);
+  return entered(place, segment, enter(frame, segment, "compile", start));
 }
 
 }  // namespace vitrine::capture

@@ -26,6 +26,7 @@ class Store : public SegmentStore {
   void report(Frame& frame, Segment& segment, const Check& check);
   Outcome miss(Frame& frame, CodeSegments& code, Place& place, const torch_bridge::GlobalState& state);
   // Whether it was compiled as often as it may be. That is told once, and under fullgraph an error is set.
+  Outcome entered(Place& place, const std::shared_ptr<Segment>& segment, Outcome outcome);
   bool limited(Frame& frame, const CodeSegments& code, const Place& place);
   std::shared_ptr<Segment> compile(Frame& frame, Place& place, const torch_bridge::GlobalState& state,
                                    CompilationRecord* record);

@@ -391,6 +391,8 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
     find_consumed(results, *trace);
   else if (trace->needs_grad)
     find_joint(results, *trace);
+  if (behind_writes_ && trace->needs_grad && !trace->joint) throw WrittenSignal{};
+  trace->takes_for_granted = took_for_granted_;
   trace->graphs = lowering_->finish(results, !trace->needs_grad);
   trace->graph_effects = lowering_->effects();
   const auto& nodes = trace->graphs.captured->nodes();
@@ -485,6 +487,10 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& given) {
     } catch (const AutogradSignal& signal) {
       VITRINE_CHECK(options.backward_for_real.empty(), "a backward pass was recorded against all options");
       options.backward_for_real = signal.why;
+      broke.reset(), not_cached.clear();
+      stop_at = -1;
+    } catch (const WrittenSignal&) {
+      options.checks_behind_writes = false;
       broke.reset(), not_cached.clear();
       stop_at = -1;
     } catch (const BreakSignal& signal) {

@@ -63,6 +63,18 @@ Value* drawn(Tracer& t, PyObject* function, const Arguments& a) {
   return t.draw(generator, text_of(reinterpret_cast<PyFunctionObject*>(function)->func_name), rest);
 }
 
+// torch.distributions' lazy_property, asked of its class: gives a new object, which only tells that it is
+// one.
+Value* lazy_property_of_class(Tracer& t, PyObject* function, const Arguments& a) {
+  if (a.positional.size() < 2 || !a.keyword.empty() || !t.is_none(a.positional[1])) return nullptr;
+  PyObject* property = t.const_object(a.positional[0]);
+  Value* v = t.look(a.positional[0]);
+  if (!property) property = v->kind == Kind::Object && v->pinned && !v->mutated ? v->obj : nullptr;
+  Owned made(property ? PyObject_CallFunctionObjArgs(function, property, Py_None, nullptr) : nullptr);
+  if (!made) return PyErr_Clear(), nullptr;
+  return t.pinned(made.get());
+}
+
 struct Row {
   const char *file, *qualname;
   Value* (*handler)(Tracer&, PyObject* function, const Arguments&);  // nullptr: as any other function
@@ -70,6 +82,7 @@ struct Row {
 constexpr Row kRows[] = {
     {"/functools.py", "singledispatch.<locals>.dispatch", implementation},
     {"/dataclasses.py", "_recursive_repr.<locals>.wrapper", guarded_repr},
+    {"/torch/distributions/utils.py", "lazy_property.__get__", lazy_property_of_class},
     {"/torch/utils/checkpoint.py", "checkpoint", checkpoint_function},
 #define VITRINE_DRAWS(X) \
   X(uniform)             \

@@ -32,10 +32,10 @@ Flow runJump(Tracer&, VirtualFrame& f, const Instruction& in) {
 }
 
 Flow runPopJumpIfFalse(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  return t.truth(pop(f)) ? Flow::Next : jump(f, in);
+  return t.branches(f, in, pop(f), false) ? Flow::Next : jump(f, in);
 }
 Flow runPopJumpIfTrue(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  return t.truth(pop(f)) ? jump(f, in) : Flow::Next;
+  return t.branches(f, in, pop(f), true) ? jump(f, in) : Flow::Next;
 }
 Flow runPopJumpIfNone(Tracer& t, VirtualFrame& f, const Instruction& in) {
   return t.is_none(pop(f)) ? jump(f, in) : Flow::Next;

@@ -21,6 +21,9 @@ struct AutogradSignal {
   std::string why;
 };
 
+// A graph that must run through PyTorch would have written before a check that may fail.
+struct WrittenSignal {};
+
 // The traced program raises `exception` (an Object made in the segment, or a Constant class).
 struct RaiseSignal {
   Value* exception = nullptr;

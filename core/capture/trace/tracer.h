@@ -293,6 +293,9 @@ class Tracer {
   Value* construct_plain(PyTypeObject* cls, Arguments arguments);  // past the metaclass's __call__
   Value* call_object(Value* v, Arguments arguments);
   Value* getter_in_python(Value* v);
+  // --- granted.cpp
+  bool branches(VirtualFrame& frame, const Instruction& in, Value* v, bool jumps_if);
+  bool take_for_granted(Value* tensor, bool expected);
   // --- vmap.cpp
   Value* vmap(const Arguments& arguments);  // of torch._functorch.vmap.vmap_impl
   // Gives what it returned.
@@ -589,6 +592,8 @@ class Tracer {
   Values unversioned_;                         // inputs whose .data was asked for: writes there do not count
   std::vector<OpenInference> open_inference_;  // entered in the segment and not left, outermost first
   bool differentiates_ = false;                // a backward pass is in the graph
+  bool took_for_granted_ = false;              // the graph has a check of a branch that raises
+  bool behind_writes_ = false;                 // such a check behind a write to an input
   bool has_arrays_ = false;                    // real arrays of NumPy's entered
   ir::Checkpoint checkpoint_;                  // the outermost one that runs now
   int32_t checkpoints_ = 0;                    // how many there are in the graph
