@@ -55,6 +55,11 @@ WHOLE = {
         "keys_of_their_own",
         "one_hot_rows",
         "deletes_by_the_base",
+        "namespaces",
+        "partials_that_leave",
+        "hashes_of_tuples",
+        "sorted_by_a_comparison",
+        "parameters_once",
     ],
     "checks": [
         "assertions",

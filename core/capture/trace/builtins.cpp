@@ -248,13 +248,23 @@ Value* builtin_setattr(Tracer& t, const Arguments& a) {
   return t.none();
 }
 
+// A parameter or buffer of a module stays the same object; what a function is given is another one each time.
+bool is_member(const Source* source) {
+  for (const Source* s = source; s; s = s->base)
+    if (s->kind == SourceKind::InstanceDict && (s->name == "_parameters" || s->name == "_buffers"))
+      return true;
+  return false;
+}
+
 // The id of an object that is pinned, or becomes so: while it is the same object, its id is the same number.
 Value* builtin_id(Tracer& t, const Arguments& a) {
   Value* v = t.look(need(t, a, 0));
-  if (!v->obj || v->kind == Kind::Constant || v->kind == Kind::Tensor || (!v->source && !v->pinned))
+  PyObject* object = v->kind == Kind::Tensor ? v->real : v->obj;
+  if (!object || v->kind == Kind::Constant || (v->kind == Kind::Tensor && !is_member(v->source)) ||
+      (!v->source && !v->pinned))
     stop("unsupported_builtin", "call of id() on " + t.describe(v));
-  if (!v->pinned) t.guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + repr_of(v->obj));
-  Owned number(PyLong_FromVoidPtr(v->obj));
+  if (!v->pinned) t.guard(GuardKind::Identity, v->source, object, 0, "", nullptr, "is " + t.describe(v));
+  Owned number(PyLong_FromVoidPtr(object));
   return t.fold(number.release());
 }
 
@@ -282,15 +292,25 @@ Value* builtin_str(Tracer& t, const Arguments& a) {
   return t.text(t.str_of(a.positional[0], false));
 }
 
+// Equal ones have the same hash, in each call. A NaN's is that of the object.
+bool has_hash_of_value(PyObject* o) {
+  if (PyFloat_Check(o)) return !std::isnan(PyFloat_AS_DOUBLE(o));
+  if (PyLong_Check(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o)) return true;
+  if (!PyTuple_CheckExact(o)) return false;
+  PyObject** items = reinterpret_cast<PyTupleObject*>(o)->ob_item;
+  return std::all_of(items, items + PyTuple_GET_SIZE(o), has_hash_of_value);
+}
+
 Value* builtin_hash(Tracer& t, const Arguments& a) {
   if (Value* own = t.own_method(need(t, a, 0), "__hash__")) {
     PyObject* number = t.const_object(own);
     if (number && PyLong_CheckExact(number)) return t.fold(PyLong_FromSsize_t(PyObject_Hash(number)));
   }
-  PyObject* o = t.const_object(need(t, a, 0));
-  if (!o || !(PyLong_Check(o) || PyFloat_Check(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o)))
+  Owned o(t.constant_tree(a.positional[0]));
+  PyErr_Clear();
+  if (!o || !has_hash_of_value(o.get()))
     stop("unsupported_builtin", "hash() of " + t.describe(a.positional[0]));
-  return t.fold(PyLong_FromSsize_t(PyObject_Hash(o)));
+  return t.fold(PyLong_FromSsize_t(PyObject_Hash(o.get())));
 }
 
 Value* builtin_vars(Tracer& t, const Arguments& a) {

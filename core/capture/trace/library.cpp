@@ -215,7 +215,8 @@ Value* in_python(T& t, const A& a, const char* name) {
   X("itertools", takewhile) X("itertools", dropwhile) X("itertools", filterfalse) X("itertools", compress) \
   X("itertools", cycle) X("itertools", permutations) X("itertools", combinations) \
   X("itertools", combinations_with_replacement) X("itertools", groupby) X("itertools", tee) X("heapq", heapify) X("heapq", heappush) X("heapq", heappop) \
-  X("heapq", heapreplace) X("heapq", heappushpop) X("operator", itemgetter) X("operator", attrgetter) X("operator", methodcaller)
+  X("heapq", heapreplace) X("heapq", heappushpop) X("operator", itemgetter) X("operator", attrgetter) X("operator", methodcaller) \
+  X("functools", cmp_to_key)
 // clang-format on
 
 // Left without an exception, it calls what was registered; with one it looks at the interpreter's own state.
@@ -223,6 +224,15 @@ Value* exit_stack_exit(T& t, const A& a) {
   if (a.positional.size() == 4 && a.keyword.empty() && t.is_none(a.positional[1]))
     return in_python(t, {{a.positional[0]}, {}}, "leave_exit_stack");
   return t.call_function(t.look(t.pinned(find_object("contextlib.ExitStack.__exit__"))), a);
+}
+
+Value* namespace_of(T& t, const A& a) {
+  if (!a.positional.empty()) stop("unsupported_builtin", "types.SimpleNamespace() of a mapping");
+  Value* v = t.make(Kind::Object);
+  v->cls = reinterpret_cast<PyTypeObject*>(find_object("types.SimpleNamespace"));
+  v->typed = true;
+  for (const auto& [name, value] : a.keyword) t.write_attr(v, name, value);
+  return v;
 }
 
 Value* cast(T& t, const A& a) {
@@ -401,6 +411,7 @@ constexpr BuiltinRow kRows[] = {
     {"importlib.metadata.version",
      [](T& t, const A& a) { return fold_call(t, find_object("importlib.metadata.version"), a); }},
     {"types.MappingProxyType", mapping_proxy},
+    {"types.SimpleNamespace", namespace_of},
     {"functools.reduce", reduce},
     {"contextlib.ExitStack.__exit__", exit_stack_exit},
     {"logging.Manager.getLogger", known_logger},

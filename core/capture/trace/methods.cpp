@@ -467,6 +467,8 @@ const Table& object_methods() {
       {"__init_subclass__", [](Tracer& t, Value*, const Arguments&) { return t.none(); }},
       {"__eq__",
        [](Tracer& t, Value* s, const Arguments& a) -> Value* {
+         if (t.type_of(s) && t.type_of(s)->tp_richcompare != PyBaseObject_Type.tp_richcompare)
+           stop("unsupported_builtin", "__eq__ of a " + t.describe(s));
          return t.same(s, argument(t, a, 0)) ? t.boolean(true) : t.constant(Py_NotImplemented);
        }},
       {"__getitem__", get_item_method},

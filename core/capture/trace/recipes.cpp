@@ -238,12 +238,11 @@ void RecipeMaker::set_attribute(const Recipe& target, const std::string& name, R
 Recipe RecipeMaker::object(Value* v) {
   const TorchNames& torch = torch_names();
   if (v->cls == torch.partial) {
-    Recipe r = call(reinterpret_cast<PyObject*>(v->cls), {});
-    r.children.push_back(make(v->items[0]));
-    for (Value* item : t_.unpack(v->items[1])) r.children.push_back(make(item));
-    if (!t_.dict_entries(v->items[2]).empty())
-      stop("unsupported_value", "a partial() with keywords leaves the segment");
-    return r;
+    const bool first = v->shared < 0;
+    Recipe r = call(find_object("vitrine._library.partial_of"), {});
+    if (first)
+      for (Value* part : v->items) r.children.push_back(make(part));
+    return shared(v, std::move(r));
   }
   if (v->cls == torch.inference_context) {
     Recipe r = call(reinterpret_cast<PyObject*>(v->cls), {});

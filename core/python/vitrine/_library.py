@@ -429,6 +429,42 @@ def methodcaller(name, /, *args, **kwargs):
     return lambda of: getattr(of, name)(*args, **kwargs)
 
 
+class _Key:
+    """What functools.cmp_to_key makes of an item."""
+
+    __slots__ = ("function", "obj")
+    __hash__ = None
+
+    def __init__(self, function, obj):
+        self.function = function
+        self.obj = obj
+
+    def __lt__(self, other):
+        return self.function(self.obj, other.obj) < 0
+
+    def __gt__(self, other):
+        return self.function(self.obj, other.obj) > 0
+
+    def __eq__(self, other):
+        return self.function(self.obj, other.obj) == 0
+
+    def __le__(self, other):
+        return self.function(self.obj, other.obj) <= 0
+
+    def __ge__(self, other):
+        return self.function(self.obj, other.obj) >= 0
+
+
+def cmp_to_key(mycmp):
+    """functools.cmp_to_key."""
+    return lambda obj: _Key(mycmp, obj)
+
+
+def partial_of(function, arguments, keywords):
+    """functools.partial of its parts."""
+    return functools.partial(function, *arguments, **keywords)
+
+
 def count_elements(mapping, iterable):
     """collections._count_elements."""
     get = mapping.get

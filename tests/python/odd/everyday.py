@@ -3,6 +3,7 @@
 import collections
 import functools
 import itertools
+import types
 
 import torch
 from odd.registry import mat, program, scenario, vec
@@ -253,3 +254,53 @@ def deletes_by_the_base(x):
     w = Watching(x)
     del w.x
     return w.gone, hasattr(w, "x"), x + 1
+
+
+@program(vec())
+def namespaces(x):
+    c = types.SimpleNamespace(a=1, b=x)
+    c.a += 1
+    nested = types.SimpleNamespace(inner=c, **{"with space": 2})
+    del nested.inner.a
+    return c, nested, vars(c), hasattr(c, "a"), getattr(nested, "with space"), x * 2
+
+
+def kept(a, k=None):
+    return a if k is None else k(a)
+
+
+@program(vec())
+def partials_that_leave(x):
+    p = functools.partial(torch.add, x, alpha=2)
+    q = functools.partial(kept, k=p)
+    return p, [q, q], p.keywords, q(x)
+
+
+@program(vec())
+def hashes_of_tuples(x):
+    by_place = {(1, (2, "b")): x}
+    return hash((1, "a", (2.5, True))) == hash((1, "a", (2.5, 1))), by_place[1, (2, "b")], hash(("a",)) == hash("a")
+
+
+@program(vec())
+def sorted_by_a_comparison(x):
+    return sorted([3, 1, 2], key=functools.cmp_to_key(lambda a, b: b - a)), max([x, x + 1], key=functools.cmp_to_key(lambda a, b: 1)), x
+
+
+TIED = torch.nn.Linear(3, 3)
+
+
+@program(vec())
+def parameters_once(x):
+    seen = {}
+    for p in list(TIED.parameters()) * 2:
+        seen.setdefault(id(p), p)
+    return x + len(seen), id(TIED.weight) in seen, id(TIED.weight) == id(TIED.bias)
+
+
+ALIKE = [types.SimpleNamespace(a=1) for _ in range(2)]
+
+
+@program(vec())
+def equal_by_their_class(x):
+    return x + 1, ALIKE[0].__eq__(ALIKE[1]), ALIKE[0] == ALIKE[1], ALIKE[0] != ALIKE[1]
