@@ -334,9 +334,35 @@ class OperatorCall {
     return out;
   }
 
+  // Rules say nothing of tensors on several devices. Element-wise operators are compiled with such operands,
+  // of which PyTorch takes some; what is written into memory may come from anywhere.
+  bool refuses_devices() const {
+    std::optional<ir::Device> first;
+    bool mixed = false;
+    for (const BoundArg& b : bound_)
+      for (int t : b.tensors) {
+        const ir::Device device = recording_.at(t).type.device;
+        mixed = mixed || (first && *first != device);
+        first = device;
+      }
+    if (!mixed || (op_.row->family == ops::Family::memory && op_.writes)) return false;
+    if (op_.row->family != ops::Family::pointwise) return true;
+    if (!take_together(op_, fallback_args())) throw Raised{};
+    return false;
+  }
+  std::vector<FallbackArg> fallback_args() const {
+    std::vector<FallbackArg> args;
+    for (const BoundArg& b : bound_) {
+      FallbackArg a{b.object, {}};
+      for (int t : b.tensors) a.tensors.push_back(&recording_.at(t).type);
+      args.push_back(std::move(a));
+    }
+    return args;
+  }
+
   // Null: no rule, or a call that the rule does not cover (eager may reject it).
   Py by_rule() {
-    if (!op_.row || !op_.row->shape || writes_overlap()) return Py();
+    if (!op_.row || !op_.row->shape || writes_overlap() || refuses_devices()) return Py();
     ops::ShapeCall call;
     call.default_dtype = ir::dtype_from_scalar_type(api().symbols.default_dtype());
     call.args.reserve(bound_.size());
@@ -397,13 +423,7 @@ class OperatorCall {
   }
 
   Py by_pytorch() {
-    std::vector<FallbackArg> args;
-    for (const BoundArg& b : bound_) {
-      FallbackArg a{b.object, {}};
-      for (int t : b.tensors) a.tensors.push_back(&recording_.at(t).type);
-      args.push_back(std::move(a));
-    }
-    const FallbackResult ran = run_for_types(op_, args);
+    const FallbackResult ran = run_for_types(op_, fallback_args());
     const Py& result = ran.value;
     if (!result) throw Raised{};
     meta_device_ = ran.device;

@@ -1,6 +1,7 @@
 #include "core/torch_bridge/fallback.h"
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <string_view>
 
@@ -142,6 +143,19 @@ FallbackResult run_for_types(const Overload& op, const std::vector<FallbackArg>&
   FallbackResult out = run(op, build(op, args, true));
   out.device = device;
   return out;
+}
+
+bool take_together(const Overload& op, const std::vector<FallbackArg>& args) {
+  if (!gpu_is_here()) return true;
+  std::deque<ir::TensorType> small;
+  std::vector<FallbackArg> tried = args;
+  for (FallbackArg& a : tried)
+    for (const ir::TensorType*& t : a.tensors) {
+      small.push_back(ir::TensorType::contiguous(t->dtype, ir::Dims(t->sizes.size(), 1)));
+      small.back().device = t->device;
+      t = &small.back();
+    }
+  return with_zeros(op, tried, device_of_call(op, args)).value.get();
 }
 
 }  // namespace vitrine::torch_bridge

@@ -22,4 +22,10 @@ struct FallbackResult {
 };
 FallbackResult run_for_types(const Overload& op, const std::vector<FallbackArg>& args);
 
+// Whether PyTorch's kernel takes tensors of a GPU and of the CPU together, of which no schema speaks: some
+// operators take a 0-d tensor of the CPU, in some places. One element a tensor is tried, so this answers for
+// operators without other demands on sizes than that they broadcast. False: the Python error is set.
+// Where that GPU is not here, whatever shape rules allow passes for true.
+bool take_together(const Overload& op, const std::vector<FallbackArg>& args);
+
 }  // namespace vitrine::torch_bridge
