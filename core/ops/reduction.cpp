@@ -154,6 +154,18 @@ Types vector_norm(const Call& c) {
   if (order < 0 || order > 1e300) need_elements(t, dims);
   return {reduced(t, dims, c.flag(3), out)};
 }
+// One norm a tensor of the list.
+Types norms(const Call& c) {
+  need(c.none(2), "a dtype is asked for");
+  const double order = c.number(1);
+  Types out;
+  for (const TensorType* t : c.tensors(0)) {
+    need(ir::is_float(t->dtype), "not defined for integers");
+    if (order < 0 || order > 1e300) need_elements(*t, {});
+    out.push_back(TensorType::contiguous(t->dtype, {}));
+  }
+  return out;
+}
 
 Types topk(const Call& c) {
   TensorType t = c.tensor(0);
@@ -284,6 +296,8 @@ const std::vector<OpRow> kReduction = {
      kRule, "log of the sum of exponentials"},
     {"aten.linalg_vector_norm.default", "self, ord=2, dim=None, keepdim=False, *, dtype=None", kFamily,
      Lower::decompose, covered<vector_norm>, "", kRule, "norm over dimensions"},
+    {"aten._foreach_norm.Scalar", "self, ord=2, dtype=None", kFamily, Lower::opaque, covered<norms>, "",
+     "borrowed(\"tensors that are differentiated have a norm each\")", "norms of several tensors"},
     {"aten.topk.default", "self, k, dim=-1, largest=True, sorted=True", kFamily, Lower::opaque, covered<topk>,
      "", kRule, "the k largest along a dimension, and where"},
     {"aten.sort.default", "self, dim=-1, descending=False", kFamily, Lower::opaque, covered<sort>, "", kRule,

@@ -202,3 +202,12 @@ def test_a_mask_of_columns_is_left_as_it_is(tmp_path):
     assert result.returncode == 0, said(result)
     graph = run("show", "s.vitrine", "captured", cwd=tmp_path).stdout
     assert "permute" in graph and "contiguous" not in graph, graph
+
+
+def test_the_norms_of_many_tensors_are_one_call(tmp_path):
+    parameters = [torch.nn.Parameter(torch.randn(4 + i, 3)) for i in range(6)]
+    for p in parameters:
+        p.grad = torch.randn_like(p)
+    session = compile_for(tmp_path, lambda *ps: torch.nn.utils.clip_grad_norm_(ps, 1.0), *parameters)
+    launched = [r["text"] for r in session.rows("launch")]
+    assert sum("norm" in text for text in launched) == 2 and len(launched) <= 4, launched

@@ -78,6 +78,16 @@ std::string method_for(T& t, const std::string& name, A& one) {
   return name;
 }
 
+// Norms of a GPU's tensors, which nothing differentiates: PyTorch has a few launches for all of them, where
+// ours would be one or two each.
+bool is_one_call(T& t, const std::string& name, const Values& tensors) {
+  return name == "norm" && tensors.size() > 1 && std::all_of(tensors.begin(), tensors.end(), [&](Value* v) {
+           const Value* tensor = t.look(v);
+           return tensor->kind == Kind::Tensor && torch_bridge::type_of(tensor->obj).device.is_cuda() &&
+                  !(t.grad_mode() && torch_bridge::requires_grad(tensor->obj));
+         });
+}
+
 // torch._foreach_<name>: the operator on each tensor of the list, in order.
 Value* for_each(T& t, const A& a, const std::string& name) {
   Values given;
@@ -90,6 +100,8 @@ Value* for_each(T& t, const A& a, const std::string& name) {
     if (n && length != n) stop("exception", "torch._foreach_" + name + " of lists of different lengths");
     n = length;
   }
+  if (!given.empty() && is_list(given[0]) && is_one_call(t, name, t.unpack(given[0])))
+    return t.torch_call("torch._foreach_norm", find_object("torch._foreach_norm"), a);
   // Their last operand is a keyword of the operator on one tensor.
   const bool scaled = name.starts_with("addcdiv") || name.starts_with("addcmul");
   Values results;
