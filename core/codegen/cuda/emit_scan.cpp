@@ -1,6 +1,7 @@
 #include "core/codegen/cuda/emit_scan.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "core/codegen/cuda/thread_text.h"
 #include "core/fusion/types.h"
@@ -14,12 +15,14 @@ using fusion::Statement;
 namespace {
 
 constexpr int kThreads = 256, kWarp = 32, kMostThreads = 1024;
+constexpr int kMostOwn = 4;  // elements a thread keeps, unless one run has more
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// A warp has short rows, a block long ones, and very long ones a large block.
+// A warp has short rows, a block long ones, and very long ones a large block. The more runs a thread reads
+// before the block meets, the fewer turns there are, each of which waits for memory.
 Shape shape_of(const cpp::Schedule& s) {
   Shape shape;
   shape.threads = s.across ? kThreads / 2 : kThreads;
@@ -30,6 +33,8 @@ Shape shape_of(const cpp::Schedule& s) {
     const int64_t runs = ceil_div(s.columns(), shape.vector);
     if (runs > 16 * kThreads) shape.threads = kMostThreads;
     shape.group = runs <= 4 * kWarp ? kWarp : shape.threads;
+    shape.items = static_cast<int>(
+        std::min<int64_t>(std::max(1, kMostOwn / shape.vector), ceil_div(runs, shape.group)));
   }
   shape.blocks = ceil_div(s.row_count(), s.across ? shape.threads : shape.rows_a_block());
   return shape;
@@ -74,30 +79,45 @@ class Scan : ThreadText {
     decode_row(s_.rows);
     row_values();
     line(lane() + " before = " + start() + ";  // of the columns that are done");
+    const std::string items = num(shape_.items);
     open("for (" + type + " begin = 0; begin < " + all +
-         "; begin += " + num(int64_t{1} * shape_.group * vector()) + ") {");
-    line("const " + type + " c = begin + lane" + (vector() == 1 ? ";" : " * " + vec + ";"));
-    line(lane() + " own[" + vec + "];");
-    each_of_run([&] { line("own[k] = " + start() + ";"); });
-    open("if (c < " + all + ") {");
-    for (int l : s_.phases[0].loads) load_run(load(l));
-    each_of_run([&] {
-      values_of_element(s_.across);
-      line("own[k] = " + result().name + ";", result().node);
+         "; begin += " + num(int64_t{1} * shape_.items * shape_.group * vector()) + ") {");
+    line(lane() + " runs[" + items + "][" + vec + "], left[" + items + "];");
+    each_run([&] {
+      each_of_run([&] { line("own[k] = " + start() + ";"); });
+      open("if (c < " + all + ") {");
+      for (int l : s_.phases[0].loads) load_run(load(l));
+      each_of_run([&] {
+        values_of_element(s_.across);
+        line("own[k] = " + result().name + ";", result().node);
+      });
+      close();
+      if (vector() > 1) {
+        line("#pragma unroll");
+        line("for (int k = 1; k < " + vec + "; ++k) own[k] = own[k - 1]" + step() + "own[k];");
+      }
+      line("left[j] = own[" + num(vector() - 1) + "];");
     });
-    close();
-    if (vector() > 1) {
-      line("#pragma unroll");
-      line("for (int k = 1; k < " + vec + "; ++k) own[k] = own[k - 1]" + step() + "own[k];");
-    }
     line(lane() + " turn;");
-    line("const " + lane() + " left = before" + step() + "scan_group<" + group + ">(own[" +
-         num(vector() - 1) + "], " + lane() + "(" + start() + "), turn, " + (product_ ? "Product" : "Sum") +
-         "());");
+    line("scan_group<" + group + ">(left, " + lane() + "(" + start() + "), turn, " +
+         (product_ ? "Product" : "Sum") + "());");
+    each_run([&] {
+      open("if (c < " + all + ") {");
+      write();
+      close();
+    });
     line("before = before" + step() + "turn;");
-    open("if (c < " + all + ") {");
-    write();
     close();
+  }
+  // Body for each run of the turn: its first column c, and its elements `own`.
+  void each_run(const std::function<void()>& body) {
+    const std::string lane = vector() == 1 ? "lane" : "lane * " + num(vector());
+    line("#pragma unroll");
+    open("for (int j = 0; j < " + num(shape_.items) + "; ++j) {");
+    line(std::string("const ") + index_type() + " c = begin + j * " + num(int64_t{1} * shape_.group * vector()) + " + " +
+         lane + ";");
+    line("auto& own = runs[j];");
+    body();
     close();
   }
   void write() {
@@ -106,13 +126,13 @@ class Scan : ThreadText {
                       vec = num(vector());
     if (vector() > 1 && in_run(v)) {
       line("Pack<" + memory_type(v.statement->dtype) + ", " + vec + "> q;", v.node);
-      each_of_run([&] { line("put(q.v[k], left" + step() + "own[k]);", v.node); });
+      each_of_run([&] { line("put(q.v[k], before" + step() + "left[j]" + step() + "own[k]);", v.node); });
       return line("store_pack<aligned, " + vec + ">(" + pointer(argument(v.store)) + place + ", q);", v.node);
     }
     const std::string more = vector() > 1 ? index_.term("k", v.store_strides.back()) : "";
     each_of_run([&] {
-      line("put(" + pointer(argument(v.store)) + "[" + IndexText::trimmed(place + more) + "], left" + step() +
-               "own[k]);",
+      line("put(" + pointer(argument(v.store)) + "[" + IndexText::trimmed(place + more) + "], before" +
+               step() + "left[j]" + step() + "own[k]);",
            v.node);
     });
   }

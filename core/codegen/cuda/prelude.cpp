@@ -321,32 +321,44 @@ __device__ f32 minimum(f32 a, f32 b) { return a != a ? a : b != b ? b : fminf(a,
   return x;
 }
 )"},
-    // What stands before x, over the threads that share a row, in their order; all: of all of them.
+    // x: what each of a thread's runs comes to; then what stands before it, where all threads' first runs
+    // come before the second ones. all: of all of them.
     {"scan_group",
-     R"(template <int threads, class T, class F> __device__ T scan_group(T x, T start, T& all, F f) {
-  const int lane = threadIdx.x % 32, warp = threadIdx.x % threads / 32;
+     R"(template <class T, class F> __device__ T scan_warp(T x, F f) {
 #pragma unroll
   for (int d = 1; d < 32; d *= 2) {
     const T from = __shfl_up_sync(0xffffffffu, x, d);
-    if (lane >= d) x = f(from, x);
+    if (threadIdx.x % 32 >= d) x = f(from, x);
   }
-  T before = __shfl_up_sync(0xffffffffu, x, 1);
-  if (lane == 0) before = start;
-  if constexpr (threads == 32) {
-    all = __shfl_sync(0xffffffffu, x, 31);
-    return before;
-  } else {
-    __shared__ T part[threads / 32];
-    __syncthreads();  // what an earlier turn left has been read
-    if (lane == 31) part[warp] = x;
-    __syncthreads();
-    T left = start;
-    all = start;
-    for (int w = 0; w < threads / 32; ++w) {
-      if (w < warp) left = f(left, part[w]);
-      all = f(all, part[w]);
+  return x;
+}
+template <int threads, int N, class T, class F> __device__ void scan_group(T (&x)[N], T start, T& all, F f) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x % threads / 32;
+  constexpr int warps = threads / 32;
+  __shared__ T part[warps > 1 ? N : 1][warps];
+  if constexpr (warps > 1) __syncthreads();  // what an earlier turn left has been read
+  T own[N];
+#pragma unroll
+  for (int j = 0; j < N; ++j) {
+    own[j] = scan_warp(x[j], f);
+    x[j] = __shfl_up_sync(0xffffffffu, own[j], 1);
+    if (lane == 0) x[j] = start;
+    if constexpr (warps > 1)
+      if (lane == 31) part[j][warp] = own[j];
+  }
+  if constexpr (warps > 1) __syncthreads();
+  all = start;
+#pragma unroll
+  for (int j = 0; j < N; ++j) {
+    if constexpr (warps == 1) {
+      x[j] = f(all, x[j]);
+      all = f(all, __shfl_sync(0xffffffffu, own[j], 31));
+    } else {
+      const T sums = scan_warp(lane < warps ? part[j][lane] : start, f);
+      const T left = __shfl_sync(0xffffffffu, sums, warp > 0 ? warp - 1 : 0);
+      x[j] = f(warp > 0 ? f(all, left) : all, x[j]);
+      all = f(all, __shfl_sync(0xffffffffu, sums, warps - 1));
     }
-    return f(left, before);
   }
 }
 )"},
