@@ -88,7 +88,7 @@ template <class N> static inline d16 load(const f64* p, N n) { return bits_of<d1
 template <class N> static inline n16 load(const i32* p, N n) { return bits_of<n16>(p, n); }
 template <class N> static inline l16 load(const i64* p, N n) { return bits_of<l16>(p, n); }
 )"},
-    {"i16",
+    {"i16 wrap_i16",
      R"(template <class N> static inline n16 load(const i16* p, N n) { return __builtin_convertvector(bits_of<i16s>(p, n), n16); }
 template <class N> static inline void store(i16* p, n16 v, N n) { put_bits(p, __builtin_convertvector(v, i16s), n); }
 static inline n16 wrap_i16(n16 v) { return __builtin_convertvector(__builtin_convertvector(v, i16s), n16); }
