@@ -83,6 +83,13 @@ def test_functions_of_two(dtype):
     check(BINARY, values[:, None].expand(n, n).contiguous(), values.expand(n, n).contiguous())
 
 
+@pytest.mark.filterwarnings("error::vitrine.VitrineWarning")
+@pytest.mark.parametrize("narrow", [torch.int8, torch.uint8], ids=str)
+def test_16_bits_between_numbers_of_8(narrow):
+    a, b = (torch.arange(300).roll(by).to(narrow) for by in (0, 77))
+    check({"product": lambda a, b: ((a.to(torch.int16) * b * b + 7) >> 3).to(narrow)}, a, b)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("factor", [1.0, 1e20, 2e37, 1e-25])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
