@@ -30,6 +30,8 @@ PyObject* configure(PyObject*, PyObject* args) {
     ok = set_number(value, config.accumulated_recompile_limit);
   } else if (setting == "threads") {
     ok = set_number(value, config.threads);
+  } else if (setting == "autotune_seconds") {
+    ok = set_number(value, config.autotune_seconds);
   } else if (setting == "check") {
     config.check = value == Py_True;
   } else if (setting == "cache_dir") {

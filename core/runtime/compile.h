@@ -50,6 +50,10 @@ struct CompileOptions {
       versions;         // by result: what its count of writes is to be; -1, none: as the graph writes
   bool trains = false;  // memory of results is given back with them, as eager does
   std::shared_ptr<ArenaPool> arenas;  // of plans that run one after the other; null: its own
+  // What max-autotune measures on a GPU, in seconds, and what the programs that share it have taken of them.
+  // May be null: there is no end.
+  int64_t tuning_seconds = 0;
+  std::shared_ptr<int64_t> tuning_ns;
   std::string target;  // "sm_90": compiled for that GPU, whatever is here; "" = for the one that is
 };
 

@@ -271,11 +271,9 @@ class Chooser {
         store_(options.cache_dir) {}
 
   codegen::ProductChoices run() {
+    tune_all();
     for (const codegen::Step& step : program_.steps) {
-      if (on_gpu(step)) {
-        tune(step);
-        continue;
-      }
+      if (on_gpu(step)) continue;
       if (step.instead.empty()) continue;
       codegen::ProductChoice& choice = choices_[step.node.id];
       if (options_.products != "measured") {
@@ -301,6 +299,23 @@ class Chooser {
   bool on_gpu(const codegen::Step& step) const {
     return !step.outs.empty() && program_.buffers[static_cast<size_t>(step.outs[0])].type.device.is_cuda();
   }
+  // Libraries' algorithms first: they differ by more than shapes of a kernel.
+  void tune_all() {
+    for (const bool library : {true, false})
+      for (const codegen::Step& step : program_.steps)
+        if (on_gpu(step) && !step.instead.empty() == library) tune(step);
+    if (untried_.empty()) return;
+    constexpr size_t kNamed = 4;
+    std::string names;
+    for (size_t i = 0; i < untried_.size() && i < kNamed; ++i) names += (i ? ", " : "") + untried_[i];
+    if (untried_.size() > kNamed) names += " and " + std::to_string(untried_.size() - kNamed) + " more";
+    dropped_.push_back(names + (untried_.size() > 1 ? " were" : " was") + " not tuned: the " +
+                       std::to_string(options_.tuning_seconds) +
+                       " s of vitrine.config.autotune_seconds have been spent");
+  }
+  bool has_time() const {
+    return !options_.tuning_ns || *options_.tuning_ns < options_.tuning_seconds * 1'000'000'000;
+  }
   // From this program, from the store, or measured now; a kernel's is found by the node that it is named by.
   void tune(const codegen::Step& step) {
     if (step.instead.empty() && step.shapes.empty()) return;
@@ -313,11 +328,21 @@ class Chooser {
     const std::string key = ChoiceStore::gpu_key(cuda::tuning_work(program_, step), *machine_);
     auto [at, fresh] = known_.try_emplace(key);
     if (fresh) {
-      auto kept = store_.find(key);
-      at->second = kept ? std::move(*kept) : cuda::tune(program_, step, kernels_, dropped_);
-      if (!kept && !at->second.times.empty()) store_.insert(key, at->second);
+      if (auto kept = store_.find(key))
+        at->second = std::move(*kept);
+      else if (has_time())
+        at->second = measured(step, key);
+      else
+        untried_.push_back(step.label);
     }
     if (!at->second.times.empty()) choices_[step.shaped >= 0 ? step.shaped : step.node.id] = at->second;
+  }
+  codegen::ProductChoice measured(const codegen::Step& step, const std::string& key) {
+    const int64_t began = now_ns();
+    codegen::ProductChoice choice = cuda::tune(program_, step, kernels_, dropped_);
+    if (options_.tuning_ns) *options_.tuning_ns += now_ns() - began;
+    if (!choice.times.empty()) store_.insert(key, choice);
+    return choice;
   }
   // For other sizes of one program the choice is that of the first.
   bool chosen_before(const codegen::Step& step, codegen::ProductChoice& choice) {
@@ -355,6 +380,7 @@ class Chooser {
   const ChoiceStore store_;
   std::optional<std::string> machine_;  // of the GPU; "": it does not tell
   codegen::ProductChoices choices_;
+  std::vector<std::string> untried_;                     // for want of time
   std::map<std::string, codegen::ProductChoice> known_;  // equal products are measured once
 };
 

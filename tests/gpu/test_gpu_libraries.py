@@ -145,6 +145,18 @@ def test_what_memory_does_not_suffice_to_try_is_said_and_runs_untuned():
     check(got, torch.exp(a @ b * 0.1), torch.exp(a.double() @ b.double() * 0.1))
 
 
+def test_what_time_does_not_suffice_to_try_is_said_and_runs_untuned(tmp_path):
+    a, b, before = random(300, 701), random(701, 500), (config.autotune_seconds, config.cache_dir)
+    config.autotune_seconds, config.cache_dir = 0, tmp_path / "cache"
+    try:
+        with recorded(tmp_path) as session, pytest.warns(UserWarning, match="not tuned: the 0 s of vitrine.config.autotune_seconds"):
+            got = vitrine.compile(lambda a, b: torch.softmax(a @ b, -1), mode="max-autotune-no-cudagraphs")(a, b)
+    finally:
+        config.autotune_seconds, config.cache_dir = before
+    assert not session.rows("choice") and any("not tuned" in r["text"] for r in session.rows("message"))
+    check(got, torch.softmax(a @ b, -1), torch.softmax(a.double() @ b.double(), -1))
+
+
 class Block(nn.Module):
     def __init__(self, inputs, outputs, window, stride, dilation, bias):
         super().__init__()

@@ -30,6 +30,9 @@ struct CallSettings {
   int64_t recompile_limit = 0;  // of one place; 0 = the process's
   int64_t isolated = 0;         // number of the callable that shares its segments with no other; 0 = none
 
+  // What max-autotune has taken for all that is compiled by these settings.
+  std::shared_ptr<int64_t> tuning_ns = std::make_shared<int64_t>(0);
+
   bool tunes() const { return mode.starts_with("max-autotune"); }
   bool graphs() const { return mode == "reduce-overhead" || mode == "max-autotune"; }  // CUDA Graphs
   bool same_code_as(const CallSettings& other) const {
@@ -51,6 +54,7 @@ struct Config {
   std::string nvrtc;                          // path of libnvrtc, "" = where the loader looks
   std::string nvdisasm;                       // path of nvdisasm, "" = none
   int64_t threads = 0;
+  int64_t autotune_seconds = 120;
   bool check = false;  // compare every compiled graph with eager at each call
 };
 

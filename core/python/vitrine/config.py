@@ -7,6 +7,7 @@
 ``nvdisasm``                     path of nvdisasm, by which a session shows SASS ("" = no SASS)
 ``cupti``                        path of CUPTI's library, for timelines of a GPU ("" = where the loader looks)
 ``threads``                      threads of a kernel, 0 = as PyTorch
+``autotune_seconds``             how long the max-autotune modes may measure on a GPU for one compiled function
 ``check``                        compare each compiled graph with eager at every call, and use eager's where they differ
 """
 
@@ -47,6 +48,7 @@ _SETTINGS = {
     "nvdisasm": (str, _nvdisasm()),
     "cupti": (str, _package_file("lib/libcupti.so.*")),
     "threads": (int, 0),
+    "autotune_seconds": (int, 120),
     "check": (bool, False),
 }
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <functional>
 #include <map>
+#include <numeric>
 
 #include "core/runtime/cuda/driver.h"
 #include "core/runtime/kernels/object_cache.h"
@@ -22,6 +23,7 @@ namespace {
 
 constexpr int kTurns = 9;                                // timed calls of each way, after one that is not
 constexpr int kEnoughTurns = 2;                          // of a way that takes half as long again or more
+constexpr int64_t kLongNs = 100'000'000;                 // of one way's calls together: no more of them
 constexpr int64_t kCacheBytes = int64_t{256} << 20;      // more than any GPU's cache holds
 constexpr int64_t kPatternNumbers = (int64_t{1} << 20);  // different numbers that tensors are filled from
 
@@ -147,7 +149,7 @@ struct Spread {
 };
 
 // first: of the first way, whose time is to be beaten; a way whose first calls all take far longer gets no
-// more.
+// more, nor does one that takes long.
 Spread timed(const Room& room, Timer& timer, void* stream, const std::function<bool()>& call,
              const Spread& first) {
   std::vector<int64_t> times;
@@ -156,6 +158,7 @@ Spread timed(const Room& room, Timer& timer, void* stream, const std::function<b
     const int64_t ns = timer.time(stream, call);
     if (!ns) return {};
     if (turn > 0) times.push_back(ns);
+    if (turn > kEnoughTurns && std::accumulate(times.begin(), times.end(), int64_t{0}) > kLongNs) break;
     if (turn == kEnoughTurns && first.median &&
         2 * *std::min_element(times.begin(), times.end()) > 3 * first.median)
       break;
