@@ -16,13 +16,16 @@ namespace {
 // Running on zeros costs what the operator costs: above this, meta kernels are asked.
 constexpr int64_t kZerosLimit = int64_t{32} << 20;  // bytes, all arguments
 
-// Operators that reject zeros, or whose kernels end the process for some layouts (PyTorch's group norm
-// backward when only part of its outputs is asked for): meta kernels are asked. For any other such operator
-// the error passes for the user's, the graph ends there, and eager runs it as it should.
+// Operators that reject zeros (on a GPU by an assertion, which ends all that follows), or whose kernels end
+// the process for some layouts (PyTorch's group norm backward when only part of its outputs is asked for):
+// meta kernels are asked. For any other such operator the error passes for the user's, the graph ends there,
+// and eager runs it as it should.
 constexpr std::string_view kRejectZeros[] = {
-    "aten.cholesky.default",        "aten.cholesky_inverse.default",           "aten.lu_unpack.default",
-    "aten.linalg_lu_solve.default", "aten.linalg_ldl_solve.default",           "aten.multinomial.default",
-    "aten.segment_reduce.default",  "aten.native_group_norm_backward.default",
+    "aten.cholesky.default",         "aten.cholesky_inverse.default",
+    "aten.lu_unpack.default",        "aten.linalg_lu_solve.default",
+    "aten.linalg_ldl_solve.default", "aten.multinomial.default",
+    "aten.segment_reduce.default",   "aten.native_group_norm_backward.default",
+    "aten.repeat_interleave.Tensor",
 };
 bool takes_zeros(const Overload& op) {
   // Only PyTorch's own kernels: another's may have effects, or shapes that depend on data.

@@ -172,6 +172,17 @@ def recurrent_layers_under_autocast(compiled):
     return out
 
 
+def segments_of_rows(compiled):
+    def step(x, lengths):
+        owner = torch.repeat_interleave(torch.arange(len(lengths), device="cuda"), lengths, output_size=len(x))
+        top = x.new_full((len(lengths), x.shape[1]), -9.0).scatter_reduce(0, owner[:, None].expand_as(x), x, "amax")
+        power = torch.exp(x - top[owner])
+        return top, power / torch.zeros_like(top).index_add(0, owner, power)[owner]
+
+    run = compiled(step)
+    return [v for lengths in ((3, 4, 5), (6, 1, 5), (2, 2, 8)) for v in taken(run(randn(12, 4), torch.tensor(lengths, device="cuda")))]
+
+
 def numbers_that_are_drawn(compiled):
     def step(x):
         p = x.softmax(-1)
@@ -181,7 +192,7 @@ def numbers_that_are_drawn(compiled):
     return [v for size in ((4, 10), (4, 10), (4, 10), (300, 1001), (4, 10)) for v in taken(run(randn(*size)))]
 
 
-PROGRAMS = [sizes_that_come_back, inputs_that_are_written, results_fed_back, results_that_stay, two_models_and_a_teacher, two_streams, events_and_streams_inside, both_devices, scaled_steps, recurrent_layers_under_autocast, numbers_that_are_drawn]  # fmt: skip
+PROGRAMS = [sizes_that_come_back, inputs_that_are_written, results_fed_back, results_that_stay, two_models_and_a_teacher, two_streams, events_and_streams_inside, both_devices, scaled_steps, recurrent_layers_under_autocast, segments_of_rows, numbers_that_are_drawn]  # fmt: skip
 
 
 @pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
