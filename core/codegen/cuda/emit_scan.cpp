@@ -114,8 +114,8 @@ class Scan : ThreadText {
     const std::string lane = vector() == 1 ? "lane" : "lane * " + num(vector());
     line("#pragma unroll");
     open("for (int j = 0; j < " + num(shape_.items) + "; ++j) {");
-    line(std::string("const ") + index_type() + " c = begin + j * " + num(int64_t{1} * shape_.group * vector()) + " + " +
-         lane + ";");
+    line(std::string("const ") + index_type() + " c = begin + j * " +
+         num(int64_t{1} * shape_.group * vector()) + " + " + lane + ";");
     line("auto& own = runs[j];");
     body();
     close();
