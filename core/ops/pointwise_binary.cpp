@@ -66,11 +66,6 @@ Types pow_base(const Call& c) {
   return no_bool(c);
 }
 
-Types prelu(const Call& c) {
-  need(ir::is_float(c.tensor(0).dtype), "not defined for integers");
-  return binary(c);
-}
-
 Types ternary(const Call& c) {
   return pointwise(c, {0, 1, 2});
 }
