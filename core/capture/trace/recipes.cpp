@@ -152,12 +152,16 @@ Recipe RecipeMaker::make(Value* v) {
     case Kind::Method: {
       Value* f = t_.look(v->items[0]);
       const bool of_array = t_.array_kind(v->items[1]) != ArrayKind::None;  // the real one has NumPy's own
-      if (f->kind == Kind::Constant && (of_array || !PyFunction_Check(f->obj))) {
+      if (f->kind == Kind::Constant && of_array) {
         Owned name(PyObject_GetAttrString(f->obj, "__name__"));
         if (!name) t_.raise_python();
         r = call(find_object("builtins.getattr"), {});
         r.children.push_back(make(v->items[1]));
         r.children.push_back(constant(name.get()));
+      } else if (f->kind == Kind::Constant && !PyFunction_Check(f->obj)) {
+        r = call(find_object("vitrine._library.bound"), {});
+        r.children.push_back(constant(f->obj));
+        r.children.push_back(make(v->items[1]));
       } else {
         r = sequence(Recipe::Kind::BoundMethod, v->items);
       }

@@ -520,6 +520,12 @@ def set_version(tensor, before, writes):
     torch._C._autograd._unsafe_set_version_counter((tensor,), (before + writes,))
 
 
+def bound(descriptor, owner):
+    """The method that was found, of its owner. Its name may say something else: super() passes over what an attribute of a
+    class gives."""
+    return getattr(owner, descriptor.__name__) if owner is None else descriptor.__get__(owner)
+
+
 def as_parameter(tensor):
     """The tensor itself, of class Parameter from now on."""
     tensor.__class__ = torch.nn.Parameter

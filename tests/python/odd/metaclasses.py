@@ -162,3 +162,24 @@ def containers_as_state(compile):
     m = M()
     c = compile(m)
     return [c(torch.ones(2), k) for k in "abacab"], len(m.all)
+
+
+class Passing(type):
+    def __call__(cls, *arguments):
+        return super().__call__(*arguments)
+
+
+class Speaking(metaclass=Passing):
+    """Its instances are called, too: what an attribute of the class gives is not what its metaclass calls."""
+
+    def __init__(self, x):
+        print("made")  # a break while it is made
+        self.x = x
+
+    def __call__(self, n):
+        return self.x * n
+
+
+@program(vec())
+def called_by_its_metaclass(x):
+    return Speaking(x * 2)(3)
