@@ -124,23 +124,31 @@ class Keep {
     }
   }
 
+  // Operators of the forward part that read a value, by whatever view of it.
+  std::set<ir::NodeId> readers_of(ir::NodeId n) const {
+    std::set<ir::NodeId> out;
+    for (ir::NodeId u : roles_.users(n)) {
+      if (!roles_.is_forward(u)) continue;
+      if (roles_.is_view(u))
+        out.merge(readers_of(u));
+      else
+        out.insert(u);
+    }
+    return out;
+  }
+
   bool is_in_memory(ir::NodeId n) const {
     if (!roles_.is_cheap(n)) return true;
-    return std::any_of(roles_.users(n).begin(), roles_.users(n).end(),
-                       [&](ir::NodeId u) { return roles_.is_forward(u) && !roles_.is_fusible(u); }) ||
-           waits(n);
+    const std::set<ir::NodeId> readers = readers_of(n);
+    return std::any_of(readers.begin(), readers.end(), [&](ir::NodeId u) { return !roles_.is_fusible(u); }) ||
+           waits(n, readers);
   }
 
   // Whether one that reads it needs an operator with a kernel of its own that needs it, too: what a residual
   // connection goes around.
-  bool waits(ir::NodeId n) const {
-    std::set<ir::NodeId> readers;
+  bool waits(ir::NodeId n, const std::set<ir::NodeId>& readers) const {
     size_t last = 0;
-    for (ir::NodeId u : roles_.users(n))
-      if (roles_.is_forward(u)) {
-        readers.insert(u);
-        last = std::max(last, graph().position(u));
-      }
+    for (ir::NodeId u : readers) last = std::max(last, graph().position(u));
     if (readers.size() < 2) return false;
     std::set<std::pair<ir::NodeId, bool>> seen;  // and whether behind such an operator
     std::vector<std::pair<ir::NodeId, bool>> open = {{n, false}};

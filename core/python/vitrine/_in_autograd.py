@@ -31,7 +31,7 @@ def named_node(function, name):
 
 def as_traced(tangent, sizes, strides, dtype, device):
     if tangent is None:
-        return torch.empty_strided(sizes, strides, dtype=dtype, device=device)  # not read
+        return torch.empty_strided(sizes, (0,) * len(sizes), dtype=dtype, device=device)  # not read: one element's memory
     plain = type(tangent) is torch.Tensor and not (tangent.is_neg() or tangent.is_conj() or tangent._is_zerotensor())
     if plain and tangent.stride() == strides and tangent.storage_offset() == 0 and tangent.dtype == dtype:
         return tangent
