@@ -26,6 +26,24 @@ std::set<int> readers(const fusion::LoopProgram& loops, const fusion::FusedProgr
   return out;
 }
 
+// Whether the product, computed where its follower is, would hold more of what it reads alone than its own
+// value takes meanwhile: a gradient to which another part of the program adds only at the end.
+bool waits_dearly(const fusion::LoopProgram& loops, const fusion::FusedProgram& fused, size_t product,
+                  size_t unit) {
+  if (fused.unit_of[product] + 1 >= static_cast<int>(unit)) return false;
+  std::set<std::pair<ir::NodeId, int32_t>> seen;
+  int64_t held = -loops.graph->node(loops.loops[product].node).type().bytes();
+  fusion::each_read(loops, loops.loops[product], [&](ir::Ref root) {
+    if (!seen.emplace(root.node, root.output).second) return;
+    const ir::Node& from = loops.graph->node(root.node);
+    if (from.kind == ir::NodeKind::parameter || from.kind == ir::NodeKind::constant) return;
+    const std::set<int> units = readers(loops, fused, root);
+    if (!units.contains(-1) && *units.rbegin() < static_cast<int>(unit))
+      held += from.outputs[static_cast<size_t>(root.output)].bytes();
+  });
+  return held > 0;
+}
+
 }  // namespace
 
 std::optional<size_t> followed_product(const fusion::LoopProgram& loops, const fusion::FusedProgram& fused,
@@ -40,7 +58,8 @@ std::optional<size_t> followed_product(const fusion::LoopProgram& loops, const f
       if (loop.kind != Loop::Kind::library || !is_product(loops.graph->node(loop.node))) continue;
       // A write to memory between the two would be seen too early or too late.
       if (loop.epoch != loops.loops[u.loops.front()].epoch) continue;
-      if (readers(loops, fused, read.root) == std::set<int>{static_cast<int>(unit)}) return producer->second;
+      if (readers(loops, fused, read.root) != std::set<int>{static_cast<int>(unit)}) continue;
+      if (!waits_dearly(loops, fused, producer->second, unit)) return producer->second;
     }
   }
   return {};

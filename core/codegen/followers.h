@@ -9,7 +9,8 @@
 
 namespace vitrine::codegen {
 
-// The product (position in loops.loops) that the unit follows; nothing: there is none.
+// The product (position in loops.loops) that the unit follows; nothing: there is none, or one whose operands
+// would have to be kept for it.
 std::optional<size_t> followed_product(const fusion::LoopProgram& loops, const fusion::FusedProgram& fused,
                                        size_t unit);
 

@@ -217,3 +217,40 @@ def test_what_a_weights_update_reads_does_not_wait_for_the_step_counts():
     model, x, labels = WHOLE["vit"]()
     ours, eagers = (peak_of_whole_step(how, model, x[:2], labels[:2], torch.optim.AdamW) for how in (vitrine.compile, lambda f: f))
     assert ours <= eagers
+
+
+class Reshaped(nn.Module):
+    """Residual sums that the next layers read by another shape, and a weight of the first layer that is the last one's too."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(256, 64)
+        self.layers = nn.ModuleList(nn.Sequential(nn.LayerNorm(64), nn.Linear(64, 64), nn.Dropout(0.1)) for _ in range(8))
+
+    def forward(self, ids):
+        x = self.words(ids)
+        for layer in self.layers:
+            x = (x.flatten(0, 1) + layer(x.flatten(0, 1))).view(x.shape)
+        logits = F.linear(x, self.words.weight)
+        return F.cross_entropy(logits.flatten(0, 1), ids.flatten()), logits
+
+
+def test_a_step_of_tied_weights_and_reshaped_sums_takes_no_more_than_eager():
+    model, ids = Reshaped(), torch.arange(512).reshape(8, 64) % 256
+    assert peak_of_step(vitrine.compile(model), model, ids, False) <= peak_of_step(model, model, ids, False)
+
+
+def test_a_gradient_that_nobody_gives_takes_no_memory():
+    def forward(x, w):
+        y = (x @ w).relu()
+        return (y @ w).sum(), y.repeat(1, 64).exp()
+
+    x, w, peaks = torch.randn(512, 64), torch.randn(64, 64, requires_grad=True), []
+    run = vitrine.compile(forward)
+    for function in (forward, run, run):
+        w.grad = None
+        loss, other = function(x, w)
+        with Peak() as peak:
+            loss.backward()
+        peaks.append(peak.bytes)
+    assert peaks[-1] <= peaks[0]
