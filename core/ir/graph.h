@@ -102,7 +102,8 @@ struct Node {
   Kwargs kwargs;
   std::vector<TensorType> outputs;  // one a tensor output; empty for an op that returns none
   std::string source;               // inputs: "L['x']", "L['self'].fc.weight"
-  bool reads_only = false;          // a library's operator: by its schema it writes to nothing it is given
+  // A library's operator: by its schema it writes to nothing it is given; and returns no memory of that.
+  bool reads_only = false, makes_new = false;
   Origin origin;
 
   const TensorType& type() const { return outputs.at(0); }

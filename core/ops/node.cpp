@@ -294,7 +294,7 @@ bool writes(const ir::Node& node) {
 }
 
 std::vector<ir::Ref> aliased(const ir::Node& node) {
-  if (node.kind != ir::NodeKind::op) return {};
+  if (node.kind != ir::NodeKind::op || node.makes_new) return {};
   std::vector<ir::Ref> out;
   const OpRow* row = find(node.op);
   if (!row && writes_self(node))

@@ -65,6 +65,7 @@ class ProgramPlan : public Plan {
     int draws = -1;                  // segment of Program::draws whose seed and offset are its last arguments
     int draws_next = -1;             // segment that begins after it
     bool asks_grad_mode = false;     // the operator computes otherwise where nothing is differentiated
+    bool makes_new = false;          // ir::Node::makes_new
     std::unique_ptr<torch_bridge::LibraryCall> library;
     std::unique_ptr<torch_bridge::PreparedOp> op;
   };
@@ -125,6 +126,7 @@ class ProgramPlan : public Plan {
   bool run_opaque(const Step& step, CallState& state);
   bool call_operator(const Step& step, CallState& state, std::vector<_object*>& returned);
   bool run_view(const Step& step, CallState& state);
+  static bool was_given(const Step& step, const CallState& state, _object* value);
   bool store_returned(const Step& step, CallState& state, std::vector<_object*>& returned, bool reads_arena);
   bool starts_as_compiled(CallState& state);  // false: a Python error is set, nothing ran
   bool collect(CallState& state, std::vector<_object*>& outputs);

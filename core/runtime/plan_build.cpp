@@ -145,6 +145,7 @@ Status ProgramPlan::prepare_step(const codegen::Step& from, Step& step) {
     if (!op) return op.error();
     step.op = op.take();
     step.asks_grad_mode = ops::asks_grad_mode(from.node);
+    step.makes_new = from.node.makes_new;
     ++python_calls_;
   }
   // Memory of its own for what a kernel or a library call writes, where the arena holds none.

@@ -445,6 +445,14 @@ bool ProgramPlan::run_opaque(const Step& step, CallState& state) {
   return ok;
 }
 
+// Whether the value shares memory with what the operator was called with.
+bool ProgramPlan::was_given(const Step& step, const CallState& state, _object* value) {
+  const void* storage = bridge::storage_id(bridge::handle_of(value));
+  return std::any_of(step.op->reads().begin(), step.op->reads().end(), [&](int32_t b) {
+    return bridge::storage_id(bridge::handle_of(state.objects[static_cast<size_t>(b)])) == storage;
+  });
+}
+
 bool ProgramPlan::store_returned(const Step& step, CallState& state, std::vector<_object*>& returned,
                                  bool reads_arena) {
   bool ok = returned.size() >= step.outs.size();
@@ -462,8 +470,10 @@ bool ProgramPlan::store_returned(const Step& step, CallState& state, std::vector
       bridge::drop(value);
       continue;
     }
-    // The arena serves the next step too: what PyTorch returns as a view of it moves out.
-    if (reads_arena && state.in_arena(bridge::data(bridge::handle_of(value)))) {
+    // The arena serves the next step too: what PyTorch returns as a view of it moves out. So does what a
+    // library's operator hands back against its schema.
+    if ((reads_arena && state.in_arena(bridge::data(bridge::handle_of(value)))) ||
+        (step.makes_new && was_given(step, state, value))) {
       bridge::Handle copy = bridge::clone(bridge::handle_of(value));
       bridge::drop(value);
       value = copy ? bridge::wrap(copy) : nullptr;

@@ -496,6 +496,7 @@ class OperatorCall {
   void add_node() {
     node_.op = op_.name;
     node_.reads_only = !op_.aten && !op_.writes;
+    node_.makes_new = node_.reads_only && !op_.view;
     follow();
     for (size_t i = 0; i < bound_.size(); ++i) {
       if (!op_.params[i].keyword_only)
