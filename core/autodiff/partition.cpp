@@ -44,7 +44,20 @@ class Writer {
     VITRINE_CHECK(!roles_.is_leading(r.node), "backward reads an input that forward does not hand over");
     if (std::find(again_.begin(), again_.end(), r.node) != again_.end()) return;
     again_.push_back(r.node);
+    want_draws(r.node);
     ir::each_ref(graph_.node(r.node), [&](ir::Ref from) { want(from); });
+  }
+
+  // A draw needs the generator as its checkpoint's first found it, and those between.
+  void want_draws(ir::NodeId id) {
+    const Draws* draws = roles_.draws_of(graph_.node(id));
+    if (!draws) return;
+    const ir::Ref state{draws->state, 0};
+    if (std::find(saved_.begin(), saved_.end(), state) == saved_.end()) saved_.push_back(state);
+    for (ir::NodeId before : draws->nodes) {
+      if (before == id) return;
+      want({before, 0});
+    }
   }
 
   // Whether a node of the backward part reads the input itself, and not only views of it.
@@ -80,7 +93,8 @@ class Writer {
     const std::vector<bool> move = moved();
     for (const ir::Node& n : graph_.nodes()) {
       const bool here = roles_.is_leading(n.id) || roles_.is_forward(n.id);
-      if (here || (roles_.is_backward(n.id) && move[graph_.position(n.id)])) b.add(n);
+      const bool needed = n.op != kGeneratorState || move[graph_.position(n.id)];
+      if ((here && needed) || (roles_.is_backward(n.id) && move[graph_.position(n.id)])) b.add(n);
     }
     std::vector<ir::Arg> results(
         graph_.results().begin(),
@@ -138,8 +152,26 @@ class Writer {
   }
   void repeat_late(ir::NodeId id, ir::Builder& b) {
     if (late_.erase(id) == 0) return;
+    const Draws* draws = roles_.draws_of(graph_.node(id));
+    for (size_t i = 0; draws && draws->nodes[i] != id; ++i) repeat_late(draws->nodes[i], b);
     ir::each_ref(graph_.node(id), [&](ir::Ref r) { repeat_late(r.node, b); });
+    if (!draws) return repeat(graph_.node(id), b);
+    ir::Ref& state = now_.at(place({draws->state, 0}));  // goes on from draw to draw
+    const ir::Ref outside = swap_state(state, graph_.node(id), b);
     repeat(graph_.node(id), b);
+    state = swap_state(outside, graph_.node(id), b);
+  }
+
+  // The generator gets this state; what it had.
+  ir::Ref swap_state(ir::Ref state, const ir::Node& draw, ir::Builder& b) {
+    ir::Node node;
+    node.op = kSwapGeneratorState;
+    node.args = {state};
+    node.outputs = {b.node(state.node).type()};
+    node.reads_only = node.makes_new = true;
+    node.origin = draw.origin;
+    node.origin.from = {draw.id};
+    return b.add(std::move(node));
   }
 
   void repeat(const ir::Node& node, ir::Builder& b) {

@@ -101,6 +101,13 @@ void Roles::find_bound() {
   }
 }
 
+const Draws* Roles::draws_of(const ir::Node& n) const {
+  const auto it = draws_.find(n.origin.checkpoint.number);
+  if (it == draws_.end() || !is_forward(n.id) || n.id == it->second.state || !ops::is_random(n))
+    return nullptr;
+  return &it->second;
+}
+
 // By memory: whether one checkpoint alone makes, writes and reads it, each write by its name alone from then
 // on, so that repeating what a value is computed from gives that value again.
 std::vector<bool> Roles::find_memory_of_one() {
@@ -113,7 +120,7 @@ std::vector<bool> Roles::find_memory_of_one() {
     const size_t own = memory_[i];
     if (owner[own] < 0) owner[own] = n.origin.checkpoint.number;
     const bool another = n.origin.checkpoint.number < 0 || owner[own] != n.origin.checkpoint.number;
-    if (!is_forward(n.id) || another || ops::is_random(n)) out[own] = false;
+    if (!is_forward(n.id) || another || (ops::is_random(n) && !draws_of(n))) out[own] = false;
     ir::each_ref(n, [&](ir::Ref r) {
       const size_t read = memory_[at(r.node)];
       if (written_[at(r.node)] && !names[read].contains(r.node)) out[read] = false;
@@ -140,6 +147,7 @@ void Roles::find_dropped() {
   has_checkpoints_ = std::any_of(nodes.begin(), nodes.end(),
                                  [](const ir::Node& n) { return n.origin.checkpoint.number >= 0; });
   if (!has_checkpoints_) return;
+  draws_ = find_draws(joint_);
   const std::vector<bool> of_one = find_memory_of_one();
   const auto steady = [&](ir::NodeId n) { return !written_[at(n)] || of_one[memory_[at(n)]]; };
   for (size_t i = nodes.size(); i-- > first_forward();) {
@@ -151,7 +159,7 @@ void Roles::find_dropped() {
     }
     leaves_[i] = leaves_[i] || is_needed_outside(n.id);
     const bool leaves_by_name = leaves_[i] && view_[i] && cheap_[i];
-    bool may = row_of(n) && steady(n.id) && !ops::is_random(n);
+    bool may = steady(n.id) && (ops::is_random(n) ? draws_of(n) != nullptr : row_of(n) != nullptr);
     ir::each_ref(n, [&](ir::Ref r) {
       may = may && steady(r.node);
       const bool made_in_it = is_forward(r.node) && graph().node(r.node).origin.checkpoint.number >= 0;
@@ -187,6 +195,7 @@ std::string Roles::why_kept(ir::NodeId n) const {
   const ir::Node& node = graph().node(n);
   const std::string name = ir::short_op(node.op);
   if (leaves_checkpoint(n)) return "a result of torch.utils.checkpoint";
+  if (node.op == kGeneratorState) return "what torch.utils.checkpoint draws is drawn again from it";
   bool written = written_[at(n)];
   ir::each_ref(node, [&](ir::Ref r) { written = written || written_[at(r.node)]; });
   if (written) return "its memory, or that of an operand, is written to";

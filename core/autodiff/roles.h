@@ -1,12 +1,14 @@
 // What each node of a joint graph is to its division.
 #pragma once
 
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "core/autodiff/partition.h"
+#include "core/autodiff/redraws.h"
 
 namespace vitrine::autodiff {
 
@@ -32,6 +34,8 @@ class Roles {
   // What leaves a checkpoint for those that need it later: kept, however cheap it would be to repeat.
   bool leaves_checkpoint(ir::NodeId n) const { return leaves_[at(n)]; }
   bool has_checkpoints() const { return has_checkpoints_; }
+  // What its checkpoint draws, if backward draws it again; nullptr for whatever else.
+  const Draws* draws_of(const ir::Node& n) const;
   bool is_view_of_input(ir::Ref ref) const;
   bool is_fusible(ir::NodeId n) const { return fusible_[at(n)]; }
   const std::vector<ir::NodeId>& users(ir::NodeId n) const { return users_[at(n)]; }
@@ -56,7 +60,8 @@ class Roles {
   const JointGraph& joint_;
   std::vector<std::vector<ir::NodeId>> users_;
   std::vector<bool> live_, bound_, cheap_, view_, fusible_, written_, dropped_, leaves_;
-  std::vector<size_t> memory_;  // by position: the first node of those that may share its memory
+  std::vector<size_t> memory_;      // by position: the first node of those that may share its memory
+  std::map<int32_t, Draws> draws_;  // by checkpoint
   bool has_checkpoints_ = false;
 };
 

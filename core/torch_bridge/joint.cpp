@@ -7,9 +7,11 @@
 #include <unordered_set>
 
 #include "core/autodiff/derive.h"
+#include "core/autodiff/redraws.h"
 #include "core/ops/node.h"
 #include "core/passes/decompose.h"
 #include "core/torch_bridge/api.h"
+#include "core/torch_bridge/library.h"
 #include "core/torch_bridge/lowering_state.h"
 #include "core/torch_bridge/shared_saves.h"
 #include "core/torch_bridge/stand_in.h"
@@ -323,7 +325,10 @@ Status Lowering::State::join(const RemadeViews& views, Gradients who, Joint& out
     out.borrowed = ours->what;
     if (Status error = borrow(out, parts)) return error;
   }
-  const autodiff::JointGraph whole = expanded(joined(parts, recording.ids()), recording.ids());
+  const Py state = Py::steal(generator_state());
+  if (!state) return no_joint(take_python_error());
+  const autodiff::JointGraph whole = autodiff::with_generator_states(
+      expanded(joined(parts, recording.ids()), recording.ids()), type_of(state.get()), recording.ids());
   out.joint = whole.graph;
   out.halves = autodiff::partition(whole, recording.ids());
   if (std::string why = why_written(*whole.graph, out.halves, whole.leading); !why.empty())

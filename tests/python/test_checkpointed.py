@@ -6,6 +6,7 @@ import pytest
 import torch
 import vitrine
 from torch import nn
+from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
 WAYS = [False, True]  # use_reentrant
@@ -103,12 +104,52 @@ def kept(model, call):
     return sum(size for storage, size in found.items() if storage not in (*beside, y.untyped_storage()._cdata))
 
 
+@pytest.mark.parametrize("p", [0.0, 0.3])
 @pytest.mark.parametrize("use_reentrant", WAYS)
-def test_memory_is_no_more_than_eagers(use_reentrant):
-    model, plain = Stack(use_reentrant=use_reentrant), Stack()
+def test_memory_is_no_more_than_eagers(use_reentrant, p):
+    model, plain = Stack(p, use_reentrant=use_reentrant), Stack(p)
     vitrine.reset()
     eager, ours, whole = kept(model, model), kept(model, vitrine.compile(model)), kept(plain, vitrine.compile(plain))
-    assert ours <= eager and whole > 4 * eager, (eager, ours, whole)
+    eager += 4 * torch.get_rng_state().nbytes * (p > 0)  # which checkpoint() holds itself
+    assert ours <= eager and whole > 2 * eager, (eager, ours, whole)
+
+
+class TwoWays(nn.Module):
+    """Draws of several kinds in one checkpoint, one between two of them, and a result whose backward pass comes later."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(32, 32), nn.Linear(32, 32)
+
+    def inner(self, x):
+        x = F.dropout(self.first(x).tanh(), 0.4)
+        noise = torch.rand_like(x)
+        return F.dropout(self.second(x * noise).tanh(), 0.2), F.dropout(x.sin(), 0.3)
+
+    def forward(self, x):
+        a, b = checkpoint(self.inner, x, use_reentrant=False)
+        scale = F.dropout(torch.ones_like(x), 0.5)
+        c = checkpoint(self.inner, x * scale, use_reentrant=False)[0]
+        return a.sum(), (b * c).sum()
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (0,), (1,)])
+def test_what_was_drawn_is_drawn_again_in_the_programs_order(order):
+    torch.manual_seed(0)
+    model = TwoWays()
+    vitrine.reset()
+    found = []
+    for call in (model, vitrine.compile(model)):
+        torch.manual_seed(5)
+        x, out = torch.randn(8, 32, requires_grad=True), []
+        for _ in range(2):
+            results = call(x)
+            for i in order:
+                model.zero_grad()
+                results[i].backward(retain_graph=len(order) > 1)
+                out += [results[i].detach(), x.grad.clone(), *(p.grad for p in model.parameters()), torch.rand(3)]
+        found.append(out)
+    torch.testing.assert_close(found[1], found[0])
 
 
 def test_a_reentrant_one_refuses_a_pass_for_some_inputs():

@@ -12,6 +12,7 @@ from vitrine import _environment
 
 _environment.check()
 
+from vitrine import _generator as _generator  # noqa: E402 (graphs call its operators)
 from vitrine import _library as _library  # noqa: E402 (capture looks its functions up)
 from vitrine import config  # noqa: E402
 from vitrine._api import compile, disable, explain, is_compiling, reset  # noqa: E402
