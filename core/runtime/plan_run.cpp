@@ -11,6 +11,7 @@
 #include "core/runtime/cuda/driver.h"
 #include "core/runtime/plan.h"
 #include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/errors_aside.h"
 
 namespace vitrine::runtime {
 
@@ -31,6 +32,7 @@ int64_t now_ns() {
 struct RawMode {
   bool grad;
   bool autocast[2];
+  bridge::ErrorsAside errors;  // eager runs a call that fails
   static constexpr ir::Device::Type kDevices[2] = {ir::Device::Type::cpu, ir::Device::Type::cuda};
   explicit RawMode(bool keep_grad) : grad(!keep_grad && bridge::grad_enabled()) {
     if (grad) bridge::set_grad_enabled(false);

@@ -122,3 +122,25 @@ def test_a_model_on_two_gpus():
     stream = torch.cuda.Stream(1)
     with torch.cuda.device(1), torch.cuda.stream(stream), warnings.catch_warnings():
         torch.testing.assert_close(compiled(x), split(x), rtol=1e-4, atol=1e-5)
+
+
+ALONE = """
+import torch, vitrine
+run = vitrine.compile(lambda x: (x @ x).relu() @ (x @ x), mode="{mode}")
+x = torch.randn(8192, 8192, device="cuda")
+torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + (1 << 28)) / torch.cuda.get_device_properties(0).total_memory)
+for _ in range(3):
+    try:
+        run(x)
+    except torch.OutOfMemoryError:
+        print("eager's exception")
+"""
+
+
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead", "max-autotune"])
+def test_out_of_memory_is_said_once_and_without_frames_of_cpp(mode):
+    done = subprocess.run([sys.executable, "-c", ALONE.format(mode=mode)], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.count("eager's exception") == 3, done.stdout + done.stderr
+    assert "frame #" not in done.stderr and "aoti_torch" not in done.stderr, done.stderr[:2000]
+    if mode == "max-autotune":
+        assert "was not tuned: allocating a tensor failed: CUDA out of memory" in done.stderr, done.stderr

@@ -111,15 +111,15 @@ Checked check_writing(const CheckedCall& call, std::vector<PyObject*>& results, 
 
 RandomState::RandomState(bool wanted) {
   if (!wanted) return;
-  torch_ = Owned(PyImport_ImportModule("torch"));
-  if (torch_) state_ = Owned(PyObject_CallMethod(torch_.get(), "get_rng_state", nullptr));
+  module_ = helpers();
+  if (module_) states_ = Owned(PyObject_CallMethod(module_.get(), "random_states", nullptr));
   PyErr_Clear();
 }
 
 void RandomState::restore() {
-  if (!state_) return;
+  if (!states_) return;
   ErrorAside aside;
-  Owned done(PyObject_CallMethod(torch_.get(), "set_rng_state", "O", state_.get()));
+  Owned done(PyObject_CallMethod(module_.get(), "set_random_states", "O", states_.get()));
 }
 
 Checked run_checked(const CheckedCall& call, std::vector<PyObject*>& results, Check& check) {

@@ -25,14 +25,14 @@ struct Results {
   }
 };
 
-// PyTorch's CPU generator, put back when a graph has to run a second time.
+// PyTorch's generators, put back when a graph has to run a second time.
 class RandomState {
  public:
   explicit RandomState(bool wanted);
   void restore();
 
  private:
-  Owned torch_, state_;
+  Owned module_, states_;
 };
 
 struct CheckedCall {

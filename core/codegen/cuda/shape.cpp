@@ -316,6 +316,8 @@ void walk(const cpp::Schedule& s, int shifted, const Gpu& gpu, Shape& shape) {
                                                         shape.cluster == 1 ? 2
                                                         : many             ? kMostResident - 1
                                                                            : kMostResident));
+  // With a multiprocessor alone, a block has under way what several would have.
+  if (shape.cluster > 1 && shape.resident == 1) shape.threads = shape.group = kMostThreads;
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ from pathlib import Path
 import torch
 
 from vitrine import _engine
-from vitrine.accuracy import compare, widened
+from vitrine.accuracy import compare, may_round, widened
+from vitrine.gpu import set_random_states
 
 REPRODUCER = '''"""{text}
 
@@ -58,11 +59,22 @@ def difference(eager: list, compiled: list | None, inputs: list, graph: str, cac
         text = f"a compiled graph failed where eager does not: {failure}"
     else:
         exact = functools.partial(in_float64, inputs, graph, cache_dir, len(eager))
-        rows = [r for r in compare(eager, compiled, exact) if r["verdict"] == "differs"]
+        rows = [r for r in compare(eager, compiled, exact, lambda: rounds_to_tf32(graph)) if r["verdict"] == "differs"]
         if not rows:
             return None
         text = f"a compiled graph differs from eager: {rows[0]['output']} {rows[0]['type']}: {rows[0]['message']}"
     return text, write_reproducer(text, inputs, graph, cache_dir)
+
+
+def rounds_to_tf32(graph: str) -> bool:
+    """Whether an operator of the graph's text may round float32 values to TF32."""
+    calls = re.findall(r"= aten\.(\w+)\.[^\n]* : [^\n]*\bf32\[[^\n]*cuda", graph)
+    return any(map(may_round, calls))
+
+
+def random_states():
+    """Of the generators in use: what :func:`set_random_states` puts back."""
+    return torch.get_rng_state(), torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
 
 
 def in_float64(inputs: list, graph: str, cache_dir: str, count: int):

@@ -41,13 +41,15 @@ class Tf32Watch(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name = func.overloadpacket.__name__
         on_gpu = any(isinstance(a, torch.Tensor) and a.is_cuda and a.dtype == torch.float32 for a in args)
-        if on_gpu and ("convolution" in name and torch.backends.cudnn.allow_tf32 or _multiplies(name) and torch.backends.cuda.matmul.allow_tf32):
-            self.seen = True
+        self.seen = self.seen or on_gpu and may_round(name)
         return func(*args, **(kwargs or {}))
 
 
-def _multiplies(name: str) -> bool:
-    return name in ("mm", "addmm", "bmm", "baddbmm") or "attention" in name
+def may_round(operator: str) -> bool:
+    """Whether PyTorch's settings let the operator ("mm", "convolution") round float32 factors to TF32 on a GPU."""
+    if "convolution" in operator:
+        return torch.backends.cudnn.allow_tf32
+    return torch.backends.cuda.matmul.allow_tf32 and (operator in ("mm", "addmm", "bmm", "baddbmm") or "attention" in operator)
 
 
 def type_text(tensor: torch.Tensor) -> str:

@@ -11,6 +11,7 @@
 #include "core/runtime/kernels/object_cache.h"
 #include "core/torch_bridge/bridge.h"
 #include "core/torch_bridge/cublaslt.h"
+#include "core/torch_bridge/errors_aside.h"
 #include "core/torch_bridge/library.h"
 #include "core/torch_bridge/lt_call.h"
 #include "core/torch_bridge/op_call.h"
@@ -175,6 +176,7 @@ class Trial {
       : program_(program), step_(step), kernels_(kernels), room_(program, device_of(program, step)) {}
 
   codegen::ProductChoice run(std::vector<std::string>& dropped) {
+    const bridge::ErrorsAside errors;
     codegen::ProductChoice choice;
     choice.source = "measured";
     stream_ = bridge::current_stream(device_of(program_, step_).index);
