@@ -4,16 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "core/codegen/cpp/prelude_parts.h"
+
 namespace vitrine::codegen::cpp {
 
 namespace {
-
-// One part of the prelude: the names that call for it (of its own text or of the kernel's), and its text, in
-// which LANES stands for the number of lanes and v16, d16, n16, l16 for the vector types of that many.
-struct Part {
-  std::string_view names;
-  std::string_view text;
-};
 
 // A part may use the parts above it.
 constexpr Part kParts[] = {
@@ -310,147 +305,6 @@ template <class V> static inline V vmin(V a, V b) { V m = a < b ? a : b; return 
   else return fold_min(vmin(v.lo, v.hi));
 }
 )"},
-    {"fma", R"(static inline v16 fma(v16 a, v16 b, v16 c) { return __builtin_elementwise_fma(a, b, c); }
-)"},
-    {"exp_rest exp_sum", R"(static inline v16 exp_rest(v16 x, v16 n) {  // r of x = n ln 2 + r
-  return fma(n, 2.12194440e-4f, fma(n, -0.693359375f, x));
-}
-static inline v16 exp_sum(v16 r) {  // (e^r - 1 - r) / r^2, |r| <= 0.35
-  v16 p = fma(r, 1.98756915e-4f, 1.39819995e-3f);
-  p = fma(p, r, 8.33345205e-3f);
-  p = fma(p, r, 4.16657962e-2f);
-  p = fma(p, r, 0.166666657f);
-  return fma(p, r, 0.5f);
-}
-)"},
-    {"vpower", R"(static inline v16 vpower(v16 n) {  // 2^n, -126 <= n <= 127
-  w16 bits = __builtin_convertvector(n + 127.0f, w16) << 23;
-  return __builtin_bit_cast(v16, bits);
-}
-)"},
-    {"vexp", R"(static inline v16 times_power(v16 p, v16 n) {  // p * 2^n, down to the smallest numbers
-#if LANES == 16 && defined(__AVX512F__)
-  return __builtin_ia32_scalefps512_mask(p, n, p, (u16)-1, 4);
-#else
-  v16 h = __builtin_elementwise_floor(n * 0.5f);
-  w16 a = __builtin_convertvector(h + 127.0f, w16) << 23, b = __builtin_convertvector(n - h + 127.0f, w16) << 23;
-  return p * __builtin_bit_cast(v16, a) * __builtin_bit_cast(v16, b);
-#endif
-}
-static inline v16 vexp(v16 x) {  // x = n ln 2 + r: 2^n e^r
-  v16 c = at_most(at_least(x, -104.0f), 88.8f);
-  v16 n = __builtin_elementwise_rint(c * 1.44269504f);
-  v16 r = exp_rest(c, n);
-  return times_power(fma(exp_sum(r), r * r, r) + 1.0f, n);
-}
-)"},
-    {"vlog log_and",
-     R"(static inline v16 log_and(v16 x, v16 more) {  // log x + more; x = 2^e m, m in [0.7, 1.4): e ln 2 + log m
-  n16 tiny = x < 1.17549435e-38f;
-  v16 big = x * 8388608.0f;
-  n16 b = __builtin_bit_cast(n16, tiny ? big : x);
-  n16 e = ((b - 0x3f3504f3) >> 23);
-  v16 f = __builtin_bit_cast(v16, b - (e << 23)) - 1.0f;
-  n16 e23 = e - 23;
-  v16 k = __builtin_convertvector(tiny ? e23 : e, v16);
-  v16 z = f * f;
-  v16 p = fma(f, 7.0376836292e-2f, -1.1514610310e-1f);
-  p = fma(p, f, 1.1676998740e-1f);
-  p = fma(p, f, -1.2420140846e-1f);
-  p = fma(p, f, 1.4249322787e-1f);
-  p = fma(p, f, -1.6668057665e-1f);
-  p = fma(p, f, 2.0000714765e-1f);
-  p = fma(p, f, -2.4999993993e-1f);
-  p = fma(p, f, 3.3333331174e-1f);
-  v16 y = fma(k, -2.12194440e-4f, fma(p * f, z, more));
-  y = fma(k, 0.693359375f, fma(z, -0.5f, y) + f);
-  v16 inf = __builtin_inff(), nan = __builtin_nanf("");
-  y = x == 0.0f ? -inf : y;
-  y = x == inf ? x : y;
-  return x >= 0.0f ? y : nan;
-}
-static inline v16 vlog(v16 x) { return log_and(x, 0.0f); }
-)"},
-    {"verf", R"(static inline v16 verf(v16 x) {  // x P(x^2), |x| <= 3.85; beyond it is 1 in f32
-  v16 c = at_most(at_least(x, -3.85f), 3.85f);
-  v16 s = fma(c * c, 0.134930005f, -1.0f);
-  v16 p = ERF0;
-ERFS  return at_most(at_least(c * p, -1.0f), 1.0f);  // rounded here: 1 + erf(x) is then 0 far below 0
-}
-)"},
-    {"vtanh", R"(static inline v16 vtanh(v16 x) {
-  v16 z = x * x;
-  v16 p = fma(z, -5.70498872745e-3f, 2.06390887954e-2f);
-  p = fma(p, z, -5.37397155531e-2f);
-  p = fma(p, z, 1.33314422036e-1f);
-  p = fma(p, z, -3.33332819422e-1f);
-  v16 near = fma(fma(p, z, 0.0f), x, x);          // |x| < 0.625; the sum keeps the sign of a zero
-  // Beyond: 1 - 2 / d, where d = e^2|x| + 1; what is rounded off d and off the difference is added again.
-  v16 c = at_most(vabs(x) * 2.0f, 20.0f);
-  v16 n = __builtin_elementwise_rint(c * 1.44269504f);
-  v16 r = exp_rest(c, n), power = vpower(n);
-  v16 one = power + 1.0f, more = power * fma(exp_sum(r), r * r, r);
-  v16 d = one + more;
-  v16 w = 2.0f / d;
-  v16 rest = fma(-w, more - (d - one), fma(-w, d, 2.0f)) * w * 0.5f;
-  v16 t = 1.0f - w;
-  v16 far = __builtin_elementwise_copysign(t + ((1.0f - t) - w - rest), x);
-  return vabs(x) < 0.625f ? near : far;
-}
-)"},
-    {"vsin vcos", R"(extern "C" float sinf(float); extern "C" float cosf(float);
-// x = q pi/2 + r, |r| <= pi/4, reduced in double; q odd takes the cosine of r, q & 2 the other sign.
-static inline v16 sine_of(v16 x, long shift) {
-  d16 d = __builtin_convertvector(x, d16);
-  d16 n = __builtin_elementwise_rint(d * 0.63661977236758134);
-  d16 f = __builtin_elementwise_fma(n, (d16)-1.5707963267948966, d);
-  v16 r = __builtin_convertvector(__builtin_elementwise_fma(n, (d16)-6.123233995736766e-17, f), v16);
-  n16 q = __builtin_convertvector(__builtin_convertvector(n, l16) + shift & 3, n16);
-  v16 z = r * r;
-  v16 s = fma(z, -1.9515295891e-4f, 8.3321608736e-3f);
-  s = fma(fma(s, z, -1.6666654611e-1f) * z, r, r);
-  v16 c = fma(z, 2.443315711809948e-5f, -1.388731625493765e-3f);
-  c = fma(fma(c, z, 4.166664568298827e-2f), z * z, fma(z, -0.5f, 1.0f));
-  v16 y = (q & 1) != 0 ? c : s;
-  return (q & 2) != 0 ? -y : y;
-}
-static inline v16 vsin(v16 x) {
-  v16 y = sine_of(x, 0);
-  if (__builtin_reduce_or(vabs(x) > 1e15f))
-    for (int k = 0; k < LANES; ++k) y[k] = sinf(x[k]);
-  return x == 0.0f ? x : y;  // a zero keeps its sign
-}
-static inline v16 vcos(v16 x) {
-  v16 y = sine_of(x, 1);
-  if (__builtin_reduce_or(vabs(x) > 1e15f))
-    for (int k = 0; k < LANES; ++k) y[k] = cosf(x[k]);
-  return y;
-}
-)"},
-    {"vsigmoid", R"(static inline v16 vsigmoid(v16 x) { return 1.0f / (1.0f + vexp(-x)); }
-)"},
-    {"vexpm1", R"(static inline v16 vexpm1(v16 x) {  // x = n ln 2 + r: 2^n (e^r - 1) + 2^n - 1
-  v16 c = at_most(at_least(x, -104.0f), 88.8f);
-  v16 n = __builtin_elementwise_rint(c * 1.44269504f);
-  v16 r = exp_rest(c, n), p = exp_sum(r), z = r * r;
-  v16 q = fma(p, z, r), rounded = fma(p, z, r - q);
-  v16 half = vpower(at_least(n - 1.0f, -126.0f));
-  v16 a = half - 0.5f, m = half * q;
-  v16 t = a + m;
-  t = 2.0f * (t + fma(half, rounded, m - (t - a)));
-  return x == 0.0f ? x : n == 0.0f ? q : t;
-}
-)"},
-    {"vlog1p", R"(static inline v16 vlog1p(v16 x) {  // u = 1 + x and what is rounded off it
-  v16 u = 1.0f + x;
-  v16 inf = __builtin_inff();
-  v16 rounded = (u == 0.0f) | (u == inf) ? 0.0f : (x - (u - 1.0f)) / u;
-  return u == 1.0f ? x : log_and(u, rounded);
-}
-)"},
-    {"vlog2 vlog10", R"(static inline v16 vlog2(v16 x) { return vlog(x) * 1.44269504f; }
-static inline v16 vlog10(v16 x) { return vlog(x) * 0.434294482f; }
-)"},
 };
 
 bool is_word(char c) {
@@ -481,24 +335,12 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
     text.replace(at, from.size(), to);
 }
 
-// Chebyshev interpolation of erf(sqrt(t)) / sqrt(t) over t in [0, 3.85^2], s = t * 2 / 3.85^2 - 1; highest
-// last.
-constexpr const char* kErf[] = {"0.367284805f",   "-0.18330197f",    "0.136212632f",  "-0.110367693f",
-                                "0.0907978565f",  "-0.0733762905f",  "0.0565550439f", "-0.0401731841f",
-                                "0.027843453f",   "-0.0206220821f",  "0.0118760532f", "-0.00303659169f",
-                                "0.00200038753f", "-0.00344160572f", "0.00148944382f"};
-
-std::string erf_lines() {
-  std::string out;
-  for (size_t i = std::size(kErf) - 1; i-- > 0;) out += "  p = fma(p, s, " + std::string(kErf[i]) + ");\n";
-  return out;
-}
-
 }  // namespace
 
 std::vector<std::string_view> prelude_names() {
   std::vector<std::string_view> out;
   for (const Part& part : kParts) out.push_back(part.names);
+  for (const Part& part : kFunctionParts) out.push_back(part.names);
   return out;
 }
 
@@ -506,15 +348,15 @@ std::string prelude_text(std::string_view body, int lanes) {
   // From the last part to the first: what an included part uses is found in its text.
   std::string used(body);
   std::vector<std::string_view> parts;
-  for (size_t i = std::size(kParts); i-- > 0;) {
-    if (!kParts[i].names.empty() && !any_used(used, kParts[i].names)) continue;
-    parts.push_back(kParts[i].text);
-    if (!kParts[i].names.empty()) used += kParts[i].text;
-  }
+  const auto take = [&](const Part& part) {
+    if (!part.names.empty() && !any_used(used, part.names)) return;
+    parts.push_back(part.text);
+    if (!part.names.empty()) used += part.text;
+  };
+  for (size_t i = kFunctionParts.size(); i-- > 0;) take(kFunctionParts[i]);
+  for (size_t i = std::size(kParts); i-- > 0;) take(kParts[i]);
   std::string out;
   for (size_t i = parts.size(); i-- > 0;) out += parts[i];
-  replace_all(out, "ERF0", kErf[std::size(kErf) - 1]);
-  replace_all(out, "ERFS", erf_lines());
   replace_all(out, "LANES", std::to_string(lanes));
   if (lanes != 16)
     for (const char* t : {"v16", "d16", "n16", "l16", "w16"})

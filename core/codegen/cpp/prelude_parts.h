@@ -1,0 +1,19 @@
+// What the prelude is put together from.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace vitrine::codegen::cpp {
+
+// One part of the prelude: the names that call for it (of its own text or of the kernel's), and its text, in
+// which LANES stands for the number of lanes and v16, d16, n16, l16 for the vector types of that many.
+struct Part {
+  std::string_view names;
+  std::string_view text;
+};
+
+// Behind those of prelude.cpp. A part may use the parts above it.
+extern const std::vector<Part> kFunctionParts;
+
+}  // namespace vitrine::codegen::cpp
