@@ -76,6 +76,16 @@ void atan2(Vjp& v) {
   apply_formulas("a: g * b * by; b: g * -a * by", v);
 }
 
+// y = sign(a): flat, zeros in rows
+void flat(Vjp& v) {
+  v.give(0, v.zeros(v.g(), v.sizes(0)));
+}
+// y = a with the sign of b: g y / a; flat in b, zeros in rows
+void copysign(Vjp& v) {
+  if (v.wants(0)) v.give(0, v.eval("g * masked_fill(y / a, a == 0, 0)"));
+  if (v.wants(1)) v.give(1, v.zeros(v.g(), v.sizes(1)));
+}
+
 // y = gelu(a), by the same approximation
 void gelu(Vjp& v) {
   v.give(0, v.op("aten.gelu_backward.default", {v.g(), v.in(0)}, {{"approximate", v.arg(1)}}));
@@ -100,6 +110,8 @@ const std::vector<RuleRow> kPointwiseRules = {
     {"aten.div.Tensor_mode", divided},
     {"aten.div.Scalar_mode", divided},
     {"aten.atan2.default", atan2},
+    {"aten.sgn.default", flat},
+    {"aten.copysign.Tensor", copysign},
     {"aten.gelu.default", gelu},
     {"aten.masked_fill.Tensor", masked_fill},
 };

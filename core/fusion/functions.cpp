@@ -1,6 +1,7 @@
 #include "core/fusion/functions.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace vitrine::fusion {
 
@@ -14,6 +15,19 @@ constexpr std::string_view kComparisons[] = {"<", "<=", ">", ">=", "==", "!=", "
 constexpr std::string_view kBitwise[] = {"&", "|", "^", "~"};
 // What is defined on booleans as elements.
 constexpr std::string_view kBoolean[] = {"&", "|", "^", "~", "*", "+", "min", "max", "==", "!=", "where"};
+
+// Whether the second operand is what a function of integers of this type asks for.
+bool second_fits(const Function& f, const Expr& e, ir::DType type) {
+  if (f.second == Second::any) return true;
+  const Expr& by = *e.args[1];
+  if (by.kind != Expr::Kind::number || !by.whole) return false;
+  const bool is_signed = type != ir::DType::u8;
+  const int bits = static_cast<int>(8 * ir::dtype_bytes(type));
+  if (f.second == Second::shift) return by.integer >= 0 && by.integer < bits;
+  const int64_t most =
+      bits == 64 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << (is_signed ? bits - 1 : bits)) - 1;
+  return by.integer != 0 && by.integer != -1 && by.integer <= most && by.integer >= (is_signed ? -most : 0);
+}
 
 }  // namespace
 
@@ -52,7 +66,8 @@ bool computable(const Expr& e, ir::DType compute, std::string& why) {
   else if (compute == ir::DType::f64)
     exact = exact && f->f64;
   else
-    exact = exact && (ir::is_float(compute) ? f->f32 && !one_of(e.name, kBitwise) : f->integer);
+    exact = exact && (ir::is_float(compute) ? f->f32 && !one_of(e.name, kBitwise)
+                                            : f->integer && second_fits(*f, e, compute));
   if (!exact) why = e.name + " is not generated for " + std::string(ir::dtype_name(compute));
   return exact;
 }

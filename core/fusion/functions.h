@@ -10,6 +10,10 @@
 
 namespace vitrine::fusion {
 
+// What the second operand of a function of integers has to be, since eager asks of each element: a constant
+// that divides (0 is an error, the smallest by -1 ends the process), or one below the type's width.
+enum class Second : uint8_t { any, divisor, shift };
+
 struct Function {
   std::string_view name;
   int arity;
@@ -17,6 +21,7 @@ struct Function {
   int cost;                  // in additions of one vector
   std::string_view prelude;  // name in the generated text
   bool f32 = true;           // else only f64
+  Second second = Second::any;
 };
 
 inline constexpr Function kFunctions[] = {
@@ -46,6 +51,23 @@ inline constexpr Function kFunctions[] = {
     {"log2", 1, false, false, 15, "vlog2"},
     {"log10", 1, false, false, 15, "vlog10"},
     {"pow", 2, true, false, 200, "vpow", false},  // eager's of f32 are another library's
+    {"exp2", 1, false, false, 14, "vexp2"},
+    {"tan", 1, false, false, 48, "vtan"},
+    {"asin", 1, false, false, 30, "vasin"},
+    {"acos", 1, false, false, 30, "vacos"},
+    {"atan", 1, false, false, 24, "vatan"},
+    {"atan2", 2, false, false, 34, "vatan2"},
+    {"sinh", 1, false, false, 60, "vsinh"},
+    {"cosh", 1, false, false, 30, "vcosh"},
+    {"asinh", 1, false, false, 50, "vasinh"},
+    {"acosh", 1, false, false, 50, "vacosh"},
+    {"atanh", 1, false, false, 40, "vatanh"},
+    {"copysign", 2, true, false, 2, "vcopysign"},
+    {"fmod", 2, false, true, 20, "vfmod", true, Second::divisor},
+    {"mod", 2, false, true, 24, "vmod", true, Second::divisor},
+    {"floordiv", 2, false, true, 44, "vfloordiv", true, Second::divisor},
+    {"shl", 2, false, true, 1, "vshl", false, Second::shift},
+    {"shr", 2, false, true, 1, "vshr", false, Second::shift},
     {"+", 2, true, true, 1, "+"},
     {"-", 2, true, true, 1, "-"},
     {"*", 2, true, true, 1, "*"},

@@ -50,6 +50,22 @@ Types divide_mode(const Call& c) {
   return c.none(2) ? divide(c) : no_bool(c);
 }
 
+Types floating_pair(const Call& c) {
+  Types out = binary(c);
+  need(ir::is_float(out[0].dtype), "not defined for integers");
+  return out;
+}
+Types same_type(const Call& c) {
+  need(c.tensor(0).dtype == c.tensor(1).dtype, "types must agree");
+  return binary(c);
+}
+// Of integers by a number of bits; of floating types it is a product.
+Types shift(const Call& c) {
+  const DType type = c.tensor(0).dtype;
+  need(!ir::is_float(type) && type != DType::b1 && c.number_dtype(1) == DType::i64, "types");
+  return binary(c);
+}
+
 // pow(integers, negative number) is an error in eager.
 Types pow_scalar(const Call& c) {
   DType exponent = c.number_dtype(1);
@@ -106,6 +122,7 @@ Types clamp_one(const Call& c) {
 
 constexpr Family kFamily = Family::pointwise;
 constexpr Lower kLoop = Lower::pointwise;
+constexpr std::string_view kNone = "nondifferentiable(\"the result is bool or integer\")";
 
 const std::vector<OpRow> kPointwiseBinary = {
     {"aten.add.Tensor", "self, other, *, alpha=1", kFamily, kLoop, covered<add>, "a + alpha * b",
@@ -127,21 +144,21 @@ const std::vector<OpRow> kPointwiseBinary = {
      "a: g / b; b: -g * (a / b / b)", "true division"},
     {"aten.div.Scalar", "self, other", kFamily, kLoop, covered<divide>, "a / b", "g / b",
      "true division by a number"},
-    {"aten.div.Tensor_mode", "self, other, *, rounding_mode", kFamily, Lower::opaque, covered<divide_mode>,
+    {"aten.div.Tensor_mode", "self, other, *, rounding_mode", kFamily, Lower::decompose, covered<divide_mode>,
      "", kRule, "division, rounded down or to zero"},
-    {"aten.div.Scalar_mode", "self, other, *, rounding_mode", kFamily, Lower::opaque, covered<divide_mode>,
+    {"aten.div.Scalar_mode", "self, other, *, rounding_mode", kFamily, Lower::decompose, covered<divide_mode>,
      "", kRule, "division by a number, rounded down or to zero"},
-    {"aten.floor_divide.default", "self, other", kFamily, Lower::opaque, covered<no_bool>, "",
+    {"aten.floor_divide.default", "self, other", kFamily, kLoop, covered<no_bool>, "floordiv(a, b)",
      "borrowed(\"PyTorch has none, and says so\")", "division rounded down"},
-    {"aten.floor_divide.Scalar", "self, other", kFamily, Lower::opaque, covered<no_bool>, "",
+    {"aten.floor_divide.Scalar", "self, other", kFamily, kLoop, covered<no_bool>, "floordiv(a, b)",
      "borrowed(\"PyTorch has none, and says so\")", "division by a number rounded down"},
-    {"aten.remainder.Tensor", "self, other", kFamily, Lower::opaque, covered<no_bool>, "", kRule,
+    {"aten.remainder.Tensor", "self, other", kFamily, kLoop, covered<no_bool>, "mod(a, b)", kRule,
      "remainder with the divisor's sign"},
-    {"aten.remainder.Scalar", "self, other", kFamily, Lower::opaque, covered<no_bool>, "", "g",
+    {"aten.remainder.Scalar", "self, other", kFamily, kLoop, covered<no_bool>, "mod(a, b)", "g",
      "remainder with the divisor's sign"},
-    {"aten.fmod.Tensor", "self, other", kFamily, Lower::opaque, covered<no_bool>, "", kRule,
+    {"aten.fmod.Tensor", "self, other", kFamily, kLoop, covered<no_bool>, "fmod(a, b)", kRule,
      "remainder with the dividend's sign"},
-    {"aten.fmod.Scalar", "self, other", kFamily, Lower::opaque, covered<no_bool>, "", "g",
+    {"aten.fmod.Scalar", "self, other", kFamily, kLoop, covered<no_bool>, "fmod(a, b)", "g",
      "remainder with the dividend's sign"},
     {"aten.pow.Tensor_Scalar", "self, exponent", kFamily, kLoop, covered<pow_scalar>, "pow(a, b)", kRule,
      "a to the power of a number"},
@@ -156,6 +173,32 @@ const std::vector<OpRow> kPointwiseBinary = {
     {"aten.minimum.default", "self, other", kFamily, kLoop, covered<binary>, "min(a, b)",
      "a: where(a > b, 0, where(a == b, g / 2, g)); b: where(a < b, 0, where(a == b, g / 2, g))",
      "smaller of two, NaN wins"},
+    {"aten.fmax.default", "self, other", kFamily, kLoop, covered<binary>,
+     "where(isnan(a), b, where(isnan(b) | (a >= b), a, b))",
+     "a: masked_fill(g, (a < b) | isnan(a), 0); b: masked_fill(g, (a >= b) | isnan(b), 0)",
+     "larger of two, a NaN loses"},
+    {"aten.fmin.default", "self, other", kFamily, kLoop, covered<binary>,
+     "where(isnan(a), b, where(isnan(b) | (a <= b), a, b))",
+     "a: masked_fill(g, (a > b) | isnan(a), 0); b: masked_fill(g, (a <= b) | isnan(b), 0)",
+     "smaller of two, a NaN loses"},
+    {"aten.copysign.Tensor", "self, other", kFamily, kLoop, covered<divide>, "copysign(a, b)", kRule,
+     "the size of a with the sign of b"},
+    {"aten.copysign.Scalar", "self, other", kFamily, kLoop, covered<divide>, "copysign(a, b)",
+     "g * masked_fill(y / a, a == 0, 0)", "the size of a with a number's sign"},
+    {"aten.logaddexp.default", "self, other", kFamily, kLoop, covered<floating_pair>,
+     "where(isinf(a) & (a == b), a, max(a, b) + log1p(exp(-abs(a - b))))",
+     "a: g / (exp(b - a) + 1); b: g / (exp(a - b) + 1)", "log(exp(a) + exp(b))"},
+    {"aten.heaviside.default", "self, values", kFamily, kLoop, covered<same_type>,
+     "where(a == 0, b, where(a > 0, 1, 0))", "borrowed(\"PyTorch has none, and says so\")",
+     "1 above 0, b at 0"},
+    {"aten.__lshift__.Scalar", "self, other", kFamily, kLoop, covered<shift>, "shl(a, b)", kNone,
+     "bits moved up"},
+    {"aten.__rshift__.Scalar", "self, other", kFamily, kLoop, covered<shift>, "shr(a, b)", kNone,
+     "bits moved down"},
+    {"aten.bitwise_left_shift.Tensor_Scalar", "self, other", kFamily, kLoop, covered<shift>, "shl(a, b)",
+     kNone, "bits moved up"},
+    {"aten.bitwise_right_shift.Tensor_Scalar", "self, other", kFamily, kLoop, covered<shift>, "shr(a, b)",
+     kNone, "bits moved down"},
     {"aten.xlogy.Tensor", "self, other", kFamily, kLoop, covered<divide>,
      "where(isnan(b), b, where(a == 0, 0, a * log(b)))", kRule, "a * log(b), 0 where a is"},
     {"aten._prelu_kernel.default", "self, weight", kFamily, kLoop, covered<prelu>, "where(a > 0, a, b * a)",

@@ -50,10 +50,20 @@ Types hardtanh(const Call& c) {
 
 constexpr Family kFamily = Family::pointwise;
 constexpr Lower kLoop = Lower::pointwise;
+constexpr std::string_view kNone = "nondifferentiable(\"the result is bool or integer\")";
 
 const std::vector<OpRow> kPointwiseUnary = {
     {"aten.abs.default", "self", kFamily, kLoop, covered<no_bool>, "abs(a)", "g * sign(a)", "absolute value"},
     {"aten.neg.default", "self", kFamily, kLoop, covered<no_bool>, "-a", "-g", "-a"},
+    {"aten.sgn.default", "self", kFamily, kLoop, covered<unary>, "sign(a)", kRule, "-1, 0 or 1"},
+    {"aten.isposinf.default", "self", kFamily, kLoop, covered<unary_bool>, "isinf(a) & (a > 0)", kNone,
+     "whether a is infinite and positive"},
+    {"aten.isneginf.default", "self", kFamily, kLoop, covered<unary_bool>, "isinf(a) & (a < 0)", kNone,
+     "whether a is infinite and negative"},
+    {"aten.nan_to_num.default", "self, nan=None, posinf=None, neginf=None", kFamily, Lower::decompose,
+     covered<unary>, "", "g * logical_not(isnan(a) | isinf(a))", "numbers in place of NaN and infinities"},
+    {"aten.logit.default", "self, eps=None", kFamily, Lower::decompose, covered<unary_floating>, "",
+     "logit_backward(g, a, b)", "log(a / (1 - a))"},
     {"aten.sign.default", "self", kFamily, kLoop, covered<unary>, "sign(a)", "0", "-1, 0 or 1"},
     {"aten.reciprocal.default", "self", kFamily, kLoop, covered<unary_floating>, "1 / a", "-g * (y * y)",
      "1 / a"},
@@ -90,6 +100,12 @@ const std::vector<OpRow> kPointwiseUnary = {
      "hyperbolic sine"},
     {"aten.cosh.default", "self", kFamily, kLoop, covered<unary_floating>, "cosh(a)", "g * sinh(a)",
      "hyperbolic cosine"},
+    {"aten.asinh.default", "self", kFamily, kLoop, covered<unary_floating>, "asinh(a)",
+     "g * rsqrt(pow(a, 2) + 1)", "inverse of the hyperbolic sine"},
+    {"aten.acosh.default", "self", kFamily, kLoop, covered<unary_floating>, "acosh(a)",
+     "g * rsqrt(pow(a, 2) - 1)", "inverse of the hyperbolic cosine"},
+    {"aten.atanh.default", "self", kFamily, kLoop, covered<unary_floating>, "atanh(a)",
+     "g * 1 / (1 - pow(a, 2))", "inverse of the hyperbolic tangent"},
     {"aten.tanh.default", "self", kFamily, kLoop, covered<unary_floating>, "tanh(a)", "tanh_backward(g, y)",
      "hyperbolic tangent"},
     {"aten.erf.default", "self", kFamily, kLoop, covered<unary_floating>, "erf(a)",

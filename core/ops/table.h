@@ -10,10 +10,13 @@
 //  - + - * / and unary - as in C (/ only ever in a floating type); comparisons == != < <= > >= give bool;
 //    & | ^ ~ on integers and bool; literals 2, 0.5; pi constants are written out. Precedence as in C, but
 //    & ^ | bind tighter than comparisons (write parentheses anyway).
-//  - functions: exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh erf
-//    abs floor ceil trunc round (half to even) sign pow(x,y) fmod(x,y) atan2(y,x), min(x,y) and max(x,y)
-//    (either operand NaN gives NaN), isnan(x) isinf(x), where(condition, x, y), sigmoid(x) = 1/(1+exp(-x)).
-//    The condition of where() is read as a bool: a tensor there is not converted but compared with 0.
+//  - functions: exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh
+//  asinh
+//    acosh atanh erf abs floor ceil trunc round (half to even) sign pow(x,y) atan2(y,x) copysign(x,y),
+//    fmod(x,y) (C's), mod(x,y) and floordiv(x,y) (Python's % and //), shl(x,n) and shr(x,n), min(x,y) and
+//    max(x,y) (either operand NaN gives NaN), isnan(x) isinf(x), where(condition, x, y), sigmoid(x) =
+//    1/(1+exp(-x)). The condition of where() is read as a bool: a tensor there is not converted but compared
+//    with 0.
 //  - comparisons with NaN are false but !=, as in C: where(a < 0, 0, a) keeps NaN.
 // The body of a reduction row is its name: sum, prod, amax, amin, any, all, argmax, argmin, cumsum.
 #pragma once

@@ -10,6 +10,7 @@
 #include "core/passes/decompose_extrema.h"
 #include "core/passes/decompose_losses.h"
 #include "core/passes/decompose_norms.h"
+#include "core/passes/decompose_pointwise.h"
 #include "core/passes/decompose_reductions.h"
 
 namespace vitrine::passes {
@@ -279,6 +280,11 @@ constexpr Rule kRules[] = {
     {"aten.logsumexp.default", logsumexp},
     {"aten.linalg_vector_norm.default", vector_norm},
     {"aten.norm.ScalarOpt_dim", vector_norm},
+    {"aten.div.Tensor_mode", divide_rounded},
+    {"aten.div.Scalar_mode", divide_rounded},
+    {"aten.nan_to_num.default", nan_to_num},
+    {"aten.logit.default", logit},
+    {"aten.logit_backward.default", logit_backward},
     {"aten.celu.default", celu},
     {"aten.glu.default", glu},
     {"aten.glu_backward.default", glu_backward},

@@ -21,7 +21,7 @@ Values celu(Writer& w) {
 
 // x = (a, b): a sigmoid(b)
 Values glu(Writer& w) {
-  const Ref x = w.value(0);
+  const Ref x = w.wide(0);
   if (w.type(x).numel() == 0) return std::nullopt;
   return w.one(w.mul(half(w, x, w.arg(1), 0), w.unary("aten.sigmoid.default", half(w, x, w.arg(1), 1))));
 }

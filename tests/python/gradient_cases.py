@@ -12,7 +12,8 @@ NUMBERS = {"alpha": 2, "value": 0.5, "negative_slope": 0.1, "weight": 0.25, "bet
            "input_scale": 0.7, "min": -0.4, "max": 0.6, "min_val": -0.4, "max_val": 0.6, "exponent": 3, "other": 1.7}
 # Where the derivative is defined: a shift and a factor for normal numbers.
 ABOVE_ZERO = {"sqrt", "rsqrt", "log", "log2", "log10", "log1p", "pow", "reciprocal", "div", "addcdiv"}
-BELOW_ONE = {"asin", "acos"}
+BELOW_ONE = {"asin", "acos", "atanh"}
+ABOVE_ONE = {"acosh"}
 
 
 class Maker:
@@ -42,6 +43,8 @@ def within(name, t):
         t = t.detach().abs().add(0.5).requires_grad_(t.requires_grad)
     if packet in BELOW_ONE:
         t = t.detach().tanh().mul(0.9).requires_grad_(t.requires_grad)
+    if packet in ABOVE_ONE:
+        t = t.detach().abs().add(1.1).requires_grad_(t.requires_grad)
     return t
 
 
@@ -49,7 +52,8 @@ def pointwise(row, make):
     """Tensors for the first parameters, numbers for those that the table knows as numbers."""
     name = row["name"]
     tensors = {"self", "tensor1", "tensor2", "end", "mask"} | ({"other", "exponent", "min", "max", "weight", "value"} if ".Tensor" in name or name in (
-        "aten.maximum.default", "aten.minimum.default", "aten.atan2.default", "aten.where.self") else set())
+        "aten.maximum.default", "aten.minimum.default", "aten.fmax.default", "aten.fmin.default", "aten.logaddexp.default", "aten.atan2.default",
+        "aten.where.self") else set())
     if name.endswith(("Tensor_Scalar", "Scalar_mode")):
         tensors -= {"exponent", "other"}
     if name.split(".")[1] in ("addcmul", "addcdiv", "add", "sub", "rsub"):
@@ -134,6 +138,8 @@ def others(row, x):
         "aten.nansum.default": [(x(3, 4),), (x(3, 4), [1]), (x(2, 3, 4), [0, 2], True), (x(3, 4).detach().where(x(3, 4) > 0, math.nan).requires_grad_(), [0])],
         "aten.aminmax.default": [(x(3, 4),), (x(3, 4), {"dim": 1}), (x(3, 4), {"dim": 0, "keepdim": True}), (x(3, 4, grad=False).round().requires_grad_(), {"dim": 1})],
         "aten.std_mean.correction": [(x(3, 4), [1]), (x(3, 4), None, {"correction": 0}), (x(2, 3, 4), [0, 2], {"correction": 2, "keepdim": True})],
+        "aten.nan_to_num.default": [(x(3, 4),), (torch.tensor([math.nan, math.inf, -math.inf, 1.0, 0.0], dtype=x.dtype, requires_grad=True), 2.0, 3.0)],
+        "aten.logit.default": [(likely(3, 4),), (likely(3, 4), 0.3), (turned(3, 4).detach().sigmoid().requires_grad_(), 0.1)],
         "aten.glu.default": [(x(3, 4),), (x(4, 3), 0), (x(2, 6, 3), 1), (turned(4, 6), -1)],
         "aten.topk.default": [(x(3, 5), 2), (x(4, 3), 2, 0, False)],
         "aten.var.correction": [(x(3, 4), [1]), (x(3, 4), None, {"correction": 0}), (x(2, 3, 4), [0, 2], {"correction": 2, "keepdim": True})],

@@ -80,7 +80,8 @@ def test_layer_norm_with_epilogue(folder, columns, stream):
 UNARY = ["abs", "neg", "sign", "reciprocal", "square", "sqrt", "rsqrt", "exp", "expm1", "log", "log2", "log10",
          "log1p", "tanh", "erf", "sigmoid", "floor", "ceil", "trunc", "round", "relu", "relu6", "leaky_relu", "elu",
          "silu", "softplus", "sin", "cos", "hardtanh", "hardsigmoid", "hardswish", "mish", "isnan", "isinf", "logical_not",
-         "hardshrink", "softshrink", "frac"]
+         "hardshrink", "softshrink", "frac", "exp2", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh",
+         "sgn", "isposinf", "isneginf"]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
@@ -98,12 +99,37 @@ BINARY = ["add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "maximum.defau
           "logical_or.default", "logical_xor.default"]
 
 
+# Of floating tensors; and of tensors of any type by a number.
+OF_TWO = ["fmod.Tensor", "remainder.Tensor", "floor_divide.default", "atan2.default", "copysign.Tensor", "fmax.default", "fmin.default",
+          "logaddexp.default", "heaviside.default"]
+BY_A_NUMBER = {"fmod.Scalar": (3, -7), "remainder.Scalar": (3, -7), "floor_divide.default": (3, -7), "__lshift__.Scalar": (2,), "__rshift__.Scalar": (2,)}
+
+
 def random(shape, dtype):
     if dtype == torch.bool:
         return torch.rand(shape) > 0.5
     if not dtype.is_floating_point:
         return torch.randint(-5 if dtype != torch.uint8 else 0, 6, shape).to(dtype)
     return torch.randn(shape).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_functions_of_two(folder, dtype):
+    special = torch.tensor([0.0, -0.0, 1.0, -1.0, 0.7, -2.5, 3.0, 1e4, torch.inf, -torch.inf, torch.nan])
+    x = torch.cat([special.repeat_interleave(11), torch.randn(600) * 4]).to(dtype)
+    y = torch.cat([special.repeat(11), torch.randn(600)]).to(dtype)
+    g = GraphWriter()
+    a, b = g.input(x), g.input(y)
+    check(g, [g.op(f"aten.{op}", a, b) for op in OF_TWO], folder)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64])
+def test_integers_by_a_number(folder, dtype):
+    ends = torch.iinfo(dtype)
+    x = torch.cat([torch.tensor([ends.min, ends.max, ends.min + 1], dtype=dtype), torch.arange(100, dtype=dtype) - (ends.min < 0) * 50])
+    g = GraphWriter()
+    given = g.input(x)
+    check(g, [g.op(f"aten.{op}", given, n) for op, numbers in BY_A_NUMBER.items() for n in numbers if n > ends.min], folder)
 
 
 @pytest.mark.parametrize("types", [(torch.float32, torch.float32), (torch.int64, torch.int64),

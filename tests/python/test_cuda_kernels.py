@@ -79,6 +79,15 @@ def test_unary(op, compiled_only, monkeypatch):
     check_kernels(compiled_only, ["sm_90"] if op not in ("exp", "erf", "tanh") else ARCHS)
 
 
+def test_functions_of_two(compiled_only):
+    """Quotients and remainders of floating types, and of integers by a number."""
+    for dtype in HALF_AND_FULL:
+        programs.test_functions_of_two(None, dtype)
+    for dtype in (torch.int8, torch.uint8, torch.int32, torch.int64):
+        programs.test_integers_by_a_number(None, dtype)
+    check_kernels(compiled_only, ["sm_90"])
+
+
 BINARY_TYPES = next(m.args[1] for m in programs.test_binary.pytestmark if m.name == "parametrize")
 
 

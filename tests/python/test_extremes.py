@@ -1,6 +1,6 @@
 """Elementwise operators and reductions at the ends of their types: NaN, infinities, both zeros, the largest and the smallest
 numbers. Where eager gives a NaN, an infinity or a zero, so do kernels, with the same sign; else they are close.
-Left out is what eager's own loops do not agree on (softshrink's zeros), or what ends its process (the smallest integer by -1)."""
+Left out is what eager's own loops do not agree on (softshrink's zeros, its gradient of NaN), or what ends its process (the smallest integer by -1)."""
 
 import math
 
@@ -20,27 +20,31 @@ def named(module, names):
 
 UNARY = {
     **named(torch, """abs neg sign reciprocal square sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh
-        tanh erf sigmoid floor ceil trunc round frac relu logical_not isnan isinf signbit bitwise_not"""),
-    **named(F, "relu6 leaky_relu elu silu mish softplus hardtanh hardsigmoid hardswish hardshrink logsigmoid tanhshrink"),
+        tanh erf sigmoid floor ceil trunc round frac relu logical_not isnan isinf signbit bitwise_not asinh acosh atanh sgn isposinf isneginf
+        isfinite nan_to_num logit"""),
+    **named(F, "relu6 leaky_relu elu silu mish softplus hardtanh hardsigmoid hardswish hardshrink logsigmoid tanhshrink celu selu"),
     "clamp": lambda x: x.clamp(-1, 2), "clamp zeros": lambda x: x.clamp(-0.0, 0.0), "threshold": lambda x: F.threshold(x, -0.0, -0.0),
     "x + 0": lambda x: x + 0, "x + -0.": lambda x: x + -0.0, "x - 0": lambda x: x - 0, "0 - x": lambda x: 0 - x, "-0. - x": lambda x: -0.0 - x,
     "x * 0": lambda x: x * 0, "x * -1": lambda x: x * -1, "x / 0": lambda x: x / 0, "1 / x": lambda x: 1 / x, "x - x": lambda x: x - x,
     "x ** 2": lambda x: x**2, "x ** .5": lambda x: x**0.5, "x ** -1": lambda x: x**-1, "x ** -.5": lambda x: x**-0.5, "2 ** x": lambda x: 2**x,
     "lerp": lambda x: torch.lerp(x, x * 0 - 0.0, 0.7), "lerp to": lambda x: torch.lerp(x, -x, 1.0), "where": lambda x: torch.where(x > 0, x, -0.0),
     "whole": lambda x: x.to(torch.int32).to(torch.float32) * 1, "sign of": lambda x: torch.copysign(torch.ones_like(x), torch.where(x.isnan(), 1.0, x.tanh())),
-    "x // 3": lambda x: x // 3, "x % -3": lambda x: x % -3, "x == .1": lambda x: x == 0.1, "x < 0": lambda x: x < 0,
+    "x // 3": lambda x: x // 3, "x // -7": lambda x: x // -7, "fmod 3": lambda x: torch.fmod(x, 3), "trunc x / 3": lambda x: torch.div(x, 3, rounding_mode="trunc"),
+    "x << 3": lambda x: x << 3, "x >> 5": lambda x: x >> 5, "x << 40": lambda x: x << 40, "nan_to_num of": lambda x: torch.nan_to_num(x, 2.0, 3.0, -0.0), "x % -3": lambda x: x % -3, "x == .1": lambda x: x == 0.1, "x < 0": lambda x: x < 0,
 }  # fmt: skip
 BINARY = {
-    **named(torch, """add sub mul div pow maximum minimum atan2 eq lt ge logical_and logical_xor fmax copysign bitwise_and
+    **named(torch, """add sub mul div pow maximum minimum atan2 eq lt ge logical_and logical_xor fmax fmin copysign heaviside logaddexp bitwise_and
         bitwise_left_shift rsub"""),
     "lerp": lambda x, y: torch.lerp(x, y, 0.8), "lerp by": lambda x, y: torch.lerp(x, y, y), "where": lambda x, y: torch.where(x > y, x, y),
     "addcmul": lambda x, y: torch.addcmul(x, x, y, value=-2), "addcdiv": lambda x, y: torch.addcdiv(x, y, x, value=-2),
     "x - y * y": lambda x, y: x - y * y, "-(x - y)": lambda x, y: -(x - y), "x + (-y)": lambda x, y: x + (-y), "x * y + x": lambda x, y: x * y + x,
     "threshold'": lambda x, y: T.threshold_backward(x, y, 0), "leaky'": lambda x, y: T.leaky_relu_backward(x, y, 0.1, False),
     "silu'": T.silu_backward, "sigmoid'": T.sigmoid_backward, "gelu'": T.gelu_backward,
+    "hardswish'": T.hardswish_backward, "hardsigmoid'": T.hardsigmoid_backward, "softplus'": lambda x, y: T.softplus_backward(x, y, 1, 20), "elu'": lambda x, y: T.elu_backward(x, 1.5, 1, 1, False, y),
 }  # fmt: skip
 REDUCTIONS = {
-    **named(torch, "sum amax amin argmax argmin any all mean softmax log_softmax cumsum logsumexp"),
+    **named(torch, "sum amax amin argmax argmin any all mean softmax log_softmax cumsum logsumexp nansum count_nonzero"),
+    "aminmax": lambda x, d: torch.aminmax(x, dim=d), "no norm": lambda x, d: x.norm(0, dim=d), "least norm": lambda x, d: x.norm(-inf, dim=d),
     "max": lambda x, d: x.max(d), "min": lambda x, d: x.min(d), "norm": lambda x, d: x.norm(dim=d), "norm 1": lambda x, d: x.norm(1, dim=d),
     "norm inf": lambda x, d: x.norm(inf, dim=d), "safe": lambda x, d: T._safe_softmax(x, d), "prod": lambda x, d: x.prod(d),
 }  # fmt: skip

@@ -34,9 +34,24 @@ FORWARD_AND_BACKWARD = {
     "hardsigmoid": (lambda x: F.hardsigmoid(3 * x), ROWS),
     "hardshrink": (F.hardshrink, ROWS),
     "softshrink": (F.softshrink, ROWS),
+    "exp2": (torch.exp2, ROWS),
+    "angles": (lambda x: torch.asin(x.tanh()) + torch.acos(x.tanh()) + torch.atan(x) + torch.tan(x.tanh()), ROWS),
+    "angle of two": (torch.atan2, ROWS, ROWS),
+    "hyperbolic": (lambda x: torch.sinh(x) + torch.cosh(x) + torch.asinh(x) + torch.acosh(x.abs() + 1.1) + torch.atanh(0.9 * x.tanh()), ROWS),
+    "sum of exponentials": (torch.logaddexp, ROWS, ROWS),
+    "logit": (lambda x: torch.logit(x.sigmoid(), 0.1) + torch.logit(x.sigmoid()), ROWS),
+    "rest": (lambda x: x % 0.7 + torch.fmod(x, -0.3), ROWS),
+    "rest of two": (lambda x, y: torch.remainder(x, y.abs() + 0.5) + torch.fmod(x, y.abs() + 0.5), ROWS, ROWS),
+    "larger, smaller": (lambda x, y: torch.fmax(x, y) + torch.fmin(2 * x, y), ROWS, ROWS),
+    "sign of another": (torch.copysign, ROWS, ROWS),
+    "signs": (lambda x: x * torch.sgn(x), ROWS),
+    "numbers in place": (lambda x: torch.nan_to_num(torch.where(x > 1, torch.nan, x), 0.5), ROWS),
 }
 FORWARD = {
     "no norm": (lambda x: torch.linalg.vector_norm(x.round(), 0, dim=1), ROWS),
+    "floor": (lambda x: (x // 0.3) + torch.div(x, 0.7, rounding_mode="trunc") + x.div(x.abs() + 1, rounding_mode="floor"), ROWS),
+    "infinities": (lambda x: torch.isposinf(x / x.relu()) | torch.isneginf(x / x.relu()) | torch.isfinite(x), ROWS),
+    "step": (lambda x, y: torch.heaviside(x.relu(), y), ROWS, ROWS),
     "count": (lambda x: torch.count_nonzero(x > 0, 1), ROWS),
     "any of all but one": (lambda x: torch.any(x > 2, (1, 2)), PICTURES),
     "all of some": (lambda x: torch.all(x > -1, (0, 3), keepdim=True), PICTURES),
@@ -81,6 +96,25 @@ def test_backward(name, tmp_path):
     for e, f in zip(torch.autograd.grad(function(*x), x, tangent), found, strict=True):
         close(e, f, torch.float32)
     assert by_pytorch(session) == []
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int8, torch.uint8], ids=str)
+def test_integers_by_a_number(dtype, tmp_path):
+    x = torch.arange(0 if dtype is torch.uint8 else -100, 101).to(dtype)
+    function = lambda x: (x % 7, torch.fmod(x, 7), x // 7, (x >> 2) & 3, x << 3)  # noqa: E731
+    vitrine.reset()
+    with recorded(tmp_path) as session:
+        found = vitrine.compile(function)(x)
+    assert all(torch.equal(e, f) for e, f in zip(function(x), found, strict=True))
+    assert by_pytorch(session) == []
+
+
+def test_a_division_by_no_integer_raises_eagers_error():
+    x = torch.arange(5)
+    for function in (lambda x: x % 0, lambda x: x // torch.zeros_like(x), lambda x: torch.fmod(x, x * 0)):
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            vitrine.compile(function)(x)
+    assert vitrine.compile(lambda x: x << 70)(x).tolist() == (x << 70).tolist()
 
 
 def test_a_norm_of_one_element_does_not_overflow():

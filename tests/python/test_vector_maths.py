@@ -43,3 +43,28 @@ def test_ends_are_eagers(name):
     y = compiled(function)(SPECIAL)
     torch.testing.assert_close(y, function(SPECIAL), equal_nan=True)
     assert torch.equal(torch.signbit(y[:2]), torch.tensor([False, True]))
+
+
+# Where they are finite; a bit less exact than eager's.
+NEARLY = {
+    "exp2": (torch.exp2, lambda x: (x > -125) & (x < 127.9)), "tan": (torch.tan, lambda x: x.abs() < 1e6),
+    "asin": (torch.asin, lambda x: x.abs() <= 1), "acos": (torch.acos, lambda x: x.abs() < 1), "atan": (torch.atan, lambda x: x == x),
+    "sinh": (torch.sinh, lambda x: x.abs() < 88), "cosh": (torch.cosh, lambda x: x.abs() < 88), "asinh": (torch.asinh, lambda x: x == x),
+    "acosh": (torch.acosh, lambda x: x > 1), "atanh": (torch.atanh, lambda x: x.abs() < 1), "atan2": (lambda x: torch.atan2(x, x.flip(0)), lambda x: x == x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NEARLY)
+@pytest.mark.parametrize("values", [torch.cat([FINITE, -FINITE]), NORMAL, NORMAL * 4], ids=["all", "near 1", "further"])
+def test_errors_are_two_units(name, values):
+    function, finite = NEARLY[name]
+    x = values[finite(values)]
+    exact = function(x.double())
+    normal = exact.abs() > 1e-37
+    assert relative_errors(compiled(function)(x)[normal], exact[normal])[1] <= 2.4e-7
+
+
+def test_remainders_are_exact():
+    a, b = NORMAL, NORMAL.flip(0)
+    for function in (torch.fmod, torch.remainder, torch.floor_divide):
+        assert torch.equal(vitrine.compile(lambda a, b: function(a, b))(a, b), function(a, b))  # noqa: B023

@@ -1,15 +1,12 @@
-// The functions of the prelude that are computed here: polynomials and what
-// leads an argument to their range.
+// The functions of the prelude that are computed here: polynomials and what leads an argument to their range.
 #include "core/codegen/cpp/prelude_parts.h"
 
 namespace vitrine::codegen::cpp {
 
 const std::vector<Part> kFunctionParts = {
-    {"fma",
-     R"(static inline v16 fma(v16 a, v16 b, v16 c) { return __builtin_elementwise_fma(a, b, c); }
+    {"fma", R"(static inline v16 fma(v16 a, v16 b, v16 c) { return __builtin_elementwise_fma(a, b, c); }
 )"},
-    {"exp_rest exp_sum",
-     R"(static inline v16 exp_rest(v16 x, v16 n) {  // r of x = n ln 2 + r
+    {"exp_rest exp_sum", R"(static inline v16 exp_rest(v16 x, v16 n) {  // r of x = n ln 2 + r
   return fma(n, 2.12194440e-4f, fma(n, -0.693359375f, x));
 }
 static inline v16 exp_sum(v16 r) {  // (e^r - 1 - r) / r^2, |r| <= 0.35
@@ -25,7 +22,7 @@ static inline v16 exp_sum(v16 r) {  // (e^r - 1 - r) / r^2, |r| <= 0.35
   return __builtin_bit_cast(v16, bits);
 }
 )"},
-    {"vexp",
+    {"vexp times_power",
      R"(static inline v16 times_power(v16 p, v16 n) {  // p * 2^n, down to the smallest numbers
 #if LANES == 16 && defined(__AVX512F__)
   return __builtin_ia32_scalefps512_mask(p, n, p, (u16)-1, 4);
@@ -69,8 +66,7 @@ static inline v16 vexp(v16 x) {  // x = n ln 2 + r: 2^n e^r
 }
 static inline v16 vlog(v16 x) { return log_and(x, 0.0f); }
 )"},
-    {"verf",
-     R"(static inline v16 verf(v16 x) {  // x P(x^2), |x| <= 3.85; beyond it is 1 in f32
+    {"verf", R"(static inline v16 verf(v16 x) {  // x P(x^2), |x| <= 3.85; beyond it is 1 in f32
   v16 c = at_most(at_least(x, -3.85f), 3.85f);
   v16 s = fma(c * c, 0.134930005f, -1.0f);
   v16 p = 0.00148944382f;
@@ -145,11 +141,9 @@ static inline v16 vcos(v16 x) {
   return y;
 }
 )"},
-    {"vsigmoid",
-     R"(static inline v16 vsigmoid(v16 x) { return 1.0f / (1.0f + vexp(-x)); }
+    {"vsigmoid", R"(static inline v16 vsigmoid(v16 x) { return 1.0f / (1.0f + vexp(-x)); }
 )"},
-    {"vexpm1",
-     R"(static inline v16 vexpm1(v16 x) {  // x = n ln 2 + r: 2^n (e^r - 1) + 2^n - 1
+    {"vexpm1", R"(static inline v16 vexpm1(v16 x) {  // x = n ln 2 + r: 2^n (e^r - 1) + 2^n - 1
   v16 c = at_most(at_least(x, -104.0f), 88.8f);
   v16 n = __builtin_elementwise_rint(c * 1.44269504f);
   v16 r = exp_rest(c, n), p = exp_sum(r), z = r * r;
@@ -161,18 +155,157 @@ static inline v16 vcos(v16 x) {
   return x == 0.0f ? x : n == 0.0f ? q : t;
 }
 )"},
-    {"vlog1p",
-     R"(static inline v16 vlog1p(v16 x) {  // u = 1 + x and what is rounded off it
+    {"vlog1p", R"(static inline v16 vlog1p(v16 x) {  // u = 1 + x and what is rounded off it
   v16 u = 1.0f + x;
   v16 inf = __builtin_inff();
   v16 rounded = (u == 0.0f) | (u == inf) ? 0.0f : (x - (u - 1.0f)) / u;
   return u == 1.0f ? x : log_and(u, rounded);
 }
 )"},
-    {"vlog2 vlog10",
-     R"(static inline v16 vlog2(v16 x) { return vlog(x) * 1.44269504f; }
+    {"vlog2 vlog10", R"(static inline v16 vlog2(v16 x) { return vlog(x) * 1.44269504f; }
 static inline v16 vlog10(v16 x) { return vlog(x) * 0.434294482f; }
+)"},
+    {"vexp2", R"(static inline v16 vexp2(v16 x) {  // x = n + r: 2^n e^(r ln 2)
+  v16 c = at_most(at_least(x, -151.0f), 128.5f);
+  v16 n = __builtin_elementwise_rint(c);
+  v16 r = (c - n) * 0.693147181f;
+  return times_power(fma(exp_sum(r), r * r, r) + 1.0f, n);
+}
+)"},
+    {"vcopysign",
+     R"(template <class V> static inline V vcopysign(V x, V y) { return __builtin_elementwise_copysign(x, y); }
+)"},
+    {"vsinh vcosh",
+     R"(static inline v16 vsinh(v16 x) {  // e = e^|x| - 1: half the sum of e and e / (e + 1), which is 1 far out
+  v16 a = vabs(x), e = vexpm1(a), more = e + e / (e + 1.0f);
+  return vcopysign(0.5f * (a > 20.0f ? e : more), x);
+}
+static inline v16 vcosh(v16 x) {
+  v16 e = vexp(vabs(x));
+  return fma(e, 0.5f, 0.5f / e);
+}
+)"},
+    {"vasinh vacosh vatanh",
+     R"(static inline v16 vasinh(v16 x) {  // log(|x| + sqrt(x^2 + 1)), log 2|x| where x^2 might be infinite
+  v16 a = vabs(x), z = a * a, none = 0.0f, two = 0.693147181f;
+  n16 large = a > 1e9f;
+  v16 y = vlog1p(large ? a : a + z / (1.0f + vsqrt(z + 1.0f)));
+  return vcopysign(y + (large ? two : none), x);
+}
+static inline v16 vacosh(v16 x) {  // log(x + sqrt(x^2 - 1)), in t = x - 1
+  v16 t = x - 1.0f, none = 0.0f, two = 0.693147181f, nan = __builtin_nanf("");
+  n16 large = x > 1e9f;
+  v16 y = vlog1p(large ? x : t + vsqrt(fma(t, t, 2.0f * t)));
+  return x < 1.0f ? nan : y + (large ? two : none);
+}
+static inline v16 vatanh(v16 x) {
+  v16 a = vabs(x);
+  return vcopysign(0.5f * vlog1p(2.0f * a / (1.0f - a)), x);
+}
+)"},
+    {"vtan", R"(extern "C" float tanf(float);
+static inline v16 vtan(v16 x) {
+  Turned t = turned(x);
+  n16 odd = __builtin_convertvector(t.q & 1, n16) != 0;
+  v16 y = (odd ? -t.c : t.s) / (odd ? t.s : t.c);
+  if (__builtin_reduce_or(vabs(x) > 1e15f))
+    for (int k = 0; k < LANES; ++k) y[k] = tanf(x[k]);
+  return x == 0.0f ? x : y;
+}
+)"},
+    {"vatan vatan2", R"(static inline v16 atan_of(v16 t) {  // 0 <= t <= 1
+  v16 z = t * t;
+  v16 p = fma(z, -0.00179358456f, 0.0109144418f);
+  p = fma(p, z, -0.0311775446f);
+  p = fma(p, z, 0.0579572957f);
+  p = fma(p, z, -0.0840343321f);
+  p = fma(p, z, 0.1095218f);
+  p = fma(p, z, -0.142642406f);
+  p = fma(p, z, 0.199985482f);
+  p = fma(p, z, -0.333332991f);
+  return fma(p * z, t, t);
+}
+static inline v16 vatan(v16 x) {  // beyond 1 pi/2 - atan(1 / x)
+  v16 a = vabs(x);
+  n16 far = a > 1.0f;
+  v16 y = atan_of(far ? 1.0f / a : a), rest = 1.57079637f - y - 4.37113883e-8f;
+  return vcopysign(far ? rest : y, x);
+}
+static inline v16 vatan2(v16 y, v16 x) {
+  v16 a = vabs(y), b = vabs(x), none = 0.0f, one = 1.0f;
+  n16 steep = a > b;
+  v16 n = steep ? b : a, d = steep ? a : b;
+  v16 t = n == d ? (n == 0.0f ? none : one) : n / d;  // of two zeros, of two infinities
+  v16 angle = atan_of(t), rest = 1.57079637f - angle - 4.37113883e-8f;
+  angle = steep ? rest : angle;
+  v16 back = 3.14159274f - angle - 8.74227766e-8f;
+  return vcopysign(__builtin_bit_cast(n16, x) < 0 ? back : angle, y);
+}
+)"},
+    {"vasin vacos",
+     R"(// |x| <= 1/2: asin |x|; beyond half the angle from 1, whose sine is sqrt((1 - |x|) / 2).
+static inline v16 asin_of(v16 a, n16 far) {
+  v16 z = far ? (1.0f - a) * 0.5f : a * a;
+  v16 t = far ? vsqrt(z) : a;
+  v16 p = fma(z, 0.037516541f, 0.0144385433f);
+  p = fma(p, z, 0.0318077339f);
+  p = fma(p, z, 0.0445169534f);
+  p = fma(p, z, 0.0750050419f);
+  p = fma(p, z, 0.1666666f);
+  return fma(p * z, t, t);
+}
+static inline v16 vasin(v16 x) {
+  v16 a = vabs(x);
+  n16 far = a > 0.5f;
+  v16 y = asin_of(a, far), rest = 1.57079637f - 2.0f * y - 4.37113883e-8f;
+  return vcopysign(far ? rest : y, x);
+}
+static inline v16 vacos(v16 x) {
+  v16 a = vabs(x);
+  n16 far = a > 0.5f;
+  v16 y = asin_of(a, far);
+  v16 near = 1.57079637f - (vcopysign(y, x) + 4.37113883e-8f), back = 3.14159274f - (2.0f * y + 8.74227766e-8f);
+  return far ? (x < 0.0f ? back : 2.0f * y) : near;
+}
+)"},
+    {"vfmod vmod vfloordiv", R"(extern "C" float fmodf(float, float);
+// a - b trunc(a / b), exact while the quotient is; that is one too far where rounding reached a whole number.
+static inline v16 vfmod(v16 a, v16 b) {
+  v16 size = vabs(b), q = vtrunc(a / b), r = fma(-q, b, a);
+  r = (r != 0.0f) & ((r < 0.0f) != (a < 0.0f)) ? r + vcopysign(size, a) : r;
+  r = vcopysign(r, a);
+  n16 far = ~((vabs(q) < 4194304.0f) & (size < __builtin_inff()));
+  if (__builtin_reduce_or(far))
+    for (int k = 0; k < LANES; ++k)
+      if (far[k]) r[k] = fmodf(a[k], b[k]);
+  return r;
+}
+static inline n16 vfmod(n16 a, n16 b) { return a % b; }
+static inline l16 vfmod(l16 a, l16 b) { return a % b; }
+// As Python's %: its sign is b's.
+template <class V> static inline V vmod(V a, V b) {
+  V r = vfmod(a, b);
+  return (r != 0) & ((b < 0) != (r < 0)) ? r + b : r;
+}
+static inline v16 vfloordiv(v16 a, v16 b) {
+  v16 r = vfmod(a, b), plain = a / b, none = 0.0f;
+  v16 q = (a - r) / b;
+  q = (r != 0.0f) & ((b < 0.0f) != (r < 0.0f)) ? q - 1.0f : q;
+  v16 whole = vfloor(q);
+  whole = q - whole > 0.5f ? whole + 1.0f : whole;
+  whole = q == 0.0f ? vcopysign(none, plain) : whole;
+  return b == 0.0f ? plain : whole;
+}
+template <class V> static inline V whole_floordiv(V a, V b) {
+  V q = a / b;
+  return (a % b != 0) & ((a ^ b) < 0) ? q - 1 : q;
+}
+static inline n16 vfloordiv(n16 a, n16 b) { return whole_floordiv(a, b); }
+static inline l16 vfloordiv(l16 a, l16 b) { return whole_floordiv(a, b); }
+)"},
+    {"vshl vshr", R"(template <class V> static inline V vshl(V x, V by) { return x << by; }
+template <class V> static inline V vshr(V x, V by) { return x >> by; }
 )"},
 };
 
-} // namespace vitrine::codegen::cpp
+}  // namespace vitrine::codegen::cpp

@@ -111,6 +111,9 @@ class Printer {
     if (f == "max" || f == "min") return f == "max" ? "maximum" : "minimum";
     if (f == "abs") return "absolute";
     if (f == "sign" || f == "sigmoid") return f;
+    if (f == "mod" || f == "floordiv") return f == "mod" ? "modulo" : "floor_quotient";
+    if (f == "fmod" && !ir::is_float(lane_)) return "rest_of";
+    if (f == "shl" || f == "shr") return f == "shl" ? "shift_left" : "shift_right";
     if (f == "exp" && narrow_exp_ && lane_ == DType::f32) return "exp_narrow";
     const std::string name = f == "round" ? "rint" : f;
     return lane_ == DType::f64 ? "::" + name : name + "f";  // a value may be called exp

@@ -267,6 +267,32 @@ __device__ f32 minimum(f32 a, f32 b) { return a != a ? a : b != b ? b : fminf(a,
 )"},
     {"sigmoid", R"(__device__ f32 sigmoid(f32 x) { return 1.0f / (1.0f + expf(-x)); }
 )"},
+    // As Python's % and //, and C's % of integers: eager's steps, so that its zeros, infinities and NaNs come
+    // out.
+    {"modulo floor_quotient rest_of",
+     R"(template <class T> __device__ T rest_of(T a, T b) { return a % b; }
+template <> __device__ f32 rest_of(f32 a, f32 b) { return fmodf(a, b); }
+template <class T> __device__ T modulo(T a, T b) {
+  const T r = rest_of(a, b);
+  return r != 0 && (b < 0) != (r < 0) ? r + b : r;
+}
+template <class T> __device__ T floor_quotient(T a, T b) {
+  return a % b != 0 && (a ^ b) < 0 ? a / b - 1 : a / b;
+}
+template <> __device__ f32 floor_quotient(f32 a, f32 b) {
+  if (b == 0.0f) return a / b;
+  const f32 r = fmodf(a, b);
+  f32 q = (a - r) / b;
+  if (r != 0.0f && (b < 0.0f) != (r < 0.0f)) q -= 1.0f;
+  if (q == 0.0f) return copysignf(0.0f, a / b);
+  const f32 whole = floorf(q);
+  return q - whole > 0.5f ? whole + 1.0f : whole;
+}
+)"},
+    {"shift_left shift_right",
+     R"(template <class T> __device__ T shift_left(T x, T by) { return x << by; }
+template <class T> __device__ T shift_right(T x, T by) { return x >> by; }
+)"},
     {"Sum",
      R"(struct Sum { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
 )"},
