@@ -332,3 +332,33 @@ def test_what_saves_nothing_may_come_again(name):
 
     f = AGAIN[name]
     assert outcome(lambda: twice(vitrine.compile(f))) == outcome(lambda: twice(f))
+
+
+def test_gradients_by_the_batch():
+    """PyTorch brings tensors without memory, each for all elements of a batch."""
+
+    def both(a, b):
+        return a * b.exp(), (b @ a).sin().sum(0)
+
+    def program(compiled):
+        f, a, b = compiled(both), leaf(3, 3), leaf(3, 3, seed=1)
+        tangents = [torch.randn(4, 3, 3), torch.randn(4, 3)]
+        of_both = torch.autograd.grad(f(a, b), (a, b), tangents, is_grads_batched=True)
+        second = f(a, b)[1]
+        of_one = torch.autograd.grad(second, b, tangents[1], is_grads_batched=True, retain_graph=True)
+        of_one += torch.autograd.grad(second, b, tangents[1], is_grads_batched=True)
+        jacobians = torch.autograd.functional.jacobian(f, (a, b), vectorize=True)
+        return of_both, of_one, jacobians, outcome(second.sum().backward)
+
+    def seeded(compiled):
+        torch.manual_seed(0)
+        return program(compiled)
+
+    same(seeded)
+
+
+def test_gradients_by_the_batch_inside():
+    def inside(x):
+        return torch.autograd.grad(x.sin(), x, torch.eye(3), is_grads_batched=True)
+
+    same(lambda compiled: compiled(inside)(leaf(3)))

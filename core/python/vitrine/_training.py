@@ -10,6 +10,7 @@ from torch.autograd.graph import _engine_run_backward
 from torch.utils.checkpoint import CheckpointFunction
 from torch.utils.hooks import RemovableHandle
 
+from vitrine import _batched
 from vitrine._errors import DoubleBackwardError
 from vitrine._in_autograd import BACKWARD_TWICE, as_traced, graph_is_kept, lying_as, named_node, strides_of
 from vitrine._several_results import attach
@@ -252,6 +253,12 @@ class Region:
         """Pairs of an input and its gradient. given: by tangent, None where it is undefined."""
         if self.reentrant and not torch.autograd._is_checkpoint_valid():
             CheckpointFunction.backward(None)  # which raises before it looks at its context
+        if (level := _batched.level()) and any(map(_batched.is_batched, given)):
+            return _batched.each(level, lambda one, last: self.run_once(list(saved), one, keep or not last), given)
+        return self.run_once(saved, given, keep)
+
+    def run_once(self, saved, given, keep):
+        """As run_backward, of tensors that are memory."""
         saved.extend(as_traced(t, *how) for t, how in zip(given, self.tangents))
         found = self.backward(saved, tuple(t is not None for t in given), keep)
         lie = tuple(strides_of(t, how[1]) for t, how in zip(given, self.tangents))
