@@ -337,6 +337,7 @@ Status Lowering::State::join(const RemadeViews& views, Gradients who, Joint& out
   std::vector<bool> wanted;
   for (const Joint::Result& result : out.results) wanted.push_back(result.requires_grad);
   out.conflicts = shared_saves(parts, wanted, recording.followed(), out.borrowed.empty());
+  out.passed = results_passed(parts, wanted, recording.followed());
   std::vector<ir::NodeId> ends;
   for (const ir::Node& n : parts.tangents) ends.push_back(n.id);
   if (std::string why = why_inseparable(*out.halves.backward, ends); !why.empty()) return no_joint(why);

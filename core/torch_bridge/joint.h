@@ -37,6 +37,9 @@ struct Joint {
   std::vector<ir::TensorType> tangents;  // of the results that require grad, in order
   // By tangent: those that cannot come after it in another backward pass, unless the graph is kept.
   std::vector<std::vector<int>> conflicts;
+  // By tangent: those of results that its own is computed from. Eager's backward pass comes by there; ours
+  // has no gradient of them.
+  std::vector<std::vector<int>> passed;
 
   // By value handed over: the tangents behind whose results an operator reads it.
   std::vector<std::vector<int>> readers;

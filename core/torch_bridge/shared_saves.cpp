@@ -67,4 +67,18 @@ std::vector<std::vector<int>> shared_saves(const JointParts& parts, const std::v
   return out;
 }
 
+std::vector<std::vector<int>> results_passed(const JointParts& parts, const std::vector<bool>& wanted,
+                                             const std::map<ir::NodeId, std::vector<bool>>& followed) {
+  std::vector<ir::NodeId> results;
+  for (size_t i = 0; i < parts.results.size(); ++i)
+    if (wanted.at(i)) results.push_back(parts.results[i].node);
+  std::vector<std::vector<int>> out(results.size());
+  for (size_t i = 0; results.size() > 1 && i < results.size(); ++i) {
+    const Nodes on_the_way = behind(parts, results[i], followed);
+    for (size_t k = 0; k < results.size(); ++k)
+      if (results[k] != results[i] && on_the_way.contains(results[k])) out[i].push_back(static_cast<int>(k));
+  }
+  return out;
+}
+
 }  // namespace vitrine::torch_bridge

@@ -18,4 +18,8 @@ std::vector<std::vector<int>> shared_saves(const JointParts& parts, const std::v
                                            const std::map<ir::NodeId, std::vector<bool>>& followed,
                                            bool own_rules);
 
+// By tangent: those of results between its own result and the inputs.
+std::vector<std::vector<int>> results_passed(const JointParts& parts, const std::vector<bool>& wanted,
+                                             const std::map<ir::NodeId, std::vector<bool>>& followed);
+
 }  // namespace vitrine::torch_bridge

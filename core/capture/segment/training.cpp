@@ -304,6 +304,7 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
   });
   Owned conflicts = tuple_of(j.conflicts, [](const auto& of) { return numbers(of).release(); });
   Owned readers = tuple_of(j.readers, [](const auto& of) { return numbers(of).release(); });
+  Owned passed = tuple_of(j.passed, [](const auto& of) { return numbers(of).release(); });
   Owned complete = numbers(j.complete);
   Owned constants =
       tuple_of(j.constants, [](const torch_bridge::Py& c) { return torch_bridge::Py(c).release(); });
@@ -317,13 +318,19 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
   Owned second(capsule ? PyCFunction_New(&kBackward, capsule.get()) : nullptr);
   Owned layouts(capsule ? PyCFunction_New(&kLayouts, capsule.get()) : nullptr);
   Owned views(capsule && has_views ? PyCFunction_New(&kViews, capsule.get()) : Py_NewRef(Py_None));
-  if (!wanted || !nodes || !saved || !gradients || !tangents || !conflicts || !readers || !complete ||
-      !constants || !first || !second || !layouts || !views)
+  if (!wanted || !nodes || !saved || !gradients || !tangents || !conflicts || !readers || !passed ||
+      !complete || !constants || !first || !second || !layouts || !views)
     return {};
-  return Owned(PyObject_CallMethod(module.get(), "Region", "OOOOOOOOOOOOOis", first.get(), second.get(),
-                                   layouts.get(), views.get(), wanted.get(), nodes.get(), saved.get(),
-                                   gradients.get(), tangents.get(), conflicts.get(), readers.get(),
-                                   complete.get(), constants.get(), int{reentrant}, name.c_str()));
+  return Owned(PyObject_CallMethod(
+      module.get(), "Region", "OOOOOOOOOOOOOOis", first.get(), second.get(), layouts.get(), views.get(),
+      wanted.get(), nodes.get(), saved.get(), gradients.get(), tangents.get(), conflicts.get(), readers.get(),
+      passed.get(), complete.get(), constants.get(), int{reentrant}, name.c_str()));
+}
+
+bool is_watched(PyObject* region) {
+  Owned watched(PyObject_GetAttrString(region, "watched"));
+  PyErr_Clear();
+  return watched.get() == Py_True;
 }
 
 bool forward_ran(PyObject* region) {

@@ -7,18 +7,25 @@ with the call; the first node of inputs that runs has the backward plan run for 
 
 import functools
 import re
+import warnings
 import weakref
 
 import torch
 from torch.autograd import Variable
 
-from vitrine._errors import DoubleBackwardError
+from vitrine._errors import DoubleBackwardError, VitrineWarning
 from vitrine._in_autograd import BACKWARD_TWICE, graph_is_kept, named_node
 
 _WRITTEN = (
     "one of the variables needed for gradient computation has been modified by an inplace operation: [%s %s]%s is at "
     "version %d; expected version %d instead. Hint: enable anomaly detection to find the operation that failed to compute "
     "its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
+)
+
+_UNSEEN = (
+    "vitrine: a hook or retain_grad() waits for the gradient of a result of %s that another of its results is computed from: in "
+    "this backward pass it does not come. From the next call on that region runs as eager does; a hook that is registered inside "
+    "the compiled function costs nothing."
 )
 
 # Whether the pass that runs comes to a node. Unknown to this PyTorch: it may.
@@ -53,6 +60,7 @@ class Call:
         self.versions = [t._version for t in self.saved]
         self.seen = [weakref.ref(where[kind][i]) if kind in ("input", "viewed") else None for kind, i in region.saved]
         self.nodes = []  # by result with a gradient, weakly; attach() knows them
+        self.results = []  # these, weakly, if one is computed from another
         self.used = set()  # results that earlier passes went through
         self.task, self.using, self.fresh, self.gradients = None, set(), {}, {}
 
@@ -99,6 +107,15 @@ class Call:
         self.fresh[result] = tangent
         if not graph_is_kept():
             self.using.add(result)
+
+    def look_at_passed(self, result):
+        """Eager's pass from a result comes by those that it is computed from. A compiled pass does not: where one's gradient
+        is asked for, it is missing this once, and the region is the last that was compiled."""
+        for passed in self.region.passed[result]:
+            tensor = self.results[passed]()
+            if tensor is not None and (tensor.retains_grad or tensor._backward_hooks) and not self.region.watched:
+                self.region.watched = True
+                warnings.warn(_UNSEEN % self.region.name, VitrineWarning, stacklevel=2)
 
     def origin(self, k):
         """What made the tensor that was saved, in eager's words."""
@@ -159,6 +176,7 @@ class _Result(torch.autograd.Function):
             raise DoubleBackwardError(ctx.call.region.name)
         if tangent is not None:
             ctx.call.got(ctx.tangent, tangent)
+            ctx.call.look_at_passed(ctx.tangent)
         return (None,) * (4 + ctx.stems)
 
 
@@ -179,4 +197,6 @@ def attach(region, inputs, made):
         name, place = region.nodes[i]
         results[i] = named_node(_Result, name).apply(call, tangent, place, [results[i]], *(behind or [_anchor]))[-1]
         call.nodes.append(weakref.ref(results[i].grad_fn))
+    if any(region.passed):
+        call.results = [weakref.ref(results[i]) for i in wanted]
     return tuple(results)

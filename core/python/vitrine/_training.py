@@ -182,12 +182,13 @@ class Region:
     requires_grad: by result. nodes, by result: the name that its node has in eager, and which output of that it is.
     saved: ("input" | "viewed" | "result" | "saved", index). gradients: (input, tangents it depends on). tangents: (sizes,
     strides, dtype, device), one a result that requires grad. conflicts, by tangent: those that cannot come in a later
-    backward pass, for it has used up what they need. readers, by what is saved: tangents whose gradients need it. complete:
+    backward pass, for it has used up what they need. readers, by what is saved: tangents whose gradients need it. passed, by
+    tangent: those of results that its own is computed from. watched: the program wants gradients of such. complete:
     inputs in the order in which eager's backward has their gradients. constants: tensors that count as inputs behind the
     real ones. reentrant: it has checkpoints of eager's that only know a backward pass for all leaves.
     """
 
-    def __init__(self, forward, backward, layouts, views, requires_grad, nodes, saved, gradients, tangents, conflicts, readers, complete,
+    def __init__(self, forward, backward, layouts, views, requires_grad, nodes, saved, gradients, tangents, conflicts, readers, passed, complete,
                  constants, reentrant, name):
         self.constants, self.views, self.reentrant = constants, views, reentrant
         self.forward, self.backward, self.name = forward, backward, name
@@ -196,7 +197,7 @@ class Region:
         self.requires_grad, self.saved, self.gradients, self.tangents = requires_grad, saved, gradients, tangents
         self.nodes = nodes
         self.node = named_node(_Node, next((name for name, _ in nodes if name), ""))
-        self.conflicts, self.readers = conflicts, readers
+        self.conflicts, self.readers, self.passed, self.watched = conflicts, readers, passed, False
         # Whether a backward pass uses the graph up: that of operators that save nothing may come again.
         self.once = len(conflicts) != 1 or bool(saved) or 0 in conflicts[0]
         # Of the one result that is differentiated: its index, and which output of its node it is to be.
