@@ -148,3 +148,26 @@ def test_eager_operators_know_the_launches_of_the_compilation_that_ran(tmp_path)
     for work in ("addmm", "relu", "_softmax"):
         relations = [launch for (name, _), launch in eager if name == work]
         assert relations and set(relations) <= ran, work
+
+
+TRAINING_OF_SIZES = """
+import torch
+
+net = torch.compile(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()))
+for rows in (4, 5, 6, 7):
+    net(torch.ones(rows, 8)).sum().backward()
+"""
+
+
+def test_each_call_of_a_training_script_has_its_launches_whatever_its_size(tmp_path):
+    script, session = tmp_path / "sizes.py", tmp_path / "s.vitrine"
+    script.write_text(TRAINING_OF_SIZES)
+    result = vitrine("run", "--take-over", script, "-o", session)
+    assert result.returncode == 0, said(result)
+    db = sqlite3.connect(f"file:{session}?mode=ro", uri=True)
+    db.row_factory = sqlite3.Row
+    lanes = {row["kind"]: Lane(db, row) for row in db.execute("SELECT * FROM lane")}
+    calls, launches = lanes["call"], lanes["launch"]
+    assert calls.count == 8  # forward and backward, four times
+    for start, duration in zip(calls.start, calls.duration):
+        assert any(start <= at < start + duration for at in launches.start), (start, calls.start, launches.start)

@@ -206,7 +206,10 @@ void Store::give_plan(const Segment& segment, Instance& instance, CompilationRec
   };
   Result<std::shared_ptr<runtime::Plan>> plan = Error{};
   BackwardOrigin origin;
-  if (instance.joint && recorder) origin = engine_.recording->joint(*record, trace);
+  if (instance.joint && recorder)
+    origin = engine_.recording->joint(*record, trace);
+  else
+    origin.forward.id = segment.compilation;  // for other sizes: its launches are told of as the first's are
   try {
     const ir::GraphPtr& graph = instance.joint ? instance.joint->halves.forward : instance.graphs.aten;
     plan = runtime::compile(graph, options, recorder, cancelled);

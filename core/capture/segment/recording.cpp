@@ -340,9 +340,15 @@ std::unique_ptr<CompilationRecord> Recording::begin_backward(const BackwardOrigi
   row.start_ns = now();
   writer_->put(row);
   writer_->put(session::BackwardRow{origin.forward.id, row.id, tangents});
+  backward_of_.emplace(std::pair(origin.forward.id, tangents), row.id);
   record->recorder = std::make_unique<ir::Recorder>(*writer_, row.id, start_ns_);
   record->recorder->know(origin.entities);
   return record;
+}
+
+Id Recording::backward_of(Id forward, const std::string& tangents) const {
+  const auto it = backward_of_.find({forward, tangents});
+  return it == backward_of_.end() ? 0 : it->second;
 }
 
 void Recording::finish(CompilationRecord& record, const Trace* trace, const std::string& status,

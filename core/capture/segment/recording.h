@@ -65,6 +65,9 @@ class Recording {
   // holds the joint graph is closed.
   std::unique_ptr<CompilationRecord> begin_backward(const BackwardOrigin& origin,
                                                     const std::string& tangents);
+  // The backward compilation that was recorded of these tangents, which those for other sizes are told of as;
+  // 0: none.
+  Id backward_of(Id forward, const std::string& tangents) const;
   // The graph runs through PyTorch: the ATen graph is the last stage, and why.
   void not_compiled(CompilationRecord& record, const Trace& trace, const std::string& why);
   // The end of it. status: ok | no_graph | eager | failed | cancelled.
@@ -134,10 +137,11 @@ class Recording {
   std::map<Id, int64_t> segments_in_frame_;
   std::map<std::tuple<Id, int32_t>, session::BreakRow> open_breaks_;  // by frame and the pc behind the break
   std::vector<Watched> watched_;
-  std::map<const void*, RunningBreak> running_breaks_;   // by frame
-  std::map<Id, int64_t> recorded_calls_;                 // by compilation
-  std::map<Id, int64_t> backwards_;                      // by the compilation of the joint graph
-  std::map<Id, session::CompilationRow> backward_rows_;  // whose calls are written at the end
+  std::map<const void*, RunningBreak> running_breaks_;    // by frame
+  std::map<Id, int64_t> recorded_calls_;                  // by compilation
+  std::map<Id, int64_t> backwards_;                       // by the compilation of the joint graph
+  std::map<std::pair<Id, std::string>, Id> backward_of_;  // by forward compilation and tangents
+  std::map<Id, session::CompilationRow> backward_rows_;   // whose calls are written at the end
 };
 
 int64_t monotonic_ns();

@@ -21,7 +21,8 @@ using torch_bridge::Joint;
 
 struct Backward {
   std::shared_ptr<runtime::Plan> plan;
-  Id compilation = 0;  // 0: not recorded
+  Id compilation = 0;     // 0: not recorded
+  bool recorded = false;  // itself, not one for other sizes
 };
 
 struct Plans {
@@ -145,7 +146,8 @@ std::string tangents_text(const Joint& joint, const std::vector<bool>& defined) 
 Backward compile_backward(const Plans& plans, const std::vector<bool>& defined) {
   Recording* recording = plans.place.engine.live_recording();
   std::unique_ptr<CompilationRecord> record;
-  if (recording) record = recording->begin_backward(plans.place.origin, tangents_text(*plans.joint, defined));
+  const std::string tangents = tangents_text(*plans.joint, defined);
+  if (recording) record = recording->begin_backward(plans.place.origin, tangents);
   std::string failure;
   try {
     runtime::CompileOptions options = plans.options;
@@ -155,7 +157,9 @@ Backward compile_backward(const Plans& plans, const std::vector<bool>& defined) 
     auto plan = runtime::compile(backward_of(*plans.joint, defined), options,
                                  record ? record->recorder.get() : nullptr);
     if (record) recording->finish(*record, nullptr, plan ? "ok" : "failed", plan ? "" : plan.error().what);
-    if (plan) return {plan.take(), record ? record->row.id : 0};
+    const Id forward = plans.place.origin.forward.id;
+    const Id told = record ? record->row.id : recording ? recording->backward_of(forward, tangents) : 0;
+    if (plan) return {plan.take(), told, record != nullptr};
     failure = plan.error().what;
   } catch (const std::exception& error) {
     failure = std::string("the backward graph could not be compiled: ") + error.what();
@@ -191,7 +195,8 @@ PyObject* run_recorded(Plans& plans, const std::vector<bool>& defined, PyObject*
   if (!now.compilation) return results;
   engine.note_launches(now.compilation, times);
   if (recording && recording == engine.live_recording())
-    recording->call(now.compilation, first ? "compile" : "hit", start, recording->now() - start);
+    recording->call(now.compilation, first ? now.recorded ? "compile" : "sizes" : "hit", start,
+                    recording->now() - start);
   return results;
 }
 
@@ -344,7 +349,7 @@ std::vector<std::pair<Id, runtime::GraphFacts>> region_graphs(PyObject* region, 
   if (!plans) return out;
   out.emplace_back(forward, plans->forward->graph_facts());
   for (const auto& [defined, backward] : plans->backward)
-    if (backward.plan && backward.compilation)
+    if (backward.plan && backward.recorded)
       out.emplace_back(backward.compilation, backward.plan->graph_facts());
   return out;
 }
