@@ -3,6 +3,7 @@
 // of leaves are values of the interpreter's from then on.
 #include <algorithm>
 
+#include "core/base/words.h"
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/torch_bridge/bridge.h"
@@ -46,7 +47,7 @@ class Request {
     for (Value*& each : out) {
       each = t_.look(each);
       if (each->kind == Kind::Tensor || (may_lack && t_.is_none(each))) continue;
-      run_for_real("a " + t_.describe(each) + " is given to it");
+      run_for_real(with_article(t_.describe(each)) + " is given to it");
     }
     return out;
   }

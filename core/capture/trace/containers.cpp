@@ -1,6 +1,7 @@
 // Dicts and lengths: shadow contents, loaded from the real object on demand.
 #include <algorithm>
 
+#include "core/base/words.h"
 #include "core/capture/class_dict.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
@@ -59,14 +60,14 @@ PyObject* Tracer::key_object(Value* key) {
       [[fallthrough]];
     }
     default:
-      stop("unsupported_value", "a " + describe(key) + " as a dict key");
+      stop("unsupported_value", with_article(describe(key)) + " as a dict key");
   }
 }
 
 // An object whose class says how it is hashed and what it is equal to: equal ones share a stand-in.
 PyObject* Tracer::own_key(Value* key) {
   PyObject* method = key->obj ? nullptr : python_method(type_of(key), "__hash__");
-  if (!method) stop("unsupported_value", std::string("a ") + key->cls->tp_name + " as a dict key");
+  if (!method) stop("unsupported_value", with_article(key->cls->tp_name) + " as a dict key");
   struct Pure {
     int64_t& since;
     const int64_t before;
@@ -106,7 +107,7 @@ void Tracer::check_own_keys(bool from_before, const Values& keys, Value* key) {
     refused = refused || mine == own_keys_.rend() || PyObject_Hash(k->obj) == mine->hash ||
               (Py_TYPE(k->obj)->tp_flags & Py_TPFLAGS_HEAPTYPE);
   }
-  if (refused) stop("unsupported_value", std::string("a ") + key->cls->tp_name + " as a dict key");
+  if (refused) stop("unsupported_value", with_article(key->cls->tp_name) + " as a dict key");
 }
 
 // Equal as a set or a dict sees it; a tensor is equal to itself alone.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/words.h"
 #include "core/capture/trace/recipes.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
@@ -124,7 +125,7 @@ void value_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& 
       break;
     case Kind::Dict: {
       if (!PyType_IsSubtype(v->cls, &PyDict_Type))
-        stop("custom_setter", "a " + t.describe(v) + " is changed");
+        stop("custom_setter", with_article(t.describe(v)) + " is changed");
       e.kind = Effect::Kind::DictReplace;
       e.value.kind = Recipe::Kind::Dict;
       for (auto [key, value] : t.dict_entries(v)) {

@@ -1,4 +1,5 @@
 // Generators made in the segment: frames that wait, resumed by a value or by an exception (PEP 342, PEP 380).
+#include "core/base/words.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 
@@ -211,7 +212,7 @@ Value* Tracer::generator_method(Value* v, const std::string& name, const Argumen
     }
     exception = look(exception);
     if (exception->kind != Kind::Object || exception->obj || !exception->cls)
-      stop("generator", "a " + describe(exception) + " is thrown into a generator");
+      stop("generator", with_article(describe(exception)) + " is thrown into a generator");
     Value* returned = nullptr;
     Value* item = throw_into(v, exception, &returned);
     if (!item) raise_stop_iteration(returned);

@@ -1,4 +1,5 @@
 // Iterators: made here, or found on the frame's stack; all are walked symbolically.
+#include "core/base/words.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 
@@ -184,7 +185,7 @@ Value* Tracer::next(Value* v, Value** returned) {
   };
   if (Value* dict = v->source ? nullptr : iterated_dict(s); dict && live_entries(dict) != s.stop) {
     if (dict->cls != &PyDict_Type)
-      stop("unsupported_value", "a " + describe(dict) + " changes under an iterator");
+      stop("unsupported_value", with_article(describe(dict)) + " changes under an iterator");
     raise(PyExc_RuntimeError, "dictionary changed size during iteration");
   }
   if (const Value* deque = iterated_deque(s); deque && static_cast<int64_t>(deque->version) != s.stop)

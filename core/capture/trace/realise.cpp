@@ -1,4 +1,5 @@
 // Looking at values: what is asked becomes known, and guarded.
+#include "core/base/words.h"
 #include "core/capture/segment/source_reader.h"
 #include "core/capture/trace/signals.h"
 #include "core/capture/trace/torch_names.h"
@@ -162,7 +163,7 @@ void Tracer::realise_container(Value* v) {
   if (PyAnySet_Check(o)) {
     const PyTypeObject* type = Py_TYPE(o);
     if (type->tp_iter != PySet_Type.tp_iter || type->tp_richcompare != PySet_Type.tp_richcompare)
-      stop("unsupported_value", std::string("a ") + type->tp_name + ", a set with its own order or equality");
+      stop("unsupported_value", with_article(type->tp_name) + ", a set with its own order or equality");
     v->kind = Kind::Set;
     Owned copy(PyFrozenSet_New(o));
     Owned iterator(PyObject_GetIter(o));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/words.h"
 #include "core/capture/trace/torch_names.h"
 
 namespace vitrine::capture {
@@ -30,8 +31,7 @@ PyObject* native_base(PyTypeObject* cls) {
 // Its hash would be asked for before it has its attributes.
 void check_key(Value* key) {
   if (key->kind == Kind::Object && !key->obj && key->cls->tp_hash != PyBaseObject_Type.tp_hash)
-    stop("unsupported_value",
-         std::string("a ") + key->cls->tp_name + " made here leaves the segment as a key");
+    stop("unsupported_value", with_article(key->cls->tp_name) + " made here leaves the segment as a key");
 }
 
 }  // namespace
@@ -168,7 +168,7 @@ Recipe RecipeMaker::make(Value* v) {
       break;
     }
     default:
-      stop("unsupported_value", "a " + t_.describe(v) + " leaves the segment");
+      stop("unsupported_value", with_article(t_.describe(v)) + " leaves the segment");
   }
   open_.erase(v);
   return shared(v, std::move(r));
@@ -295,7 +295,7 @@ Recipe RecipeMaker::dict(Value* v) {
     return r;
   }
   if (!PyType_IsSubtype(v->cls, &PyDict_Type))
-    stop("unsupported_value", "a " + t_.describe(v) + " leaves the segment");
+    stop("unsupported_value", with_article(t_.describe(v)) + " leaves the segment");
   const bool first = v->shared < 0;
   PyObject* base = native_base(v->cls);
   Owned maker(PyObject_GetAttrString(base, "__new__")), setter(PyObject_GetAttrString(base, "__setitem__"));

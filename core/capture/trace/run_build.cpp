@@ -1,6 +1,7 @@
 // Handlers: tuples, lists, dicts, strings, slices, and taking them apart.
 #include <set>
 
+#include "core/base/words.h"
 #include "core/capture/class_dict.h"
 #include "core/capture/trace/instructions.h"
 #include "core/capture/trace/torch_names.h"
@@ -180,7 +181,7 @@ Flow runMatchSequence(Tracer& t, VirtualFrame& f, const Instruction&) {
 Flow runMatchKeys(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value *keys = t.look(peek(f, 1)), *subject = t.look(peek(f, 2));
   if (subject->kind != Kind::Dict || subject->cls != &PyDict_Type || keys->kind != Kind::Tuple)
-    stop("unsupported_value", "a " + t.describe(subject) + " is matched by its keys");
+    stop("unsupported_value", with_article(t.describe(subject)) + " is matched by its keys");
   Values found;
   for (Value* key : keys->items) {
     Value* value = t.dict_get(subject, key);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/base/words.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 #include "core/torch_bridge/bridge.h"
@@ -185,7 +186,8 @@ PyObject* Tracer::to_python(Value* v) {
         if (PyList_Append(list.get(), o.get()) < 0) raise_python();
       }
       if (v->kind == Kind::List) {
-        if (v->cls != &PyList_Type) stop("unsupported_value", "a " + describe(v) + " is given to PyTorch");
+        if (v->cls != &PyList_Type)
+          stop("unsupported_value", with_article(describe(v)) + " is given to PyTorch");
         return list.release();
       }
       Owned plain(PyList_AsTuple(list.get()));
@@ -197,7 +199,8 @@ PyObject* Tracer::to_python(Value* v) {
       return made;
     }
     case Kind::Dict: {
-      if (v->cls != &PyDict_Type) stop("unsupported_value", "a " + describe(v) + " is given to PyTorch");
+      if (v->cls != &PyDict_Type)
+        stop("unsupported_value", with_article(describe(v)) + " is given to PyTorch");
       Owned dict(PyDict_New());
       for (auto [key, value] : dict_entries(v)) {
         Owned k(to_python(key)), o(to_python(value));
@@ -223,7 +226,7 @@ PyObject* Tracer::to_python(Value* v) {
       }
       [[fallthrough]];
     default:
-      stop("unsupported_value", "a " + describe(v) + " is given to PyTorch");
+      stop("unsupported_value", with_article(describe(v)) + " is given to PyTorch");
   }
 }
 

@@ -2,6 +2,7 @@
 // (GlobalState).
 #include <string_view>
 
+#include "core/base/words.h"
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/torch_bridge/bridge.h"
@@ -78,7 +79,7 @@ Value* has_function(T& t, const A& a) {
   for (Value* given : a.positional)
     for (Value* v : many ? t.unpack(given) : Values{given})
       if (overrides(t, v))
-        stop("unsupported_value", "a " + t.describe(v) + " has a __torch_function__ of its own");
+        stop("unsupported_value", with_article(t.describe(v)) + " has a __torch_function__ of its own");
   const bool on = torch_bridge::global_state().default_device != torch_bridge::kNoDefaultDevice;
   return t.boolean(on && !names(t.frame().code, "handle_torch_function"));
 }

@@ -1,4 +1,5 @@
 // The guards of a trace: each is kept once, with what was seen.
+#include "core/base/words.h"
 #include "core/capture/trace/tracer.h"
 
 namespace vitrine::capture {
@@ -53,7 +54,7 @@ void Tracer::guard_type(Value* v) {
   if (v->typed || !v->source || v->pinned) return;
   v->typed = true;
   guard(GuardKind::TypeIs, v->source, reinterpret_cast<PyObject*>(Py_TYPE(v->obj)), 0, "", nullptr,
-        std::string("a ") + Py_TYPE(v->obj)->tp_name);
+        with_article(Py_TYPE(v->obj)->tp_name));
 }
 
 }  // namespace vitrine::capture

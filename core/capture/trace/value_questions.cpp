@@ -1,4 +1,5 @@
 // What a value is, for those who need less than the whole of it: its type, a number, None, a text.
+#include "core/base/words.h"
 #include "core/capture/trace/signals.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
@@ -44,7 +45,7 @@ PyTypeObject* Tracer::type_of(Value* v) {
     if (!v->typed && !v->pinned && v->source && (!is_identity_constant(v->obj) || made_anew(v))) {
       v->typed = true;
       guard(GuardKind::TypeIs, v->source, reinterpret_cast<PyObject*>(Py_TYPE(v->obj)), 0, "", nullptr,
-            std::string("a ") + Py_TYPE(v->obj)->tp_name);
+            with_article(Py_TYPE(v->obj)->tp_name));
       return Py_TYPE(v->obj);
     }
     if (v->typed) return Py_TYPE(v->obj);

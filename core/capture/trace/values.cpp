@@ -1,4 +1,5 @@
 // Making values.
+#include "core/base/words.h"
 #include "core/capture/trace/signals.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
@@ -72,7 +73,7 @@ Value* Tracer::fold(PyObject* owned) {
     if (sets_in_order_ && PySet_CheckExact(owned) && Py_REFCNT(owned) == 1) set->twin = Owned(hold.release());
     return set;
   }
-  stop("unsupported_value", std::string("a ") + Py_TYPE(owned)->tp_name + " made by a builtin");
+  stop("unsupported_value", with_article(Py_TYPE(owned)->tp_name) + " made by a builtin");
 }
 
 Value* Tracer::integer(int64_t n) {

@@ -1,0 +1,11 @@
+// Words of messages.
+#pragma once
+
+#include <string>
+
+namespace vitrine {
+
+// "a list of 4", "an Encoder", "an f32[8]", "a Unit": the article goes by the sound of the first syllable.
+std::string with_article(const std::string& noun);
+
+}  // namespace vitrine
