@@ -125,6 +125,23 @@ TEST_CASE("a side chain stands above its reader, not at the top") {
   CHECK(layout.nodes[0].y == doctest::Approx(layout.nodes[5].y));
 }
 
+TEST_CASE("an unrolled loop over one input is as narrow as one round") {
+  // Node 0 is the input; each round makes a node of it, which the round's next node and the end read.
+  constexpr int kRounds = 20;
+  LayoutGraph g;
+  g.nodes.assign(2 + 2 * kRounds, {160, 40});
+  const int end = 1 + 2 * kRounds;
+  for (int i = 0; i < kRounds; ++i) {
+    const int made = 1 + 2 * i, sum = made + 1;
+    g.edges.push_back({0, made, i > 0});
+    g.edges.push_back({made, sum});
+    if (i > 0) g.edges.push_back({sum - 2, sum});
+    g.edges.push_back({made, end, true});
+  }
+  g.edges.push_back({end - 1, end});
+  CHECK(layout_graph(g).width < 6 * 160);
+}
+
 TEST_CASE("a lane does not run through a neighbour of its target") {
   LayoutGraph g;  // 0 feeds 1, 2 and 3; 1 -> 2 -> {4}, 3 beside 2's row
   for (int i = 0; i < 6; ++i) g.nodes.push_back({160, 40});

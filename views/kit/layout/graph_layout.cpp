@@ -108,15 +108,16 @@ class Container {
       rows_[static_cast<size_t>(items_[i].rank)].push_back(static_cast<int>(i));
   }
 
-  // What starts a side chain (a weight's transpose, a mask) stands above its first reader, not in one long
-  // row at the top.
+  // What starts a side chain (a weight's transpose, a mask, what each round of an unrolled loop makes of the
+  // same input) stands above its first reader, not in one long row at the top.
   void pull_down() {
     std::vector<bool> side(items_.size());
     for (size_t i = 0; i < items_.size(); ++i) {
       const Item& item = items_[i];
       const bool chain = std::all_of(item.above.begin(), item.above.end(),
                                      [&](int p) { return side[static_cast<size_t>(p)]; });
-      side[i] = item.above.empty() || (chain && item.below.size() == 1);
+      side[i] =
+          item.above.empty() || (chain && (item.below.size() == 1 || item.above.size() <= item.below.size()));
     }
     for (size_t i = items_.size(); i-- > 0;) {
       if (!side[i] || items_[i].below.empty()) continue;
