@@ -1,5 +1,5 @@
-// frame_times SESSION VIEW [STAGE]: pans and zooms a view as a hand would, and prints what a frame takes of
-// the processor's time. Not a test: times depend on the machine.
+// frame_times SESSION VIEW [STAGE]: opens a session, pans and zooms a view as a hand would, and prints what
+// each takes of the processor's time. Not a test: times depend on the machine.
 #include <QApplication>
 #include <QImage>
 #include <QWheelEvent>
@@ -25,9 +25,13 @@ double milliseconds() {
 }
 
 void wheel(kit::View& view, int by, Qt::KeyboardModifiers modifiers) {
-  const QPointF at(view.width() / 2.0, view.height() / 2.0);
-  QWheelEvent event(at, view.mapToGlobal(at), {}, {0, by}, Qt::NoButton, modifiers, Qt::NoScrollPhase, false);
-  QCoreApplication::sendEvent(&view, &event);
+  const QPointF middle(view.width() / 2.0, view.height() / 2.0);
+  QWidget* at = view.childAt(middle.toPoint());
+  if (!at) at = &view;
+  const QPointF here = at->mapFrom(&view, middle);
+  QWheelEvent event(here, at->mapToGlobal(here), {}, {0, by}, Qt::NoButton, modifiers, Qt::NoScrollPhase,
+                    false);
+  QCoreApplication::sendEvent(at, &event);
 }
 
 // by(i): the wheel's turn of frame i.
@@ -53,7 +57,9 @@ int main(int argc, char** argv) {
   QApplication app(argc, argv);
   kit::applyTheme(app, kit::Theme::make(true));
   const kit::ViewInfo* info = argc > 2 ? views::viewInfo(argv[2]) : nullptr;
+  const double begin = milliseconds();
   auto loaded = kit::SessionData::load(argc > 1 ? argv[1] : "");
+  const double read = milliseconds() - begin;
   if (!info || !loaded) return std::fprintf(stderr, "frame_times SESSION VIEW [STAGE]\n"), 2;
   app::JobRunner jobs(nullptr, app::JobRunner::Mode::Inline);
   kit::SelectionModel model(&jobs);
@@ -66,6 +72,9 @@ int main(int argc, char** argv) {
   view->setSession(loaded.value());
   view->show();
   jobs.settle();
+  QImage first(view->size(), QImage::Format_ARGB32_Premultiplied);
+  view->render(&first);
+  std::printf("open  %.0f ms read, %.0f ms until it is painted\n", read, milliseconds() - begin);
   measure(*view, "pan", {}, [](int i) { return i < kFrames / 2 ? -120 : 120; });
   measure(*view, "zoom", Qt::ControlModifier, [](int i) { return i % 60 < 30 ? -60 : 60; });
   return 0;

@@ -245,6 +245,9 @@ TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
   if (out->lanes.empty()) add_calls(data, *out);
   for (const Lane& lane : out->lanes) out->script = out->script || lane.kind == Lane::Kind::Call;
   out->script = out->script && out->facing_eager < 0;
+  for (size_t l = 0; l < out->lanes.size(); ++l)
+    for (size_t i = 0; i < out->lanes[l].slices.size(); ++i)
+      if (const Id id = out->lanes[l].slices[i].entity) out->first_of.try_emplace(id, static_cast<int>(l), i);
   relate(*out);
   add_arrows(data, *out);
   add_memory(data, *out);

@@ -56,7 +56,8 @@ struct Timeline {
   int facing_eager = -1, facing_compiled = -1;  // lanes between which ribbons run
   std::vector<Ribbon> ribbons;
   std::vector<Arrow> arrows;
-  std::vector<size_t> unneeded;                    // eager slices without a partner
+  std::unordered_map<Id, std::pair<int, size_t>> first_of;  // lane and index of a thing's first slice
+  std::vector<size_t> unneeded;                             // eager slices without a partner
   std::vector<std::pair<int64_t, double>> memory;  // bytes of temporaries of compiled calls from then on
   double memory_peak = 0;                          // the memory kept for them, as the stage tells it
   int64_t inserted_ns = 0;                         // by which the compiled half stands later than it ran

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
+#include <utility>
 
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
@@ -19,12 +21,23 @@ constexpr double kLeastLane = 14, kLane = 24, kMostLane = 44;
 constexpr double kLeastRibbon = 28, kMostRibbon = 150;
 constexpr double kLeastMemory = 64, kMostMemory = 200;
 constexpr double kRibbonTint = 0.04;
+constexpr size_t kFewRibbons = 120;   // in view, whose edges are smoothed
 constexpr double kTouching = 1;       // pixels between ribbons that are painted as one
 constexpr int kMissing = 24;          // the line that says why there is no eager half
 constexpr size_t kMostArrows = 200;   // in view, of which all are drawn
 constexpr double kLabelFrom = 5;      // slices narrower than this are a solid base colour
 constexpr double kNameFrom = 20;      // and below this have no room for a name
+constexpr size_t kReachBack = 256;    // slices before a time that may reach over it
 constexpr size_t kMostInside = 2000;  // slices asked for what they cover of their holder
+
+// Where a search for what reaches over a time begins: slices that began earlier may, and nesting keeps their
+// number small.
+size_t from_before(const Lane& lane, int64_t ns) {
+  auto it = std::lower_bound(lane.slices.begin(), lane.slices.end(), ns,
+                             [](const Slice& s, int64_t at) { return s.start < at; });
+  const auto i = static_cast<size_t>(it - lane.slices.begin());
+  return i > kReachBack ? i - kReachBack : 0;
+}
 
 class Painter {
  public:
@@ -151,13 +164,7 @@ class Painter {
     if (lane.kind == Lane::Kind::Launch || device) gaps(place, lane);
   }
 
-  size_t first_visible(const Lane& lane) const {
-    auto it = std::lower_bound(lane.slices.begin(), lane.slices.end(), window_.from,
-                               [](const Slice& s, int64_t ns) { return s.start < ns; });
-    size_t i = static_cast<size_t>(it - lane.slices.begin());
-    // Slices that began earlier may reach in; nesting keeps their number small.
-    return i > 256 ? i - 256 : 0;
-  }
+  size_t first_visible(const Lane& lane) const { return from_before(lane, window_.from); }
 
   void slice(const LanePlace& place, const Lane& lane, size_t index, double x, double w) {
     const Slice& s = lane.slices[index];
@@ -267,17 +274,23 @@ class Painter {
   // The upper ends of a compiled slice's ribbons, from left to right. Ends that touch are one: a kernel's
   // operators mostly follow each other, and filling hundreds of shapes would take most of a frame.
   using Ends = std::vector<std::pair<double, double>>;
-  std::map<size_t, Ends> ribbon_ends(const std::vector<Slice>& eager, const std::vector<Slice>& compiled,
-                                     bool lit) const {
-    std::map<size_t, Ends> out;
+  struct RibbonEnds {
+    std::map<size_t, Ends> faint, lit;
+  };
+  RibbonEnds ribbon_ends(const std::vector<Slice>& eager, const std::vector<Slice>& compiled) const {
+    RibbonEnds out;
+    double last_from = -1e9, last_to = -1e9;  // of the ribbon before, a faint one
     for (const Ribbon& r : timeline_.ribbons) {
       const Slice &a = eager[r.eager], &b = compiled[r.compiled];
-      if (lit != (selection_.isRelative(a.entity) || selection_.isRelative(b.entity))) continue;
       const double from = window_.x(a.start), to = window_.x(a.end());
-      if (std::max(to, window_.x(b.end())) < window_.left ||
-          std::min(from, window_.x(b.start)) > area_.right())
-        continue;
-      Ends& ends = out[r.compiled];
+      const double b_from = window_.x(b.start), b_to = window_.x(b.end());
+      if (std::max(to, b_to) < window_.left || std::min(from, b_from) > area_.right()) continue;
+      const bool lit =
+          selection_.active && (selection_.isRelative(a.entity) || selection_.isRelative(b.entity));
+      // Of ribbons that begin and end in the same columns of pixels one is enough.
+      if (!lit && to < last_from + kTouching && std::abs(b_to - last_to) < kTouching) continue;
+      if (!lit) std::tie(last_from, last_to) = std::pair(from, b_to);
+      Ends& ends = (lit ? out.lit : out.faint)[r.compiled];
       if (!ends.empty() && from <= ends.back().second + kTouching)
         ends.back().second = std::max(ends.back().second, to);
       else
@@ -305,11 +318,13 @@ class Painter {
     const auto& eager = lane_of(above->lane).slices;
     const auto& compiled = lane_of(below->lane).slices;
     double y0 = above->top + above->height, y1 = below->top;
+    const RibbonEnds all = ribbon_ends(eager, compiled);
     for (bool lit : {false, true}) {
-      p_.setRenderHint(QPainter::Antialiasing, lit);  // the others are too faint for their edges to show
+      // Of many the edges are too faint to show; few and thin ones would fall apart into dots.
+      p_.setRenderHint(QPainter::Antialiasing, lit || all.faint.size() < kFewRibbons);
       bool dark =
           false;  // of two neighbours that can be told apart one is darker, so that both can be followed
-      for (const auto& [of, ends] : ribbon_ends(eager, compiled, lit)) {
+      for (const auto& [of, ends] : lit ? all.lit : all.faint) {
         const Slice& to = compiled[of];
         if (std::max(ends.back().second - ends.front().first, window_.x(to.end()) - window_.x(to.start)) > 2)
           dark = !dark;
@@ -408,15 +423,19 @@ class Painter {
     const double unit = (places_.memory_height - 16) / timeline_.memory_peak;
     const QColor fill = Theme::mix(t_.bg1, t_.accent, 0.22);
     const auto& steps = timeline_.memory;
-    double before = floor;
+    double before = floor, most = 0;
     for (size_t i = 0; i < steps.size(); ++i) {
       const double x0 = window_.x(steps[i].first);
       const double x1 = i + 1 < steps.size() ? window_.x(steps[i + 1].first) : x0 + 1;
-      if (x1 < window_.left || x0 > area_.right()) continue;
-      const double y = floor - steps[i].second * unit;
+      if (x1 < window_.left) continue;
+      if (x0 > area_.right()) break;
+      // Steps within one column of pixels are one line, as high as the highest of them.
+      most = std::max(most, steps[i].second);
+      if (std::floor(x1) == std::floor(x0) && i + 1 < steps.size()) continue;
+      const double y = floor - steps[i].second * unit, peak = floor - std::exchange(most, 0) * unit;
       p_.fillRect(QRectF(x0, y, x1 - x0, floor - y), fill);
       hairline(p_, {x0, y}, {x1, y}, t_.accent);
-      hairline(p_, {x0, std::min(y, before)}, {x0, std::max(y, before)}, t_.accent);
+      hairline(p_, {x0, std::min(peak, before)}, {x0, std::max(y, before)}, t_.accent);
       before = y;
     }
     hairline(p_, {window_.left, floor}, {area_.right(), floor}, t_.line);
@@ -544,7 +563,7 @@ TimelineHit hit_timeline(const Timeline& timeline, const TimelinePlaces& places,
     const Lane& lane = timeline.lanes[static_cast<size_t>(place.lane)];
     int64_t ns = window.ns(at.x());
     int best = -1;
-    for (size_t i = 0; i < lane.slices.size(); ++i) {
+    for (size_t i = from_before(lane, ns); i < lane.slices.size(); ++i) {
       const Slice& s = lane.slices[i];
       if (s.start > ns) break;
       // A slice thinner than a pixel is hit by the pixel it stands in; the innermost linked slice wins.
