@@ -83,7 +83,11 @@ std::span<const LayoutInfo> layouts() {
        {{30, {{"forward", 'A', 1}}}, {38, {{"view:saved", 0, 1}}}, {32, {{"backward", 'B', 1}}}},
        FilmUnit::Pass,
        {"kernels", "choices", "symbols", "timeline", "problems", "log"},
-       "joint"},
+       "joint",
+       // A step as one graph has no halves: the graph by the lines of the step, its memory, its kernels.
+       {{27, {{"captured", 'A', 1}}},
+        {45, {{"source", 0, 1}, {"view:memory", 0, 2}}},
+        {28, {{"fused", 'B', 1}}}}},
   };
   return rows;
 }

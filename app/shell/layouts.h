@@ -16,6 +16,7 @@ struct LayoutInfo {
   FilmUnit unit;           // what one step is here
   QStringList docks;       // shown, by view id; the first of each area is raised
   std::string stage = {};  // what it is about: a compilation without it gives way to one that has it
+  std::vector<ColumnSpec> whole_step = {};  // instead, of a training step that is one graph; empty: the same
 };
 
 std::span<const LayoutInfo> layouts();                       // those that ship

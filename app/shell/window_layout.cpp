@@ -3,6 +3,7 @@
 #include "app/shell/main_window.h"
 #include "app/shell/settings.h"
 #include "core/session/notes.h"
+#include "views/kit/missing.h"
 #include "views/registry.h"
 
 namespace vitrine::app {
@@ -10,13 +11,15 @@ namespace vitrine::app {
 namespace {
 
 constexpr qsizetype kMostUndo = 50;
+constexpr int kSaying = 3;  // times the height of a pane without content
 
 // The natural next view of a thing: the stage, or "view:<id>".
 std::string naturalView(const kit::SessionData& session, Id id) {
   switch (kind_of(id)) {
     case Kind::Node: {
-      for (Id next : session.links.derived(id))
-        if (kind_of(next) == Kind::Kernel) return "kernels";
+      for (Id next : kit::relativesOf(session, id).derived)
+        if (const auto* kernel = session.kernels.find(next); kernel && kernel->kind == "generated")
+          return "kernels";
       return "fused";
     }
     case Kind::Kernel:
@@ -48,7 +51,7 @@ bool MainWindow::chooseLayout(const QString& name) {
     rememberLayout();
   }
   layout_ = layout->name;
-  centre_->arrange(layout->columns);
+  arrange(*layout);
   docks_->arrange(*layout);
   if (const QByteArray state = Settings::state(layout_); !state.isEmpty()) restoreState(state);
   // What was only compiled for a device has no times to show.
@@ -59,9 +62,27 @@ bool MainWindow::chooseLayout(const QString& name) {
   docks_->setNarrow(width() < kit::theme().px(1280));
   row_->layouts->setCurrent(layout_);
   document_->setUnit(layout->unit);
-  document_->wantStage(layout->stage);
+  if (!instead(*layout)) document_->wantStage(layout->stage);
   refreshEnabled();
   return true;
+}
+
+bool MainWindow::instead(const LayoutInfo& layout) const {
+  const kit::SessionPtr& session = document_->session();
+  return session && !layout.whole_step.empty() && kit::isWholeStep(*session, session->main);
+}
+
+void MainWindow::arrange(const LayoutInfo& layout) {
+  std::vector<ColumnSpec> columns = instead(layout) ? layout.whole_step : layout.columns;
+  // A table that has nothing to say takes no more than its sentence.
+  const kit::SessionPtr& session = document_->session();
+  auto nothing = [&](const std::string& what) {
+    return session && ((what == "view:breaks" && session->breaks.empty()) ||
+                       (what == "view:recompilations" && session->recompilations.empty()));
+  };
+  for (ColumnSpec& column : columns)
+    for (PaneSpec& pane : column.panes) pane.share = nothing(pane.what) ? 1 : pane.share * kSaying;
+  centre_->arrange(columns);
 }
 
 void MainWindow::keepLayout(const QString& name) {
@@ -131,7 +152,7 @@ void MainWindow::undo(QList<Undo>& from, QList<Undo>& to) {
 void MainWindow::restoreLayout(const QByteArray& state, const QString& name) {
   if (name != layout_) {
     if (const auto layout = layoutNamed(name)) {
-      centre_->arrange(layout->columns);
+      arrange(*layout);
       layout_ = name;
       row_->layouts->setCurrent(name);
     }

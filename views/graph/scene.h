@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "views/kit/layout/graph_layout.h"
+#include "views/kit/numbers.h"
 #include "views/kit/session_data.h"
 #include "views/kit/theme.h"
 
@@ -73,7 +74,8 @@ struct TrafficBar {
 struct Beside {
   std::vector<Bracket> brackets;
   std::vector<TrafficBar> bars;
-  double largest = 0;  // the longest bar, of both panes
+  double largest = 0;   // the longest bar, of both panes
+  kit::Extent traffic;  // of all bars, for their one unit
   double total = 0, total_before = 0;
   double left_room = 0, right_room = 0;  // kept free at both sides of the graph
 };

@@ -72,12 +72,12 @@ class Adder {
       alone_[node.stable] = alone.at(node.id);
     }
     // Of what stands in one row; a kernel's loops together are longer, and their outline stays open.
-    for (const auto& [stable, bytes] : alone_) scene_.beside.largest = std::max(scene_.beside.largest, bytes);
+    for (const auto& [stable, bytes] : alone_) scene_.beside.traffic.add(bytes);
     std::map<std::string, double> crossing = kernel_traffic(data, fused_->id);
     for (const KernelRow& kernel : data.kernels.of(graph.compilation))
       if (generated(kernel.label))
-        scene_.beside.largest = std::max(
-            scene_.beside.largest, kernel.bytes ? static_cast<double>(kernel.bytes) : crossing[kernel.label]);
+        scene_.beside.traffic.add(kernel.bytes ? static_cast<double>(kernel.bytes) : crossing[kernel.label]);
+    scene_.beside.largest = scene_.beside.traffic.largest;
   }
 
   void add() {
@@ -203,7 +203,7 @@ void paint_beside(QPainter& p, const GraphPicture& picture, bool bars, const QRe
   paint_brackets(p, picture, visible);
   if (!bars || beside.bars.empty() || beside.largest <= 0) return;
   const double from = picture.layout.width + kBarsFrom, to = picture.layout.width + kRightRoom - 16;
-  const kit::Unit bytes = kit::bytesUnit(beside.largest);  // in both panes; sums are longer, and as precise
+  const kit::Unit bytes = kit::bytesUnit(beside.traffic);  // in both panes; sums are longer, and as precise
   double lowest = 0;
   auto row = [&](double middle) { return QRectF(from, middle - 9, to - from, 18).toRect(); };
   for (const TrafficBar& bar : beside.bars) {
@@ -238,7 +238,7 @@ void paint_beside_head(QPainter& p, const QRectF& view, const GraphPicture& pict
   const QRect head = QRectF(from, view.top(), to - from, kBesideHead).toRect();
   p.fillRect(head.adjusted(-4, 0, 4, 0), t.canvas);
   const int unit =
-      kit::drawText(p, head, kit::bytesUnit(beside.largest).name, t.ui(11), t.text2, Qt::AlignRight);
+      kit::drawText(p, head, kit::bytesUnit(beside.traffic).name, t.ui(11), t.text2, Qt::AlignRight);
   kit::drawText(p, head.adjusted(0, 0, -unit - 8, 0), QStringLiteral("traffic"), t.ui(11), t.text2);
 }
 

@@ -20,15 +20,6 @@ bool ofTraining(std::string_view stage) {
   return stage == "joint" || stage == "forward" || stage == "backward";
 }
 
-// A training step compiled as one function: its graph asks for the gradients itself.
-bool isWholeStep(const SessionData& data, Id compilation) {
-  for (const GraphRow& graph : data.graphs.of(compilation))
-    if (graph.stage == "captured")
-      for (const NodeRow& node : data.nodes.of(graph.id))
-        if (node.op == "Tensor.backward" || node.op == "torch.autograd.grad") return true;
-  return false;
-}
-
 // What became of the run, where it did not finish or nothing came of it.
 QString ofRun(const SessionData& data, const RunRow& run) {
   if (run.status == "running") return QStringLiteral("The run has not come to it yet.");
@@ -41,12 +32,16 @@ QString ofRun(const SessionData& data, const RunRow& run) {
 
 }  // namespace
 
+bool isWholeStep(const SessionData& data, Id compilation) {
+  for (const GraphRow& graph : data.graphs.of(compilation))
+    if (graph.stage == "captured")
+      for (const NodeRow& node : data.nodes.of(graph.id))
+        if (node.op == "Tensor.backward" || node.op == "torch.autograd.grad") return true;
+  return false;
+}
+
 NextAct nextAct(const SessionData* data) {
-  if (!data) return {QStringLiteral("Open a file… (Ctrl+O)"), QStringLiteral("file.open")};
-  const bool ended = std::any_of(data->runs.begin(), data->runs.end(), [](const RunRow& run) {
-    return run.status == "failed" || run.status == "died" || run.status == "cancelled";
-  });
-  return ended ? NextAct{QStringLiteral("Run it again (F5)"), QStringLiteral("run.start")} : NextAct();
+  return data ? NextAct() : NextAct{QStringLiteral("Open a file… (Ctrl+O)"), QStringLiteral("file.open")};
 }
 
 const MessageRow* errorOf(const SessionData& data, const RunRow& run) {

@@ -12,11 +12,14 @@ namespace vitrine::kit {
 QString whyMissing(const SessionData& data, Id compilation, std::string_view stage);
 
 // The next act where a view is empty, and its command: "" when there is none to offer. data: null without a
-// session.
+// session. That a run which failed can be run again, the banner says once for all views.
 struct NextAct {
   QString text, command;
 };
 NextAct nextAct(const SessionData* data);
+
+// A training step compiled as one function: its graph asks for the gradients itself.
+bool isWholeStep(const SessionData& data, Id compilation);
 
 // The error that ended a run, of the user's code or of the environment; nothing of a run that did not fail.
 const session::MessageRow* errorOf(const SessionData& data, const session::RunRow& run);

@@ -38,7 +38,7 @@ QString alone(std::span<const Scale> scales, double value) {
   return fixed(shown, whole ? 0 : decimalsFor(shown)) + QChar(0x202F) + QString::fromUtf8(scale.name);
 }
 
-constexpr double kLongest = 1e5;     // in a column: numbers of more digits have the next larger unit
+constexpr double kLongest = 1e4;     // in a column: longer numbers have the next larger unit
 constexpr double kTwoDigits = 0.01;  // is two digits in three decimals
 
 Unit columnUnit(std::span<const Scale> scales, const Extent& of, QString (*alone)(double)) {
