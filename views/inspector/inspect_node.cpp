@@ -202,6 +202,10 @@ void addFusion(const SessionData& d, const kit::Selection& selection, InspectorC
     if (fused && row.bytes_saved > 0 && !text.contains(QStringLiteral(", saves ")))
       text += ", saves " + kit::bytesText(static_cast<double>(row.bytes_saved)) +
               (row.launches_saved == 1 ? " and 1 launch" : QString());
+    // A kernel's loops meet one neighbour more than once, for the same reason: that is said once.
+    if (std::any_of(fusion.rows.begin(), fusion.rows.end(),
+                    [&](const InspectorRow& said) { return said.value == text; }))
+      continue;
     fusion.rows.push_back(
         {"", text, "", fused ? "check" : "minus", fused ? Tone::Ok : Tone::None, row.id, true});
     if (fusion.rows.size() == kMostVerdicts) break;

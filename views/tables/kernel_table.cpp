@@ -19,15 +19,19 @@ namespace {
 
 struct KernelUnits {
   Unit time, bytes, rate, compile;
-  double most = 0;  // time of the dearest
+  double most = 0;    // time of the dearest; 0: nothing was measured, and no column is of it
+  bool roof = false;  // something is known against the machine's ceilings
 };
 
 KernelUnits units_of(const TableScope& s, const std::vector<RoofPoint>& points) {
   const auto kernels = s.data.kernels.of(s.compilation);
   const Extent times = extent(points, [](const RoofPoint& p) { return p.ns; });
-  return {timeUnit(times), bytesUnit(extent(kernels, [](const KernelRow& k) { return k.bytes; })),
+  return {timeUnit(times),
+          bytesUnit(extent(kernels, [](const KernelRow& k) { return k.bytes; })),
           rateUnit(extent(points, [](const RoofPoint& p) { return p.bandwidth(); })),
-          timeUnit(extent(kernels, [](const KernelRow& k) { return k.compile_ns; })), times.largest};
+          timeUnit(extent(kernels, [](const KernelRow& k) { return k.compile_ns; })),
+          times.largest,
+          std::any_of(points.begin(), points.end(), [](const RoofPoint& p) { return p.part > 0; })};
 }
 
 bool any_spills(const TableScope& s) {
@@ -47,11 +51,11 @@ std::vector<Column> kernel_columns(const TableScope& s) {
                           {"name", 170, false, true, true},
                           {"kind", 84},
                           {"space", 130, false, true},
-                          {"launches", 68, true},
-                          {unit_title("time", units.time), 140, true, false, false, true},
-                          {unit_title("traffic", units.bytes), 84, true},
-                          {unit_title("rate", units.rate), 86, true},
-                          {"of roof", 60, true}};
+                          {"launches", 68, true}};
+  if (units.most > 0) out.push_back({unit_title("time", units.time), 140, true, false, false, true});
+  out.push_back({unit_title("traffic", units.bytes), 84, true});
+  if (units.most > 0) out.push_back({unit_title("rate", units.rate), 86, true});
+  if (units.roof) out.push_back({"of roof", 60, true});
   if (s.data.isGpu(s.compilation))
     out.insert(out.end(), {{"registers", 66, true},
                            {"spilled, B", 68, true},
@@ -124,16 +128,11 @@ std::vector<Item> kernel_rows(const TableScope& s) {
     const Cell rate = number(p.bandwidth(), units.rate);
     Cell part{p.part > 0 ? percentText(p.part) : unknown(), p.part};
     if (p.part > 0) part.tooltip = QStringLiteral("of what the measured copy and product allow");
-    Item item{k.id,
-              {label,
-               {q(k.name)},
-               {q(k.kind)},
-               {q(k.space)},
-               number(p.launches),
-               time,
-               number(static_cast<double>(k.bytes), units.bytes),
-               rate,
-               part}};
+    Item item{k.id, {label, {q(k.name)}, {q(k.kind)}, {q(k.space)}, number(p.launches)}};
+    if (units.most > 0) item.cells.push_back(time);
+    item.cells.push_back(number(static_cast<double>(k.bytes), units.bytes));
+    if (units.most > 0) item.cells.push_back(rate);
+    if (units.roof) item.cells.push_back(part);
     if (gpu) add_gpu_cells(s, k, item.cells);
     if (counted) add_counted_cells(s, k, units.bytes, item.cells);
     if (spills) {

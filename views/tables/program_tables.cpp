@@ -197,7 +197,7 @@ QString memory_subtitle(const TableScope& s) {
     peak = std::max(peak, b.offset + b.bytes);
   }
   if (!temporary) return {};
-  return QStringLiteral("temporaries %1 in %2")
+  return QStringLiteral("%1 of temporaries share %2")
       .arg(bytesText(static_cast<double>(temporary)), bytesText(static_cast<double>(peak)));
 }
 
