@@ -1,5 +1,6 @@
 #include "app/shell/actions.h"
 
+#include <QAbstractButton>
 #include <QApplication>
 #include <QKeyEvent>
 #include <QLineEdit>
@@ -16,6 +17,13 @@ namespace {
 bool isTextField(const QWidget* widget) {
   const auto* edit = qobject_cast<const QPlainTextEdit*>(widget);
   return qobject_cast<const QLineEdit*>(widget) || (edit && !edit->isReadOnly());
+}
+
+// Enter acts on what has the focus, and Space presses the button that has it: neither is taken from it.
+bool belongsToFocus(const QKeyEvent& key, const QWidget* widget) {
+  if (!widget || key.modifiers() & ~Qt::KeypadModifier) return false;
+  if (key.key() == Qt::Key_Return || key.key() == Qt::Key_Enter) return true;
+  return key.key() == Qt::Key_Space && qobject_cast<const QAbstractButton*>(widget);
 }
 
 }  // namespace
@@ -88,6 +96,11 @@ void Actions::fill(QMenuBar* bar) const {
 }
 
 bool Actions::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::ShortcutOverride &&
+      belongsToFocus(*static_cast<QKeyEvent*>(event), qobject_cast<QWidget*>(watched))) {
+    event->accept();
+    return true;
+  }
   // A text field takes single keys for itself before they become shortcuts.
   if (event->type() == QEvent::ShortcutOverride && isTextField(qobject_cast<QWidget*>(watched))) {
     const auto* key = static_cast<QKeyEvent*>(event);

@@ -20,6 +20,7 @@ Dock::Dock(Document* document, const kit::ViewInfo& info, QMainWindow* window)
   header_ = new DockHeader(this, window);
   setTitleBarWidget(header_);
   connect(host_, &ViewHost::headerChanged, header_, &DockHeader::refresh);
+  connect(host_, &ViewHost::focusedByKey, header_, &DockHeader::setFocused);
   connect(this, &QDockWidget::visibilityChanged, header_, &DockHeader::refresh);
   connect(this, &QDockWidget::dockLocationChanged, header_, &DockHeader::refresh);
 }
@@ -67,6 +68,11 @@ void DockHeader::refresh() {
   update();
 }
 
+void DockHeader::setFocused(bool focused) {
+  focused_ = focused;
+  update();
+}
+
 void DockHeader::resizeEvent(QResizeEvent*) {
   if (!controls_) return;
   const int room = std::min(controls_->sizeHint().width(), width() * 2 / 3);
@@ -97,6 +103,7 @@ void DockHeader::paintEvent(QPaintEvent*) {
                     theme().text3);
     x = tab.right() + 1;
   }
+  if (focused_) painter.fillRect(QRect(0, 0, width(), theme().px(2)), theme().accent);
   const QString subtitle = dock_->host()->view()->subtitle();
   if (docks.size() == 1 && x + theme().px(30) < right)
     kit::drawText(painter, QRect(x, 0, right - x, height()), subtitle, theme().mono(11), theme().text2);
@@ -111,7 +118,8 @@ void DockHeader::mousePressEvent(QMouseEvent* event) {
     const int extra = number ? kit::textWidth(theme().mono(11), count) + theme().px(6) : 0;
     const int width =
         kit::textWidth(theme().ui(12, dock == dock_ ? 600 : 400), textOf(dock)) + extra + theme().px(20);
-    if (event->position().x() >= x && event->position().x() < x + width && dock != dock_) {
+    if (event->position().x() >= x && event->position().x() < x + width &&
+        (dock != dock_ || event->button() == Qt::MiddleButton)) {
       if (event->button() == Qt::MiddleButton)
         dock->hide();
       else

@@ -28,6 +28,7 @@ class DockHeader : public QWidget {
  public:
   DockHeader(Dock* dock, QMainWindow* window);
   void refresh();
+  void setFocused(bool focused);  // 2 px accent line above, after a key
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override;
 
@@ -42,6 +43,7 @@ class DockHeader : public QWidget {
   Dock* dock_;
   QMainWindow* window_;
   QWidget* controls_ = nullptr;
+  bool focused_ = false;
 };
 
 }  // namespace vitrine::app

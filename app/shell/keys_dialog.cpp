@@ -35,7 +35,7 @@ std::vector<Group> groupsOf(const Actions& actions) {
     if (keys.isEmpty() && *info.keys) keys = QString::fromLatin1(info.keys).split(' ');
     if (keys.isEmpty()) continue;
     const QString menu =
-        *info.menu ? QString::fromLatin1(info.menu).section('/', 0, 0) : QStringLiteral("Elsewhere");
+        *info.menu ? QString::fromLatin1(info.menu).section('/', 0, 0) : QStringLiteral("In a view");
     auto group = std::find_if(out.begin(), out.end(), [&](const Group& g) { return g.title == menu; });
     if (group == out.end()) group = out.insert(out.end(), Group{menu, {}});
     group->rows.emplace_back(keys.join(QStringLiteral(", ")), QString::fromUtf8(info.title));

@@ -102,6 +102,10 @@ void MainWindow::connectParts() {
     const Pane *a = centre_->pane('A'), *b = centre_->pane('B');
     strip_->setShown(a ? a->stage() : "", b ? b->stage() : "");
   });
+  connect(palette_, &Palette::openIn, this, &MainWindow::openIn);
+  connect(palette_, &Palette::findWanted, this, [this](const QString& text) {
+    if (host()) host()->openFind(text);
+  });
   auto command = [this](const QString& id) {
     if (QAction* action = (*actions_)[id]) action->trigger();
   };
@@ -169,12 +173,13 @@ void MainWindow::refreshStatus() {
 // engine did not live to tell.
 void MainWindow::tellFailure(const kit::SessionData& session) {
   if (told_ == session.path || !banner_->text().isEmpty()) return;
+  QList<QPair<QString, QString>> again{{"Dismiss", "edit.clear"}};
+  if (run_->canRun()) again.prepend({"Run again", "run.start"});
   for (const session::RunRow& run : session.runs) {
     if (run.status == "died") {
       told_ = session.path;
       return banner_->show(kit::Tone::Err, "The engine stopped before the run ended.",
-                           "Everything until then is shown.",
-                           {{"Run again", "run.start"}, {"Dismiss", "edit.clear"}});
+                           "Everything until then is shown.", again);
     }
     const session::MessageRow* error = kit::errorOf(session, run);
     if (!error) continue;
@@ -182,8 +187,7 @@ void MainWindow::tellFailure(const kit::SessionData& session) {
     QStringList detail;
     if (!error->detail.empty()) detail << kit::ownFrames(error->detail);
     if (!error->hint.empty()) detail << QString::fromStdString(error->hint);
-    banner_->show(kit::Tone::Err, QString::fromStdString(error->text), detail.join('\n'),
-                  {{"Dismiss", "edit.clear"}});
+    banner_->show(kit::Tone::Err, QString::fromStdString(error->text), detail.join('\n'), again);
     return;
   }
 }
@@ -260,7 +264,9 @@ void MainWindow::closeEvent(QCloseEvent* event) {
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
-  if (event->mimeData()->hasUrls()) event->acceptProposedAction();
+  for (const QUrl& url : event->mimeData()->urls())
+    if (url.isLocalFile() && (url.path().endsWith(".py") || url.path().endsWith(".vitrine")))
+      return event->acceptProposedAction();
 }
 
 void MainWindow::dropEvent(QDropEvent* event) {

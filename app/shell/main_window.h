@@ -70,6 +70,7 @@ class MainWindow : public QMainWindow {
   void addStepCommands();
   void addViewCommands();
   void addWindowCommands();
+  void addOwnCommands();
   void addFocusCommands();
   void addNoteCommands();
   void saveReproducer();
@@ -82,10 +83,14 @@ class MainWindow : public QMainWindow {
   void chooseFile();
   void clearOne();  // Esc: search, then range, then selection
   void showKeys();
+  void openAtCursor(bool other);
+  void showContextMenu();
   void note(Id id, const QString& text);  // writes or takes away a note, so that it can be undone
   void remember(const Undo& before);
   void undo(QList<Undo>& from, QList<Undo>& to);
   Undo asItIs(const Undo& like) const;
+  bool instead(const LayoutInfo& layout) const;  // its panes of a whole training step
+  void arrange(const LayoutInfo& layout);
   void rememberLayout();
   void restoreLayout(const QByteArray& state, const QString& layout);
   ViewHost* host() const;  // of the focused view, else of the current pane

@@ -47,10 +47,13 @@ bool NoteField::eventFilter(QObject* watched, QEvent* event) {
     hide();
     Q_EMIT written(id_, text_->toPlainText().trimmed());
   }
-  if (event->type() == QEvent::ShortcutOverride &&
-      static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {  // before it means "nothing active"
-    event->accept();
-    return true;
+  if (event->type() ==
+      QEvent::ShortcutOverride) {  // before they mean "nothing active", "open in the other pane"
+    const int key = static_cast<QKeyEvent*>(event)->key();
+    if (key == Qt::Key_Escape || key == Qt::Key_Return || key == Qt::Key_Enter) {
+      event->accept();
+      return true;
+    }
   }
   if (event->type() == QEvent::KeyPress) {
     const auto* key = static_cast<QKeyEvent*>(event);

@@ -1,5 +1,6 @@
 #include "app/shell/palette.h"
 
+#include <QApplication>
 #include <QKeyEvent>
 #include <QPainter>
 #include <algorithm>
@@ -16,7 +17,9 @@ namespace {
 
 constexpr size_t kRows = 12;
 
-void addCommands(std::vector<std::pair<int, PaletteRow>>& out, const Actions& actions, const QString& text) {
+// explain: with what each is about, as help.
+void addCommands(std::vector<std::pair<int, PaletteRow>>& out, const Actions& actions, const QString& text,
+                 bool explain) {
   for (const kit::CommandInfo& info : kit::commands()) {
     QAction* action = *info.id ? actions[QString::fromLatin1(info.id)] : nullptr;
     if (!action) continue;
@@ -26,7 +29,9 @@ void addCommands(std::vector<std::pair<int, PaletteRow>>& out, const Actions& ac
     PaletteRow row;
     row.icon = "chevron-right";
     row.name = title;
-    row.context = action->isEnabled() ? QString::fromLatin1(info.menu) : "not available now";
+    row.context = !action->isEnabled() ? "not available now"
+                  : explain            ? QString::fromUtf8(info.about)
+                                       : QString::fromLatin1(info.menu);
     row.key = QString::fromLatin1(info.keys).section(' ', 0, 0);
     row.enabled = action->isEnabled();
     row.command = QString::fromLatin1(info.id);
@@ -39,11 +44,20 @@ void addCommands(std::vector<std::pair<int, PaletteRow>>& out, const Actions& ac
 std::vector<PaletteRow> paletteRows(const kit::SessionData* session, const Actions* actions,
                                     const QString& typed, const std::string& stage, size_t most) {
   const QChar sign = typed.isEmpty() ? QChar() : typed[0];
-  const bool prefixed = QStringLiteral(">@:#").contains(sign) && !sign.isNull();
+  const bool prefixed = QStringLiteral(">@:#/?").contains(sign) && !sign.isNull();
   const QString text = (prefixed ? typed.mid(1) : typed).trimmed();
   std::vector<std::pair<int, PaletteRow>> found;
-  if (actions && (!prefixed || sign == '>')) addCommands(found, *actions, text);
-  if (session && sign != '>' && (!text.isEmpty() || prefixed))
+  if (actions && (!prefixed || sign == '>' || sign == '?')) addCommands(found, *actions, text, sign == '?');
+  if (sign == '/')
+    return {{"search",
+             QStringLiteral("/%1/").arg(text),
+             "find in this view",
+             {},
+             !text.isEmpty(),
+             0,
+             {},
+             QStringLiteral("/%1/").arg(text)}};
+  if (session && sign != '>' && sign != '?' && (!text.isEmpty() || prefixed))
     for (const Found& f : findEntities(*session, text, stage, 200)) {
       const Kind kind = kind_of(f.id);
       if (sign == ':' && kind != Kind::Span) continue;
@@ -62,12 +76,13 @@ std::vector<PaletteRow> paletteRows(const kit::SessionData* session, const Actio
 Palette::Palette(Document* document, Actions* actions, QWidget* parent)
     : QFrame(parent), document_(document), actions_(actions), field_(new QLineEdit(this)) {
   hide();
-  field_->setPlaceholderText("Go to anything:  > command   @ name   : line   # problem");
+  field_->setPlaceholderText("Go to anything:  > command   @ name   : line   # problem   / find   ? help");
   field_->installEventFilter(this);
   connect(field_, &QLineEdit::textChanged, this, &Palette::refresh);
 }
 
 void Palette::open(const QString& text, const std::string& stage) {
+  if (!isVisible()) before_ = QApplication::focusWidget();
   stage_ = stage;
   field_->setText(text);
   refresh();
@@ -86,12 +101,20 @@ void Palette::refresh() {
   update();
 }
 
-void Palette::take(size_t row) {
+void Palette::leave() {
+  hide();
+  (before_ ? before_.data() : parentWidget())->setFocus();
+}
+
+void Palette::take(size_t row, bool other) {
   if (row >= rows_.size() || !rows_[row].enabled) return;
   const PaletteRow chosen = rows_[row];
-  hide();
-  parentWidget()->setFocus();
-  if (chosen.id)
+  leave();
+  if (!chosen.find.isEmpty())
+    Q_EMIT findWanted(chosen.find);
+  else if (chosen.id && other)
+    Q_EMIT openIn(chosen.id, {}, true);
+  else if (chosen.id)
     document_->activate(chosen.id);
   else if (QAction* action = (*actions_)[chosen.command])
     action->trigger();
@@ -99,6 +122,14 @@ void Palette::take(size_t row) {
 
 bool Palette::eventFilter(QObject* watched, QEvent* event) {
   if (event->type() == QEvent::FocusOut) hide();
+  if (event->type() ==
+      QEvent::ShortcutOverride) {  // before they mean "nothing active", "open in the other pane"
+    const int key = static_cast<QKeyEvent*>(event)->key();
+    if (key == Qt::Key_Escape || key == Qt::Key_Return || key == Qt::Key_Enter) {
+      event->accept();
+      return true;
+    }
+  }
   if (event->type() == QEvent::KeyPress) {
     switch (static_cast<QKeyEvent*>(event)->key()) {
       case Qt::Key_Down:
@@ -111,11 +142,10 @@ bool Palette::eventFilter(QObject* watched, QEvent* event) {
         return true;
       case Qt::Key_Return:
       case Qt::Key_Enter:
-        take(current_);
+        take(current_, static_cast<QKeyEvent*>(event)->modifiers() & Qt::ControlModifier);
         return true;
       case Qt::Key_Escape:
-        hide();
-        parentWidget()->setFocus();
+        leave();
         return true;
       default:
         break;
@@ -126,7 +156,7 @@ bool Palette::eventFilter(QObject* watched, QEvent* event) {
 
 void Palette::mousePressEvent(QMouseEvent* event) {
   const double y = event->position().y() - theme().px(40);
-  if (y >= 0) take(static_cast<size_t>(y / theme().px(28)));
+  if (y >= 0) take(static_cast<size_t>(y / theme().px(28)), event->modifiers() & Qt::ControlModifier);
 }
 
 void Palette::paintEvent(QPaintEvent*) {

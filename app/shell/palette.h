@@ -4,6 +4,7 @@
 
 #include <QFrame>
 #include <QLineEdit>
+#include <QPointer>
 #include <functional>
 #include <vector>
 
@@ -17,7 +18,8 @@ struct PaletteRow {
   QString icon, name, context, key;
   bool enabled = true;
   Id id = 0;        // a thing of the session, or
-  QString command;  // a command
+  QString command;  // a command, or
+  QString find;     // what is looked for in the view
 };
 
 // The rows for a text, best first. A pure function of its arguments, for tests.
@@ -30,6 +32,10 @@ class Palette : public QFrame {
   Palette(Document* document, Actions* actions, QWidget* parent);
   void open(const QString& text = {}, const std::string& stage = {});
 
+ Q_SIGNALS:
+  void openIn(vitrine::Id id, const QString& view, bool other);  // Ctrl+Enter
+  void findWanted(const QString& text);
+
  protected:
   void paintEvent(QPaintEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
@@ -37,10 +43,12 @@ class Palette : public QFrame {
 
  private:
   void refresh();
-  void take(size_t row);
+  void take(size_t row, bool other);
+  void leave();  // the focus goes back to where it was
   Document* document_;
   Actions* actions_;
   QLineEdit* field_;
+  QPointer<QWidget> before_;  // had the focus
   std::string stage_;
   std::vector<PaletteRow> rows_;
   size_t current_ = 0;

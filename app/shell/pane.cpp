@@ -87,6 +87,7 @@ void Pane::show(const std::string& what) {
     connect(host, &ViewHost::commandRequested, this, &Pane::commandRequested);
     connect(host, &ViewHost::headerChanged, this, &Pane::refreshHeader);
     connect(host, &ViewHost::focused, this, [this] { Q_EMIT focused(this); });
+    connect(host, &ViewHost::focusedByKey, header_, &kit::HeaderBar::setFocused);
   }
   if (!stage().empty()) host->view()->setStage(what);
   stack_->setCurrentWidget(host);

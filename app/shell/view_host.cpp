@@ -1,6 +1,8 @@
 #include "app/shell/view_host.h"
 
+#include <QContextMenuEvent>
 #include <QEvent>
+#include <QFocusEvent>
 #include <QHBoxLayout>
 #include <QKeyEvent>
 
@@ -59,10 +61,11 @@ void ViewHost::wire() {
   });
 }
 
-void ViewHost::openFind() {
+void ViewHost::openFind(const QString& text) {
   if (view_->searchPlaceholder().isEmpty()) return;
   find_field_->setPlaceholderText(view_->searchPlaceholder());
   find_row_->setVisible(true);
+  if (!text.isNull()) find_field_->setText(text);
   find_field_->setFocus();
   find_field_->selectAll();
 }
@@ -79,7 +82,27 @@ void ViewHost::findNext(bool forward) {
   view_->findNext(forward);
 }
 
+QPoint ViewHost::takeMenuPlace() {
+  if (const auto place = std::exchange(menu_place_, std::nullopt)) return *place;
+  for (const kit::Thing& thing : view_->things())
+    if (view_->isActive(thing.id)) return view_->mapToGlobal(thing.box.intersected(view_->rect()).center());
+  return view_->mapToGlobal(view_->rect().center());
+}
+
 bool ViewHost::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::ContextMenu && watched != find_field_) {
+    const auto* menu = static_cast<QContextMenuEvent*>(event);
+    if (menu->reason() == QContextMenuEvent::Mouse) menu_place_ = menu->globalPos();
+    Q_EMIT commandRequested(QStringLiteral("view.menu"));
+    return true;
+  }
+  if (event->type() == QEvent::FocusIn || event->type() == QEvent::FocusOut) {
+    const Qt::FocusReason why = static_cast<QFocusEvent*>(event)->reason();
+    const bool key =
+        why == Qt::TabFocusReason || why == Qt::BacktabFocusReason || why == Qt::ShortcutFocusReason;
+    if (why != Qt::PopupFocusReason && why != Qt::ActiveWindowFocusReason)
+      Q_EMIT focusedByKey(key && event->type() == QEvent::FocusIn);
+  }
   if (event->type() == QEvent::FocusIn || event->type() == QEvent::MouseButtonPress) Q_EMIT focused();
   if (watched == find_field_ && event->type() == QEvent::KeyPress) {
     const auto* key = static_cast<QKeyEvent*>(event);

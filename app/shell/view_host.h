@@ -5,6 +5,7 @@
 #include <QLineEdit>
 #include <QVBoxLayout>
 #include <QWidget>
+#include <optional>
 
 #include "app/shell/document.h"
 #include "views/kit/view.h"
@@ -18,15 +19,18 @@ class ViewHost : public QWidget {
   ViewHost(Document* document, const kit::ViewInfo& info, QWidget* parent = nullptr);
   kit::View* view() const { return view_; }
   const kit::ViewInfo& info() const { return info_; }
-  void openFind();
-  bool closeFind();  // false when it was not open
+  void openFind(const QString& text = {});  // null: what stood there
+  bool closeFind();                         // false when it was not open
   void findNext(bool forward);
+  // Where a menu stands: at the right click that asked for it, else at what is active in sight.
+  QPoint takeMenuPlace();
 
  Q_SIGNALS:
   void openIn(vitrine::Id id, const QString& view, bool other);
   void commandRequested(const QString& id);
   void headerChanged();
   void focused();
+  void focusedByKey(bool on);  // the focus came by a key; false: it is gone
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
@@ -39,6 +43,7 @@ class ViewHost : public QWidget {
   QWidget* find_row_;
   QLineEdit* find_field_;
   QLabel* find_count_;
+  std::optional<QPoint> menu_place_;
 };
 
 }  // namespace vitrine::app

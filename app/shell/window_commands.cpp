@@ -3,6 +3,7 @@
 #include <QClipboard>
 #include <QFileDialog>
 #include <QInputDialog>
+#include <QMenu>
 #include <QMessageBox>
 
 #include "app/shell/keys_dialog.h"
@@ -77,6 +78,8 @@ void MainWindow::addStepCommands() {
   };
   on.on("step.next-stage", [stage] { stage(1); });
   on.on("step.previous-stage", [stage] { stage(-1); });
+  on.on("go.open", [this] { openAtCursor(false); });
+  on.on("go.open-other", [this] { openAtCursor(true); });
   on.on("go.back", [this] { document_->goBack(); });
   on.on("go.forward", [this] { document_->goForward(); });
   on.on("go.chain-back", [this] { document_->alongChain(-1); });
@@ -93,6 +96,9 @@ void MainWindow::addViewCommands() {
   };
   on.on("edit.copy", [copy] { copy(CopyAs::Text); });
   on.on("edit.copy-as", [copy] { copy(CopyAs::Csv); });
+  on.on("edit.all", [this] {
+    if (host()) document_->model().setSelected(host()->view()->shown());
+  });
   on.on("edit.find", [this] {
     if (host()) host()->openFind();
   });
@@ -114,6 +120,35 @@ void MainWindow::addViewCommands() {
     });
   on.on("view.only", [this] { document_->model().setOnlyRelatives(true); });
   on.on("view.all", [this] { document_->model().setOnlyRelatives(false); });
+  on.on("view.letters", [this] { document_->model().setLinkColours(!document_->selection().linkColours); });
+  on.on("view.menu", [this] { showContextMenu(); });
+  addOwnCommands();
+}
+
+// Commands that only some views have.
+void MainWindow::addOwnCommands() {
+  for (const char* id : {"graph.open", "graph.open-all", "graph.groups", "graph.colour", "time.in",
+                         "time.out", "time.left", "time.right", "time.range"})
+    actions_->on(id, [this, id] {
+      if (host()) host()->view()->act(id);
+    });
+  actions_->on("view.pin", [this] {
+    if (Dock* dock = docks_->dock("inspector")) dock->host()->view()->act("view.pin");
+  });
+  // The timeline that is in sight, else the one of the dock.
+  actions_->on("go.counterpart", [this] {
+    ViewHost* timeline = host();
+    if (!timeline || !timeline->view()->act("go.counterpart")) {
+      timeline = nullptr;
+      for (auto* each : findChildren<ViewHost*>())
+        if (each->isVisible() && std::string_view(each->info().id) == "timeline") timeline = each;
+      if (!timeline) {
+        docks_->raise("timeline");
+        timeline = docks_->dock("timeline")->host();
+      }
+      timeline->view()->act("go.counterpart");
+    }
+  });
 }
 
 void MainWindow::addWindowCommands() {
@@ -181,6 +216,37 @@ void MainWindow::addFocusCommands() {
   };
   on.on("window.next-dock", [cycle] { cycle(1); });
   on.on("window.previous-dock", [cycle] { cycle(-1); });
+}
+
+// What the cursor is at becomes active; what is active already is opened.
+void MainWindow::openAtCursor(bool other) {
+  const kit::Selection& now = document_->selection();
+  const Id cursor = now.hover ? now.hover : now.active;
+  if (!cursor) return;
+  if (!other && cursor != now.active)
+    document_->activate(cursor);
+  else
+    openIn(cursor, {}, other);
+}
+
+// The commands that concern one thing, for what the cursor is at; that becomes active, so that they do.
+void MainWindow::showContextMenu() {
+  if (!document_->session() || !host()) return;
+  const kit::Selection& now = document_->selection();
+  if (now.hover && !now.isSelected(now.hover)) document_->activate(now.hover);
+  auto* menu = new QMenu(this);
+  menu->setAttribute(Qt::WA_DeleteOnClose);
+  menu->setObjectName("context");
+  const QStringList thing{"go.open",          "go.open-other", "go.counterpart",
+                          "go.next-relative", "view.only",     "-",
+                          "edit.bookmark",    "edit.note",     "-"};
+  const QStringList view{"edit.copy", "edit.copy-as", "edit.find", "edit.all", "-", "view.fit", "view.all"};
+  for (const QString& id : document_->selection().active ? thing + view : view)
+    if (id == "-")
+      menu->addSeparator();
+    else
+      menu->addAction((*actions_)[id]);
+  menu->popup(host()->takeMenuPlace());
 }
 
 ViewHost* MainWindow::host() const {

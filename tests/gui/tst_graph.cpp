@@ -42,7 +42,7 @@ class TestGraph : public QObject {
     Rig<GraphView> rig(session(), "captured", {700, 900});
     const size_t open = rig.view.picture().scene.items.size();
     rig.activate(node("captured", "view"));
-    QTest::keyClick(&rig.view, Qt::Key_O);
+    rig.view.act("graph.open");
     rig.settle();
     const auto& items = rig.view.picture().scene.items;
     QVERIFY(items.size() < open);
@@ -368,7 +368,7 @@ class TestGraph : public QObject {
     QVERIFY(large.session->nodes.of(graph->id).size() > 10'000);
     Rig<GraphView> rig(large.session, "captured", {1200, 800});
     QVERIFY(!rig.view.picture().empty());
-    QTest::keyClick(&rig.view, Qt::Key_O, Qt::ShiftModifier);  // every module open
+    rig.view.act("graph.open-all");  // every module open
     rig.settle();
     QVERIFY(rig.view.picture().scene.items.size() > 8'000);
     QVERIFY(rig.view.painted() > 0);

@@ -192,7 +192,7 @@ class TestTimeline : public QObject {
     QTest::keyClick(&rig.view, Qt::Key_Right);
     rig.settle();
     QVERIFY(rig.model.selection().active != ids().launch_k2);
-    QTest::keyClick(&rig.view, Qt::Key_R);
+    rig.view.act("time.range");
     rig.settle();
     QVERIFY(rig.model.selection().range.to_ns > rig.model.selection().range.from_ns);
   }

@@ -6,6 +6,7 @@
 #include <QToolTip>
 #include <algorithm>
 
+#include "views/kit/find_pattern.h"
 #include "views/kit/paint.h"
 
 namespace vitrine::views {
@@ -85,8 +86,9 @@ void RowPane::revealRow(int row) {
 int RowPane::find(const QString& text) {
   matches_.clear();
   match_ = 0;
-  for (size_t i = 0; i < rows_.size() && !text.isEmpty(); ++i)
-    if (rows_[i].words.contains(text, Qt::CaseInsensitive)) matches_.push_back(static_cast<int>(i));
+  const QRegularExpression pattern = findPattern(text);
+  for (size_t i = 0; i < rows_.size() && !text.isEmpty() && pattern.isValid(); ++i)
+    if (rows_[i].words.contains(pattern)) matches_.push_back(static_cast<int>(i));
   if (!matches_.empty()) revealRow(matches_.front());
   viewport()->update();
   return static_cast<int>(matches_.size());
@@ -162,9 +164,11 @@ void RowPane::moveCursor(int by) {
 void RowPane::keyPressEvent(QKeyEvent* event) {
   switch (event->key()) {
     case Qt::Key_Up:
-      return moveCursor(-1);
     case Qt::Key_Down:
-      return moveCursor(1);
+      moveCursor(event->key() == Qt::Key_Up ? -1 : 1);
+      if (event->modifiers() & Qt::ShiftModifier && !(marks_ && marks_->isSelected(idOf(cursor_))))
+        Q_EMIT toggled(cursor_);
+      return;
     case Qt::Key_Return:
     case Qt::Key_Enter:
       if (cursor_ < 0 || !idOf(cursor_)) return;

@@ -134,13 +134,8 @@ void GraphView::toggle_active_module() {
 
 // Up and down follow an edge to the nearest producer or consumer; left and right go to the next box of the
 // row.
-void GraphView::step_along(Qt::Key key) {
-  auto it = picture_.scene.item_of.find(selection().active);
-  if (it == picture_.scene.item_of.end()) {
-    if (!picture_.scene.items.empty()) Q_EMIT activate(picture_.scene.items.front().id);
-    return;
-  }
-  int here = it->second, best = -1;
+int GraphView::next_item(int here, Qt::Key key) const {
+  int best = -1;
   double least = 1e18;
   const Box& from = picture_.layout.nodes[static_cast<size_t>(here)];
   auto consider = [&](int candidate) {
@@ -163,7 +158,24 @@ void GraphView::step_along(Qt::Key key) {
       if (row && (key == Qt::Key_Right ? to.x > from.x : to.x < from.x)) consider(static_cast<int>(i));
     }
   }
-  if (best >= 0) Q_EMIT activate(picture_.scene.items[static_cast<size_t>(best)].id);
+  return best;
+}
+
+// Extending goes on from where the cursor is, and keeps what is active.
+void GraphView::step_along(Qt::Key key, bool extend) {
+  const bool on = extend && selection().isSelected(selection().hover);
+  auto it = picture_.scene.item_of.find(on ? selection().hover : canShow(selection().active));
+  if (it == picture_.scene.item_of.end()) {
+    if (!picture_.scene.items.empty()) Q_EMIT activate(picture_.scene.items.front().id);
+    return;
+  }
+  const int best = next_item(it->second, key);
+  if (best < 0) return;
+  const Id id = picture_.scene.items[static_cast<size_t>(best)].id;
+  if (!extend) return Q_EMIT activate(id);
+  if (!selection().isSelected(id)) Q_EMIT toggle(id);
+  Q_EMIT hover(id);
+  reveal(id);
 }
 
 void GraphView::keyPressEvent(QKeyEvent* event) {
@@ -172,20 +184,26 @@ void GraphView::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_Down:
     case Qt::Key_Left:
     case Qt::Key_Right:
-      return step_along(static_cast<Qt::Key>(event->key()));
-    case Qt::Key_O:
-      if (event->modifiers() & Qt::ShiftModifier) {
-        all_open_ = !all_open_;
-        return rebuild();
-      }
-      return toggle_active_module();
-    case Qt::Key_G:
-      return group_by(static_cast<Grouping>((static_cast<int>(grouping()) + 1) % 3));
-    case Qt::Key_C:
-      return colourBy(static_cast<Colour>((static_cast<int>(colour_) + 1) % colour_names().size()));
+      return step_along(static_cast<Qt::Key>(event->key()), event->modifiers() & Qt::ShiftModifier);
     default:
       View::keyPressEvent(event);
   }
+}
+
+bool GraphView::act(std::string_view command) {
+  if (command == "graph.open") {
+    toggle_active_module();
+  } else if (command == "graph.open-all") {
+    all_open_ = !all_open_;
+    rebuild();
+  } else if (command == "graph.groups") {
+    group_by(static_cast<Grouping>((static_cast<int>(grouping()) + 1) % 3));
+  } else if (command == "graph.colour") {
+    colourBy(static_cast<Colour>((static_cast<int>(colour_) + 1) % colour_names().size()));
+  } else {
+    return false;
+  }
+  return true;
 }
 
 QString GraphView::tooltip(const Hit& hit) const {

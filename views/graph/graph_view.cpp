@@ -1,13 +1,14 @@
 #include "views/graph/graph_view.h"
 
 #include <QPainter>
-#include <QRegularExpression>
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/session/stages.h"
 #include "views/graph/rows.h"
 #include "views/graph/traffic.h"
+#include "views/kit/find_pattern.h"
 #include "views/kit/missing.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
@@ -338,9 +339,7 @@ int GraphView::find(const QString& text) {
   match_ = 0;
   const session::GraphRow* g = graph();
   if (g && !text.isEmpty()) {
-    bool regex = text.size() > 2 && text.startsWith('/') && text.endsWith('/');
-    QRegularExpression pattern(regex ? text.mid(1, text.size() - 2) : QRegularExpression::escape(text),
-                               QRegularExpression::CaseInsensitiveOption);
+    const QRegularExpression pattern = findPattern(text);
     for (const session::NodeRow& node : session()->nodes.of(g->id)) {
       QString words =
           QString::fromStdString(node.name + "\n" + node.op + "\n" + node.type + "\n" + node.module);
@@ -359,14 +358,31 @@ void GraphView::findNext(bool forward) {
   Q_EMIT activate(matches_[match_]);
 }
 
-QString GraphView::copy(CopyAs) const {
-  QStringList lines;
+// Of what is selected, else of all; as DOT with the edges between them.
+QString GraphView::copy(CopyAs as) const {
   const session::GraphRow* g = graph();
   if (!g) return {};
-  for (const session::NodeRow& node : session()->nodes.of(g->id))
-    if (selection().isSelected(node.id) || selection().selected.empty())
-      lines << QString::fromStdString(node.name + " = " + node.op + "(" + node.detail + ") : " + node.type);
-  return lines.join('\n');
+  QStringList lines;
+  std::set<Id> taken, all;
+  for (const session::NodeRow& node : session()->nodes.of(g->id)) {
+    all.insert(node.id);
+    if (selection().isSelected(node.id)) taken.insert(node.id);
+  }
+  if (taken.empty()) taken = all;  // what is selected stands elsewhere
+  for (const session::NodeRow& node : session()->nodes.of(g->id)) {
+    if (!taken.contains(node.id)) continue;
+    const QString name = QString::fromStdString(node.name), type = QString::fromStdString(node.type);
+    if (as == CopyAs::Csv)
+      lines << QStringLiteral("  \"%1\" [label=\"%1\\n%2\"];").arg(name, type);
+    else
+      lines << name + " = " + QString::fromStdString(node.op + "(" + node.detail + ")") + " : " + type;
+  }
+  if (as != CopyAs::Csv) return lines.join('\n');
+  auto name = [this](Id id) { return QString::fromStdString(session()->nodes.find(id)->name); };
+  for (const session::EdgeRow& edge : session()->edges.of(g->id))
+    if (taken.contains(edge.src) && taken.contains(edge.dst))
+      lines << QStringLiteral("  \"%1\" -> \"%2\";").arg(name(edge.src), name(edge.dst));
+  return QStringLiteral("digraph \"%1\" {\n%2\n}").arg(QString::fromStdString(g->stage), lines.join('\n'));
 }
 
 void GraphView::resizeEvent(QResizeEvent*) {

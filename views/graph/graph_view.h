@@ -27,6 +27,7 @@ class GraphView : public kit::View {
   int find(const QString& text) override;
   void findNext(bool forward) override;
   void zoom(kit::Zoom how) override;
+  bool act(std::string_view command) override;
   QString copy(kit::CopyAs as) const override;
   Id canShow(Id id) const override;
   void reveal(Id id) override;
@@ -69,7 +70,8 @@ class GraphView : public kit::View {
   void toggle_module(const std::string& path, bool open);
   void toggle_active_module();
   void group_by(Grouping grouping);
-  void step_along(Qt::Key key);
+  void step_along(Qt::Key key, bool extend);
+  int next_item(int here, Qt::Key key) const;  // -1: none there
   QString tooltip(const Hit& hit) const;
   QString whyEmpty() const;
   QString kernelCounts(const session::GraphRow& graph) const;

@@ -7,6 +7,7 @@
 
 #include "views/kit/icons.h"
 #include "views/kit/paint.h"
+#include "views/kit/widgets.h"
 
 namespace vitrine::views {
 
@@ -157,6 +158,33 @@ InspectorView::InspectorView(kit::Jobs* jobs, QWidget* parent)
   connect(sheet_, &InspectorSheet::hover, this, &View::hover);
 }
 
+QList<QWidget*> InspectorView::headerControls() {
+  pin_ = kit::iconButton(QStringLiteral("pin"), QStringLiteral("Keep what is shown (I)"), this);
+  pin_->setCheckable(true);
+  pin_->setChecked(pinned());
+  connect(pin_, &QToolButton::clicked, this, &InspectorView::pin);
+  return {pin_};
+}
+
+bool InspectorView::act(std::string_view command) {
+  if (command != "view.pin") return false;
+  pin(!pinned());
+  return true;
+}
+
+void InspectorView::pin(bool on) {
+  pinned_ = on ? std::optional(selection()) : std::nullopt;
+  if (pin_) pin_->setChecked(on);
+  refresh();
+}
+
+// Ids of another session are other things.
+void InspectorView::sessionChanged() {
+  const std::string path = session() ? session()->path : std::string();
+  if (std::exchange(path_, path) != path && pinned_) return pin(false);
+  refresh();
+}
+
 void InspectorView::selectionChanged(kit::ChangeMask mask) {
   const bool other =
       (mask & kit::ChangeFilm) && !selection().active;  // what is shown of the run follows the film
@@ -165,7 +193,7 @@ void InspectorView::selectionChanged(kit::ChangeMask mask) {
 }
 
 void InspectorView::refresh() {
-  sheet_->set(session() ? inspect(*session(), selection()) : InspectorContent{}, &selection());
+  sheet_->set(session() ? inspect(*session(), subject()) : InspectorContent{}, &selection());
   fit();
 }
 
@@ -183,7 +211,7 @@ void InspectorView::resizeEvent(QResizeEvent* event) {
 
 QString InspectorView::copy(kit::CopyAs) const {
   if (!session()) return {};
-  const InspectorContent content = inspect(*session(), selection());
+  const InspectorContent content = inspect(*session(), subject());
   QStringList lines{content.title + " " + content.subtitle};
   for (const InspectorSection& section : content.sections) {
     lines << section.title;

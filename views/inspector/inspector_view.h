@@ -1,7 +1,10 @@
 // The Inspector: all that is known of the active thing, and its chain.
 #pragma once
 
+#include <QPointer>
 #include <QScrollArea>
+#include <QToolButton>
+#include <optional>
 
 #include "views/inspector/inspector_content.h"
 #include "views/kit/view.h"
@@ -43,16 +46,24 @@ class InspectorView : public kit::View {
  public:
   InspectorView(kit::Jobs* jobs, QWidget* parent);
   QString title() const override { return QStringLiteral("Inspector"); }
+  QList<QWidget*> headerControls() override;
   QString copy(kit::CopyAs as) const override;
+  bool act(std::string_view command) override;
+  bool pinned() const { return pinned_.has_value(); }
 
  protected:
-  void sessionChanged() override { refresh(); }
+  void sessionChanged() override;
   void selectionChanged(kit::ChangeMask mask) override;
   void resizeEvent(QResizeEvent* event) override;
 
  private:
   void refresh();
   void fit();
+  void pin(bool on);
+  const kit::Selection& subject() const { return pinned_ ? *pinned_ : selection(); }
+  std::string path_;                      // of the session shown
+  std::optional<kit::Selection> pinned_;  // what it keeps to while other things are clicked
+  QPointer<QToolButton> pin_;             // the header that shows it owns it
   QScrollArea* scroll_;
   InspectorSheet* sheet_;
 };

@@ -112,24 +112,33 @@ void CodePainter::paint() {
   p_.restore();
 }
 
+int CodePainter::letterOf(const CodeSpan& span) const {
+  return !pane_.selection_ || pane_.selection_->linkColours ? span.letter : -1;
+}
+
 // Outer spans first, so that the innermost wins.
 void CodePainter::fills() {
   p_.setPen(Qt::NoPen);
   const auto blocks = merged([&](const CodeSpan& span) -> std::optional<int> {
     bool marked = pane_.selection_ && pane_.selection_->mark(span.id) != Mark::None;
-    return span.letter >= 0 || marked ? std::optional(span.letter) : std::nullopt;
+    const int letter = letterOf(span);
+    return letter >= 0 || marked ? std::optional(letter) : std::nullopt;
   });
   for (const CodeSpan& span : blocks) {
     QRectF box = blockOf(span);
-    if (!box.isEmpty()) p_.fillRect(box, span.letter >= 0 ? t_.link(span.letter) : t_.sel);
+    if (!box.isEmpty()) p_.fillRect(box, letterOf(span) >= 0 ? t_.link(span.letter) : t_.sel);
   }
-  for (const auto& [line, column] : pane_.matches_) {
-    int row = pane_.rowOfLine(line);
+  for (size_t i = 0; i < pane_.matches_.size(); ++i) {
+    const CodePane::Match& match = pane_.matches_[i];
+    int row = pane_.rowOfLine(match.line);
     if (row < first_ || row >= last_) continue;
-    QRectF box(left_ + column * pane_.charWidth(), rowRect(row).top(),
-               pane_.match_length_ * pane_.charWidth(), pane_.rowHeight());
+    QRectF box(left_ + match.column * pane_.charWidth(), rowRect(row).top(), match.length * pane_.charWidth(),
+               pane_.rowHeight());
     p_.fillRect(box, t_.softWarn);
-    dashedBox(p_, box, t_.text2);
+    if (i == pane_.match_)  // where F3 stands
+      hairlineBox(p_, box, t_.text1);
+    else
+      dashedBox(p_, box, t_.text2);
   }
 }
 
@@ -194,7 +203,7 @@ void CodePainter::gutter(int row, const QRectF& box) {
     drawIcon(p_, "play", centred(marked ? QRect(0, mark.y(), marks, mark.height()) : mark, 12), t_.text1);
   int letter = -1;
   for (const CodeSpan& span : pane_.text_.spans)
-    if (span.letter >= 0 && span.line <= r.line && r.line <= span.end_line) letter = span.letter;
+    if (letterOf(span) >= 0 && span.line <= r.line && r.line <= span.end_line) letter = span.letter;
   if (letter >= 0)
     drawText(p_, QRectF(numbers + marks, box.top(), letters, box.height()).toRect(),
              QString(QChar('a' + letter % 26)), t_.mono(11), t_.text2, Qt::AlignHCenter);

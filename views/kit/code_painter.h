@@ -21,6 +21,7 @@ class CodePainter {
   // line. Spans without a key are left out.
   std::vector<CodeSpan> merged(const std::function<std::optional<int>(const CodeSpan&)>& key) const;
   bool fillsLines(const CodeSpan& span) const;
+  int letterOf(const CodeSpan& span) const;  // -1 also while linked colours are off
   QRectF rowRect(int row) const;
   void fills();
   void rows();

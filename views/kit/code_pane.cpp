@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "views/kit/code_painter.h"
+#include "views/kit/find_pattern.h"
 #include "views/kit/tick_bar.h"
 
 namespace vitrine::kit {
@@ -174,12 +175,15 @@ std::vector<Thing> CodePane::things() const {
 int CodePane::find(const QString& text) {
   matches_.clear();
   match_ = 0;
-  match_length_ = static_cast<int>(text.size());
-  for (size_t i = 0; !text.isEmpty() && i < lines_.size(); ++i)
-    for (qsizetype at = lines_[i].text.indexOf(text, 0, Qt::CaseInsensitive); at >= 0;
-         at = lines_[i].text.indexOf(text, at + text.size(), Qt::CaseInsensitive))
-      matches_.emplace_back(static_cast<int>(i), static_cast<int>(at));
-  if (!matches_.empty()) scrollToLine(matches_[0].first);
+  const QRegularExpression pattern = findPattern(text);
+  for (size_t i = 0; !text.isEmpty() && pattern.isValid() && i < lines_.size(); ++i)
+    for (auto all = pattern.globalMatch(lines_[i].text); all.hasNext();) {
+      const QRegularExpressionMatch match = all.next();
+      if (match.capturedLength() > 0)
+        matches_.push_back({static_cast<int>(i), static_cast<int>(match.capturedStart()),
+                            static_cast<int>(match.capturedLength())});
+    }
+  if (!matches_.empty()) scrollToLine(matches_[0].line);
   viewport()->update();
   return static_cast<int>(matches_.size());
 }
@@ -187,7 +191,8 @@ int CodePane::find(const QString& text) {
 void CodePane::findNext(bool forward) {
   if (matches_.empty()) return;
   match_ = (match_ + (forward ? 1 : matches_.size() - 1)) % matches_.size();
-  scrollToLine(matches_[match_].first);
+  scrollToLine(matches_[match_].line);
+  viewport()->update();
 }
 
 QString CodePane::selectedText() const {
@@ -270,6 +275,31 @@ void CodePane::mouseDoubleClickEvent(QMouseEvent* event) {
   if (const Id id = idAt(event->pos())) Q_EMIT open(id, false);
 }
 
+void CodePane::moveCursor(int by, bool extend) {
+  std::vector<const CodeSpan*> spans;
+  for (const CodeSpan& span : text_.spans)
+    if (span.id) spans.push_back(&span);
+  if (spans.empty() || !selection_) return;
+  std::stable_sort(spans.begin(), spans.end(), [](const CodeSpan* a, const CodeSpan* b) {
+    return std::pair(a->line, a->col) < std::pair(b->line, b->col);
+  });
+  const auto count = static_cast<int>(spans.size());
+  auto at = [&](Id id) {
+    auto it = std::find_if(spans.begin(), spans.end(), [id](const CodeSpan* span) { return span->id == id; });
+    return it == spans.end() ? -1 : static_cast<int>(it - spans.begin());
+  };
+  int now = at(selection_->hover);
+  if (now < 0) now = at(selection_->active);
+  if (now < 0) now = by > 0 ? -1 : count;
+  const Id before = now >= 0 && now < count ? spans[static_cast<size_t>(now)]->id : 0;
+  for (now += by; now >= 0 && now < count && spans[static_cast<size_t>(now)]->id == before;) now += by;
+  if (now < 0 || now >= count) return;
+  const CodeSpan& span = *spans[static_cast<size_t>(now)];
+  if (extend && !selection_->isSelected(span.id)) Q_EMIT toggle(span.id);
+  Q_EMIT hover(span.id);
+  scrollToLine(span.line);
+}
+
 void CodePane::keyPressEvent(QKeyEvent* event) {
   const int page = verticalScrollBar()->pageStep();
   QScrollBar* bar = verticalScrollBar();
@@ -278,6 +308,10 @@ void CodePane::keyPressEvent(QKeyEvent* event) {
       return bar->setValue(bar->value() + 1);
     case Qt::Key_Up:
       return bar->setValue(bar->value() - 1);
+    case Qt::Key_Left:
+      return moveCursor(-1, event->modifiers() & Qt::ShiftModifier);
+    case Qt::Key_Right:
+      return moveCursor(1, event->modifiers() & Qt::ShiftModifier);
     case Qt::Key_PageDown:
       return bar->setValue(bar->value() + page);
     case Qt::Key_PageUp:
@@ -292,6 +326,10 @@ bool CodePane::viewportEvent(QEvent* event) {
     auto* wheel = static_cast<QWheelEvent*>(event);
     if (wheel->modifiers() & Qt::ControlModifier) {
       zoom(wheel->angleDelta().y() > 0 ? 1.1 : 1 / 1.1);
+      return true;
+    }
+    if (wheel->modifiers() & Qt::ShiftModifier && wheel->angleDelta().y()) {
+      horizontalScrollBar()->setValue(horizontalScrollBar()->value() - wheel->angleDelta().y() / 2);
       return true;
     }
   }

@@ -114,6 +114,7 @@ class CodePane : public QAbstractScrollArea {
   friend class CodePainter;
   std::vector<double> relativeTicks() const;
   void layoutRows();
+  void moveCursor(int by, bool extend);  // to the next span in reading order
   int rowOfLine(int line) const;
   double charWidth() const { return char_width_; }
   int rowHeight() const { return row_height_; }
@@ -126,8 +127,10 @@ class CodePane : public QAbstractScrollArea {
   std::vector<Row> rows_;
   std::vector<bool> folded_;
   const Selection* selection_ = nullptr;
-  std::vector<std::pair<int, int>> matches_;  // line, column
-  int match_length_ = 0;
+  struct Match {
+    int line = 0, column = 0, length = 0;
+  };
+  std::vector<Match> matches_;
   size_t match_ = 0;
   int running_ = -1, longest_ = 0;
   double size_ = 12, char_width_ = 7;

@@ -18,6 +18,7 @@ void ItemModel::setColumns(std::vector<Column> columns) {
 void ItemModel::setItems(std::vector<Item> items) {
   beginResetModel();
   items_ = std::move(items);
+  by_id_.clear();
   root_ = std::make_unique<Entry>(Entry{nullptr, false, 0, nullptr, {}});
   grow(*root_, items_);
   endResetModel();
@@ -26,6 +27,7 @@ void ItemModel::setItems(std::vector<Item> items) {
 void ItemModel::grow(Entry& up, const std::vector<Item>& items) {
   for (const Item& item : items) {
     auto made = std::make_unique<Entry>(Entry{&item, false, static_cast<int>(up.down.size()), &up, {}});
+    if (item.id) by_id_.emplace(item.id, made.get());  // of several rows of one thing the first
     if (!item.detail.isEmpty())
       made->down.push_back(std::make_unique<Entry>(Entry{&item, true, 0, made.get(), {}}));
     grow(*made, item.children);
@@ -45,14 +47,8 @@ Id ItemModel::idAt(const QModelIndex& index) const {
 }
 
 QModelIndex ItemModel::indexOf(Id id) const {
-  std::function<QModelIndex(const Entry&)> search = [&](const Entry& up) -> QModelIndex {
-    for (const auto& child : up.down) {
-      if (child->item->id == id && !child->detail) return createIndex(child->row, 0, child.get());
-      if (QModelIndex found = search(*child); found.isValid()) return found;
-    }
-    return {};
-  };
-  return id ? search(*root_) : QModelIndex();
+  const auto found = id ? by_id_.find(id) : by_id_.end();
+  return found == by_id_.end() ? QModelIndex() : createIndex(found->second->row, 0, found->second);
 }
 
 QStringList ItemModel::lines() const {

@@ -6,6 +6,7 @@
 #include <QString>
 #include <QVariant>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/ids.h"
@@ -83,6 +84,7 @@ class ItemModel : public QAbstractItemModel {
   std::vector<Column> columns_;
   std::vector<Item> items_;
   std::unique_ptr<Entry> root_ = std::make_unique<Entry>();
+  std::unordered_map<Id, Entry*> by_id_;
 };
 
 }  // namespace vitrine::kit

@@ -5,8 +5,10 @@
 #include <QMouseEvent>
 #include <QScrollBar>
 #include <functional>
+#include <numeric>
 #include <set>
 
+#include "views/kit/find_pattern.h"
 #include "views/kit/item_delegate.h"
 #include "views/kit/paint.h"
 #include "views/kit/tick_bar.h"
@@ -180,10 +182,7 @@ void ItemView::paintEvent(QPaintEvent* event) {
 }
 
 void ItemView::setFilter(const QString& text) {
-  const bool pattern = text.size() > 2 && text.startsWith('/') && text.endsWith('/');
-  filter_.setFilterRegularExpression(
-      QRegularExpression(pattern ? text.mid(1, text.size() - 2) : QRegularExpression::escape(text),
-                         QRegularExpression::CaseInsensitiveOption));
+  filter_.setFilterRegularExpression(findPattern(text));
   spanDetails();
 }
 
@@ -213,6 +212,15 @@ void ItemView::reveal(Id id) {
 void ItemView::openDetail(Id id, bool open) {
   const QModelIndex index = filter_.mapFromSource(model_.indexOf(id));
   if (index.isValid()) setExpanded(index, open);
+}
+
+void ItemView::step(bool forward) {
+  const std::vector<Id> rows = shown();
+  if (rows.empty()) return;
+  const auto at = std::find(rows.begin(), rows.end(), marks_ ? marks_->active : 0);
+  const auto count = static_cast<int64_t>(rows.size());
+  const int64_t now = at == rows.end() ? (forward ? -1 : 0) : at - rows.begin();
+  Q_EMIT activate(rows[static_cast<size_t>((now + (forward ? 1 : -1) + count) % count)]);
 }
 
 std::vector<Id> ItemView::shown() const {
@@ -307,7 +315,17 @@ void ItemView::keyPressEvent(QKeyEvent* event) {
     return;
   }
   QTreeView::keyPressEvent(event);
-  if (idAt(currentIndex()) != id) Q_EMIT hover(idAt(currentIndex()));
+  const Id now = idAt(currentIndex());
+  if (now == id) return;
+  Q_EMIT hover(now);
+  if (event->modifiers() & Qt::ShiftModifier && now && !(marks_ && marks_->isSelected(now)))
+    Q_EMIT toggle(now);
+}
+
+void ItemView::wheelEvent(QWheelEvent* event) {
+  if (!(event->modifiers() & Qt::ShiftModifier) || !event->angleDelta().y())
+    return QTreeView::wheelEvent(event);
+  horizontalScrollBar()->setValue(horizontalScrollBar()->value() - event->angleDelta().y() / 2);
 }
 
 void ItemView::resizeEvent(QResizeEvent* event) {
@@ -416,9 +434,13 @@ std::vector<int> ItemView::tightWidths(const std::vector<int>& wished) const {
   return sharedWidths(needs, viewport()->width(), theme().px(kLeastText));
 }
 
+// Columns that do not fit at their least are scrolled to. That comes last: a scroll bar that comes or goes
+// makes another room, for which the columns are fitted again.
 void ItemView::setWidths(const std::vector<int>& widths) {
   for (size_t i = 0; i < widths.size(); ++i)
     if (header()->count() > static_cast<int>(i)) header()->resizeSection(static_cast<int>(i), widths[i]);
+  const bool over = std::accumulate(widths.begin(), widths.end(), 0) > viewport()->width() + 1;
+  setHorizontalScrollBarPolicy(over ? Qt::ScrollBarAsNeeded : Qt::ScrollBarAlwaysOff);
 }
 
 }  // namespace vitrine::kit

@@ -44,6 +44,7 @@ class ItemView : public QTreeView {
   int numberRoom(int column) const;  // beside the bars of a column
   void reveal(Id id);
   void openDetail(Id id, bool open);
+  void step(bool forward);        // the next row is made active, past the last the first
   std::vector<Id> shown() const;  // ids of the rows, in order
   QString text(bool csv) const;   // header and rows, tab- or comma-separated
   ItemModel* items() { return &model_; }
@@ -65,6 +66,7 @@ class ItemView : public QTreeView {
   void leaveEvent(QEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
   void changeEvent(QEvent* event) override;
 
  private:

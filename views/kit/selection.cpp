@@ -32,7 +32,9 @@ void SelectionModel::setSession(SessionPtr session) {
   const bool same = session && session_ && session->path == session_->path;
   session_ = std::move(session);
   if (!same) {
+    const bool colours = now_.linkColours;  // how the user likes to read, not of the session
     now_ = Selection{};
+    now_.linkColours = colours;
     mark(ChangeAll);
     return;
   }
@@ -125,6 +127,12 @@ void SelectionModel::setRange(TimeRange range) {
 void SelectionModel::setOnlyRelatives(bool on) {
   if (on == now_.onlyRelatives) return;
   now_.onlyRelatives = on;
+  mark(ChangeOnly);
+}
+
+void SelectionModel::setLinkColours(bool on) {
+  if (on == now_.linkColours) return;
+  now_.linkColours = on;
   mark(ChangeOnly);
 }
 

@@ -42,6 +42,7 @@ struct Selection {
   RelativesPtr relatives;       // of active; null until the job has found them
   RelativesPtr hoverRelatives;  // of hover
   bool onlyRelatives = false;   // the user asked to dim the rest (F)
+  bool linkColours = true;      // of Python and its kernel (L)
 
   bool isSelected(Id id) const;
   // How `id` is drawn: ring for the active thing and what stems from it alone, outline for selected or
@@ -102,6 +103,7 @@ class SelectionModel : public QObject {
   void setFilm(const Film& film);
   void setRange(TimeRange range);
   void setOnlyRelatives(bool on);
+  void setLinkColours(bool on);
   void flush();  // delivers pending changes now (tests, shots)
 
  Q_SIGNALS:

@@ -2,6 +2,7 @@
 
 #include "views/kit/accessible.h"
 
+#include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
 
@@ -76,6 +77,12 @@ bool View::event(QEvent* event) {
   if (event->type() == QEvent::Show) deliver();
   if (event->type() == QEvent::StyleChange) themeChanged();
   return done;
+}
+
+void View::keyPressEvent(QKeyEvent* event) {
+  const bool enter = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
+  if (!enter || event->modifiers() & ~Qt::KeypadModifier) return QWidget::keyPressEvent(event);
+  Q_EMIT commandRequested(QStringLiteral("go.open"));
 }
 
 Id View::compilation() const {

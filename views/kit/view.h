@@ -38,6 +38,8 @@ class View : public QWidget {
   virtual void findNext(bool forward) {}
   virtual void zoom(Zoom how) {}
   virtual QString copy(CopyAs as) const { return {}; }
+  // A command of the table that only some views have ("graph.open"); false = not one of this view.
+  virtual bool act(std::string_view command) { return false; }
   virtual Id canShow(Id id) const { return 0; }         // the thing this view would show for `id`, 0 = none
   virtual void reveal(Id id) {}                         // scrolls to it
   virtual std::vector<Id> shown() const { return {}; }  // in order, for the next/previous relative (N)
@@ -84,6 +86,7 @@ class View : public QWidget {
   void withText(const QString& tag, session::BlobRef ref, std::function<void(Text)> done);
 
   bool event(QEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;  // Enter: go.open
 
  private:
   void deliver();

@@ -15,6 +15,7 @@ class LogView : public kit::View {
   QString title() const override { return QStringLiteral("Log"); }
   QString searchPlaceholder() const override { return QStringLiteral("Filter the log"); }
   int find(const QString& text) override;
+  void findNext(bool forward) override { table_->step(forward); }
   QString copy(kit::CopyAs as) const override { return table_->text(as == kit::CopyAs::Csv); }
 
  protected:

@@ -17,6 +17,7 @@ class ProblemsView : public kit::View {
   QString subtitle() const override;
   QString searchPlaceholder() const override { return QStringLiteral("Filter problems"); }
   int find(const QString& text) override;
+  void findNext(bool forward) override { table_->step(forward); }
   QString copy(kit::CopyAs as) const override { return table_->text(as == kit::CopyAs::Csv); }
   void reveal(Id id) override { table_->reveal(id); }
   std::vector<Id> shown() const override { return table_->shown(); }

@@ -14,6 +14,7 @@ class RunsView : public kit::View {
   QString title() const override { return QStringLiteral("Runs"); }
   QString searchPlaceholder() const override { return QStringLiteral("Find a frame, compilation or kernel"); }
   int find(const QString& text) override;
+  void findNext(bool forward) override { tree_->step(forward); }
   QString copy(kit::CopyAs as) const override { return tree_->text(as == kit::CopyAs::Csv); }
   void reveal(Id id) override { tree_->reveal(id); }
   std::vector<Id> shown() const override { return tree_->shown(); }

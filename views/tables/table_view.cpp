@@ -83,6 +83,10 @@ int TableView::find(const QString& text) {
   return static_cast<int>(items_->shown().size());
 }
 
+void TableView::findNext(bool forward) {
+  items_->step(forward);
+}
+
 void TableView::sessionChanged() {
   filled_ = {};
   fill();
@@ -116,7 +120,7 @@ void TableView::fill() {
 
 void TableView::selectionChanged(ChangeMask mask) {
   if (mask & ChangeFilm) fill();
-  if (mask & ChangeActive) {
+  if (mask & (ChangeActive | ChangeRelatives)) {
     items_->reveal(canShow(selection().active));
     items_->openDetail(selection().active, true);
   }

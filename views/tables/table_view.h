@@ -41,6 +41,7 @@ class TableView : public kit::View {
   QString subtitle() const override;
   QList<QWidget*> headerControls() override;
   int find(const QString& text) override;
+  void findNext(bool forward) override;
   QString searchPlaceholder() const override { return QStringLiteral("Filter"); }
   QString copy(kit::CopyAs as) const override { return items_->text(as == kit::CopyAs::Csv); }
   Id canShow(Id id) const override;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <set>
 
+#include "views/kit/find_pattern.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
 
@@ -169,10 +170,8 @@ void TimelineView::zoom(Zoom how) {
 
 std::pair<int, size_t> TimelineView::place_of(Id id) const {
   if (!timeline_ || !id) return {-1, 0};
-  for (size_t l = 0; l < timeline_->lanes.size(); ++l)
-    for (size_t i = 0; i < timeline_->lanes[l].slices.size(); ++i)
-      if (timeline_->lanes[l].slices[i].entity == id) return {static_cast<int>(l), i};
-  return {-1, 0};
+  const auto it = timeline_->first_of.find(id);
+  return it == timeline_->first_of.end() ? std::pair(-1, size_t{0}) : it->second;
 }
 
 Id TimelineView::canShow(Id id) const {
@@ -217,10 +216,11 @@ std::vector<Thing> TimelineView::things() const {
 int TimelineView::find(const QString& text) {
   matches_.clear();
   match_ = 0;
-  if (timeline_ && !text.isEmpty()) {
+  const QRegularExpression pattern = findPattern(text);
+  if (timeline_ && !text.isEmpty() && pattern.isValid()) {
     for (size_t l = 0; l < timeline_->lanes.size(); ++l)
       for (size_t i = 0; i < timeline_->lanes[l].slices.size(); ++i)
-        if (slice_name(*session(), timeline_->lanes[l].slices[i]).contains(text, Qt::CaseInsensitive))
+        if (slice_name(*session(), timeline_->lanes[l].slices[i]).contains(pattern))
           matches_.emplace_back(static_cast<int>(l), i);
   }
   update();
@@ -251,29 +251,33 @@ const Slice* TimelineView::slice_at(const TimelineHit& hit) const {
   return hit.lane < 0 ? nullptr : &timeline_->lanes[static_cast<size_t>(hit.lane)].slices[hit.slice];
 }
 
-void TimelineView::step(int by, bool lanes) {
-  auto [lane, index] = place_of(canShow(selection().active));
+// Extending goes on from where the cursor is, and keeps what is active.
+void TimelineView::step(int by, bool extend) {
   if (!timeline_ || timeline_->empty()) return;
-  if (lane < 0) lane = std::max(0, timeline_->facing_compiled), index = 0;
+  const Id cursor = extend && selection().isSelected(selection().hover) ? selection().hover : 0;
+  auto [lane, index] = place_of(cursor ? cursor : canShow(selection().active));
+  const bool known = lane >= 0;
+  if (!known) lane = std::max(0, timeline_->facing_compiled), index = 0;
   const auto& slices = timeline_->lanes[static_cast<size_t>(lane)].slices;
-  if (lanes) {
-    int other = lane == timeline_->facing_eager ? timeline_->facing_compiled : timeline_->facing_eager;
-    for (const Ribbon& r : timeline_->ribbons) {
-      bool from_eager = lane == timeline_->facing_eager;
-      if (other >= 0 && (from_eager ? r.eager : r.compiled) == index) {
-        Q_EMIT activate(
-            timeline_->lanes[static_cast<size_t>(other)].slices[from_eager ? r.compiled : r.eager].entity);
-        return;
-      }
-    }
-    return;
+  for (int64_t i = static_cast<int64_t>(index) + (known ? by : 0);
+       i >= 0 && i < static_cast<int64_t>(slices.size()); i += by) {
+    const Id id = slices[static_cast<size_t>(i)].entity;
+    if (!id || id == cursor || (extend && id == selection().active)) continue;
+    if (!extend) return Q_EMIT activate(id);
+    if (!selection().isSelected(id)) Q_EMIT toggle(id);
+    return Q_EMIT hover(id);
   }
-  for (int64_t i = static_cast<int64_t>(index) + by; i >= 0 && i < static_cast<int64_t>(slices.size());
-       i += by)
-    if (slices[static_cast<size_t>(i)].entity) {
-      Q_EMIT activate(slices[static_cast<size_t>(i)].entity);
-      return;
-    }
+}
+
+void TimelineView::jump() {
+  auto [lane, index] = place_of(canShow(selection().active));
+  if (lane < 0) return;
+  const bool from_eager = lane == timeline_->facing_eager;
+  const int other = from_eager ? timeline_->facing_compiled : timeline_->facing_eager;
+  for (const Ribbon& r : timeline_->ribbons)
+    if (other >= 0 && (from_eager ? r.eager : r.compiled) == index)
+      return Q_EMIT activate(
+          timeline_->lanes[static_cast<size_t>(other)].slices[from_eager ? r.compiled : r.eager].entity);
 }
 
 QString TimelineView::why_empty() const {
@@ -334,7 +338,8 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
   bool click = !dragging_ && !ranging_;
   if (ranging_ && (event->position() - pressed_).manhattanLength() < kDragFrom) Q_EMIT rangeWanted({});
   dragging_ = ranging_ = false;
-  if (!click || !timeline_) return;
+  const bool menu = event->button() != Qt::LeftButton && event->button() != Qt::MiddleButton;
+  if (!click || !timeline_ || menu) return;
   const Slice* s =
       slice_at(hit_timeline(*timeline_, place_lanes(*timeline_, rect()), window_, event->position()));
   Id id = s ? s->entity : 0;
@@ -366,33 +371,41 @@ void TimelineView::leaveEvent(QEvent*) {
 }
 
 void TimelineView::keyPressEvent(QKeyEvent* event) {
-  double middle = (window_.left + width()) / 2;
+  const bool extend = event->modifiers() & Qt::ShiftModifier;
   switch (event->key()) {
-    case Qt::Key_W:
-      return zoom_at(middle, 1.4);
-    case Qt::Key_S:
-      return zoom_at(middle, 1 / 1.4);
-    case Qt::Key_A:
-      return pan(width() / 6.0);
-    case Qt::Key_D:
-      return pan(-width() / 6.0);
     case Qt::Key_Left:
-      return step(-1, false);
+      return step(-1, extend);
     case Qt::Key_Right:
-      return step(1, false);
+      return step(1, extend);
     case Qt::Key_Up:
     case Qt::Key_Down:
-    case Qt::Key_V:
-      return step(1, true);
-    case Qt::Key_R:
-      if (auto [lane, i] = place_of(canShow(selection().active)); lane >= 0) {
-        const Slice& s = timeline_->lanes[static_cast<size_t>(lane)].slices[i];
-        Q_EMIT rangeWanted({s.start, s.end()});
-      }
-      return;
+      return jump();
     default:
       View::keyPressEvent(event);
   }
+}
+
+bool TimelineView::act(std::string_view command) {
+  const double middle = (window_.left + width()) / 2;
+  if (command == "time.in") {
+    zoom_at(middle, 1.4);
+  } else if (command == "time.out") {
+    zoom_at(middle, 1 / 1.4);
+  } else if (command == "time.left") {
+    pan(width() / 6.0);
+  } else if (command == "time.right") {
+    pan(-width() / 6.0);
+  } else if (command == "go.counterpart") {
+    jump();
+  } else if (command == "time.range") {
+    const auto [lane, i] = place_of(canShow(selection().active));
+    if (lane < 0) return true;
+    const Slice& s = timeline_->lanes[static_cast<size_t>(lane)].slices[i];
+    Q_EMIT rangeWanted({s.start, s.end()});
+  } else {
+    return false;
+  }
+  return true;
 }
 
 bool TimelineView::event(QEvent* event) {

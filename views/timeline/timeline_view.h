@@ -24,6 +24,7 @@ class TimelineView : public kit::View {
   int find(const QString& text) override;
   void findNext(bool forward) override;
   void zoom(kit::Zoom how) override;
+  bool act(std::string_view command) override;
   QString copy(kit::CopyAs as) const override;
   Id canShow(Id id) const override;
   void reveal(Id id) override;
@@ -54,7 +55,8 @@ class TimelineView : public kit::View {
   void zoom_at(double x, double factor);
   void pan(double pixels);
   void clamp();
-  void step(int by, bool lanes);
+  void step(int by, bool extend);  // to the next slice of the lane
+  void jump();                     // to the partner on the other side
   const Slice* slice_at(const TimelineHit& hit) const;
   std::pair<int, size_t> place_of(Id id) const;  // lane -1 when it has no slice
   Id run() const;
