@@ -61,6 +61,7 @@ WHOLE = {
         "sorted_by_a_comparison",
         "parameters_once",
     ],
+    "flexible_attention": ["scores_changed", "scores_masked", "heads_shared", "scores_learned"],
     "checks": [
         "assertions",
         "truth_of_numbers",

@@ -201,6 +201,14 @@ Value* Tracer::call(Value* f, Arguments a) {
     return call_method(self, method, a);
   }
   if (Py_TYPE(o) == torch_names().lru_cache_wrapper) return call_cached(f, std::move(a));
+  // dict[str, int](): a class of the program's own would note in its object what it was called by.
+  if (Py_TYPE(o) == torch_names().generic_alias) {
+    Owned origin(PyObject_GetAttrString(o, "__origin__"));
+    if (origin && PyType_Check(origin.get()) &&
+        !(reinterpret_cast<PyTypeObject*>(origin.get())->tp_flags & Py_TPFLAGS_HEAPTYPE))
+      return call(pinned(origin.get()), std::move(a));
+    PyErr_Clear();
+  }
   const std::string module = module_of(o);
   if (PyCFunction_Check(o)) {
     if (std::string(reinterpret_cast<PyCFunctionObject*>(o)->m_ml->ml_name) == "__new__" &&
@@ -273,6 +281,7 @@ Value* Tracer::call_object(Value* v, Arguments a) {
       stop("disabled", "function " + name_of_callable(wrapped.get()) + " is marked vitrine.disable");
     return call(pinned(wrapped.get()), std::move(a));
   }
+  if (type == torch.flex_attention) return flex_attention(a);
   if (type == torch.custom_op) {
     guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
     return torch_call("torch.ops.custom", v->obj, a);

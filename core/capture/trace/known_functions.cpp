@@ -75,6 +75,12 @@ Value* lazy_property_of_class(Tracer& t, PyObject* function, const Arguments& a)
   return t.pinned(made.get());
 }
 
+// Compilers are told by it that a size is not to be a symbol.
+Value* size_is_static(Tracer& t, PyObject*, const Arguments& a) {
+  for (Value* v : a.positional) t.settle(v);
+  return t.none();
+}
+
 struct Row {
   const char *file, *qualname;
   Value* (*handler)(Tracer&, PyObject* function, const Arguments&);  // nullptr: as any other function
@@ -83,6 +89,7 @@ constexpr Row kRows[] = {
     {"/functools.py", "singledispatch.<locals>.dispatch", implementation},
     {"/dataclasses.py", "_recursive_repr.<locals>.wrapper", guarded_repr},
     {"/torch/distributions/utils.py", "lazy_property.__get__", lazy_property_of_class},
+    {"/torch/_dynamo/comptime.py", "_Comptime.force_static", size_is_static},
     {"/torch/utils/checkpoint.py", "checkpoint", checkpoint_function},
 #define VITRINE_DRAWS(X) \
   X(uniform)             \

@@ -31,6 +31,7 @@ static bool is_slice(Value* key) {
 
 Value* Tracer::get_item(Value* v, Value* key) {
   v = look(v);
+  if (Value* read = v->kind == Kind::Tensor && at_places_ ? get_item_at_places(v, key) : nullptr) return read;
   if (v->kind == Kind::Tensor)
     return torch_call("operator.getitem", torch_names().operator_function("getitem"), {{v, key}, {}});
   if (v->kind != Kind::Constant && v->cls)

@@ -45,6 +45,8 @@ TorchNames load() {
   n.op_overload = must_type("torch._ops.OpOverload");
   n.op_packet = must_type("torch._ops.OpOverloadPacket");
   n.custom_op = must_type("torch._library.custom_ops.CustomOpDef");
+  n.flex_attention =
+      reinterpret_cast<PyTypeObject*>(find_object("torch._higher_order_ops.flex_attention.FlexAttentionHOP"));
   n.script_function = must_type("torch.jit.ScriptFunction");
   n.enum_base = must_type("enum.Enum");
   n.version = must_type("torch.torch_version.TorchVersion");

@@ -293,6 +293,9 @@ class Tracer {
   Value* construct_plain(PyTypeObject* cls, Arguments arguments);  // past the metaclass's __call__
   Value* call_object(Value* v, Arguments arguments);
   Value* getter_in_python(Value* v);
+  // --- flex_attention.cpp
+  Value* flex_attention(const Arguments& arguments);
+  Value* get_item_at_places(Value* tensor, Value* key);
   // --- granted.cpp
   bool branches(VirtualFrame& frame, const Instruction& in, Value* v, bool jumps_if);
   bool take_for_granted(Value* tensor, bool expected);
@@ -315,7 +318,7 @@ class Tracer {
   void check_taken(const Values& items);
   void note_change(Value* v);                                 // before something existing changes
   void check_overwritten(Value* v, const std::string& name);  // before an attribute is set or deleted
-  void check_let_go(Value* v);                                // at the end, of a container that has changed
+  void check_let_go(Value* v);  // at the end, of a container that has changed
   void check_alone();
   bool held_elsewhere(const Source* source);
   Value* weak_target(Value* reference);
@@ -592,6 +595,7 @@ class Tracer {
   Values unversioned_;                         // inputs whose .data was asked for: writes there do not count
   std::vector<OpenInference> open_inference_;  // entered in the segment and not left, outermost first
   bool differentiates_ = false;                // a backward pass is in the graph
+  bool at_places_ = false;                     // what flex_attention is given is read through
   bool took_for_granted_ = false;              // the graph has a check of a branch that raises
   bool behind_writes_ = false;                 // such a check behind a write to an input
   bool has_arrays_ = false;                    // real arrays of NumPy's entered

@@ -594,6 +594,38 @@ def run_vmap(parts, in_dims, out_dims, args, kwargs):
     return torch.vmap(function_of(parts), in_dims, out_dims)(*args, **kwargs)
 
 
+def item_at(tensor, indices):
+    """tensor[indices], of 0-d tensors that are never asked for their value."""
+    return torch.ops.aten.index.Tensor(tensor, indices)
+
+
+def score_and_place(query):
+    """A score of flex_attention, and the place of it: batch, head, query, key."""
+    dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
+    return query.new_zeros((), dtype=dtype), *[query.new_zeros((), dtype=torch.int64) for _ in range(4)]
+
+
+@_runs_program
+def run_flex_attention(query, key, value, score_mod, mask_mod, scale):
+    """What flex_attention's operator gives in eager, of functions given in parts."""
+    others = torch.overrides._get_current_function_mode()
+
+    def found(parts):
+        function = function_of(parts)
+
+        def among(*given):  # PyTorch reads at places by a mode of its own, which must not see real tensors
+            if not isinstance(others, _StandIns):
+                return function(*given)
+            with _StandIns(others.others):
+                return function(*given)
+
+        return among
+
+    from torch._higher_order_ops.flex_attention import sdpa_dense
+
+    return sdpa_dense(query, key, value, found(score_mod), (found(mask_mod),), scale, {})
+
+
 @_runs_program
 def run_grad(parts, args, kwargs, argnums, has_aux):
     """torch.func.grad of a function given in parts, called."""
