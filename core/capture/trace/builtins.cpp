@@ -18,8 +18,7 @@ PyObject* own_answer(PyTypeObject* metaclass, const char* name) {
 // attributes.
 void check_abstract(Tracer& t, PyObject* cls) {
   PyObject* own = class_dict(reinterpret_cast<PyTypeObject*>(cls));
-  if (PyDict_GetItemString(own, "_is_protocol") == Py_True)
-    stop("unsupported_builtin", "isinstance() with a protocol");
+  if (is_protocol(cls)) stop("unsupported_builtin", "issubclass() with a protocol");
   if (!PyDict_GetItemString(own, "_abc_impl") || is_library(PyDict_GetItemString(own, "__module__"))) return;
   t.guard(GuardKind::AbcRegistry, t.constant_source(cls), cls, abc_registrations(), "", nullptr,
           "no class was registered");
@@ -60,6 +59,10 @@ Value* builtin_isinstance(Tracer& t, const Arguments& a) {
       if (cls && PyType_Check(cls) &&
           PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), reinterpret_cast<PyTypeObject*>(o)))
         return t.boolean(true);
+      continue;
+    }
+    if (is_protocol(o)) {
+      if (is_of_protocol(t, a.positional[0], o)) return t.boolean(true);
       continue;
     }
     check_abstract(t, o);

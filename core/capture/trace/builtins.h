@@ -38,6 +38,8 @@ inline Value* need(Tracer& t, const Arguments& a, size_t i, const char* name = "
   return otherwise;
 }
 
+bool is_protocol(PyObject* cls);  // protocols.cpp
+bool is_of_protocol(Tracer& t, Value* v, PyObject* protocol);
 Value* locals_of_frame(Tracer& t);  // own_frame.cpp
 // known_functions.cpp. What is known of such a function goes by the object.
 bool is_known_function(PyObject* function);

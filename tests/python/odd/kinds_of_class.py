@@ -9,7 +9,7 @@ import typing
 import weakref
 
 import torch
-from odd.registry import mat, program
+from odd.registry import mat, program, scenario, vec
 
 
 class Plugin:
@@ -375,3 +375,74 @@ def class_scope(x):
             return 0
     c = C()
     return (c(x), C.c(x), c[2], c[1:5], 1 in c, list(c), len(c), bool(c), c == 1, c < 2, -c, abs(c), round(c), f"{c:>3}", int(c), [10, 20][c], list(reversed(c)), C.vals)
+
+
+@typing.runtime_checkable
+class Goes(typing.Protocol):
+    def go(self): ...
+
+
+@typing.runtime_checkable
+class Sized(typing.Protocol):
+    size: int
+
+
+class OfClass:
+    def go(self):
+        return 1
+
+
+class OfInstance:
+    def __init__(self):
+        self.size = 3
+        self.go = lambda: 4
+
+
+class Blocked:
+    go = None
+
+
+class Counting:
+    asked = 0
+
+    @property
+    def size(self):
+        Counting.asked += 1
+        return 5
+
+
+@program(vec(), OfClass, lambda: OfInstance(), lambda: Blocked(), lambda: torch.nn.Linear(2, 2))
+def instances_of_protocols(x, cls, made, blocked, module):
+    told = [isinstance(o, (Goes, Sized)) for o in (cls(), made, blocked, module, OfClass(), OfInstance())]
+    del made.go
+    return told, x * 2, isinstance(made, Sized)
+
+
+@program(vec(), lambda: Counting())
+def asked_by_a_protocol(x, counting):
+    before = Counting.asked
+    return isinstance(counting, Sized), x + 1, Counting.asked - before
+
+
+@scenario
+def protocols_of_what_changes(compile):
+    o = OfInstance()
+    f = compile(lambda x: x + (1 if isinstance(o, Goes) else 2))
+    out = [f(torch.ones(2))]
+    o.go = None
+    out.append(f(torch.ones(2)))
+    del o.go
+    out.append(f(torch.ones(2)))
+    o.go = print
+    out.append(f(torch.ones(2)))
+    Late.go = None
+    p = Late()
+    g = compile(lambda x: x + (1 if isinstance(p, Goes) else 2))
+    out.append(g(torch.ones(2)))
+    Late.go = lambda self: 1
+    out.append(g(torch.ones(2)))
+    return out
+
+
+class Late:
+    pass
