@@ -26,7 +26,7 @@ constexpr std::string_view kRejectZeros[] = {
     "aten.lu_unpack.default",        "aten.linalg_lu_solve.default",
     "aten.linalg_ldl_solve.default", "aten.multinomial.default",
     "aten.segment_reduce.default",   "aten.native_group_norm_backward.default",
-    "aten.repeat_interleave.Tensor",
+    "aten.repeat_interleave.Tensor", "aten.remainder.Scalar_Tensor",
 };
 bool takes_zeros(const Overload& op) {
   // Only PyTorch's own kernels: another's may have effects, or shapes that depend on data.

@@ -266,3 +266,8 @@ def number_types_between_calls(compile):
 def scalars_computed_in_python(x):
     n = x.numel()
     return x * (n / 4), x * (n // 4), x * (n**0.5), x * (n % 4), x + (n >> 1), x * bool(n), x * (n and 2.5), x - (n or 1), x * -n, x + int("12"), x * float("1e-3"), x * abs(-n), x * round(n / 7, 2), x * divmod(n, 4)[1], x * max(n, 2.5), x * pow(n, 2, 5), x * sum([n, 1.5])
+
+
+@program(lambda: torch.tensor([3, -4, 7]))
+def remainders_of_a_number(i):
+    return 5 % i, 5 // i, i % 5, -7 % i
