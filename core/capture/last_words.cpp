@@ -28,7 +28,7 @@ bool has_last_words(PyObject* o, int depth);
 // What a container holds may die with it.
 bool holds_last_words(PyObject* container, int depth) {
   constexpr int kDeep = 3;
-  constexpr Py_ssize_t kLooked = 100;
+  constexpr Py_ssize_t kLooked = 1000;
   if (depth >= kDeep) return false;
   const bool is_list = PyList_Check(container);
   const Py_ssize_t size = is_list ? PyList_GET_SIZE(container) : PyTuple_GET_SIZE(container);

@@ -46,7 +46,8 @@ enum class GuardKind : uint8_t {
                  // so that the builtin is found
   FunctionCode,  // value.__code__ is `object`
   PlainLeaf,     // a tensor that autograd did not make, without hooks
-  EndsQuietly,   // what the object holds under `name`, or the container in it ("") runs nothing when it dies
+  EndsQuietly,   // what the object holds under `name`, or the container in it (""), or with number 1 it
+                 // itself, runs nothing when it dies
   NoHooks,       // an nn.Module without forward/backward hooks, instance or global
   IterPosition,  // a list/tuple/range iterator on the stack: same sequence object's position == number
   NotAliased,    // two tensor sources are different objects / do not share storage (`other`)

@@ -174,6 +174,7 @@ bool GuardTree::holds(const Condition& c) const {
     case GuardKind::PlainLeaf:
       return is_plain_leaf(o);
     case GuardKind::EndsQuietly:
+      if (c.number) return !has_last_words(o);
       return !(c.name ? has_last_words_under(o, c.name.get()) : has_last_words_inside(o));
     case GuardKind::NoHooks:
       return has_no_hooks(o);

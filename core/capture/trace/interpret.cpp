@@ -1,4 +1,5 @@
 // The instruction loop of one frame, and how an exception finds its handler.
+#include <algorithm>
 #include <memory>
 
 #include "core/capture/last_words.h"
@@ -237,6 +238,11 @@ void Tracer::raise_python() {
   raise(type, text_of(message.get()), says_its_argument);
 }
 
+const Source* Tracer::global_source(const VirtualFrame& f, const std::string& name) {
+  return f.globals_owner ? sources_->make(SourceKind::GlobalOf, f.globals_owner, -1, name)
+                         : sources_->make(SourceKind::Global, nullptr, -1, name);
+}
+
 Value* Tracer::load_global(VirtualFrame& f, const std::string& name) {
   const std::string key = std::to_string(reinterpret_cast<uintptr_t>(f.globals)) + ":" + name;
   check_cached_read(PyDict_GetItemString(f.globals, name.c_str()));
@@ -244,8 +250,7 @@ Value* Tracer::load_global(VirtualFrame& f, const std::string& name) {
   if (auto found = globals_.find(key); found != globals_.end()) return found->second;
   Value* v = nullptr;
   if (PyObject* o = PyDict_GetItemString(f.globals, name.c_str())) {
-    v = lazy(o, f.globals_owner ? sources_->make(SourceKind::GlobalOf, f.globals_owner, -1, name)
-                                : sources_->make(SourceKind::Global, nullptr, -1, name));
+    v = lazy(o, global_source(f, name));
   } else if (PyObject* builtin = PyDict_GetItemString(f.builtins, name.c_str())) {
     guard(GuardKind::NotInGlobals, f.globals_owner, nullptr, 0, name, nullptr, name + " is the builtin");
     v = lazy(builtin, sources_->make(SourceKind::Builtin, nullptr, -1, name));
@@ -264,11 +269,15 @@ Value* Tracer::load_global(VirtualFrame& f, const std::string& name) {
 void Tracer::store_global(VirtualFrame& f, const std::string& name, Value* value) {
   check_cached_write(nullptr);
   const std::string key = std::to_string(reinterpret_cast<uintptr_t>(f.globals)) + ":" + name;
-  if (!PyDict_GetItemString(f.globals, name.c_str()))
+  const auto is_it = [&](const GlobalWrite& write) { return write.key == key; };
+  const bool first = std::none_of(global_writes_.begin(), global_writes_.end(), is_it);
+  PyObject* before = PyDict_GetItemString(f.globals, name.c_str());
+  if (!before)
     guard(GuardKind::NotInGlobals, f.globals_owner, nullptr, 0, name, nullptr, name + " is not set");
+  else if (first)
+    check_replaced(before, global_source(f, name), name);
   globals_[key] = value;
-  for (const GlobalWrite& write : global_writes_)
-    if (write.key == key) return;
+  if (!first) return;
   global_writes_.push_back({key, f.globals_owner, name});
 }
 

@@ -88,6 +88,12 @@ void Tracer::check_overwritten(Value* v, const std::string& name) {
   guard(GuardKind::EndsQuietly, v->source, nullptr, 0, name, nullptr, "." + name + " ends unnoticed");
 }
 
+void Tracer::check_replaced(PyObject* before, const Source* source, const std::string& name) {
+  if (has_last_words(before))
+    stop("unsupported_value", "an object whose end is noticed is replaced: global " + name);
+  guard(GuardKind::EndsQuietly, source, nullptr, 1, "", nullptr, name + " ends unnoticed");
+}
+
 void Tracer::check_let_go(Value* v) {
   // An open list has only grown.
   if (!v->obj || !v->source || v->source->kind == SourceKind::Constant || !is_container(v) || v->open ||

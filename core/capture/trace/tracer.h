@@ -318,6 +318,7 @@ class Tracer {
   void check_taken(const Values& items);
   void note_change(Value* v);                                 // before something existing changes
   void check_overwritten(Value* v, const std::string& name);  // before an attribute is set or deleted
+  void check_replaced(PyObject* before, const Source* source, const std::string& name);  // of a global
   void check_let_go(Value* v);  // at the end, of a container that has changed
   void check_alone();
   bool held_elsewhere(const Source* source);
@@ -464,6 +465,7 @@ class Tracer {
   std::string place(const VirtualFrame& frame, int* line);
 
   // Shadows of names, by globals dict.
+  const Source* global_source(const VirtualFrame& frame, const std::string& name);
   Value* load_global(VirtualFrame& frame, const std::string& name);
   void store_global(VirtualFrame& frame, const std::string& name, Value* value);
   Value* cell_get(Value* cell);

@@ -177,3 +177,41 @@ def a_variable_of_an_outer_function_is_replaced(compile):
         f = compile(outer())
         out += [f(torch.arange(3.0)), list(log)]
     return out
+
+
+HELD = None
+
+
+@scenario
+def a_global_is_replaced(compile):
+    def change(x, log, held):
+        global HELD
+        log.append("begin")
+        HELD = x * 2
+        log.append("end")
+        return HELD + len(log)
+
+    def make(log):
+        global HELD
+        HELD = Tells("global", log)
+
+    return times_logged(compile, change, make)
+
+
+@scenario
+def a_global_that_tells_later(compile):
+    def change(x, log):
+        global HELD
+        log.append("begin")
+        HELD = None
+        log.append("end")
+        return x + len(log)
+
+    f = compile(change)
+    global HELD
+    out = []
+    for make in (lambda log: 1, lambda log: 2, lambda log: Tells("third", log), lambda log: [Tells("fourth", log)], lambda log: None):
+        log = []
+        HELD = make(log)
+        out += [f(torch.ones(2), log), log]
+    return out
