@@ -1,5 +1,7 @@
 #include "core/capture/segment/version_questions.h"
 
+#include <algorithm>
+
 #include "core/capture/cpython.h"
 #include "core/capture/segment/code_rows.h"
 #include "core/capture/segment/owned.h"
@@ -7,10 +9,18 @@
 namespace vitrine::capture {
 namespace {
 
+bool is_name(PyObject* o) {
+  return PyUnicode_Check(o) && PyUnicode_CompareWithASCIIString(o, "_version") == 0;
+}
+
+// As an attribute, as a text (for getattr), or in a function that is defined in it.
 bool names_versions(PyCodeObject* code) {
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_names); ++i)
-    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(code->co_names, i), "_version") == 0) return true;
-  return false;
+  PyObject** names = reinterpret_cast<PyTupleObject*>(code->co_names)->ob_item;
+  if (std::any_of(names, names + PyTuple_GET_SIZE(code->co_names), is_name)) return true;
+  PyObject** constants = reinterpret_cast<PyTupleObject*>(code->co_consts)->ob_item;
+  return std::any_of(constants, constants + PyTuple_GET_SIZE(code->co_consts), [](PyObject* o) {
+    return is_name(o) || (PyCode_Check(o) && names_versions(reinterpret_cast<PyCodeObject*>(o)));
+  });
 }
 
 }  // namespace

@@ -239,3 +239,26 @@ def nodes_have_the_names_of_eagers(compile):
         for t in g(torch.ones(2, 3, requires_grad=True)):
             out += [type(t.grad_fn).__name__, t.grad_fn.name()]
     return out
+
+
+@scenario
+def versions_of_gradients_asked_by_name(compile):
+    def writes(t):
+        return getattr(t, "_version")  # noqa: B009
+
+    return gradients_asked(compile, writes)
+
+
+@scenario
+def versions_of_gradients_asked_inside(compile):
+    return gradients_asked(compile, lambda t: [(lambda u: u._version)(each) for each in (t,)])
+
+
+def gradients_asked(compile, ask):
+    w, x = torch.linspace(-1, 2, 9).reshape(3, 3).requires_grad_(), torch.linspace(1, 3, 6).reshape(2, 3)
+    f = compile(lambda: ((x @ w).tanh() @ w + w.sum() + (w * 2).sum()).sum())
+    out = []
+    for _ in range(3):
+        f().backward()
+        out.append(ask(w.grad))
+    return out
