@@ -166,9 +166,10 @@ void Store::report(Frame& frame, Segment& segment, const Check& check) {
 }
 
 // What the segment took for granted does not hold: the place does without from now on. Where a break is an
-// error it goes on, and each such call is eager's.
+// error, such a call is eager's, and others go on as before.
 Outcome Store::entered(Place& place, const std::shared_ptr<Segment>& segment, Outcome outcome) {
-  if (!segment->refuted || settings_->fullgraph) return outcome;
+  if (!segment->refuted || outcome.kind != Outcome::Kind::None) return outcome;
+  if (settings_->fullgraph) return Outcome::eager_throughout();
   place.takes_for_granted = false;
   std::erase(place.segments, segment);
   return outcome;

@@ -183,3 +183,42 @@ def checks_with_gradients(compile):
             out.append(str(error))
         out += [seen, w.grad.clone()]
     return out
+
+
+@scenario
+def checks_that_fail_in_one_graph(compile):
+    def program(x):
+        assert (x > -1).all(), "negative"
+        return x * 2
+
+    compiled = compile(program, fullgraph=True)
+    out = []
+    for size, less in ((3, 0), (3, 2), (3, 0), (4, 2), (4, 0)):
+        try:
+            out.append(compiled(torch.arange(float(size)) - less))
+        except AssertionError as error:
+            out.append(str(error))
+    return out
+
+
+@scenario
+def checks_in_loops(compile):
+    def program(x):
+        for i in range(3):
+            x = x + i
+            if (x > 20).any():
+                raise ValueError(f"in round {i}: {x.max().item()}")
+        return [row * 2 for row in x if not_small(row)]
+
+    def not_small(row):
+        assert row >= -1, row.item()
+        return True
+
+    compiled = compile(program)
+    out = []
+    for x in (torch.arange(4.0), torch.arange(4.0) * 9, torch.arange(5.0), torch.arange(5.0) - 9, torch.arange(4.0)):
+        try:
+            out.append(compiled(x))
+        except (ValueError, AssertionError) as error:
+            out.append(str(error))
+    return out
