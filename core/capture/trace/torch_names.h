@@ -18,7 +18,7 @@ struct TorchNames {
       *numpy_dtype;  // nullptr: no NumPy
   PyTypeObject *partial, *ordered_dict, *default_dict;
   PyTypeObject *count, *repeat, *chain, *islice;  // of itertools
-  PyTypeObject* flex_attention;  // the class of its operator
+  PyTypeObject* flex_attention;                   // the class of its operator
   PyTypeObject *script_function, *version, *attention_backend, *type_variable;
   PyTypeObject* inference_context;                      // what torch.inference_mode enters
   PyTypeObject* removable_handle;                       // what registering a hook gives
