@@ -140,6 +140,15 @@ constexpr const char* kFloating = "is_floating_point";
 constexpr const char* kComplex = "is_complex";
 constexpr const char* kNumel = "numel";
 
+// torch._has_compatible_shallow_copy_type(self, from), which Module.to() asks of each parameter: a question
+// of dispatch keys, and stand-ins have those of what they stand for.
+Value* shares_type(T& t, const A& a) {
+  static PyObject* const function = find_object("torch._has_compatible_shallow_copy_type");
+  const Value *to = t.look(need(t, a, 0, "self")), *from = t.look(need(t, a, 1, "from"));
+  if (to->kind != Kind::Tensor || from->kind != Kind::Tensor) return fold_call(t, function, a);
+  return t.fold(PyObject_CallFunctionObjArgs(function, to->obj, from->obj, nullptr));
+}
+
 PyObject* int64_dtype() {
   return find_object("torch.int64");
 }
@@ -283,6 +292,7 @@ constexpr BuiltinRow kRows[] = {
     {"torch.is_floating_point", metadata<kFloating>},
     {"torch.is_complex", metadata<kComplex>},
     {"torch.numel", metadata<kNumel>},
+    {"torch._has_compatible_shallow_copy_type", shares_type},
     {"torch.Size", size},
     {"vitrine._sizes.mark_static", fix_sizes},
     {"torch.tensor", tensor_literal},
