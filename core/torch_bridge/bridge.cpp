@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "core/torch_bridge/api.h"
-#include "core/torch_bridge/errors_aside.h"
 #include "core/torch_bridge/op_call.h"
 #include "core/torch_bridge/python_ref.h"
 #include "core/torch_bridge/replaced.h"
@@ -139,9 +138,7 @@ const Api& api() {
 
 std::string last_torch_error() {
   const char* text = api().symbols.error_text ? api().symbols.error_text() : nullptr;
-  if (text) return text;
-  const std::string kept = take_error_aside();
-  return kept.empty() ? "PyTorch reported an error" : kept;
+  return text ? text : "PyTorch reported an error";
 }
 
 Status init() {

@@ -1,9 +1,8 @@
 #include "core/torch_bridge/errors_aside.h"
 
-#include <iostream>
-#include <streambuf>
-#include <string_view>
-#include <utility>
+#include <dlfcn.h>
+
+#include <atomic>
 
 #include "core/torch_bridge/api.h"
 
@@ -11,51 +10,30 @@ namespace vitrine::torch_bridge {
 
 namespace {
 
-thread_local int lives = 0;
-thread_local std::string kept;
+constexpr int kFatal = 3;  // what PyTorch's log writes still, while errors are left out
 
-// In front of std::cerr's own buffer, for the rest of the process: which thread writes is known here only.
-class Sieve : public std::streambuf {
- public:
-  explicit Sieve(std::streambuf* behind) : behind_(behind) {}
+// From which severity on PyTorch's log writes; nullptr: errors are told without it, or it is not exported.
+int* least_severity() {
+  static int* const level = [] {
+    void* lib = api().symbols.error_text ? nullptr : dlopen("libc10.so", RTLD_NOLOAD | RTLD_LAZY);
+    return lib ? static_cast<int*>(dlsym(lib, "FLAGS_caffe2_log_level")) : nullptr;
+  }();
+  return level;
+}
 
- protected:
-  std::streamsize xsputn(const char* text, std::streamsize n) override {
-    constexpr std::string_view kSign = "Exception in aoti_torch: ";
-    const std::string_view all(text, static_cast<size_t>(n));
-    const size_t at = lives > 0 ? all.find(kSign) : std::string_view::npos;
-    if (at == std::string_view::npos) return behind_->sputn(text, n);
-    const std::string_view said = all.substr(at + kSign.size());
-    kept = said.substr(0, said.find('\n'));
-    return n;
-  }
-  int_type overflow(int_type c) override {
-    return traits_type::eq_int_type(c, traits_type::eof()) ? traits_type::not_eof(c)
-                                                           : behind_->sputc(traits_type::to_char_type(c));
-  }
-  int sync() override { return behind_->pubsync(); }
-
- private:
-  std::streambuf* const behind_;
-};
+std::atomic<int> lives = 0, before = 0;
 
 }  // namespace
 
 ErrorsAside::ErrorsAside() {
-  static const bool installed = [] {
-    if (api().symbols.error_text) return false;
-    std::cerr.rdbuf(new Sieve(std::cerr.rdbuf()));  // never freed: std::cerr outlives all
-    return true;
-  }();
-  (void)installed;
-  ++lives;
+  int* level = least_severity();
+  if (!level || lives++ > 0) return;
+  before = *level;
+  if (before < kFatal) *level = kFatal;
 }
 ErrorsAside::~ErrorsAside() {
-  --lives;
-}
-
-std::string take_error_aside() {
-  return std::exchange(kept, std::string());
+  int* level = least_severity();
+  if (level && --lives == 0) *level = before;
 }
 
 }  // namespace vitrine::torch_bridge

@@ -1,12 +1,11 @@
 // What PyTorch's C interface throws is reported by a code. Versions before 2.12 have no call that tells the
-// text, but write it to stderr, with all of its C++ frames.
+// text, but write it to stderr as an error of their log, with all of its C++ frames.
 #pragma once
-
-#include <string>
 
 namespace vitrine::torch_bridge {
 
-// While one lives, such texts of its thread are kept instead of written: who called sees to the failure.
+// While one lives, PyTorch's log leaves errors out, of all threads: who called sees to the failure, which
+// eager tells of when it runs the call again. The GIL must be held when it is made and when it goes.
 class ErrorsAside {
  public:
   ErrorsAside();
@@ -14,8 +13,5 @@ class ErrorsAside {
   ErrorsAside(const ErrorsAside&) = delete;
   ErrorsAside& operator=(const ErrorsAside&) = delete;
 };
-
-// First line of what was kept last on this thread, and forgets it; "": nothing was.
-std::string take_error_aside();
 
 }  // namespace vitrine::torch_bridge

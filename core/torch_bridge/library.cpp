@@ -6,7 +6,6 @@
 #include <array>
 #include <optional>
 
-#include "core/torch_bridge/errors_aside.h"
 #include "core/torch_bridge/lt_call.h"
 #include "core/torch_bridge/op_call.h"
 
@@ -78,8 +77,7 @@ const LibrarySymbols& library_symbols() {
 bool done(Code code) {
   if (code == 0) return true;
   const char* what = library_symbols().what ? library_symbols().what() : nullptr;
-  const std::string kept = what && *what ? what : take_error_aside();
-  set_python_error(kept.empty() ? "a PyTorch kernel failed; PyTorch wrote its reason to stderr" : kept);
+  set_python_error(what && *what ? what : "a PyTorch kernel failed, and this PyTorch does not tell why");
   return false;
 }
 

@@ -143,4 +143,4 @@ def test_out_of_memory_is_said_once_and_without_frames_of_cpp(mode):
     assert done.returncode == 0 and done.stdout.count("eager's exception") == 3, done.stdout + done.stderr
     assert "frame #" not in done.stderr and "aoti_torch" not in done.stderr, done.stderr[:2000]
     if mode == "max-autotune":
-        assert "was not tuned: allocating a tensor failed: CUDA out of memory" in done.stderr, done.stderr
+        assert "was not tuned: there is not enough memory to try its ways" in done.stderr, done.stderr

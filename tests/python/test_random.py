@@ -1,5 +1,7 @@
 """Random numbers on the CPU: the same seed gives the same numbers as eager, and the generators are where eager leaves them."""
 
+import warnings
+
 import pytest
 import torch
 import torch.distributions as D
@@ -213,3 +215,15 @@ def test_whole_step():
     expected, found = trained(False), trained(True)
     assert_same(expected[:2], found[:2])
     assert torch.equal(expected[2], found[2])
+
+
+def test_a_checked_call_draws_as_eager():
+    vitrine.reset()
+    vitrine.config.check = True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", vitrine.VitrineWarning)
+            check(lambda a: (F.dropout(a, 0.4) * 2, torch.rand_like(a)), lambda: (x(4, 5, grad=False),))
+    finally:
+        vitrine.config.check = False
+        vitrine.reset()

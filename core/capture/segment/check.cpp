@@ -119,7 +119,7 @@ RandomState::RandomState(bool wanted) {
 void RandomState::restore() {
   if (!states_) return;
   ErrorAside aside;
-  Owned done(PyObject_CallMethod(module_.get(), "set_random_states", "O", states_.get()));
+  Owned done(PyObject_CallMethod(module_.get(), "set_random_states", "(O)", states_.get()));
 }
 
 Checked run_checked(const CheckedCall& call, std::vector<PyObject*>& results, Check& check) {

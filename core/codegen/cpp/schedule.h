@@ -107,11 +107,13 @@ struct Phase {
 
 // Two reductions of x that one phase computes, although the second needs the first's result.
 struct Pair {
-  // first: max x, second: sum exp(x - first). first: sum x, second: sum (x - mean x)^2.
-  enum class Kind : uint8_t { exponentials, squares };
+  // first: max x, second: sum exp(x - first). first: sum x, second: sum (x - mean x)^2. first: the largest or
+  // smallest x, second: the least `number` of those that equal it.
+  enum class Kind : uint8_t { exponentials, squares, places };
   Kind kind;
   Source x;
   int first, second;  // values
+  Source number = {};
 };
 
 struct Schedule {

@@ -26,9 +26,10 @@ class Finder {
   std::optional<Pair> pair(int second) const {
     const Value& v = value(second);
     const ir::DType lane = fusion::lane_dtype(v.statement->dtype);
-    if (v.statement->reduce != Statement::Reduce::sum || !ir::is_float(lane)) return {};
-    std::optional<Pair> found = lane == ir::DType::f32 ? exponentials(v) : std::nullopt;
-    if (!found) found = squares(v);
+    std::optional<Pair> found;
+    if (v.statement->reduce == Statement::Reduce::min && ir::is_integer(lane)) found = places(v);
+    if (v.statement->reduce == Statement::Reduce::sum && lane == ir::DType::f32) found = exponentials(v);
+    if (!found && v.statement->reduce == Statement::Reduce::sum && ir::is_float(lane)) found = squares(v);
     if (found) found->second = second;
     return found;
   }
@@ -115,6 +116,47 @@ class Finder {
     return Pair{Pair::Kind::squares, left->first, first, -1};
   }
 
+  // Both operands of a call that is a comparison or the like.
+  std::optional<std::pair<Source, Source>> operands(Term t, const char* name) const {
+    t = resolved(t);
+    if (!calls(t, name) || t.expr->args.size() != 2) return {};
+    auto a = plain({t.of, t.expr->args[0]}), b = plain({t.of, t.expr->args[1]});
+    if (!a || !b) return {};
+    return std::pair(*a, *b);
+  }
+  // min where(x != extremum of x [and x == x], the count, number): a NaN equals no extremum, and is one.
+  std::optional<Pair> places(const Value& v) const {
+    const Term choice = resolved({&v, v.statement->expr});
+    if (!calls(choice, "where") || choice.expr->args[1]->kind != Expr::Kind::number) return {};
+    Term other = resolved({choice.of, choice.expr->args[0]});
+    std::optional<std::pair<Source, Source>> itself;
+    if (calls(other, "&")) {
+      itself = operands({other.of, other.expr->args[1]}, "==");
+      if (!itself || itself->first != itself->second) return {};
+      other = {other.of, other.expr->args[0]};
+    }
+    const auto differ = operands(other, "!=");
+    if (!differ || differ->second.kind != Source::Kind::value || (itself && itself->first != differ->first))
+      return {};
+    const Value& extremum = value(differ->second.index);
+    const auto of = plain({&extremum, extremum.statement->expr});
+    const auto number = plain({choice.of, choice.expr->args[2]});
+    const auto kind = extremum.statement->reduce;
+    if ((kind != Statement::Reduce::max && kind != Statement::Reduce::min) || extremum.per_column ||
+        of != differ->first || !number || !counts(*number) ||
+        (ir::is_float(fusion::lane_dtype(extremum.statement->dtype)) && !itself))
+      return {};
+    return Pair{Pair::Kind::places, differ->first, differ->second.index, -1, *number};
+  }
+  // The place of an element as a number, perhaps of another type.
+  bool counts(const Source& from) const {
+    if (from.kind == Source::Kind::load)
+      return s_.loads[static_cast<size_t>(from.index)].kind == cpp::Load::Kind::number;
+    const Value& v = value(from.index);
+    const auto of = plain({&v, v.statement->expr});
+    return v.store < 0 && of && of->kind == Source::Kind::load && counts(*of);
+  }
+
   const Schedule& s_;
 };
 
@@ -136,6 +178,20 @@ std::vector<Pair> pairs_of(const Schedule& s, size_t phase) {
   return out;
 }
 
+// What the second phase counts its places by is there when the first looks at an element.
+void count_sooner(Schedule& s, Phase& phase, const Pair& pair) {
+  Source number = pair.number;
+  if (number.kind == Source::Kind::value) {
+    std::vector<int>& values = phase.values;
+    if (std::find(values.begin(), values.end(), number.index) == values.end())
+      values.insert(std::find(values.begin(), values.end(), pair.first), number.index);
+    const Value& v = s.values[static_cast<size_t>(number.index)];
+    number = v.sources.at(static_cast<size_t>(v.statement->expr->operand));
+  }
+  if (std::find(phase.loads.begin(), phase.loads.end(), number.index) == phase.loads.end())
+    phase.loads.push_back(number.index);
+}
+
 // The second phase is none any more: what was known before a later one is known a phase sooner.
 void join(Schedule& s, size_t phase, const std::vector<Pair>& pairs) {
   const auto gone = static_cast<int>(phase) + 1;
@@ -145,6 +201,7 @@ void join(Schedule& s, size_t phase, const std::vector<Pair>& pairs) {
   for (cpp::Argument& a : s.arguments)
     for (int* p : {&a.first_store, &a.last_read}) *p -= *p >= gone ? 1 : 0;
   for (const Pair& pair : pairs) {
+    if (pair.kind == Pair::Kind::places) count_sooner(s, s.phases[phase], pair);
     s.values[static_cast<size_t>(pair.second)].phase = gone - 1;
     s.phases[phase].values.push_back(pair.second);
     s.pairs.push_back(pair);

@@ -1,5 +1,6 @@
 // Two reductions in one pass over memory, although the second needs the first's result: the sum of
-// exp(x - max x), rescaled whenever a larger x comes, and the sum of (x - mean x)^2, moved to each new mean.
+// exp(x - max x), rescaled whenever a larger x comes, the sum of (x - mean x)^2, moved to each new mean, and
+// the first place of the largest or smallest x.
 // M. Milakov, N. Gimelshein: Online normalizer calculation for softmax, 2018.
 // T. Chan, G. Golub, R. LeVeque: Updating formulae and a pairwise algorithm for computing sample variances,
 // 1979.

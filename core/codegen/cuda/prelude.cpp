@@ -340,6 +340,20 @@ template <class T> __device__ T shift_right(T x, T by) { return x >> by; }
   return count > 0 ? squares + (sum / count - mean) * (sum / count - mean) * count : squares;
 }
 )"},
+    // An extremum and the least place of those that equal it, of x too; and that place, if the extremum is
+    // the one of all. A NaN is beyond all others.
+    {"take_place placed",
+     R"(template <class F, class T, class I> __device__ void take_place(T& acc, I& place, T x, I at) {
+  const T both = F()(acc, x);
+  const bool as_before = acc == both || acc != acc, as_x = x == both || x != x;
+  if (!as_before) place = at;
+  else if (as_x && at < place) place = at;
+  acc = both;
+}
+template <class T, class I> __device__ I placed(I place, T own, T all) {
+  return own == all || own != own ? place : I(~(I(1) << (sizeof(I) * 8 - 1)));
+}
+)"},
     // Over the threads that share a row: all of them get the result.
     {"fold_group fold_block fold_both fold_cluster",
      R"(template <int threads, class T, class F> __device__ T fold_group(T x, F f) {

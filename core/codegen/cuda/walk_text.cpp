@@ -219,6 +219,13 @@ void ThreadText::start_run(size_t phase) {
 void ThreadText::put_run(const Pair& p) {
   const Value &first = value(p.first), &second = value(p.second);
   const std::string x = value_text(first), run = "run_" + second.name;
+  if (p.kind == Pair::Kind::places) {
+    const std::string k = s_.across ? "[k]" : "";
+    return line(std::string("take_place<") + functor(first) + ">(acc_" + first.name + k + ", acc_" +
+                    second.name + k + ", " + x + ", " + lane_type(second.statement->dtype) + "(" +
+                    named(p.number).text + "));",
+                second.node);
+  }
   const bool one = vector() == 1 && !s_.across;
   if (p.kind == Pair::Kind::exponentials)
     return line(run +
@@ -263,6 +270,7 @@ std::string ThreadText::settled(const Pair& p, const std::string& acc, const std
                                 const std::string& count, const std::string& all,
                                 const std::string& total) const {
   if (p.kind == Pair::Kind::exponentials) return "rescaled(" + acc + ", " + own + ", " + all + ")";
+  if (p.kind == Pair::Kind::places) return "placed(" + acc + ", " + own + ", " + all + ")";
   const std::string type = lane_type(value(p.second).statement->dtype);
   return "moved(" + acc + ", " + own + ", " + count + ", " + all + " / " + type + "(" + total + "))";
 }

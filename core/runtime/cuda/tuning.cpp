@@ -54,8 +54,9 @@ class Room {
   std::string open(const std::vector<int32_t>& buffers) {
     try {
       return take(buffers);
-    } catch (const std::exception& refused) {  // PyTorch's allocator
-      return first_line(refused.what());
+    } catch (const InternalError&) {  // PyTorch's allocator
+      bridge::PendingError dropped;
+      return "there is not enough memory to try its ways";
     }
   }
   const bridge::Handle* handles() const { return handles_.data(); }
