@@ -85,7 +85,7 @@ std::span<const LayoutInfo> layouts() {
        {"kernels", "choices", "symbols", "timeline", "problems", "log"},
        "joint",
        // A step as one graph has no halves: the graph by the lines of the step, its memory, its kernels.
-       {{27, {{"captured", 'A', 1}}},
+       {{27, {{"optimised", 'A', 1}}},
         {45, {{"source", 0, 1}, {"view:memory", 0, 2}}},
         {28, {{"fused", 'B', 1}}}}},
   };

@@ -361,6 +361,31 @@ class TestGraph : public QObject {
     QVERIFY(views::lines_of_loose(data, nodes).path.empty());
   }
 
+  // A backward that reads every weight would be as high as all their pills: the last one counts the rest.
+  void aNodeOfManyWeightsStaysANode() {
+    const Id graph = make_id(Kind::Graph, 1), reader = make_id(Kind::Node, 1000);
+    std::vector<session::NodeRow> nodes;
+    std::vector<session::EdgeRow> edges;
+    for (int i = 0; i < 40; ++i) {
+      session::NodeRow weight;
+      weight.id = make_id(Kind::Node, i + 1), weight.graph = graph, weight.kind = "parameter";
+      weight.name = "w" + std::to_string(i);
+      nodes.push_back(weight);
+      edges.push_back({graph, weight.id, reader});
+    }
+    session::NodeRow node;
+    node.id = reader, node.graph = graph, node.kind = "op", node.name = "backward";
+    nodes.push_back(node);
+    kit::SessionData data;
+    data.nodes = kit::Table<session::NodeRow>(nodes, &session::NodeRow::graph);
+    data.edges = kit::Table<session::EdgeRow>(edges, &session::EdgeRow::graph);
+    const views::Scene scene = views::build_scene(data, graph, {views::Grouping::None});
+    const auto item = static_cast<size_t>(scene.item_of.at(reader));
+    QVERIFY(scene.items[item].pills.size() < 10);
+    QCOMPARE(scene.items[item].pills.back().text, QStringLiteral("35 more"));
+    QVERIFY(scene.layout.nodes[item].height < 200);
+  }
+
   // Only what is in view is painted, whatever the size of the graph.
   void tenThousandNodesCostWhatIsInView() {
     fixture::Loaded large(700);

@@ -17,6 +17,7 @@ using namespace session;
 
 namespace {
 
+constexpr size_t kMostPills = 6;
 constexpr double kNodeHeight = 40, kCardHeight = 44, kPillHeight = 24;
 constexpr double kLeastWidth = 120, kMostWidth = 240;
 constexpr size_t kMostInputs = 8;  // that stand in a row of their own
@@ -533,13 +534,18 @@ class SceneBuilder {
     }
     widest = std::min(widest, static_cast<double>(t.px(options_.compact ? kCompactMost : kMostWidth)));
     for (size_t i = 0; i < out_.items.size(); ++i) {
-      const SceneItem& it = out_.items[i];
+      SceneItem& it = out_.items[i];
       kit::LayoutNode& box = out_.layout.nodes[i];
       bool pill = it.kind == SceneItem::Kind::Input || it.kind == SceneItem::Kind::Output;
       box.width = pill ? std::clamp(mono.horizontalAdvance(it.name) + t.px(34), double(t.px(64)),
                                     double(t.px(kMostWidth)))
                        : widest;
       box.height = t.px(box.height);
+      if (it.pills.size() > kMostPills) {  // backward reads every weight: more than a node has room for
+        const size_t more = it.pills.size() - (kMostPills - 1);
+        it.pills.resize(kMostPills - 1);
+        it.pills.push_back({0, QStringLiteral("%1 more").arg(more), false});
+      }
       for (const Pill& p : it.pills)
         box.left_extra = std::max(box.left_extra, small.horizontalAdvance(p.text) + t.px(p.saved ? 48 : 34));
       // Pills stand 18 high, one above the other, at the node's left.
