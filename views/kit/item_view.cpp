@@ -5,7 +5,6 @@
 #include <QMouseEvent>
 #include <QScrollBar>
 #include <functional>
-#include <numeric>
 #include <set>
 
 #include "views/kit/find_pattern.h"
@@ -322,6 +321,7 @@ void ItemView::keyPressEvent(QKeyEvent* event) {
     Q_EMIT toggle(now);
 }
 
+// Columns that do not fit at their least are scrolled to.
 void ItemView::wheelEvent(QWheelEvent* event) {
   if (!(event->modifiers() & Qt::ShiftModifier) || !event->angleDelta().y())
     return QTreeView::wheelEvent(event);
@@ -434,13 +434,9 @@ std::vector<int> ItemView::tightWidths(const std::vector<int>& wished) const {
   return sharedWidths(needs, viewport()->width(), theme().px(kLeastText));
 }
 
-// Columns that do not fit at their least are scrolled to. That comes last: a scroll bar that comes or goes
-// makes another room, for which the columns are fitted again.
 void ItemView::setWidths(const std::vector<int>& widths) {
   for (size_t i = 0; i < widths.size(); ++i)
     if (header()->count() > static_cast<int>(i)) header()->resizeSection(static_cast<int>(i), widths[i]);
-  const bool over = std::accumulate(widths.begin(), widths.end(), 0) > viewport()->width() + 1;
-  setHorizontalScrollBarPolicy(over ? Qt::ScrollBarAsNeeded : Qt::ScrollBarAlwaysOff);
 }
 
 }  // namespace vitrine::kit

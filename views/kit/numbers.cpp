@@ -51,6 +51,7 @@ Unit columnUnit(std::span<const Scale> scales, const Extent& of, QString (*alone
     ++scale;
     decimals = shown() < 9.95 ? 1 : 0;
   }
+  if (decimals == 0 && of.smallest > 0 && shown() < 9.95) decimals = 1;  // of "1" nobody knows what it was
   return {QString::fromUtf8(scale->name), scale->size, scale->size == 1 ? 0 : decimals, alone};
 }
 
