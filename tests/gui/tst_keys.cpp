@@ -356,7 +356,9 @@ class TestKeys : public QObject {
     desk.press("Esc");
     auto* graph = desk.seen<views::GraphView>();
     const kit::Thing thing = inSight(*graph)[0];
-    QTest::mouseMove(graph, thing.box.center());
+    const QPointF middle = thing.box.center();
+    QMouseEvent move(QEvent::MouseMove, middle, graph->mapToGlobal(middle), Qt::NoButton, Qt::NoButton, {});
+    QCoreApplication::sendEvent(graph, &move);
     desk.window.settle();
     QTest::mouseClick(graph, Qt::RightButton, {}, thing.box.center());
     QContextMenuEvent event(QContextMenuEvent::Mouse, thing.box.center(),

@@ -368,7 +368,9 @@ QString GraphView::copy(CopyAs as) const {
     all.insert(node.id);
     if (selection().isSelected(node.id)) taken.insert(node.id);
   }
-  if (taken.empty()) taken = all;  // what is selected stands elsewhere
+  for (Id id : taken.empty() ? all : std::set<Id>())  // what is active stands elsewhere: its relatives here
+    if (selection().active && selection().isRelative(id)) taken.insert(id);
+  if (taken.empty()) taken = all;
   for (const session::NodeRow& node : session()->nodes.of(g->id)) {
     if (!taken.contains(node.id)) continue;
     const QString name = QString::fromStdString(node.name), type = QString::fromStdString(node.type);
