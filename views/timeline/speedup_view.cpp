@@ -36,8 +36,14 @@ Id SpeedupView::run() const {
 }
 
 QString SpeedupView::subtitle() const {
-  return speedup_.empty() ? QString()
-                          : QStringLiteral("where the time went, ") + timeUnit(speedup_.eager_ns).name;
+  return speedup_.empty() ? QString() : QStringLiteral("where the time went, ") + unit().name;
+}
+
+// The header's and the rows' one unit; steps are smaller than both sides, and tell something by a decimal.
+Unit SpeedupView::unit() const {
+  Unit out = timeUnit(std::max(speedup_.eager_ns, speedup_.compiled_ns));
+  out.decimals = std::max(out.decimals, out.size > 1 ? 1 : 0);
+  return out;
 }
 
 void SpeedupView::sessionChanged() {
@@ -102,7 +108,7 @@ void SpeedupView::paintEvent(QPaintEvent*) {
         session()
             ? QStringLiteral("No speed-up to explain: eager and compiled were not both measured in this run.")
             : QStringLiteral("From eager's time to the compiled one, step by step."));
-  const Unit unit = timeUnit(std::max(speedup_.eager_ns, speedup_.compiled_ns));
+  const Unit unit = this->unit();
   paint_row(p, 0, QStringLiteral("Eager"), 0, speedup_.eager_ns, t.ctl, unit.format(speedup_.eager_ns), true);
   double level = speedup_.eager_ns;
   for (size_t i = 0; i < speedup_.steps.size(); ++i) {

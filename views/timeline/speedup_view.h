@@ -1,6 +1,7 @@
 // Where the speed-up comes from, as a waterfall from eager down to compiled.
 #pragma once
 
+#include "views/kit/numbers.h"
 #include "views/kit/view.h"
 #include "views/timeline/speedup.h"
 
@@ -29,6 +30,7 @@ class SpeedupView : public kit::View {
   bool event(QEvent* event) override;
 
  private:
+  kit::Unit unit() const;
   Id run() const;
   double row_height() const;
   QRectF row(size_t index) const;    // 0 = eager, then the steps, then compiled
