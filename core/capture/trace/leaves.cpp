@@ -82,6 +82,7 @@ std::vector<Effect> Tracer::version_effects(RecipeMaker& make) {
 // The tensor stays the same object to Python and to autograd, and takes over the other's memory.
 void Tracer::set_data(Value* v, Value* value) {
   value = look(value);
+  if (value == look(v)) return;  // what Module.to() does with a parameter that is as it should be
   const bool fits = value->kind == Kind::Tensor &&
                     torch_bridge::type_of(value->obj).dtype == torch_bridge::type_of(v->obj).dtype &&
                     torch_bridge::type_of(value->obj).sizes == torch_bridge::type_of(v->obj).sizes;
