@@ -104,8 +104,8 @@ constexpr Family kFamily = Family::reduction;
 const std::vector<OpRow> kNorm = {
     {"aten.native_layer_norm.default", "input, normalized_shape, weight, bias, eps", kFamily,
      Lower::decompose, covered<layer_norm>, "", kRule, "(a - mean) / deviation * weight + bias"},
-    {"aten.native_group_norm.default", "input, weight, bias, N, C, HxW, group, eps", kFamily, Lower::opaque,
-     covered<group_norm>, "", kRule, "normalised within groups of channels"},
+    {"aten.native_group_norm.default", "input, weight, bias, N, C, HxW, group, eps", kFamily,
+     Lower::decompose, covered<group_norm>, "", kRule, "normalised within groups of channels"},
     {"aten.native_batch_norm.default",
      "input, weight, bias, running_mean!training, running_var!training, training, momentum, eps", kFamily,
      Lower::decompose, covered<batch_norm>, "", kRule,

@@ -308,6 +308,7 @@ constexpr Rule kRules[] = {
     {"aten.soft_margin_loss.default", soft_margin_loss},
     {"aten.binary_cross_entropy_with_logits.default", binary_cross_entropy_with_logits},
     {"aten.native_layer_norm_backward.default", layer_norm_backward},
+    {"aten.native_group_norm.default", group_norm},
     {"aten._fused_rms_norm.default", rms_norm},
     {"aten._fused_rms_norm_backward.default", rms_norm_backward},
     {"aten.native_batch_norm_backward.default", batch_norm_backward},

@@ -119,6 +119,48 @@ Values rms_norm_backward(Writer& w) {
   return outputs(w, {dx, dw});
 }
 
+namespace {
+
+// A tensor (n, channels, ...) in rows as (n, groups, channels of a group, places), and vectors of the
+// channels beside it.
+struct Groups {
+  int64_t n, groups, channels, places;
+
+  Ref of(Writer& w, Ref x) const { return view(w, x, {n, groups, channels, places}); }
+  Ref by_channel(Writer& w, Ref v) const { return view(w, v, {groups, channels, 1}); }
+  // On a CPU a few long rows are read again from memory, which PyTorch's own kernel does once.
+  bool many(const Writer& w) const {
+    constexpr int64_t kFewRows = 8;
+    return n > 0 && channels * places > 1 && (n * groups >= kFewRows || w.node.type().device.is_cuda());
+  }
+
+ private:
+  static Ref view(Writer& w, Ref v, const Dims& sizes) {
+    return w.op("aten.view.default", {v, Arg::ints(sizes)});
+  }
+};
+// The arguments N, C, HxW, group.
+Groups groups(const Writer& w) {
+  const auto number = [&](size_t i) { return w.arg(i).as<int64_t>(); };
+  return {number(3), number(6), number(4) / number(6), number(5)};
+}
+
+}  // namespace
+
+// (x - mean) / sqrt(var + eps) * weight + bias, mean and var of a group of channels
+Values group_norm(Writer& w) {
+  const Groups as = groups(w);
+  if (!as.many(w)) return std::nullopt;
+  const Dims group = {2, 3};
+  const Ref x = as.of(w, w.wide(0)), mean = w.mean(x, group), centred = w.sub(x, mean);
+  const Ref variance = w.mean(w.mul(centred, centred), group);
+  const Ref r = w.unary("aten.rsqrt.default", w.add(variance, w.arg(7)));
+  Ref y = w.mul(centred, r);
+  if (!w.none(1)) y = w.mul(y, as.by_channel(w, w.wide(1)));
+  if (!w.none(2)) y = w.add(y, as.by_channel(w, w.wide(2)));
+  return outputs(w, {y, mean, r});
+}
+
 Values batch_norm_backward(Writer& w) {
   const bool training = w.flag(7);
   if (w.type(w.value(1)).numel() == 0 || w.none(training ? 5 : 3) || w.none(training ? 6 : 4))

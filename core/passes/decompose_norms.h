@@ -1,5 +1,5 @@
-// Normalisations' backward, and RMS norm: the gradient of the input by rows, those of weight and bias by
-// columns, from the same elements.
+// Normalisations' backward, RMS and group norm: the gradient of the input by rows, those of weight and bias
+// by columns, from the same elements.
 #pragma once
 
 #include "core/passes/writer.h"
@@ -7,6 +7,7 @@
 namespace vitrine::passes {
 
 Values layer_norm_backward(Writer& w);
+Values group_norm(Writer& w);
 Values rms_norm(Writer& w);
 Values rms_norm_backward(Writer& w);
 Values batch_norm_backward(Writer& w);

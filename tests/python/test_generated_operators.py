@@ -52,6 +52,8 @@ FORWARD = {
     "floor": (lambda x: (x // 0.3) + torch.div(x, 0.7, rounding_mode="trunc") + x.div(x.abs() + 1, rounding_mode="floor"), ROWS),
     "infinities": (lambda x: torch.isposinf(x / x.relu()) | torch.isneginf(x / x.relu()) | torch.isfinite(x), ROWS),
     "step": (lambda x, y: torch.heaviside(x.relu(), y), ROWS, ROWS),
+    "norm of groups": (lambda x, w: F.silu(F.group_norm(x, 2, w, w - 1)), (8, 4, 6, 6), (4,)),
+    "norm of groups without places": (lambda x: F.group_norm(x, 3), (8, 24)),
     "count": (lambda x: torch.count_nonzero(x > 0, 1), ROWS),
     "any of all but one": (lambda x: torch.any(x > 2, (1, 2)), PICTURES),
     "all of some": (lambda x: torch.all(x > -1, (0, 3), keepdim=True), PICTURES),
