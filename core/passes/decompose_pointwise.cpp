@@ -20,9 +20,18 @@ double largest(DType t) {
 Ref filled(Writer& w, Ref x, Ref where, double by) {
   return w.op("aten.masked_fill.Scalar", {x, where, Arg(by)});
 }
+Ref of_both(Writer& w, const char* op, Ref a, Ref b) {
+  return w.op(op, {a, b});
+}
+// Not within low..high. A NaN is outside on the CPU, as in PyTorch's vectors, and inside on a GPU.
 Ref outside(Writer& w, Ref x, double low, double high) {
-  return w.op("aten.bitwise_or.Tensor",
-              {w.op("aten.lt.Scalar", {x, Arg(low)}), w.op("aten.gt.Scalar", {x, Arg(high)})});
+  const auto compare = [&](const char* op, double bound) { return w.op(op, {x, Arg(bound)}); };
+  if (w.type(x).device.is_cuda())
+    return of_both(w, "aten.bitwise_or.Tensor", compare("aten.lt.Scalar", low),
+                   compare("aten.gt.Scalar", high));
+  return w.unary(
+      "aten.logical_not.default",
+      of_both(w, "aten.bitwise_and.Tensor", compare("aten.ge.Scalar", low), compare("aten.le.Scalar", high)));
 }
 // 1 - x
 Ref rest(Writer& w, Ref x) {
