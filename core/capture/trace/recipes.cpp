@@ -243,6 +243,8 @@ Recipe RecipeMaker::object(Value* v) {
   const TorchNames& torch = torch_names();
   if (v->cls == torch.partial) {
     const bool first = v->shared < 0;
+    if (!v->attrs.empty())
+      stop("unsupported_value", "a partial() with attributes of its own leaves the segment");
     Recipe r = call(find_object("vitrine._library.partial_of"), {});
     if (first)
       for (Value* part : v->items) r.children.push_back(make(part));

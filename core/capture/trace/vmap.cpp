@@ -121,8 +121,20 @@ Value* Tracer::call_without_effects(Value* function, const Arguments& sample, co
   return result;
 }
 
-// An object from before the segment (a module), which PyTorch is given as it is; anything else stays what it
-// is.
+namespace {
+
+// Likely the same object in the next call: a module, or what does not come with the call.
+bool stays(const Value* v) {
+  const Source* root = v->source;
+  if (!root) return false;
+  while (root->base) root = root->base;
+  return (v->cls && torch_names().is_module(v->cls)) ||
+         (root->kind != SourceKind::Local && root->kind != SourceKind::Stack);
+}
+
+}  // namespace
+
+// An object from before the segment, which PyTorch is given as it is; anything else stays what it is.
 Value* Tracer::itself(Value* v) {
   v = peek(v);
   if (v->kind != Kind::Object || !v->obj || !v->source) return v;
@@ -153,7 +165,8 @@ Value* Tracer::function_in_parts(Value* f) {
     const bool callable = held->kind == Kind::Function || held->kind == Kind::Method ||
                           (held->kind == Kind::Constant && PyFunction_Check(held->obj)) ||
                           (held->kind == Kind::Object && held->cls == torch_names().partial);
-    closure.push_back(callable ? function_in_parts(held) : tuple({text("value"), itself(held)}));
+    closure.push_back(callable ? function_in_parts(held)
+                               : tuple({text("value"), stays(held) ? itself(held) : held}));
   }
   Owned bare(PyFunction_New(reinterpret_cast<PyObject*>(state.code), state.globals));
   if (!bare) raise_python();

@@ -304,3 +304,10 @@ ALIKE = [types.SimpleNamespace(a=1) for _ in range(2)]
 @program(vec())
 def equal_by_their_class(x):
     return x + 1, ALIKE[0].__eq__(ALIKE[1]), ALIKE[0] == ALIKE[1], ALIKE[0] != ALIKE[1]
+
+
+@program(vec())
+def partials_with_attributes(x):
+    p = functools.partial(torch.add, x, alpha=2)
+    p.tag = 3
+    return p, p.tag

@@ -127,6 +127,20 @@ def objects_mapped(scaled, x):
 
 
 @scenario
+def batches_closed_over(compile):
+    def program(batch, x):
+        return vmap(lambda row: row * batch.by + batch.shift)(x)
+
+    compiled = compile(program)
+    out = []
+    for n in range(12):
+        batch = Scaled()
+        batch.by = batch.by + n
+        out.append(compiled(batch, torch.ones(2, 4)))
+    return out
+
+
+@scenario
 def globals_that_change(compile):
     global WEIGHT
     before = WEIGHT
