@@ -38,7 +38,7 @@ class OperatorCall {
     if (op_.view) return view();
     if (op_.inplace_view) return reshaped_in_place();
     if (!op_.has_tensor_return() && !op_.writes) return question();
-    if (op_.random && draws()) recording_.effects.random = true;
+    if (op_.random && draws()) recording_.effects.random = true, ++recording_.effects.draws;
     node_.id = recording_.next_id();
     Py out = by_rule();
     if (!out) out = by_pytorch();

@@ -289,6 +289,11 @@ bool Lowering::is_written(PyObject* traced) const {
   return index >= 0 && state_->recording.storage_of_tensor(index).written;
 }
 
+int64_t Lowering::times_written(PyObject* traced) const {
+  const int index = state_->recording.find_exact(traced);
+  return index >= 0 ? state_->recording.storage_of_tensor(index).writes : 0;
+}
+
 bool Lowering::is_conjugated(PyObject* traced) const {
   const int index = state_->recording.find_exact(traced);
   return index >= 0 && state_->recording.storage_of_tensor(index).conjugated;

@@ -67,6 +67,7 @@ class Lowering {
   bool is_traced(_object* o) const;             // a tensor of this recording
   ir::Ref captured_ref(_object* traced) const;  // its value in the captured graph
   bool is_written(_object* traced) const;       // something was recorded that writes to its storage
+  int64_t times_written(_object* traced) const;
   // Eager's is conjugated when it is read; this one holds the conjugate: nobody outside may see it.
   bool is_conjugated(_object* traced) const;
   bool is_made_leaf(_object* traced) const;  // requires grad, and neither entered nor was computed
@@ -125,6 +126,7 @@ class Lowering {
   // transaction)
   struct Effects {
     bool writes_inputs = false, random = false;
+    int64_t draws = 0;  // operators that draw
     bool needs_grad =
         false;  // with gradients on a call returned a tensor that requires grad, or a result does
     bool asks_autograd = false;  // with gradients on a call was given a tensor that requires grad

@@ -34,6 +34,7 @@ struct TracedStorage {
   Py first;                  // keeps the storage alive
   std::vector<int> tensors;  // oldest first
   bool input = false, written = false;
+  int64_t writes = 0;            // how often, those of what was taken back again included
   bool conjugated = false;       // it holds what eager conjugates when it is read, from the memory of another
   bool read_conjugated = false;  // ... of this one: what is written to either shows in both
   bool inference = false;        // it was made in inference mode

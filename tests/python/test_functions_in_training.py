@@ -124,3 +124,48 @@ def test_it_is_no_break(name):
     vitrine.reset()
     explained = vitrine.explain(PROGRAMS[name])(torch.randn(2, 3), nn.Linear(3, 4), nn.Parameter(torch.tensor(0.3)))
     assert not explained.graph_break_reasons, explained
+
+
+class Noisy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * torch.rand(3)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+class Adds(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, counter):
+        counter.add_(1)
+        return x * counter
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+
+def test_a_function_that_draws_behind_another_draw():
+    """It is read through before PyTorch applies it: its numbers must not be drawn twice."""
+
+    def program(x):
+        return torch.rand(3), Noisy.apply(x), torch.rand(2)
+
+    found = []
+    for run in (program, vitrine.compile(program)):
+        torch.manual_seed(0)
+        found.append([*run(torch.ones(3, requires_grad=True)), torch.get_rng_state()])
+    for expected, got in zip(*found):
+        torch.testing.assert_close(got, expected)
+
+
+def test_a_function_that_writes_what_was_written_before():
+    def program(x, counter):
+        counter.mul_(2)
+        return Adds.apply(x, counter) + counter
+
+    for run in (program, vitrine.compile(program)):
+        counter = torch.ones(3)
+        assert run(torch.ones(3, requires_grad=True), counter).tolist() == [6, 6, 6] and counter.tolist() == [3, 3, 3]

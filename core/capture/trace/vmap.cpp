@@ -95,9 +95,9 @@ Value* Tracer::run_once_without_effects(Value* function, const Arguments& sample
 // may_draw: random numbers of PyTorch's are no effect.
 Value* Tracer::call_without_effects(Value* function, const Arguments& sample, const std::string& what,
                                     bool may_draw) {
-  std::unordered_map<PyObject*, bool> written;
-  for (const auto& [traced, value] : by_tensor_) written[traced] = lowering_->is_written(traced);
-  const bool random = lowering_->effects().random;
+  std::unordered_map<PyObject*, int64_t> written;
+  for (const auto& [traced, value] : by_tensor_) written[traced] = lowering_->times_written(traced);
+  const int64_t drawn = lowering_->effects().draws;
   const size_t globals = global_writes_.size(), draws = draws_.size();
   const int64_t before = pure_since_;
   if (pure_since_ < 0) pure_since_ = static_cast<int64_t>(values_.size());
@@ -113,10 +113,10 @@ Value* Tracer::call_without_effects(Value* function, const Arguments& sample, co
   lends_ = lent_before;
   pure_since_ = before;
   bool changed = global_writes_.size() != globals || draws_.size() != draws ||
-                 (!may_draw && lowering_->effects().random != random);
+                 (!may_draw && lowering_->effects().draws != drawn);
   for (const auto& [traced, value] : by_tensor_)
     if (written.contains(traced) || value->real)  // what it has met first is there since before, too
-      changed = changed || lowering_->is_written(traced) != written[traced];
+      changed = changed || lowering_->times_written(traced) != written[traced];
   if (changed) stop("unsupported_builtin", what + " writes to a tensor, or draws random numbers");
   return result;
 }
