@@ -2,7 +2,9 @@
 
 import sys
 
+import pytest
 import torch
+
 import vitrine
 
 
@@ -24,3 +26,21 @@ def test_what_a_module_does_while_it_loads_is_not_captured(tmp_path, monkeypatch
     assert not any("torch.arange" in graph for graph in explained.graphs), explained
     torch.testing.assert_close(vitrine.compile(program)(x), explained.result)
     monkeypatch.delitem(sys.modules, "loaded_inside")
+
+
+@pytest.mark.parametrize("how", ["from . import inner", "from package_inside import inner", "from package_inside import (inner, KEPT)"])
+def test_a_module_of_a_package_is_loaded_inside(tmp_path, monkeypatch, how):
+    """The package is there already; what is imported from it is not."""
+    package = tmp_path / "package_inside"
+    package.mkdir()
+    (package / "__init__.py").write_text("KEPT = 1\n")
+    (package / "inner.py").write_text("VALUE = 3\n")
+    (package / "user.py").write_text(f"def use(x):\n    {how}\n    return x * inner.VALUE\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import package_inside.user
+
+    compiled = vitrine.compile(lambda x: package_inside.user.use(x + 1))
+    for _ in range(2):
+        torch.testing.assert_close(compiled(torch.ones(2)), torch.full((2,), 6.0))
+    for name in [name for name in sys.modules if name.startswith("package_inside")]:
+        monkeypatch.delitem(sys.modules, name)

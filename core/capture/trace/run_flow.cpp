@@ -142,6 +142,24 @@ void guard_module(Tracer& t, PyObject* name, PyObject* module) {
           module, 0, "", nullptr, "same module");
 }
 
+// pkg.name in sys.modules, or null.
+Owned loaded_submodule(PyObject* package, const std::string& name) {
+  const char* base = PyModule_GetName(package);
+  Owned key(PyUnicode_FromString((std::string(base ? base : "") + "." + name).c_str()));
+  Owned found(PyImport_GetModule(key.get()));
+  PyErr_Clear();
+  return found;
+}
+
+// `from module import names`: what the module lacks may be a module in it, which the import would load.
+void need_loaded(Tracer& t, PyObject* module, Value* names) {
+  for (Value* n : t.unpack(names)) {
+    const std::string name = t.str_of(n, false);
+    if (!PyDict_GetItemString(PyModule_GetDict(module), name.c_str()) && !loaded_submodule(module, name))
+      stop("side_effect", "module " + name + " may be imported for the first time");
+  }
+}
+
 Flow runImportName(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* names = t.look(pop(f));
   const int64_t level = t.int_of(pop(f), "an import level");
@@ -158,6 +176,7 @@ Flow runImportName(Tracer& t, VirtualFrame& f, const Instruction& in) {
   PyErr_Clear();
   if (!imported || !module || !PyModule_Check(module.get()))
     stop("side_effect", "module " + name + " is imported for the first time");
+  if (from) need_loaded(t, module.get(), names);
   guard_module(t, full.get(), imported.get());
   guard_module(t, key.get(), module.get());
   push(f, t.pinned(module.get()));
@@ -172,11 +191,9 @@ Flow runImportFrom(Tracer& t, VirtualFrame& f, const Instruction& in) {
   if (o && PyDict_GetItemString(PyModule_GetDict(const_cast<PyObject*>(o)), name.c_str())) {
     found = t.get_attr(module, name);
   } else if (o) {
-    const char* base = PyModule_GetName(const_cast<PyObject*>(o));
-    Owned key(PyUnicode_FromString((std::string(base ? base : "") + "." + name).c_str()));
-    Owned sub(PyImport_GetModule(key.get()));
-    PyErr_Clear();
-    if (sub) {
+    if (Owned sub = loaded_submodule(const_cast<PyObject*>(o), name)) {
+      Owned key(PyUnicode_FromString(
+          (std::string(PyModule_GetName(const_cast<PyObject*>(o))) + "." + name).c_str()));
       guard_module(t, key.get(), sub.get());
       found = t.pinned(sub.get());
     }
