@@ -59,6 +59,7 @@ class Driver {
 
   Way ask() {
     const Outcome outcome = consult();
+    plain_call_ = outcome.plain_call;
     switch (outcome.kind) {
       case Outcome::Kind::Ran:
         left_ = patience_;
@@ -78,10 +79,17 @@ class Driver {
     return Way::CPython;
   }
 
+  Step step_plainly(const Instruction& in) {
+    constexpr int64_t kFrames = 100'000;  // of a model's first run there are some thousands
+    plain_call_ = false;
+    const UncapturedFrames aside(kFrames);
+    return machine_.step(in);
+  }
+
   Way step() {
     const Instruction* in = code_.find(frame_.pc());
     if (!in) return Way::CPython;
-    switch (machine_.step(*in)) {
+    switch (plain_call_ ? step_plainly(*in) : machine_.step(*in)) {
       case Step::Next:
         break;
       case Step::Leave:
@@ -106,7 +114,7 @@ class Driver {
   Machine machine_;
   const int patience_;
   int left_;
-  bool ask_ = false, calls_too_ = false;
+  bool ask_ = false, calls_too_ = false, plain_call_ = false;
   PyObject* value_ = nullptr;
 };
 

@@ -16,6 +16,7 @@ struct ThreadCapture {
   FrameHandler* handler = nullptr;
   int paused = 0;
   bool off = false;
+  int64_t uncaptured = 0;           // so many frames more
   const char* stack_end = nullptr;  // no deeper: the C stack is nearly used up; found at the first frame
   const _PyInterpreterFrame* delegated = nullptr;  // the frame just handed to the hook below ours
 };
@@ -144,6 +145,10 @@ PyObject* hook(PyThreadState* thread, _PyInterpreterFrame* frame, int throwing) 
     return nullptr;
   }
   if (here.handler && here.paused == 0 && !here.off && !throwing) {
+    if (here.uncaptured > 0) {
+      --here.uncaptured;
+      return run_below(thread, frame, throwing);
+    }
     if (wanted(here, thread, Frame(frame))) return here.handler->run(thread, frame);
     if (const CodeEntry* entry = find_entry(Frame(frame).code()); entry && entry->pauses) {
       const PauseCapture pause;
@@ -186,6 +191,11 @@ PauseCapture::PauseCapture() {
 }
 PauseCapture::~PauseCapture() {
   --this_thread.paused;
+}
+
+UncapturedFrames::UncapturedFrames(int64_t frames) : before_(std::exchange(this_thread.uncaptured, frames)) {}
+UncapturedFrames::~UncapturedFrames() {
+  this_thread.uncaptured = before_;
 }
 
 bool switch_capture_off(bool off) {

@@ -51,6 +51,19 @@ class PauseCapture {
   PauseCapture& operator=(const PauseCapture&) = delete;
 };
 
+// While it lives, this many frames of this thread are not captured; those after them are. For a call that is
+// not worth a capture, unless a whole program hangs on it.
+class UncapturedFrames {
+ public:
+  explicit UncapturedFrames(int64_t frames);
+  ~UncapturedFrames();
+  UncapturedFrames(const UncapturedFrames&) = delete;
+  UncapturedFrames& operator=(const UncapturedFrames&) = delete;
+
+ private:
+  int64_t before_;
+};
+
 // Turns capture off in this thread until it is turned on again, whatever begins or ends in between. Returns
 // what it was.
 bool switch_capture_off(bool off);

@@ -21,10 +21,11 @@ struct Outcome {
   Kind kind = Kind::None;
   bool eager_rest = false;   // None: nothing more to find in this call of the frame; CPython takes over
   bool calls_too = false;    // with eager_rest: what this call of the frame calls is not captured either
+  bool plain_call = false;   // Ran, None: what the instruction at pc calls is not captured, unless it is long
   _object* value = nullptr;  // Returned: a new reference
 
   static Outcome ran() { return {Kind::Ran}; }
-  static Outcome returned(_object* value) { return {Kind::Returned, false, false, value}; }
+  static Outcome returned(_object* value) { return {Kind::Returned, false, false, false, value}; }
   static Outcome raised() { return {Kind::Raised}; }
   static Outcome none() { return {Kind::None}; }
   static Outcome eager() { return {Kind::None, true}; }

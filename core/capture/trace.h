@@ -156,6 +156,7 @@ struct Trace {
   End end = End::Nothing;
   int32_t end_pc = 0;              // Break: instruction index that must run for real, in bytes
   std::optional<BreakInfo> broke;  // Break, and Nothing when there was a reason
+  bool fills_caches = false;       // it broke in a call that a functools cache answers from the next time on
   std::shared_ptr<SourcePool> sources;
   std::vector<Guard> guards;
   torch_bridge::Lowering::Graphs graphs;  // graphs.captured is null when no torch call was recorded

@@ -127,12 +127,16 @@ bool Store::only_compiled(const Segment& segment, const Outcome& outcome) const 
 
 Outcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segment, const char* how,
                      int64_t compile_start) {
+  const bool first = ++segment->calls == 1;
+  Recording* recording = engine_.live_recording();
   if (breaks_full_graph(segment->trace())) {
+    if (first && segment->trace().fills_caches) {
+      if (recording) recording->call(segment->compilation, "eager", recording->now(), 0);
+      return Outcome::eager_throughout();
+    }
     raise_graph_break(*segment->trace().broke);
     return Outcome::raised();
   }
-  ++segment->calls;
-  Recording* recording = engine_.live_recording();
   const bool checked = engine_.config.check && segment->plan();
   if (!recording && !engine_.profiling() && !checked) {
     const Outcome outcome = segment->run(frame, nullptr);
@@ -168,6 +172,8 @@ void Store::report(Frame& frame, Segment& segment, const Check& check) {
 // What the segment took for granted does not hold: the place does without from now on. Where a break is an
 // error, such a call is eager's, and others go on as before.
 Outcome Store::entered(Place& place, const std::shared_ptr<Segment>& segment, Outcome outcome) {
+  // What fills a cache is not called again like that: it is not worth a capture of its own.
+  outcome.plain_call = segment->trace().fills_caches;
   if (!segment->refuted || outcome.kind != Outcome::Kind::None) return outcome;
   if (settings_->fullgraph) return Outcome::eager_throughout();
   place.takes_for_granted = false;

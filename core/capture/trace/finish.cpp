@@ -417,6 +417,7 @@ std::unique_ptr<Trace> Tracer::give_up(BreakInfo why) {
   trace->end_pc = live_.pc();
   trace->broke = std::move(why);
   current_ = &root_;
+  trace->fills_caches = !not_cached_.empty();
   guard_not_cached(not_cached_);
   if (!symbolic_->questions.empty()) fix_all_sizes();
   symbolic_->find_use();
@@ -482,7 +483,10 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& given) {
     try {
       if (!tracer.returned()) tracer.guard_not_cached(not_cached);
       auto trace = tracer.finish(tracer.returned());
-      if (!tracer.returned()) trace->broke = broke;
+      if (!tracer.returned()) {
+        trace->broke = broke;
+        trace->fills_caches = !not_cached.empty();
+      }
       if (!tracer.returned() && options.record_steps && !trace->codes.empty()) film_break(*trace);
       return trace;
     } catch (const AutogradSignal& signal) {
