@@ -14,6 +14,12 @@ Ref extremum(Writer& w, const char* op, Ref x, const Dims& dims) {
   return w.op(op, {x, Arg::ints(dims), Arg(true)});
 }
 
+// In the type in which the result is computed; that may be asked for.
+Ref computed(Writer& w, Ref x) {
+  const DType compute = ops::opmath(w.node.type().dtype);
+  return w.type(x).dtype == compute ? x : w.cast(x, compute);
+}
+
 }  // namespace
 
 // sqrt(sum x^2), sum |x|, the largest or smallest |x|, how many are not 0. PyTorch takes the |x| of one
@@ -22,7 +28,7 @@ Values vector_norm(Writer& w) {
   const double order = w.none(1) ? 2 : w.number(1);
   const Dims dims = w.dims(2);
   if (w.type(w.value(0)).numel() == 0 || w.count(w.value(0), dims) < 2) return std::nullopt;
-  const Ref x = w.wide(0);
+  const Ref x = computed(w, w.value(0));
   const auto size = [&] { return w.unary("aten.abs.default", x); };
   Ref norm = x;
   if (order == 2)
@@ -53,9 +59,7 @@ Values logsumexp(Writer& w) {
 Values nansum(Writer& w) {
   const Dims dims = w.dims(kDims);
   if (w.type(w.value(0)).numel() == 0) return std::nullopt;
-  const DType compute = ops::opmath(w.node.type().dtype);
-  Ref x = w.value(0);
-  if (w.type(x).dtype != compute) x = w.cast(x, compute);
+  Ref x = computed(w, w.value(0));
   if (ir::is_float(w.type(x).dtype))
     x = w.op("aten.masked_fill.Scalar", {x, w.unary("aten.isnan.default", x), Arg(int64_t{0})});
   return w.one(w.reduced(w.sum(x, dims), dims, w.flag(2)));

@@ -135,12 +135,6 @@ def others(row, x):
         "aten.amin.default": [(x(3, 4), [1]), (x(3, 4), [0], True), (x(3, 4), [])],
         "aten.max.dim": [(x(3, 4), 1), (x(3, 4), 0, True), (x(), 0)],
         "aten.min.dim": [(x(3, 4), 1), (x(3, 4), -2, True)],
-        "aten.nansum.default": [(x(3, 4),), (x(3, 4), [1]), (x(2, 3, 4), [0, 2], True), (x(3, 4).detach().where(x(3, 4) > 0, math.nan).requires_grad_(), [0])],
-        "aten.aminmax.default": [(x(3, 4),), (x(3, 4), {"dim": 1}), (x(3, 4), {"dim": 0, "keepdim": True}), (x(3, 4, grad=False).round().requires_grad_(), {"dim": 1})],
-        "aten.std_mean.correction": [(x(3, 4), [1]), (x(3, 4), None, {"correction": 0}), (x(2, 3, 4), [0, 2], {"correction": 2, "keepdim": True})],
-        "aten.nan_to_num.default": [(x(3, 4),), (torch.tensor([math.nan, math.inf, -math.inf, 1.0, 0.0], dtype=x.dtype, requires_grad=True), 2.0, 3.0)],
-        "aten.logit.default": [(likely(3, 4),), (likely(3, 4), 0.3), (turned(3, 4).detach().sigmoid().requires_grad_(), 0.1)],
-        "aten.glu.default": [(x(3, 4),), (x(4, 3), 0), (x(2, 6, 3), 1), (turned(4, 6), -1)],
         "aten.topk.default": [(x(3, 5), 2), (x(4, 3), 2, 0, False)],
         "aten.var.correction": [(x(3, 4), [1]), (x(3, 4), None, {"correction": 0}), (x(2, 3, 4), [0, 2], {"correction": 2, "keepdim": True})],
         "aten.std.correction": [(x(3, 4), [1]), (x(3, 4), None), (x(2, 3, 4), [0, 2], {"correction": 2, "keepdim": True})],
@@ -229,6 +223,12 @@ def others(row, x):
         "aten.remainder.Tensor": [(x(3, 4), x(3, 4)), (x(3, 1), x(2, 1, 4)), (x(), x())],
         "aten.fmod.Tensor": [(x(3, 4), x(3, 4)), (x(3, 1), x(2, 1, 4)), (x(), x())],
         "aten.pow.Tensor_Scalar": [(x(3, 4), n) for n in (2, 3, 0, 1)] + [(within(name, x(3, 4)), n) for n in (0.5, -1.5)],
+        "aten.nansum.default": [(x(3, 4),), (x(3, 4), [1]), (x(2, 3, 4), [0, 2], True), (x(3, 4).detach().where(x(3, 4) > 0, math.nan).requires_grad_(), [0])],
+        "aten.aminmax.default": [(x(3, 4),), (x(3, 4), {"dim": 1}), (x(3, 4), {"dim": 0, "keepdim": True}), (x(3, 4, grad=False).round().requires_grad_(), {"dim": 1})],
+        "aten.std_mean.correction": [(x(3, 4), [1]), (x(3, 4), None, {"correction": 0}), (x(2, 3, 4), [0, 2], {"correction": 2, "keepdim": True})],
+        "aten.nan_to_num.default": [(x(3, 4),), (torch.tensor([math.nan, math.inf, -math.inf, 1.0, 0.0], dtype=x.dtype, requires_grad=True), 2.0, 3.0)],
+        "aten.logit.default": [(likely(3, 4),), (likely(3, 4), 0.3), (turned(3, 4).detach().sigmoid().requires_grad_(), 0.1)],
+        "aten.glu.default": [(x(3, 4),), (x(4, 3), 0), (x(2, 6, 3), 1), (turned(4, 6), -1)],
     }
     return calls.get(name)
 

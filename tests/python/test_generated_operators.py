@@ -124,6 +124,12 @@ def test_a_norm_of_one_element_does_not_overflow():
     assert torch.equal(vitrine.compile(lambda x: x.norm(dim=1) * 1)(x), torch.tensor([1e30, 2e30]))
 
 
+def test_a_norm_in_another_type_is_computed_in_it():
+    x = torch.ones(19, 19, dtype=torch.bfloat16)
+    norm = vitrine.compile(lambda x: torch.linalg.vector_norm(x, 1, dtype=torch.float32) * 1)(x)
+    assert norm.dtype is torch.float32 and norm.item() == 361
+
+
 def test_a_logarithm_of_infinities_is_eagers():
     x = torch.tensor([[inf, 1.0], [-inf, -inf], [-inf, inf], [float("nan"), 1.0]])
     assert not differences(torch.logsumexp(x, 1), vitrine.compile(lambda x: torch.logsumexp(x, 1))(x)).any()
