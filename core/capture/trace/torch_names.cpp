@@ -137,8 +137,12 @@ PyObject* find_object(const std::string& path) {
 }
 
 const TorchNames& torch_names() {
-  static const TorchNames names = load();
-  return names;
+  // load() runs Python, which may let another thread in: that must not wait for this one and keep the GIL.
+  static const TorchNames* names = nullptr;
+  if (names) return *names;
+  const TorchNames* loaded = new TorchNames(load());
+  if (!names) names = loaded;
+  return *names;
 }
 
 }  // namespace vitrine::capture
