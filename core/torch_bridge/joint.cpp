@@ -303,6 +303,11 @@ Status Lowering::State::borrow(Joint& out, JointParts& parts) {
     made.emplace_back(parts.gradients[i].node, out.gradients[i].input);
   std::stable_sort(made.begin(), made.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [node, input] : made) out.complete.push_back(input);
+  // With the constants of the backward pass.
+  std::vector<PyObject*> inputs;
+  parts.leading.clear();
+  out.constants.clear();
+  if (!r.leading(parts.leading, out.constants, inputs)) return no_joint("an input starts to require grad");
   const auto& all = r.aten_nodes();
   parts.backward.assign(all.begin() + static_cast<std::ptrdiff_t>(parts.forward.size()), all.end());
   drop_running_statistics(parts.backward);

@@ -112,3 +112,28 @@ def test_beside_another_result(name, used):
         return Given.apply(a * 2, x, OF[name]), x * 3
 
     same(gradients(vitrine.compile(function), used), gradients(function, used))
+
+
+class Cleared(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        out = x.clamp(min=0)
+        ctx.save_for_backward(out)
+        return out
+
+    @staticmethod
+    def backward(ctx, g):
+        (out,) = ctx.saved_tensors
+        g = g.clone()
+        g[out == 0] = 0
+        return g * torch.tensor(2.0)
+
+
+def test_a_constant_of_the_backward_pass_alone():
+    def function(a, x):
+        return (Cleared.apply(a * x),)
+
+    compiled = vitrine.compile(function)
+    same(gradients(compiled, (0,)), gradients(function, (0,)))
+    explained = vitrine.explain(function)(torch.ones(2, requires_grad=True), torch.ones(2))
+    assert explained.graph_count == 1 and not explained.messages

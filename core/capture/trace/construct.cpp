@@ -11,7 +11,9 @@ bool is_plain_class(PyTypeObject* type) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
     auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
     if (base->tp_flags & Py_TPFLAGS_HEAPTYPE) {
-      if (lookup(base, "__del__")) return false;
+      // functools.partial and its like: classes written in C that are made as Python's are.
+      PyObject* maker = PyDict_GetItemString(class_dict(base), "__new__");
+      if (lookup(base, "__del__") || (maker && PyCFunction_Check(maker))) return false;
       continue;
     }
     if (base == &PyBaseObject_Type || base == &PyDict_Type || base == &PyList_Type || base == &PyTuple_Type ||

@@ -1,5 +1,7 @@
 """Odd programs: slots that are empty, filled and emptied, attributes and parts of lists that go, sets that change in place."""
 
+import functools
+
 import torch
 from odd.registry import program, scenario, vec
 
@@ -80,3 +82,30 @@ def slots_change_between_calls(compile):
             p.c = q.c = 1
         out.append(f(torch.ones(2)))
     return out
+
+
+class Wrapping(functools.partial):
+    """Made by C code of its own, as a partial is: not by object.__new__."""
+
+    __slots__ = "func"
+
+    def __init__(self, func):
+        self.func = func
+
+
+def unwrapped(function):
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def scaled_by(n, y):
+    return y * n
+
+
+@program(vec())
+def a_partial_with_a_slot(x):
+    made = Wrapping(functools.partial(scaled_by, 2))
+    made = functools.update_wrapper(made, scaled_by, updated=())
+    print(made.__name__)
+    return made(x), unwrapped(made)(3, x), type(made).__name__, Wrapping(made)(x)
