@@ -1,6 +1,9 @@
 """Once torch.compile was used in the process, PyTorch notes every new module in weak dicts and marks functions of its own
 library. Programs are captured as before; what the user marked stays marked."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from test_whole_step import X, Y, network, training
@@ -54,3 +57,32 @@ def test_what_the_user_disabled_stays():
 
     reasons = vitrine.explain(program)(X).graph_break_reasons
     assert len(reasons) == 2 and all("marked to run as it is" in str(reason) for reason in reasons)
+
+
+COUNTING = """
+import sys
+import torch
+import vitrine
+from torch.nn.attention.flex_attention import flex_attention
+
+def program(q, k, v):
+    seen = []
+
+    def score(s, b, h, i, j):
+        seen.append(1)
+        return s * 2
+
+    return flex_attention(q, k, v, score_mod=score), len(seen) > 0
+
+for function in (program, vitrine.compile(program)):
+    try:
+        function(*(torch.ones(1, 2, 16, 8) for _ in range(3)))
+    except Exception as error:
+        print(type(error).__name__, str(error).splitlines()[0])
+"""
+
+
+def test_what_flex_attention_refuses_is_refused():
+    """In a process of its own: PyTorch's compiler, which flex_attention calls, leaves its frame hook behind then."""
+    said = subprocess.run([sys.executable, "-c", COUNTING], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(said) == 2 and said[0] == said[1] and "side effect" in said[0], said

@@ -54,14 +54,3 @@ BIASED = Biased()
 @program(of_heads(0), of_heads(1), of_heads(2))
 def scores_learned(q, k, v):
     return BIASED(q, k, v)
-
-
-@program(of_heads(0), of_heads(1), of_heads(2))
-def scores_that_count(q, k, v):
-    seen = []
-
-    def score(s, b, h, i, j):
-        seen.append(1)
-        return s * 2
-
-    return flex_attention(q, k, v, score_mod=score), len(seen) > 0
