@@ -282,8 +282,14 @@ Status Lowering::State::borrow(Joint& out, JointParts& parts) {
         Py::steal(PyObject_CallMethod(module.get(), "borrowed_gradients", "OOO", a.get(), b.get(), c.get()));
   }
   if (dispatch.stopped) return no_joint("the backward pass cannot be recorded: " + dispatch.stopped->reason);
-  if (!parts.outputs.empty() && !found)
-    return no_joint("the backward pass cannot be recorded: " + take_python_error());
+  if (!parts.outputs.empty() && !found) {
+    const std::string why = take_python_error();
+    // PyTorch's engine has no thread for a device that is not there, and says so in two ways.
+    if (why.find("device_ready_queues_") != std::string::npos ||
+        why.find("accelerator device when none") != std::string::npos)
+      return no_joint(out.borrowed + ", and PyTorch's own backward runs only where the GPU is");
+    return no_joint("the backward pass cannot be recorded: " + why);
+  }
   if (found && PyUnicode_Check(found.get())) return no_joint(PyUnicode_AsUTF8(found.get()));
   Py behind = Py::steal(found ? PyObject_CallMethod(module.get(), "outputs_behind", "OO", a.get(), b.get())
                               : nullptr);

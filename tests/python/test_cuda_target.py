@@ -211,3 +211,23 @@ def test_the_norms_of_many_tensors_are_one_call(tmp_path):
     session = compile_for(tmp_path, lambda *ps: torch.nn.utils.clip_grad_norm_(ps, 1.0), *parameters)
     launched = [r["text"] for r in session.rows("launch")]
     assert sum("foreach_norm" in text for text in launched) == 1 and len(launched) <= 4, launched
+
+
+BORROWED = """
+import torch
+
+def get_model():
+    return lambda x, i: torch.zeros(4, 3).to(x).scatter_reduce(0, i, x, "amax")
+
+def get_inputs():
+    return torch.randn(5, 3, requires_grad=True), torch.randint(0, 4, (5, 3))
+"""
+
+
+def test_a_backward_that_is_pytorchs_own_says_that_it_needs_the_gpu(tmp_path):
+    result = run("run", write(tmp_path, "model.py", BORROWED), "--target", "sm_90", "-o", "s.vitrine", cwd=tmp_path)
+    assert result.returncode == 0, said(result)
+    shown = run("show", "s.vitrine", "optimised", cwd=tmp_path)
+    text = shown.stdout + shown.stderr
+    if not torch.cuda.is_available():
+        assert "runs only where the GPU is" in text and "please report" not in text, text
