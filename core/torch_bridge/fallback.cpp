@@ -124,16 +124,6 @@ ir::Device device_of_call(const Overload& op, const std::vector<FallbackArg>& ar
   return out;
 }
 
-bool gpu_is_here() {
-  static const bool here = [] {
-    Py cuda = Py::steal(PyObject_GetAttrString(api().torch, "cuda"));
-    Py yes = Py::steal(cuda ? PyObject_CallMethod(cuda.get(), "is_available", nullptr) : nullptr);
-    PyErr_Clear();
-    return yes.get() == Py_True;
-  }();
-  return here;
-}
-
 }  // namespace
 
 FallbackResult run_for_types(const Overload& op, const std::vector<FallbackArg>& args) {

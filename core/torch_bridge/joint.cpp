@@ -284,9 +284,7 @@ Status Lowering::State::borrow(Joint& out, JointParts& parts) {
   if (dispatch.stopped) return no_joint("the backward pass cannot be recorded: " + dispatch.stopped->reason);
   if (!parts.outputs.empty() && !found) {
     const std::string why = take_python_error();
-    // PyTorch's engine has no thread for a device that is not there, and says so in two ways.
-    if (why.find("device_ready_queues_") != std::string::npos ||
-        why.find("accelerator device when none") != std::string::npos)
+    if (r.as_if() && !gpu_is_here())  // PyTorch's engine has no thread for it
       return no_joint(out.borrowed + ", and PyTorch's own backward runs only where the GPU is");
     return no_joint("the backward pass cannot be recorded: " + why);
   }

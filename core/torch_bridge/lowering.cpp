@@ -173,9 +173,7 @@ namespace {
 // CUDA has, too: it asks the driver, which is not there), and the set-up is said to be done.
 void pretend_cuda_is_ready() {
   static const bool done = [] {
-    Py cuda = Py::steal(PyImport_ImportModule("torch.cuda"));
-    Py available = Py::steal(cuda ? PyObject_CallMethod(cuda.get(), "is_available", nullptr) : nullptr);
-    if (available.get() == Py_True) return true;
+    if (gpu_is_here()) return true;
     constexpr size_t kMeta = 14;  // c10::DeviceType::Meta
     if (void** guards = api().symbols.guard_impls) guards[kCudaDevice] = guards[kMeta];
     Py scope = Py::steal(PyDict_New());

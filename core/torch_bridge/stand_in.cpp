@@ -3,8 +3,10 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <optional>
 
 #include "core/torch_bridge/api.h"
+#include "core/torch_bridge/python_ref.h"
 
 namespace vitrine::torch_bridge {
 
@@ -110,6 +112,18 @@ Handle meta_like_type(const ir::TensorType& type) {
 bool is_missing_memory(const std::string& error) {
   return error.find("data pointer of Storage") != std::string::npos ||
          error.find("data pointer of Tensor") != std::string::npos;
+}
+
+bool gpu_is_here() {
+  // The question runs Python, which may let another thread in: no guard of a static's, which it would wait
+  // for.
+  static std::optional<bool> here;
+  if (here) return *here;
+  Py cuda = Py::steal(PyObject_GetAttrString(api().torch, "cuda"));
+  Py yes = Py::steal(cuda ? PyObject_CallMethod(cuda.get(), "is_available", nullptr) : nullptr);
+  PyErr_Clear();
+  here = yes.get() == Py_True;
+  return *here;
 }
 
 }  // namespace vitrine::torch_bridge

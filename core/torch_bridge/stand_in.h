@@ -19,6 +19,9 @@ Handle meta_like_type(const ir::TensorType& type);
 // Elements from the first to the last one that the type reaches, offset excluded.
 int64_t extent(const ir::TensorType& type);
 
+// Whether PyTorch sees a GPU: without one, stand-ins for it are all there is. Needs the GIL; asked once.
+bool gpu_is_here();
+
 // Whether a Python error's text says that a stand-in's memory was wanted.
 bool is_missing_memory(const std::string& error);
 
