@@ -3,6 +3,7 @@
 #include <QKeyEvent>
 #include <QVBoxLayout>
 
+#include "app/shell/own_keys.h"
 #include "views/kit/theme.h"
 
 namespace vitrine::app {
@@ -47,14 +48,7 @@ bool NoteField::eventFilter(QObject* watched, QEvent* event) {
     hide();
     Q_EMIT written(id_, text_->toPlainText().trimmed());
   }
-  if (event->type() ==
-      QEvent::ShortcutOverride) {  // before they mean "nothing active", "open in the other pane"
-    const int key = static_cast<QKeyEvent*>(event)->key();
-    if (key == Qt::Key_Escape || key == Qt::Key_Return || key == Qt::Key_Enter) {
-      event->accept();
-      return true;
-    }
-  }
+  if (keeps_escape_and_enter(event)) return true;
   if (event->type() == QEvent::KeyPress) {
     const auto* key = static_cast<QKeyEvent*>(event);
     const bool enter = key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter;

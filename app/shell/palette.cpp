@@ -5,6 +5,7 @@
 #include <QPainter>
 #include <algorithm>
 
+#include "app/shell/own_keys.h"
 #include "views/kit/icons.h"
 #include "views/kit/keys.h"
 #include "views/kit/paint.h"
@@ -122,14 +123,7 @@ void Palette::take(size_t row, bool other) {
 
 bool Palette::eventFilter(QObject* watched, QEvent* event) {
   if (event->type() == QEvent::FocusOut) hide();
-  if (event->type() ==
-      QEvent::ShortcutOverride) {  // before they mean "nothing active", "open in the other pane"
-    const int key = static_cast<QKeyEvent*>(event)->key();
-    if (key == Qt::Key_Escape || key == Qt::Key_Return || key == Qt::Key_Enter) {
-      event->accept();
-      return true;
-    }
-  }
+  if (keeps_escape_and_enter(event)) return true;
   if (event->type() == QEvent::KeyPress) {
     switch (static_cast<QKeyEvent*>(event)->key()) {
       case Qt::Key_Down:
