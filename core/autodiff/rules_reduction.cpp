@@ -192,9 +192,13 @@ void var(Vjp& v) {
   v.give(0, variance_gradient(v, v.g(), v.dims(1), correction(v), v.flag(3)));
 }
 // y = sqrt(var x): that of var with g / (2 y); 0 where nothing varies
-void standard_deviation(Vjp& v) {
+Ref of_deviation(Vjp& v) {
+  v.let("g", v.g(0));
   const Ref g = v.eval("masked_fill(g / (y * 2), y == 0, 0)");
-  v.give(0, variance_gradient(v, g, v.dims(1), correction(v), v.flag(3)));
+  return variance_gradient(v, g, v.dims(1), correction(v), v.flag(3));
+}
+void standard_deviation(Vjp& v) {
+  v.give(0, of_deviation(v));
 }
 Ref of_mean(Vjp& v) {
   return mean_gradient(v, v.g(1), v.dims(1), v.flag(3));
@@ -204,12 +208,7 @@ void var_mean(Vjp& v) {
   give_of_two(v, of_variance, [&] { return of_mean(v); });
 }
 void std_mean(Vjp& v) {
-  const auto of_deviation = [&] {
-    v.let("g", v.g(0));
-    const Ref g = v.eval("masked_fill(g / (y * 2), y == 0, 0)");
-    return variance_gradient(v, g, v.dims(1), correction(v), v.flag(3));
-  };
-  give_of_two(v, of_deviation, [&] { return of_mean(v); });
+  give_of_two(v, [&] { return of_deviation(v); }, [&] { return of_mean(v); });
 }
 
 // y_i = sum of x_j up to i: sum of g_j from i on
