@@ -188,7 +188,7 @@ PyObject* globals_of(PyObject* base) {
 }
 
 PyObject* tensor_over(PyObject* array, Temporaries& keep) {
-  static PyObject* const module = PyImport_ImportModule("vitrine._arrays");
+  static PyObject* const module = PyImport_ImportModule("vitrine._array_types");
   static PyObject* const behind = module ? PyObject_GetAttrString(module, "tensor_behind") : nullptr;
   PyObject* tensor = keep_new(behind ? PyObject_CallOneArg(behind, array) : nullptr, keep);
   return tensor == Py_None ? nullptr : tensor;

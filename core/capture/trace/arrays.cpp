@@ -10,17 +10,17 @@
 namespace vitrine::capture {
 namespace {
 
-// Of vitrine._arrays; nullptr: there is no NumPy.
-PyObject* in_arrays(const char* name) {
-  return torch_names().numpy_ufunc ? find_object(std::string("vitrine._arrays.") + name) : nullptr;
+// "_arrays.Array": of vitrine's modules; nullptr: there is no NumPy.
+PyObject* in_arrays(const std::string& path) {
+  return torch_names().numpy_ufunc ? find_object("vitrine." + path) : nullptr;
 }
 
 PyObject* array_class() {
-  static PyObject* const cls = in_arrays("Array");
+  static PyObject* const cls = in_arrays("_arrays.Array");
   return cls;
 }
 PyObject* scalar_class() {
-  static PyObject* const cls = in_arrays("Scalar");
+  static PyObject* const cls = in_arrays("_arrays.Scalar");
   return cls;
 }
 
@@ -42,30 +42,30 @@ PyObject* found_in(PyObject* table, PyObject* function) {
 
 template <const char* const& Name>
 Value* folded(Tracer& t, const Arguments& a) {
-  return fold_call(t, in_arrays(Name), a);
+  return fold_call(t, in_arrays(std::string("_array_types.") + Name), a);
 }
 constexpr const char *kTorchType = "torch_type", *kNumpyType = "numpy_type", *kLoopTypes = "loop_types",
                      *kNumberType = "type_of_number", *kPlain = "plain", *kResultType = "result_type",
                      *kTypeOfBoth = "type_of_both";
 
 constexpr BuiltinRow kRows[] = {
-    {"vitrine._arrays.refuse",
+    {"vitrine._array_words.refuse",
      [](Tracer& t, const Arguments& a) -> Value* {
        stop("foreign_call", t.str_of(need(t, a, 0), false), "Use torch's function of that name.");
      }},
-    {"vitrine._arrays.make",
+    {"vitrine._array_words.make",
      [](Tracer& t, const Arguments& a) { return t.make_array(need(t, a, 0), t.truth(need(t, a, 1))); }},
-    {"vitrine._arrays.is_array",
+    {"vitrine._array_words.is_array",
      [](Tracer& t, const Arguments& a) { return t.boolean(t.array_kind(need(t, a, 0)) != ArrayKind::None); }},
-    {"vitrine._arrays.known",
-     [](Tracer& t, const Arguments& a) { return t.literal(in_arrays("made_for_real"), a); }},
-    {"vitrine._arrays.torch_type", folded<kTorchType>},
-    {"vitrine._arrays.numpy_type", folded<kNumpyType>},
-    {"vitrine._arrays.loop_types", folded<kLoopTypes>},
-    {"vitrine._arrays.type_of_number", folded<kNumberType>},
-    {"vitrine._arrays.plain", folded<kPlain>},
-    {"vitrine._arrays.result_type", folded<kResultType>},
-    {"vitrine._arrays.type_of_both", folded<kTypeOfBoth>},
+    {"vitrine._array_words.known",
+     [](Tracer& t, const Arguments& a) { return t.literal(in_arrays("_array_types.made_for_real"), a); }},
+    {"vitrine._array_types.torch_type", folded<kTorchType>},
+    {"vitrine._array_types.numpy_type", folded<kNumpyType>},
+    {"vitrine._array_types.loop_types", folded<kLoopTypes>},
+    {"vitrine._array_types.type_of_number", folded<kNumberType>},
+    {"vitrine._array_types.plain", folded<kPlain>},
+    {"vitrine._array_types.result_type", folded<kResultType>},
+    {"vitrine._array_types.type_of_both", folded<kTypeOfBoth>},
 };
 
 }  // namespace
@@ -95,7 +95,7 @@ Value* Tracer::make_array(Value* tensor, bool scalar) {
 // false: no array, or none that PyTorch can have the memory of.
 bool Tracer::enter_array(Value* v) {
   if (Py_TYPE(v->obj) != torch_names().numpy_array || !v->source) return false;
-  static PyObject* const behind = in_arrays("tensor_behind");
+  static PyObject* const behind = in_arrays("_array_types.tensor_behind");
   Owned tensor(PyObject_CallOneArg(behind, v->obj));
   if (!tensor) PyErr_Clear();
   if (!tensor || tensor.get() == Py_None) return false;
@@ -116,7 +116,8 @@ void Tracer::check_arrays_unwritten() {
 
 // One of NumPy's functions that is given an array, or makes one. nullptr: neither, or an unknown one.
 Value* Tracer::call_on_arrays(PyObject* function, const Arguments& a) {
-  static PyObject *const functions = in_arrays("FUNCTIONS"), *const makers = in_arrays("MAKERS");
+  static PyObject *const functions = in_arrays("_array_functions.FUNCTIONS"), *const makers =
+                                                                                  in_arrays("_arrays.MAKERS");
   PyObject* ours = found_in(makers, function);
   if (PyObject* of_arrays = ours ? nullptr : found_in(functions, function)) {
     const auto holds = [&](Value* v) { return holds_array(*this, v); };
@@ -128,13 +129,13 @@ Value* Tracer::call_on_arrays(PyObject* function, const Arguments& a) {
 // One of PyTorch's that makes a tensor of an array. nullptr: it is another, or is given none.
 Value* Tracer::tensor_of_array(const std::string& name, const Arguments& a) {
   if (a.positional.empty() || array_kind(a.positional[0]) == ArrayKind::None) return nullptr;
-  static PyObject* const tensors = in_arrays("TENSORS");
+  static PyObject* const tensors = in_arrays("_arrays.TENSORS");
   PyObject* ours = PyDict_GetItemString(tensors, name.c_str());
   return ours ? call(pinned(ours), a) : nullptr;
 }
 
 Value* Tracer::array_of_tensor(Value* tensor, Arguments a) {
-  static PyObject* const function = in_arrays("of_tensor");
+  static PyObject* const function = in_arrays("_arrays.of_tensor");
   a.positional.insert(a.positional.begin(), tensor);
   return call(pinned(function), std::move(a));
 }

@@ -256,7 +256,7 @@ Recipe RecipeMaker::object(Value* v) {
     return r;
   }
   if (t_.array_kind(v) != ArrayKind::None) {
-    Recipe r = call(find_object("vitrine._arrays.leave"), {});
+    Recipe r = call(find_object("vitrine._array_types.leave"), {});
     for (const auto& [name, value] : v->attrs) r.children.push_back(make(value));
     return r;
   }
