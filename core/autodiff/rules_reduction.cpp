@@ -1,6 +1,7 @@
 // Gradients of sums, means, extrema, spreads and running sums.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "core/autodiff/rules.h"
@@ -121,9 +122,8 @@ void running_extremum(Vjp& v) {
   v.give(0, v.op("aten.scatter_add.default", {v.zeros(v.g(), v.sizes(0)), v.arg(1), v.out(1), v.g()}));
 }
 
-// y = product of x: g times the product of all others, those before times those behind; no division, as x may
-// be 0
-Ref product_gradient(Vjp& v, Ref x, Ref g, size_t d) {
+// The product of all others beside each element: of those before and of those behind, without a division.
+Ref product_of_others(Vjp& v, Ref x, size_t d) {
   const int64_t n = v.type(x).sizes[d];
   const Arg dim(static_cast<int64_t>(d));
   Dims one = v.type(x).sizes;
@@ -136,23 +136,31 @@ Ref product_gradient(Vjp& v, Ref x, Ref g, size_t d) {
   };
   const Arg dims = Arg::ints({static_cast<int64_t>(d)});
   const Ref behind = v.op("aten.flip.default", {others(v.op("aten.flip.default", {x, dims})), dims});
-  return v.op("aten.mul.Tensor", {g, v.op("aten.mul.Tensor", {others(x), behind})});
+  return v.op("aten.mul.Tensor", {others(x), behind});
+}
+// y = product of x: g y / x where no element of the whole tensor is 0, else g times the product of the
+// others. Of one product of all elements, two zeros make every gradient 0, whatever else is there.
+void product(Vjp& v, size_t d, bool all, const std::function<Ref(Ref)>& unreduced) {
+  const DType dtype = v.type(v.g()).dtype;
+  const Dims from = v.sizes(0);
+  const Ref x = v.cast(all ? v.reshape(v.in(0), {v.type(v.in(0)).numel()}) : v.in(0), dtype);
+  v.let("x", x), v.let("slope", unreduced(v.g())), v.let("product", unreduced(v.out()));
+  v.let("others", product_of_others(v, x, d));
+  v.let("zeros", v.op("aten.sum.default", {v.eval("x == 0")}));
+  v.let("some", v.eval(all ? "masked_fill(slope * others, zeros > 1, 0)" : "slope * others"));
+  v.give(0, v.reshape(v.eval("where(zeros == 0, slope * (product / x), some)"), from));
 }
 void product_dim(Vjp& v) {
   const Dims from = v.sizes(0);
-  const Ref g = v.cast(v.g(), v.type(v.in(0)).dtype);
-  if (from.empty()) return v.give(0, g);
+  if (from.empty()) return v.give(0, v.g());
   if (v.type(v.in(0)).numel() == 0) refuse("a product of nothing");
   const size_t d = ops::wrap_dim(v.integer(1), from.size());
-  v.give(0, product_gradient(v, v.in(0), v.unsqueezed(g, {v.integer(1)}, from.size(), v.flag(2)), d));
+  product(v, d, false, [&](Ref r) { return v.unsqueezed(r, {v.integer(1)}, from.size(), v.flag(2)); });
 }
 void product_all(Vjp& v) {
-  const Dims from = v.sizes(0);
-  const Ref g = v.cast(v.g(), v.type(v.in(0)).dtype);
-  const int64_t n = v.type(v.in(0)).numel();
-  if (n == 0) refuse("a product of nothing");
-  if (from.empty()) return v.give(0, g);
-  v.give(0, v.reshape(product_gradient(v, v.reshape(v.in(0), {n}), g, 0), from));
+  if (v.type(v.in(0)).numel() == 0) refuse("a product of nothing");
+  if (v.sizes(0).empty()) return v.give(0, v.g());
+  product(v, 0, true, [](Ref r) { return r; });
 }
 
 // y_i = log sum exp x_j up to i: sum of g_j exp(x_i - y_j) from i on; logarithms of g's halves are summed
