@@ -94,13 +94,14 @@ Values mean_dims(Writer& w) {
 
 // var(x) = sum (x - mean)^2 / max(0, n - correction)
 struct Spread {
-  Ref variance, mean;
+  Ref variance, mean, squares;
 };
 Spread spread(Writer& w, Ref x, const Dims& dims, double correction) {
   Ref mean = w.mean(x, dims);
   Ref centred = w.sub(x, mean);
   double divisor = static_cast<double>(w.count(x, dims)) - correction;
-  return {w.div(w.sum(w.mul(centred, centred), dims), Arg(divisor > 0 ? divisor : 0.0)), mean};
+  Ref squares = w.sum(w.mul(centred, centred), dims);
+  return {w.div(squares, Arg(divisor > 0 ? divisor : 0.0)), mean, squares};
 }
 // On the CPU PyTorch computes it in f64, in which the squares of other types do not overflow.
 Spread variance(Writer& w) {
@@ -114,18 +115,23 @@ Values var(Writer& w) {
 Values standard_deviation(Writer& w) {
   return w.one(w.reduced(w.unary("aten.sqrt.default", variance(w).variance), w.dims(1), w.flag(3)));
 }
-Values with_mean(Writer& w, Ref spread, Ref mean) {
-  auto s = w.output(0, w.reduced(spread, w.dims(1), w.flag(3)));
-  auto m = w.output(1, w.reduced(mean, w.dims(1), w.flag(3)));
-  return s && m ? Values({*s, *m}) : std::nullopt;
+// Beside a spread PyTorch's mean moves on from element to element: one that is infinite makes it a NaN at the
+// next, as it does the sum of squares.
+Values with_mean(Writer& w, Ref spread, const Spread& s) {
+  Ref mean = s.mean;
+  if (w.count(w.value(0), w.dims(1)) > 1)
+    mean = w.op("aten.where.self", {w.unary("aten.isnan.default", s.squares), s.squares, mean});
+  auto first = w.output(0, w.reduced(spread, w.dims(1), w.flag(3)));
+  auto second = w.output(1, w.reduced(mean, w.dims(1), w.flag(3)));
+  return first && second ? Values({*first, *second}) : std::nullopt;
 }
 Values var_mean(Writer& w) {
   Spread s = variance(w);
-  return with_mean(w, s.variance, s.mean);
+  return with_mean(w, s.variance, s);
 }
 Values std_mean(Writer& w) {
   Spread s = variance(w);
-  return with_mean(w, w.unary("aten.sqrt.default", s.variance), s.mean);
+  return with_mean(w, w.unary("aten.sqrt.default", s.variance), s);
 }
 
 // layer_norm(x) = (x - mean) / sqrt(var + eps) * weight + bias

@@ -128,6 +128,19 @@ def test_reductions(dtype, dim):
     check({n: lambda x, f=f: f(x, dim) for n, f in REDUCTIONS.items()}, x)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_mean_of_infinities_beside_a_spread(dtype):
+    """Eager goes on from the infinity to the next element, which makes a NaN of it; the last one has none."""
+    x = torch.linspace(-2, 3, 19).repeat(4, 1).to(dtype)
+    x[1, 3], x[2, 0], x[2, 7], x[3, 17] = inf, -inf, inf, nan
+    with_mean = {
+        "rows": lambda x: torch.var_mean(x, 1), "columns": lambda x: torch.std_mean(x.t().contiguous(), 0, keepdim=True),
+        "all": lambda x: torch.var_mean(x), "one": lambda x: torch.var_mean(x[:, 3:4], 1, correction=0),
+    }  # fmt: skip
+    check(with_mean, x)
+
+
 @pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
 def test_what_overflows_within_a_loss_of_halves(reduction):
     """Eager keeps the exponential in float16, where that of 13 is infinite."""
