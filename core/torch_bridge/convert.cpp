@@ -1,5 +1,9 @@
 #include "core/torch_bridge/convert.h"
 
+#include <array>
+#include <charconv>
+#include <cstdlib>
+
 #include "core/torch_bridge/api.h"
 
 namespace vitrine::torch_bridge {
@@ -27,6 +31,17 @@ std::optional<ir::Arg> torch_word(PyObject* value) {
   return std::nullopt;
 }
 
+// The IR has no complex constants: a word, every bit of it.
+constexpr std::string_view kComplex = "complex(";
+
+std::string complex_text(PyObject* value) {
+  std::array<char, 64> text;
+  char* at = std::to_chars(text.begin(), text.end(), PyComplex_RealAsDouble(value)).ptr;
+  *at++ = ',';
+  at = std::to_chars(at, text.end(), PyComplex_ImagAsDouble(value)).ptr;
+  return std::string(kComplex) + std::string(text.begin(), at) + ")";
+}
+
 std::optional<ir::Arg> number(PyObject* value) {
   if (PyBool_Check(value)) return ir::Arg(value == Py_True);
   if (PyLong_Check(value)) {
@@ -36,10 +51,18 @@ std::optional<ir::Arg> number(PyObject* value) {
     return ir::Arg(n);
   }
   if (PyFloat_Check(value)) return ir::Arg(PyFloat_AS_DOUBLE(value));
+  if (PyComplex_Check(value)) return ir::Arg(ir::Word{complex_text(value)});
   return std::nullopt;
 }
 
 }  // namespace
+
+PyObject* complex_of(const std::string& text) {
+  if (!text.starts_with(kComplex)) return nullptr;
+  char* at = nullptr;
+  const double real = std::strtod(text.c_str() + kComplex.size(), &at);
+  return PyComplex_FromDoubles(real, std::strtod(at + 1, nullptr));
+}
 
 std::optional<ir::Arg> to_arg(PyObject* value, const TensorArg& tensor) {
   if (value == Py_None) return ir::Arg();
@@ -87,9 +110,10 @@ ir::Arg display_arg(PyObject* value, const TensorArg& tensor) {
       list.push_back(ir::Arg(std::vector<ir::Arg>{display_arg(key, tensor), display_arg(item, tensor)}));
     return ir::Arg(std::move(list));
   }
+  if (PyComplex_Check(value)) return ir::Word{shown(value)};
   if (auto arg = to_arg(value, tensor)) return *arg;
   if (value == Py_Ellipsis) return ir::Word{"Ellipsis"};
-  if (PyLong_Check(value) || PyComplex_Check(value)) return ir::Word{shown(value)};
+  if (PyLong_Check(value)) return ir::Word{shown(value)};
   if (PyType_Check(value)) return ir::Word{reinterpret_cast<PyTypeObject*>(value)->tp_name};
   return ir::Word{Py_TYPE(value)->tp_name};
 }

@@ -13,9 +13,13 @@ namespace vitrine::torch_bridge {
 using TensorArg = std::function<std::optional<ir::Arg>(PyObject* tensor)>;
 
 // None, numbers, text, dtypes, devices, layouts, memory formats, tuples and lists of these. nullopt: a value
-// that a graph cannot say (a complex number, a generator, an object).
+// that a graph cannot say (a generator, an object).
 std::optional<ir::Arg> to_arg(PyObject* value, const TensorArg& tensor);
 std::optional<ir::Arg> constant_arg(PyObject* value);
+
+// A complex number is a word of such an argument: the number, a new reference; nullptr without an error:
+// another word.
+PyObject* complex_of(const std::string& word);
 
 // For people: like to_arg, but slices become (slice, start, stop, step), dicts lists of pairs, and anything
 // else its type's name.

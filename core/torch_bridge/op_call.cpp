@@ -7,6 +7,7 @@
 
 #include "core/ops/node.h"
 #include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/convert.h"
 
 namespace vitrine::torch_bridge {
 
@@ -52,6 +53,7 @@ PyObject* constant_object(const ir::Arg& arg) {  // new reference; nullptr with 
     return torch_attribute("torch." + std::string(ir::dtype_torch_name(arg.as<ir::DType>())));
   if (arg.is<ir::Word>()) {
     const std::string& text = arg.as<ir::Word>().text;
+    if (PyObject* number = complex_of(text)) return number;
     return text.rfind("torch.", 0) == 0 ? torch_attribute(text) : PyUnicode_FromString(text.c_str());
   }
   if (arg.is<std::vector<ir::Arg>>()) {

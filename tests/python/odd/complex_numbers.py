@@ -54,3 +54,17 @@ def conjugate_of_every_other(z):
 @program(lambda: torch.complex(torch.arange(4.0), torch.ones(4)).requires_grad_())
 def gradient_through_a_conjugate(z):
     return ((z * z.conj()).real * torch.arange(4.0)).sum()
+
+
+@program(mat(4, 3))
+def numbers_as_operands(x):
+    z = torch.add(x, x * 1j, alpha=2j)
+    edge = (x + 1j) * complex(-0.0, float("inf"))
+    full = torch.full((3,), complex(float("nan"), -2.5))
+    return z.mul(1.5 - 2j), 2j / (x + 1j), (x + 1j) ** 1.5j, torch.where(x > 0, z, 1j), z.masked_fill(x > 0, 2j), edge, full
+
+
+@program(lambda: torch.arange(1.0, 5.0).requires_grad_())
+def gradient_through_the_plane(x):
+    z = torch.polar(x.abs() + 1, x)
+    return (z * z * (2 - 1j)).abs().sum()
