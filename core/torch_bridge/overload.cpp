@@ -31,6 +31,9 @@ constexpr std::string_view kHiddenViews[] = {
     "aten.unsafe_split_with_sizes.default",
 };
 
+// Shapes that depend on data, though no tag says so.
+constexpr std::string_view kHiddenShapes[] = {"aten._pack_padded_sequence.default"};
+
 Py get(PyObject* owner, const char* name) {
   return Py::steal(PyObject_GetAttrString(owner, name));
 }
@@ -156,6 +159,7 @@ class Reader {
 
   void add_hidden() {
     for (std::string_view name : kHiddenViews) out_.view |= name == out_.name;
+    for (std::string_view name : kHiddenShapes) out_.dynamic_shape |= name == out_.name;
     for (const HiddenWrite& hidden : kHiddenWrites) {
       if (hidden.op != out_.name) continue;
       out_.hidden_write_flag = hidden.flag;

@@ -212,6 +212,7 @@ def test_default_arguments_are_filled_in():
         (lambda x: x[x > 0], "data_dependent_shape"),
         (lambda x: torch.masked_select(x, x > 0), "data_dependent_shape"),
         (lambda x: x.unique(), "data_dependent_shape"),
+        (lambda x: nn.utils.rnn.pack_padded_sequence(x[None], x[0, :1].long(), batch_first=True), "data_dependent_shape"),
         (lambda x: x + OUTSIDE, "unsupported_value"),
         (lambda x: x.to("meta"), "unsupported_value"),
         (lambda x: torch.rand(3, generator=torch.Generator()), "unsupported_value"),
