@@ -26,15 +26,20 @@ bool has_effect(const Node& node) {
 
 }  // namespace
 
-GraphPtr dce(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
-  std::vector<bool> live(graph->nodes().size());
-  auto use = [&](Ref r) { live[graph->position(r.node)] = true; };
-  for (const Arg& r : graph->results()) ir::each_ref(r, use);
+std::vector<bool> live_nodes(const ir::Graph& graph) {
+  std::vector<bool> live(graph.nodes().size());
+  auto use = [&](Ref r) { live[graph.position(r.node)] = true; };
+  for (const Arg& r : graph.results()) ir::each_ref(r, use);
   for (size_t i = live.size(); i-- > 0;) {
-    const Node& node = graph->nodes()[i];
+    const Node& node = graph.nodes()[i];
     if (has_effect(node)) live[i] = true;
     if (live[i]) ir::each_ref(node, use);
   }
+  return live;
+}
+
+GraphPtr dce(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
+  const std::vector<bool> live = live_nodes(*graph);
   Rewriter out(graph, ids, "dce");
   for (size_t i = 0; i < live.size(); ++i) {
     if (live[i])

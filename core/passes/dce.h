@@ -3,10 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "core/ir/graph.h"
 
 namespace vitrine::passes {
+
+// By position: whether the node stays.
+std::vector<bool> live_nodes(const ir::Graph& graph);
 
 ir::GraphPtr dce(const ir::GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids);
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/ops/promote.h"
+#include "core/passes/dce.h"
 #include "core/passes/decompose_activations.h"
 #include "core/passes/decompose_extrema.h"
 #include "core/passes/decompose_losses.h"
@@ -327,10 +328,11 @@ constexpr Rule kRules[] = {
     {"aten.index_add.default", scaled_index_add},
 };
 
-std::set<std::pair<NodeId, int32_t>> used_values(const ir::Graph& graph) {
+std::set<std::pair<NodeId, int32_t>> used_values(const ir::Graph& graph, const std::vector<bool>& live) {
   std::set<std::pair<NodeId, int32_t>> used;
   const auto use = [&](Ref r) { used.emplace(r.node, r.output); };
-  for (const Node& node : graph.nodes()) ir::each_ref(node, use);
+  for (size_t i = 0; i < live.size(); ++i)
+    if (live[i]) ir::each_ref(graph.nodes()[i], use);
   for (const Arg& result : graph.results()) ir::each_ref(result, use);
   return used;
 }
@@ -345,8 +347,14 @@ const Rule* rule_for(const Node& node) {
 template <class Wanted>
 GraphPtr written_out(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids, Wanted wanted) {
   Rewriter out(graph, ids, "decompose", true);
-  const std::set<std::pair<NodeId, int32_t>> used = used_values(*graph);
+  // What nobody uses goes first: it may read an output that is not made.
+  const std::vector<bool> live = live_nodes(*graph);
+  const std::set<std::pair<NodeId, int32_t>> used = used_values(*graph, live);
   for (const Node& node : graph->nodes()) {
+    if (!live[graph->position(node.id)]) {
+      out.drop(node);
+      continue;
+    }
     const Rule* rule = wanted(node) ? rule_for(node) : nullptr;
     auto args = rule ? ops::bind(*ops::find(node.op), node) : Error{};
     Values values;

@@ -21,7 +21,7 @@ using Values = std::optional<std::vector<Arg>>;
 
 class Writer {
  public:
-  // used: the values that the old graph's nodes and results read.
+  // used: the values that the old graph's results and the nodes that stay read.
   Writer(Rewriter& out, const Node& node, const std::vector<Arg>& args,
          const std::set<std::pair<NodeId, int32_t>>& used)
       : node(node), out_(out), args_(args), used_(used), low_(is_low(node)) {}

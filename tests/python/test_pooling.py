@@ -38,6 +38,14 @@ def test_it_runs_as_a_kernel_with_what_stands_around_it(tmp_path):
     assert {row["kind"] for row in session.rows("kernel")} == {"generated"}
 
 
+def test_rows_pool_as_pictures_of_one_row(tmp_path):
+    x = torch.randn(2, 3, 40)
+    with recorded(tmp_path) as session, torch.no_grad():
+        y = vitrine.compile(lambda x: F.max_pool1d(x, 3, 2, 1))(x)
+    assert torch.equal(y, F.max_pool1d(x, 3, 2, 1))
+    assert {row["kind"] for row in session.rows("kernel")} == {"generated"}
+
+
 @pytest.mark.parametrize("ceil", [False, True])
 def test_places_that_are_asked_for_are_pytorchs(ceil):
     x = torch.randn(2, 3, 11, 11)
