@@ -113,7 +113,8 @@ class Scheduler {
     const Dims columns_by = *key;  // in its new order
     sort_dims(columns_by, group_.rows, out_.dims.size(), strides);
   }
-  // Whether more bytes lie side by side along the last row dim than along the last column dim.
+  // Whether more bytes lie side by side along the last row dim than along the last column dim. Each element
+  // counts once, however often it is read.
   bool lies_across() const {
     const bool gpu = program_.graph->node(program_.loops[members_.front().loop].node).type().device.is_cuda();
     const bool plain = std::all_of(out_.loads.begin(), out_.loads.end(),
@@ -121,7 +122,8 @@ class Scheduler {
     if (out_.rows == 0 || !plain) return false;
     int64_t along = 0, across = 0;
     auto count = [&](const Dims& strides, int argument) {
-      const int64_t bytes = ir::dtype_bytes(out_.arguments[static_cast<size_t>(argument)].dtype);
+      int64_t bytes = ir::dtype_bytes(out_.arguments[static_cast<size_t>(argument)].dtype);
+      for (size_t d = 0; d < strides.size(); ++d) bytes *= strides[d] != 0 ? out_.dims[d] : 1;
       if (strides.back() == 1)
         along += bytes;
       else if (strides[out_.rows - 1] == 1 && strides.back() != 0)
