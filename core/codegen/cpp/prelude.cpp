@@ -201,11 +201,11 @@ static inline i64 least(i64 a, i64 b) { return a < b ? a : b; }
      R"(static inline l16 from_end_lanes(l16 i, i64 size) { l16 back = i + size; return i < 0 ? back : i; }
 )"},
     {"index_lanes", R"(template <class N> static inline l16 index_lanes(l16 i, i64 size, i64* bad, N n) {
-  l16 wrong = i < 0 | i >= size;
-  for (int k = count(n); k < LANES; ++k) wrong[k] = -1;  // no lanes: nothing to report
-  for (int k = 0; k < count(n); ++k)
-    if (wrong[k]) *bad = 1;
-  l16 none = 0;
+  typedef VECTOR(unsigned long) u64s;  // below 0 is far above
+  l16 wrong = __builtin_bit_cast(u64s, i) >= (unsigned long)size, none = 0;
+  for (int k = count(n); k < LANES; ++k) wrong[k] = 0;  // no lanes: nothing to report
+  if (!__builtin_reduce_or(wrong)) return i;
+  *bad = 1;
   return wrong ? none : i;
 }
 )"},
