@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <new>
 
+#include "core/base/large_memory.h"
 #include "core/base/result.h"
 
 namespace vitrine::runtime {
@@ -47,9 +47,7 @@ char* ArenaPool::take(size_t bytes) {
     if (!b.taken && b.bytes >= bytes && (!found || b.bytes < found->bytes)) found = &b;
   if (!found) {
     drop_free(0);
-    auto* data = static_cast<char*>(std::aligned_alloc(kAlign, bytes));
-    if (!data) throw std::bad_alloc();
-    found = &blocks_.emplace_back(Block{data, bytes, false});
+    found = &blocks_.emplace_back(Block{allocate_large(bytes), bytes, false});
   }
   found->taken = true;
   return found->data;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <new>
 
+#include "core/base/large_memory.h"
 #include "core/torch_bridge/library.h"
 #include "core/torch_bridge/op_call.h"
 
@@ -25,12 +25,7 @@ int64_t bytes_of(const ir::TensorType& type) {
 
 // nullptr for none; throws std::bad_alloc.
 char* host_memory(int64_t bytes) {
-  constexpr size_t kAlign = 64;  // a vector register, a cache line
-  if (bytes <= 0) return nullptr;
-  auto* out = static_cast<char*>(
-      std::aligned_alloc(kAlign, (static_cast<size_t>(bytes) + kAlign - 1) / kAlign * kAlign));
-  if (!out) throw std::bad_alloc();
-  return out;
+  return bytes > 0 ? allocate_large(static_cast<size_t>(bytes)) : nullptr;
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <new>
+
+#include "core/base/large_memory.h"
 
 namespace vitrine::runtime {
 
@@ -12,13 +13,10 @@ class Scratch {
  public:
   // At least so many values of f32, 64-byte aligned; what stood there is lost. Throws std::bad_alloc.
   void reserve(int64_t values) {
-    constexpr size_t kAlign = 64;
     if (values <= reserved_) return;
     values_.reset();
     reserved_ = 0;
-    const size_t bytes = (static_cast<size_t>(values) * sizeof(float) + kAlign - 1) / kAlign * kAlign;
-    values_.reset(static_cast<float*>(std::aligned_alloc(kAlign, bytes)));
-    if (!values_) throw std::bad_alloc();
+    values_.reset(reinterpret_cast<float*>(allocate_large(static_cast<size_t>(values) * sizeof(float))));
     reserved_ = values;
   }
   float* values() const { return values_.get(); }

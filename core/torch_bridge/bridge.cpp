@@ -5,10 +5,12 @@
 
 #include <unordered_map>
 
+#include "core/base/large_memory.h"
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/op_call.h"
 #include "core/torch_bridge/python_ref.h"
 #include "core/torch_bridge/replaced.h"
+#include "core/torch_bridge/stand_in.h"
 
 namespace vitrine::torch_bridge {
 
@@ -355,6 +357,8 @@ Handle empty_strided(const ir::TensorType& type) {
                                     type.device.is_cuda() ? kCudaDevice : 0,
                                     type.device.is_cuda() ? type.device.index : -1, &out),
         "allocating a tensor");
+  if (type.device.is_cpu() && type.bytes() >= kLargeMemory)
+    want_large_pages(data(out), static_cast<size_t>(extent(type) * ir::dtype_bytes(type.dtype)));
   return out;
 }
 
