@@ -290,3 +290,11 @@ def test_what_torch_compile_has_wrapped_is_a_call():
     explained = vitrine.explain(program)(x)
     torch.testing.assert_close(explained.result, program(x))
     assert not explained.graph_break_reasons, explained
+
+
+def test_a_set_of_one_is_walked_through():
+    vitrine.reset()
+    compiled = vitrine.compile(lambda x, names: [x * len(name) for name in names], fullgraph=True)
+    x = torch.ones(2)
+    for names in (frozenset({"ab"}), frozenset(), frozenset({"abc"})):
+        assert [y.tolist() for y in compiled(x, names)] == [[float(len(name))] * 2 for name in names]

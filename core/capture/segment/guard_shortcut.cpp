@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/capture/segment/guard_tree.h"
+#include "core/capture/thread_locals.h"
 
 namespace vitrine::capture {
 
@@ -38,6 +39,7 @@ bool Watch::holds() const {
 
 bool Watches::object(PyObject* base, int32_t node) {
   if (objects_.contains(base)) return true;
+  if (is_thread_local(Py_TYPE(base))) return false;
   if (Py_TYPE(base)->tp_itemsize != 0) return false;  // where its dict lies depends on more than its type
   PyObject** slot = _PyObject_GetDictPtr(base);
   if (!slot || !*slot || !PyDict_CheckExact(*slot)) return false;

@@ -3,6 +3,7 @@
 #include "core/capture/class_dict.h"
 #include "core/capture/iterator_state.h"
 #include "core/capture/segment/values.h"
+#include "core/capture/thread_locals.h"
 
 namespace vitrine::capture {
 
@@ -201,6 +202,7 @@ PyObject* in_dict(PyObject* dict, const SourceStep& step) {
 }  // namespace
 
 PyObject* instance_dict(PyObject* object) {
+  if (is_thread_local(Py_TYPE(object))) return thread_attributes(object);
   PyObject** at = _PyObject_GetDictPtr(object);
   return at && *at && PyDict_Check(*at) ? *at : nullptr;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/capture/class_dict.h"
+#include "core/capture/thread_locals.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 
@@ -279,7 +280,7 @@ Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, con
 // What was made of the real __dict__ of an object that existed before, on whatever way it was reached.
 Value* Tracer::known_own_dict(Value* v) {
   if (!v->obj) return nullptr;
-  Owned own(PyObject_GenericGetDict(v->obj, nullptr));
+  Owned own(held_attributes(v->obj));
   PyErr_Clear();
   const auto found = own ? by_object_.find(own.get()) : by_object_.end();
   return found == by_object_.end() ? nullptr : resolve(found->second);
@@ -307,7 +308,7 @@ Value* Tracer::instance_get(Value* v, const std::string& name) {
   if (Value* dict = mutated_.empty() ? nullptr : known_own_dict(v); dict && dict->mutated && !dict->owner)
     stop("unsupported_value", "an object whose __dict__ was changed");
   check_cached_read(v->source && !v->pinned ? Py_None : nullptr);
-  Owned dict(PyObject_GenericGetDict(v->obj, nullptr));
+  Owned dict(held_attributes(v->obj));
   if (!dict) {
     PyErr_Clear();
     return nullptr;
@@ -318,9 +319,15 @@ Value* Tracer::instance_get(Value* v, const std::string& name) {
   return made;
 }
 
-// Attributes of some native classes are not what lies in the object's dict: a threading.local's are the
-// thread's.
-void Tracer::check_plain_attributes(PyTypeObject* type, const char* method) {
+// Attributes of some native classes are not what lies in the object's dict. A threading.local's are the
+// thread's, which a first question might have to make.
+void Tracer::check_plain_attributes(Value* v, const char* method) {
+  PyTypeObject* type = type_of(v);
+  if (v->obj && is_thread_local(type)) {
+    if (!thread_attributes(v->obj))
+      stop("unsupported_value", std::string("the first use of a ") + type->tp_name + " in a thread");
+    return;
+  }
   PyObject* found = lookup(type, method);
   if (!found || Py_TYPE(found) != &PyWrapperDescr_Type) return;
   void* native = reinterpret_cast<PyWrapperDescrObject*>(found)->d_wrapped;
@@ -333,7 +340,8 @@ Value* Tracer::generic_get(Value* v, const std::string& name, bool fallback) {
   PyTypeObject* type = type_of(v);
   pin_type(type);
   PyObject* descriptor = lookup(type, name);
-  check_plain_attributes(type, "__getattribute__");
+  check_plain_attributes(v, "__getattribute__");
+  if (v->obj && is_thread_local(type)) return thread_local_get(v, name, descriptor, fallback);
   if (descriptor && is_data_descriptor(descriptor)) {
     Value* value = bind_descriptor(descriptor, v, type, name);
     if (value) return value;
@@ -349,6 +357,23 @@ Value* Tracer::generic_get(Value* v, const std::string& name, bool fallback) {
     if (descriptor) return bind_descriptor(descriptor, v, type, name);
   }
   return fallback ? ask_getattr(v, name) : nullptr;
+}
+
+// An attribute that the thread lacks is guarded where another thread's first question cannot bring it.
+Value* Tracer::thread_local_get(Value* v, const std::string& name, PyObject* descriptor, bool fallback) {
+  PyTypeObject* type = type_of(v);
+  if (name == "__dict__") return instance_dict(v);
+  if (descriptor && is_data_descriptor(descriptor))
+    if (Value* value = bind_descriptor(descriptor, v, type, name)) return value;
+  if (Value* own = instance_get(v, name)) return own;
+  bool written = false;
+  find_written(v, name, &written);
+  if (!written && (descriptor || fallback)) {
+    if (!v->source || type->tp_init != PyBaseObject_Type.tp_init)
+      stop("unsupported_value", std::string("a ") + type->tp_name + " has no own " + name);
+    guard(GuardKind::InstanceHas, v->source, nullptr, 0, name, nullptr, "has no own " + name);
+  }
+  return descriptor ? bind_descriptor(descriptor, v, type, name) : nullptr;
 }
 
 // What __getattr__ gives for a name that was not found.
@@ -397,7 +422,7 @@ Value* Tracer::instance_dict(Value* v) {
   }
   Value* dict = new_dict();
   if (v->obj) {
-    Owned own(PyObject_GenericGetDict(v->obj, nullptr));
+    Owned own(held_attributes(v->obj));
     if (!own) raise_python();
     PyObject *key, *value;
     Py_ssize_t at = 0;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/base/words.h"
+#include "core/capture/thread_locals.h"
 #include "core/capture/trace/recipes.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
@@ -19,8 +20,8 @@ bool is_original(Tracer& t, Value* owner, const std::string& name, Value* value)
          (s->kind == SourceKind::InstanceDict || s->kind == SourceKind::Attr);
 }
 
-bool has_generic_setter(PyTypeObject* type) {
-  return type->tp_setattro == PyObject_GenericSetAttr;
+bool has_native_setter(PyTypeObject* type) {
+  return type->tp_setattro == PyObject_GenericSetAttr || is_thread_local(type);
 }
 
 // It holds something by this name in one of its slots.
@@ -33,7 +34,7 @@ bool has_slot(PyObject* object, PyObject* name) {
 }
 
 void attribute_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& out) {
-  Owned own(PyObject_GenericGetDict(v->obj, nullptr));
+  Owned own(held_attributes(v->obj));
   PyErr_Clear();
   static PyObject* set =
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__setattr__");
@@ -45,7 +46,7 @@ void attribute_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effec
     if (!value && !(own && PyDict_Contains(own.get(), key.get()) == 1) && !has_slot(v->obj, key.get()))
       continue;
     Effect e;
-    if (has_generic_setter(v->cls)) {
+    if (has_native_setter(v->cls)) {
       e.kind = value ? Effect::Kind::SetAttr : Effect::Kind::DelAttr;
       e.name = name;
       e.target = make.make(v);

@@ -98,7 +98,9 @@ Value* Tracer::iter(Value* v) {
     case Kind::Constant: {
       if (PyRange_Check(v->obj) || PyUnicode_Check(v->obj) || PyBytes_Check(v->obj) || PyTuple_Check(v->obj))
         return new_iterator(IteratorKind::Range, {v});
-      if (PyFrozenSet_CheckExact(v->obj) && !v->source) {  // a constant of the code: this very object
+      // A constant of the code is this very object; of another one only the contents are guarded, not the
+      // order.
+      if (PyFrozenSet_CheckExact(v->obj) && (!v->source || PySet_GET_SIZE(v->obj) <= 1)) {
         Owned items(PySequence_List(v->obj));
         if (!items) raise_python();
         return iter(fold(items.release()));

@@ -1,5 +1,6 @@
 // Attribute writes: into the shadow, replayed after the graph.
 #include "core/capture/class_dict.h"
+#include "core/capture/thread_locals.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 
@@ -76,7 +77,7 @@ void Tracer::generic_set(Value* v, const std::string& name, Value* value) {
   v = look(v);
   PyTypeObject* type = type_of(v);
   pin_type(type);
-  check_plain_attributes(type, "__setattr__");
+  check_plain_attributes(v, "__setattr__");
   if (PyObject* d = lookup(type, name.c_str()); d && Py_TYPE(d)->tp_descr_set) {
     PyTypeObject* kind = Py_TYPE(d);
     if (PyType_IsSubtype(kind, &PyProperty_Type)) {
@@ -93,7 +94,7 @@ void Tracer::generic_set(Value* v, const std::string& name, Value* value) {
       return;
     }
   } else if (!v->obj ? type->tp_dictoffset == 0 && !(type->tp_flags & Py_TPFLAGS_MANAGED_DICT)
-                     : !Owned(PyObject_GenericGetDict(v->obj, nullptr))) {
+                     : !Owned(held_attributes(v->obj))) {
     PyErr_Clear();
     raise(PyExc_AttributeError, describe(v) + " has no attribute '" + name + "'");
   }
@@ -117,7 +118,7 @@ void Tracer::generic_del(Value* v, const std::string& name) {
   if (v->kind != Kind::Object) stop("custom_setter", "an attribute of " + describe(v) + " is deleted");
   PyTypeObject* type = type_of(v);
   pin_type(type);
-  check_plain_attributes(type, "__delattr__");
+  check_plain_attributes(v, "__delattr__");
   PyObject* d = lookup(type, name.c_str());
   if (d && PyType_IsSubtype(Py_TYPE(d), &PyProperty_Type)) {
     Owned function(PyObject_GetAttrString(d, "fdel"));

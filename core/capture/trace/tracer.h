@@ -215,11 +215,12 @@ class Tracer {
   void set_attr(Value* v, const std::string& name, Value* value);
   void del_attr(Value* v, const std::string& name);
   void generic_del(Value* v, const std::string& name);  // object.__delattr__
+  Value* thread_local_get(Value* v, const std::string& name, PyObject* descriptor, bool fallback);
   Value* generic_get(Value* v, const std::string& name,
                      bool fallback);  // object.__getattribute__ (+ __getattr__)
   void generic_set(Value* v, const std::string& name, Value* value);  // object.__setattr__
   Value* ask_getattr(Value* v, const std::string& name);
-  void check_plain_attributes(PyTypeObject* type, const char* method);
+  void check_plain_attributes(Value* v, const char* method);
   Value* instance_get(Value* v, const std::string& name);            // own attribute, nullptr = none
   Value* instance_dict(Value* v);                                    // v.__dict__
   void write_attr(Value* v, const std::string& name, Value* value);  // past all methods; nullptr deletes
