@@ -52,7 +52,12 @@ Values divide_rounded(Writer& w) {
   if (w.arg(2).as<std::string>() == "floor")
     return w.one(w.op("aten.floor_divide.default", {w.value(0), divisor(false)}));
   if (!ir::is_float(type)) return std::nullopt;
-  return w.one(w.unary("aten.trunc.default", w.div(w.wide(0), divisor(true))));
+  Ref quotient = w.div(w.wide(0), divisor(true));
+  // PyTorch cuts what a low type holds of the quotient, if not one number divides all.
+  const auto several = [&](const ir::TensorType& by) { return by.device.is_cuda() || by.numel() != 1; };
+  if (w.arg(1).is<Ref>() && several(w.type(w.value(1))) && w.type(quotient).dtype != type)
+    quotient = w.cast(w.cast(quotient, type), w.type(quotient).dtype);
+  return w.one(w.unary("aten.trunc.default", quotient));
 }
 
 Values nan_to_num(Writer& w) {

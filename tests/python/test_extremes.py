@@ -141,6 +141,19 @@ def test_mean_of_infinities_beside_a_spread(dtype):
     check(with_mean, x)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_quotients_just_below_a_whole_number(dtype):
+    """Eager rounds the quotient to its type before it cuts the fraction off, unless one number divides all."""
+    a = -torch.arange(1, 200).to(dtype)
+    b = (a / -35).flip(0) + 0.3
+
+    def cut(a, b):
+        return [torch.div(x, y, rounding_mode="trunc") for x, y in ((a, b), (a.int(), b), (a, b[18]), (a, 0.54296875))]
+
+    assert [torch.equal(*pair) for pair in zip(cut(a, b), vitrine.compile(cut)(a, b), strict=True)] == [True] * 4
+    assert not torch.equal(cut(a, b)[0], torch.div(a.float(), b.float(), rounding_mode="trunc").to(dtype))
+
+
 @pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
 def test_what_overflows_within_a_loss_of_halves(reduction):
     """Eager keeps the exponential in float16, where that of 13 is infinite."""
