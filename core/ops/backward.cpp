@@ -154,8 +154,9 @@ Types convolution_backward(const Call& c) {
   const TensorType &grad = c.tensor(0), &x = c.tensor(1), &w = c.tensor(2);
   need(x.dtype == DType::f32 && w.dtype == x.dtype && grad.dtype == x.dtype && x.numel() > 0, "types");
   need(x.sizes.size() == 3 || x.sizes.size() == 4, "dimensions");
+  const bool rows = x.sizes.size() == 3;
   for (const TensorType* t : {&grad, &x, &w})
-    need(t->is_contiguous() && !suggests_channels_last(*t), "layout");
+    need(t->is_contiguous() && !suggests_channels_last(rows ? rows_as_images(*t) : *t), "layout");
   return {or_undefined(asked(c, 10, 0), TensorType::contiguous(x.dtype, x.sizes)),
           or_undefined(asked(c, 10, 1), TensorType::contiguous(x.dtype, w.sizes)),
           or_undefined(asked(c, 10, 2), TensorType::contiguous(x.dtype, {grad.sizes[1]}))};

@@ -17,6 +17,15 @@ TensorType like_layout(const TensorType& t, Dims sizes) {
   return TensorType::contiguous(t.dtype, std::move(sizes));
 }
 
+// PyTorch convolves rows as images, and makes them contiguous before: what is so already keeps its strides.
+TensorType of_rows(DType dtype, const Dims& sizes, const TensorType& x, const TensorType& weight) {
+  TensorType out = TensorType::contiguous(dtype, sizes);
+  const auto innermost = [](const TensorType& t) { return suggests_channels_last(rows_as_images(t)); };
+  if (innermost(weight) || (x.is_contiguous() && innermost(x)))
+    out.strides = {sizes[1] * sizes[2], 1, sizes[1]};
+  return out;
+}
+
 Types convolution(const Call& c) {
   const TensorType &x = c.tensor(0), &w = c.tensor(1);
   const TensorType* bias = c.tensor_or_null(2);
@@ -40,6 +49,7 @@ Types convolution(const Call& c) {
     need(size > 0 && (transposed || x.sizes[i + 2] + 2 * spatial(padding, i) >= reach), "output size");
     out.push_back(size);
   }
+  if (n == 3) return {of_rows(x.dtype, out, x, w)};
   bool nhwc = suggests_channels_last(x) || suggests_channels_last(w);
   if (nhwc) return {{x.dtype, out, channels_last_strides(out), 0}};
   return {TensorType::contiguous(x.dtype, out)};

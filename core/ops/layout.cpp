@@ -52,6 +52,13 @@ bool suggests_channels_last(const TensorType& t) {
   return true;
 }
 
+TensorType rows_as_images(TensorType rows) {
+  const int64_t row = rows.sizes[2] * rows.strides[2];
+  rows.sizes.insert(rows.sizes.begin() + 2, 1);
+  rows.strides.insert(rows.strides.begin() + 2, row);
+  return rows;
+}
+
 bool is_dense(const TensorType& t) {
   if (t.is_contiguous() || is_channels_last(t)) return true;
   std::vector<size_t> order(t.sizes.size());

@@ -8,8 +8,9 @@ namespace vitrine::ops {
 
 bool is_channels_last(const TensorType& t);        // exactly NHWC contiguous
 bool suggests_channels_last(const TensorType& t);  // strides rank as NHWC: what convolution goes by
-bool is_dense(const TensorType& t);                // non-overlapping and dense
-Dims channels_last_strides(const Dims& sizes);     // 4-d
+TensorType rows_as_images(TensorType rows);  // (n, channels, w) as (n, channels, 1, w), as convolution does
+bool is_dense(const TensorType& t);          // non-overlapping and dense
+Dims channels_last_strides(const Dims& sizes);  // 4-d
 // Strides of torch.empty_like(t), memory format preserved.
 Dims preserved_strides(const TensorType& t);
 // Strides for a new tensor under a memory format word; "" means contiguous, preserve needs `like`.
