@@ -178,6 +178,19 @@ Value* one_hot(T& t, const A& a) {
   return t.call(t.pinned(find_object("vitrine._library.one_hot")), {{v, classes}, {}});
 }
 
+// PyTorch has a kernel for what is not differentiated on the CPU, whose result is no view of another one.
+template <const char* Name>
+Value* max_pool1d(T& t, const A& a) {
+  Value* v = t.look(need(t, a, 0, "input"));
+  Value* indices = t.look(need(t, a, 6, "return_indices", t.boolean(false)));
+  const bool alone = v->kind == Kind::Tensor && torch_bridge::type_of(v->obj).device.is_cpu() &&
+                     indices->kind == Kind::Constant && indices->obj == Py_False;
+  if (!alone || (t.grad_mode() && torch_bridge::requires_grad(v->obj)))
+    return t.torch_call(Name, find_object(Name), a);
+  return t.call(t.pinned(find_object("vitrine._library.max_pool1d")), a);
+}
+constexpr char kMaxPool1d[] = "torch.max_pool1d", kMaxPool1dFunction[] = "torch.nn.functional.max_pool1d";
+
 // A tensor stays that tensor; anything else makes one.
 template <bool array>
 Value* as_tensor(T& t, const A& a) {
@@ -297,6 +310,8 @@ constexpr BuiltinRow kRows[] = {
     {"vitrine._sizes.mark_static", fix_sizes},
     {"torch.tensor", tensor_literal},
     {"torch.nn.functional.one_hot", one_hot},
+    {kMaxPool1d, max_pool1d<kMaxPool1d>},
+    {kMaxPool1dFunction, max_pool1d<kMaxPool1dFunction>},
     {"torch.as_tensor", as_tensor<false>},
     {"torch.asarray", as_tensor<true>},
     {"torch.promote_types", promote},

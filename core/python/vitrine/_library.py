@@ -404,6 +404,16 @@ def one_hot(tensor, num_classes):
     return zeros.scatter_(-1, tensor.unsqueeze(-1), 1)
 
 
+def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    """torch.nn.functional.max_pool1d of what is not differentiated, without indices."""
+    if not input.is_floating_point():
+        raise NotImplementedError
+    alone = input.dim() == 2
+    pooled = torch.max_pool1d_with_indices(input[None] if alone else input, kernel_size, () if stride is None else stride, padding, dilation, ceil_mode)[0]
+    own = pooled.clone(memory_format=torch.contiguous_format)
+    return own.squeeze_(0) if alone else own
+
+
 def itemgetter(item, *items):
     """operator.itemgetter."""
     if not items:
