@@ -37,6 +37,8 @@ Result<Program> build_program(const ir::GraphPtr& optimised, const CodegenOption
   times.fused = now_ns();
   ProgramBuilder builder(loops, fused, options);
   Program program = builder.build();
+  if (options.edited)
+    for (Kernel& kernel : program.kernels) use_edited_text(kernel, *options.edited);
   times.program = now_ns();
   if (recorder) record_program(loops, fused, builder.unit_of_step(), times, options, program, *recorder);
   return program;

@@ -6,6 +6,7 @@
 
 #include "core/base/result.h"
 #include "core/codegen/cuda/gpu.h"
+#include "core/codegen/edited_text.h"
 #include "core/codegen/products.h"
 #include "core/codegen/program.h"
 #include "core/codegen/size_memory.h"
@@ -28,8 +29,9 @@ struct CodegenOptions {
   bool gives_back = false;
   cuda::Gpu gpu;  // that runs the kernels of its tensors
   fusion::DrawLayout draws;
-  bool ordered = false;               // nothing is left to the order in which threads run
-  std::shared_ptr<SizeMemory> sizes;  // null: all sizes are numbers of the kernels' texts
+  bool ordered = false;                       // nothing is left to the order in which threads run
+  std::shared_ptr<SizeMemory> sizes;          // null: all sizes are numbers of the kernels' texts
+  std::shared_ptr<const EditedTexts> edited;  // may be null
 };
 
 // Records (if there is a recorder) the stages loops, fused, memory, kernels and launch: snapshots, decisions,

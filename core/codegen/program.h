@@ -52,9 +52,10 @@ struct Grid {
 struct Kernel {
   std::string label, name;  // "K2", "add_gelu"
   Grid grid;
-  std::string text;    // freestanding C++ with Clang vectors, or CUDA C++ whose kernel takes the pointers
-  std::string space;   // "1024 × 3072"
-  std::string family;  // pointwise | reduction
+  std::string text;     // freestanding C++ with Clang vectors, or CUDA C++ whose kernel takes the pointers
+  bool edited = false;  // the text is a person's
+  std::string space;    // "1024 × 3072"
+  std::string family;   // pointwise | reduction
   std::vector<LineOrigin> lines;
   std::vector<ir::NodeId> nodes;
   // Its next argument, if there are any: sizes that change, 8 bytes each. On a GPU each is one of its own.

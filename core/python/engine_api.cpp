@@ -49,6 +49,18 @@ PyObject* configure(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+// edit_kernel(generated, edited): what is compiled from now on has the second text where it would have the
+// first.
+PyObject* edit_kernel(PyObject*, PyObject* args) {
+  const char *generated = nullptr, *edited = nullptr;
+  if (!PyArg_ParseTuple(args, "ss:edit_kernel", &generated, &edited)) return nullptr;
+  capture::Config& config = engine().config;
+  codegen::EditedTexts texts = config.edited ? *config.edited : codegen::EditedTexts();
+  texts[generated] = edited;
+  config.edited = std::make_shared<const codegen::EditedTexts>(std::move(texts));
+  Py_RETURN_NONE;
+}
+
 // take_differences() -> [(compilation, text, reproducer), ...] that checked calls found; empties the list
 PyObject* take_differences(PyObject*, PyObject*) {
   std::vector<capture::Difference> found = std::move(engine().differences);
@@ -95,6 +107,8 @@ PyMethodDef kMethods[] = {
      "Ends compilation as soon as possible; what is not compiled runs eagerly."},
     {"configure", torch_bridge::border<configure>, METH_VARARGS,
      "configure(name, value): a setting of vitrine.config."},
+    {"edit_kernel", torch_bridge::border<edit_kernel>, METH_VARARGS,
+     "edit_kernel(generated, edited): a kernel's text from now on."},
     {"take_differences", torch_bridge::border<take_differences>, METH_NOARGS,
      "What checked calls found since the last call."},
     {nullptr, nullptr, 0, nullptr},

@@ -86,6 +86,7 @@ class Compilation {
     how.own_results = options_.graphs;
     how.gives_back = options_.trains;
     how.sizes = options_.sizes;
+    how.edited = options_.edited;
     how.gpu = codegen::cuda::gpu_of(gpu_architecture());
     how.draws = draw_layout();
     how.ordered = torch_bridge::deterministic_algorithms();

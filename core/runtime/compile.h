@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/codegen/edited_text.h"
 #include "core/ir/graph.h"
 #include "core/ir/recorder.h"
 #include "core/runtime/problem.h"
@@ -54,6 +55,7 @@ struct CompileOptions {
   // May be null: there is no end.
   int64_t tuning_seconds = 0;
   std::shared_ptr<int64_t> tuning_ns;
+  std::shared_ptr<const codegen::EditedTexts> edited;  // kernels that a person has written anew; may be null
   std::string target;  // "sm_90": compiled for that GPU, whatever is here; "" = for the one that is
 };
 

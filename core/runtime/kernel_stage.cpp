@@ -160,7 +160,8 @@ class Stage {
     w.problem.text =
         "kernel " + w.kernel->label + " (" + w.kernel->name + ") could not be compiled: " + answer.error;
     if (!answer.response.diagnostics.empty()) w.problem.text += ": " + answer.response.diagnostics[0].text;
-    w.problem.hint = "Its operators run through PyTorch instead; please report it with the reproducer.";
+    w.problem.hint = "Its operators run through PyTorch instead; ";
+    w.problem.hint += w.kernel->edited ? "its text was edited." : "please report it with the reproducer.";
     w.problem.reproducer = write_kernel_reproducer(options_.cache_dir, w.kernel->label + "_" + w.kernel->name,
                                                    w.kernel->text, w.problem.text + "\n" + said);
   }

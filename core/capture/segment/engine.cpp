@@ -73,6 +73,7 @@ runtime::CompileOptions Engine::compile_options(const CallSettings& settings) co
   options.products = settings.products;
   options.freezing = settings.freezing;
   options.target = settings.target;
+  options.edited = config.edited;
   options.nvrtc = config.nvrtc;
   options.nvdisasm = config.nvdisasm;
   options.disabled_passes = settings.disabled_passes;

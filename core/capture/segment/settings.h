@@ -55,7 +55,8 @@ struct Config {
   std::string nvdisasm;                       // path of nvdisasm, "" = none
   int64_t threads = 0;
   int64_t autotune_seconds = 120;
-  bool check = false;  // compare every compiled graph with eager at each call
+  std::shared_ptr<const codegen::EditedTexts> edited;  // kernels that a person has written anew; may be null
+  bool check = false;                                  // compare every compiled graph with eager at each call
 };
 
 }  // namespace vitrine::capture

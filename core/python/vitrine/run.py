@@ -90,14 +90,43 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--freezing", action="store_true", help="weights are constant: keep what products pack of them")
     parser.add_argument("--fullgraph", action="store_true")
     parser.add_argument("--check", action="store_true", help="compare every compiled graph with eager")
+    parser.add_argument("--edited", action="append", default=[], metavar="GENERATED=EDITED", help="two files: a kernel's text, and what is compiled in its place; repeatable")
     parser.add_argument("--events", action="store_true", help="report progress as JSON lines on stdout")
     own = argv[: argv.index("--")] if "--" in argv else argv
     options = parser.parse_args(own)
+    options.again = arguments_of(options, argv[len(own) :])
     options.script_args = argv[len(own) + 1 :]  # what stands behind -- belongs to the script
     for name in ("repeats", "counters"):
         if getattr(options, name) < 0:
             parser.error(f"argument --{name}: a number from 0 is needed")
     return options
+
+
+# What a run of the same file is given besides it: all but where its recording goes and who listens.
+NOT_AGAIN = {"file", "output", "edited", "events"}
+
+
+def arguments_of(options, script: list[str]) -> list[str]:
+    """The arguments by which the same is recorded again; those behind -- last."""
+    words = []
+    for name, value in vars(options).items():
+        word = "--" + name.replace("_", "-")
+        if name in NOT_AGAIN or value is None or value is False or value == []:
+            continue
+        words += [word] if value is True else [f"{word}={each}" for each in (value if isinstance(value, list) else [value])]
+    return words + script
+
+
+def use_edited_kernels(pairs: list[str]) -> tuple[str, str] | None:
+    """Has the engine compile the second file of each pair wherever it would compile the first's text; or what is wrong."""
+    from vitrine import _engine
+
+    for pair in pairs:
+        texts = [Path(name) for name in pair.split("=")]
+        if len(texts) != 2 or not all(path.is_file() for path in texts):
+            return f"--edited {pair} does not name two files.", "Give GENERATED=EDITED: the text that was generated, and the one to compile."
+        _engine.edit_kernel(*(path.read_text() for path in texts))
+    return None
 
 
 def run_script(options, recording) -> int:
@@ -208,6 +237,9 @@ def main(argv: list[str] | None = None) -> int:
     if options.target and (problem := target_problem(options)):
         report.failure(*problem)
         return 1
+    if problem := use_edited_kernels(options.edited):
+        report.failure(*problem)
+        return 2
     from vitrine.loading import LoadError, UsageError, check_arguments, load
     from vitrine.recording import Recording
 
@@ -221,6 +253,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         recording = Recording(options.output, import_ns, report)
         recording.put("meta", key="file", value=os.path.abspath(options.file))
+        recording.put("meta", key="arguments", value=json.dumps(options.again))
     except OSError as error:
         what, _, hint = str(error).partition("\n")
         report.failure(what, hint)

@@ -191,7 +191,8 @@ class Stage {
     Problem out;
     out.text = "kernel " + w.kernel->label + " (" + w.kernel->name +
                ") could not be compiled: " + w.error.substr(0, w.error.find('\n'));
-    out.hint = "Its operators run through PyTorch instead; please report it with the reproducer.";
+    out.hint = "Its operators run through PyTorch instead; ";
+    out.hint += w.kernel->edited ? "its text was edited." : "please report it with the reproducer.";
     out.reproducer = write_kernel_reproducer(options_.cache_dir, w.kernel->label + "_" + w.kernel->name,
                                              w.kernel->text, w.error);
     return out;
