@@ -128,6 +128,7 @@ void Document::replace(kit::SessionPtr session) {
   if (!same) {
     history_.clear();
     at_ = -1;
+    edits_.clear();
     unit_ = FilmUnit::Pass;
     Q_EMIT historyChanged();
   }

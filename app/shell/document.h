@@ -8,6 +8,7 @@
 #include "app/jobs/job_runner.h"
 #include "app/shell/film.h"
 #include "core/base/result.h"
+#include "views/kit/kernel_edits.h"
 #include "views/kit/selection.h"
 
 namespace vitrine::app {
@@ -32,6 +33,7 @@ class Document : public QObject {
   // When the compilation that is shown has no graph of that stage, the largest one that has.
   void wantStage(const std::string& stage);
   JobRunner* jobs() const { return jobs_; }
+  kit::KernelEdits& edits() { return edits_; }  // of the open session's kernels
 
   // Film
   FilmUnit unit() const { return unit_; }
@@ -65,6 +67,7 @@ class Document : public QObject {
 
   JobRunner* jobs_;
   kit::SelectionModel model_;
+  kit::KernelEdits edits_;
   kit::SessionPtr session_;
   FilmUnit unit_ = FilmUnit::Pass;
   std::vector<FilmFrame> frames_;

@@ -73,6 +73,7 @@ void MainWindow::build() {
   setStatusBar(status);
   palette_ = new Palette(document_, actions_, this);
   run_ = new RunController(document_, this);
+  rebuild_ = new KernelRebuild(document_, run_, this);
   note_ = new NoteField(this);
 }
 
@@ -120,6 +121,8 @@ void MainWindow::connectParts() {
   connect(welcome_, &WelcomePage::fileChosen, this, &MainWindow::openFile);
   connect(welcome_, &WelcomePage::pythonWanted, this, [command] { command("run.python"); });
   connect(run_, &RunController::stateChanged, this, &MainWindow::refreshEnabled);
+  connect(rebuild_, &KernelRebuild::stateChanged, this, &MainWindow::refreshEnabled);
+  connect(&document_->edits(), &kit::KernelEdits::changed, this, &MainWindow::refreshEnabled);
   connect(run_, &RunController::busy, this, [this](const QString& text, const QString& stage, double part) {
     film_->setBusy(text);
     film_->setVisible(document_->session() || !text.isEmpty());
@@ -199,7 +202,11 @@ void MainWindow::refreshEnabled() {
   enable("go.forward", document_->canGoForward());
   enable("file.close", open);
   enable("run.start", run_->canRun() && !run_->running());
-  enable("run.cancel", run_->running());
+  enable("run.cancel", run_->running() || rebuild_->running());
+  const bool edited = document_->edits().last() != 0;
+  enable("kernel.rebuild", edited && !rebuild_->running());
+  enable("kernel.discard", edited && !rebuild_->running());
+  enable("kernel.keep", !rebuild_->recording().isEmpty());
   enable("run.reproducer", !reproducers(document_->session().get()).isEmpty());
   enable("edit.undo", !undo_.isEmpty());
   enable("edit.redo", !redo_.isEmpty());

@@ -12,6 +12,7 @@
 #include "app/shell/dock_set.h"
 #include "app/shell/document.h"
 #include "app/shell/film_bar.h"
+#include "app/shell/kernel_rebuild.h"
 #include "app/shell/menu_row.h"
 #include "app/shell/note_field.h"
 #include "app/shell/palette.h"
@@ -48,6 +49,7 @@ class MainWindow : public QMainWindow {
   Actions* actions() { return actions_; }
   kit::Banner* banner() { return banner_; }
   RunController* runs() { return run_; }
+  KernelRebuild* rebuild() { return rebuild_; }
   NoteField* noteField() { return note_; }
 
  protected:
@@ -73,6 +75,7 @@ class MainWindow : public QMainWindow {
   void addOwnCommands();
   void addFocusCommands();
   void addNoteCommands();
+  void addKernelCommands();
   void saveReproducer();
   void sessionChanged();
   void refreshStatus();
@@ -111,6 +114,7 @@ class MainWindow : public QMainWindow {
   ChainBar* chain_;
   Palette* palette_;
   RunController* run_;
+  KernelRebuild* rebuild_;
   NoteField* note_;
   QString layout_;
   QList<Undo> undo_, redo_;

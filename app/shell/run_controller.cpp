@@ -3,6 +3,8 @@
 #include <QDateTime>
 #include <QDir>
 #include <QFileInfo>
+#include <QJsonArray>
+#include <QJsonDocument>
 #include <QStandardPaths>
 
 #include "app/shell/settings.h"
@@ -40,9 +42,9 @@ QString RunController::sessionFor(const QString& file) {
 }
 
 QString RunController::file() const {
-  if (!last_file_.isEmpty()) return last_file_;
   const auto& session = document_->session();
-  if (!session) return {};
+  // A run that has left nothing yet, or nothing at all, is repeated by its file.
+  if (!session || QString::fromStdString(session->path) == last_session_) return last_file_;
   auto there = [](const std::string& path) { return QFileInfo::exists(QString::fromStdString(path)); };
   if (const auto it = session->meta.find("file"); it != session->meta.end())
     return there(it->second) ? QString::fromStdString(it->second) : QString();
@@ -54,12 +56,28 @@ QString RunController::file() const {
   return {};
 }
 
-void RunController::start(const QString& file) {
-  if (engine_.running()) return;
+QStringList RunController::arguments() const {
+  QStringList out;
+  const auto& session = document_->session();
+  if (!session) return out;
+  const auto found = session->meta.find("arguments");
+  if (found == session->meta.end()) return out;
+  for (const QJsonValue& word : QJsonDocument::fromJson(QByteArray::fromStdString(found->second)).array())
+    out << word.toString();
+  return out;
+}
+
+void RunController::start(const QString& file, const QStringList& arguments) {
+  if (engine_.running()) {
+    Q_EMIT message(kit::Tone::Warn,
+                   QStringLiteral("%1 is still running.").arg(QFileInfo(engine_.file()).fileName()),
+                   QStringLiteral("Cancel it first (Shift+F5): one run at a time."));
+    return;
+  }
   last_file_ = file;
   said_.clear();
-  const QString session = sessionFor(file);
-  engine_.start(Settings::python(), file, session);
+  const QString session = last_session_ = sessionFor(file);
+  engine_.start(Settings::python(), file, session, arguments);
   document_->follow(session);
   progress("Starting " + QFileInfo(file).fileName(), "", 0, 0);
   tick_.start();
@@ -67,7 +85,7 @@ void RunController::start(const QString& file) {
 }
 
 void RunController::again() {
-  if (canRun()) start(file());
+  if (canRun()) start(file(), arguments());
 }
 
 void RunController::cancel() {

@@ -15,12 +15,13 @@ class RunController : public QObject {
   Q_OBJECT
  public:
   RunController(Document* document, QObject* parent);
-  void start(const QString& file);
-  void again();  // the file of the last run, or of the open session
+  void start(const QString& file, const QStringList& arguments = {});  // as vitrine.run takes them
+  void again();                                                        // as the open session was recorded
   void cancel();
   bool running() const { return engine_.running(); }
   bool canRun() const { return !file().isEmpty(); }
-  QString file() const;
+  QString file() const;                            // of the open session, or that a run was last asked of
+  QStringList arguments() const;                   // with which that file was recorded
   static QString sessionFor(const QString& file);  // where its recording goes
 
  Q_SIGNALS:
@@ -35,7 +36,7 @@ class RunController : public QObject {
   void end(const EngineEnd& end);
   Document* document_;
   EngineProcess engine_;
-  QString last_file_;
+  QString last_file_, last_session_;
   QString said_;
   QTimer tick_;  // a stage that says nothing is seen to go on
   QString text_, stage_;

@@ -48,6 +48,7 @@ void ViewHost::wire() {
   connect(view_, &View::headerChanged, this, &ViewHost::headerChanged);
   connect(model, &kit::SelectionModel::changed, view_, &View::setSelection);
   connect(document_, &Document::sessionChanged, view_, &View::setSession);
+  view_->setEdits(&document_->edits());
   view_->setSelection(document_->selection(), kit::ChangeAll);
   view_->setSession(document_->session());
   view_->installEventFilter(this);

@@ -30,6 +30,7 @@ void MainWindow::addCommands() {
     run_->again();
   });
   on.on("run.cancel", [this] {
+    if (rebuild_->running()) return rebuild_->cancel();
     run_->cancel();
     row_->run->setState(RunButton::Cancelling);
   });
@@ -61,6 +62,21 @@ void MainWindow::addCommands() {
   addWindowCommands();
   addFocusCommands();
   addNoteCommands();
+  addKernelCommands();
+}
+
+void MainWindow::addKernelCommands() {
+  Actions& on = *actions_;
+  // In the pane that shows a kernel's text, else in pane B.
+  on.on("kernel.edit", [this] {
+    for (Pane* pane : centre_->panes())
+      if (pane->host() && pane->stage() == "kernels" && pane->host()->view()->act("kernel.edit")) return;
+    showStage("kernels", true);
+    if (Pane* pane = centre_->pane('B'); pane && pane->host()) pane->host()->view()->act("kernel.edit");
+  });
+  on.on("kernel.rebuild", [this] { rebuild_->start(); });
+  on.on("kernel.keep", [this] { openFile(rebuild_->recording()); });
+  on.on("kernel.discard", [this] { document_->edits().discard(document_->edits().last()); });
 }
 
 void MainWindow::addStepCommands() {

@@ -86,6 +86,7 @@ QString KernelView::subtitle() const {
   const KernelRow* k = session() ? session()->kernels.find(kernel_) : nullptr;
   if (!k) return {};
   QString text = QString::fromStdString(k->label + " " + k->name);
+  if (const KernelEdit* changed = edit(); changed && changed->changed()) text += QStringLiteral("  edited");
   if (!k->isa.empty()) text += QStringLiteral("  ") + QString::fromStdString(k->isa);
   if (const GpuKernelRow* g = gpu()) {
     if (g->registers) text += QStringLiteral(", %1 registers").arg(g->registers);
@@ -102,7 +103,10 @@ QString KernelView::subtitle() const {
 QList<QWidget*> KernelView::headerControls() {
   key_ = new LinkKey(this);
   key_->setEntries(key());
-  return {key_};
+  begin_ = iconButton("pencil", "Edit the kernel's text; F7 rebuilds it", this);
+  connect(begin_, &QToolButton::clicked, this, [this] { act("kernel.edit"); });
+  begin_->setVisible(canEdit());
+  return {key_, begin_};
 }
 
 // Expressions of a file that no view has shown yet are read first.
@@ -140,7 +144,9 @@ void KernelView::zoom(Zoom how) {
 }
 
 void KernelView::sessionChanged() {
+  const Id before = kernel_;
   kernel_ = session() ? kernelInFocus(*session(), selection(), compilation()) : 0;
+  if (kernel_ != before) closeEditor();
   const KernelRow* k = session() ? session()->kernels.find(kernel_) : nullptr;
   const BlobRef ref = !k                      ? BlobRef{}
                       : stage() == "ir"       ? k->ir
@@ -148,8 +154,10 @@ void KernelView::sessionChanged() {
                                               : k->source;
   if (!ref.row) {
     pane_->setText({});
+    closeEditor();
     pane_->hide();
     if (key_) key_->setEntries({});
+    if (begin_) begin_->hide();
     Q_EMIT headerChanged();
     return update();
   }
@@ -172,7 +180,7 @@ void KernelView::sessionChanged() {
       pane_->scrollToLine(first);
     }
     fillKey();
-    Q_EMIT headerChanged();
+    showEdit();
     update();
   });
 }
@@ -259,7 +267,7 @@ void KernelView::reveal(Id id) {
 }
 
 void KernelView::resizeEvent(QResizeEvent*) {
-  pane_->setGeometry(rect());
+  arrange();
 }
 
 QString KernelView::whyEmpty() const {

@@ -5,9 +5,11 @@
 
 #include <QPointer>
 
+#include "views/kit/code_editor.h"
 #include "views/kit/code_pane.h"
 #include "views/kit/link_key.h"
 #include "views/kit/view.h"
+#include "views/kit/widgets.h"
 
 namespace vitrine::views {
 
@@ -31,16 +33,23 @@ class KernelView : public kit::View {
   kit::CodePane* pane() { return pane_; }
   std::vector<kit::LinkEntry> key() const;  // of the letters that stand in the text, in their order
   Id kernel() const { return kernel_; }
+  bool act(std::string_view command) override;         // kernel.edit
+  kit::CodeEditor* editor() const { return editor_; }  // null while nothing is changed here
+  const kit::KernelEdit* edit() const;                 // of the kernel that is shown, null = none
 
  protected:
   void sessionChanged() override;
   void selectionChanged(kit::ChangeMask mask) override;
-  void themeChanged() override { pane_->zoom(1); }
+  void themeChanged() override;
+  void editsChanged(Id kernel) override;
   void resizeEvent(QResizeEvent* event) override;
   void paintEvent(QPaintEvent* event) override;
 
  private:
   void fillKey();
+  void arrange();  // editor and what was said of it, or the text that is only read
+  void showEdit();
+  void closeEditor();
   const char* form() const;  // source | ir | assembly, by stage
   const session::GpuKernelRow* gpu() const;
   kit::Language language() const;
@@ -49,9 +58,13 @@ class KernelView : public kit::View {
   std::vector<kit::CodeShare> shares() const;
   QString sampled() const;
   QString whyEmpty() const;
+  bool canEdit() const;  // a generated text is shown
 
   kit::CodePane* pane_;
   QPointer<kit::LinkKey> key_;  // the header that shows it owns it
+  kit::CodeEditor* editor_ = nullptr;
+  kit::Banner* told_ = nullptr;
+  QToolButton* begin_ = nullptr;
   Id kernel_ = 0;
 };
 

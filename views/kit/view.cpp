@@ -16,6 +16,11 @@ View::View(Jobs* jobs, QWidget* parent) : QWidget(parent), jobs_(jobs) {
   setFocusPolicy(Qt::StrongFocus);
 }
 
+void View::setEdits(KernelEdits* edits) {
+  edits_ = edits;
+  connect(edits, &KernelEdits::changed, this, [this](Id kernel) { editsChanged(kernel); });
+}
+
 void View::setSession(SessionPtr session) {
   session_ = std::move(session);
   session_pending_ = true;

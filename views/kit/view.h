@@ -7,6 +7,7 @@
 #include <QWidget>
 
 #include "views/kit/jobs.h"
+#include "views/kit/kernel_edits.h"
 #include "views/kit/selection.h"
 #include "views/kit/session_data.h"
 
@@ -23,6 +24,7 @@ class View : public QWidget {
   // --- called by the shell; a hidden view hears of everything at once when it is shown
   void setSession(SessionPtr session);
   void setSelection(const Selection& selection, ChangeMask mask);
+  void setEdits(KernelEdits* edits);        // the window's; outlives the view
   void setStage(const std::string& stage);  // a name of session/stages.h, for views that stand for a stage
 
   // --- what the header shows; emit headerChanged() when one changes
@@ -73,6 +75,8 @@ class View : public QWidget {
   virtual void selectionChanged(ChangeMask mask) = 0;
   virtual void stageChanged() { sessionChanged(); }
   virtual void themeChanged() { update(); }
+  virtual void editsChanged(Id kernel) {}        // of one kernel
+  KernelEdits* edits() const { return edits_; }  // null outside of a window
 
   const SessionPtr& session() const { return session_; }  // may be null
   const Selection& selection() const { return selection_; }
@@ -92,6 +96,7 @@ class View : public QWidget {
   void deliver();
   bool link_event(const QEvent& event);
   Jobs* jobs_;
+  KernelEdits* edits_ = nullptr;
   QRect link_;  // of the next act, where the last painting has one
   QString link_command_;
   SessionPtr session_;

@@ -1,0 +1,16 @@
+// What a run with an edited kernel says beside the run it was generated in.
+#pragma once
+
+#include "views/kit/kernel_edits.h"
+#include "views/kit/session_data.h"
+
+namespace vitrine::app {
+
+// `text`: the edited kernel's. recording: the session of its run. Reads the kernels' texts: for jobs.
+kit::KernelEdit kernelOutcome(const kit::SessionData& before, Id kernel, const kit::SessionData& after,
+                              const QString& text);
+
+// "FILE:12:5: error: text" of a compiler's lines; warnings and notes are left out.
+std::vector<kit::KernelError> compilerErrors(const QString& said);
+
+}  // namespace vitrine::app
