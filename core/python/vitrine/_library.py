@@ -9,6 +9,8 @@ import types
 import torch
 import torch.utils._pytree as pytree
 
+from vitrine._walked_backward import note_hook
+
 _NOTHING = object()
 _NO_SETUP = torch.autograd.Function.setup_context
 
@@ -569,7 +571,9 @@ def function_of(parts):
 
 def register_hook(tensor, parts):
     """Registers a hook that is given in parts. Gives the tensor."""
-    tensor.register_hook(function_of(parts))
+    hook = function_of(parts)
+    tensor.register_hook(hook)
+    note_hook(tensor, hook)
     return tensor
 
 

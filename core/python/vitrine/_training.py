@@ -6,11 +6,11 @@ its memory may go while the backward plan runs.
 """
 
 import torch
-from torch.autograd.graph import _engine_run_backward
 from torch.utils.checkpoint import CheckpointFunction
 from torch.utils.hooks import RemovableHandle
 
 from vitrine import _batched
+from vitrine._walked_backward import NotAsThere, run_backward
 from vitrine._errors import DoubleBackwardError
 from vitrine._in_autograd import BACKWARD_TWICE, as_traced, graph_is_kept, lying_as, named_node, strides_of
 from vitrine._several_results import attach
@@ -50,8 +50,10 @@ def borrowed_gradients(outputs, inputs, tangents):
     if not inputs:
         return []
     with torch.autocast("cpu", enabled=False):
-        # torch.autograd.grad would import sympy first, which takes a second: only to compare sizes that are equal here.
-        return list(_engine_run_backward(tuple(outputs), tuple(tangents), False, False, tuple(inputs), True, accumulate_grad=False))
+        try:
+            return run_backward(outputs, tangents, False, inputs)
+        except NotAsThere as why:
+            return str(why)
 
 
 def outputs_behind(outputs, inputs):
@@ -94,7 +96,10 @@ def gradients(outputs, tangents, inputs, fresh, retain):
     """
     outputs, inputs = tuple(outputs), tuple(inputs)
     given = tuple(torch.ones_like(o, memory_format=torch.preserve_format) if t is None else t for o, t in zip(outputs, tangents))
-    found = list(_engine_run_backward(outputs, given, retain, False, inputs, True, accumulate_grad=False))
+    try:
+        found = run_backward(outputs, given, retain, inputs)
+    except NotAsThere as why:
+        return str(why)
     owners = {}
     for tensor in (*found, *tangents):
         if tensor is not None:
@@ -142,7 +147,9 @@ def is_consumed(stand_in):
     if isinstance(leaves, str):
         return False
     try:
-        _engine_run_backward((stand_in,), (torch.ones_like(stand_in),), True, False, tuple(leaves), True, accumulate_grad=False)
+        run_backward((stand_in,), (torch.ones_like(stand_in),), True, leaves)
+    except NotAsThere:
+        return False
     except RuntimeError as error:
         return "backward through the graph a second time" in str(error)
     return False
