@@ -1,5 +1,6 @@
 #include "core/capture/trace.h"
 
+#include "core/base/once.h"
 #include "core/capture/trace/python.h"
 
 namespace vitrine::capture {
@@ -13,10 +14,11 @@ void release(Recipe& recipe) {
 }  // namespace
 
 int64_t abc_registrations() {
-  static PyObject* const count = [] {
+  static constinit Once<PyObject*> kept_count;
+  PyObject* const count = kept_count.get([] {
     Owned module(PyImport_ImportModule("abc"));
     return module ? PyObject_GetAttrString(module.get(), "get_cache_token") : nullptr;
-  }();
+  });
   Owned number(count ? PyObject_CallNoArgs(count) : nullptr);
   const int64_t n = number ? PyLong_AsLongLong(number.get()) : -1;
   PyErr_Clear();

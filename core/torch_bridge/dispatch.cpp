@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/once.h"
 #include "core/ops/device.h"
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/border.h"
@@ -574,12 +575,12 @@ PyMethodDef kModeMethods[] = {
 };
 
 PyTypeObject* mode_type() {
-  static PyTypeObject* const type = [] {
+  static constinit Once<PyTypeObject*> kept;
+  return kept.get([] {
     static PyType_Slot slots[] = {{Py_tp_methods, kModeMethods}, {0, nullptr}};
     static PyType_Spec spec = {"vitrine._engine.RecordingMode", sizeof(Mode), 0, Py_TPFLAGS_DEFAULT, slots};
     return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  }();
-  return type;
+  });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <array>
 #include <unordered_set>
 
+#include "core/base/once.h"
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/convert.h"
 #include "core/torch_bridge/lowering_state.h"
@@ -25,17 +26,19 @@ constexpr Whole kWhole[] = {
 
 // The row of a callable, or nullptr.
 const Whole* whole_of(PyObject* callable) {
-  static const auto kCallables = [] {
-    std::array<PyObject*, std::size(kWhole)> out{};
+  using Callables = std::array<PyObject*, std::size(kWhole)>;
+  static constinit Once<Callables> kept;
+  const Callables& callables = kept.get([] {
+    Callables out{};
     for (size_t i = 0; i < out.size(); ++i) {
       Py module = Py::steal(PyImport_ImportModule(kWhole[i].module));
       out[i] = module ? PyObject_GetAttrString(module.get(), kWhole[i].function) : nullptr;
       PyErr_Clear();
     }
     return out;
-  }();
-  for (size_t i = 0; i < kCallables.size(); ++i)
-    if (kCallables[i] == callable) return &kWhole[i];
+  });
+  for (size_t i = 0; i < callables.size(); ++i)
+    if (callables[i] == callable) return &kWhole[i];
   return nullptr;
 }
 
@@ -100,6 +103,15 @@ void refuse_arrays(PyObject* value) {
       PyMemoryView_Check(value))
     stop("unsupported_value", "a " + std::string(type) + " is read",
          "Make it a tensor outside the compiled function.");
+}
+
+// Whose operators PyTorch chooses where a GPU is, by it and its libraries: cuDNN or cells of PyTorch's own.
+constexpr std::string_view kChosenOnGpu[] = {"torch.lstm", "torch.gru", "torch.rnn_tanh", "torch.rnn_relu",
+                                             "torch.ctc_loss"};
+void refuse_choice_of_gpu(const std::string& name) {
+  if (std::find(std::begin(kChosenOnGpu), std::end(kChosenOnGpu), name) == std::end(kChosenOnGpu)) return;
+  stop("unsupported_operator", name + ": which operators compute it PyTorch chooses where the GPU is",
+       "Record it on a machine with that GPU.");
 }
 
 // The tensors into which a call is told to write its results, and their versions.
@@ -172,7 +184,8 @@ namespace {
 // Where there is none, meta's guard, which does nothing, stands in (for the one that a PyTorch built with
 // CUDA has, too: it asks the driver, which is not there), and the set-up is said to be done.
 void pretend_cuda_is_ready() {
-  static const bool done = [] {
+  static constinit Once<bool> done;
+  done.get([] {
     if (gpu_is_here()) return true;
     constexpr size_t kMeta = 14;  // c10::DeviceType::Meta
     if (void** guards = api().symbols.guard_impls) guards[kCudaDevice] = guards[kMeta];
@@ -190,8 +203,7 @@ void pretend_cuda_is_ready() {
                                Py_file_input, scope.get(), scope.get()));
     PyErr_Clear();
     return static_cast<bool>(ran);
-  }();
-  (void)done;
+  });
 }
 
 }  // namespace
@@ -469,7 +481,15 @@ void Lowering::State::failed(const std::string& name, Outcome& outcome) {
   Py shown = Py::steal(value ? PyObject_Str(value) : nullptr);
   const char* utf8 = shown ? PyUnicode_AsUTF8(shown.get()) : nullptr;
   const bool data = utf8 && is_missing_memory(utf8);
+  const bool no_kernel = type == PyExc_NotImplementedError && recording.as_if() && !gpu_is_here();
   PyErr_Restore(type, value, trace);
+  if (no_kernel) {
+    PyErr_Clear();
+    outcome.unsupported = Unsupported{"unsupported_operator",
+                                      name + " can be recorded only where the GPU is, for PyTorch's kernel",
+                                      "Record it on a machine with that GPU."};
+    return;
+  }
   if (!data) {
     outcome.raised = true;
     return;
@@ -527,6 +547,7 @@ Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Onc
     auto known = [&](PyObject* t) { return leaf_slot(t); };
     (void)make_template(args, known);
     refuse_arrays(args);
+    if (recording.as_if() && !gpu_is_here()) refuse_choice_of_gpu(name);
     refuse_turned(recording, name, args);
     if (kwargs) (void)make_template(kwargs, known);
     const Outs outs = outs_of(kwargs);
@@ -545,9 +566,11 @@ Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Onc
       refuse_inference_inputs(name, args, result.get());
       refuse_unwritten(name, outs);
       // What autograd has taken note of must stay in the graph for its backward.
-      if (const Whole* whole = whole_of(callable);
-          whole && !(is_tensor(result.get()) && requires_grad(result.get())))
+      const Whole* whole = whole_of(callable);
+      if (whole && !(is_tensor(result.get()) && requires_grad(result.get())))
         collapse(*whole, args, kwargs, result.get(), mark);
+      else if (whole && recording.as_if() && !gpu_is_here())
+        recording.effects.chosen_on_gpu = whole->function;
       if (name == kSetData)
         recording.share_data(recording.find(PyTuple_GET_ITEM(args, 0)),
                              recording.find(PyTuple_GET_ITEM(args, 1)));

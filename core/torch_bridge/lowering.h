@@ -132,6 +132,8 @@ class Lowering {
     bool asks_autograd = false;  // with gradients on a call was given a tensor that requires grad
     bool makes_leaf = false;     // a leaf that requires grad is made, and is no input
     bool sets_data = false;      // a tensor takes over another's memory
+    // Of a GPU that is not here: what was recorded operator by operator, where PyTorch may have a kernel.
+    std::string chosen_on_gpu;
   };
   Effects effects() const;
   bool is_empty() const;  // nothing was recorded so far

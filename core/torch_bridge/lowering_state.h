@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/autodiff/derive.h"
+#include "core/base/once.h"
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/attention_choice.h"
 #include "core/torch_bridge/autocast.h"
@@ -58,12 +59,12 @@ class ModeGuard {
     PyObject *push, *pop;
   };
   static const Functions& functions() {
-    static const Functions kFunctions = [] {
+    static constinit Once<Functions> kept;
+    return kept.get([] {
       Py c = Py::steal(PyImport_ImportModule("torch._C"));
       return Functions{PyObject_GetAttrString(c.get(), "_push_on_torch_dispatch_stack"),
                        PyObject_GetAttrString(c.get(), "_pop_torch_dispatch_stack")};
-    }();
-    return kFunctions;
+    });
   }
   Py pushed_;
 };

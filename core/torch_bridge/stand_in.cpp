@@ -3,8 +3,8 @@
 #include <sys/mman.h>
 
 #include <cstring>
-#include <optional>
 
+#include "core/base/once.h"
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/python_ref.h"
 
@@ -115,15 +115,13 @@ bool is_missing_memory(const std::string& error) {
 }
 
 bool gpu_is_here() {
-  // The question runs Python, which may let another thread in: no guard of a static's, which it would wait
-  // for.
-  static std::optional<bool> here;
-  if (here) return *here;
-  Py cuda = Py::steal(PyObject_GetAttrString(api().torch, "cuda"));
-  Py yes = Py::steal(cuda ? PyObject_CallMethod(cuda.get(), "is_available", nullptr) : nullptr);
-  PyErr_Clear();
-  here = yes.get() == Py_True;
-  return *here;
+  static constinit Once<bool> here;
+  return here.get([] {
+    Py cuda = Py::steal(PyObject_GetAttrString(api().torch, "cuda"));
+    Py yes = Py::steal(cuda ? PyObject_CallMethod(cuda.get(), "is_available", nullptr) : nullptr);
+    PyErr_Clear();
+    return yes.get() == Py_True;
+  });
 }
 
 }  // namespace vitrine::torch_bridge

@@ -1,5 +1,6 @@
 #include "core/torch_bridge/warning_watch.h"
 
+#include "core/base/once.h"
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/border.h"
 
@@ -9,7 +10,8 @@ namespace {
 
 // vars(warnings); the module lives as long as the process.
 PyObject* warnings_dict() {
-  static PyObject* const module = PyImport_ImportModule("warnings");
+  static constinit Once<PyObject*> kept_module;
+  PyObject* const module = kept_module.get([] { return PyImport_ImportModule("warnings"); });
   VITRINE_CHECK(module, "module warnings is missing: " + take_python_error());
   return PyModule_GetDict(module);
 }

@@ -224,10 +224,71 @@ def get_inputs():
 """
 
 
-def test_a_backward_that_is_pytorchs_own_says_that_it_needs_the_gpu(tmp_path):
+def test_a_backward_that_is_pytorchs_own_has_kernels(tmp_path):
     result = run("run", write(tmp_path, "model.py", BORROWED), "--target", "sm_90", "-o", "s.vitrine", cwd=tmp_path)
     assert result.returncode == 0, said(result)
-    shown = run("show", "s.vitrine", "optimised", cwd=tmp_path)
-    text = shown.stdout + shown.stderr
-    if not torch.cuda.is_available():
-        assert "runs only where the GPU is" in text and "please report" not in text, text
+    backward = run("show", "s.vitrine", "backward", cwd=tmp_path).stdout
+    assert "aten.gather" in backward and "cuda:0" in backward, backward
+    kernels = json.loads(run("show", "s.vitrine", "kernels", "--json", cwd=tmp_path).stdout)
+    assert len([k for k in kernels if k["kind"] == "generated"]) >= 2
+
+
+STEP = """
+import torch
+from torch import nn
+
+def get_model():
+    net = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 4))
+    optimizer = torch.optim.AdamW(net.parameters(), 1e-3)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+def get_inputs():
+    return torch.randn(6, 8), torch.randint(4, (6,))
+"""
+
+
+def test_a_whole_training_step_is_one_graph(tmp_path):
+    result = run("run", write(tmp_path, "model.py", STEP), "--target", "sm_90", "-o", "s.vitrine", cwd=tmp_path)
+    assert result.returncode == 0, said(result)
+    assert run("show", "s.vitrine", "breaks", cwd=tmp_path).stdout.startswith("No graph breaks")
+    graph = run("show", "s.vitrine", "captured", cwd=tmp_path).stdout
+    assert graph.count("# ") == 1 and "%backward" in graph and "addcmul_" in graph, graph
+
+
+CHOSEN = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.out = nn.LSTM(8, 8, batch_first=True), nn.Linear(8, 8)
+
+    def forward(self, x):
+        y = torch.relu(self.out(self.rnn(x)[0]))
+        return nn.functional.scaled_dot_product_attention(y, y, y)
+
+def get_model():
+    return Model()
+
+def get_inputs():
+    return (torch.randn(2, 5, 8),)
+"""
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="PyTorch chooses, where a GPU is")
+def test_what_pytorch_chooses_where_the_gpu_is_is_said(tmp_path):
+    result = run("run", write(tmp_path, "model.py", CHOSEN), "--target", "sm_90", "-o", "s.vitrine", cwd=tmp_path)
+    assert result.returncode == 0, said(result)
+    assert "scaled_dot_product_attention: written out here" in result.stdout, result.stdout
+    breaks = run("show", "s.vitrine", "breaks", cwd=tmp_path).stdout
+    assert "torch.lstm: which operators compute it PyTorch chooses where the GPU is" in breaks, breaks
+    assert "_thnn" not in run("show", "s.vitrine", "aten", cwd=tmp_path).stdout

@@ -275,7 +275,12 @@ void Recording::trace(CompilationRecord& record, const Trace& trace, int64_t sta
   const int64_t nodes = trace.graphs.captured ? static_cast<int64_t>(trace.graphs.captured->operators()) : 0;
   recorder.stage("source", "ok", lines, start_ns, 0);
   recorder.stage("bytecode", "ok", instructions, start_ns, 0);
-  recorder.stage("captured", nodes ? "ok" : "none", nodes, start_ns, duration);
+  const std::string& chosen = trace.graph_effects.chosen_on_gpu;
+  recorder.stage(
+      "captured", nodes ? "ok" : "none", nodes, start_ns, duration,
+      chosen.empty()
+          ? ""
+          : chosen + ": written out here; where the GPU is PyTorch may choose a kernel of its own");
 }
 
 void Recording::not_compiled(CompilationRecord& record, const Trace& trace, const std::string& why) {

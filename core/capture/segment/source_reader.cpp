@@ -1,5 +1,6 @@
 #include "core/capture/segment/source_reader.h"
 
+#include "core/base/once.h"
 #include "core/capture/class_dict.h"
 #include "core/capture/iterator_state.h"
 #include "core/capture/segment/values.h"
@@ -189,8 +190,11 @@ PyObject* globals_of(PyObject* base) {
 }
 
 PyObject* tensor_over(PyObject* array, Temporaries& keep) {
-  static PyObject* const module = PyImport_ImportModule("vitrine._array_types");
-  static PyObject* const behind = module ? PyObject_GetAttrString(module, "tensor_behind") : nullptr;
+  static constinit Once<PyObject*> kept_module;
+  PyObject* const module = kept_module.get([] { return PyImport_ImportModule("vitrine._array_types"); });
+  static constinit Once<PyObject*> kept_behind;
+  PyObject* const behind =
+      kept_behind.get([&] { return module ? PyObject_GetAttrString(module, "tensor_behind") : nullptr; });
   PyObject* tensor = keep_new(behind ? PyObject_CallOneArg(behind, array) : nullptr, keep);
   return tensor == Py_None ? nullptr : tensor;
 }

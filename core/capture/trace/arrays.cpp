@@ -3,6 +3,7 @@
 // over its memory, and what leaves the segment is a real one.
 #include <algorithm>
 
+#include "core/base/once.h"
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/torch_bridge/bridge.h"
@@ -16,11 +17,13 @@ PyObject* in_arrays(const std::string& path) {
 }
 
 PyObject* array_class() {
-  static PyObject* const cls = in_arrays("_arrays.Array");
+  static constinit Once<PyObject*> kept_cls;
+  PyObject* const cls = kept_cls.get([] { return in_arrays("_arrays.Array"); });
   return cls;
 }
 PyObject* scalar_class() {
-  static PyObject* const cls = in_arrays("_arrays.Scalar");
+  static constinit Once<PyObject*> kept_cls;
+  PyObject* const cls = kept_cls.get([] { return in_arrays("_arrays.Scalar"); });
   return cls;
 }
 
@@ -95,7 +98,8 @@ Value* Tracer::make_array(Value* tensor, bool scalar) {
 // false: no array, or none that PyTorch can have the memory of.
 bool Tracer::enter_array(Value* v) {
   if (Py_TYPE(v->obj) != torch_names().numpy_array || !v->source) return false;
-  static PyObject* const behind = in_arrays("_array_types.tensor_behind");
+  static constinit Once<PyObject*> kept_behind;
+  PyObject* const behind = kept_behind.get([] { return in_arrays("_array_types.tensor_behind"); });
   Owned tensor(PyObject_CallOneArg(behind, v->obj));
   if (!tensor) PyErr_Clear();
   if (!tensor || tensor.get() == Py_None) return false;
@@ -116,8 +120,9 @@ void Tracer::check_arrays_unwritten() {
 
 // One of NumPy's functions that is given an array, or makes one. nullptr: neither, or an unknown one.
 Value* Tracer::call_on_arrays(PyObject* function, const Arguments& a) {
-  static PyObject *const functions = in_arrays("_array_functions.FUNCTIONS"), *const makers =
-                                                                                  in_arrays("_arrays.MAKERS");
+  static constinit Once<PyObject*> kept_functions, kept_makers;
+  PyObject* const functions = kept_functions.get([] { return in_arrays("_array_functions.FUNCTIONS"); });
+  PyObject* const makers = kept_makers.get([] { return in_arrays("_arrays.MAKERS"); });
   PyObject* ours = found_in(makers, function);
   if (PyObject* of_arrays = ours ? nullptr : found_in(functions, function)) {
     const auto holds = [&](Value* v) { return holds_array(*this, v); };
@@ -129,13 +134,15 @@ Value* Tracer::call_on_arrays(PyObject* function, const Arguments& a) {
 // One of PyTorch's that makes a tensor of an array. nullptr: it is another, or is given none.
 Value* Tracer::tensor_of_array(const std::string& name, const Arguments& a) {
   if (a.positional.empty() || array_kind(a.positional[0]) == ArrayKind::None) return nullptr;
-  static PyObject* const tensors = in_arrays("_arrays.TENSORS");
+  static constinit Once<PyObject*> kept_tensors;
+  PyObject* const tensors = kept_tensors.get([] { return in_arrays("_arrays.TENSORS"); });
   PyObject* ours = PyDict_GetItemString(tensors, name.c_str());
   return ours ? call(pinned(ours), a) : nullptr;
 }
 
 Value* Tracer::array_of_tensor(Value* tensor, Arguments a) {
-  static PyObject* const function = in_arrays("_arrays.of_tensor");
+  static constinit Once<PyObject*> kept_function;
+  PyObject* const function = kept_function.get([] { return in_arrays("_arrays.of_tensor"); });
   a.positional.insert(a.positional.begin(), tensor);
   return call(pinned(function), std::move(a));
 }

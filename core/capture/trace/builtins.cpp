@@ -1,5 +1,6 @@
 // Python's own builtins.
 #include "core/capture/trace/builtins.h"
+#include "core/base/once.h"
 #include "core/capture/class_dict.h"
 
 #include <unordered_map>
@@ -429,7 +430,8 @@ constexpr BuiltinRow kRows[] = {
 };
 
 const std::unordered_map<PyObject*, BuiltinHandler>& handlers() {
-  static const auto table = [] {
+  static constinit Once<std::unordered_map<PyObject*, BuiltinHandler>> table;
+  return table.get([] {
     std::unordered_map<PyObject*, BuiltinHandler> map;
     for (auto rows : {python_builtins(), walking_builtins(), library_builtins(), torch_builtins(),
                       numpy_builtins(), array_builtins(), optimizer_builtins(), autograd_builtins(),
@@ -437,14 +439,14 @@ const std::unordered_map<PyObject*, BuiltinHandler>& handlers() {
       for (const BuiltinRow& row : rows)
         if (PyObject* o = find_object(row.path)) map.emplace(o, row.handler);
     return map;
-  }();
-  return table;
+  });
 }
 
 // Methods of builtin classes (dict.fromkeys) are a new object each time they are read: known by what they
 // call.
 const std::unordered_map<PyMethodDef*, BuiltinHandler>& class_methods() {
-  static const auto table = [] {
+  static constinit Once<std::unordered_map<PyMethodDef*, BuiltinHandler>> table;
+  return table.get([] {
     std::unordered_map<PyMethodDef*, BuiltinHandler> map;
     for (auto rows : {python_builtins(), library_builtins()})
       for (const BuiltinRow& row : rows) {
@@ -457,8 +459,7 @@ const std::unordered_map<PyMethodDef*, BuiltinHandler>& class_methods() {
           map.emplace(reinterpret_cast<PyCFunctionObject*>(method.get())->m_ml, row.handler);
       }
     return map;
-  }();
-  return table;
+  });
 }
 
 BuiltinHandler handler_of(PyObject* callable) {

@@ -3,6 +3,7 @@
 // the cache holds it and has counted as eager's.
 #include <algorithm>
 
+#include "core/base/once.h"
 #include "core/capture/trace/recipes.h"
 #include "core/capture/trace/torch_names.h"
 
@@ -28,7 +29,8 @@ struct Cache {
 
 Cache cache_of(PyObject* function) {
   Cache c;
-  static PyObject* const referents = find_object("gc.get_referents");
+  static constinit Once<PyObject*> kept_referents;
+  PyObject* const referents = kept_referents.get([] { return find_object("gc.get_referents"); });
   c.parts = Owned(PyObject_CallOneArg(referents, function));
   Owned parameters(PyObject_CallMethod(function, "cache_parameters", nullptr));
   PyErr_Clear();

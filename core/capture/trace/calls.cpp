@@ -1,5 +1,6 @@
 // Calls: Python functions are inlined, torch functions recorded, builtins looked up in their table, classes
 // constructed here.
+#include "core/base/once.h"
 #include "core/capture/class_dict.h"
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
@@ -443,7 +444,8 @@ Value* Tracer::inline_code(PyCodeObject* code, PyObject* globals, const Source* 
 // A call that cannot be bound: CPython itself says why, of a function with this signature that does nothing.
 void Tracer::raise_unbound(PyCodeObject* code, const std::string& name, Value* defaults, Value* kwdefaults,
                            const Arguments& a) {
-  static PyObject* const like = find_object("vitrine._library.function_like");
+  static constinit Once<PyObject*> kept_like;
+  PyObject* const like = kept_like.get([] { return find_object("vitrine._library.function_like"); });
   Owned given_name(PyUnicode_FromString(name.c_str()));
   Owned keywords(PyTuple_New(static_cast<Py_ssize_t>(a.keyword.size())));
   for (size_t i = 0; i < a.keyword.size(); ++i)

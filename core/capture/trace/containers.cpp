@@ -1,6 +1,7 @@
 // Dicts and lengths: shadow contents, loaded from the real object on demand.
 #include <algorithm>
 
+#include "core/base/once.h"
 #include "core/base/words.h"
 #include "core/capture/class_dict.h"
 #include "core/capture/trace/torch_names.h"
@@ -49,7 +50,8 @@ PyObject* Tracer::key_object(Value* key) {
     }
     case Kind::Tensor: {
       // Hashed by identity, too: a tensor made here is its stand-in.
-      static PyObject* const hash = find_object("torch.Tensor.__hash__");
+      static constinit Once<PyObject*> kept_hash;
+      PyObject* const hash = kept_hash.get([] { return find_object("torch.Tensor.__hash__"); });
       PyObject* own = PyDict_GetItemString(class_dict(torch_names().tensor), "__hash__");
       pin_type(key->cls);
       if (own == hash && key->cls->tp_hash == torch_names().tensor->tp_hash) {

@@ -1,6 +1,7 @@
 // Functions of the standard library that are written in Python, but ask what no recording can answer (whether
 // a weak dict holds something yet, at which address an object lies, which number comes next). They are
 // known by their code.
+#include "core/base/once.h"
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 
@@ -54,7 +55,8 @@ Value* noted_by_dynamo(Tracer& t, PyObject*, const Arguments&) {
 
 // A method of random.Random that gives a float.
 Value* drawn(Tracer& t, PyObject* function, const Arguments& a) {
-  static PyObject* const random = find_object("random.Random");
+  static constinit Once<PyObject*> kept_random;
+  PyObject* const random = kept_random.get([] { return find_object("random.Random"); });
   Value* generator = a.positional.empty() ? nullptr : t.look(a.positional[0]);
   // One of a class of the program's own may draw in another way.
   if (!generator || !generator->obj || reinterpret_cast<PyObject*>(generator->cls) != random) return nullptr;

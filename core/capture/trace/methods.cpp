@@ -4,6 +4,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "core/base/once.h"
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
@@ -542,7 +543,9 @@ Value* Tracer::call_method(Value* self, const std::string& name, const Arguments
     m->cls = &PyMethod_Type;
     return m;
   }
-  static auto* const random = reinterpret_cast<PyTypeObject*>(find_object("random.Random"));
+  static constinit Once<PyObject*> kept_random;
+  auto* const random =
+      reinterpret_cast<PyTypeObject*>(kept_random.get([] { return find_object("random.Random"); }));
   if (self->kind == Kind::Object && self->cls == random) {
     if (name == "random") return draw(self, name, a);
     if (name == "getrandbits")

@@ -1,4 +1,5 @@
 // NumPy's numbers: what NumPy's functions give for constants is a constant again. Arrays: arrays.cpp.
+#include "core/base/once.h"
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 
@@ -7,7 +8,9 @@ namespace {
 
 // Done when the segment is compiled, so without the warning that NumPy would give each time.
 Value* fold_quietly(Tracer& t, PyObject* callable, PyObject* positional, PyObject* keyword) {
-  static PyObject* const caller = find_object("vitrine._library.without_numpy_warnings");
+  static constinit Once<PyObject*> kept_caller;
+  PyObject* const caller =
+      kept_caller.get([] { return find_object("vitrine._library.without_numpy_warnings"); });
   Owned result(PyObject_CallFunctionObjArgs(caller, callable, positional, keyword, nullptr));
   if (!result && PyErr_ExceptionMatches(PyExc_FloatingPointError)) {
     PyErr_Clear();

@@ -3,6 +3,7 @@
 // applies the Function, as one call of the recording, and knows its backward as the program's own.
 #include <algorithm>
 
+#include "core/base/once.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 #include "core/torch_bridge/bridge.h"
@@ -12,7 +13,8 @@ namespace vitrine::capture {
 // nullptr: another builtin.
 Value* Tracer::apply_function(PyObject* builtin, const Arguments& a) {
   PyObject* cls = PyCFunction_GET_SELF(builtin);
-  static PyObject* const function = find_object("torch.autograd.Function");
+  static constinit Once<PyObject*> kept_function;
+  PyObject* const function = kept_function.get([] { return find_object("torch.autograd.Function"); });
   if (!cls || !PyType_Check(cls) || !a.keyword.empty() ||
       std::string(reinterpret_cast<PyCFunctionObject*>(builtin)->m_ml->ml_name) != "apply" ||
       !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), reinterpret_cast<PyTypeObject*>(function)))

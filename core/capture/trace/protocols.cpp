@@ -1,4 +1,5 @@
 // isinstance() with a protocol that may be asked at run time: what has its members is one of its instances.
+#include "core/base/once.h"
 #include "core/capture/class_dict.h"
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
@@ -51,7 +52,8 @@ bool is_protocol(PyObject* cls) {
 
 // The real object is asked, too, where there is one.
 bool is_of_protocol(Tracer& t, Value* v, PyObject* protocol) {
-  static PyObject* const members_of = find_object("typing._get_protocol_attrs");
+  static constinit Once<PyObject*> kept_members_of;
+  PyObject* const members_of = kept_members_of.get([] { return find_object("typing._get_protocol_attrs"); });
   Owned members(members_of && is_true(protocol, "_is_runtime_protocol")
                     ? PyObject_CallOneArg(members_of, protocol)
                     : nullptr);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/once.h"
 #include "core/base/words.h"
 #include "core/capture/trace/torch_names.h"
 
@@ -352,7 +353,8 @@ Recipe RecipeMaker::list_of_class(Value* v) {
 
 // Of vitrine._library.
 static PyObject* library_globals() {
-  static PyObject* const module = PyImport_ImportModule("vitrine._library");
+  static constinit Once<PyObject*> kept_module;
+  PyObject* const module = kept_module.get([] { return PyImport_ImportModule("vitrine._library"); });
   return module ? PyModule_GetDict(module) : nullptr;
 }
 

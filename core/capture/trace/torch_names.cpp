@@ -1,5 +1,6 @@
 #include "core/capture/trace/torch_names.h"
 
+#include "core/base/once.h"
 #include "core/base/result.h"
 
 namespace vitrine::capture {
@@ -137,12 +138,8 @@ PyObject* find_object(const std::string& path) {
 }
 
 const TorchNames& torch_names() {
-  // load() runs Python, which may let another thread in: that must not wait for this one and keep the GIL.
-  static const TorchNames* names = nullptr;
-  if (names) return *names;
-  const TorchNames* loaded = new TorchNames(load());
-  if (!names) names = loaded;
-  return *names;
+  static constinit Once<TorchNames> names;
+  return names.get(load);
 }
 
 }  // namespace vitrine::capture

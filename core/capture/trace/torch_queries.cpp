@@ -2,6 +2,7 @@
 // (GlobalState).
 #include <string_view>
 
+#include "core/base/once.h"
 #include "core/base/words.h"
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
@@ -36,7 +37,9 @@ Value* asked_by_the_program(T& t, const A&) {
 // take instead, drops out other elements than eager's, which has no mask there. It is written out before.
 Value* attention(T& t, const A& a) {
   constexpr size_t kMask = 3;
-  static PyObject* const function = find_object("torch._C._nn.scaled_dot_product_attention");
+  static constinit Once<PyObject*> kept_function;
+  PyObject* const function =
+      kept_function.get([] { return find_object("torch._C._nn.scaled_dot_product_attention"); });
   A given = a;
   Value** mask = given.positional.size() > kMask ? &given.positional[kMask] : nullptr;
   for (auto& [name, value] : given.keyword)
@@ -62,7 +65,9 @@ bool names(PyCodeObject* code, const char* wanted) {
 
 // Whether it would be asked instead: its class has a __torch_function__ that is not PyTorch's own.
 bool overrides(T& t, Value* v) {
-  static PyObject* const disabled = find_object("torch._C._disabled_torch_function_impl");
+  static constinit Once<PyObject*> kept_disabled;
+  PyObject* const disabled =
+      kept_disabled.get([] { return find_object("torch._C._disabled_torch_function_impl"); });
   PyTypeObject* type = t.type_of(v);  // a tensor of another class ends the segment
   if (type == torch_names().tensor || type == torch_names().parameter) return false;
   t.pin_type(type);
@@ -143,7 +148,9 @@ constexpr const char* kNumel = "numel";
 // torch._has_compatible_shallow_copy_type(self, from), which Module.to() asks of each parameter: a question
 // of dispatch keys, and stand-ins have those of what they stand for.
 Value* shares_type(T& t, const A& a) {
-  static PyObject* const function = find_object("torch._has_compatible_shallow_copy_type");
+  static constinit Once<PyObject*> kept_function;
+  PyObject* const function =
+      kept_function.get([] { return find_object("torch._has_compatible_shallow_copy_type"); });
   const Value *to = t.look(need(t, a, 0, "self")), *from = t.look(need(t, a, 1, "from"));
   if (to->kind != Kind::Tensor || from->kind != Kind::Tensor) return fold_call(t, function, a);
   return t.fold(PyObject_CallFunctionObjArgs(function, to->obj, from->obj, nullptr));
