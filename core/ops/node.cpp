@@ -130,10 +130,24 @@ bool is_aten(std::string_view op) {
   return op.starts_with("aten.") || op.starts_with("prims.");
 }
 
-// Operators without a row that write although PyTorch's naming does not say so.
-constexpr std::array<std::string_view, 7> kQuietWriters = {
-    "native_batch_norm", "_native_batch_norm_legit",        "cudnn_batch_norm", "_batch_norm_with_update",
-    "rrelu_with_noise",  "_fused_moving_avg_obs_fq_helper", "_foreach_copy"};
+// Operators that write although PyTorch's naming does not say so, and from which argument to which; to 0:
+// any.
+struct QuietWriter {
+  std::string_view name;
+  size_t from, to;
+};
+constexpr std::array<QuietWriter, 7> kQuietWriters = {{{"native_batch_norm", 3, 5},
+                                                       {"_native_batch_norm_legit", 3, 5},
+                                                       {"cudnn_batch_norm", 3, 5},
+                                                       {"_batch_norm_with_update", 3, 5},
+                                                       {"rrelu_with_noise", 1, 2},
+                                                       {"_fused_moving_avg_obs_fq_helper", 3, 7},
+                                                       {"_foreach_copy", 0, 0}}};
+const QuietWriter* quiet_writer(std::string_view name) {
+  const auto found = std::find_if(kQuietWriters.begin(), kQuietWriters.end(),
+                                  [&](const QuietWriter& row) { return row.name == name; });
+  return found == kQuietWriters.end() ? nullptr : &*found;
+}
 
 // Those without a row that read a tensor given by name. By all other names it is what the result is written
 // to: "max.dim_max" has (max, max_values), "sort.values" (values, indices).
@@ -161,7 +175,7 @@ bool writes_named(const ir::Node& node) {
   add_named(node, named);
   if (!is_aten(node.op) || named.empty() || name.starts_with("_fused") || name.starts_with("_amp"))
     return false;
-  return !holds(kQuietWriters, name) &&
+  return !quiet_writer(name) &&
          (is_out(std::string_view(node.op).substr(node.op.rfind('.') + 1)) || !holds(kReadNamed, name));
 }
 
@@ -170,7 +184,7 @@ bool named_as_writer(std::string_view op) {
   std::string_view name = packet(op), overload = op.substr(op.rfind('.') + 1);
   if (name.starts_with("__i")) return true;
   if (name.ends_with('_') && !name.ends_with("__")) return true;
-  return is_out(overload) || holds(kQuietWriters, name);
+  return is_out(overload) || quiet_writer(name);
 }
 
 // "index_add_" and its like write what they are called on and nothing else, by all of PyTorch's schemas but
@@ -276,8 +290,11 @@ std::vector<ir::Ref> written(const ir::Node& node) {
   if (node.reads_only) return out;
   if (writes_named(node)) return add_named(node, out), out;
   if (is_aten(node.op) && !named_as_writer(node.op)) return out;
+  const QuietWriter* quiet = node.kwargs.empty() ? quiet_writer(packet(node.op)) : nullptr;
   if (writes_self(node))
     add_refs(node.args[0], out);
+  else if (quiet && quiet->to)
+    for (size_t i = quiet->from; i < std::min(quiet->to, node.args.size()); ++i) add_refs(node.args[i], out);
   else
     ir::each_ref(node, [&](ir::Ref r) { out.push_back(r); });
   return out;
@@ -285,6 +302,7 @@ std::vector<ir::Ref> written(const ir::Node& node) {
 
 std::vector<ir::Ref> counted(const ir::Node& node) {
   const bool quiet = node.op == "aten.native_batch_norm.default" ||
+                     node.op == "aten._native_batch_norm_legit.default" ||
                      node.op == "aten.cudnn_batch_norm.default" || is_fused_optimizer(node.op);
   return quiet ? std::vector<ir::Ref>{} : written(node);
 }

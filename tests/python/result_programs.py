@@ -156,6 +156,8 @@ EXPRESSIONS = {
     "conv by one channel": lambda x, y: F.conv1d(x[None], y.t()[:1, :, None]),
     "max_pool1d": lambda x, y: F.max_pool1d(x[None].transpose(1, 2), 2),
     "max_pool1d of rows": lambda x, y: F.max_pool1d(x, 3, stride=1, padding=1),
+    "batch_norm in place": lambda x, y: torch._native_batch_norm_legit(x.detach(), None, None, y.detach()[0], y.detach()[1], True, 0.1, 1e-5)[0],
+    "rrelu": lambda x, y: F.rrelu(x),
     "pixel_shuffle": lambda x, y: F.pixel_shuffle((x * 2).view(-1, 6, 1, 1)[:, :4], 2),
     "pad of nothing": lambda x, y: F.pad(x, (0, 0)),
     "roll": lambda x, y: x.roll(1, 0),
