@@ -359,8 +359,10 @@ void ProgramBuilder::add_call(int u) {
   if (step.kind == Step::Kind::library) offer_product(unit, step);
   bool allocates = step.kind == Step::Kind::opaque ||
                    (step.kind == Step::Kind::library && n.op.find("convolution") != std::string::npos);
+  if (step.kind == Step::Kind::opaque) change_in_place(u, step);
   for (int32_t b : step.outs)
-    if (allocates) program_.buffers[static_cast<size_t>(b)].kind = BufferKind::foreign;
+    if (allocates && step.node.op == n.op)
+      program_.buffers[static_cast<size_t>(b)].kind = BufferKind::foreign;
   step.random = ops::is_random(n);
   for (Ref r : ops::written(n)) {
     BufferKind kind = program_.buffers[static_cast<size_t>(storage(buffer_for(r)))].kind;

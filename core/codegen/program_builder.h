@@ -34,7 +34,8 @@ class ProgramBuilder {
   void add_scattering(int unit);  // program_scatter.cpp
   void add_scan(int unit);
   void add_ordered(int unit, int32_t result, const fusion::LoopProgram& fill, const fusion::Unit& first);
-  bool take_over(int unit, const fusion::Loop& loop, int32_t result);
+  bool take_over(int unit, ir::Ref copied, int32_t result);  // program_in_place.cpp
+  void change_in_place(int unit, Step& step);
   void add_part(const fusion::LoopProgram& program, const fusion::Unit& unit, int position, int32_t result,
                 std::string label);
   void alike_buffers(int unit, const std::vector<cpp::Schedule>& all, size_t member, Step& step);

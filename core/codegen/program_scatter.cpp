@@ -30,25 +30,6 @@ void ProgramBuilder::add_scattering(int u) {
   add_part(loops_, unit, u, result, unit.label + "b");
 }
 
-// Whether the result now lies where what it is copied from does, which nobody reads afterwards.
-bool ProgramBuilder::take_over(int u, const fusion::Loop& loop, int32_t result) {
-  if (!loop.filled->copied) return false;
-  const fusion::Operand& copied = *loop.filled->copied;
-  auto last = last_unit_.find(key(copied.at.root));
-  if (loops_.placement(copied.value).type != type(copied.at.root) || last == last_unit_.end() ||
-      last->second != u)
-    return false;
-  const int32_t source = buffer_for(copied.value);
-  const Buffer &from = program_.buffers[static_cast<size_t>(source)],
-               &to = program_.buffers[static_cast<size_t>(result)];
-  const bool leaves = options_.own_results && to.kind == Buffer::Kind::output;
-  if (from.kind != Buffer::Kind::temporary || from.type != to.type || leaves ||
-      keeps_own_.contains(key(to.value)))
-    return false;
-  share(source, result);
-  return true;
-}
-
 // Tables of sums come to all of a result that was 0; otherwise it is filled before.
 void ProgramBuilder::add_ordered(int u, int32_t result, const fusion::LoopProgram& fill,
                                  const fusion::Unit& first) {
@@ -56,9 +37,9 @@ void ProgramBuilder::add_ordered(int u, int32_t result, const fusion::LoopProgra
   const cpp::Schedule schedule =
       cpp::make_schedule(loops_, unit.group, stored(unit.group), {0, false, cuda::reserved_words()});
   const cuda::OrderedSums sums = cuda::ordered_sums(schedule, loops_.loops[unit.loops.front()]);
+  const std::optional<fusion::Operand>& copied = loops_.loops[unit.loops.front()].filled->copied;
   char letter = 'a';
-  const bool filled =
-      (sums.zero && sums.has_tables()) || take_over(u, loops_.loops[unit.loops.front()], result);
+  const bool filled = (sums.zero && sums.has_tables()) || (copied && take_over(u, copied->value, result));
   if (!filled) {
     add_part(fill, first, u, result, unit.label);
     ++letter;

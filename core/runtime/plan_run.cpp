@@ -468,7 +468,8 @@ bool ProgramPlan::store_returned(const Step& step, CallState& state, std::vector
     int32_t out = step.outs[i];
     if (table_.rows[static_cast<size_t>(out)].kind != codegen::Buffer::Kind::foreign) {
       bridge::Handle given = state.handle(out);
-      ok = given && bridge::copy_into(given, bridge::handle_of(value));
+      const bool in_place = given && bridge::data(given) == bridge::data(bridge::handle_of(value));
+      ok = given && (in_place || bridge::copy_into(given, bridge::handle_of(value)));
       bridge::drop(value);
       continue;
     }
