@@ -12,6 +12,7 @@
 #include "core/passes/functionalise.h"
 #include "core/passes/linear_activation.h"
 #include "core/passes/pad_products.h"
+#include "core/passes/rows_in_place.h"
 #include "core/passes/split_addmm_bias.h"
 
 namespace vitrine::passes {
@@ -46,6 +47,8 @@ constexpr Pass kPipeline[] = {
     // Views must be short by now: the pass looks through them for a loop to fuse with.
     {"split_addmm_bias", "optimised", split_addmm_bias,
      "the bias moves out of the library call, so that it can fuse"},
+    {"rows_in_place", "optimised", rows_in_place,
+     "the gradient of an embedding is added row by row to the other one of its weight"},
     {"pad_half_products", "optimised", pad_half_products,
      "rows of large products begin at multiples of 16 bytes"},
     {"pad_f32_products", "optimised", pad_f32_products,
