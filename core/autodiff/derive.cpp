@@ -101,6 +101,10 @@ class Walk {
       auto it = gradients_.find({input, 0});
       out.gradients.push_back(it == gradients_.end() ? std::nullopt : std::optional(it->second));
     }
+    for (ir::Ref point : program_.points) {
+      auto it = points_.find(place(point));
+      out.points.push_back(it == points_.end() ? -1 : it->second);
+    }
     out.complete.resize(program_.wanted.size());
     std::iota(out.complete.begin(), out.complete.end(), size_t{0});
     std::stable_sort(out.complete.begin(), out.complete.end(), [&](size_t a, size_t b) {
@@ -132,7 +136,19 @@ class Walk {
     return out;
   }
 
+  // No term comes any more to the gradients of what the node gives.
+  void name_points(const ir::Node& node) {
+    for (ir::Ref point : program_.points) {
+      if (point.node != node.id) continue;
+      auto it = gradients_.find(place(point));
+      if (it == gradients_.end() || points_.contains(place(point))) continue;
+      it->second = Vjp(builder_, node).op("aten.alias.default", {it->second});
+      points_[place(point)] = it->second.node;
+    }
+  }
+
   void visit(const ir::Node& node) {
+    name_points(node);
     auto tangents = tangents_of(node);
     if (std::none_of(tangents.begin(), tangents.end(), [](const auto& t) { return t.has_value(); })) return;
     auto followed = program_.followed.find(node.id);
@@ -233,6 +249,7 @@ class Walk {
   size_t behind_ = 0;
   std::map<std::pair<ir::NodeId, int32_t>, ir::Ref> gradients_;
   std::map<std::pair<ir::NodeId, int32_t>, size_t> last_;  // by value: when its last term was added
+  std::map<std::pair<ir::NodeId, int32_t>, ir::NodeId> points_;
   size_t additions_ = 0;
   std::unordered_set<ir::NodeId> discarded_;  // of rules that gave up
   std::vector<std::string> borrowed_;

@@ -115,13 +115,6 @@ bool has_hook(PyObject* tensor) {
   return any != 0;
 }
 
-std::vector<int> numbers_of(PyObject* list) {
-  std::vector<int> out;
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i)
-    out.push_back(static_cast<int>(PyLong_AsLong(PyList_GET_ITEM(list, i))));
-  return out;
-}
-
 Py list_of(const std::vector<PyObject*>& items) {
   Py list = Py::steal(PyList_New(0));
   for (PyObject* o : items) PyList_Append(list.get(), o);
@@ -164,6 +157,13 @@ autodiff::JointGraph expanded(autodiff::JointGraph whole, const std::shared_ptr<
 
 }  // namespace
 
+std::vector<int> numbers_of(PyObject* list) {
+  std::vector<int> out;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i)
+    out.push_back(static_cast<int>(PyLong_AsLong(PyList_GET_ITEM(list, i))));
+  return out;
+}
+
 Result<std::shared_ptr<const Joint>> Lowering::joint(const std::vector<PyObject*>& results, Gradients who) {
   Recording& r = state_->recording;
   if (std::string why = r.why_write_differentiable(); !why.empty()) return no_joint(why);
@@ -180,7 +180,7 @@ Result<std::shared_ptr<const Joint>> Lowering::joint(const std::vector<PyObject*
                                [](const ir::Node& n) { return n.origin.checkpoint.reentrant; });
   Result<std::shared_ptr<const Joint>> made = Error{};
   try {
-    Status error = state_->join(views.value(), who, *out, parts);
+    Status error = state_->join(results, views.value(), who, *out, parts);
     made = error ? Result<std::shared_ptr<const Joint>>(*error) : std::shared_ptr<const Joint>(out);
   } catch (const Stop& reason) {
     made = no_joint(reason.why.reason);
@@ -232,6 +232,11 @@ Status Lowering::State::prepare(const RemadeViews& views, Joint& out, JointParts
     out.tangents.push_back(type);
     parts.tangents.push_back(std::move(node));
   }
+  for (size_t i = 0; i < parts.outputs.size(); ++i) out.made.push_back(static_cast<int>(i));
+  std::stable_sort(out.made.begin(), out.made.end(), [&](int a, int b) {
+    const auto node = [&](int t) { return r.at(r.find(parts.outputs[static_cast<size_t>(t)])).aten.node; };
+    return node(a) < node(b);
+  });
   std::vector<PyObject*> inputs;
   if (!r.leading(parts.leading, out.constants, inputs)) return no_joint("an input starts to require grad");
   out.inputs = static_cast<int>(inputs.size());
@@ -241,11 +246,18 @@ Status Lowering::State::prepare(const RemadeViews& views, Joint& out, JointParts
   return {};
 }
 
+// By result, whether it has a tangent.
+static std::vector<bool> wanted_of(const Joint& out) {
+  std::vector<bool> wanted;
+  for (const Joint::Result& result : out.results) wanted.push_back(result.requires_grad);
+  return wanted;
+}
+
 Status Lowering::State::derive(Joint& out, JointParts& parts) {
   for (const auto* tensors : {&parts.outputs, &parts.wanted})
     for (PyObject* t : *tensors)
       if (has_hook(t)) return no_joint("a tensor has a hook");
-  autodiff::Program program{parts.leading, parts.tangents, parts.forward, {}, {}, {}, {}};
+  autodiff::Program program{parts.leading, parts.tangents, parts.forward, {}, {}, {}, {}, {}};
   for (size_t i = 0; i < parts.results.size(); ++i)
     if (out.results[i].requires_grad) program.results.push_back(parts.results[i]);
   for (int i : parts.input_of) program.wanted.push_back(parts.leading[static_cast<size_t>(i)].id);
@@ -255,8 +267,12 @@ Status Lowering::State::derive(Joint& out, JointParts& parts) {
     if (made) drop_running_statistics(made.value().nodes);
     return made;
   };
+  parts.passed = points_passed(parts, wanted_of(out), recording.followed());
+  keep_passed(parts);
+  for (const JointParts::Point& point : parts.points) program.points.push_back(point.value);
   auto made = autodiff::derive(program, recording.ids());
   if (!made) return made.error();
+  for (size_t i = 0; i < parts.points.size(); ++i) parts.points[i].whole = made.value().points[i];
   out.borrowed_operators = std::move(made.value().borrowed);
   parts.backward = std::move(made.value().backward);
   for (size_t i = 0; i < parts.wanted.size(); ++i) {
@@ -274,12 +290,14 @@ Status Lowering::State::borrow(Joint& out, JointParts& parts) {
   std::vector<PyObject*> grads_of;
   for (const Py& t : parts.given) grads_of.push_back(t.get());
   Py module = Py::steal(PyImport_ImportModule("vitrine._training"));
-  Py a = list_of(parts.outputs), b = list_of(parts.wanted), c = list_of(grads_of), found;
+  std::vector<PyObject*> points;
+  for (const JointParts::Point& point : parts.points) points.push_back(point.object);
+  Py a = list_of(parts.outputs), b = list_of(parts.wanted), c = list_of(grads_of), d = list_of(points), found;
   if (module && !parts.outputs.empty()) {
     ModeGuard guard(mode.get());
     const InBackward backward(dispatch);
-    found =
-        Py::steal(PyObject_CallMethod(module.get(), "borrowed_gradients", "OOO", a.get(), b.get(), c.get()));
+    found = Py::steal(PyObject_CallMethod(module.get(), "borrowed_gradients", "OOOO", a.get(), b.get(),
+                                          c.get(), d.get()));
   }
   if (dispatch.stopped) return no_joint("the backward pass cannot be recorded: " + dispatch.stopped->reason);
   if (!parts.outputs.empty() && !found) {
@@ -289,11 +307,12 @@ Status Lowering::State::borrow(Joint& out, JointParts& parts) {
     return no_joint("the backward pass cannot be recorded: " + why);
   }
   if (found && PyUnicode_Check(found.get())) return no_joint(PyUnicode_AsUTF8(found.get()));
+  const Py gradients = found ? Py::borrow(PyTuple_GetItem(found.get(), 0)) : Py();
   Py behind = Py::steal(found ? PyObject_CallMethod(module.get(), "outputs_behind", "OO", a.get(), b.get())
                               : nullptr);
   if (found && !behind) return no_joint("autograd's graph cannot be walked: " + take_python_error());
   for (size_t i = 0; found && i < parts.wanted.size(); ++i) {
-    PyObject* grad = PyList_GetItem(found.get(), static_cast<Py_ssize_t>(i));
+    PyObject* grad = PyList_GetItem(gradients.get(), static_cast<Py_ssize_t>(i));
     if (grad == Py_None) continue;
     const int index = r.find(grad);
     if (index < 0) return no_joint("a gradient is not part of the recording");
@@ -301,6 +320,7 @@ Status Lowering::State::borrow(Joint& out, JointParts& parts) {
     parts.outputs_behind.push_back(numbers_of(PyList_GetItem(behind.get(), static_cast<Py_ssize_t>(i))));
     out.gradients.push_back({parts.input_of[i], {}});
   }
+  if (found) note_points(found.get(), out, parts);
   // The engine's order is that of the operators that compute them.
   std::vector<std::pair<ir::NodeId, int>> made;
   for (size_t i = 0; i < parts.gradients.size(); ++i)
@@ -318,21 +338,24 @@ Status Lowering::State::borrow(Joint& out, JointParts& parts) {
   return {};
 }
 
-Status Lowering::State::join(const RemadeViews& views, Gradients who, Joint& out, JointParts& parts) {
+Status Lowering::State::join(const std::vector<PyObject*>& results, const RemadeViews& views, Gradients who,
+                             Joint& out, JointParts& parts) {
   if (Status error = prepare(views, out, parts)) return error;
+  find_points(results, views, parts);
   const std::string own = own_backward(recording);
   if (!views.as_they_are && !own.empty()) return no_joint("a result is a view, and " + own);
-  if (!views.as_they_are) {
-    auto program = ViewProgram::make(views, parts.leading);
-    if (!program) return no_joint(program.error().what);
-    out.views = program.take();
-  }
   Status ours = who != Gradients::own ? Status(Error{"borrowed gradients were asked for"})
                 : !own.empty()        ? Status(Error{own})
                                       : derive(out, parts);
   if (ours) {
     out.borrowed = ours->what;
+    find_points(results, views, parts);
     if (Status error = borrow(out, parts)) return error;
+  }
+  if (!views.as_they_are) {
+    auto program = ViewProgram::make(views, parts.leading);
+    if (!program) return no_joint(program.error().what);
+    out.views = program.take();
   }
   const Py state = Py::steal(generator_state());
   if (!state) return no_joint(take_python_error());
@@ -343,14 +366,14 @@ Status Lowering::State::join(const RemadeViews& views, Gradients who, Joint& out
   if (std::string why = why_written(*whole.graph, out.halves, whole.leading); !why.empty())
     return no_joint(why);
   if (std::string why = find_dependences(parts, *whole.graph, out); !why.empty()) return no_joint(why);
-  std::vector<bool> wanted;
-  for (const Joint::Result& result : out.results) wanted.push_back(result.requires_grad);
-  out.conflicts = shared_saves(parts, wanted, recording.followed(), out.borrowed.empty());
-  out.passed = results_passed(parts, wanted, recording.followed());
   std::vector<ir::NodeId> ends;
   for (const ir::Node& n : parts.tangents) ends.push_back(n.id);
   if (std::string why = why_inseparable(*out.halves.backward, ends); !why.empty()) return no_joint(why);
-  out.readers = readers_of(*out.halves.backward, ends);
+  if (Status error = cut(out, parts)) return no_joint(error->what);
+  out.readers = out.cut.backward ? out.cut.readers : readers_of(*out.halves.backward, ends);
+  if (out.borrowed.empty() || !out.cut.backward)
+    out.conflicts = shared_saves(parts, wanted_of(out), recording.followed(), out.borrowed.empty(),
+                                 out.cut.backward != nullptr);
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/autodiff/partition.h"
+#include "core/torch_bridge/cut_results.h"
 #include "core/torch_bridge/python_ref.h"
 #include "core/torch_bridge/remade_views.h"
 
@@ -35,11 +36,13 @@ struct Joint {
   // How the program's results follow from inputs, constants and `results`; null: they are `results`.
   std::shared_ptr<const ViewProgram> views;
   std::vector<ir::TensorType> tangents;  // of the results that require grad, in order
-  // By tangent: those that cannot come after it in another backward pass, unless the graph is kept.
+  std::vector<int> made;                 // the tangents in the order in which the program made their results
+  // Results from which others are computed.
+  Cut cut;
+  std::vector<int> points;  // by point of the cut: its slot (ViewProgram); inputs, constants, then `results`
+  // By tangent: those that cannot come after it in another backward pass, unless the graph is kept. Where
+  // there is a cut, a tangent stands for its piece here and below.
   std::vector<std::vector<int>> conflicts;
-  // By tangent: those of results that its own is computed from. Eager's backward pass comes by there; ours
-  // has no gradient of them.
-  std::vector<std::vector<int>> passed;
 
   // By value handed over: the tangents behind whose results an operator reads it.
   std::vector<std::vector<int>> readers;

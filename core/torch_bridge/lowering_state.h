@@ -34,7 +34,23 @@ struct JointParts {
   // By gradient, where PyTorch's own backward gave it: the outputs that autograd's graph leads from to its
   // input.
   std::vector<std::vector<int>> outputs_behind;
+  // Results that others may be computed from.
+  struct Point {
+    PyObject* object;        // a stand-in
+    ir::Ref value;
+    int tangent, result;     // one of these, or -1: its tangent; a view: its place among the program's results
+    ir::NodeId whole = -1;   // what gives its gradient; -1: it gets none
+  };
+  std::vector<Point> points;
+  std::vector<std::vector<int>> passed;  // by tangent: the points between its result and the inputs
 };
+
+std::vector<int> numbers_of(PyObject* list);
+
+// Only these points are left.
+void keep_points(JointParts& parts, const std::vector<bool>& keep);
+// Those that some result passes.
+void keep_passed(JointParts& parts);
 
 // The dispatch mode stack, by PyTorch's own functions.
 class ModeGuard {
@@ -101,8 +117,13 @@ struct Lowering::State {
   void note_grad(PyObject* args);
   void refuse_inference_inputs(const std::string& name, PyObject* args, PyObject* result);
   // The joint graph, divided. Errors: why there is none. May throw Stop.
-  Status join(const RemadeViews& views, Gradients who, Joint& out, JointParts& parts);
+  Status join(const std::vector<PyObject*>& results, const RemadeViews& views, Gradients who, Joint& out,
+              JointParts& parts);
   Status prepare(const RemadeViews& views, Joint& out, JointParts& parts);
+  void find_points(const std::vector<PyObject*>& results, const RemadeViews& views, JointParts& parts);
+  // What PyTorch's own backward (vitrine._training.Borrowed) says of the points.
+  void note_points(PyObject* borrowed, Joint& out, JointParts& parts);
+  Status cut(Joint& out, JointParts& parts);
   // By the gradient rules. Errors: what they do not cover.
   Status derive(Joint& out, JointParts& parts);
   // PyTorch's backward of one operator, run over stand-ins of its own; the recording stays as it is.

@@ -218,21 +218,48 @@ Result<std::unique_ptr<ViewProgram>> ViewProgram::make(const RemadeViews& views,
   return out;
 }
 
+bool ViewProgram::Step::call(PyObject* const* slots, std::vector<PyObject*>& made) const {
+  if (!op->call(slots, made)) return false;
+  return made.size() == outputs || (set_python_error("an operator gave other views"), false);
+}
+
 bool ViewProgram::run(const std::vector<PyObject*>& given, std::vector<PyObject*>& results) const {
-  std::vector<Py> values;
-  std::vector<PyObject*> borrowed(slots_, nullptr);
   if (given.size() != given_) return set_python_error("views are made of what is not there"), false;
-  std::copy(given.begin(), given.end(), borrowed.begin());
+  const Py slots = Py::steal(PyList_New(0));
+  for (PyObject* o : given)
+    if (!slots || PyList_Append(slots.get(), o) < 0) return false;
+  return advance(slots.get()) && finish(slots.get(), results);
+}
+
+bool ViewProgram::advance(PyObject* slots) const {
+  while (PyList_GET_SIZE(slots) < static_cast<Py_ssize_t>(slots_))
+    if (PyList_Append(slots, Py_None) < 0) return false;
+  const auto at = [&](size_t slot) { return PyList_GET_ITEM(slots, static_cast<Py_ssize_t>(slot)); };
+  std::vector<PyObject*> values;
+  for (size_t i = 0; i < slots_; ++i) values.push_back(at(i));
   for (const Step& step : steps_) {
+    const auto& reads = step.op->reads();
+    const auto is_missing = [&](int32_t slot) { return values[static_cast<size_t>(slot)] == Py_None; };
+    if (!is_missing(static_cast<int32_t>(step.first)) || std::any_of(reads.begin(), reads.end(), is_missing))
+      continue;
     std::vector<PyObject*> made;
-    const bool done = step.op->call(borrowed.data(), made);
-    for (PyObject* o : made) values.push_back(Py::steal(o));
+    const bool done = step.call(values.data(), made);
+    for (size_t i = 0; i < made.size(); ++i) {
+      if (!done || !made[i]) {
+        Py_XDECREF(made[i]);
+        continue;
+      }
+      values[step.first + i] = made[i];
+      PyList_SetItem(slots, static_cast<Py_ssize_t>(step.first + i), made[i]);
+    }
     if (!done) return false;
-    if (made.size() != step.outputs) return set_python_error("an operator gave other views"), false;
-    std::copy(made.begin(), made.end(), borrowed.begin() + static_cast<std::ptrdiff_t>(step.first));
   }
+  return true;
+}
+
+bool ViewProgram::finish(PyObject* slots, std::vector<PyObject*>& results) const {
   for (const Given& result : results_) {
-    PyObject* value = borrowed[static_cast<size_t>(result.slot)];
+    PyObject* value = PyList_GET_ITEM(slots, static_cast<Py_ssize_t>(result.slot));
     PyObject* given = result.data < 0 ? Py_NewRef(value) : PyObject_GetAttrString(value, "data");
     if (!given) return false;
     if (result.data > 0) set_version(handle_of(given), result.data);

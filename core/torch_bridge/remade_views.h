@@ -48,10 +48,17 @@ class ViewProgram {
   // false: a Python error is set.
   bool run(const std::vector<PyObject*>& given, std::vector<PyObject*>& results) const;
 
+  // The same by and by. slots: a list of what is given and then of what the steps give, None where it is not
+  // there yet; steps that read what is there are carried out. false: a Python error is set.
+  bool advance(PyObject* slots) const;
+  bool finish(PyObject* slots, std::vector<PyObject*>& results) const;
+  int slot_of(size_t result) const { return results_.at(result).slot; }
+
  private:
   struct Step {
     std::unique_ptr<PreparedOp> op;
     size_t first = 0, outputs = 0;  // slots of what it gives
+    bool call(PyObject* const* slots, std::vector<PyObject*>& made) const;
   };
   std::vector<Step> steps_;
   struct Given {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -28,36 +29,58 @@ Nodes saving(const JointParts& parts) {
   return out;
 }
 
-// The operators that a backward pass from a result goes through.
-Nodes behind(const JointParts& parts, ir::NodeId result,
-             const std::map<ir::NodeId, std::vector<bool>>& followed) {
-  Nodes out = {result};
+using Value = std::pair<ir::NodeId, int32_t>;
+Value value(ir::Ref r) {
+  return {r.node, r.output};
+}
+
+// What a backward pass from a result comes by: the values, without those behind a stop, and the operators.
+struct Way {
+  std::set<Value> values;
+  Nodes operators;
+};
+Way way_from(const JointParts& parts, ir::Ref result, const Followed& followed, const std::set<Value>& stops) {
+  Way out{{value(result)}, {}};
   for (auto n = parts.forward.rbegin(); n != parts.forward.rend(); ++n) {
+    bool goes_on = false;
+    for (int32_t k = 0; k < static_cast<int32_t>(n->outputs.size()); ++k) {
+      const Value v{n->id, k};
+      goes_on = goes_on || (out.values.contains(v) && (v == value(result) || !stops.contains(v)));
+    }
     auto flags = followed.find(n->id);
-    if (!out.contains(n->id) || flags == followed.end()) continue;
+    if (!goes_on || flags == followed.end()) continue;
+    out.operators.insert(n->id);
     size_t argument = 0;
     ir::each_ref(*n, [&](ir::Ref r) {
-      if (flags->second.at(argument++)) out.insert(r.node);
+      if (flags->second.at(argument++)) out.values.insert(value(r));
     });
   }
+  return out;
+}
+
+std::vector<ir::Ref> differentiated(const JointParts& parts, const std::vector<bool>& wanted) {
+  std::vector<ir::Ref> out;
+  for (size_t i = 0; i < parts.results.size(); ++i)
+    if (wanted.at(i)) out.push_back(parts.results[i]);
   return out;
 }
 
 }  // namespace
 
 std::vector<std::vector<int>> shared_saves(const JointParts& parts, const std::vector<bool>& wanted,
-                                           const std::map<ir::NodeId, std::vector<bool>>& followed,
-                                           bool own_rules) {
+                                           const Followed& followed, bool own_rules, bool to_points) {
   std::vector<std::vector<int>> out(parts.tangents.size());
   if (!own_rules) {
     for (auto& all : out) all.resize(out.size()), std::iota(all.begin(), all.end(), 0);
     return out;
   }
   const Nodes saved = saving(parts);
+  std::set<Value> stops;
+  for (const JointParts::Point& point : parts.points)
+    if (to_points) stops.insert(value(point.value));
   std::vector<Nodes> used;
-  for (size_t i = 0; i < parts.results.size(); ++i) {
-    if (!wanted.at(i)) continue;
-    used.push_back(behind(parts, parts.results[i].node, followed));
+  for (ir::Ref result : differentiated(parts, wanted)) {
+    used.push_back(way_from(parts, result, followed, stops).operators);
     std::erase_if(used.back(), [&](ir::NodeId n) { return !saved.contains(n); });
   }
   for (size_t i = 0; i < used.size(); ++i)
@@ -67,16 +90,16 @@ std::vector<std::vector<int>> shared_saves(const JointParts& parts, const std::v
   return out;
 }
 
-std::vector<std::vector<int>> results_passed(const JointParts& parts, const std::vector<bool>& wanted,
-                                             const std::map<ir::NodeId, std::vector<bool>>& followed) {
-  std::vector<ir::NodeId> results;
-  for (size_t i = 0; i < parts.results.size(); ++i)
-    if (wanted.at(i)) results.push_back(parts.results[i].node);
-  std::vector<std::vector<int>> out(results.size());
-  for (size_t i = 0; results.size() > 1 && i < results.size(); ++i) {
-    const Nodes on_the_way = behind(parts, results[i], followed);
-    for (size_t k = 0; k < results.size(); ++k)
-      if (results[k] != results[i] && on_the_way.contains(results[k])) out[i].push_back(static_cast<int>(k));
+std::vector<std::vector<int>> points_passed(const JointParts& parts, const std::vector<bool>& wanted,
+                                            const Followed& followed) {
+  std::vector<std::vector<int>> out;
+  for (ir::Ref result : differentiated(parts, wanted)) {
+    std::vector<int>& passed = out.emplace_back();
+    if (parts.points.empty()) continue;
+    const Way way = way_from(parts, result, followed, {});
+    for (size_t k = 0; k < parts.points.size(); ++k)
+      if (parts.points[k].value != result && way.values.contains(value(parts.points[k].value)))
+        passed.push_back(static_cast<int>(k));
   }
   return out;
 }

@@ -371,27 +371,6 @@ def on_the_way(x, w):
     return h, h.relu().sum(), w.sum()
 
 
-@pytest.mark.parametrize("watch", ["retain_grad", "hook"])
-def test_the_gradient_of_a_result_that_others_are_computed_from(watch):
-    """A compiled backward pass has none: that is told, and from the next call on the function runs as eager does."""
-    vitrine.reset()
-    seen = []
-
-    def step(f):
-        x, w = leaf(2, 3), leaf(3, 2, seed=1)
-        h, loss, _ = f(x, w)
-        h.retain_grad() if watch == "retain_grad" else h.register_hook(lambda g: (seen.append(g.sum()), g * 2)[1])
-        loss.backward()
-        return x.grad, w.grad, h.grad if watch == "retain_grad" else seen[-1]
-
-    expected, compiled = step(on_the_way), vitrine.compile(on_the_way)
-    with pytest.warns(vitrine.VitrineWarning, match="on_the_way that another of its results is computed from"):
-        step(compiled)
-    for _ in range(2):
-        for got, wanted in zip(step(compiled), expected):
-            torch.testing.assert_close(got, wanted)
-
-
 def test_hooks_on_results_that_nothing_is_computed_from():
     def program(f):
         x, w, seen = leaf(2, 3), leaf(3, 2, seed=1), []

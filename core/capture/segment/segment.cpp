@@ -329,7 +329,6 @@ Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
     return failed();
   }
   if (instance.training) {
-    if (is_watched(instance.training.get())) return Outcome::eager_throughout();
     inputs.resize(inputs_.size());
     return run_training(instance, inputs, results);
   }

@@ -25,11 +25,17 @@ struct Backward {
   bool recorded = false;  // itself, not one for other sizes
 };
 
+// Which backward graph.
+struct Asked {
+  std::vector<bool> defined;  // by tangent
+  bool cut = false;           // at the results that others are computed from
+  auto operator<=>(const Asked&) const = default;
+};
+
 struct Plans {
   std::shared_ptr<const Joint> joint;
   std::shared_ptr<runtime::Plan> forward;
-  // By the tangents that are defined; each compiled at its first use.
-  std::map<std::vector<bool>, Backward> backward;
+  std::map<Asked, Backward> backward;  // each compiled at its first use
   runtime::CompileOptions options;
   RegionPlace place;
   bool forward_ran = false;  // at the last call
@@ -90,14 +96,18 @@ PyObject* run_forward(PyObject* self, PyObject* inputs) {
   return results;
 }
 
+const ir::GraphPtr& whole_backward(const Joint& joint, bool cut) {
+  return cut ? joint.cut.backward : joint.halves.backward;
+}
+
 // The backward graph for calls where only these tangents are defined.
-ir::GraphPtr backward_of(const Joint& joint, const std::vector<bool>& defined) {
-  const ir::GraphPtr& backward = joint.halves.backward;
+ir::GraphPtr backward_of(const Joint& joint, const Asked& asked) {
+  const ir::GraphPtr& backward = whole_backward(joint, asked.cut);
   const std::vector<const ir::Node*> inputs = backward->inputs();
   const size_t first = joint.halves.handed_over();
   std::unordered_set<ir::NodeId> undefined;
-  for (size_t i = 0; i < defined.size(); ++i)
-    if (!defined[i]) undefined.insert(inputs.at(first + i)->id);
+  for (size_t i = 0; i < asked.defined.size(); ++i)
+    if (!asked.defined[i]) undefined.insert(inputs.at(first + i)->id);
   return undefined.empty() ? backward : torch_bridge::without_tangents(backward, undefined);
 }
 
@@ -131,22 +141,25 @@ PyObject* run_changed(const Plans& plans, const ir::GraphPtr& graph, PyObject* g
   return list;
 }
 
-// "all", or the results whose gradients are defined: "0, 2".
-std::string tangents_text(const Joint& joint, const std::vector<bool>& defined) {
+// "all", or the results whose gradients are defined: "0, 2"; and whether it goes no further than to other
+// results: "2, a piece".
+std::string tangents_text(const Joint& joint, const Asked& asked) {
+  const std::vector<bool>& defined = asked.defined;
   std::string out;
   size_t tangent = 0;
   for (size_t i = 0; i < joint.results.size(); ++i) {
     if (!joint.results[i].requires_grad) continue;
     if (defined.at(tangent++)) out += (out.empty() ? "" : ", ") + std::to_string(i);
   }
+  if (asked.cut) return out + ", a piece";
   return std::find(defined.begin(), defined.end(), false) == defined.end() ? "all" : out;
 }
 
 // Errors: a Python error is set, and nothing is returned.
-Backward compile_backward(const Plans& plans, const std::vector<bool>& defined) {
+Backward compile_backward(const Plans& plans, const Asked& asked) {
   Recording* recording = plans.place.engine.live_recording();
   std::unique_ptr<CompilationRecord> record;
-  const std::string tangents = tangents_text(*plans.joint, defined);
+  const std::string tangents = tangents_text(*plans.joint, asked);
   if (recording) record = recording->begin_backward(plans.place.origin, tangents);
   std::string failure;
   try {
@@ -154,7 +167,7 @@ Backward compile_backward(const Plans& plans, const std::vector<bool>& defined) 
     options.kept_results = -1;
     options.versions = {};
     options.is_backward = true;
-    auto plan = runtime::compile(backward_of(*plans.joint, defined), options,
+    auto plan = runtime::compile(backward_of(*plans.joint, asked), options,
                                  record ? record->recorder.get() : nullptr);
     if (record) recording->finish(*record, nullptr, plan ? "ok" : "failed", plan ? "" : plan.error().what);
     const Id forward = plans.place.origin.forward.id;
@@ -179,13 +192,13 @@ std::vector<bool> used_up(const Joint& joint, PyObject* given, bool keep) {
   return own;
 }
 
-PyObject* run_recorded(Plans& plans, const std::vector<bool>& defined, PyObject* given, bool keep) {
+PyObject* run_recorded(Plans& plans, const Asked& asked, PyObject* given, bool keep) {
   Engine& engine = plans.place.engine;
   Recording* recording = engine.live_recording();
   const int64_t start = recording ? recording->now() : 0;
-  Backward& backward = plans.backward[defined];
+  Backward& backward = plans.backward[asked];
   const bool first = !backward.plan;
-  if (first) backward = compile_backward(plans, defined);
+  if (first) backward = compile_backward(plans, asked);
   if (!backward.plan) return nullptr;
   const Backward now = backward;  // user code may run in operators and come here again
   std::vector<runtime::LaunchTime> times;
@@ -200,21 +213,32 @@ PyObject* run_recorded(Plans& plans, const std::vector<bool>& defined, PyObject*
   return results;
 }
 
-// arguments: (list of saved and tangents, which of the tangents are defined, whether the graph is kept). The
-// memory of the other tangents is not read. Of a graph that is not kept, what was saved goes out of the list.
+// arguments: (list of saved and tangents, which of the tangents are defined, whether the graph is kept,
+// whether the graph is cut). The memory of the other tangents is not read. Of a graph that is not kept, what was saved goes out of the list.
 PyObject* run_backward(PyObject* self, PyObject* arguments) {
   Plans* plans = plans_of(self);
   PyObject *inputs = nullptr, *flags = nullptr;
-  int keep = 1;
-  if (!plans || !PyArg_ParseTuple(arguments, "OO!p", &inputs, &PyTuple_Type, &flags, &keep)) return nullptr;
-  std::vector<bool> defined;
+  int keep = 1, cut = 0;
+  if (!plans || !PyArg_ParseTuple(arguments, "OO!pp", &inputs, &PyTuple_Type, &flags, &keep, &cut))
+    return nullptr;
+  Asked asked{{}, cut != 0};
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(flags); ++i)
-    defined.push_back(PyTuple_GET_ITEM(flags, i) == Py_True);
+    asked.defined.push_back(PyTuple_GET_ITEM(flags, i) == Py_True);
   Owned given(PySequence_Fast(inputs, "inputs of a plan"));
   if (!given) return nullptr;
   if (std::string why = why_changed(*plans->joint, given.get()); !why.empty())
-    return run_changed(*plans, backward_of(*plans->joint, defined), given.get(), why);
-  return run_recorded(*plans, defined, given.get(), keep != 0);
+    return run_changed(*plans, backward_of(*plans->joint, asked), given.get(), why);
+  return run_recorded(*plans, asked, given.get(), keep != 0);
+}
+
+PyObject* tuple_of_new(const std::vector<PyObject*>& results) {
+  Owned out(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
+  for (size_t i = 0; i < results.size(); ++i)
+    if (out)
+      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), results[i]);
+    else
+      Py_DECREF(results[i]);
+  return out.release();
 }
 
 // arguments: (inputs and constants, then what forward gave). The program's results.
@@ -226,13 +250,20 @@ PyObject* make_views(PyObject* self, PyObject* arguments) {
   std::vector<PyObject*> results;
   if (!plans->joint->views->run({items, items + PySequence_Fast_GET_SIZE(list.get())}, results))
     return nullptr;
-  Owned out(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
-  for (size_t i = 0; i < results.size(); ++i)
-    if (out)
-      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), results[i]);
-    else
-      Py_DECREF(results[i]);
-  return out.release();
+  return tuple_of_new(results);
+}
+
+// slots: a list, see ViewProgram::advance.
+PyObject* advance_views(PyObject* self, PyObject* slots) {
+  const Plans* plans = plans_of(self);
+  return plans && plans->joint->views->advance(slots) ? Py_NewRef(Py_None) : nullptr;
+}
+
+// The program's results.
+PyObject* finish_views(PyObject* self, PyObject* slots) {
+  const Plans* plans = plans_of(self);
+  std::vector<PyObject*> results;
+  return plans && plans->joint->views->finish(slots, results) ? tuple_of_new(results) : nullptr;
 }
 
 // A tuple of make(item) for each item; `make` gives new references.
@@ -252,13 +283,16 @@ Owned numbers(const auto& values) {
   return tuple_of(values, [](auto n) { return PyLong_FromLongLong(n); });
 }
 
-// strides: by tangent, a tuple, or None for the graph's own. By gradient: a tuple, or None where it lies as
-// the graph says.
-PyObject* gradient_layouts(PyObject* self, PyObject* strides) {
+// arguments: (strides, whether the graph is cut). strides: by tangent, a tuple, or None for the graph's own. By
+// gradient: a tuple, or None where it lies as the graph says.
+PyObject* gradient_layouts(PyObject* self, PyObject* arguments) {
   const Plans* plans = plans_of(self);
-  Owned given(plans ? PySequence_Fast(strides, "strides of tangents") : nullptr);
+  PyObject* strides = nullptr;
+  int cut = 0;
+  if (!plans || !PyArg_ParseTuple(arguments, "Op", &strides, &cut)) return nullptr;
+  Owned given(PySequence_Fast(strides, "strides of tangents"));
   if (!given) return nullptr;
-  const ir::Graph& backward = *plans->joint->halves.backward;
+  const ir::Graph& backward = *whole_backward(*plans->joint, cut != 0);
   const std::vector<const ir::Node*> inputs = backward.inputs();
   std::map<ir::NodeId, ir::Dims> otherwise;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(given.get()); ++i) {
@@ -281,10 +315,25 @@ PyObject* gradient_layouts(PyObject* self, PyObject* strides) {
 
 PyMethodDef kForward = {"forward", torch_bridge::border<run_forward>, METH_O, nullptr};
 PyMethodDef kBackward = {"backward", torch_bridge::border<run_backward>, METH_VARARGS, nullptr};
-PyMethodDef kLayouts = {"layouts", torch_bridge::border<gradient_layouts>, METH_O, nullptr};
+PyMethodDef kLayouts = {"layouts", torch_bridge::border<gradient_layouts>, METH_VARARGS, nullptr};
 PyMethodDef kViews = {"views", torch_bridge::border<make_views>, METH_O, nullptr};
+PyMethodDef kAdvance = {"advance", torch_bridge::border<advance_views>, METH_O, nullptr};
+PyMethodDef kFinish = {"finish", torch_bridge::border<finish_views>, METH_O, nullptr};
 
 }  // namespace
+
+// By tangent: its own piece of the backward graph, then those behind it.
+static std::vector<std::vector<int>> pieces(const Joint& joint) {
+  std::vector<std::vector<int>> out;
+  for (int t = 0; t < static_cast<int>(joint.tangents.size()); ++t) {
+    out.push_back({t});
+    if (!joint.cut.backward) continue;
+    for (int point : joint.cut.behind.at(static_cast<size_t>(t)))
+      if (const int behind = joint.cut.tangents.at(static_cast<size_t>(point)); behind >= 0)
+        out.back().push_back(behind);
+  }
+  return out;
+}
 
 Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::Plan> forward,
                   runtime::CompileOptions options, RegionPlace place) {
@@ -309,7 +358,10 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
   });
   Owned conflicts = tuple_of(j.conflicts, [](const auto& of) { return numbers(of).release(); });
   Owned readers = tuple_of(j.readers, [](const auto& of) { return numbers(of).release(); });
-  Owned passed = tuple_of(j.passed, [](const auto& of) { return numbers(of).release(); });
+  const std::vector<std::vector<int>> by_tangent = pieces(j);
+  Owned behind = tuple_of(j.cut.behind, [](const auto& of) { return numbers(of).release(); });
+  Owned pieces = tuple_of(by_tangent, [](const auto& of) { return numbers(of).release(); });
+  Owned points = numbers(j.points), made = numbers(j.made);
   Owned complete = numbers(j.complete);
   Owned constants =
       tuple_of(j.constants, [](const torch_bridge::Py& c) { return torch_bridge::Py(c).release(); });
@@ -322,20 +374,19 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
   Owned first(capsule ? PyCFunction_New(&kForward, capsule.get()) : nullptr);
   Owned second(capsule ? PyCFunction_New(&kBackward, capsule.get()) : nullptr);
   Owned layouts(capsule ? PyCFunction_New(&kLayouts, capsule.get()) : nullptr);
-  Owned views(capsule && has_views ? PyCFunction_New(&kViews, capsule.get()) : Py_NewRef(Py_None));
-  if (!wanted || !nodes || !saved || !gradients || !tangents || !conflicts || !readers || !passed ||
-      !complete || !constants || !first || !second || !layouts || !views)
+  const auto of_views = [&](PyMethodDef& method) {
+    return Owned(capsule && has_views ? PyCFunction_New(&method, capsule.get()) : Py_NewRef(Py_None));
+  };
+  Owned views = of_views(kViews), advance = of_views(kAdvance), finish = of_views(kFinish);
+  if (!wanted || !nodes || !saved || !gradients || !tangents || !conflicts || !readers || !behind ||
+      !pieces || !points || !made || !complete || !constants || !first || !second || !layouts || !views || !advance ||
+      !finish)
     return {};
   return Owned(PyObject_CallMethod(
-      module.get(), "Region", "OOOOOOOOOOOOOOis", first.get(), second.get(), layouts.get(), views.get(),
+      module.get(), "Region", "OOOOOOOOOOOOOOOOOOOis", first.get(), second.get(), layouts.get(), views.get(),
       wanted.get(), nodes.get(), saved.get(), gradients.get(), tangents.get(), conflicts.get(), readers.get(),
-      passed.get(), complete.get(), constants.get(), int{reentrant}, name.c_str()));
-}
-
-bool is_watched(PyObject* region) {
-  Owned watched(PyObject_GetAttrString(region, "watched"));
-  PyErr_Clear();
-  return watched.get() == Py_True;
+      behind.get(), pieces.get(), points.get(), made.get(), complete.get(), constants.get(), advance.get(), finish.get(),
+      int{reentrant}, name.c_str()));
 }
 
 bool forward_ran(PyObject* region) {
@@ -348,7 +399,7 @@ std::vector<std::pair<Id, runtime::GraphFacts>> region_graphs(PyObject* region, 
   Plans* plans = plans_of_region(region);
   if (!plans) return out;
   out.emplace_back(forward, plans->forward->graph_facts());
-  for (const auto& [defined, backward] : plans->backward)
+  for (const auto& [asked, backward] : plans->backward)
     if (backward.plan && backward.recorded)
       out.emplace_back(backward.compilation, backward.plan->graph_facts());
   return out;

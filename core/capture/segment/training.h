@@ -24,9 +24,6 @@ struct RegionPlace {
 Owned make_region(std::shared_ptr<const torch_bridge::Joint> joint, std::shared_ptr<runtime::Plan> forward,
                   runtime::CompileOptions options, RegionPlace place);
 
-// Whether the program wants the gradient of a result that others are computed from: a region has none.
-bool is_watched(PyObject* region);
-
 // Whether the forward plan of a region's last call came to its end: what it writes to inputs is written.
 bool forward_ran(PyObject* region);
 

@@ -3,29 +3,28 @@
 Each result has a node, and so has each set of inputs whose gradients depend on the same results: a backward pass from some
 results reaches the leaves, hooks and operators that eager's reaches, and no others. A result's node leaves its gradient
 with the call; the first node of inputs that runs has the backward plan run for all gradients that are there.
+
+A result from which others are computed is a point: their nodes lead to its node, so that autograd's engine comes by there
+last. Where nobody looks at its gradient they give none, since the backward plan has what goes on inside. Where somebody does
+(a hook, retain_grad, autograd.grad), the node of a result above runs its own piece of the backward graph, cut at the points,
+and gives the points' gradients to the engine, which brings them to the points' nodes.
 """
 
 import functools
 import re
-import warnings
 import weakref
 
 import torch
 from torch.autograd import Variable
+from torch.utils.hooks import RemovableHandle
 
-from vitrine._errors import DoubleBackwardError, VitrineWarning
+from vitrine._errors import DoubleBackwardError
 from vitrine._in_autograd import BACKWARD_TWICE, graph_is_kept, named_node
 
 _WRITTEN = (
     "one of the variables needed for gradient computation has been modified by an inplace operation: [%s %s]%s is at "
     "version %d; expected version %d instead. Hint: enable anomaly detection to find the operation that failed to compute "
     "its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
-)
-
-_UNSEEN = (
-    "vitrine: a hook or retain_grad() waits for the gradient of a result of %s that another of its results is computed from: in "
-    "this backward pass it does not come. From the next call on that region runs as eager does; a hook that is registered inside "
-    "the compiled function costs nothing."
 )
 
 # Whether the pass that runs comes to a node. Unknown to this PyTorch: it may.
@@ -60,9 +59,9 @@ class Call:
         self.versions = [t._version for t in self.saved]
         self.seen = [weakref.ref(where[kind][i]) if kind in ("input", "viewed") else None for kind, i in region.saved]
         self.nodes = []  # by result with a gradient, weakly; attach() knows them
-        self.results = []  # these, weakly, if one is computed from another
-        self.used = set()  # results that earlier passes went through
-        self.task, self.using, self.fresh, self.gradients = None, set(), {}, {}
+        self.points, self.hooks_seen = [], RemovableHandle.next_id  # by point, the tensor, weakly
+        self.used = set()  # pieces that earlier passes went through
+        self.task, self.came, self.using, self.fresh, self.gradients = None, set(), set(), {}, {}
 
     def enter(self):
         task = torch._C._current_graph_task_id()
@@ -74,7 +73,7 @@ class Call:
     def leave(self):
         """The pass is over: what it has used up and no other can ask for goes."""
         self.used |= self.using
-        self.task, self.using, self.fresh, self.gradients = None, set(), {}, {}
+        self.task, self.came, self.using, self.fresh, self.gradients = None, set(), set(), {}, {}
         open_ = self.open_behind(self.used)
         if not self.used or not self.saved:
             return
@@ -83,39 +82,53 @@ class Call:
                 self.saved[k] = _nothing
 
     def open_behind(self, used):
-        """Results from which a backward pass may still go, when passes went through these."""
+        """Pieces through which a backward pass may still go, when passes went through these."""
         conflicts = self.region.conflicts
         return set(range(len(conflicts))).difference(*(conflicts[u] for u in used))
 
     def is_last(self):
         """Whether nobody asks for what was saved when this pass has computed."""
-        if len(self.using) == len(self.nodes):
-            return True
-        if not self.using or self.open_behind(self.used | self.using):
+        open_ = self.open_behind(self.used | self.using)
+        if not self.using or any(piece in readers for readers in self.region.readers for piece in open_):
             return False
-        nodes = [node() for result, node in enumerate(self.nodes) if result not in self.using]
+        nodes = [node() for result, node in enumerate(self.nodes) if result not in self.came]
         return not any(node is not None and _will_run(node) for node in nodes)
 
-    def got(self, result, tangent):
+    def got(self, result, tangent, nodes):
+        """Gradients of the points behind a result. nodes: of these."""
         self.enter()
-        conflicts = self.region.conflicts
-        if any(result in conflicts[u] for u in self.used):
+        self.came.add(result)
+        region, is_cut = self.region, self.is_looked_at(result, nodes)
+        pieces = region.pieces[result][:1] if is_cut else region.pieces[result]
+        if any(not self.used.isdisjoint(region.conflicts[piece]) for piece in pieces):
             raise RuntimeError(BACKWARD_TWICE)
-        for k, (tensor, version, readers) in enumerate(zip(self.saved, self.versions, self.region.readers)):
-            if result in readers and tensor._version != version:
+        for k, (tensor, version, readers) in enumerate(zip(self.saved, self.versions, region.readers)):
+            if tensor._version != version and any(piece in readers for piece in pieces):
                 raise RuntimeError(_WRITTEN % (tensor.type(), list(tensor.shape), self.origin(k), tensor._version, version))
-        self.fresh[result] = tangent
         if not graph_is_kept():
-            self.using.add(result)
+            self.using.update(pieces)
+        if is_cut:
+            return self.run_piece(result, tangent)
+        self.fresh[result] = tangent
+        return (None,) * len(nodes)
 
-    def look_at_passed(self, result):
-        """Eager's pass from a result comes by those that it is computed from. A compiled pass does not: where one's gradient
-        is asked for, it is missing this once, and the region is the last that was compiled."""
-        for passed in self.region.passed[result]:
-            tensor = self.results[passed]()
-            if tensor is not None and (tensor.retains_grad or tensor._backward_hooks) and not self.region.watched:
-                self.region.watched = True
-                warnings.warn(_UNSEEN % self.region.name, VitrineWarning, stacklevel=2)
+    def is_looked_at(self, result, nodes):
+        """Whether the pass that runs shows anybody the gradient of a point behind the result. That it is to give one is
+        not told apart from its going further."""
+        some = not torch.autograd._is_checkpoint_valid()  # the pass is for some tensors only
+        return any(some and _will_run(node) or self.is_hooked(point) for point, node in zip(self.region.behind[result], nodes))
+
+    def is_hooked(self, point):
+        tensor = self.points[point]()
+        if tensor is None:  # its hooks live on; they are numbered as they are registered
+            return self.hooks_seen != RemovableHandle.next_id
+        return tensor.retains_grad or bool(tensor._backward_hooks) or getattr(tensor.grad_fn, "has_hook", False)
+
+    def run_piece(self, result, tangent):
+        given = [None] * len(self.region.tangents)
+        given[result] = tangent
+        found = dict(self.add_gradients(self.region.run_backward(list(self.saved), given, True, cut=True)))
+        return tuple(found[~point] for point in self.region.behind[result])
 
     def origin(self, k):
         """What made the tensor that was saved, in eager's words."""
@@ -129,6 +142,11 @@ class Call:
             name = re.sub("Backward[0-9]*$", "", name)
         return f", which is output {place} of {name}," if name else ""
 
+    def passed(self, result):
+        """The pass comes by a result, and has no gradient of it."""
+        self.enter()
+        self.came.add(result)
+
     def gradients_of(self, inputs):
         self.enter()
         if self.fresh:
@@ -141,10 +159,16 @@ class Call:
         last = self.is_last()  # then memory goes as it has been read
         saved = list(self.saved)
         if last:
-            self.saved = []
-        for index, grad in region.run_backward(saved, [fresh.get(i) for i in range(len(region.tangents))], not last):
-            before = self.gradients.get(index)
-            self.gradients[index] = grad if before is None else before + grad
+            self.saved = [t if kind == "input" else _nothing for t, (kind, _) in zip(saved, region.saved)] if self.open_behind(self.used | self.using) else []
+        self.add_gradients(region.run_backward(saved, [fresh.get(i) for i in range(len(region.tangents))], not last))
+
+    def add_gradients(self, found):
+        """Those of inputs; what else is found is handed back."""
+        for index, grad in found:
+            if index >= 0:
+                before = self.gradients.get(index)
+                self.gradients[index] = grad if before is None else before + grad
+        return [(index, grad) for index, grad in found if index < 0]
 
 
 class _Inputs(torch.autograd.Function):
@@ -163,8 +187,9 @@ class _Inputs(torch.autograd.Function):
 
 class _Result(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, call, tangent, place, result, *stems):
-        ctx.call, ctx.tangent, ctx.stems = call, tangent, len(stems)
+    def forward(ctx, call, tangent, place, result, n_stems, *behind):
+        """behind: stems, then points."""
+        ctx.call, ctx.tangent, ctx.stems = call, tangent, n_stems
         ctx.set_materialize_grads(False)
         result = result.pop()
         return (*(result.new_empty(0) for _ in range(place)), result)
@@ -174,29 +199,77 @@ class _Result(torch.autograd.Function):
         tangent = tangents[-1]
         if torch.is_grad_enabled():
             raise DoubleBackwardError(ctx.call.region.name)
-        if tangent is not None:
-            ctx.call.got(ctx.tangent, tangent)
-            ctx.call.look_at_passed(ctx.tangent)
-        return (None,) * (4 + ctx.stems)
+        if tangent is None:
+            ctx.call.passed(ctx.tangent)
+            return (None,) * (5 + len(ctx.next_functions))
+        points = ctx.call.got(ctx.tangent, tangent, [node for node, _ in ctx.next_functions[ctx.stems :]])
+        return (None,) * (5 + ctx.stems) + points
+
+
+def _noting(name):
+    register = getattr(torch.autograd.function.BackwardCFunction, name)
+
+    def note(self, hook):
+        self.has_hook = True
+        return register(self, hook)
+
+    return note
+
+
+@functools.cache
+def _result_node(name):
+    node = named_node(_Result, name)
+    for registers in ("register_hook", "register_prehook"):
+        setattr(node._backward_cls, registers, _noting(registers))
+    return node
+
+
+class _Making:
+    """A call's results as they get their nodes."""
+
+    def __init__(self, region, inputs, made):
+        n = len(region.requires_grad)
+        # A view of memory made here is the program's own tensor, to be written to like any other.
+        self.results = [r.data if r._is_view() else r for r in made[:n]]
+        self.region, self.call = region, Call(region, inputs, self.results, made[n:])
+        self.wanted = [i for i, wants in enumerate(region.requires_grad) if wants]
+        self.call.nodes = [None] * len(self.wanted)
+        sets = {}
+        for index, depends in region.gradients:
+            sets.setdefault(tuple(depends), []).append(index)
+        self.stems = [(depends, _Inputs.apply(self.call, indices, self.results[self.wanted[depends[0]]], *[inputs[i] for i in indices]))
+                      for depends, indices in sets.items() if depends]
+
+    def attach(self, tangent, points=()):
+        """The result with its node. points: behind it."""
+        i = self.wanted[tangent]
+        stems = [stem for depends, stem in self.stems if tangent in depends] or [_anchor]
+        name, place = self.region.nodes[i]
+        made = _result_node(name).apply(self.call, tangent, place, [self.results[i]], len(stems), *stems, *points)[-1]
+        self.results[i] = made
+        self.call.nodes[tangent] = weakref.ref(made.grad_fn)
+        return made
 
 
 def attach(region, inputs, made):
     """The region's results, each with its node. made: what forward gave."""
-    n = len(region.requires_grad)
-    # A view of memory made here is the program's own tensor, to be written to like any other.
-    results = [r.data if r._is_view() else r for r in made[:n]]
-    call = Call(region, inputs, results, made[n:])
-    wanted = [i for i, wants in enumerate(region.requires_grad) if wants]
-    sets = {}
-    for index, depends in region.gradients:
-        sets.setdefault(tuple(depends), []).append(index)
-    stems = [(depends, _Inputs.apply(call, indices, results[wanted[depends[0]]], *[inputs[i] for i in indices]))
-             for depends, indices in sets.items() if depends]
-    for tangent, i in enumerate(wanted):
-        behind = [stem for depends, stem in stems if tangent in depends]
-        name, place = region.nodes[i]
-        results[i] = named_node(_Result, name).apply(call, tangent, place, [results[i]], *(behind or [_anchor]))[-1]
-        call.nodes.append(weakref.ref(results[i].grad_fn))
-    if any(region.passed):
-        call.results = [weakref.ref(results[i]) for i in wanted]
-    return tuple(results)
+    making = _Making(region, inputs, made)
+    for tangent in region.made:
+        making.attach(tangent)
+    return tuple(making.results)
+
+
+def attach_in_turn(region, inputs, named, made):
+    """The program's results, where some are computed from others. named: the inputs by names of the region's own."""
+    making = _Making(region, named, made)
+    before = (*inputs, *region.constants)
+    slots = [*before, *[None if wants else r for r, wants in zip(making.results, region.requires_grad)]]
+    for tangent in region.made:
+        if region.advance:
+            region.advance(slots)
+        points = [slots[region.points[point]] for point in region.behind[tangent]]
+        slots[len(before) + making.wanted[tangent]] = making.attach(tangent, points)
+    if region.advance:
+        region.advance(slots)
+    making.call.points = [weakref.ref(slots[slot]) for slot in region.points]
+    return region.finish(slots) if region.finish else tuple(slots[len(before) :])

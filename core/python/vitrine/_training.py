@@ -5,15 +5,20 @@ PyTorch itself notices in-place changes and a second backward. What nobody else 
 its memory may go while the backward plan runs.
 """
 
+import contextlib
+import functools
+from typing import NamedTuple
+
 import torch
 from torch.utils.checkpoint import CheckpointFunction
 from torch.utils.hooks import RemovableHandle
 
 from vitrine import _batched
-from vitrine._walked_backward import NotAsThere, run_backward
+from vitrine._autograd_graph import outputs_behind, outputs_sharing, points_passed
 from vitrine._errors import DoubleBackwardError
 from vitrine._in_autograd import BACKWARD_TWICE, as_traced, graph_is_kept, lying_as, named_node, strides_of
-from vitrine._several_results import attach
+from vitrine._several_results import attach, attach_in_turn
+from vitrine._walked_backward import NotAsThere, hooked, run_backward
 
 
 def _is_registered(node):
@@ -38,41 +43,43 @@ def _nodes_behind(outputs, read=False):
     return list(seen)
 
 
-def borrowed_gradients(outputs, inputs, tangents):
-    """Gradients of stand-ins by PyTorch's own backward; a text instead says why they cannot be had."""
+class Borrowed(NamedTuple):
+    """What PyTorch's backward gave, by input, point, output and output."""
+
+    gradients: list
+    wholes: list  # a point's gradient, in the recording an operator's of its own
+    passed: list  # the points between the output and the inputs
+    sharing: list  # outputs that cannot both be gone through, for they share an operator
+
+
+def borrowed_gradients(outputs, inputs, tangents, points):
+    """Gradients of stand-ins by PyTorch's own backward; a text instead says why they cannot be had. points: results that
+    others may be computed from."""
     if any(output.grad_fn is None for output in outputs):
         return "a result requires grad of itself"
-    if any(t._backward_hooks for t in (*outputs, *inputs)):
+    if any(t._backward_hooks for t in (*outputs, *inputs, *points)):
         return "a tensor has a hook"
     nodes = _nodes_behind(outputs, read=True)
     if isinstance(nodes, str):
         return nodes
+    passed = points_passed(outputs, points)
+    wholes = [None] * len(points)
     if not inputs:
-        return []
-    with torch.autocast("cpu", enabled=False):
+        return Borrowed([], wholes, passed, [])
+
+    def named(place, grad):
+        wholes[place] = torch.ops.aten.alias.default(grad)
+        return wholes[place]
+
+    between = sorted({place for places in passed for place in places})
+    with torch.autocast("cpu", enabled=False), contextlib.ExitStack() as hooks:
+        for place in between:
+            hooks.enter_context(hooked(points[place], functools.partial(named, place)))
         try:
-            return run_backward(outputs, tangents, False, inputs)
+            found = run_backward(outputs, tangents, False, inputs)
         except NotAsThere as why:
             return str(why)
-
-
-def outputs_behind(outputs, inputs):
-    """By input, the outputs (their places) from which autograd's graph leads to it. What has a gradient has one."""
-    if len(outputs) == 1:
-        return [[0] for _ in inputs]
-    found = {(t.grad_fn, t.output_nr) if t.grad_fn is not None else t: [] for t in inputs}
-    for place, output in enumerate(outputs):
-        seen, todo = set(), [(output.grad_fn, output.output_nr)]
-        while todo:
-            edge = todo.pop()
-            if edge[0] is None or edge in seen:
-                continue
-            seen.add(edge)
-            behind = found.get(getattr(edge[0], "variable", edge))
-            if behind is not None:
-                behind.append(place)
-            todo.extend(edge[0].next_functions)
-    return list(found.values())
+    return Borrowed(found, wholes, passed, outputs_sharing(outputs, [points[place] for place in between]) if between else [])
 
 
 def leaves_behind(outputs, tangents):
@@ -184,19 +191,24 @@ class Region:
     """One compiled region.
 
     forward(inputs) -> results, then what is saved besides; backward(saved + tangents, which tangents are defined,
-    whether the graph is kept) -> gradients; layouts(strides of tangents or None) -> strides of gradients, None where they
-    are as traced; views(inputs + constants + results) -> what the region's caller gets, or None: the results.
+    whether the graph is kept, whether it is cut) -> gradients; layouts(strides of tangents or None, whether the graph is
+    cut) -> strides of gradients, None where they are as traced; views(inputs + constants + results) -> what the region's
+    caller gets, or None: the results; advance(list of these, None where one is not there yet), which makes the views of
+    what is there, and finish(the list), together: views.
     requires_grad: by result. nodes, by result: the name that its node has in eager, and which output of that it is.
     saved: ("input" | "viewed" | "result" | "saved", index). gradients: (input, tangents it depends on). tangents: (sizes,
     strides, dtype, device), one a result that requires grad. conflicts, by tangent: those that cannot come in a later
-    backward pass, for it has used up what they need. readers, by what is saved: tangents whose gradients need it. passed, by
-    tangent: those of results that its own is computed from. watched: the program wants gradients of such. complete:
+    backward pass, for it has used up what they need. readers, by what is saved: tangents whose gradients need it. points:
+    places in advance()'s list, of results that others are computed from. behind, by tangent: the points (by their order)
+    between its result and the inputs; where there are any, backward cut at the points is a piece a tangent, which has
+    gradients of the points behind those of the inputs, and conflicts and readers are those of the pieces. pieces, by
+    tangent: its own, then those behind it. made: tangents in the order in which the program made their results. complete:
     inputs in the order in which eager's backward has their gradients. constants: tensors that count as inputs behind the
     real ones. reentrant: it has checkpoints of eager's that only know a backward pass for all leaves.
     """
 
-    def __init__(self, forward, backward, layouts, views, requires_grad, nodes, saved, gradients, tangents, conflicts, readers, passed, complete,
-                 constants, reentrant, name):
+    def __init__(self, forward, backward, layouts, views, requires_grad, nodes, saved, gradients, tangents, conflicts, readers, behind, pieces,
+                 points, made, complete, constants, advance, finish, reentrant, name):
         self.constants, self.views, self.reentrant = constants, views, reentrant
         self.forward, self.backward, self.name = forward, backward, name
         self.layouts, self.layouts_found = layouts, {}
@@ -204,7 +216,10 @@ class Region:
         self.requires_grad, self.saved, self.gradients, self.tangents = requires_grad, saved, gradients, tangents
         self.nodes = nodes
         self.node = named_node(_Node, next((name for name, _ in nodes if name), ""))
-        self.conflicts, self.readers, self.passed, self.watched = conflicts, readers, passed, False
+        self.conflicts, self.readers = conflicts, readers
+        self.behind, self.pieces, self.points, self.made = behind or ((),) * len(tangents), pieces, points, made
+        self.advance, self.finish = advance, finish
+        self.is_cut = any(behind)
         # Whether a backward pass uses the graph up: that of operators that save nothing may come again.
         self.once = len(conflicts) != 1 or bool(saved) or 0 in conflicts[0]
         # Of the one result that is differentiated: its index, and which output of its node it is to be.
@@ -216,6 +231,10 @@ class Region:
             if self.hooks_seen != RemovableHandle.next_id:
                 self.hooks_seen, self.has_hooks = RemovableHandle.next_id, any(map(_has_hook, inputs))
             named = self.in_eagers_order(inputs) if self.has_hooks else inputs
+            if self.is_cut:
+                with torch.no_grad():
+                    made = self.forward(named)
+                return attach_in_turn(self, inputs, named, made)
             if len(self.tangents) > 1:
                 with torch.no_grad():
                     made = self.forward(named)
@@ -257,24 +276,26 @@ class Region:
             out[index] = grad
         return out
 
-    def run_backward(self, saved, given, keep):
-        """Pairs of an input and its gradient. given: by tangent, None where it is undefined."""
+    def run_backward(self, saved, given, keep, cut=False):
+        """Pairs of an input and its gradient, then, of the graph that is cut, of a point (~its place) and its. given: by
+        tangent, None where it is undefined."""
         if self.reentrant and not torch.autograd._is_checkpoint_valid():
             CheckpointFunction.backward(None)  # which raises before it looks at its context
         if (level := _batched.level()) and any(map(_batched.is_batched, given)):
-            return _batched.each(level, lambda one, last: self.run_once(list(saved), one, keep or not last), given)
-        return self.run_once(saved, given, keep)
+            return _batched.each(level, lambda one, last: self.run_once(list(saved), one, keep or not last, cut), given)
+        return self.run_once(saved, given, keep, cut)
 
-    def run_once(self, saved, given, keep):
+    def run_once(self, saved, given, keep, cut):
         """As run_backward, of tensors that are memory."""
         saved.extend(as_traced(t, *how) for t, how in zip(given, self.tangents))
-        found = self.backward(saved, tuple(t is not None for t in given), keep)
+        found = self.backward(saved, tuple(t is not None for t in given), keep, cut)
         lie = tuple(strides_of(t, how[1]) for t, how in zip(given, self.tangents))
         if any(lie):
-            if lie not in self.layouts_found:
-                self.layouts_found[lie] = self.layouts(lie)
-            found = map(lying_as, found, self.layouts_found[lie])
-        return [(index, grad) for grad, (index, depends) in zip(found, self.gradients) if any(given[i] is not None for i in depends)]
+            if (lie, cut) not in self.layouts_found:
+                self.layouts_found[lie, cut] = self.layouts(lie, cut)
+            found = list(map(lying_as, found, self.layouts_found[lie, cut]))
+        points = [(~point, grad) for point, grad in enumerate(found[len(self.gradients) :])]
+        return [(index, grad) for grad, (index, depends) in zip(found, self.gradients) if any(given[i] is not None for i in depends)] + points
 
 
 class _Node(torch.autograd.Function):

@@ -1,6 +1,7 @@
 """Backward passes over stand-ins: by PyTorch's engine or, of a GPU that is not there, for which it has no thread and no
 stream, node by node in its order."""
 
+import contextlib
 import heapq
 import itertools
 
@@ -33,6 +34,18 @@ def _has_no_engine(outputs):
 def note_hook(tensor, hook):
     """Tells run_backward of a hook on a result: what PyTorch keeps of it cannot be read."""
     tensor.grad_fn.metadata.setdefault(_HOOKS, {}).setdefault(tensor.output_nr, []).append(hook)
+
+
+@contextlib.contextmanager
+def hooked(tensor, hook):
+    """A result with a hook, meanwhile."""
+    handle = tensor.register_hook(hook)
+    note_hook(tensor, hook)
+    try:
+        yield
+    finally:
+        handle.remove()
+        tensor.grad_fn.metadata[_HOOKS][tensor.output_nr].remove(hook)
 
 
 class _Walk:
