@@ -39,7 +39,7 @@ struct Program {
   // By forward node that autograd follows: which of its tensor arguments, in order of each_ref(), require
   // grad at that call. Nodes without an entry (gradients off, detach, integers) are constants to it.
   std::unordered_map<ir::NodeId, std::vector<bool>> followed;
-  Borrow borrow = nullptr;  // nullptr: what no rule covers is an error
+  Borrow borrow = nullptr;      // nullptr: what no rule covers is an error
   std::vector<ir::Ref> points;  // values whose gradient is to have a node of its own
 };
 
@@ -48,7 +48,7 @@ struct Derivative {
   std::vector<std::optional<ir::Ref>> gradients;  // by `wanted`; nothing: it depends on no result
   std::vector<size_t> complete;       // places in `wanted`, in the order in which eager has their gradients
   std::vector<std::string> borrowed;  // operators whose derivative is PyTorch's, once each
-  std::vector<ir::NodeId> points;     // by `points`: gives the gradient when all is added up; -1: there is none
+  std::vector<ir::NodeId> points;  // by `points`: gives the gradient when all is added up; -1: there is none
 };
 
 // Errors: what neither a rule nor `borrow` covers ("aten.x.default has no gradient rule"), or what only

@@ -332,7 +332,7 @@ struct CrossingRow {
 // the same segment, label "0/0 backward"): one for each set of results whose gradients are defined.
 struct BackwardRow {
   Id compilation = 0, backward = 0;
-  std::string tangents;  // "all", or the results that have a gradient: "0, 2"
+  std::string tangents;  // "all", or the results that have a gradient: "0, 2"; "2, a piece": up to other results
   VITRINE_ROW("backward") {
     f("compilation", s.compilation); f("backward", s.backward); f("tangents", s.tangents);
   }

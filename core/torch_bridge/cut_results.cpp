@@ -21,8 +21,7 @@ struct Opened {
 
 class Opening {
  public:
-  Opening(const ir::Graph& from, const std::vector<ir::NodeId>& tangents,
-          const std::vector<CutPoint>& points)
+  Opening(const ir::Graph& from, const std::vector<ir::NodeId>& tangents, const std::vector<CutPoint>& points)
       : from_(from), points_(points), b_(from.stage, std::make_shared<ir::NodeIds>()) {
     for (const ir::Node& n : from.nodes()) b_.ids()->next = std::max(b_.ids()->next, n.id + 1);
     out_.ends = tangents;

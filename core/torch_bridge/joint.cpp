@@ -296,8 +296,8 @@ Status Lowering::State::borrow(Joint& out, JointParts& parts) {
   if (module && !parts.outputs.empty()) {
     ModeGuard guard(mode.get());
     const InBackward backward(dispatch);
-    found = Py::steal(PyObject_CallMethod(module.get(), "borrowed_gradients", "OOOO", a.get(), b.get(),
-                                          c.get(), d.get()));
+    found = Py::steal(
+        PyObject_CallMethod(module.get(), "borrowed_gradients", "OOOO", a.get(), b.get(), c.get(), d.get()));
   }
   if (dispatch.stopped) return no_joint("the backward pass cannot be recorded: " + dispatch.stopped->reason);
   if (!parts.outputs.empty() && !found) {

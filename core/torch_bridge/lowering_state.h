@@ -36,10 +36,10 @@ struct JointParts {
   std::vector<std::vector<int>> outputs_behind;
   // Results that others may be computed from.
   struct Point {
-    PyObject* object;        // a stand-in
+    PyObject* object;  // a stand-in
     ir::Ref value;
-    int tangent, result;     // one of these, or -1: its tangent; a view: its place among the program's results
-    ir::NodeId whole = -1;   // what gives its gradient; -1: it gets none
+    int tangent, result;    // one of these, or -1: its tangent; a view: its place among the program's results
+    ir::NodeId whole = -1;  // what gives its gradient; -1: it gets none
   };
   std::vector<Point> points;
   std::vector<std::vector<int>> passed;  // by tangent: the points between its result and the inputs

@@ -39,7 +39,8 @@ struct Way {
   std::set<Value> values;
   Nodes operators;
 };
-Way way_from(const JointParts& parts, ir::Ref result, const Followed& followed, const std::set<Value>& stops) {
+Way way_from(const JointParts& parts, ir::Ref result, const Followed& followed,
+             const std::set<Value>& stops) {
   Way out{{value(result)}, {}};
   for (auto n = parts.forward.rbegin(); n != parts.forward.rend(); ++n) {
     bool goes_on = false;

@@ -80,6 +80,13 @@ def shared_operator_that_saves_nothing(compiled):
     return outcome(second.sum().backward), x.grad
 
 
+def one_that_saves_nothing_comes_again(compiled):
+    a, b = leaf(3), leaf(3, seed=1)
+    first, second = compiled(lambda: (a + 1, b.exp()))()
+    torch.autograd.backward([first.sum(), second.sum()])
+    return outcome(first.sum().backward), outcome(second.sum().backward), a.grad, b.grad
+
+
 def many_losses(compiled):
     torch.manual_seed(0)
     layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(3))
@@ -108,7 +115,7 @@ def written_in_between(compiled):
     return outcome(second.sum().backward)[0], a.grad
 
 
-SEPARATE = [separate_results, sum_in_another_order, shared_operator, shared_operator_that_saves_nothing, many_losses, kept_and_then_used_up, written_in_between]
+SEPARATE = [separate_results, sum_in_another_order, shared_operator, shared_operator_that_saves_nothing, one_that_saves_nothing_comes_again, many_losses, kept_and_then_used_up, written_in_between]
 
 
 @pytest.mark.parametrize("program", SEPARATE, ids=lambda p: p.__name__)

@@ -214,7 +214,8 @@ PyObject* run_recorded(Plans& plans, const Asked& asked, PyObject* given, bool k
 }
 
 // arguments: (list of saved and tangents, which of the tangents are defined, whether the graph is kept,
-// whether the graph is cut). The memory of the other tangents is not read. Of a graph that is not kept, what was saved goes out of the list.
+// whether the graph is cut). The memory of the other tangents is not read. Of a graph that is not kept, what
+// was saved goes out of the list.
 PyObject* run_backward(PyObject* self, PyObject* arguments) {
   Plans* plans = plans_of(self);
   PyObject *inputs = nullptr, *flags = nullptr;
@@ -283,8 +284,8 @@ Owned numbers(const auto& values) {
   return tuple_of(values, [](auto n) { return PyLong_FromLongLong(n); });
 }
 
-// arguments: (strides, whether the graph is cut). strides: by tangent, a tuple, or None for the graph's own. By
-// gradient: a tuple, or None where it lies as the graph says.
+// arguments: (strides, whether the graph is cut). strides: by tangent, a tuple, or None for the graph's own.
+// By gradient: a tuple, or None where it lies as the graph says.
 PyObject* gradient_layouts(PyObject* self, PyObject* arguments) {
   const Plans* plans = plans_of(self);
   PyObject* strides = nullptr;
@@ -379,14 +380,14 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
   };
   Owned views = of_views(kViews), advance = of_views(kAdvance), finish = of_views(kFinish);
   if (!wanted || !nodes || !saved || !gradients || !tangents || !conflicts || !readers || !behind ||
-      !pieces || !points || !made || !complete || !constants || !first || !second || !layouts || !views || !advance ||
-      !finish)
+      !pieces || !points || !made || !complete || !constants || !first || !second || !layouts || !views ||
+      !advance || !finish)
     return {};
   return Owned(PyObject_CallMethod(
       module.get(), "Region", "OOOOOOOOOOOOOOOOOOOis", first.get(), second.get(), layouts.get(), views.get(),
       wanted.get(), nodes.get(), saved.get(), gradients.get(), tangents.get(), conflicts.get(), readers.get(),
-      behind.get(), pieces.get(), points.get(), made.get(), complete.get(), constants.get(), advance.get(), finish.get(),
-      int{reentrant}, name.c_str()));
+      behind.get(), pieces.get(), points.get(), made.get(), complete.get(), constants.get(), advance.get(),
+      finish.get(), int{reentrant}, name.c_str()));
 }
 
 bool forward_ran(PyObject* region) {

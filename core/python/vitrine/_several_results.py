@@ -158,14 +158,16 @@ class Call:
         self.fresh = {}
         last = self.is_last()  # then memory goes as it has been read
         saved = list(self.saved)
-        if last:
-            self.saved = [t if kind == "input" else _nothing for t, (kind, _) in zip(saved, region.saved)] if self.open_behind(self.used | self.using) else []
+        if last and self.open_behind(self.used | self.using):  # who comes again reads nothing of it
+            self.saved = [t if kind == "input" else _nothing for t, (kind, _) in zip(saved, region.saved)]
+        elif last:
+            self.saved = []
         self.add_gradients(region.run_backward(saved, [fresh.get(i) for i in range(len(region.tangents))], not last))
 
     def add_gradients(self, found):
         """Those of inputs; what else is found is handed back."""
         for index, grad in found:
-            if index >= 0:
+            if index >= 0 and grad is not None:
                 before = self.gradients.get(index)
                 self.gradients[index] = grad if before is None else before + grad
         return [(index, grad) for index, grad in found if index < 0]
