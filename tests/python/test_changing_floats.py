@@ -39,6 +39,8 @@ PROGRAMS = {
     "in place": lambda x, f: x.clone().mul_(f).add_(f),
     "of doubles": lambda x, f: x.double() * f + f,
     "a float again": lambda x, f: (x * f, f * 2 + 1)[1],
+    "of one element": lambda x, f: x[0] * f - x.abs().sum() / (f + 2),
+    "of one element, in place": lambda x, f: x.abs().sum().mul_(f).add_(f) * 2,
     "asked": lambda x, f: x * f if f != 7.5 and isinstance(f, float) and f < float("inf") or f else x,
 }
 
@@ -55,7 +57,7 @@ OTHERWISE = {
     "of ints": lambda x, f: (x * 4).int() * f,
     "augmented": lambda x, f: x.clone().__imul__(f),
     "of halves": lambda x, f: x.bfloat16() * f,
-    "of one element": lambda x, f: x[0] * f,
+    "of one half": lambda x, f: x[0].bfloat16() * f,
     "as a size": lambda x, f: x[: int(f) + 1],
     "as a shape of the program": lambda x, f: x * 2 if f > 0.2 else x,
     "by itself": lambda x, f: x * (1.0 / (f + 1e-9)),
@@ -138,3 +140,14 @@ def test_a_scheduler_costs_one_compilation(optimizer, scheduler, tmp_path):
     # Without gradients and state, with them, and where the rate is the first to have changed.
     assert len(session.rows("compilation", status="ok")) <= 3
     assert not session.rows("graph_break")
+
+
+def test_a_weight_of_a_loss_costs_one_compilation(tmp_path):
+    """A loss of one element that is weighted by a number of the program, which changes from step to step."""
+
+    def gradient(x, weight):
+        x = x.detach().requires_grad_()
+        ((1 - weight) * x.square().mean() + x.abs().sum() * weight).backward()
+        return x.grad
+
+    assert compilations(gradient, [(X, 0.1 * i) for i in range(6)], tmp_path) == 2

@@ -22,10 +22,21 @@ bool is_exact_number(PyObject* o) {
   return overflow == 0 && n > -kMostExact && n < kMostExact;
 }
 
-// A tensor by which a 0-d f64 tensor on the CPU may stand for a number: the result's type is that of the
-// tensor alone, and the number is converted to it first, on a GPU too.
+// A tensor of f32 that has no dims, which a tensor of f64 would make f64.
+bool is_single(const ir::TensorType& type) {
+  return type.dtype == ir::DType::f32 && type.sizes.empty();
+}
+
+// A tensor by which a 0-d tensor on the CPU may stand for a number: the result's type is that of the tensor
+// alone, and the number is converted to it first, on a GPU too.
 bool takes_number(const ir::TensorType& type) {
-  return type.dtype == ir::DType::f64 || (type.dtype == ir::DType::f32 && !type.sizes.empty());
+  return type.dtype == ir::DType::f64 ||
+         (type.dtype == ir::DType::f32 && !(is_single(type) && type.device.is_cuda()));
+}
+
+// The tensor that stands for an open float beside one of this type.
+Value* beside(Tracer& t, Value* open, const ir::TensorType& type) {
+  return is_single(type) ? t.tensor_method(open->tensor, "float", nullptr, {}) : open->tensor;
 }
 
 }  // namespace
@@ -97,7 +108,7 @@ Value* Tracer::float_binary(const std::string& name, bool in_place, Value* a, Va
     const bool power = name == "pow" && type.dtype == ir::DType::f64 && !in_place;
     if ((!arithmetic && !power) || !takes_number(type)) return nullptr;
     return torch_call("operator." + (in_place && !x ? "i" + name : name), function,
-                      {{x ? x->tensor : other, y ? y->tensor : other}, {}});
+                      {{x ? beside(*this, x, type) : other, y ? beside(*this, y, type) : other}, {}});
   }
   if (!arithmetic || (other && !is_exact_number(const_object(other)))) return nullptr;
   if (name == "truediv" && y && !is_not_zero(y)) return nullptr;  // by zero, Python raises
@@ -154,7 +165,7 @@ Value* Tracer::with_open_floats(Value* self, const std::string& name, PyObject* 
       return;
     }
     any = true;
-    v = open->tensor;
+    v = beside(*this, open, type);
   };
   for (Value*& v : given.positional) replace(v);
   for (auto& [key, v] : given.keyword) replace(v);
