@@ -1,7 +1,12 @@
 """Functions that kernels compute themselves: as exact as PyTorch's, against float64, over all of float32's range."""
 
+import json
+import re
+
 import pytest
 import torch
+from command_line import vitrine as run
+from recorded import recorded
 
 import vitrine
 
@@ -68,3 +73,16 @@ def test_remainders_are_exact():
     a, b = NORMAL, NORMAL.flip(0)
     for function in (torch.fmod, torch.remainder, torch.floor_divide):
         assert torch.equal(vitrine.compile(lambda a, b: function(a, b))(a, b), function(a, b))  # noqa: B023
+
+
+def test_a_sine_and_a_cosine_ask_the_library_only_far_out(tmp_path):
+    """The compiler joins calls of both into one, in front of the question whether there is a need."""
+    x = torch.cat([torch.linspace(-1000, 1000, 1000), torch.tensor([1e16, -3e30])])
+    with recorded(tmp_path) as session:
+        sine, cosine = vitrine.compile(lambda x: (x.sin() * 2, x.cos() * 2))(x)
+    torch.testing.assert_close(sine, x.double().sin().float() * 2, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(cosine, x.double().cos().float() * 2, rtol=1e-6, atol=1e-6)
+    (kernel,) = json.loads(run("show", session.path, "kernels", "--json").stdout)
+    body = kernel["assembly"].split("\nvitrine_kernel:")[1].split("# -- End function")[0]
+    calls = re.findall(r"call\w*\s+(\S+)", body)
+    assert calls and not [c for c in calls if c.startswith(("sin", "cos"))]

@@ -122,6 +122,16 @@ static inline Turned turned(v16 x) {  // x = q pi/2 + r, |r| <= pi/4, reduced in
 }
 )"},
     {"vsin vcos", R"(extern "C" float sinf(float); extern "C" float cosf(float);
+// Functions of their own: the compiler would join a sine's calls with a cosine's, ahead of the question.
+#define ALONE __attribute__((noinline)) static
+ALONE v16 far_sines(v16 x) {
+  for (int k = 0; k < LANES; ++k) x[k] = sinf(x[k]);
+  return x;
+}
+ALONE v16 far_cosines(v16 x) {
+  for (int k = 0; k < LANES; ++k) x[k] = cosf(x[k]);
+  return x;
+}
 static inline v16 sine_of(v16 x, long shift) {  // q odd takes the cosine, q & 2 the other sign
   Turned t = turned(x);
   n16 q = __builtin_convertvector(t.q + shift & 3, n16);
@@ -130,14 +140,12 @@ static inline v16 sine_of(v16 x, long shift) {  // q odd takes the cosine, q & 2
 }
 static inline v16 vsin(v16 x) {
   v16 y = sine_of(x, 0);
-  if (__builtin_reduce_or(vabs(x) > 1e15f))
-    for (int k = 0; k < LANES; ++k) y[k] = sinf(x[k]);
+  if (__builtin_reduce_or(vabs(x) > 1e15f)) y = far_sines(x);
   return x == 0.0f ? x : y;  // a zero keeps its sign
 }
 static inline v16 vcos(v16 x) {
   v16 y = sine_of(x, 1);
-  if (__builtin_reduce_or(vabs(x) > 1e15f))
-    for (int k = 0; k < LANES; ++k) y[k] = cosf(x[k]);
+  if (__builtin_reduce_or(vabs(x) > 1e15f)) y = far_cosines(x);
   return y;
 }
 )"},
