@@ -130,9 +130,30 @@ template <class T, class V> static inline void stream(T* p, V v, All) { __builti
      R"(template <int N> constexpr int count(First<N>) { return N; }
 constexpr int count(All) { return LANES; }
 )"},
+    {"gather",
+     R"(template <int S, class T> static inline auto every(const T* p) {  // S loads of what lies between first and last
+  auto v = load(p, all), first = v;
+  for (int k = 0; k * S < LANES; ++k) v[k] = first[k * S];
+  for (int s = 1; s < S; ++s) {
+    const int from = s + 1 < S ? s * LANES : s * (LANES - 1);
+    auto next = load(p + from, all);
+    for (int k = 0; k < LANES; ++k)
+      if (k * S >= s * LANES) v[k] = next[k * S - from & LANES - 1];
+  }
+  return v;
+}
+)"},
     {"gather scatter", R"(template <class T, class N> static inline auto gather(const T* p, i64 stride, N n) {
   T line[LANES] = {};
   for (int k = 0; k < count(n); ++k) line[k] = p[k * stride];
+  return load(line, all);
+}
+template <class T> static inline auto gather(const T* p, i64 stride, All) {
+  if (stride == 2) return every<2>(p);
+  if (stride == 3) return every<3>(p);
+  if (stride == 4) return every<4>(p);
+  T line[LANES];
+  for (int k = 0; k < LANES; ++k) line[k] = p[k * stride];
   return load(line, all);
 }
 template <class T, class V, class N> static inline void scatter(T* p, i64 stride, V v, N n) {
