@@ -92,6 +92,30 @@ def test_channels_last(folder):
     exactly(g, [g.op("aten.cat.default", [x, y], 1), g.op("aten.constant_pad_nd.default", y, [1, 1, 1, 1])], folder)
 
 
+@pytest.mark.parametrize("dtype, lanes", [*((d, 16) for d in DTYPES), (torch.float32, 8), (torch.float64, 8)], ids=str)
+def test_rows_that_lie_along_columns(folder, dtype, lanes):
+    """Tiles are turned over: whole ones, and those at either end."""
+    g, results = GraphWriter(), []
+    for rows, columns in ((8, 8), (32, 16), (33, 17), (9, 300), (300, 9)):
+        x, y = g.input(some((columns, rows), dtype)), g.input(some((rows, columns), dtype))
+        results.append(g.op("aten.where.self", g.op("aten.ne.Tensor", g.op("aten.t.default", x), y), g.op("aten.t.default", x), y))
+    image = g.op("aten.permute.default", g.input(some((2, 11, 5, 19), dtype)), [0, 3, 2, 1])
+    results.append(g.op("aten.where.self", g.op("aten.ne.Scalar", image, 0), image, g.input(some((2, 19, 5, 11), dtype))))
+    exactly(g, results, folder, lanes=lanes)
+
+
+@pytest.mark.parametrize("ends", [(16, 32, 48), (5, 40, 41), (1, 2, 60)])
+def test_parts_of_a_row_are_computed_apart(folder, ends):
+    """Whole vectors and rests of each part, in rows and in one flat range."""
+    g = GraphWriter()
+    x = g.input(some((6, 64)))
+    pieces = [g.op("aten.slice.Tensor", x, 1, a, b) for a, b in zip((0, *ends), (*ends, 64))]
+    rows = [g.op("aten.slice.Tensor", x, 0, a, a + 2) for a in (4, 0, 2)]
+    results = [g.op("aten.cat.default", [g.op("aten.neg.default", p) for p in reversed(pieces)], 1), g.op("aten.cat.default", rows, 0),
+               g.op("aten.constant_pad_nd.default", x, [3, 2], 7.0)]
+    exactly(g, results, folder)
+
+
 def test_cat_of_types_promotes(folder):
     g = GraphWriter()
     x, i, b = g.input(some((3, 20))), g.input(some((3, 9), torch.int64)), g.input(some((3, 5), torch.bool))

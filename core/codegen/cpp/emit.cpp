@@ -6,6 +6,7 @@
 
 #include "core/codegen/cpp/emit_across.h"
 #include "core/codegen/cpp/parts.h"
+#include "core/codegen/cpp/segments.h"
 #include "core/codegen/cpp/vector_text.h"
 #include "core/fusion/types.h"
 
@@ -16,11 +17,14 @@ using ir::DType;
 
 namespace {
 
+constexpr int64_t kTileColumns = 128;  // of a tile, which stays in a core's first-level cache
+
 class Emitter : VectorText {
  public:
   Emitter(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
           const Target& target, size_t launch)
-      : VectorText(program, unit, s, target, launch) {}
+      : VectorText(program, unit, s, target, launch),
+        segments_(segments_of(s, target.lanes, target.sizes != nullptr)) {}
 
   Kernel emit() {
     begin_kernel();
@@ -30,6 +34,8 @@ class Emitter : VectorText {
       flat();
     else if (s_.parts > 1)
       rows_in_parts();
+    else if (s_.turns)
+      rows_in_tiles();
     else
       rows();
     if (streams_) line("__builtin_ia32_sfence();  // before another thread is told");
@@ -45,11 +51,15 @@ class Emitter : VectorText {
     const int64_t item = (s_.block > 0 ? s_.block : s_.columns() / parts) * cost_of_vector() / lanes_;
     kernel_.grain = std::max<int64_t>(1, 30'000 / std::max<int64_t>(1, item));
     kernel_.work = s_.block > 0 ? (elements + s_.block - 1) / s_.block : s_.row_count() * parts;
+    if (!s_.turns) return;
+    kernel_.work = s_.row_count() / s_.dims[s_.rows - 1] * tiles();
+    kernel_.grain = std::max<int64_t>(1, kernel_.grain / lanes_);
   }
   bool walks() const { return s_.parts == 1 || launch_ < s_.phases.size(); }
 
   // A kernel over a flat range: work items are blocks of it.
   void flat() {
+    if (!segments_.empty()) return flat_in_segments();
     if (any_length()) return flat_of_any_length();
     int64_t n = s_.columns(), whole = n / lanes_ * lanes_;
     std::string block = std::to_string(s_.block);
@@ -96,6 +106,54 @@ class Emitter : VectorText {
     line("if (c < stop) step(c, rest(row));");
   }
 
+  void flat_in_segments() {
+    const std::string block = std::to_string(s_.block), n = size(s_.columns());
+    row_values(0);
+    line("const i64 start = begin * " + block + ", stop = end * " + block + " < " + n + " ? end * " + block +
+         " : " + n + ";");
+    for (const Segment& segment : segments_) {
+      const std::string from = size(segment.from), to = size(segment.to);
+      segment_body(segment);
+      open("{");
+      line("const i64 to = stop < " + to + " ? stop : " + to + ";");
+      line("i64 c = start > " + from + " ? start : " + from + ";");
+      run_to("to");
+      close();
+    }
+  }
+  void row_in_segments() {
+    for (const Segment& segment : segments_) {
+      segment_body(segment);
+      const int64_t rest = (segment.to - segment.from) % lanes_, whole = segment.to - rest;
+      if (any_length()) {
+        open("{");
+        line("i64 c = " + size(segment.from) + ";");
+        run_to(size(segment.to));
+        close();
+        continue;
+      }
+      const std::string from = size(segment.from), to = size(whole), step = std::to_string(lanes_);
+      if (whole > segment.from)
+        line("for (i64 c = " + from + "; c < " + to + "; c += " + step + ") " + name(segment) + "(c, all);");
+      if (rest > 0) line(name(segment) + "(" + to + ", first<" + std::to_string(rest) + ">);");
+    }
+  }
+  std::string name(const Segment& segment) const {
+    return "part" + std::to_string(&segment - segments_.data());
+  }
+  void segment_body(const Segment& segment) {
+    segment_ = &segment;
+    open("auto " + name(segment) + " = [&](i64 c, auto n) INLINE {");
+    phase_body(0, s_.phases[0], "n");
+    close("};");
+  }
+  // From c on, up to a column that is known when it runs.
+  void run_to(const std::string& to) {
+    const std::string step = std::to_string(lanes_), part = name(*segment_);
+    line("for (; c + " + step + " <= " + to + "; c += " + step + ") " + part + "(c, all);");
+    line("if (c < " + to + ") " + part + "(c, Some{" + to + " - c});");
+  }
+
   void rows() {
     scratch();
     if (any_length()) declare_row(inner());
@@ -104,10 +162,51 @@ class Emitter : VectorText {
     pointers();
     for (size_t p = 0; p < s_.phases.size(); ++p) {
       row_values(static_cast<int>(p));
-      phase(static_cast<int>(p));
+      segments_.empty() ? phase(static_cast<int>(p)) : row_in_segments();
     }
     row_values(static_cast<int>(s_.phases.size()));
     close();
+  }
+  // By tiles of as many neighbouring rows as there are lanes. What lies along the rows is loaded so, for some
+  // columns, and turned over in registers.
+  void rows_in_tiles() {
+    const std::string n = size(s_.dims[s_.rows - 1]), lanes = std::to_string(lanes_),
+                      width = std::to_string(kTileColumns);
+    declare_row(inner());
+    for (const Load& l : s_.loads)
+      if (s_.turned(l)) declare_tile(l);
+    open("for (i64 item = begin; item < end; ++item) {");
+    line("const i64 j = item % " + size(tiles()) + " * " + lanes + ", first_row = item / " + size(tiles()) +
+         " * " + n + " + j;");
+    line("const i64 height = " + n + " - j < " + lanes + " ? " + n + " - j : " + lanes + ";");
+    open("for (i64 from = 0; from < row.n; from += " + width + ") {");
+    line("const i64 to = from + " + width + " < row.n ? from + " + width + " : row.n;");
+    for (const Load& l : s_.loads)
+      if (s_.turned(l))
+        line("turn(row_" + l.name + "(first_row) + " + times("from", l.strides.back()) + ", " +
+                 size(l.strides.back()) + ", tile_" + l.name + ", " + width + ", to - from, height);",
+             l.node);
+    open("for (i64 r = first_row; r < first_row + height; ++r) {");
+    decode();
+    pointers();
+    row_values(0);
+    open("auto phase0 = [&](i64 c, auto n) INLINE {");
+    phase_body(0, s_.phases[0], "n");
+    close("};");
+    line("i64 c = from;");
+    line("for (; c + " + lanes + " <= to; c += " + lanes + ") phase0(c, all);");
+    if (any_length() || inner() % lanes_ != 0) line("if (c < to) phase0(c, rest(row));");
+    for (int i = 0; i < 3; ++i) close();
+  }
+  int64_t tiles() const { return (s_.dims[s_.rows - 1] + lanes_ - 1) / lanes_; }
+  void declare_tile(const Load& l) {
+    line("alignas(64) " + lane_memory(fusion::lane_dtype(l.dtype)) + " tile_" + l.name + "[" +
+             std::to_string(lanes_ * kTileColumns) + "];",
+         l.node);
+    open("auto row_" + l.name + " = [&](i64 r) INLINE {");
+    decode();
+    line("return " + loads_.row_pointer(l) + ";", l.node);
+    close("};");
   }
   // One phase of a part of each row, after the sums of the phases before.
   void rows_in_parts() {
@@ -162,7 +261,7 @@ class Emitter : VectorText {
   }
   void pointers() {
     for (const Load& l : s_.loads) {
-      if (!l.per_row && !l.picked_by_row) row_pointer(l);
+      if (!l.per_row && !l.picked_by_row && !s_.turned(l)) row_pointer(l);
     }
     for (const Value& v : s_.values)
       if (v.store >= 0 && !v.per_row)
@@ -351,7 +450,14 @@ class Emitter : VectorText {
     }
   }
   void load(int i, const std::string& part) {
-    const Load& l = s_.loads[static_cast<size_t>(i)];
+    const auto at = static_cast<size_t>(i);
+    if (segment_ && !segment_->loads[at]) return;
+    const Load& l = segment_ ? *segment_->loads[at] : s_.loads[at];
+    if (s_.turned(l))
+      return line(vector_type(fusion::lane_dtype(l.dtype)) + " " + l.name + " = load(tile_" + l.name +
+                      " + (r - first_row) * " + std::to_string(kTileColumns) + " + (c - from), " + part +
+                      ");",
+                  l.node);
     const bool row = s_.block == 0 || l.picked_by_row;
     const std::string from = l.kind != Load::Kind::memory ? "" : row ? "p_" + l.name : loads_.row_pointer(l);
     line(vector_type(fusion::lane_dtype(l.dtype)) + " " + l.name + " = " + loads_.full(l, from, part) + ";",
@@ -359,6 +465,8 @@ class Emitter : VectorText {
   }
   void compute(int phase_index, int i, const std::string& part) {
     const Value& v = s_.values[static_cast<size_t>(i)];
+    const fusion::ExprPtr& expr = segment_ ? segment_->values[static_cast<size_t>(i)] : v.statement->expr;
+    if (!expr) return;
     std::string type = vector_type(lane_of(v));
     if (reduces(v)) {
       bool lambda = part == "n";
@@ -366,7 +474,7 @@ class Emitter : VectorText {
       line(sum + " = " + (lambda ? "keep(" + next + ", " + sum + ", n)" : next) + ";", v.node);
       return;
     }
-    line(type + " " + v.name + " = " + value_text(v) + ";", v.node);
+    line(type + " " + v.name + " = " + value_text(v, expr) + ";", v.node);
     bool first = first_phase(i) == phase_index;
     if (v.kept() && v.host != i && first)
       line("store(" + scratch_at(v) + ", " + v.name + ", " + part + ");", v.node);
@@ -385,7 +493,7 @@ class Emitter : VectorText {
     const Value& v = s_.values[static_cast<size_t>(value)];
     const Argument& a = argument(v.store);
     bool whole_lines = v.store_strides.back() == 1 && (s_.block > 0 || inner() % lanes_ == 0) &&
-                       (a.dtype == DType::f32 || a.dtype == DType::i32);
+                       whole_segments() && (a.dtype == DType::f32 || a.dtype == DType::i32);
     bool hosts =
         std::any_of(s_.values.begin(), s_.values.end(), [&](const Value& w) { return w.host == value; });
     bool streams = target_.stream_bytes > 0 && kernel_.bytes >= target_.stream_bytes && whole_lines &&
@@ -393,7 +501,13 @@ class Emitter : VectorText {
     streams_ = streams_ || streams;
     return streams;
   }
+  bool whole_segments() const {
+    return std::all_of(segments_.begin(), segments_.end(),
+                       [&](const Segment& s) { return s.from % lanes_ == 0 && !any_length(); });
+  }
   bool streams_ = false;  // a store went past the cache
+  const std::vector<Segment> segments_;
+  const Segment* segment_ = nullptr;  // the one that is written
 };
 
 }  // namespace

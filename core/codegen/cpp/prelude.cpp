@@ -184,6 +184,7 @@ template <class T, class N> static inline auto load_in(const T* p, i64 low, i64 
 )"},
     {"gather_in",
      R"(template <class T, class N> static inline auto gather_in(const T* p, i64 stride, i64 low, i64 high, N n) {
+  if (low <= 0 && high >= count(n)) return gather(p, stride, n);
   T line[LANES] = {};
   for (i64 k = low < 0 ? 0 : low; k < high && k < count(n); ++k) line[k] = p[k * stride];
   return load(line, all);
@@ -255,6 +256,33 @@ static inline i64 least(i64 a, i64 b) { return a < b ? a : b; }
   T line[LANES];
   store(line, v, all);
   *p = line[0];
+}
+)"},
+    {"turn", R"(template <class T, T... K> struct Numbers {};
+template <int S, class V, int... K> static inline void swap(V& a, V& b, Numbers<int, K...>) {
+  const V x = __builtin_shufflevector(a, b, (K & S ? LANES + K - S : K)...);
+  b = __builtin_shufflevector(a, b, (K & S ? LANES + K : K + S)...);
+  a = x;
+}
+template <int S, class V> static inline void swap_blocks(V* v) {  // of S x S, across the diagonal
+  if constexpr (S < LANES) {
+#pragma unroll
+    for (int i = 0; i < LANES; ++i)
+      if (!(i & S)) swap<S>(v[i], v[i + S], __make_integer_seq<Numbers, int, LANES>());
+    swap_blocks<2 * S>(v);
+  }
+}
+// tile[row * width + c] = p[c * stride + row], for `height` rows.
+template <class T, class L> static inline void turn(const T* p, i64 stride, L* tile, i64 width, i64 columns, i64 height) {
+  for (i64 c = 0; c < columns; c += LANES) {
+    decltype(load(p, all)) v[LANES] = {};
+#pragma unroll
+    for (int k = 0; k < LANES; ++k)
+      if (c + k < columns) v[k] = height == LANES ? load(p + (c + k) * stride, all) : load(p + (c + k) * stride, Some{height});
+    swap_blocks<1>(v);
+#pragma unroll
+    for (int k = 0; k < LANES; ++k) store(tile + k * width + c, v[k], all);
+  }
 }
 )"},
     {"to_f32 to_f64 to_i32 to_i64 narrow",

@@ -25,6 +25,7 @@ namespace {
 constexpr int64_t kFlatBlock = 2048;  // elements of a work item of a kernel without rows
 constexpr int kCheap = 8;             // at most so many additions are done again instead of kept
 constexpr int kLoadCost = 2;
+constexpr int64_t kLeastTile = 8;  // rows and columns that are worth turning over
 
 class Scheduler {
  public:
@@ -72,7 +73,7 @@ class Scheduler {
       out_.rows = out_.dims.size() - 1;
       if (out_.rows == 0)
         out_.block = kFlatBlock;
-      else
+      else if (!turn_rows(strides))
         split_long_columns(strides);
     }
     each_range([&](fusion::Range& r) { fusion::shrink(r, out_.dims); });
@@ -82,6 +83,31 @@ class Scheduler {
     for (Member& m : members_)
       for (Access& a : m.operands)
         for (fusion::Range& r : a.within) f(r);
+  }
+  bool on_gpu() const {
+    return program_.graph->node(program_.loops[members_.front().loop].node).type().device.is_cuda();
+  }
+  // On a CPU, makes the dim along which most is read that lies apart in columns the last of the rows.
+  bool turn_rows(const std::vector<Dims*>& strides) {
+    std::vector<int64_t> bytes(out_.rows, 0);
+    for (const Member& m : members_)
+      for (size_t i = 0; i < m.operands.size(); ++i) {
+        const Access& a = m.operands[i];
+        if (!a.is_affine() || !lies_apart(a.strides.back())) continue;
+        int64_t size = ir::dtype_bytes(program_.loops[m.loop].operands[i].dtype);
+        for (size_t d = 0; d < out_.dims.size(); ++d) size *= a.strides[d] != 0 ? out_.dims[d] : 1;
+        for (size_t k = 0; k < out_.rows; ++k)
+          if (a.strides[k] == 1 && out_.dims[k] >= kLeastTile) bytes[k] += size;
+      }
+    const auto most = std::max_element(bytes.begin(), bytes.end());
+    if (on_gpu() || *most == 0 || out_.dims.back() < kLeastTile) return false;
+    const auto to_end = [&](Dims& d) {
+      const auto at = d.begin() + (most - bytes.begin());
+      std::rotate(at, at + 1, d.begin() + static_cast<std::ptrdiff_t>(out_.rows));
+    };
+    to_end(out_.dims);
+    for (Dims* s : strides) to_end(*s);
+    return out_.turns = true;
   }
   // dims[from, to) by falling stride of `key`, so that the last of them is read or written in order.
   void sort_dims(const Dims key, size_t from, size_t to, const std::vector<Dims*>& strides) {
@@ -116,7 +142,7 @@ class Scheduler {
   // Whether more bytes lie side by side along the last row dim than along the last column dim. Each element
   // counts once, however often it is read.
   bool lies_across() const {
-    const bool gpu = program_.graph->node(program_.loops[members_.front().loop].node).type().device.is_cuda();
+    const bool gpu = on_gpu();
     const bool plain = std::all_of(out_.loads.begin(), out_.loads.end(),
                                    [&](const Load& l) { return gpu ? l.plain() : l.affine(); });
     if (out_.rows == 0 || !plain) return false;

@@ -116,12 +116,18 @@ struct Pair {
   Source number = {};
 };
 
+// Of neighbouring columns: whether a vector of them is no load, forwards or backwards.
+inline bool lies_apart(int64_t stride) {
+  return stride > 1 || stride < -1;
+}
+
 struct Schedule {
   ir::Dims dims;
   size_t rows = 0;      // dims[0, rows) are decoded from the work item; the rest are columns
   bool across = false;  // neighbours in memory are rows: lanes run along dims[rows - 1]
   int64_t parts = 1;    // of a row; more than one: a launch a phase
   int64_t walkers = 0;  // both ways: that leave a sum a column
+  bool turns = false;   // neighbours of some loads lie along dims[rows - 1]: rows are done by tiles of these
   int64_t block = 0;    // flat kernels: elements of one work item; else 0
   bool reduces = false;
   std::vector<Argument> arguments;
@@ -131,7 +137,9 @@ struct Schedule {
   std::vector<Pair> pairs;
   int scratch_rows = 0;
   bool picks() const;  // some load is picked by an index, which may be out of range
-  int draws() const;   // segment of the program's draws that it takes part in; -1: it draws nothing
+  // Whether a tile of rows turns the load over: its neighbours are rows, and columns lie apart.
+  bool turned(const Load& load) const;
+  int draws() const;  // segment of the program's draws that it takes part in; -1: it draws nothing
   // The value that the operand of v's expression is; nullptr: it is none.
   const Value* source(const Value& v, const fusion::ExprPtr& operand) const;
   // Whether the value is an operand's as it is, or one of several: already what memory would hold.

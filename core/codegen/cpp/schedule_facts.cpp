@@ -17,6 +17,9 @@ bool Schedule::picks() const {
   return std::any_of(loads.begin(), loads.end(), [](const Load& l) { return !l.picked.empty(); }) ||
          std::any_of(values.begin(), values.end(), [](const Value& v) { return !v.store_picked.empty(); });
 }
+bool Schedule::turned(const Load& l) const {
+  return turns && l.affine() && !l.per_row && lies_apart(l.strides.back()) && l.strides[rows - 1] == 1;
+}
 int Schedule::draws() const {
   for (const Load& l : loads)
     if (l.kind == Load::Kind::drawn) return l.draw.segment;

@@ -71,7 +71,8 @@ std::string VectorText::size(int64_t n) const {
   return target_.sizes ? SizeMemory::mark(n) : std::to_string(n);
 }
 void VectorText::declare_row(int64_t n) {
-  line("const auto row = " + SizeMemory::mark_integer(n, "fixed<" + std::to_string(n) + ">", "any") + ";");
+  const std::string fixed = "fixed<" + std::to_string(n) + ">";
+  line("const auto row = " + (target_.sizes ? SizeMemory::mark_integer(n, fixed, "any") : fixed) + ";");
 }
 std::string VectorText::times(const std::string& i, int64_t stride) const {
   return stride == 1 ? i : i + " * " + size(stride);
@@ -105,11 +106,10 @@ Typed VectorText::named(const Source& s) const {
   }
   return {value(s.index).name, lane_of(value(s.index)), true};
 }
-std::string VectorText::value_text(const Value& v) const {
+std::string VectorText::value_text(const Value& v, const fusion::ExprPtr& expr) const {
   const Statement& s = *v.statement;
   DType lane = lane_of(v);
-  Typed t =
-      expr_text(s.expr, s.compute, lane, [&](int i) { return operand(v, i); }, target_.sizes != nullptr);
+  Typed t = expr_text(expr, s.compute, lane, [&](int i) { return operand(v, i); }, target_.sizes != nullptr);
   if (const Value* sum = s_.exponential_sum(v))
     t = {operand(v, s.expr->args[0]->operand).text + " * " + sum->inverse, lane, false};
   // Every operator's result is what memory would hold: narrow integers wrap, short floats are rounded, as

@@ -43,7 +43,9 @@ class VectorText : protected KernelText {
   int64_t inner() const { return s_.dims.back(); }
 
   // The value of `v` from its operands' names, as memory would hold it where it is an operator's result.
-  std::string value_text(const Value& v) const;
+  std::string value_text(const Value& v) const { return value_text(v, v.statement->expr); }
+  // The same, where it is known to be another expression.
+  std::string value_text(const Value& v, const fusion::ExprPtr& expr) const;
   // Of a reduction: where it starts, one step, the values of a vector's lanes together.
   static std::string start_text(const Value& v);
   static std::string joined(const Value& v, const std::string& a, const std::string& b);
