@@ -12,8 +12,6 @@ namespace {
 constexpr size_t kVector = 64;             // a vector register, a cache line
 constexpr size_t kPage = size_t{2} << 20;  // a large page of x86-64
 
-constexpr auto kLarge = static_cast<size_t>(kLargeMemory);
-
 constexpr size_t rounded_up(size_t value, size_t unit) {
   return (value + unit - 1) / unit * unit;
 }
@@ -21,7 +19,7 @@ constexpr size_t rounded_up(size_t value, size_t unit) {
 }  // namespace
 
 void want_large_pages(void* data, size_t bytes) {
-  if (bytes < kLarge) return;
+  if (bytes < kPage) return;
   const auto begin = reinterpret_cast<uintptr_t>(data);
   const size_t first = rounded_up(begin, kPage), last = (begin + bytes) / kPage * kPage;
   // It is a wish: refused, small pages do as well.
@@ -29,7 +27,7 @@ void want_large_pages(void* data, size_t bytes) {
 }
 
 char* allocate_large(size_t bytes) {
-  const size_t unit = bytes < kLarge ? kVector : kPage;
+  const size_t unit = bytes < kPage ? kVector : kPage;
   void* data = std::aligned_alloc(unit, rounded_up(bytes, unit));
   if (!data) throw std::bad_alloc();
   want_large_pages(data, bytes);

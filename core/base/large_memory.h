@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// Bytes from which on it is worth it: at least one whole large page, wherever they begin.
+// Bytes that hold at least one whole large page, wherever they begin.
 inline constexpr int64_t kLargeMemory = int64_t{4} << 20;
 
 // Of memory that is mapped and not yet written to, whoever allocated it: the whole large pages in it are

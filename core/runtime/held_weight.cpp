@@ -1,13 +1,13 @@
 #include "core/runtime/held_weight.h"
 
+#include <cstdlib>
 #include <cstring>
-#include <new>
+
+#include "core/base/large_memory.h"
 
 namespace vitrine::runtime {
 
 namespace {
-
-constexpr std::align_val_t kLine{64};
 
 uint64_t sample_of(const void* data, const ir::TensorType& type) {
   constexpr int64_t kCount = 64;
@@ -25,11 +25,11 @@ uint64_t sample_of(const void* data, const ir::TensorType& type) {
 }  // namespace
 
 HeldWeight::HeldWeight(int64_t values, int32_t buffer)
-    : values_(static_cast<float*>(operator new(static_cast<size_t>(values) * sizeof(float), kLine))),
+    : values_(reinterpret_cast<float*>(allocate_large(static_cast<size_t>(values) * sizeof(float)))),
       buffer_(buffer) {}
 
 void HeldWeight::Free::operator()(float* p) const {
-  operator delete(p, kLine);
+  std::free(p);
 }
 
 bool HeldWeight::is_of(std::optional<uint32_t> version, const void* data, const ir::TensorType& type) {
