@@ -44,15 +44,18 @@ Ref rest(Writer& w, Ref x) {
 Values divide_rounded(Writer& w) {
   const DType type = w.node.type().dtype;
   if (!ir::is_float(type) && !ir::is_integer(type)) return std::nullopt;
-  const auto divisor = [&](bool wide) {
-    if (!w.arg(1).is<Ref>()) return w.arg(1);
-    return Arg(wide ? w.wide(1) : w.value(1));
+  const auto operand = [&](size_t i, bool wide) {  // either may be a number
+    if (!w.arg(i).is<Ref>()) return w.arg(i);
+    return Arg(wide ? w.wide(i) : w.value(i));
   };
-  if (w.none(2)) return w.one(w.div(w.value(0), divisor(false)));
+  const auto divide = [&](bool wide) {
+    return w.op("aten.div.Tensor", {operand(0, wide), operand(1, wide)});
+  };
+  if (w.none(2)) return w.one(divide(false));
   if (w.arg(2).as<std::string>() == "floor")
-    return w.one(w.op("aten.floor_divide.default", {w.value(0), divisor(false)}));
+    return w.one(w.op("aten.floor_divide.default", {operand(0, false), operand(1, false)}));
   if (!ir::is_float(type)) return std::nullopt;
-  Ref quotient = w.div(w.wide(0), divisor(true));
+  Ref quotient = divide(true);
   // PyTorch cuts what a low type holds of the quotient, if not one number divides all.
   const auto several = [&](const ir::TensorType& by) { return by.device.is_cuda() || by.numel() != 1; };
   if (w.arg(1).is<Ref>() && several(w.type(w.value(1))) && w.type(quotient).dtype != type)

@@ -3,6 +3,7 @@ numbers. Where eager gives a NaN, an infinity or a zero, so do kernels, with the
 Left out is what eager's own loops do not agree on (softshrink's zeros, its gradient of NaN), or what ends its process (the smallest integer by -1)."""
 
 import math
+import warnings
 
 import pytest
 import torch
@@ -177,3 +178,19 @@ def test_gelu_at_the_ends(dtype, approximate):
             vitrine.reset()
             expected, found = f(x), vitrine.compile(f)(x)
             torch.testing.assert_close(found, expected, equal_nan=True, rtol=2e-2 if dtype is torch.bfloat16 else 1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", [None, "floor", "trunc"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64], ids=str)
+def test_a_number_is_divided_by_a_tensor(mode, dtype):
+    """With rounding: of what is negative, and of a number that is none of the tensor's type."""
+    x = torch.tensor([[1, 2, 3], [-7, 100, 5]], dtype=dtype)
+
+    def quotients(x):
+        return [torch.div(number, x, rounding_mode=mode) for number in (256, -9, 2.5)]
+
+    vitrine.reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = vitrine.compile(quotients, fullgraph=True)(x)
+    torch.testing.assert_close(found, quotients(x))
