@@ -13,6 +13,7 @@
 #include "core/passes/decompose_norms.h"
 #include "core/passes/decompose_pointwise.h"
 #include "core/passes/decompose_reductions.h"
+#include "core/passes/decompose_windows.h"
 
 namespace vitrine::passes {
 
@@ -321,6 +322,9 @@ constexpr Rule kRules[] = {
     {"aten.native_batch_norm_backward.default", batch_norm_backward},
     {"aten.cudnn_batch_norm_backward.default", cudnn_batch_norm_backward},
     {"aten.max_pool2d_with_indices.default", max_pool2d},
+    {"aten.avg_pool2d.default", avg_pool2d},
+    {"aten._adaptive_avg_pool2d.default", adaptive_avg_pool2d},
+    {"aten.upsample_nearest2d.default", upsample_nearest2d},
     {"aten.max.dim", largest_along},
     {"aten.min.dim", smallest_along},
     {"aten.argmax.default", largest_place},
