@@ -1,4 +1,7 @@
 // Gradients of copies and rearrangements.
+#include <algorithm>
+#include <optional>
+
 #include "core/autodiff/rules.h"
 #include "core/ops/call.h"
 
@@ -86,6 +89,33 @@ void select_scatter(Vjp& v) {
   if (v.wants(1)) v.give(1, v.op("aten.select.int", {v.g(), v.arg(2), v.arg(3)}));
 }
 
+// y = x with each place in two or four rows and columns: the sum of these, in eager's order. By other
+// factors eager rounds where a place comes from.
+void upsample_nearest(Vjp& v) {
+  const Dims from = v.sizes(0), to = v.node.type().sizes;
+  const TensorType g = v.type(v.g());
+  const bool single = g.dtype == DType::f32 || g.dtype == DType::f64;
+  const bool still = std::all_of(g.strides.begin(), g.strides.end(), [](int64_t s) { return s == 0; });
+  if (!g.device.is_cpu() || !single || !(g.is_contiguous() || still)) refuse("another kernel of PyTorch's");
+  Dims by;
+  for (size_t d : {2, 3}) {  // dims, and arguments with what the program said
+    by.push_back(to[d] / from[d]);
+    const bool even = to[d] % from[d] == 0 && (by.back() == 1 || by.back() == 2 || by.back() == 4);
+    if (!even || (!v.none(d) && v.number(d) != static_cast<double>(by.back())))
+      refuse("places are repeated unevenly");
+  }
+  if (by == Dims{1, 1}) refuse("nothing is repeated");
+  const Ref whole = v.contiguous(v.g());
+  std::optional<Ref> sum;
+  for (int64_t i = 0; i < by[0]; ++i)
+    for (int64_t j = 0; j < by[1]; ++j) {
+      const Ref row = v.op("aten.slice.Tensor", {whole, Arg(2), Arg(i), Arg(to[2]), Arg(by[0])});
+      const Ref part = v.op("aten.slice.Tensor", {row, Arg(3), Arg(j), Arg(to[3]), Arg(by[1])});
+      sum = sum ? v.op("aten.add.Tensor", {*sum, part}) : part;
+    }
+  v.give(0, *sum);
+}
+
 // y = x within a triangle
 void tril(Vjp& v) {
   v.give(0, v.op("aten.tril.default", {v.g(), v.arg(1)}));
@@ -113,6 +143,7 @@ const std::vector<RuleRow> kMoveRules = {
     {"aten.flip.default", flip},
     {"aten.roll.default", roll},
     {"aten.constant_pad_nd.default", pad},
+    {"aten.upsample_nearest2d.default", upsample_nearest},
     {"aten.tril.default", tril},
     {"aten.triu.default", triu},
     {"aten.native_dropout.default", dropout},

@@ -154,7 +154,7 @@ const std::vector<OpRow> kConvPool = {
     {"aten._adaptive_avg_pool2d.default", "self, output_size", kWindow, kLower, covered<adaptive_avg_pool2d>,
      "", kRule, "mean of as many windows as asked"},
     {"aten.upsample_nearest2d.default", "self, output_size, scales_h=None, scales_w=None", Family::memory,
-     kLower, covered<upsample>, "", kKernel, "resized, nearest element"},
+     kLower, covered<upsample>, "", kRule, "resized, nearest element"},
     {"aten.upsample_bilinear2d.default", "self, output_size, align_corners, scales_h=None, scales_w=None",
      Family::memory, kLower, covered<upsample>, "", kKernel, "resized, linear in both directions"},
 };
