@@ -130,10 +130,10 @@ class Compilation {
   // program built again around it; a candidate without code is no candidate. Nothing: no kernel has code, or
   // cancelled.
   std::optional<KernelStage> with_kernels(const ir::GraphPtr& graph, codegen::CodegenOptions& how,
-                                          Result<codegen::Program>& program) {
+                                          Result<codegen::Program>& program,
+                                          const std::function<bool()>& cancelled) {
     while (true) {
-      KernelStage stage =
-          compile_kernels(program.value().kernels, options_, recorder_ != nullptr, cancelled_);
+      KernelStage stage = compile_kernels(program.value().kernels, options_, recorder_ != nullptr, cancelled);
       add_problems(stage.problems);
       if (stage.cancelled) return {};
       if (stage.ok()) return stage;
@@ -155,6 +155,26 @@ class Compilation {
       program = codegen::build_program(graph, how, nullptr);
       if (!program) return {};
     }
+  }
+
+  // The same with what is offered to be measured, as long as tuning may take; without it after that.
+  std::optional<KernelStage> with_candidates(const ir::GraphPtr& graph, codegen::CodegenOptions& how,
+                                             Result<codegen::Program>& program) {
+    if (!how.products.on_gpu || !options_.tuning_ns) return with_kernels(graph, how, program, cancelled_);
+    const auto began = std::chrono::steady_clock::now();
+    const auto spent = [&] { return (std::chrono::steady_clock::now() - began).count(); };
+    const int64_t left = options_.tuning_seconds * 1'000'000'000 - *options_.tuning_ns;
+    auto stage = with_kernels(graph, how, program, [&] { return stopped() || spent() > left; });
+    *options_.tuning_ns += spent();
+    if (stage || stopped() || spent() <= left) return stage;
+    problems_.push_back({"the candidates of a graph were not tuned: the " +
+                             std::to_string(options_.tuning_seconds) +
+                             " s of vitrine.config.autotune_seconds have been spent",
+                         "Its kernels keep their first way.", ""});
+    how.products.on_gpu = false;
+    program = codegen::build_program(graph, how, nullptr);
+    if (!program) return {};
+    return with_kernels(graph, how, program, cancelled_);
   }
 
   // A choice of before, for other sizes, may be of a candidate that has no code now.
@@ -183,7 +203,7 @@ class Compilation {
     // Recorded only once every kernel has its code: what the session shows is what runs.
     auto program = codegen::build_program(graph, how, nullptr);
     if (!program) return program.error();
-    std::optional<KernelStage> stage = with_kernels(graph, how, program);
+    std::optional<KernelStage> stage = with_candidates(graph, how, program);
     if (stopped()) return cancelled_error();
     if (!stage) return {};
     std::vector<codegen::Kernel> offered = program.value().kernels;
@@ -201,7 +221,7 @@ class Compilation {
       if (auto known = kernels_of(program.value().kernels, offered, stage->kernels))
         stage->kernels = std::move(*known);
       else
-        stage = with_kernels(graph, how, program);
+        stage = with_kernels(graph, how, program, cancelled_);
       if (stopped()) return cancelled_error();
       if (!stage) return {};
     }

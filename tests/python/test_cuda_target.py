@@ -4,6 +4,8 @@ import json
 import re
 import subprocess
 import sys
+import types
+import warnings
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ import vitrine
 from command_line import said, vitrine as run, write
 from recorded import Session, recorded
 from vitrine import _engine, config
+from vitrine.target import compiled_for
 
 NVRTC = not _engine.cuda_target_problem("sm_90", config.nvrtc)
 pytestmark = pytest.mark.skipif(not NVRTC, reason="NVRTC is not here")
@@ -292,3 +295,23 @@ def test_what_pytorch_chooses_where_the_gpu_is_is_said(tmp_path):
     breaks = run("show", "s.vitrine", "breaks", cwd=tmp_path).stdout
     assert "torch.lstm: which operators compute it PyTorch chooses where the GPU is" in breaks, breaks
     assert "_thnn" not in run("show", "s.vitrine", "aten", cwd=tmp_path).stdout
+
+
+def test_candidates_are_not_compiled_once_tuning_has_no_time_left(tmp_path):
+    def f(x):
+        return torch.softmax(x @ x, -1) + 1
+
+    tuned = types.SimpleNamespace(fullgraph=False, mode="max-autotune-no-cudagraphs", target="sm_90")
+    compiled, before = {}, (config.autotune_seconds, config.cache_dir)
+    try:
+        for seconds in (100, 0):
+            config.autotune_seconds, config.cache_dir = seconds, tmp_path / str(seconds)
+            vitrine.reset()
+            with torch.no_grad(), warnings.catch_warnings(record=True) as said_of:
+                warnings.simplefilter("always")
+                compiled_for(f, tuned)(torch.randn(512, 512))
+            compiled[seconds] = len([file for file in (tmp_path / str(seconds)).rglob("*") if file.is_file()])
+        assert any("not tuned: the 0 s of vitrine.config.autotune_seconds" in str(w.message) for w in said_of)
+    finally:
+        config.autotune_seconds, config.cache_dir = before
+    assert compiled[0] < compiled[100]

@@ -7,7 +7,7 @@
 ``nvdisasm``                     path of nvdisasm, by which a session shows SASS ("" = no SASS)
 ``cupti``                        path of CUPTI's library, for timelines of a GPU ("" = where the loader looks)
 ``threads``                      threads of a kernel, 0 = as PyTorch
-``autotune_seconds``             how long the max-autotune modes may measure on a GPU for one compiled function
+``autotune_seconds``             how long the max-autotune modes may compile and measure candidates on a GPU for one compiled function
 ``check``                        compare each compiled graph with eager at every call, and use eager's where they differ
 """
 
