@@ -91,9 +91,11 @@ class OneOperator {
     Py results = list_of(results_), leaves = list_of(leaves_), tangents = list_of(tangents_);
     ModeGuard guard(mode_);
     const InBackward backward(dispatch_);
-    return Py::steal(module ? PyObject_CallMethod(module.get(), "borrowed_gradients", "OOO", results.get(),
-                                                  leaves.get(), tangents.get())
-                            : nullptr);
+    Py found = Py::steal(module ? PyObject_CallMethod(module.get(), "borrowed_gradients", "OOO()",
+                                                      results.get(), leaves.get(), tangents.get())
+                                : nullptr);
+    const bool has = found && PyTuple_Check(found.get());
+    return has ? Py::borrow(PyTuple_GetItem(found.get(), 0)) : found;
   }
 
   Result<autodiff::Borrowed> collect(PyObject* found, size_t behind) {
