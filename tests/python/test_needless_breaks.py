@@ -38,6 +38,7 @@ WHOLE = {
     ],
     "copies": ["deep_copies", "data_classes_as_dicts", "operators_that_change", "heaps", "texts_of_numbers", "iterators_in_closures"],
     "slots": ["slots_emptied_and_filled", "attributes_deleted", "deleted_twice", "slices_deleted", "sets_in_place"],
+    "exceptions": ["causes_and_contexts"],
     "set_order": ["order_of_sets_made"],
     "function_transforms": [
         "gradient_of_a_function",

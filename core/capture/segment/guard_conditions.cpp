@@ -166,6 +166,7 @@ bool GuardTree::holds(const Condition& c) const {
     case GuardKind::NotInGlobals: {
       PyObject* globals = c.node == frame_node_ ? globals_
                           : PyFunction_Check(o) ? PyFunction_GET_GLOBALS(o)
+                          : PyModule_Check(o)   ? PyModule_GetDict(o)
                                                 : nullptr;
       return globals && !dict_value(globals, c.name.get());
     }

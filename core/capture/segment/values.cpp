@@ -71,8 +71,10 @@ bool same_range(PyObject* a, PyObject* b) {
 
 // Members are compared by type too: {1} is not {True}.
 bool same_set(PyObject* a, PyObject* b) {
-  if (!PyAnySet_Check(a) || !PyAnySet_CheckExact(b) || PySet_GET_SIZE(a) != PySet_GET_SIZE(b)) return false;
-  Owned xs = Owned(PySequence_Tuple(a)), ys = Owned(PySequence_Tuple(b));
+  if (!PyAnySet_Check(a) || !PyAnySet_Check(b) || PySet_GET_SIZE(a) != PySet_GET_SIZE(b)) return false;
+  // Past what a class derived from set says about going through it.
+  const Owned plain(PyAnySet_CheckExact(b) ? Py_NewRef(b) : PyFrozenSet_New(b));
+  Owned xs(PySequence_Tuple(a)), ys(plain ? PySequence_Tuple(plain.get()) : nullptr);
   if (!xs || !ys) PyErr_Clear();
   if (!xs || !ys) return false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(xs.get()); ++i) {

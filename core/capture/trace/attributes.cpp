@@ -44,6 +44,8 @@ PyObject* Tracer::python_method(PyTypeObject* type, const char* name) {
     pin_type(type);
     return found;
   }
+  if (found == Py_None && std::string_view(name) != "__hash__")
+    stop("exception", std::string(type->tp_name) + "." + name + " is None");
   if (found == Py_None || is_native_method(found) || PyCFunction_Check(found)) return nullptr;
   if (Py_TYPE(found) == &PyClassMethodDescr_Type || PyStaticMethod_Type.tp_name == Py_TYPE(found)->tp_name)
     return nullptr;
@@ -192,6 +194,9 @@ Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, con
   Value* cls = pinned(reinterpret_cast<PyObject*>(type));
   if (kind == &PyStaticMethod_Type || kind == &PyClassMethod_Type) {
     Owned inner(PyObject_GetAttrString(d, "__func__"));
+    if (kind == &PyClassMethod_Type && !PyFunction_Check(inner.get()) && Py_TYPE(inner.get())->tp_descr_get &&
+        !binds_as_method(Py_TYPE(inner.get())))
+      stop("unsupported_value", std::string("a class method made of a ") + Py_TYPE(inner.get())->tp_name);
     return kind == &PyStaticMethod_Type ? pinned(inner.get()) : method(inner.get(), cls);
   }
   if (kind == &PyClassMethodDescr_Type) {
@@ -227,6 +232,7 @@ Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, con
       return from_python(field.get());
     }
     if (kind == &PyMemberDescr_Type && name == "__dict__") return instance_dict(self);
+    if (Value* of_chain = chain_attr(self, name)) return of_chain;
     if (kind == &PyMemberDescr_Type) {
       bool found = false;
       Value* written = find_written(self, name, &found);
@@ -342,7 +348,7 @@ Value* Tracer::generic_get(Value* v, const std::string& name, bool fallback) {
   PyObject* descriptor = lookup(type, name);
   check_plain_attributes(v, "__getattribute__");
   if (v->obj && is_thread_local(type)) return thread_local_get(v, name, descriptor, fallback);
-  if (descriptor && is_data_descriptor(descriptor)) {
+  if (descriptor && is_data_descriptor(descriptor) && Py_TYPE(descriptor)->tp_descr_get) {
     Value* value = bind_descriptor(descriptor, v, type, name);
     if (value) return value;
   } else {
@@ -490,6 +496,7 @@ Value* Tracer::module_attr(Value* v, const std::string& name) {
       pin_type(type);
       return bind_descriptor(descriptor, v, type, name);
     }
+  if (Value* written = written_global(dict, name)) return written;
   PyObject* value = PyDict_GetItemString(dict, name.c_str());
   const Source* base = v->source ? v->source : constant_source(v->obj);
   if (value) return lazy(value, sources_->attr(base, name));

@@ -126,7 +126,8 @@ void check_super(Tracer& t, Value* v) {
 
 Value* builtin_super(Tracer& t, const Arguments& a) {
   Value* v = t.make(Kind::Super);
-  if (a.positional.size() >= 2) {
+  if (a.positional.size() > 2 || !a.keyword.empty()) stop("exception", "super() of other arguments");
+  if (a.positional.size() == 2) {
     v->items = {a.positional[0], a.positional[1]};
     check_super(t, v);
     return v;
@@ -288,8 +289,8 @@ Value* builtin_callable(Tracer& t, const Arguments& a) {
 }
 
 Value* builtin_str(Tracer& t, const Arguments& a) {
-  if (a.positional.empty()) return t.text("");
-  if (a.positional.size() > 1 || !a.keyword.empty()) return fold_call(t, find_object("builtins.str"), a);
+  if (a.positional.empty() && a.keyword.empty()) return t.text("");
+  if (a.positional.size() != 1 || !a.keyword.empty()) return fold_call(t, find_object("builtins.str"), a);
   if (Value* given = t.peek(a.positional[0]);
       given->kind == Kind::Constant && PyUnicode_CheckExact(given->obj))
     return given;
@@ -308,7 +309,7 @@ bool has_hash_of_value(PyObject* o) {
 Value* builtin_hash(Tracer& t, const Arguments& a) {
   if (Value* own = t.own_method(need(t, a, 0), "__hash__")) {
     PyObject* number = t.const_object(own);
-    if (number && PyLong_CheckExact(number)) return t.fold(PyLong_FromSsize_t(PyObject_Hash(number)));
+    if (number && PyLong_CheckExact(number)) return t.fold(PyLong_FromSsize_t(hash_told(number)));
   }
   Owned o(t.constant_tree(a.positional[0]));
   PyErr_Clear();
@@ -443,11 +444,15 @@ const std::unordered_map<PyObject*, BuiltinHandler>& handlers() {
 }
 
 // Methods of builtin classes (dict.fromkeys) are a new object each time they are read: known by what they
-// call.
-const std::unordered_map<PyMethodDef*, BuiltinHandler>& class_methods() {
-  static constinit Once<std::unordered_map<PyMethodDef*, BuiltinHandler>> table;
+// call, and of which class, for classes derived from it make instances of their own.
+struct ClassMethod {
+  PyObject* owner;
+  BuiltinHandler handler;
+};
+const std::unordered_map<PyMethodDef*, ClassMethod>& class_methods() {
+  static constinit Once<std::unordered_map<PyMethodDef*, ClassMethod>> table;
   return table.get([] {
-    std::unordered_map<PyMethodDef*, BuiltinHandler> map;
+    std::unordered_map<PyMethodDef*, ClassMethod> map;
     for (auto rows : {python_builtins(), library_builtins()})
       for (const BuiltinRow& row : rows) {
         const std::string path = row.path;
@@ -456,7 +461,8 @@ const std::unordered_map<PyMethodDef*, BuiltinHandler>& class_methods() {
         Owned method(PyObject_GetAttrString(owner, path.substr(path.rfind('.') + 1).c_str()));
         PyErr_Clear();
         if (method && PyCFunction_Check(method.get()))
-          map.emplace(reinterpret_cast<PyCFunctionObject*>(method.get())->m_ml, row.handler);
+          map.emplace(reinterpret_cast<PyCFunctionObject*>(method.get())->m_ml,
+                      ClassMethod{owner, row.handler});
       }
     return map;
   });
@@ -466,7 +472,10 @@ BuiltinHandler handler_of(PyObject* callable) {
   if (auto found = handlers().find(callable); found != handlers().end()) return found->second;
   if (!PyCFunction_Check(callable)) return nullptr;
   auto found = class_methods().find(reinterpret_cast<PyCFunctionObject*>(callable)->m_ml);
-  return found == class_methods().end() ? nullptr : found->second;
+  if (found == class_methods().end()) return nullptr;
+  PyObject* self = PyCFunction_GET_SELF(callable);
+  const bool of_another = self && PyType_Check(self) && self != found->second.owner;
+  return of_another ? nullptr : found->second.handler;
 }
 
 }  // namespace
@@ -475,9 +484,55 @@ std::span<const BuiltinRow> python_builtins() {
   return kRows;
 }
 
+namespace {
+
+// What a builtin takes, as far as it tells.
+struct Accepted {
+  Py_ssize_t positional = -1;  // at most; -1: any number
+  bool any_keyword = true;
+  std::unordered_set<std::string> keywords;
+};
+
+Accepted ask_accepted(PyObject* callable) {
+  Accepted out;
+  PyObject* ask = find_object("vitrine._signatures.accepted_by");
+  const Owned told(ask ? PyObject_CallOneArg(ask, callable) : nullptr);
+  PyObject *most = nullptr, *names = nullptr;
+  if (!told || !PyArg_ParseTuple(told.get(), "OO", &most, &names)) return PyErr_Clear(), out;
+  if (most != Py_None) out.positional = PyLong_AsSsize_t(most);
+  out.any_keyword = names == Py_None;
+  for (Py_ssize_t i = 0; !out.any_keyword && i < PyTuple_GET_SIZE(names); ++i)
+    out.keywords.insert(text_of(PyTuple_GET_ITEM(names, i)));
+  return out;
+}
+
+}  // namespace
+
+// Arguments that a builtin does not take are refused in CPython's words.
+void Tracer::check_accepted(PyObject* callable, size_t positional, const Arguments& a) {
+  if (!callable || PyFunction_Check(callable)) return;
+  PyObject* owner = PyCFunction_Check(callable) ? PyCFunction_GET_SELF(callable) : nullptr;
+  if (owner && PyType_Check(owner)) return;  // a class's method, made anew at each reading
+  static std::unordered_map<PyObject*, Accepted> known;
+  auto found = known.find(callable);
+  if (found == known.end()) {
+    const Accepted accepted = ask_accepted(callable);
+    found = known.emplace(Py_NewRef(callable), accepted).first;
+  }
+  const Accepted& accepted = found->second;
+  const bool too_many = accepted.positional >= 0 && positional > static_cast<size_t>(accepted.positional);
+  const bool unknown =
+      !accepted.any_keyword && std::any_of(a.keyword.begin(), a.keyword.end(), [&](const auto& named) {
+        return !accepted.keywords.contains(named.first);
+      });
+  if (too_many || unknown)
+    stop("exception", "arguments that " + describe(pinned(callable)) + "() does not take");
+}
+
 Value* Tracer::call_builtin(PyObject* callable, const Arguments& a, bool* known) {
   const BuiltinHandler handler = handler_of(callable);
   *known = handler != nullptr;
+  if (handler) check_accepted(callable, a.positional.size(), a);
   if (handler) return handler(*this, a);
   Value* folded = call_pure_function(*this, callable, a);
   *known = folded != nullptr;

@@ -125,6 +125,8 @@ Value* Tracer::construct_plain(PyTypeObject* cls, Arguments a) {
   if (!v && !a.keyword.empty() && cls->tp_new == PyBaseObject_Type.tp_new &&
       cls->tp_init == PyBaseObject_Type.tp_init)
     raise(PyExc_TypeError, std::string(cls->tp_name) + "() takes no arguments", true);
+  if (!v && !a.keyword.empty() && PyType_IsSubtype(cls, &PyTuple_Type))
+    stop("exception", std::string("keywords of ") + cls->tp_name);
   if (!v)
     v = look(call_method(pinned(object), "__new__",
                          {[&] {
@@ -133,7 +135,12 @@ Value* Tracer::construct_plain(PyTypeObject* cls, Arguments a) {
                             return p;
                           }(),
                           {}}));
-  PyObject* init = lookup(cls, "__init__");
+  // Of the class of what was made, which may be one derived from it.
+  PyTypeObject* made = v->cls && PyType_IsSubtype(v->cls, cls) ? v->cls : cls;
+  PyObject* init = lookup(made, "__init__");
+  if (init && !PyFunction_Check(init) && Py_TYPE(init) != &PyWrapperDescr_Type)
+    stop("unsupported_value", std::string(made->tp_name) + ".__init__ is a " + Py_TYPE(init)->tp_name);
+  if (made != cls) pin_type(made);
   if (init && PyFunction_Check(init)) {
     Arguments all = a;
     all.positional.insert(all.positional.begin(), v);

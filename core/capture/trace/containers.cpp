@@ -41,6 +41,8 @@ PyObject* Tracer::key_object(Value* key) {
     case Kind::Object: {
       // Hashed by identity: the real object stands for itself.
       if (type_of(key)->tp_hash == PyBaseObject_Type.tp_hash) {
+        if (key->obj && key->source && !key->pinned)
+          guard(GuardKind::Identity, key->source, key->obj, 0, "", nullptr, "is the same object");
         if (key->obj) return key->obj;
         if (!key->twin)
           key->twin = Owned(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
@@ -66,6 +68,15 @@ PyObject* Tracer::key_object(Value* key) {
   }
 }
 
+// What hash() gives of an object whose __hash__() gives this int.
+Py_hash_t hash_told(PyObject* number) {
+  const Py_ssize_t n = PyLong_AsSsize_t(number);
+  if (n != -1) return n;
+  const bool too_large = PyErr_Occurred() != nullptr;
+  PyErr_Clear();
+  return too_large ? PyObject_Hash(number) : -2;
+}
+
 // An object whose class says how it is hashed and what it is equal to: equal ones share a stand-in.
 PyObject* Tracer::own_key(Value* key) {
   PyObject* method = key->obj ? nullptr : python_method(type_of(key), "__hash__");
@@ -78,7 +89,7 @@ PyObject* Tracer::own_key(Value* key) {
   if (pure_since_ < 0) pure_since_ = static_cast<int64_t>(values_.size());
   PyObject* number = const_object(call_special(key, method, {}));
   if (!number || !PyLong_CheckExact(number)) stop("unsupported_value", "a hash that is no constant");
-  const Py_hash_t hash = PyObject_Hash(number);
+  const Py_hash_t hash = hash_told(number);
   for (const OwnKey& known : own_keys_)
     if (known.hash == hash && known.value == key) return known.stand_in;
   PyObject* stand_in = nullptr;
@@ -264,7 +275,7 @@ void Tracer::dict_put(Value* v, PyObject* k, Value* key, Value* value) {
   if (at >= 0)
     dict.entries[static_cast<size_t>(at)].second = value;
   else
-    put_entry(dict, k, key, value);
+    put_entry(dict, k, key, value), ++dict.keys_changed;
 }
 
 // The attribute that an entry of an object's __dict__ is. What the class keeps elsewhere, or sets by a method
@@ -289,6 +300,7 @@ void Tracer::enter_own(Value* v, const std::string& name, Value* value) {
   if (const Py_ssize_t at = position(dict, key.get()); at >= 0) {
     dict.entries[static_cast<size_t>(at)].first = nullptr;
     PyDict_DelItem(dict.index.get(), key.get());
+    ++dict.keys_changed;
   }
 }
 
@@ -306,6 +318,7 @@ bool Tracer::dict_remove(Value* v, Value* key) {
   DictState& dict = *v->dict;
   dict.entries[static_cast<size_t>(position(dict, k))].first = nullptr;
   PyDict_DelItem(dict.index.get(), k);
+  ++dict.keys_changed;
   return true;
 }
 
@@ -314,6 +327,7 @@ void Tracer::dict_clear(Value* v) {
   touch(v);
   v->dict->entries.clear();
   PyDict_Clear(v->dict->index.get());
+  ++v->dict->keys_changed;
 }
 
 void Tracer::dict_update(Value* v, Value* other) {

@@ -85,7 +85,7 @@ Value* Tracer::resume(Value* v, Value* sent, Value** returned) {
     value = execute(frame, &yielded);
   } catch (const RaiseSignal& signal) {
     frame.position = -1;
-    if (is_a(signal, *kStopIteration)) raise(PyExc_RuntimeError, "generator raised StopIteration", true);
+    if (is_a(signal, *kStopIteration)) raise_from(signal.exception, "generator raised StopIteration");
     throw;
   }
   if (yielded) return value;
@@ -137,6 +137,8 @@ Value* Tracer::throw_into(Value* v, Value* exception, Value** returned) {
   }
   if (delegates(frame))
     if (Value* item = throw_below(frame, signal)) return item;
+  if (Value* handled = signal.exception ? handled_now(frame) : nullptr)
+    chain_context(signal.exception, resolve(handled));
   const Instruction& yield = frame.bytecode->instructions()[static_cast<size_t>(frame.position) - 1];
   if (signal.exception && !dispatch_raise(frame, yield, signal)) {
     frame.position = -1;
@@ -149,7 +151,7 @@ Value* Tracer::throw_into(Value* v, Value* exception, Value** returned) {
     value = execute(frame, &yielded);
   } catch (const RaiseSignal& inner) {
     frame.position = -1;
-    if (is_a(inner, *kStopIteration)) raise(PyExc_RuntimeError, "generator raised StopIteration", true);
+    if (is_a(inner, *kStopIteration)) raise_from(inner.exception, "generator raised StopIteration");
     throw;
   }
   if (yielded) return value;
@@ -184,6 +186,7 @@ void Tracer::raise_stop_iteration(Value* returned) {
   if (returned && !is_none(returned)) with.positional = {returned};
   signal.exception = look(construct(reinterpret_cast<PyTypeObject*>(PyExc_StopIteration), std::move(with)));
   signal.text = "StopIteration";
+  set_context(signal.exception);
   throw signal;
 }
 

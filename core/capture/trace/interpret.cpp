@@ -211,7 +211,18 @@ void Tracer::raise(PyObject* type, const std::string& message, bool worded) {
   signal.exception->cls = reinterpret_cast<PyTypeObject*>(type);
   signal.exception->items = {text(message)};
   signal.exception->worded = worded;
+  set_context(signal.exception);
   throw signal;
+}
+
+void Tracer::raise_from(Value* cause, const std::string& message) {
+  try {
+    raise(PyExc_RuntimeError, message, true);
+  } catch (const RaiseSignal& signal) {
+    set_cause(signal.exception, cause);
+    chain_context(signal.exception, resolve(cause));
+    throw;
+  }
 }
 
 void Tracer::raise_python() {
@@ -238,13 +249,17 @@ void Tracer::raise_python() {
   raise(type, text_of(message.get()), says_its_argument);
 }
 
+static std::string global_key(PyObject* globals, const std::string& name) {
+  return std::to_string(reinterpret_cast<uintptr_t>(globals)) + ":" + name;
+}
+
 const Source* Tracer::global_source(const VirtualFrame& f, const std::string& name) {
   return f.globals_owner ? sources_->make(SourceKind::GlobalOf, f.globals_owner, -1, name)
                          : sources_->make(SourceKind::Global, nullptr, -1, name);
 }
 
 Value* Tracer::load_global(VirtualFrame& f, const std::string& name) {
-  const std::string key = std::to_string(reinterpret_cast<uintptr_t>(f.globals)) + ":" + name;
+  const std::string key = global_key(f.globals, name);
   check_cached_read(PyDict_GetItemString(f.globals, name.c_str()));
   if (pure_since_ >= 0) check_pure_global(key);
   if (auto found = globals_.find(key); found != globals_.end()) return found->second;
@@ -267,18 +282,33 @@ Value* Tracer::load_global(VirtualFrame& f, const std::string& name) {
 }
 
 void Tracer::store_global(VirtualFrame& f, const std::string& name, Value* value) {
+  store_global(f.globals, f.globals_owner, name, value);
+}
+
+// owner: a function with these globals, or the module that has them; nullptr: the frame's function.
+void Tracer::store_global(PyObject* globals, const Source* owner, const std::string& name, Value* value) {
   check_cached_write(nullptr);
-  const std::string key = std::to_string(reinterpret_cast<uintptr_t>(f.globals)) + ":" + name;
+  const std::string key = global_key(globals, name);
   const auto is_it = [&](const GlobalWrite& write) { return write.key == key; };
   const bool first = std::none_of(global_writes_.begin(), global_writes_.end(), is_it);
-  PyObject* before = PyDict_GetItemString(f.globals, name.c_str());
+  PyObject* before = PyDict_GetItemString(globals, name.c_str());
   if (!before)
-    guard(GuardKind::NotInGlobals, f.globals_owner, nullptr, 0, name, nullptr, name + " is not set");
+    guard(GuardKind::NotInGlobals, owner, nullptr, 0, name, nullptr, name + " is not set");
   else if (first)
-    check_replaced(before, global_source(f, name), name);
+    check_replaced(before,
+                   owner ? sources_->make(SourceKind::GlobalOf, owner, -1, name)
+                         : sources_->make(SourceKind::Global, nullptr, -1, name),
+                   name);
   globals_[key] = value;
-  if (!first) return;
-  global_writes_.push_back({key, f.globals_owner, name});
+  if (first) global_writes_.push_back({key, owner, name});
+}
+
+// What the program has set; nullptr: it has not.
+Value* Tracer::written_global(PyObject* globals, const std::string& name) {
+  const std::string key = global_key(globals, name);
+  for (const GlobalWrite& write : global_writes_)
+    if (write.key == key) return pure_since_ >= 0 ? (check_pure_global(key), nullptr) : globals_[key];
+  return nullptr;
 }
 
 std::string json_text(const std::string& s) {

@@ -7,7 +7,7 @@ namespace vitrine::capture {
 
 namespace {
 
-int64_t live_entries(Value* dict) {
+int64_t live_entries(const Value* dict) {
   int64_t n = 0;
   for (const auto& entry : dict->dict->entries) n += entry.first != nullptr;
   return n;
@@ -43,9 +43,20 @@ Value* Tracer::new_iterator(IteratorKind kind, Values children) {
   v->iterator = std::make_unique<IteratorState>();
   v->iterator->kind = kind;
   v->iterator->children = std::move(children);
-  if (Value* dict = iterated_dict(*v->iterator)) v->iterator->stop = live_entries(dict);
+  if (Value* dict = iterated_dict(*v->iterator)) {
+    v->iterator->stop = live_entries(dict);
+    v->iterator->walked = dict->dict->keys_changed;
+  }
   if (const Value* deque = iterated_deque(*v->iterator))
     v->iterator->stop = static_cast<int64_t>(deque->version);
+  return v;
+}
+
+Value* Tracer::walk_set(Value* set, Value* in_order) {
+  Value* v = new_iterator(IteratorKind::Sequence, {in_order});
+  v->iterator->set = set;
+  v->iterator->walked = set->version;
+  v->iterator->stop = static_cast<int64_t>(set->items.size());
   return v;
 }
 
@@ -88,13 +99,13 @@ Value* Tracer::iter(Value* v) {
       // The order of a set depends on its history, not only on its contents: of one that existed before, what
       // it gives is looked at item by item.
       if (v->items.size() > 1 && v->source && !v->mutated && PyAnySet_CheckExact(v->obj))
-        return new_iterator(IteratorKind::Sequence, {set_in_order(v)});
+        return walk_set(v, set_in_order(v));
       if (v->items.size() > 1) {
         Value* in_order = v->source ? nullptr : set_made_here(v);
         if (!in_order) stop("unsupported_value", "iteration over a set: its order is not fixed");
-        return new_iterator(IteratorKind::Sequence, {in_order});
+        return walk_set(v, in_order);
       }
-      return new_iterator(IteratorKind::Sequence, {v});
+      return walk_set(v, tuple(v->items));
     case Kind::Constant: {
       if (PyRange_Check(v->obj) || PyUnicode_Check(v->obj) || PyBytes_Check(v->obj) || PyTuple_Check(v->obj))
         return new_iterator(IteratorKind::Range, {v});
@@ -117,7 +128,7 @@ Value* Tracer::iter(Value* v) {
       stop("unsupported_value", "iteration over " + describe(v));
     }
     case Kind::Object: {
-      if (python_method(v->cls, "__getitem__"))
+      if (!v->cls->tp_iter && python_method(v->cls, "__getitem__"))
         return iter(call(pinned(find_object("vitrine._library.items_of")), {{v}, {}}));
       if (!v->cls->tp_iter) raise(PyExc_TypeError, describe(v) + " is not iterable");
       if (v->obj && v->cls->tp_iter == PyObject_SelfIter) return v;
@@ -185,10 +196,17 @@ Value* Tracer::next(Value* v, Value** returned) {
     s.done = true;
     return nullptr;
   };
-  if (Value* dict = v->source ? nullptr : iterated_dict(s); dict && live_entries(dict) != s.stop) {
-    if (dict->cls != &PyDict_Type)
-      stop("unsupported_value", with_article(describe(dict)) + " changes under an iterator");
+  if (const Value* dict = v->source ? nullptr : iterated_dict(s);
+      dict && dict->dict->keys_changed != s.walked) {
+    // Where an iterator over a dict of the same length goes on is up to the dict's table.
+    if (dict->cls != &PyDict_Type || live_entries(dict) == s.stop)
+      stop("unsupported_value", "the keys of a dict change under an iterator");
     raise(PyExc_RuntimeError, "dictionary changed size during iteration");
+  }
+  if (s.set && s.set->version != s.walked) {
+    if (static_cast<int64_t>(s.set->items.size()) != s.stop)
+      raise(PyExc_RuntimeError, "Set changed size during iteration", true);
+    stop("unsupported_value", "a set changes under an iterator, and keeps its size");
   }
   if (const Value* deque = iterated_deque(s); deque && static_cast<int64_t>(deque->version) != s.stop)
     stop("exception", "a deque changes under an iterator");

@@ -73,6 +73,8 @@ Value* product(T& t, const A& a) {
   std::vector<Values> rows = {{}};
   for (const Values& pool : all) {
     std::vector<Values> longer;
+    if (!pool.empty() && rows.size() > kEndless / pool.size())
+      stop("limit", "itertools.product() gives very many");
     for (const Values& row : rows)
       for (Value* item : pool) {
         longer.push_back(row);

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "core/base/once.h"
+#include "core/capture/class_dict.h"
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
@@ -62,6 +63,8 @@ Value* dict_init(Tracer& t, Value* self, const Arguments& a) {
 }
 
 Value* dict_copy(Tracer& t, Value* self, const Arguments&) {
+  if (PyType_IsSubtype(self->cls, torch_names().default_dict))
+    stop("unsupported_builtin", "copy() of " + t.describe(self));
   Value* copy =
       t.new_dict(PyType_IsSubtype(self->cls, torch_names().ordered_dict) ? self->cls : &PyDict_Type);
   t.dict_update(copy, self);
@@ -277,6 +280,8 @@ const Table& list_methods() {
        }},
       {"__init__",
        [](Tracer& t, Value* s, const Arguments& a) -> Value* {
+         if (a.positional.size() > 1 || !a.keyword.empty())
+           stop("exception", "list.__init__() with other arguments");
          const Values given = a.positional.empty() ? Values{} : t.unpack(a.positional[0]);
          t.guard_length(s);
          t.touch(s);
@@ -365,6 +370,10 @@ const Table& deque_methods() {
          return t.none();
        }},
       {"sort", [](Tracer&, Value*, const Arguments&) -> Value* { stop("exception", "a deque is sorted"); }},
+      {"__init__",
+       [](Tracer&, Value*, const Arguments&) -> Value* {
+         stop("unsupported_builtin", "__init__() of a deque that exists already");
+       }},
       {"remove", found_in_deque<list_remove>},
       {"index", found_in_deque<index_method>},
       {"copy", deque_copy},
@@ -429,11 +438,32 @@ const Table& set_methods() {
       {"add", set_add},
       {"update", set_update},
       {"discard", set_discard},
+      {"__init__",
+       [](Tracer&, Value*, const Arguments&) -> Value* {
+         stop("unsupported_builtin", "__init__() of a set that exists already");
+       }},
       {"__contains__",
        [](Tracer& t, Value* s, const Arguments& a) { return t.boolean(t.contains(s, argument(t, a, 0))); }},
       {"__len__", [](Tracer& t, Value* s, const Arguments&) { return t.integer(t.length(s)); }},
   };
   return table;
+}
+
+// The first of its classes that is not written in Python.
+PyTypeObject* native_class(PyTypeObject* type) {
+  while (type->tp_flags & Py_TPFLAGS_HEAPTYPE && type->tp_base) type = type->tp_base;
+  return type;
+}
+
+// Exceptions that are made of any arguments, and hold nothing else.
+bool is_plain_exception(PyTypeObject* type) {
+  auto* base = reinterpret_cast<PyTypeObject*>(PyExc_BaseException);
+  const PyTypeObject* native = native_class(type);
+  const bool plain = native->tp_new == base->tp_new && native->tp_init == base->tp_init;
+  const auto is = [&](PyObject* other) { return native == reinterpret_cast<PyTypeObject*>(other); };
+  return plain || is(PyExc_StopIteration) || is(PyExc_SystemExit) || is(PyExc_ImportError) ||
+         is(PyExc_ModuleNotFoundError) || is(PyExc_AttributeError) || is(PyExc_NameError) ||
+         is(PyExc_UnboundLocalError);
 }
 
 // What object itself offers.
@@ -443,8 +473,11 @@ const Table& object_methods() {
        [](Tracer& t, Value* s, const Arguments& a) -> Value* {
          if (s->cls && PyType_IsSubtype(s->cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException))) {
            if (s->obj) stop("side_effect", "__init__() of an exception that exists already");
+           if (!a.keyword.empty()) stop("exception", "keywords of __init__() of a " + t.describe(s));
            s->items = a.positional;
            s->worded = true;
+         } else if (s->cls && native_class(s->cls)->tp_init != PyBaseObject_Type.tp_init) {
+           stop("unsupported_builtin", "__init__() of a " + t.describe(s));
          }
          return t.none();
        }},
@@ -495,6 +528,8 @@ Value* new_object(Tracer& t, const Arguments& a) {
     t.raise(PyExc_TypeError, std::string(cls->tp_name) + "() takes no arguments", true);
   if (PyType_IsSubtype(cls, reinterpret_cast<PyTypeObject*>(PyExc_OSError)))
     stop("exception", "an OSError may become one of its subclasses");
+  if (PyType_IsSubtype(cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)) && !is_plain_exception(cls))
+    stop("exception", std::string("a ") + cls->tp_name + " is made");
   if (cls->tp_flags & Py_TPFLAGS_IS_ABSTRACT) {
     const Owned nothing(PyTuple_New(0)), made(PyBaseObject_Type.tp_new(cls, nothing.get(), nullptr));
     t.raise_python();  // which methods it lacks
@@ -515,6 +550,7 @@ Value* Tracer::call_method(Value* self, const std::string& name, const Arguments
                        : self->kind == Kind::Tuple ? &tuple_methods()
                        : self->kind == Kind::Set   ? &set_methods()
                                                    : nullptr;
+  if (table) check_accepted(lookup(type_of(self), name), a.positional.size() + 1, a);
   if (self->kind == Kind::List && self->cls == torch_names().deque)
     if (auto found = deque_methods().find(name); found != deque_methods().end())
       return found->second(*this, self, a);

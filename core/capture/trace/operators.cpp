@@ -138,8 +138,10 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
       guard_length(s);
       if (is_plain_tuple(s) && int_of(n, "a repeat count") == 1) return s;
       Values items;
-      for (int64_t i = int_of(n, "a repeat count"); i > 0; --i)
-        items.insert(items.end(), s->items.begin(), s->items.end());
+      const int64_t times = int_of(n, "a repeat count");
+      if (times > 0 && s->items.size() > kEndless / static_cast<size_t>(times))
+        stop("limit", "a sequence of very many elements is made");
+      for (int64_t i = times; i > 0; --i) items.insert(items.end(), s->items.begin(), s->items.end());
       if (in_place && s == a && s->kind == Kind::List) {
         touch(s);
         s->items = std::move(items);
@@ -150,6 +152,10 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
   }
   if (std::string(row->name) == "or_" && a->kind == Kind::Dict && b->kind == Kind::Dict) {
     Value* target = a;
+    const auto native_or = [](const Value* v) { return v->cls->tp_as_number->nb_or; };
+    if (!in_place && (PyType_IsSubtype(a->cls, torch.default_dict) ||
+                      (native_or(a) != native_or(b) && native_or(b) != PyDict_Type.tp_as_number->nb_or)))
+      stop("unsupported_value", "the union of " + describe(a) + " and " + describe(b));
     if (!in_place) {
       // dict's own operator gives a dict; OrderedDict's and defaultdict's, one of their class.
       const bool by_dict = a->cls->tp_as_number->nb_or == PyDict_Type.tp_as_number->nb_or;
@@ -364,6 +370,7 @@ static bool any_is_asked(const Value& sequence) {
 }
 
 bool Tracer::equal(Value* a, Value* b) {
+  const Nested nested(nesting_);
   a = look(a);
   b = look(b);
   if (a == b && a->kind != Kind::Tensor) {
@@ -421,7 +428,7 @@ bool Tracer::equal(Value* a, Value* b) {
     return yes;
   }
   const auto by_identity = [](Value* v) {
-    return v->kind == Kind::Function || v->kind == Kind::Cell ||
+    return v->kind == Kind::Function ||
            (v->kind == Kind::Object && v->cls->tp_richcompare == PyBaseObject_Type.tp_richcompare);
   };
   if (by_identity(a) && by_identity(b)) return same(a, b);

@@ -91,6 +91,12 @@ Value* call_pure_function(Tracer& t, PyObject* callable, const Arguments& a) {
   if (!text) PyErr_Clear();
   const std::string module = text ? text : "";
   if (!is_pure(module, name) || is_given_function(t, a)) return nullptr;
+  const auto is_walked = [&](Value* v) {
+    v = t.look(v);
+    return v->kind == Kind::Iterator || v->kind == Kind::Generator;
+  };
+  if (name == "indexOf" && std::any_of(a.positional.begin(), a.positional.end(), is_walked))
+    stop("unsupported_builtin", "operator.indexOf() of an iterator, which it leaves behind what it finds");
   if (module == "_operator" &&
       std::any_of(a.positional.begin(), a.positional.end(), [&](Value* v) { return t.has_tensor(v); }))
     return t.torch_call("operator." + name, callable, a);

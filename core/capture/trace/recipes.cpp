@@ -441,6 +441,7 @@ Recipe RecipeMaker::exhausted(const IteratorState& s) {
         return advanced(call(reinterpret_cast<PyObject*>(&PyRange_Type), {constant(zero.get())}), 0);
       return advanced(call(reinterpret_cast<PyObject*>(Py_TYPE(walked->obj)), {}), 0);
     default:
+      if (s.set) return advanced(sequence(Recipe::Kind::Set, {}), 0);
       if (walked && walked->cls == &PyDictValues_Type) return of_a_dict("values");
       if (walked && walked->cls == &PyDictItems_Type) return of_a_dict("items");
       return advanced(sequence(of_a_list ? Recipe::Kind::List : Recipe::Kind::Tuple, {}), 0);
@@ -464,6 +465,9 @@ Recipe RecipeMaker::iterator(Value* v) {
     stop("unsupported_value", "an iterator over a deque that changed leaves the segment");
   switch (s.kind) {
     case IteratorKind::Sequence:
+      if (s.set && s.set->version != s.walked)
+        stop("unsupported_value", "an iterator over a set that changed leaves the segment");
+      return advanced(make(s.set ? s.set : s.children[0]), s.index);
     case IteratorKind::Range:
       return advanced(make(s.children[0]), s.index);
     case IteratorKind::Reversed: {

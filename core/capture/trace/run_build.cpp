@@ -183,7 +183,11 @@ Flow runMatchKeys(Tracer& t, VirtualFrame& f, const Instruction&) {
   if (subject->kind != Kind::Dict || subject->cls != &PyDict_Type || keys->kind != Kind::Tuple)
     stop("unsupported_value", with_article(t.describe(subject)) + " is matched by its keys");
   Values found;
+  std::set<PyObject*> asked;
   for (Value* key : keys->items) {
+    for (PyObject* other : asked)
+      if (t.same_key(other, t.key_object(key))) stop("exception", "a match that asks for one key twice");
+    asked.insert(t.key_object(key));
     Value* value = t.dict_get(subject, key);
     if (!value) {
       push(f, t.none());
@@ -224,6 +228,9 @@ Flow runMatchClass(Tracer& t, VirtualFrame& f, const Instruction& in) {
       const Values args = t.unpack(positional);
       if (static_cast<int>(args.size()) < in.arg)
         stop("exception", "a match with too many positional patterns");
+      for (Value* name : args)
+        if (PyObject* o = t.const_object(name); !o || !PyUnicode_CheckExact(o))
+          stop("exception", "a __match_args__ with something else than names");
       for (int i = 0; i < in.arg && matched; ++i)
         matched = bind(t.str_of(args[static_cast<size_t>(i)], false));
     } else if (in.arg == 1 && PyType_HasFeature(reinterpret_cast<PyTypeObject*>(type), kMatchesItself)) {

@@ -234,20 +234,15 @@ Flow runWithExceptStart(Tracer& t, VirtualFrame& f, const Instruction&) {
   return Flow::Next;
 }
 
-// What the innermost handler of this frame handles; nullptr: it is not in one.
-static Value* handled_now(const VirtualFrame& f) {
-  for (size_t i = f.stack.size(); i-- > 0;)
-    if (f.stack[i] && f.stack[i]->kind == Kind::Super && f.stack[i]->owner) return f.stack[i]->owner;
-  return nullptr;
-}
-
 Flow runRaise(Tracer& t, VirtualFrame& f, const Instruction& in) {
-  if (in.arg == 2) pop(f);
+  Value* cause = in.arg == 2 ? pop(f) : nullptr;
   Value* exception = in.arg == 0 ? handled_now(f) : t.look(pop(f));
   if (!exception) stop("exception", "an exception is raised again");
   if (exception->kind == Kind::Constant && PyType_Check(exception->obj))
     exception = t.look(t.construct(reinterpret_cast<PyTypeObject*>(exception->obj), {}));
   if (exception->obj) stop("exception", "an exception that exists already is raised");
+  if (cause) t.set_cause(exception, cause);
+  if (in.arg > 0) t.set_context(exception);
   RaiseSignal signal;
   signal.exception = exception;
   signal.text = exception->cls ? exception->cls->tp_name : "exception";
@@ -269,7 +264,7 @@ Flow runStopIterationError(Tracer& t, VirtualFrame& f, const Instruction&) {
   const Value* exception = t.look(peek(f, 1));
   if (!exception->cls) stop("exception", "an exception leaves a generator");
   if (PyType_IsSubtype(exception->cls, reinterpret_cast<PyTypeObject*>(PyExc_StopIteration)))
-    t.raise(PyExc_RuntimeError, "generator raised StopIteration", true);
+    t.raise_from(const_cast<Value*>(exception), "generator raised StopIteration");
   return Flow::Next;
 }
 

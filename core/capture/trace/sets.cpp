@@ -98,10 +98,21 @@ void Tracer::set_insert_all(Value* set, Value* more) {
 }
 
 // A copy of one that existed before, whose order is guarded. CPython copies the table: the items one by one
-// may come to lie otherwise. A copy of a copy lies as the copy does.
+// may come to lie otherwise. A copy of a copy lies as the copy does; of what has grown, or shrunk, it need
+// not.
 PyObject* Tracer::copy_of_set(Value* set) {
   if (set->items.size() > 1) set_in_order(set);
-  return PySet_New(set->obj);
+  Owned copy(PySet_New(set->obj));
+  const Owned before(PySequence_List(set->obj)), after(copy ? PySequence_List(copy.get()) : nullptr);
+  if (!before || !after) raise_python();
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(before.get()); ++i)
+    if (PyList_GET_ITEM(before.get(), i) != PyList_GET_ITEM(after.get(), i)) sets_in_order_ = false;
+  return copy.release();
+}
+
+// What was made of real sets, and shows their order.
+void Tracer::check_order_known() const {
+  if (!sets_in_order_) stop("unsupported_value", "the order of a set is shown, and it is not known");
 }
 
 // A real set that equals it. What is computed from one whose order is not known has no known order either.

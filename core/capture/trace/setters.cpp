@@ -4,7 +4,28 @@
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 
+#include <structmember.h>
+
 namespace vitrine::capture {
+namespace {
+
+// A variable of an ordinary module. PyTorch's own functions, which run for real when they are recorded, would
+// not see it changed.
+bool may_be_set(PyObject* module, const std::string& name) {
+  if (!PyModule_CheckExact(module) || name.starts_with("__")) return false;
+  PyObject* globals = PyModule_GetDict(module);
+  if (globals == PyEval_GetBuiltins()) return false;
+  const std::string of = text_of(PyDict_GetItemString(globals, "__name__"));
+  return of != "torch" && !of.starts_with("torch.");
+}
+
+bool is_read_only(PyObject* descriptor) {
+  return descriptor && Py_TYPE(descriptor) == &PyMemberDescr_Type &&
+         (reinterpret_cast<PyMemberDescrObject*>(descriptor)->d_member->flags & READONLY);
+}
+
+}  // namespace
+
 void Tracer::write_attr(Value* v, const std::string& name, Value* value) {
   touch(v);
   if (v->own_dict) enter_own(v, name, value);
@@ -23,6 +44,8 @@ void Tracer::set_attr(Value* v, const std::string& name, Value* value) {
   switch (v->kind) {
     case Kind::Function: {
       FunctionState& f = *v->function;
+      if (is_read_only(lookup(&PyFunction_Type, name)))
+        stop("exception", name + " of a function, which is read-only, is set");
       if (name == "__code__") stop("custom_setter", "__code__ of a function is set");
       if (name == "__annotations__") return void(f.annotations = value);
       if (name == "__defaults__") return void(f.defaults = is_none(value) ? nullptr : value);
@@ -31,6 +54,10 @@ void Tracer::set_attr(Value* v, const std::string& name, Value* value) {
     }
     case Kind::Tensor:
       return set_tensor_attr(v, name, value);
+    case Kind::Constant:
+      if (!may_be_set(v->obj, name))
+        stop("custom_setter", "attribute " + name + " of " + describe(v) + " is set");
+      return store_global(PyModule_GetDict(v->obj), constant_source(v->obj), name, value);
     case Kind::Object:
     case Kind::Dict:
     case Kind::List:
@@ -40,7 +67,7 @@ void Tracer::set_attr(Value* v, const std::string& name, Value* value) {
       stop("custom_setter", "attribute " + name + " of " + describe(v) + " is set");
   }
   // An exception made here has no traceback that anything could look at.
-  if (v->worded && name == "__traceback__") return;
+  if (v->worded && name == "__traceback__" && (is_none(value) || type_of(value) == &PyTraceBack_Type)) return;
   PyTypeObject* type = type_of(v);
   PyObject* setter = lookup(type, "__setattr__");
   if (setter && PyFunction_Check(setter) && setter != torch_names().module_setattr) {
@@ -78,6 +105,7 @@ void Tracer::generic_set(Value* v, const std::string& name, Value* value) {
   PyTypeObject* type = type_of(v);
   pin_type(type);
   check_plain_attributes(v, "__setattr__");
+  if (set_chain_attr(v, name, value)) return;
   if (PyObject* d = lookup(type, name.c_str()); d && Py_TYPE(d)->tp_descr_set) {
     PyTypeObject* kind = Py_TYPE(d);
     if (PyType_IsSubtype(kind, &PyProperty_Type)) {
@@ -87,6 +115,8 @@ void Tracer::generic_set(Value* v, const std::string& name, Value* value) {
       call(pinned(setter.get()), {{v, value}, {}});
       return;
     }
+    if (is_read_only(d))
+      stop("exception", "attribute " + name + " of a " + describe(v) + ", which is read-only, is set");
     if (kind != &PyMemberDescr_Type) {
       PyObject* setter = python_method(kind, "__set__");
       if (!setter) stop("custom_setter", "attribute " + name + " of a " + describe(v) + " is set");

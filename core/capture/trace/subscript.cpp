@@ -225,6 +225,7 @@ std::string Tracer::str_of(Value* v, bool repr) {
   Owned tree(v->worded ? exception_tree(*this, v) : constant_tree(v));
   PyErr_Clear();
   if (!tree) stop("unsupported_value", "text of a " + describe(v));
+  check_order_known();
   Owned text(repr ? PyObject_Repr(tree.get()) : PyObject_Str(tree.get()));
   if (!text) raise_python();
   if (!PyUnicode_AsUTF8(text.get())) {

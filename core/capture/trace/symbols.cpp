@@ -284,6 +284,7 @@ void Tracer::forget_sizes(const std::string& call) {
 }
 
 void Tracer::settle(Value* v) {
+  const Nested nested(nesting_);
   v = look(v);
   if (v->kind == Kind::Tuple || v->kind == Kind::List || v->kind == Kind::Slice)
     for (Value* item : v->items) settle(item);

@@ -155,6 +155,7 @@ bool only_tensors(PyObject* o) {
 }  // namespace
 
 bool Tracer::has_tensor(Value* v) {
+  const Nested nested(nesting_);
   v = resolve(v);
   if (v->kind == Kind::Lazy) {
     if (torch_bridge::is_tensor(v->obj)) return true;
@@ -168,6 +169,7 @@ bool Tracer::has_tensor(Value* v) {
 }
 
 PyObject* Tracer::to_python(Value* v) {
+  const Nested nested(nesting_);
   v = peek(v);
   switch (v->kind) {
     case Kind::Symbol:

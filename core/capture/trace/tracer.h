@@ -72,7 +72,25 @@ struct CacheHit {
   Arguments arguments;
 };
 
+// How deep a walk through what objects hold has gone: one that contains itself has no end.
+class Nested {
+ public:
+  explicit Nested(int& depth) : depth_(depth) {
+    constexpr int kDeepest = 500;
+    if (depth_ >= kDeepest) stop("limit", "an object that holds others very deep, or itself");
+    ++depth_;
+  }
+  ~Nested() { --depth_; }
+  Nested(const Nested&) = delete;
+
+ private:
+  int& depth_;
+};
+
 enum class Flow : uint8_t { Next, Jumped, Return, Yield };
+
+Py_hash_t hash_told(PyObject* number);          // containers.cpp
+Value* handled_now(const VirtualFrame& frame);  // exception_chain.cpp
 
 // What a value is to NumPy; Scalar: a number that is known when the program runs.
 enum class ArrayKind : uint8_t { None, Array, Scalar };
@@ -205,6 +223,7 @@ class Tracer {
   void note_set_change(Value* set, uint64_t before, const char* method, PyObject* argument);
   PyObject* real_set(Value* set, PyObject* items);
   PyObject* copy_of_set(Value* set);
+  void check_order_known() const;
   PyObject* how_set_was_made(Value* set);
   Value* set_made_here(Value* set);  // its items in their order; nullptr: it is not known
   void touch(Value* v);              // it is about to change
@@ -238,6 +257,13 @@ class Tracer {
   // The function that `type` gives for a special method when it is Python code, else nullptr.
   PyObject* python_method(PyTypeObject* type, const char* name);
   Value* call_special(Value* v, PyObject* function, Values arguments);
+
+  // --- exception_chain.cpp
+  void set_context(Value* raised);
+  void chain_context(Value* raised, Value* handled);  // nullptr: nothing that is known
+  void set_cause(Value* raised, Value* cause);
+  Value* chain_attr(Value* v, const std::string& name);
+  bool set_chain_attr(Value* v, const std::string& name, Value* value);
 
   // --- operators.cpp
   Value* binary(const std::string& op, Value* a, Value* b);  // "add", "iadd", ...: names of module operator
@@ -365,6 +391,7 @@ class Tracer {
   Value* begin_listing(Value* v);
   void extend_list(Value* list, Value* by);
   Value* new_iterator(IteratorKind kind, Values children);
+  Value* walk_set(Value* set, Value* in_order);
   Value* generator_method(Value* generator, const std::string& name, const Arguments& a);  // nullptr: other
   Value* generator_of(Value* v);  // the Generator that v is or walks, or nullptr
   void check_generators();
@@ -439,6 +466,7 @@ class Tracer {
   // --- methods.cpp, builtins.cpp
   Value* call_method(Value* self, const std::string& name, const Arguments& arguments);  // of a builtin type
   Value* call_builtin(PyObject* callable, const Arguments& arguments, bool* known);
+  void check_accepted(PyObject* callable, size_t positional, const Arguments& arguments);
 
   // --- interpret.cpp
   Value* execute(VirtualFrame& frame, bool* yielded = nullptr);  // until it returns or yields
@@ -458,7 +486,8 @@ class Tracer {
   void leave_handler(VirtualFrame& f);
   // worded: CPython's exception says exactly this, and has it as its argument.
   [[noreturn]] void raise(PyObject* type, const std::string& text, bool worded = false);
-  [[noreturn]] void raise_python();  // the Python error that is set
+  [[noreturn]] void raise_from(Value* cause, const std::string& message);  // a RuntimeError
+  [[noreturn]] void raise_python();                                        // the Python error that is set
   SourcePool& sources() { return *sources_; }
   const Source* constant_source(PyObject* object);
   torch_bridge::Lowering& lowering() { return *lowering_; }
@@ -469,6 +498,8 @@ class Tracer {
   const Source* global_source(const VirtualFrame& frame, const std::string& name);
   Value* load_global(VirtualFrame& frame, const std::string& name);
   void store_global(VirtualFrame& frame, const std::string& name, Value* value);
+  void store_global(PyObject* globals, const Source* owner, const std::string& name, Value* value);
+  Value* written_global(PyObject* globals, const std::string& name);
   Value* cell_get(Value* cell);
   void cell_set(Value* cell, Value* value);
 
@@ -533,6 +564,7 @@ class Tracer {
   VirtualFrame root_;
   VirtualFrame* current_ = nullptr;
   int depth_ = 0;
+  int nesting_ = 0;  // of walks through what objects hold
   Value* result_ = nullptr;
   RaiseSignal attribute_error_;  // what a __getattr__ raised that gave no value
   BreakInfo broke_;

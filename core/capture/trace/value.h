@@ -48,6 +48,7 @@ struct DictState {
   Owned index;                                     // real dict: key object -> position in entries
   bool complete = true;                            // false: entries hold only what was looked up
   bool shown = false;                              // a mappingproxy's value has copies of the entries
+  uint64_t keys_changed = 0;                       // how often a key came or went
 };
 
 enum class IteratorKind : uint8_t {
@@ -81,6 +82,15 @@ struct IteratorState {
   // a real enumerate() around it repeats by itself when it is advanced.
   int64_t taken = 0, covered = 0;
   PyObject* over = nullptr;  // the container that it walks; must not change meanwhile
+  Value* set = nullptr;      // Sequence: children[0] are the elements of this one, in their order
+  uint64_t walked = 0;       // the set's version, or the changes of the dict's keys, when the walk began
+};
+
+// What an exception made here says of others.
+struct ExceptionChain {
+  Value *cause = nullptr, *context = nullptr;
+  bool suppressed = false;
+  bool open = false;  // its context is up to what was handled when the segment began
 };
 
 struct FunctionState {
@@ -121,10 +131,11 @@ struct Value {
   bool freed_first = false;     // Tensor: its gradient was set to None before anything was computed
   int64_t limit = -1;           // a deque made with maxlen: so many items at most
   bool worded = false;          // an exception: items are its args, word for word
-  Value* owner = nullptr;       // Dict: it is the __dict__ of this object, writes go there
-  Value* own_dict = nullptr;    // Object: its __dict__, once it was asked for
-  int32_t shared = -1;          // number of its recipe once one was made
-  uint64_t version = 0;         // counts changes: iteration over a changed dict raises
+  std::unique_ptr<ExceptionChain> chain;
+  Value* owner = nullptr;     // Dict: it is the __dict__ of this object, writes go there
+  Value* own_dict = nullptr;  // Object: its __dict__, once it was asked for
+  int32_t shared = -1;        // number of its recipe once one was made
+  uint64_t version = 0;       // counts changes: iteration over a changed dict raises
   // Set: a real one that came about in the same way, as it was at that version. Its order is the program's.
   Owned twin;
   uint64_t twin_version = 0;

@@ -120,6 +120,7 @@ bool Tracer::is_none(Value* v) {
 }
 
 PyObject* Tracer::constant_tree(Value* v) {
+  const Nested nested(nesting_);
   v = look(v);
   switch (v->kind) {
     case Kind::Constant:

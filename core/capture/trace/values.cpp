@@ -37,6 +37,7 @@ Value* Tracer::constant(PyObject* borrowed) {
 Value* Tracer::fold(PyObject* owned) {
   if (!owned) raise_python();
   Owned hold(owned);
+  if (PyUnicode_Check(owned) || PyBytes_Check(owned) || PySequence_Check(owned)) check_order_known();
   if (is_constant_object(owned) || PySlice_Check(owned) || PyRange_Check(owned)) {
     Value* v = constant(owned);
     return v;

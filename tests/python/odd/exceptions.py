@@ -146,3 +146,67 @@ def try_torch(x):
     except RuntimeError:
         y = x * 3
     return y
+
+
+@program(vec())
+def causes_and_contexts(x):
+    out = []
+
+    def seen(e):
+        out.append((repr(e.__cause__), repr(e.__context__), e.__suppress_context__))
+
+    for from_what in (0, 1, 2):
+        try:
+            try:
+                raise ValueError("a")
+            except ValueError as e:
+                if from_what == 0:
+                    raise KeyError("b")  # noqa: B904
+                raise KeyError("b") from (e if from_what == 1 else None)
+        except KeyError as e:
+            seen(e)
+    try:
+        try:
+            raise ValueError(1)
+        except ValueError as first:
+            try:
+                raise TypeError(2)
+            except TypeError:
+                raise first  # noqa: B904
+    except ValueError as e:
+        seen(e)
+        seen(e.__context__)
+        e.__cause__ = None
+        e.__context__ = IndexError(3)
+        seen(e)
+    return out, x + 1
+
+
+@program(vec())
+def stop_iteration_in_a_generator(x):
+    def gives():
+        yield 1
+        raise StopIteration(7)
+
+    try:
+        list(gives())
+    except RuntimeError as e:
+        return str(e), repr(e.__cause__), e.__cause__ is e.__context__, x + 1
+
+
+@program(vec())
+def exceptions_with_rules_of_their_own(x):
+    out = []
+    for make in (
+        lambda: ImportError("a", nothing=1),
+        lambda: ImportError("a", name="m").name,
+        lambda: ValueError(a=1),
+        lambda: UnicodeDecodeError("a"),
+        lambda: type(BaseExceptionGroup("g", [ValueError(1)])).__name__,  # noqa: F821 (CPython 3.11)
+        lambda: setattr(ValueError(), "__traceback__", 5),
+    ):
+        try:
+            out.append(make())
+        except Exception as e:
+            out.append((type(e).__name__, str(e)))
+    return out, x + 1

@@ -127,3 +127,40 @@ def methods_put_into_tensor(compile):
             if name in vars(torch.Tensor):
                 delattr(torch.Tensor, name)
     return out + [f(x)]
+
+
+class Plain:
+    pass
+
+
+@scenario
+def other_objects_as_keys(compile):
+    def counted(a, b, x):
+        s, d = {a, 1}, {a: 1}
+        d[b] = 2
+        return len({a, b}), d[a], a in {b}, b in d, a in s, x + 1
+
+    f, add = compile(counted), compile(lambda s, o, x: (s.add(o), x + 1))
+    made = compile(lambda o, x: ({o, 1}, x + 1))
+    out, x = [], torch.ones(2)
+    for i in range(4):
+        a = Plain()
+        b = a if i > 1 else Plain()
+        held = {1}
+        add(held, b, x)
+        out.append((f(a, b, x), b in held, len(held), a in made(a, x)[0]))
+    return out
+
+
+class Hashed:
+    def __init__(self, number):
+        self.number = number
+
+    def __hash__(self):
+        return self.number
+
+
+@program(vec())
+def hashes_as_told(x):
+    told = [-1, 5, 2**61, -(2**63), 2**70, hash((4,))]
+    return [hash(Hashed(n)) for n in told], x + 1
