@@ -4,6 +4,7 @@
 #include "core/passes/batch_norm.h"
 #include "core/passes/canonicalise.h"
 #include "core/passes/channels_last.h"
+#include "core/passes/compute_again.h"
 #include "core/passes/convolution_relu.h"
 #include "core/passes/cse.h"
 #include "core/passes/dce.h"
@@ -53,6 +54,9 @@ constexpr Pass kPipeline[] = {
      "rows of large products begin at multiples of 16 bytes"},
     {"pad_f32_products", "optimised", pad_f32_products,
      "rows of large products begin at multiples of 16 bytes"},
+    // Equal computations merge above.
+    {"compute_again", "optimised", compute_again,
+     "what backward can compute again from what is held anyway is not held"},
     {"dce", "optimised", dce, "unused operators removed"},
 };
 

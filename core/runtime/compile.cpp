@@ -61,6 +61,8 @@ class Compilation {
     if (!torch_bridge::cudnn_allows_tf32()) how.disabled.emplace_back("channels_last");
     // Its small kernels and calls cost the host more than they save the GPU, unless a graph launches them.
     if (!options_.graphs || !torch_bridge::cudnn_is_free()) how.disabled.emplace_back("convolution_relu");
+    if (!options_.trains || options_.is_backward || options_.kept_results >= 0)
+      how.disabled.emplace_back("compute_again");
     how.cancelled = cancelled_;
     aten_recorded_ = true;
     auto graph = passes::optimise(aten_, how, recorder_);
