@@ -275,6 +275,25 @@ bool repeat(NestWriter& w, std::string&) {
   return true;
 }
 
+// Row and column within a square of pixels are dims of their own: in front of the places they are channels.
+bool pixel_unshuffle(NestWriter& w, std::string&) {
+  const Access from = w.place(w.value(0));
+  const int64_t by = w.integer(1);
+  const size_t n = from.strides.size() - 3;  // dims in front
+  const Dims &sizes = w.out().sizes, &to = w.out().strides;
+  Access at = from;
+  at.strides.assign(from.strides.begin(), from.strides.begin() + static_cast<int64_t>(n));
+  Dims store(to.begin(), to.begin() + static_cast<int64_t>(n));
+  w.nest.dims.assign(sizes.begin(), sizes.begin() + static_cast<int64_t>(n));
+  const int64_t channel = from.strides[n], row = from.strides[n + 1], column = from.strides[n + 2];
+  w.nest.dims.insert(w.nest.dims.end(), {sizes[n] / (by * by), by, by, sizes[n + 1], sizes[n + 2]});
+  at.strides.insert(at.strides.end(), {channel, row, column, row * by, column * by});
+  store.insert(store.end(), {to[n] * by * by, to[n] * by, to[n], to[n + 1], to[n + 2]});
+  w.nest.store = std::move(store);
+  w.nest.expr = w.read(w.value(0), std::move(at));
+  return true;
+}
+
 }  // namespace
 
 const std::vector<NestRow> kMoves = {
@@ -295,6 +314,7 @@ const std::vector<NestRow> kMoves = {
     {"aten.arange.start", arange_start},
     {"aten.arange.start_step", arange_step},
     {"aten.repeat.default", repeat},
+    {"aten.pixel_unshuffle.default", pixel_unshuffle},
 };
 
 }  // namespace vitrine::fusion

@@ -139,6 +139,27 @@ Types pad(const Call& c) {
   return {TensorType::contiguous(t.dtype, sizes)};
 }
 
+// (..., c r^2, h, w) as (..., c, h r, w r), or back.
+Types pixels(const Call& c, bool shuffle) {
+  const TensorType& t = c.tensor(0);
+  const size_t n = t.sizes.size();
+  const int64_t r = c.integer(1);
+  need(n >= 3 && r > 0 && t.is_contiguous() && !suggests_channels_last(t) && t.numel() > 0, "layout");
+  Dims sizes = t.sizes;
+  int64_t &channels = sizes[n - 3], &rows = sizes[n - 2], &columns = sizes[n - 1];
+  need(shuffle ? channels % (r * r) == 0 : rows % r == 0 && columns % r == 0, "sizes");
+  channels = shuffle ? channels / (r * r) : channels * r * r;
+  rows = shuffle ? rows * r : rows / r;
+  columns = shuffle ? columns * r : columns / r;
+  return {TensorType::contiguous(t.dtype, sizes)};
+}
+Types pixel_shuffle(const Call& c) {
+  return pixels(c, true);
+}
+Types pixel_unshuffle(const Call& c) {
+  return pixels(c, false);
+}
+
 }  // namespace
 
 constexpr Family kFamily = Family::memory;
@@ -163,6 +184,10 @@ const std::vector<OpRow> kCopy = {
      "elements shifted around"},
     {"aten.constant_pad_nd.default", "self, pad, value=0", kFamily, kOpaque, covered<pad>, "", kRule,
      "padded with a number"},
+    {"aten.pixel_shuffle.default", "self, upscale_factor", kFamily, kOpaque, covered<pixel_shuffle>, "",
+     "pixel_unshuffle(g, b)", "channels laid out as squares of pixels"},
+    {"aten.pixel_unshuffle.default", "self, downscale_factor", kFamily, kOpaque, covered<pixel_unshuffle>, "",
+     "pixel_shuffle(g, b)", "squares of pixels laid out as channels"},
     {"aten.slice_scatter.default", "self, src, dim=0, start=None, end=None, step=1", kFamily, kOpaque,
      covered<slice_scatter>, "", kRule, "a copy with a range of a dimension replaced"},
     {"aten.select_scatter.default", "self, src, dim, index", kFamily, kOpaque, covered<select_scatter>, "",

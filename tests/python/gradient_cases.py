@@ -139,6 +139,8 @@ def others(row, x):
         "aten.var.correction": [(x(3, 4), [1]), (x(3, 4), None, {"correction": 0}), (x(2, 3, 4), [0, 2], {"correction": 2, "keepdim": True})],
         "aten.std.correction": [(x(3, 4), [1]), (x(3, 4), None), (x(2, 3, 4), [0, 2], {"correction": 2, "keepdim": True})],
         "aten.var_mean.correction": [(x(3, 4), [1]), (x(3, 4), None, {"correction": 0})],
+        "aten.pixel_shuffle.default": [(x(2, 8, 3, 5), 2), (x(9, 2, 2), 3)],
+        "aten.pixel_unshuffle.default": [(x(2, 2, 6, 4), 2), (x(1, 3, 9), 3)],
         "aten.upsample_nearest2d.default": [(x(1, 2, 3, 4), [6, 8]), (x(2, 1, 3, 4), [6, 4]), (x(1, 2, 2, 3), [4, 12], 2.0, 4.0)],
         "aten.cumsum.default": [(x(3, 4), 1), (x(3, 4), 0), (x(1, 4), 0)],
         "aten.logsumexp.default": [(x(3, 4), [1]), (x(3, 4), [0, 1]), (x(3, 4), [0], True)],

@@ -116,6 +116,14 @@ def test_parts_of_a_row_are_computed_apart(folder, ends):
     exactly(g, results, folder)
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_squares_of_pixels_as_channels(folder, dtype):
+    g = GraphWriter()
+    results = [g.op("aten.pixel_unshuffle.default", g.input(some(sizes, dtype)), by)
+               for sizes, by in (((2, 3, 8, 70), 2), ((3, 9, 12), 3), ((2, 1, 2, 4, 68), 4), ((1, 1, 6, 6), 1))]  # fmt: skip
+    exactly(g, results, folder)
+
+
 def test_cat_of_types_promotes(folder):
     g = GraphWriter()
     x, i, b = g.input(some((3, 20))), g.input(some((3, 9), torch.int64)), g.input(some((3, 5), torch.bool))
