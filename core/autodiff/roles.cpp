@@ -15,6 +15,11 @@ const ops::OpRow* row_of(const ir::Node& node) {
   return node.kind == ir::NodeKind::op ? ops::find(node.op) : nullptr;
 }
 
+// Of an operator without a row PyTorch's own only reads: attention on a GPU, Fourier transforms.
+bool gives_the_same_again(const ir::Node& n) {
+  return row_of(n) || (n.op.starts_with("aten.") && !ops::writes(n));
+}
+
 // By position: a node that stands for all whose outputs may share its memory.
 std::vector<size_t> find_memory(const ir::Graph& graph) {
   std::vector<size_t> parent(graph.nodes().size());
@@ -159,7 +164,7 @@ void Roles::find_dropped() {
     }
     leaves_[i] = leaves_[i] || is_needed_outside(n.id);
     const bool leaves_by_name = leaves_[i] && view_[i] && cheap_[i];
-    bool may = steady(n.id) && (ops::is_random(n) ? draws_of(n) != nullptr : row_of(n) != nullptr);
+    bool may = steady(n.id) && (ops::is_random(n) ? draws_of(n) != nullptr : gives_the_same_again(n));
     ir::each_ref(n, [&](ir::Ref r) {
       may = may && steady(r.node);
       const bool made_in_it = is_forward(r.node) && graph().node(r.node).origin.checkpoint.number >= 0;
