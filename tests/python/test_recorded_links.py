@@ -161,3 +161,45 @@ def test_what_a_break_costs_and_calls(tmp_path, capsys):
     assert [c["ordinal"] for c in calls] == list(range(1, 11))
     first, second = calls[0], calls[2]
     assert first["duration_ns"] > second["duration_ns"] > 0
+
+
+PACKAGE = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        h = self.first(x)
+        return torch.sin(h)
+"""
+
+
+def test_a_packages_model_leads_to_its_own_lines(tmp_path, monkeypatch):
+    """Of a model that was installed, its own lines tell more than the one line that calls all of it."""
+    package = tmp_path / "site-packages" / "installed_net.py"
+    package.parent.mkdir()
+    package.write_text(PACKAGE)
+    monkeypatch.syspath_prepend(str(package.parent))
+    import installed_net
+
+    compiled = vitrine.compile(installed_net.Net().eval())
+    with recorded(tmp_path) as session, torch.no_grad():
+        compiled(torch.randn(2, 8))
+    (captured,) = session.rows("graph", stage="captured")
+    files = {f["id"]: f["path"] for f in session.rows("file")}
+    spans = {s["id"]: (files[s["file"]], s["line"]) for s in session.rows("span")}
+    lines = PACKAGE.split("\n")
+    told = [lines[spans[n["span"]][1] - 1].strip() for n in session.rows("node", graph=captured["id"], kind="op") if spans[n["span"]][0] == str(package)]
+    assert told == ["h = self.first(x)", "return torch.sin(h)"]
+
+
+def test_a_view_has_no_memory_of_its_own(tmp_path):
+    with recorded(tmp_path) as session, torch.no_grad():
+        vitrine.compile(torch.nn.Linear(256, 256))(torch.randn(64, 256))
+    kinds = {row["kind"]: row["bytes"] for row in session.rows("buffer")}
+    views = [row for row in session.rows("launch") if row["kind"] == "view"]
+    assert bool(views) == ("view" in kinds) and kinds.get("view", 0) == 0
+    assert kinds["parameter"] > 0

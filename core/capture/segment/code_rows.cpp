@@ -61,6 +61,15 @@ bool is_user_file(const std::string& path) {
                       [&](const char* part) { return path.find(part) != std::string::npos; });
 }
 
+bool is_package_file(const std::string& path) {
+  static const std::string vitrine = folder_of("vitrine"), torch = folder_of("torch");
+  const bool ours = !vitrine.empty() && path.starts_with(vitrine);
+  const bool torchs = !torch.empty() && path.starts_with(torch);
+  return !ours && !torchs &&
+         (path.find("/site-packages/") != std::string::npos ||
+          path.find("/dist-packages/") != std::string::npos);
+}
+
 std::string json_quoted(const std::string& text) {
   std::string out = "\"";
   for (char c : text) {

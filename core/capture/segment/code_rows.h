@@ -37,8 +37,6 @@ class CodeRows {
   std::unordered_map<std::string, Id> files_, spans_;
 };
 
-bool is_user_file(const std::string& path);  // neither a library's nor Vitrine's own
-
 // The source text of an instruction, its first line; "" when there is none.
 std::string expression_text(const Bytecode& bytecode, int32_t pc);
 // What `dis` would show beside the argument: a name, a constant, an operator, a jump's goal.
@@ -47,6 +45,8 @@ std::string argument_text(const Bytecode& bytecode, const Instruction& instructi
 std::string folder_of(const char* module);
 // Whether a file is the user's own: neither of the standard library, of an installed package nor of Vitrine.
 bool is_user_file(const std::string& path);
+// Whether it is an installed package's, PyTorch and Vitrine apart.
+bool is_package_file(const std::string& path);
 // "text" with quotes, as JSON.
 std::string json_quoted(const std::string& text);
 

@@ -59,6 +59,13 @@ UserPlace StepOrigins::user_place(size_t step) const {
     const CodeIds& code = codes_.of(s.code);
     return {code.span(s.pc), code.instruction(s.pc)};
   }
+  // A package's model says more in its own words than the line that calls all of it.
+  for (int32_t at = static_cast<int32_t>(step); at >= 0; at = callers_[at]) {
+    const StepRecord& s = trace_.steps[at];
+    if (!s.code || !is_package_file(text_of(reinterpret_cast<PyCodeObject*>(s.code)->co_filename))) continue;
+    const CodeIds& code = codes_.of(s.code);
+    return {code.span(s.pc), code.instruction(s.pc)};
+  }
   return outside_;
 }
 

@@ -8,7 +8,7 @@
 
 namespace vitrine::capture {
 
-// A place in the user's own code. 0: none.
+// A place in the user's own code, or the one that stands for it. 0: none.
 struct UserPlace {
   Id span = 0, instruction = 0;
 };
@@ -21,7 +21,8 @@ class StepOrigins {
   const std::vector<ir::NodeId>& nodes(size_t step) const { return nodes_[step]; }
   int32_t first_guard(size_t step) const { return guards_[step]; }  // -1: none
   // The innermost expression of a file of the user's that was being evaluated at a step: of a frame that was
-  // inlined, of the captured frame, else of whoever called it.
+  // inlined or of the captured one. Where these are all of others, that of a package other than PyTorch (a
+  // model's), else that of whoever called it.
   UserPlace user_place(size_t step) const;
   // The step's event, as the session names it.
   const char* event(size_t step) const;
