@@ -489,7 +489,7 @@ struct ChoiceRow {
 };
 
 // Memory plan. first/last: launch ordinals between which it is live; offset within its pool; reuses: buffer
-// whose place it takes. kind: input | output | temporary | parameter.
+// whose place it takes. kind: input | output | temporary | parameter | view (no bytes of its own).
 struct BufferRow {
   Id id = 0, compilation = 0;
   int64_t ordinal = 0;

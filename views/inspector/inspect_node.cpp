@@ -161,7 +161,7 @@ void inspectBuffer(const SessionData& d, const BufferRow& row, InspectorContent&
   out.sections.push_back(
       {"Buffer",
        {{"kind", s(row.kind)},
-        {"size", kit::bytesText(static_cast<double>(row.bytes))},
+        {"size", row.kind == "view" ? kit::unknown() : kit::bytesText(static_cast<double>(row.bytes))},
         {"live", QStringLiteral("launch %1 to %2")
                      .arg(launch_number(plan, row.first))
                      .arg(launch_number(plan, row.last))},

@@ -176,7 +176,7 @@ std::vector<Item> memory_rows(const TableScope& s) {
                    {{q(b.name)},
                     {q(b.kind)},
                     {s.data.type(b.type)},
-                    number(static_cast<double>(b.bytes), unit),
+                    b.kind == "view" ? Cell{unknown(), 0.0} : number(static_cast<double>(b.bytes), unit),
                     number(launch_number(plan, b.first)),
                     number(launch_number(plan, b.last)),
                     offset,
