@@ -11,6 +11,11 @@ namespace vitrine::app {
 namespace {
 constexpr int kFollowMs = 250;
 constexpr size_t kHistory = 200;
+bool recording(const kit::SessionData& session) {
+  const auto status = session.meta.find("status");
+  return status != session.meta.end() && status->second == "running";
+}
+
 using Loaded = std::shared_ptr<Result<kit::SessionPtr>>;
 }  // namespace
 
@@ -41,6 +46,9 @@ void Document::open(const QString& path) {
         }
         replace(loaded->value());
         Q_EMIT opened();
+        if (!recording(*session_)) return;
+        follow(QString::fromStdString(session_->path));
+        by_another_ = true;
       });
 }
 
@@ -78,6 +86,7 @@ void Document::note(Id id, const QString& text) {
 }
 
 void Document::follow(const QString& path) {
+  by_another_ = false;
   following_ = path;
   follow_timer_.start();
 }
@@ -93,7 +102,8 @@ void Document::followLater() {
   const int64_t known = first ? -1 : session_->stamp;
   jobs_->run<Loaded>(
       this, "follow",
-      [path = following_.toStdString(), known](const kit::Cancel&) -> Loaded {
+      [path = following_.toStdString(), known, by_another = by_another_](const kit::Cancel&) -> Loaded {
+        if (by_another) session::close_if_abandoned(path);
         if (kit::SessionData::stampOf(path) == known) return nullptr;
         return std::make_shared<Result<kit::SessionPtr>>(kit::SessionData::load(path));
       },
@@ -102,6 +112,10 @@ void Document::followLater() {
         if (!loaded || !loaded->ok() || loaded->value()->path != following_.toStdString()) return;
         replace(loaded->value());
         if (first) Q_EMIT opened();
+        if (by_another_ && !recording(*session_)) {
+          following_.clear();
+          follow_timer_.stop();
+        }
       });
 }
 

@@ -18,7 +18,8 @@ class Document : public QObject {
  public:
   explicit Document(JobRunner* jobs, QObject* parent = nullptr);
 
-  void open(const QString& path);       // by a job; opened() or openFailed()
+  // By a job; opened() or openFailed(). One that is still being written is followed to its end.
+  void open(const QString& path);
   Status openNow(const QString& path);  // for shots and tests
   void close();
   // Keeps a note on a thing in the session file, null takes it away; then the session is loaded again.
@@ -76,6 +77,7 @@ class Document : public QObject {
   std::vector<Id> history_;
   int at_ = -1;
   QString following_;
+  bool by_another_ = false;  // it is not this window's run, whose end would be told
   QTimer follow_timer_;
 };
 

@@ -128,6 +128,13 @@ void MainWindow::connectParts() {
     film_->setVisible(document_->session() || !text.isEmpty());
     strip_->setProgress(stage.toStdString(), part);
   });
+  connect(run_, &RunController::refused, this, [this](const QString& text, const QString& detail) {
+    banner_->show(kit::Tone::Warn, refused_ = text, detail,
+                  {{"Cancel it", "run.cancel"}, {"Dismiss", "edit.clear"}});
+  });
+  connect(run_, &RunController::stateChanged, this, [this] {
+    if (!run_->running() && !refused_.isEmpty() && banner_->text() == refused_) banner_->clear();
+  });
   connect(run_, &RunController::message, this,
           [this](kit::Tone tone, const QString& text, const QString& detail) {
             banner_->show(tone, text, detail, {{"Run again", "run.start"}, {"Dismiss", "edit.clear"}});

@@ -106,6 +106,7 @@ class MainWindow : public QMainWindow {
   StageStrip* strip_;
   FilmBar* film_;
   kit::Banner* banner_;
+  QString refused_;   // what the banner said of a run that was not started
   std::string told_;  // the session whose failure the banner told
   QStackedWidget* pages_;
   WelcomePage* welcome_;

@@ -69,9 +69,8 @@ QStringList RunController::arguments() const {
 
 void RunController::start(const QString& file, const QStringList& arguments) {
   if (engine_.running()) {
-    Q_EMIT message(kit::Tone::Warn,
-                   QStringLiteral("%1 is still running.").arg(QFileInfo(engine_.file()).fileName()),
-                   QStringLiteral("Cancel it first (Shift+F5): one run at a time."));
+    Q_EMIT refused(QStringLiteral("%1 is still running.").arg(QFileInfo(engine_.file()).fileName()),
+                   QStringLiteral("%1 was not started: one run at a time.").arg(QFileInfo(file).fileName()));
     return;
   }
   last_file_ = file;

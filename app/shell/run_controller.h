@@ -28,6 +28,7 @@ class RunController : public QObject {
   void stateChanged();
   void busy(const QString& text, const QString& stage, double part);  // "" = no longer; part < 0: unknown
   void message(vitrine::kit::Tone tone, const QString& text, const QString& detail);
+  void refused(const QString& text, const QString& detail);  // one run at a time
   void output(const QString& line);
 
  private:

@@ -90,6 +90,32 @@ class TestOpening : public QObject {
     QCOMPARE(window.document()->compilation(), ids_.work);
   }
 
+  // What another process records shows up by itself, up to its end.
+  void aSessionThatIsBeingWrittenIsFollowed() {
+    const QString path = folder_.filePath("live.vitrine");
+    session::RunRow run;
+    auto writer = session::Writer::create(path.toStdString()).take();
+    run.id = writer->next(Kind::Run);
+    run.label = "first.py";
+    run.status = "running";
+    writer->put(run);
+    writer->commit();
+    MainWindow window;
+    window.setAttribute(Qt::WA_DontShowOnScreen);
+    window.show();
+    window.openFile(path);
+    const auto label = [&] {
+      const kit::SessionPtr& session = window.document()->session();
+      return session && !session->runs.empty() ? QString::fromStdString(session->runs[0].label) : QString();
+    };
+    QTRY_COMPARE(label(), QStringLiteral("first.py"));
+    run.label = "second.py";
+    run.status = "finished";
+    writer->put(run);
+    writer->finish("finished");
+    QTRY_COMPARE(label(), QStringLiteral("second.py"));
+  }
+
   void aLayoutGoesToACompilationThatHasItsStage() {
     app::JobRunner jobs(nullptr, app::JobRunner::Mode::Inline);
     app::Document document(&jobs);

@@ -91,13 +91,20 @@ Item kernelItem(const SessionData& d, const KernelRow& row, const Units& units) 
   return item;
 }
 
+// A compilation's own count is written when its run ends.
+int64_t callsOf(const SessionData& d, const CompilationRow& row) {
+  const int64_t seen = std::count_if(d.calls.begin(), d.calls.end(),
+                                     [&](const CallRow& each) { return each.compilation == row.id; });
+  return std::max(row.calls, seen);
+}
+
 Item compilationItem(const SessionData& d, const CompilationRow& row, const Units& units) {
   Item item;
   item.id = row.id;
   const double total = launched(d, row.id);
   const QString value = row.status != "ok" ? s(row.status).replace('_', ' ')
                         : total > 0        ? units.calls.text(total)
-                                           : counted(row.calls, "call");
+                                           : counted(callsOf(d, row), "call");
   Cell name = word("compile " + s(row.label), "graph", row.status != "ok");
   if (row.status == "failed") name.tone = Tone::Err;
   item.cells = {name, number(value)};

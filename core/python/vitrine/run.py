@@ -142,6 +142,7 @@ def run_script(options, recording) -> int:
     sys.argv = [options.file, *options.script_args]
     sys.path.insert(0, str(Path(options.file).resolve().parent))
     failure = None
+    recording.report.progress(f"run {Path(options.file).name}")
     _engine.profile(_engine.CALLS_RECORDED)
     try:
         with torch_compile_taken_over() if options.take_over else contextlib.nullcontext():
