@@ -1,6 +1,7 @@
 #include "app/shell/kernel_outcome.h"
 
 #include <QRegularExpression>
+#include <cmath>
 
 #include "core/session/verdict.h"
 #include "views/kit/numbers.h"
@@ -10,6 +11,8 @@ namespace vitrine::app {
 using kit::SessionData;
 
 namespace {
+
+constexpr double kSameMachine = 0.25;  // by how much eager's times may differ, as part of the shorter
 
 // Median of the launches of all kernels that have the text, 0 = none was timed; `found`: whether any has it.
 double medianOf(const SessionData& data, const std::string& text, bool& found) {
@@ -27,12 +30,20 @@ double medianOf(const SessionData& data, const std::string& text, bool& found) {
   return timed ? sum / static_cast<double>(timed) : 0;
 }
 
-QString against(const char* what, double now, double before) {
+// "12.3 µs, was 14.1 µs (1.15×)"; no ratio between times that do not compare.
+QString against(const QString& what, double now, double before, bool comparable) {
   if (now <= 0) return {};
-  QString out = QStringLiteral("%1 %2").arg(QString::fromUtf8(what), kit::timeText(now));
-  if (before > 0)
-    out += QStringLiteral(", was %1 (%2)").arg(kit::timeText(before), kit::ratioText(before / now));
+  QString out = what + " " + kit::timeText(now);
+  if (before > 0) out += QStringLiteral(", was %1").arg(kit::timeText(before));
+  if (before > 0 && comparable) out += QStringLiteral(" (%1)").arg(kit::ratioText(before / now));
   return out;
+}
+
+// Eager, which no edit touches, took about as long in both runs: the machine was as it was.
+bool comparable(const SessionData& before, const SessionData& after) {
+  if (before.runs.empty() || after.runs.empty()) return false;
+  const double then = before.runs[0].eager_ns, now = after.runs[0].eager_ns;
+  return then > 0 && now > 0 && std::abs(now - then) <= kSameMachine * std::min(now, then);
 }
 
 // What the run's outputs are beside eager's; a run on no machine of its own and a script have none.
@@ -75,12 +86,21 @@ kit::KernelEdit kernelOutcome(const SessionData& before, Id kernel, const Sessio
   QString compared;
   out.tone = outputs(after, compared);
   const QString label = QString::fromStdString(generated->label);
+  if (out.tone == kit::Tone::Err) {
+    out.said = QStringLiteral("%1 was compiled; %2.").arg(label, compared);
+    out.detail = QStringLiteral("No times: what differs from eager is computed by eager.");
+    return out;
+  }
+  const bool same = comparable(before, after);
   const QString time =
-      against(label.toUtf8().constData(), now, medianOf(before, *before.texts->load(generated->source), was));
-  out.said = time.isEmpty() ? QStringLiteral("%1 was compiled; %2.").arg(label, compared)
-                            : QStringLiteral("%1; %2.").arg(time, compared);
-  if (!before.runs.empty() && !after.runs.empty())
-    out.detail = against("A call of the whole takes", after.runs[0].compiled_ns, before.runs[0].compiled_ns);
+      against(label, now, medianOf(before, *before.texts->load(generated->source), was), same);
+  out.said = QStringLiteral("%1; %2.").arg(time.isEmpty() ? label + " was compiled" : time, compared);
+  if (before.runs.empty() || after.runs.empty()) return out;
+  out.detail =
+      against("A call of the whole takes", after.runs[0].compiled_ns, before.runs[0].compiled_ns, same);
+  if (!same && before.runs[0].eager_ns > 0 && after.runs[0].eager_ns > 0)
+    out.detail += "; " + against("eager", after.runs[0].eager_ns, before.runs[0].eager_ns, false) +
+                  ": the machine is not as it was, and the times do not compare";
   return out;
 }
 
