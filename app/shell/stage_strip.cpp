@@ -143,23 +143,29 @@ void StageStrip::closeGroups() {
 // Counts go first when it is too narrow; then the cells share what there is.
 void StageStrip::place() {
   closeGroups();
-  const bool counts = window()->width() >= theme().px(kCountsFrom) || width() >= theme().px(kCountsFrom);
-  int total = theme().px(8);
-  for (size_t i = 0; i < cells_.size(); ++i)
-    total +=
-        cellWidth(cells_[i], counts) + (i && cells_[i].group != cells_[i - 1].group ? theme().px(13) : 0);
+  auto widthOf = [this](bool counts) {
+    int total = theme().px(8);
+    for (size_t i = 0; i < cells_.size(); ++i)
+      total +=
+          cellWidth(cells_[i], counts) + (i && cells_[i].group != cells_[i - 1].group ? theme().px(13) : 0);
+    return total;
+  };
+  // All of them or none: a number is never cut.
+  counts_ = (window()->width() >= theme().px(kCountsFrom) || width() >= theme().px(kCountsFrom)) &&
+            widthOf(true) <= width();
+  const int total = widthOf(counts_);
   const double squeeze = total > width() && width() > 0 ? static_cast<double>(width()) / total : 1;
   double x = theme().px(6);
   for (size_t i = 0; i < cells_.size(); ++i) {
     if (i && cells_[i].group != cells_[i - 1].group) x += theme().px(13) * squeeze;
-    const double cell = cellWidth(cells_[i], counts) * squeeze;
+    const double cell = cellWidth(cells_[i], counts_) * squeeze;
     cells_[i].box = QRect(static_cast<int>(x), 0, static_cast<int>(cell), height());
     x += cell;
   }
   update();
 }
 
-void StageStrip::paintCell(QPainter& painter, const Cell& cell, bool counts) const {
+void StageStrip::paintCell(QPainter& painter, const Cell& cell) const {
   if (cell.closed) {
     const QRect box = cell.box.adjusted(theme().px(10), 0, 0, 0);
     const int used =
@@ -188,7 +194,7 @@ void StageStrip::paintCell(QPainter& painter, const Cell& cell, bool counts) con
                                   : theme().text3;
   const int used = kit::drawText(painter, box, cell.title, theme().ui(12, in_a ? 600 : 400), ink);
   box.setLeft(box.left() + used + theme().px(6));
-  if (counts) {
+  if (counts_) {
     const int number = kit::drawText(painter, box, cell.count, theme().mono(11), theme().text3);
     box.setLeft(box.left() + number + theme().px(6));
   }
@@ -205,13 +211,12 @@ void StageStrip::paintCell(QPainter& painter, const Cell& cell, bool counts) con
 void StageStrip::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.fillRect(rect(), theme().bg2);
-  const bool counts = window()->width() >= theme().px(kCountsFrom);
   for (size_t i = 0; i < cells_.size(); ++i) {
     if (i && cells_[i].group != cells_[i - 1].group) {
       const int x = (cells_[i - 1].box.right() + cells_[i].box.left()) / 2;
       kit::hairline(painter, QPointF(x, theme().px(11)), QPointF(x, height() - theme().px(11)), theme().line);
     }
-    if (cells_[i].stands) paintCell(painter, cells_[i], counts);
+    if (cells_[i].stands) paintCell(painter, cells_[i]);
   }
   kit::hairline(painter, QPointF(0, height() - 1), QPointF(width(), height() - 1), theme().line);
 }

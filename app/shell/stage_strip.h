@@ -45,7 +45,7 @@ class StageStrip : public QWidget {
   void closeGroups();
   void place();
   int cellWidth(const Cell& cell, bool counts) const;
-  void paintCell(QPainter& painter, const Cell& cell, bool counts) const;
+  void paintCell(QPainter& painter, const Cell& cell) const;
   const Cell* at(QPoint point) const;
 
   std::vector<Cell> cells_;
@@ -53,6 +53,7 @@ class StageStrip : public QWidget {
   double progress_ = -1;
   const Cell* hovered_ = nullptr;
   bool has_session_ = false;
+  bool counts_ = false;  // there is room for them
 };
 
 }  // namespace vitrine::app
