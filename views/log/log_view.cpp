@@ -34,6 +34,13 @@ Line line(int64_t time_ns, Id id, const QString& who, const QString& text, const
   return {time_ns, std::move(item)};
 }
 
+// As the strip names it.
+QString stageTitle(const kit::SessionData& d, const session::StageRow& row) {
+  for (const session::StageInfo& stage : session::kStages)
+    if (stage.name == row.name) return s(std::string(session::stage_title(stage, d.isGpu(row.compilation))));
+  return s(row.name);
+}
+
 }  // namespace
 
 std::vector<Item> logItems(const kit::SessionData& d) {
@@ -51,9 +58,9 @@ std::vector<Item> logItems(const kit::SessionData& d) {
   }
   for (const auto& row : d.stages) {
     if (row.state == "none") continue;
-    QString text = s(row.name) + " " + s(row.state);
+    QString text = stageTitle(d, row) + ": " + s(row.state);
     if (row.duration_ns > 0) text += " in " + kit::timeText(static_cast<double>(row.duration_ns));
-    if (!row.note.empty()) text += ": " + s(row.note);
+    if (!row.note.empty()) text += ", " + s(row.note);
     lines.push_back(line(row.start_ns, row.compilation, d.label(row.compilation), text, "",
                          row.state == "failed" ? Tone::Err : Tone::Info));
   }

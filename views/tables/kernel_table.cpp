@@ -180,6 +180,13 @@ Unit choice_unit(const TableScope& s) {
   return timeUnit(times);
 }
 
+QString known_from(const std::string& source) {
+  return source == "kept"       ? QStringLiteral("an earlier run")
+         : source == "measured" ? QStringLiteral("this run")
+         : source == "dictated" ? QStringLiteral("an option")
+                                : q(source);
+}
+
 std::vector<Column> choice_columns(const TableScope& s) {
   return {{"who could compute it", 300, false, true, true},
           {unit_title("time", choice_unit(s)), 190, true, false, false, true},
@@ -208,7 +215,7 @@ std::vector<Item> choice_rows(const TableScope& s) {
                                 time,
                                 {ns > 0 && against > 0 ? ratioText(against / ns) : unknown(), against / ns},
                                 chosen,
-                                {q(row.source)}}});
+                                {known_from(row.source)}}});
     }
     out.push_back(std::move(item));
   });

@@ -28,8 +28,8 @@ RangeSide side_of(const kit::SessionData& data, const Timeline& timeline, int in
     out.busy_ns += static_cast<double>(std::max<int64_t>(0, stop - begin));
     until = stop;
     if (s.start < from) continue;
-    ++out.slices;
     const LaunchRow* launch = data.launches.find(s.entity);
+    if (!launch || launch->kind != "view") ++out.slices;  // as the launch plan counts them
     const KernelRow* kernel = launch ? data.kernels.find(launch->kernel) : nullptr;
     out.bytes += launch ? static_cast<double>(launch->bytes) : 0;
     out.flops += kernel ? static_cast<double>(kernel->flops) : 0;

@@ -15,8 +15,11 @@ constexpr int kTitle = 190, kColumn = 100;
 
 using Value = double RangeSide::*;
 // One unit for both sides; what is not known of a side is "–".
-RangeView::Row row_of(const char* title, const RangeTotals& totals, Value value, const Unit& unit,
+RangeView::Row row_of(const char* title, const RangeTotals& totals, Value value, Unit (*unit_of)(Extent),
                       bool zero) {
+  Extent both;
+  for (const RangeSide* side : {&totals.eager, &totals.compiled}) both.add(side->*value);
+  const Unit unit = unit_of(both);
   auto text = [&](const RangeSide& side) {
     return !side.known || (!zero && side.*value <= 0) ? unknown() : unit.format(side.*value);
   };
@@ -64,14 +67,13 @@ void RangeView::selectionChanged(ChangeMask mask) {
 std::vector<RangeView::Row> RangeView::rows() const {
   if (!timeline_ || timeline_->empty()) return {};
   const RangeTotals totals = totals_of(*session(), *timeline_, selection().range);
-  const Unit time = timeUnit(totals.ns);
   auto counted = [](const RangeSide& side) { return side.known ? QString::number(side.slices) : unknown(); };
-  std::vector<Row> out{row_of("busy", totals, &RangeSide::busy_ns, time, true),
-                       row_of("idle", totals, &RangeSide::idle_ns, time, true),
-                       row_of("longest gap", totals, &RangeSide::longest_gap_ns, time, true),
+  std::vector<Row> out{row_of("busy", totals, &RangeSide::busy_ns, timeUnit, true),
+                       row_of("idle", totals, &RangeSide::idle_ns, timeUnit, true),
+                       row_of("longest gap", totals, &RangeSide::longest_gap_ns, timeUnit, true),
                        {"operators, launches", counted(totals.eager), counted(totals.compiled)}};
   const double bytes = std::max(totals.eager.bytes, totals.compiled.bytes);
-  if (bytes > 0) out.push_back(row_of("traffic", totals, &RangeSide::bytes, bytesUnit(bytes), false));
+  if (bytes > 0) out.push_back(row_of("traffic", totals, &RangeSide::bytes, bytesUnit, false));
   auto rate = [](const RangeSide& side) {
     return side.flops > 0 && side.busy_ns > 0 ? flopsText(side.flops, side.busy_ns) : unknown();
   };
