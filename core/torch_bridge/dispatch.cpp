@@ -36,7 +36,7 @@ class OperatorCall {
     refuse();
     if (op_.lift_fresh && bound_[0].tensors.empty()) return Py::borrow(lifted_.get());
     if (op_.lift_fresh) return Py::borrow(bound_[0].object);
-    if (op_.view) return view();
+    if (op_.view) return is_handing_out() ? handed_out() : view();
     if (op_.inplace_view) return reshaped_in_place();
     if (!op_.has_tensor_return() && !op_.writes) return question();
     if (op_.random && draws()) recording_.effects.random = true, ++recording_.effects.draws;
@@ -223,6 +223,17 @@ class OperatorCall {
   Py call_pytorch() {
     Py out = Py::steal(PyObject_Call(op_.object, args_, kwargs_));
     if (!out) throw Raised{};
+    return out;
+  }
+
+  // PyTorch's factories give the program a copy of the object that they have made, by detaching it: no view.
+  bool is_handing_out() const {
+    return op_.name == "aten.detach.default" && bound_[0].tensors.size() == 1 &&
+           recording_.is_of_a_factory(bound_[0].tensors[0]);
+  }
+  Py handed_out() {
+    Py out = call_as_cpu();
+    recording_.take_over(bound_[0].tensors[0], out.get());
     return out;
   }
 

@@ -91,6 +91,21 @@ int Recording::find_alias(PyObject* tensor) {
   stop("unsupported_operator", "a tensor shares memory in a way that the graph cannot say");
 }
 
+bool Recording::is_of_a_factory(int index) const {
+  const ir::NodeId made_by = at(index).aten.node;
+  if (aten_.empty() || aten_.back().id != made_by || aten_.back().origin.from != std::vector{call_id_})
+    return false;
+  bool reads = false;
+  ir::each_ref(aten_.back(), [&](ir::Ref) { reads = true; });
+  return !reads && storages_[static_cast<size_t>(at(index).storage)].first.get() == at(index).object.get();
+}
+
+void Recording::take_over(int index, PyObject* object) {
+  by_impl_.erase(impl_of(handle_of(at(index).object.get())));
+  by_impl_[impl_of(handle_of(object))] = index;
+  at(index).object = Py::borrow(object);
+}
+
 int Recording::storage_index(const void* id, PyObject* first) {
   const int known = look_up(by_storage_, id);
   if (known >= 0) return known;

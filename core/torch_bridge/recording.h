@@ -70,6 +70,9 @@ class Recording {
   void mark_written(int index);
   void note_conjugated(int index, int of);
   void share_data(int index, int other);  // the first is in the other's memory from now on
+  // The call at hand has just made it, of no tensor, and nobody but PyTorch has the object.
+  bool is_of_a_factory(int index) const;
+  void take_over(int index, PyObject* object);  // the object stands for the tensor from now on
 
   // Inputs and constants.
   int known_input(PyObject* real) const;  // -1: not yet an input

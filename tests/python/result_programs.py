@@ -157,6 +157,8 @@ EXPRESSIONS = {
     "max_pool1d": lambda x, y: F.max_pool1d(x[None].transpose(1, 2), 2),
     "max_pool1d of rows": lambda x, y: F.max_pool1d(x, 3, stride=1, padding=1),
     "batch_norm in place": lambda x, y: torch._native_batch_norm_legit(x.detach(), None, None, y.detach()[0], y.detach()[1], True, 0.1, 1e-5)[0],
+    "zeros, written as a view": lambda x, y: torch.zeros(x.shape[0], 6)[1:].add_(1),
+    "numbers, written beside a view": lambda x, y: [z := torch.arange(6.0), z[2:].mul_(2).sin_(), z.detach()],
     "rrelu": lambda x, y: F.rrelu(x),
     "pixel_shuffle": lambda x, y: F.pixel_shuffle((x * 2).view(-1, 6, 1, 1)[:, :4], 2),
     "pad of nothing": lambda x, y: F.pad(x, (0, 0)),
