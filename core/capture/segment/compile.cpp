@@ -73,6 +73,7 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   if (versions) options.backward_for_real = kAsksForVersions;
   options.takes_for_granted = place.takes_for_granted;
   options.checks_behind_writes = !settings_->backend && !settings_->replay && !engine_.config.check;
+  options.checks_on_gpu = !settings_->graphs();
   options.sizes = &place.sizes[number_];
   if (!settings_->target.empty()) options.as_if = ir::Device{ir::Device::Type::cuda, 0};
   Recording* recording = engine_.live_recording();

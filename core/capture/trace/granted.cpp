@@ -74,18 +74,32 @@ bool Tracer::branches(VirtualFrame& f, const Instruction& in, Value* v, bool jum
   return take_for_granted(look(v), expected) ? expected : truth(v);
 }
 
-// false: it has no place in a graph. On a GPU a check that fails would end the process's use of it.
+// false: it has no place in a graph.
 bool Tracer::take_for_granted(Value* tensor, bool expected) {
   const ir::TensorType type = torch_bridge::type_of(tensor->obj);
-  if (!type.device.is_cpu() || type.numel() != 1 || ir::is_complex(type.dtype)) return false;
+  if (!may_check(type) || type.numel() != 1 || ir::is_complex(type.dtype)) return false;
   Value* holds = type.dtype == ir::DType::b1 ? tensor : look(compare(Py_NE, tensor, integer(0)));
   if (!expected) holds = look(tensor_method(holds, "logical_not", nullptr, {}));
   if (!type.sizes.empty()) holds = look(tensor_method(holds, "all", nullptr, {}));
   behind_writes_ = behind_writes_ || lowering_->effects().writes_inputs;
-  torch_call("torch._assert_async", find_object("torch._assert_async"),
-             {{holds, text(kTakenForGranted)}, {}});
+  check(holds, kTakenForGranted);
   took_for_granted_ = true;
   return true;
+}
+
+// A CUDA Graph would have to stop in the middle.
+bool Tracer::may_check(const ir::TensorType& type) const {
+  return type.device.is_cpu() || options_.checks_on_gpu;
+}
+
+// On the CPU, wherever the tensor is: a check that fails on a GPU would end the process's use of it. Eager
+// waits for the GPU at the same place.
+void Tracer::check(Value* holds, const char* message) {
+  if (!torch_bridge::type_of(holds->obj).device.is_cpu())
+    holds = look(tensor_method(holds, "cpu", nullptr, {}));
+  Arguments given{{holds}, {}};
+  if (message) given.positional.push_back(text(message));
+  torch_call("torch._assert_async", find_object("torch._assert_async"), given);
 }
 
 }  // namespace vitrine::capture

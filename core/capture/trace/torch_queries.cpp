@@ -90,15 +90,14 @@ Value* has_function(T& t, const A& a) {
 }
 
 // torch._check_tensor_all_with(error, cond, message): the graph has the check, and a call in which it fails
-// is eager's from its begin on. On a GPU it would end the process's use of it.
+// is eager's from its begin on.
 Value* check_all(T& t, const A& a) {
   Value* holds = t.look(need(t, a, 1, "cond"));
   if (holds->kind != Kind::Tensor) stop("exception", "a check of something that is no tensor");
   const ir::TensorType type = torch_bridge::type_of(holds->obj);
-  if (type.dtype != ir::DType::b1 || !type.device.is_cpu())
+  if (type.dtype != ir::DType::b1 || !t.may_check(type))
     stop("scalar_read", "a check reads the value of a tensor (" + t.describe(holds) + ")");
-  Value* all = t.tensor_method(holds, "all", nullptr, {});
-  t.torch_call("torch._assert_async", find_object("torch._assert_async"), {{all}, {}});
+  t.check(t.look(t.tensor_method(holds, "all", nullptr, {})), nullptr);
   return t.none();
 }
 

@@ -326,6 +326,8 @@ class Tracer {
   // --- granted.cpp
   bool branches(VirtualFrame& frame, const Instruction& in, Value* v, bool jumps_if);
   bool take_for_granted(Value* tensor, bool expected);
+  bool may_check(const ir::TensorType& type) const;  // whether a graph can check such a tensor
+  void check(Value* holds, const char* message);     // of one bool; message: what it raises, or nullptr
   // --- vmap.cpp
   Value* vmap(const Arguments& arguments);  // of torch._functorch.vmap.vmap_impl
   // Gives what it returned.
