@@ -122,7 +122,7 @@ class Solved(nn.Module):
         self.weight, self.checkpointed = nn.Parameter(torch.eye(32)), checkpointed
 
     def inner(self, x):
-        return torch.linalg.inv(x.t() @ x + self.weight).cos().mm(x.t()).t().sin()
+        return torch.linalg.inv(x.t() @ x / 64 + 2 * self.weight).cos().mm(x.t()).t().sin()
 
     def forward(self, x):
         for _ in range(3):
@@ -135,8 +135,12 @@ def test_what_pytorch_alone_computes_is_not_kept_either():
     vitrine.reset()
     eager, ours, whole = kept(model, model), kept(model, vitrine.compile(model)), kept(plain, vitrine.compile(plain))
     assert ours <= eager and whole > 2 * eager, (eager, ours, whole)
-    other = copy.deepcopy(model)
-    torch.testing.assert_close(train(other, vitrine.compile(other)), train(model, model))
+    exact, found = Solved(True).double(), []
+    for call in (exact, vitrine.compile(exact)):  # in f32 the inverse's rounding grows from turn to turn
+        x = torch.linspace(-1, 1, 512, dtype=torch.float64).reshape(16, 32).requires_grad_()
+        y = call(x)
+        found.append([y, *torch.autograd.grad(y.square().mean(), (x, exact.weight))])
+    torch.testing.assert_close(*found)
 
 
 class TwoWays(nn.Module):
