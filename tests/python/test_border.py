@@ -28,7 +28,7 @@ def depth():
 
 def test_an_error_thrown_under_python_frames_is_one_of_python(region):
     def through_python():
-        return region.layouts(((1,),) * 50)  # it has no such tangents
+        return region.layouts(((1,),) * 50, False)  # it has no such tangents
 
     before = depth()
     for _ in range(3):
@@ -41,7 +41,7 @@ def test_a_compiled_function_goes_on_behind_such_an_error(region):
     def f(x):
         y = x * 2
         try:
-            region.layouts(((1,),) * 50)
+            region.layouts(((1,),) * 50, False)
         except RuntimeError as error:
             kind = type(error).__name__
         return y + 1, kind, depth()
