@@ -207,6 +207,31 @@ def test_a_mask_of_columns_is_left_as_it_is(tmp_path):
     assert "permute" in graph and "contiguous" not in graph, graph
 
 
+AUTOCAST = """
+import torch
+
+layer = torch.nn.Linear(64, 32)
+
+def model(x):
+    with torch.autocast("cuda", dtype=torch.DTYPE):
+        y = layer(x)
+        return y.relu(), y.float().softmax(-1)
+
+inputs = (torch.randn(8, 64),)
+"""
+
+
+@pytest.mark.parametrize("dtype, word", [("bfloat16", "bf16"), ("float16", "f16")])
+def test_autocast_of_the_gpu_that_is_not_here(tmp_path, dtype, word):
+    """PyTorch itself warns and switches it off."""
+    program = write(tmp_path, "model.py", AUTOCAST.replace("DTYPE", dtype))
+    result = run("run", program, "--target", "sm_90", "-o", "s.vitrine", cwd=tmp_path)
+    assert result.returncode == 0, said(result)
+    assert run("show", "s.vitrine", "breaks", cwd=tmp_path).stdout.startswith("No graph breaks")
+    graph = run("show", "s.vitrine", "aten", cwd=tmp_path).stdout
+    assert re.search(rf"addmm.* : {word}\[8,32\]cuda:0", graph) and re.search(r"softmax.* : f32\[8,32\]", graph), graph
+
+
 def test_the_norms_of_many_tensors_are_one_call(tmp_path):
     parameters = [torch.nn.Parameter(torch.randn(4 + i, 3)) for i in range(6)]
     for p in parameters:

@@ -83,6 +83,14 @@ Value* size_is_static(Tracer& t, PyObject*, const Arguments& a) {
   return t.none();
 }
 
+// PyTorch switches autocast of a GPU off where it sees none; --target compiles for one that is elsewhere.
+Value* gpu_lacks_autocast(Tracer& t, PyObject*, const Arguments&) {
+  return t.for_absent_gpu() ? t.boolean(false) : nullptr;
+}
+Value* gpu_has_bfloat16(Tracer& t, PyObject*, const Arguments&) {
+  return t.for_absent_gpu() ? t.boolean(true) : nullptr;
+}
+
 struct Row {
   const char *file, *qualname;
   Value* (*handler)(Tracer&, PyObject* function, const Arguments&);  // nullptr: as any other function
@@ -93,6 +101,8 @@ constexpr Row kRows[] = {
     {"/torch/distributions/utils.py", "lazy_property.__get__", lazy_property_of_class},
     {"/torch/_dynamo/comptime.py", "_Comptime.force_static", size_is_static},
     {"/torch/utils/checkpoint.py", "checkpoint", checkpoint_function},
+    {"/torch/cuda/amp/common.py", "amp_definitely_not_available", gpu_lacks_autocast},
+    {"/torch/cuda/__init__.py", "is_bf16_supported", gpu_has_bfloat16},
 #define VITRINE_DRAWS(X) \
   X(uniform)             \
   X(triangular)          \

@@ -138,6 +138,7 @@ class Tracer {
   // No progress: the trace says only why, and under which guards that holds.
   std::unique_ptr<Trace> give_up(BreakInfo why);
   bool returned() const { return result_ != nullptr; }
+  bool for_absent_gpu() const { return options_.as_if.has_value(); }  // --target, where there is none
 
   // --- values.cpp: making values
   PyObject* keep(PyObject* owned);
