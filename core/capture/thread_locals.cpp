@@ -1,5 +1,6 @@
 #include "core/capture/thread_locals.h"
 
+#include "core/base/once.h"
 #include "core/capture/trace/python.h"
 
 namespace vitrine::capture {
@@ -25,7 +26,8 @@ bool was_asked_here(PyObject* object) {
 
 bool is_thread_local(PyTypeObject* type) {
   if (type->tp_getattro == PyObject_GenericGetAttr) return false;
-  static PyTypeObject* const local = find_local();
+  static constinit Once<PyTypeObject*> kept_local;
+  PyTypeObject* const local = kept_local.get(find_local);
   return local && type->tp_getattro == local->tp_getattro && type->tp_setattro == local->tp_setattro;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 
+#include "core/base/once.h"
 #include "core/capture/segment/values.h"
 
 namespace vitrine::capture {
@@ -52,9 +53,15 @@ std::string folder_of(const char* module) {
   return path.substr(0, path.rfind('/') + 1);
 }
 
+// Of Vitrine itself.
+static bool is_own_file(const std::string& path) {
+  static constinit Once<std::string> kept_folder;
+  const std::string& folder = kept_folder.get([] { return folder_of("vitrine"); });
+  return !folder.empty() && path.starts_with(folder);
+}
+
 bool is_user_file(const std::string& path) {
-  static const std::string vitrine = folder_of("vitrine");
-  if (!vitrine.empty() && path.starts_with(vitrine)) return false;
+  if (is_own_file(path)) return false;
   static constexpr const char* kOthers[] = {"/site-packages/", "/dist-packages/", "/lib/python3",
                                             "<frozen ",        "<string>",        "<attrs generated"};
   return std::none_of(std::begin(kOthers), std::end(kOthers),
@@ -62,12 +69,11 @@ bool is_user_file(const std::string& path) {
 }
 
 bool is_package_file(const std::string& path) {
-  static const std::string vitrine = folder_of("vitrine"), torch = folder_of("torch");
-  const bool ours = !vitrine.empty() && path.starts_with(vitrine);
-  const bool torchs = !torch.empty() && path.starts_with(torch);
-  return !ours && !torchs &&
-         (path.find("/site-packages/") != std::string::npos ||
-          path.find("/dist-packages/") != std::string::npos);
+  static constinit Once<std::string> kept_torch;
+  const std::string& torch = kept_torch.get([] { return folder_of("torch"); });
+  if (is_own_file(path) || (!torch.empty() && path.starts_with(torch))) return false;
+  return path.find("/site-packages/") != std::string::npos ||
+         path.find("/dist-packages/") != std::string::npos;
 }
 
 std::string json_quoted(const std::string& text) {
