@@ -37,12 +37,6 @@ bool reads_gpu(const ir::Graph& graph, const Node& node) {
   return found;
 }
 
-bool is_result(const ir::Graph& graph, const Node& node) {
-  bool found = false;
-  for (const Arg& r : graph.results()) ir::each_ref(r, [&](Ref ref) { found |= ref.node == node.id; });
-  return found;
-}
-
 // Arguments without defaults, required ones first, the rest as PyTorch's schema orders them. A tensor made
 // from nothing but numbers gets its dtype, which else hangs on torch.get_default_dtype().
 bool shortened(const ir::Graph& graph, const ops::OpRow& row, const Node& node, std::vector<Arg>& args,
@@ -76,7 +70,7 @@ GraphPtr canonicalise(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>&
   Rewriter out(graph, ids, "canonicalise");
   for (const Node& node : graph->nodes()) {
     if (std::find(std::begin(kSame), std::end(kSame), node.op) != std::end(kSame) &&
-        !is_result(*graph, node)) {
+        !out.is_result(node.id)) {
       out.replace(node, {out.mapped(node.args.at(0))});
       continue;
     }

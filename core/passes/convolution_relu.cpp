@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
 #include "core/ops/layout.h"
 #include "core/passes/rewriter.h"
@@ -27,9 +26,7 @@ struct Sum {
 class Joiner {
  public:
   Joiner(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids)
-      : graph_(graph), users_(graph->users()), storages_(*graph), out_(graph, ids, "convolution_relu") {
-    for (const Arg& r : graph->results()) ir::each_ref(r, [&](Ref ref) { results_.insert(ref.node); });
-  }
+      : graph_(graph), users_(graph->users()), storages_(*graph), out_(graph, ids, "convolution_relu") {}
 
   GraphPtr run() {
     for (const Node& node : graph_->nodes()) {
@@ -48,7 +45,7 @@ class Joiner {
   }
   const Node& producer(Ref r) const { return graph_->node(r.node); }
   bool read_once(Ref r) const {
-    return users_[graph_->position(r.node)].size() == 1 && !results_.contains(r.node);
+    return users_[graph_->position(r.node)].size() == 1 && !out_.is_result(r.node);
   }
   // One number a channel, broadcast over the image.
   bool is_by_channel(Ref r, const TensorType& image) const {
@@ -175,7 +172,6 @@ class Joiner {
   const GraphPtr& graph_;
   const std::vector<std::vector<NodeId>> users_;
   const Storages storages_;
-  std::set<NodeId> results_;
   Rewriter out_;
 };
 

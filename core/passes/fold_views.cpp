@@ -15,18 +15,12 @@ bool is_view(const Node& node) {
          node.args[0].is<Ref>();
 }
 
-bool is_result(const ir::Graph& graph, NodeId id) {
-  bool found = false;
-  for (const Arg& r : graph.results()) ir::each_ref(r, [&](Ref ref) { found |= ref.node == id; });
-  return found;
-}
-
 }  // namespace
 
 GraphPtr fold_views(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids) {
   Rewriter out(graph, ids, "fold_views");
   for (const Node& node : graph->nodes()) {
-    if (!is_view(node) || is_result(*graph, node.id)) {
+    if (!is_view(node) || out.is_result(node.id)) {
       out.keep(node);
       continue;
     }

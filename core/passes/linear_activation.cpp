@@ -1,7 +1,6 @@
 #include "core/passes/linear_activation.h"
 
 #include <optional>
-#include <set>
 
 #include "core/passes/rewriter.h"
 #include "core/passes/storage.h"
@@ -19,9 +18,7 @@ bool is_one(const Arg& a) {
 class Joiner {
  public:
   Joiner(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids)
-      : graph_(graph), users_(graph->users()), storages_(*graph), out_(graph, ids, "linear_activation") {
-    for (const Arg& r : graph->results()) ir::each_ref(r, [&](Ref ref) { results_.insert(ref.node); });
-  }
+      : graph_(graph), users_(graph->users()), storages_(*graph), out_(graph, ids, "linear_activation") {}
 
   GraphPtr run() {
     for (const Node& node : graph_->nodes()) {
@@ -47,7 +44,7 @@ class Joiner {
   const Node* read_alone(const Arg& value) const {
     const Node* node = &graph_->node(value.as<Ref>().node);
     while (true) {
-      if (users_[graph_->position(node->id)].size() != 1 || results_.contains(node->id)) return nullptr;
+      if (users_[graph_->position(node->id)].size() != 1 || out_.is_result(node->id)) return nullptr;
       if (node->op != "aten.view.default") return node;
       node = &graph_->node(node->args[0].as<Ref>().node);
     }
@@ -81,7 +78,6 @@ class Joiner {
   const GraphPtr& graph_;
   const std::vector<std::vector<NodeId>> users_;
   const Storages storages_;
-  std::set<NodeId> results_;
   Rewriter out_;
 };
 

@@ -2,7 +2,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 
 #include "core/passes/rewriter.h"
@@ -34,9 +33,7 @@ struct Product {
 class Padder {
  public:
   Padder(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids, bool half, std::string rule)
-      : graph_(graph), half_(half), out_(graph, ids, std::move(rule)) {
-    for (const Arg& r : graph->results()) ir::each_ref(r, [&](Ref ref) { results_.insert(ref.node); });
-  }
+      : graph_(graph), half_(half), out_(graph, ids, std::move(rule)) {}
 
   GraphPtr run() {
     for (const Node& node : graph_->nodes()) {
@@ -92,7 +89,7 @@ class Padder {
     };
     copy(p.a, p.to_m, p.to_k);
     copy(p.b, p.to_k, p.to_n);
-    if (p.to_n > p.n || results_.contains(node.id)) bytes += 2 * node.type().bytes();
+    if (p.to_n > p.n || out_.is_result(node.id)) bytes += 2 * node.type().bytes();
     return 2 * p.m * p.n * p.k > kOperationsAByte * bytes;
   }
 
@@ -153,7 +150,7 @@ class Padder {
     cut(0, p.m);
     cut(1, p.n);
     // What leaves the graph owns no more memory than eager's.
-    if (out_.type(value) != node.type() || (results_.contains(node.id) && p.to_m > p.m))
+    if (out_.type(value) != node.type() || (out_.is_result(node.id) && p.to_m > p.m))
       out_.change(node, "aten.clone.default", {Arg(value)},
                   {{"memory_format", Arg(ir::Word{"torch.contiguous_format"})}});
     else
@@ -162,7 +159,6 @@ class Padder {
 
   const GraphPtr& graph_;
   const bool half_;
-  std::set<NodeId> results_;
   Rewriter out_;
   std::map<Key, Ref> padded_;
 };

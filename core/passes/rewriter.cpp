@@ -20,6 +20,7 @@ Rewriter::Rewriter(GraphPtr old, std::shared_ptr<ir::NodeIds> ids, std::string r
       rule_(std::move(rule)),
       decomposes_(decomposes),
       builder_(old_->stage, std::move(ids)) {
+  for (const Arg& r : old_->results()) ir::each_ref(r, [&](Ref ref) { results_.insert(ref.node); });
   for (const Node& node : old_->nodes()) builder_.reserve(node.name);
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/ir/graph.h"
@@ -26,6 +27,7 @@ class Rewriter {
   Rewriter(GraphPtr old, std::shared_ptr<ir::NodeIds> ids, std::string rule, bool decomposes = false);
 
   const ir::Graph& old() const { return *old_; }
+  bool is_result(NodeId old) const { return results_.contains(old); }
   // The new value of an old argument.
   Arg mapped(const Arg& arg) const;
   const TensorType& type(Ref fresh) const;  // of a value of the new graph
@@ -63,6 +65,7 @@ class Rewriter {
   std::string rule_;
   bool decomposes_;
   ir::Builder builder_;
+  std::unordered_set<NodeId> results_;                   // of the old graph
   std::unordered_map<NodeId, std::vector<Arg>> values_;  // old node -> new value of each output
   bool changed_ = false;
 };

@@ -1,7 +1,5 @@
 #include "core/passes/rows_in_place.h"
 
-#include <set>
-
 #include "core/passes/rewriter.h"
 
 namespace vitrine::passes {
@@ -11,9 +9,7 @@ namespace {
 class Rows {
  public:
   Rows(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& ids)
-      : graph_(graph), users_(graph->users()), out_(graph, ids, "rows_in_place") {
-    for (const Arg& r : graph->results()) ir::each_ref(r, [&](Ref ref) { results_.insert(ref.node); });
-  }
+      : graph_(graph), users_(graph->users()), out_(graph, ids, "rows_in_place") {}
 
   GraphPtr run() {
     for (const Node& node : graph_->nodes()) {
@@ -49,7 +45,7 @@ class Rows {
            node.args[4] == Arg(false) && node.args[3].is<int64_t>();
   }
   bool is_alone(const Node& node) const {
-    return users_[graph_->position(node.id)].size() == 1 && !results_.contains(node.id);
+    return users_[graph_->position(node.id)].size() == 1 && !out_.is_result(node.id);
   }
   TensorType type_of(const Arg& value) const {
     const Ref r = value.as<Ref>();
@@ -65,7 +61,6 @@ class Rows {
 
   const GraphPtr& graph_;
   const std::vector<std::vector<NodeId>> users_;
-  std::set<NodeId> results_;
   Rewriter out_;
 };
 
