@@ -351,16 +351,16 @@ Recipe RecipeMaker::list_of_class(Value* v) {
   return r;
 }
 
-// Of vitrine._library.
-static PyObject* library_globals() {
+// Of vitrine._transforms.
+static PyObject* transform_globals() {
   static constinit Once<PyObject*> kept_module;
-  PyObject* const module = kept_module.get([] { return PyImport_ImportModule("vitrine._library"); });
+  PyObject* const module = kept_module.get([] { return PyImport_ImportModule("vitrine._transforms"); });
   return module ? PyModule_GetDict(module) : nullptr;
 }
 
 Recipe RecipeMaker::function(Value* v) {
   FunctionState& f = *v->function;
-  if (text_of(f.code->co_qualname) == "pull.<locals>.vjp_function" && f.globals == library_globals())
+  if (text_of(f.code->co_qualname) == "pull.<locals>.vjp_function" && f.globals == transform_globals())
     stop("unsupported_value", "the function that torch.func.vjp gives leaves the segment");
   Recipe r;
   r.kind = Recipe::Kind::Function;
