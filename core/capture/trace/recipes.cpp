@@ -29,6 +29,10 @@ PyObject* native_base(PyTypeObject* cls) {
   return reinterpret_cast<PyObject*>(&PyBaseObject_Type);
 }
 
+// How deep objects may lie in each other: recipes are made, copied, run and freed level by level, each on the
+// stack, which is a thread's own and may be small.
+constexpr int deepest = 1000;
+
 // Its hash would be asked for before it has its attributes.
 void check_key(Value* key) {
   if (key->kind == Kind::Object && !key->obj && key->cls->tp_hash != PyBaseObject_Type.tp_hash)
@@ -111,6 +115,8 @@ Recipe RecipeMaker::make(Value* v) {
   }
   // Met before: the same object again. Its recipe is spelled out each time, the number makes it one.
   if (!open_.insert(v).second) stop("unsupported_value", "an object that contains itself leaves the segment");
+  if (++depth_ > deepest)
+    stop("unsupported_value", "objects that lie too deep in each other leave the segment");
   Recipe r;
   switch (v->kind) {
     case Kind::Tuple:
@@ -171,6 +177,7 @@ Recipe RecipeMaker::make(Value* v) {
     default:
       stop("unsupported_value", with_article(t_.describe(v)) + " leaves the segment");
   }
+  --depth_;
   open_.erase(v);
   return shared(v, std::move(r));
 }

@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import gc
 import threading
 import weakref
 
@@ -412,3 +413,18 @@ def attributes_of_a_thread(compile):
         thread.join()
     calls("main")
     return found
+
+
+@program(vec())
+def nested_deeper_than_the_stack(x):
+    listed, chained = [], None
+    for _ in range(12000):
+        listed = [listed]
+        chained = Link(chained)
+    gc.collect()
+    return x + 1, len(listed), chained.next is None
+
+
+class Link:
+    def __init__(self, following):
+        self.next = following
