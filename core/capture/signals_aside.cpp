@@ -21,16 +21,6 @@ void note(int number) {
   came[number] = 1;
 }
 
-bool in_main_thread() {
-  const Owned threading(PyImport_ImportModule("threading"));
-  const Owned thread(threading ? PyObject_CallMethod(threading.get(), "main_thread", nullptr) : nullptr);
-  const Owned ident(thread ? PyObject_GetAttrString(thread.get(), "ident") : nullptr);
-  const bool main =
-      ident && PyLong_Check(ident.get()) && PyLong_AsUnsignedLong(ident.get()) == PyThread_get_thread_ident();
-  PyErr_Clear();
-  return main;
-}
-
 // call(number, handler) for each signal whose handler is a Python callable.
 template <class Call>
 void each_handler(Call call) {
@@ -44,7 +34,16 @@ void each_handler(Call call) {
   PyErr_Clear();
 }
 
+// Runs the handlers of what has come; keeps the first error that one raises.
+void run_handlers() {
+  if (PyErr_CheckSignals() == 0) return;
+  auto raised = std::make_unique<torch_bridge::PendingError>();
+  if (!error) error = std::move(raised);
+}
+
+// What comes until Vitrine's own handlers stand is Python's to handle: so twice.
 void set_aside() {
+  run_handlers();
   each_handler([](int number, PyObject*) {
     struct sigaction before{};
     if (sigaction(number, nullptr, &before) != 0) return;
@@ -54,6 +53,7 @@ void set_aside() {
     came[number] = 0;
     if (sigaction(number, &ours, nullptr) == 0) replaced.emplace_back(number, before);
   });
+  run_handlers();
 }
 
 void put_back() {
@@ -87,9 +87,8 @@ bool is_raised_there(PyTracebackObject* trace) {
 }  // namespace
 
 SignalsAside::SignalsAside() {
-  if (active || !in_main_thread()) return;
+  if (active || !_PyOS_IsMainThread()) return;
   active = outermost_ = true;
-  if (PyErr_CheckSignals() != 0) error = std::make_unique<torch_bridge::PendingError>();
   set_aside();
 }
 
@@ -109,9 +108,8 @@ bool SignalsAside::raised() const {
 }
 
 bool SignalsAside::handle() {
-  if (!active || error || !in_main_thread()) return active && error;
+  if (!active || error || !_PyOS_IsMainThread()) return active && error;
   put_back();
-  if (PyErr_CheckSignals() != 0) error = std::make_unique<torch_bridge::PendingError>();
   set_aside();
   return static_cast<bool>(error);
 }
@@ -121,14 +119,9 @@ bool is_of_signal() {
   const bool interrupt = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
-  if (interrupt) {
-    const bool raised = is_raised_there(reinterpret_cast<PyTracebackObject*>(trace));
-    PyErr_Restore(type, value, trace);
-    return !raised;
-  }
+  bool found = interrupt && !is_raised_there(reinterpret_cast<PyTracebackObject*>(trace));
   std::vector<Owned> codes;
-  if (trace) each_handler([&](int, PyObject* handler) { codes.push_back(code_of(handler)); });
-  bool found = false;
+  if (trace && !found) each_handler([&](int, PyObject* handler) { codes.push_back(code_of(handler)); });
   for (auto* at = reinterpret_cast<PyTracebackObject*>(trace); at && !found; at = at->tb_next) {
     const Owned running(reinterpret_cast<PyObject*>(PyFrame_GetCode(at->tb_frame)));
     for (const Owned& code : codes) found = found || (code && code.get() == running.get());

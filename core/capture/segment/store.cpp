@@ -103,8 +103,9 @@ Outcome Store::look_up(Frame& frame, CodeSegments& code, Place& place) {
     Recording* recording = made ? engine_.live_recording() : nullptr;
     const int64_t start = recording ? recording->now() : -1;
     if (fit == Segment::Fit::New) {
-      if (extend(*segment, place)) fit = segment->fits(frame, state);
-      if (PyErr_Occurred()) return Outcome::raised();
+      const bool extended = extend(*segment, place);
+      if (PyErr_Occurred()) return Outcome::raised();  // a signal's handler
+      if (extended) fit = segment->fits(frame, state);
     }
     if (fit != Segment::Fit::Yes) continue;
     // Where it stands now: making an instance may have let other threads run.

@@ -71,6 +71,26 @@ def a_handler_raises_while_an_operator_runs(compile):
     return with_handler(raise_alarm, run)
 
 
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
+@scenario
+def a_handler_of_its_own_interrupts_while_an_operator_runs(compile):
+    def f(x):
+        return rings(x * 2).sin()
+
+    def run():
+        log = []
+        g = compile(f)
+        for ring in (True, False, True):
+            when["real"] = ring
+            told(g, log, torch.ones(3))
+        return log
+
+    return with_handler(interrupt, run)
+
+
 @scenario
 def a_program_tries_again_after_its_alarm(compile):
     def f(x, log):
