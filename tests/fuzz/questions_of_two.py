@@ -14,6 +14,7 @@ import vitrine
 
 from tests.fuzz import questions
 from tests.fuzz.questions import X, shown, values
+from tests.python.facts import texts_of
 
 OF_TWO = """
 v is w|v is not w|v == w|v != w|v < w|v <= w|(v, w) == (w, v)|[v] == [w]|(v,) == (w, 1)|{1: v} == {1: w}|v in [w]|v in (w, 1)|[v, w].index(w)
@@ -102,7 +103,7 @@ def differences(seed, share=1.0, count=40):
                     warnings.simplefilter("always", vitrine.VitrineWarning)
                     warnings.simplefilter("ignore", DeprecationWarning)
                     expected, found = outcome(f, *case, container), outcome(compiled, *case, container)
-                ours = [str(w.message) for w in said if issubclass(w.category, vitrine.VitrineWarning)]
+                ours = texts_of(w for w in said if issubclass(w.category, vitrine.VitrineWarning))
                 if expected != found or ours:
                     of = " and ".join(f"{v!r:.60}" for v in pair(*case))
                     yield f"seed {seed}: {question}, {case[0]}: {of}: eager {expected}, compiled {found} {ours}"
