@@ -44,6 +44,8 @@ Program opaque_program(const ir::Graph& aten) {
     step.kind = Step::Kind::opaque;
     step.label = "O" + std::to_string(ordinal);
     step.node = node;
+    // Zeros that PyTorch keeps without memory are none that its C interface reads.
+    if (node.op == "aten._efficientzerotensor.default") step.node.op = "aten.zeros.default";
     ir::each_ref(node, [&](ir::Ref r) {
       int32_t buffer = places.at({r.node, r.output});
       step.buffers.push_back(buffer);

@@ -74,6 +74,7 @@ class ProgramPlan : public Plan {
     _object* constant = nullptr;                     // owned
     int32_t version = -1;                            // set at the end; -1: it is not of this plan's making
     std::unique_ptr<torch_bridge::PreparedOp> view;  // makes the result from its base, as PyTorch's own view
+    bool alone = false;  // an operator's view of what nobody else gets: becomes a tensor like any other
   };
 
   ProgramPlan(codegen::Program program, std::vector<LoadedKernel> kernels, std::vector<Problem> problems);
@@ -85,6 +86,7 @@ class ProgramPlan : public Plan {
   void prepare_draws();
   void find_last_reads();
   Status prepare_results();
+  void find_alone();
   void find_read();
   std::vector<bool> viewing_an_input() const;
   void find_input_views();

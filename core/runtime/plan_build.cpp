@@ -102,6 +102,7 @@ Status ProgramPlan::prepare() {
   find_last_reads();
   if (Status failed = prepare_results()) return failed;
   find_read();
+  find_alone();
   find_input_views();
   find_written();
   count_as_eager();
@@ -246,6 +247,19 @@ Status ProgramPlan::prepare_results() {
     ++python_calls_;
   }
   return {};
+}
+
+// x + 1 that was turned in place is a view where PyTorch's operators compute it, and no view for the program.
+void ProgramPlan::find_alone() {
+  const std::vector<int32_t> owners = version_owners();
+  const std::vector<bool> made = made_inside();
+  std::unordered_map<int32_t, int> shares;
+  auto owner = [&](const ResultItem& item) { return owners[static_cast<size_t>(root(item.buffer))]; };
+  for (const ResultItem& item : results_)
+    if (item.buffer >= 0) ++shares[owner(item)];
+  for (ResultItem& item : results_)
+    item.alone = item.buffer >= 0 && !item.view && owner(item) != root(item.buffer) &&
+                 made[static_cast<size_t>(item.buffer)] && shares[owner(item)] == 1;
 }
 
 void ProgramPlan::find_read() {

@@ -522,6 +522,11 @@ bool ProgramPlan::collect(CallState& state, std::vector<_object*>& outputs) {
     _object* value = item.constant;
     if (item.view) {
       value = make_view(item, state);
+    } else if (item.alone) {
+      const bridge::Handle seen = state.object(item.buffer) ? state.handle(item.buffer) : nullptr;
+      value = seen
+                  ? bridge::wrap(bridge::as_strided(seen, table_.rows[static_cast<size_t>(item.buffer)].type))
+                  : nullptr;
     } else {
       if (item.buffer >= 0) value = state.object(item.buffer);
       bridge::retain(value);

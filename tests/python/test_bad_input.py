@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from command_line import TINY, said, vitrine, write
 
+ROOT = Path(__file__).resolve().parents[2]
 F = "import torch\ndef f(x):\n    return (x * 2).relu()\n"
 
 
@@ -275,6 +276,16 @@ def test_a_kernel_compiler_that_does_not_work(tmp_path, which):
         # Replayed with the compiler that works, it compiles.
         again = subprocess.run(["vitrine-cc", reproducer, "-o", tmp_path / "k.so", "--texts"], capture_output=True, text=True)
         assert again.returncode == 0, again.stderr
+
+
+def test_results_where_there_is_no_kernel_compiler(tmp_path):
+    """They are what they are with one: no views of memory that nobody else has, and counted as eager counts."""
+    copy_of_the_build(tmp_path, None)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "python"), str(ROOT)]), "VITRINE_CACHE_DIR": str(tmp_path / "cache")}
+    wanted = "in_place or max_pool1d or globals_of_differentiated"
+    words = ["-q", "-p", "no:cacheprovider", "-k", wanted, *(f"tests/python/{name}.py" for name in ("test_results_as_eager", "test_needless_breaks"))]
+    result = subprocess.run([sys.executable, "-m", "pytest", *words], cwd=ROOT, env=env, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0 and "the kernel compiler, is missing" in result.stdout, said(result)
 
 
 def record_kernel(folder, body, cache):
