@@ -11,6 +11,7 @@
 #include "core/passes/decompose.h"
 #include "core/passes/fold_views.h"
 #include "core/passes/functionalise.h"
+#include "core/passes/known_mask.h"
 #include "core/passes/linear_activation.h"
 #include "core/passes/pad_products.h"
 #include "core/passes/rows_in_place.h"
@@ -28,6 +29,9 @@ constexpr Pass kPipeline[] = {
     // Below this line memory is written only where somebody else can see it.
     {"functionalise", "aten", functionalise,
      "operators that write memory of the graph itself become functional"},
+    // Masks that were written are functional by now.
+    {"known_mask", "decomposed", known_masks,
+     "a mask that leaves nothing out is left out, and one that leaves out what is to come is causal"},
     // Activations must be whole.
     {"linear_activation", "decomposed", linear_activation,
      "a linear layer and its activation become one library call"},

@@ -7,6 +7,7 @@
 #include "core/base/once.h"
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/convert.h"
+#include "core/torch_bridge/known_masks.h"
 #include "core/torch_bridge/lowering_state.h"
 #include "core/torch_bridge/remade_views.h"
 #include "core/torch_bridge/stand_in.h"
@@ -551,13 +552,18 @@ Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Onc
     refuse_turned(recording, name, args);
     if (kwargs) (void)make_template(kwargs, known);
     const Outs outs = outs_of(kwargs);
+    const Whole* whole = whole_of(callable);
+    const AttentionCall attention_call =
+        whole ? without_known_mask(recording, args, kwargs) : AttentionCall{};
+    PyObject *run_args = whole ? attention_call.args.get() : args,
+             *run_kwargs = whole ? attention_call.kwargs.get() : kwargs;
     {
       GradModeGuard grad(grad_mode);
       AutocastGuard casts(autocast);
       AttentionGuard ways(attention);
       ModeGuard guard(mode.get());
       const WarningWatch watch(callable, once);
-      if (guard.active()) result = run(callable, args, kwargs);
+      if (guard.active()) result = run(callable, run_args, run_kwargs);
       if (watch.seen()) warned = Py::borrow(watch.messages());
     }
     if (result && warned && !dispatch.stopped)
@@ -566,9 +572,8 @@ Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Onc
       refuse_inference_inputs(name, args, result.get());
       refuse_unwritten(name, outs);
       // What autograd has taken note of must stay in the graph for its backward.
-      const Whole* whole = whole_of(callable);
       if (whole && !(is_tensor(result.get()) && requires_grad(result.get())))
-        collapse(*whole, args, kwargs, result.get(), mark);
+        collapse(*whole, run_args, run_kwargs, result.get(), mark);
       else if (whole && recording.as_if() && !gpu_is_here())
         recording.effects.chosen_on_gpu = whole->function;
       if (name == kSetData)
