@@ -130,7 +130,7 @@ class Fuser {
   bool holds_memory(int cluster, size_t l) const {
     constexpr int kFar = 3;                         // calls between
     constexpr int64_t kWorthIt = int64_t{1} << 16;  // bytes
-    if (!spare_ || !program_.graph->node(node(l)).type().device.is_cpu()) return false;
+    if (!spare_) return false;
     size_t at = needed(cluster, l);
     for (size_t from : before_[l])
       if (cluster_of_[from] != cluster) at = std::max(at, from + 1);

@@ -80,7 +80,7 @@ class Again {
   bool is_cheap(const Node& n) const {
     const ops::OpRow* row = ops::find(n.op);
     if (!row || row->lower != ops::Lower::pointwise || n.outputs.size() != 1 || ops::is_random(n) ||
-        ops::writes(n) || !n.type().device.is_cpu() || n.type().bytes() < kWorthIt)
+        ops::writes(n) || n.type().bytes() < kWorthIt)
       return false;
     bool kept = !storages_.written(n.id) && !storages_.escapes(n.id) && !storages_.is_input(n.id);
     ir::each_ref(n, [&](Ref r) { kept = kept && !storages_.written(r.node); });

@@ -33,3 +33,43 @@ def test_training_needs_no_more_than_eager(dropout):
     x = torch.randn(4096, 512, device="cuda")
     eager, ours = peak(model, model, x), peak(vitrine.compile(model), model, x)
     assert ours <= 1.01 * eager, f"{ours / 1e6:.0f} MB, eager {eager / 1e6:.0f} MB"
+
+
+class Gated(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.gate, self.up, self.down = nn.RMSNorm(512), nn.Linear(512, 1408), nn.Linear(512, 1408), nn.Linear(1408, 512)
+
+    def forward(self, x):
+        y = self.norm(x)
+        return x + self.down(nn.functional.silu(self.gate(y)) * self.up(y))
+
+
+def test_a_whole_step_needs_no_more_than_eager():
+    def peak_of(compiled):
+        torch.manual_seed(0)
+        model = nn.Sequential(*(Gated() for _ in range(8))).cuda()
+        optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
+
+        def step(x):
+            optimizer.zero_grad()
+            with torch.autocast("cuda", torch.bfloat16):
+                loss = model(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run, x = compiled(step), torch.randn(4096, 512, device="cuda")
+        for _ in range(3):
+            run(x)
+        gc.collect()
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        run(x)
+        torch.cuda.synchronize()
+        return torch.cuda.max_memory_allocated() - before
+
+    vitrine.reset()
+    eager, ours = peak_of(lambda f: f), peak_of(vitrine.compile)
+    assert ours <= 1.01 * eager, f"{ours / 1e6:.0f} MB, eager {eager / 1e6:.0f} MB"

@@ -291,6 +291,49 @@ def test_a_whole_training_step_is_one_graph(tmp_path):
     assert graph.count("# ") == 1 and "%backward" in graph and "addcmul_" in graph, graph
 
 
+GATED_STEP = """
+import torch
+from torch import nn
+
+class Gated(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate, self.up, self.down = nn.Linear(256, 384, bias=False), nn.Linear(256, 384, bias=False), nn.Linear(384, 256, bias=False)
+
+    def forward(self, x):
+        return x + self.down(nn.functional.silu(self.gate(x)) * self.up(x))
+
+def get_model():
+    net = nn.Sequential(*(Gated() for _ in range(4)))
+    optimizer = torch.optim.AdamW(net.parameters(), 1e-3)
+
+    def step(x):
+        optimizer.zero_grad()
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = net(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+def get_inputs():
+    return (torch.randn(1024, 256),)
+"""
+
+
+def test_a_whole_step_holds_no_more_than_eager(tmp_path):
+    """Of each layer what both branches and their product are, where eager keeps the silu, too; and what only the
+    update at the end reads is not computed beside a weight's cast at the begin."""
+    result = run("run", write(tmp_path, "model.py", GATED_STEP), "--target", "sm_90", "-o", "s.vitrine", cwd=tmp_path)
+    assert result.returncode == 0, said(result)
+    buffers = [b for b in Session(tmp_path / "s.vitrine").rows("buffer") if b["kind"] in ("temporary", "output")]
+    middle = max(b["last"] for b in buffers) // 2
+    held = [b["type"] for b in buffers if b["first"] < middle <= b["last"]]
+    assert 0 < sum(t.startswith("bf16[1024,384]") for t in held) <= 12, held
+    assert not [t for t in held if t.startswith(("f32[384,256]", "f32[256,384]"))], held
+
+
 CHOSEN = """
 import torch
 from torch import nn
