@@ -92,24 +92,12 @@ Value* builtin_type(Tracer& t, const Arguments& a) {
 Value* builtin_getattr(Tracer& t, const Arguments& a) {
   const std::string name = t.str_of(need(t, a, 1), false);
   if (a.positional.size() < 3) return t.load_attr(a.positional[0], name);
-  try {
-    Value* found = t.get_attr(a.positional[0], name);
-    return found ? found : a.positional[2];
-  } catch (const RaiseSignal& signal) {
-    if (signal.exception && signal.exception->cls == reinterpret_cast<PyTypeObject*>(PyExc_AttributeError))
-      return a.positional[2];
-    throw;
-  }
+  Value* found = attribute_if_any(t, a.positional[0], name);
+  return found ? found : a.positional[2];
 }
 
 Value* builtin_hasattr(Tracer& t, const Arguments& a) {
-  try {
-    return t.boolean(t.get_attr(need(t, a, 0), t.str_of(need(t, a, 1), false)) != nullptr);
-  } catch (const RaiseSignal& signal) {
-    if (signal.exception && signal.exception->cls == reinterpret_cast<PyTypeObject*>(PyExc_AttributeError))
-      return t.boolean(false);
-    throw;
-  }
+  return t.boolean(attribute_if_any(t, need(t, a, 0), t.str_of(need(t, a, 1), false)) != nullptr);
 }
 
 void check_super(Tracer& t, Value* v) {
@@ -479,6 +467,16 @@ BuiltinHandler handler_of(PyObject* callable) {
 }
 
 }  // namespace
+
+Value* attribute_if_any(Tracer& t, Value* v, const std::string& name) {
+  try {
+    return t.get_attr(v, name);
+  } catch (const RaiseSignal& signal) {
+    if (signal.exception && signal.exception->cls == reinterpret_cast<PyTypeObject*>(PyExc_AttributeError))
+      return nullptr;
+    throw;
+  }
+}
 
 std::span<const BuiltinRow> python_builtins() {
   return kRows;

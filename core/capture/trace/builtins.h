@@ -38,6 +38,8 @@ inline Value* need(Tracer& t, const Arguments& a, size_t i, const char* name = "
   return otherwise;
 }
 
+// builtins.cpp. v.name as getattr() with a default asks for it: nullptr where Python says AttributeError.
+Value* attribute_if_any(Tracer& t, Value* v, const std::string& name);
 bool is_protocol(PyObject* cls);  // protocols.cpp
 bool is_of_protocol(Tracer& t, Value* v, PyObject* protocol);
 Value* locals_of_frame(Tracer& t);  // own_frame.cpp

@@ -1,4 +1,5 @@
 // Functions of the standard library: operator, itertools, functools, collections, copy, dataclasses.
+#include <functional>
 #include <unordered_map>
 
 #include "core/capture/class_dict.h"
@@ -114,12 +115,42 @@ bool copies_by_attributes(T& t, Value* v, const char* hook) {
   return true;
 }
 
-Value* copy_object(T& t, Value* v) {
-  Value* copy = t.make(Kind::Object);
-  copy->cls = v->cls;
-  copy->typed = true;
+Value* bare_instance(T& t, Value* like) {
+  Value* made = t.make(Kind::Object);
+  made->cls = like->cls;
+  made->typed = true;
+  return made;
+}
+
+// What the module copy asks an instance for. A class that answers in Python (__getattribute__, __getattr__)
+// is asked, too, and eager copies where it gives anything else than object has.
+void ask_for_copying(T& t, Value* v, std::initializer_list<const char*> names) {
+  PyTypeObject* type = t.type_of(v);
+  if (!t.python_method(type, "__getattribute__") && !t.python_method(type, "__getattr__")) return;
+  for (const char* name : names) {
+    Value* given = attribute_if_any(t, v, name);
+    if (given) given = t.look(given);
+    PyObject* plain = lookup(&PyBaseObject_Type, name);
+    const bool as_object =
+        plain ? given && given->kind == Kind::Method && given->items[0]->obj == plain && given->items[1] == v
+              : !given;
+    if (!as_object) stop("unsupported_builtin", std::string("a copy by a class's own ") + name);
+  }
+}
+
+// The steps of object.__reduce_ex__ and of what copy makes of it. `attributes` are asked for with the copy's
+// own still to come, as a __getattr__ sees it.
+Value* copy_object(T& t, Value* v, Value* copy, const std::function<Value*(Value*)>& part) {
+  ask_for_copying(t, v, {"__reduce__", "__getstate__"});
+  std::vector<std::pair<std::string, Value*>> attributes;
   for (auto [key, value] : t.dict_entries(t.instance_dict(v)))
-    copy->attrs.emplace_back(t.str_of(key, false), value);
+    attributes.emplace_back(t.str_of(key, false), part(value));
+  if (attributes.empty()) return copy;
+  ask_for_copying(t, copy, {"__setstate__"});
+  if (t.python_method(t.type_of(v), "__getattribute__") &&
+      t.look(t.load_attr(copy, "__dict__")) != t.look(t.instance_dict(copy)))
+    stop("unsupported_builtin", "a copy by a class's own __dict__");
+  copy->attrs.insert(copy->attrs.end(), attributes.begin(), attributes.end());
   return copy;
 }
 
@@ -131,7 +162,8 @@ Value* shallow_copy(T& t, const A& a) {
   if (v->kind == Kind::Tuple && v->cls == &PyTuple_Type) return v;
   if (v->kind == Kind::Object)
     if (PyObject* own = t.python_method(t.type_of(v), "__copy__")) return t.call_special(v, own, {});
-  if (copies_by_attributes(t, v, "__copy__")) return copy_object(t, v);
+  if (copies_by_attributes(t, v, "__copy__"))
+    return copy_object(t, v, bare_instance(t, v), [](Value* value) { return value; });
   stop("unsupported_builtin", "copy.copy() of " + t.describe(v));
 }
 
@@ -180,6 +212,11 @@ Value* deep(T& t, Value* v, std::unordered_map<Value*, Value*>& memo) {
     for (auto [key, value] : t.dict_entries(v)) t.dict_set(copy, key, deep(t, value, memo));
     return copy;
   }
+  if (v->kind == Kind::Set && v->cls == &PySet_Type) {
+    Value* items = t.list({});
+    for (Value* item : t.unpack(v)) items->items.push_back(deep(t, item, memo));
+    return memo[v] = t.call(t.pinned(reinterpret_cast<PyObject*>(&PySet_Type)), {{items}, {}});
+  }
   if (v->kind == Kind::Tuple && v->cls == &PyTuple_Type) {
     Values items;
     bool changed = false;
@@ -190,9 +227,9 @@ Value* deep(T& t, Value* v, std::unordered_map<Value*, Value*>& memo) {
     return changed ? t.tuple(std::move(items)) : v;
   }
   if (copies_by_attributes(t, v, "__deepcopy__")) {
-    Value* copy = memo[v] = copy_object(t, v);
-    for (auto& [name, value] : copy->attrs) value = deep(t, value, memo);
-    return copy;
+    ask_for_copying(t, v, {"__deepcopy__", "__reduce_ex__"});
+    Value* copy = memo[v] = bare_instance(t, v);
+    return copy_object(t, v, copy, [&](Value* value) { return deep(t, value, memo); });
   }
   stop("unsupported_builtin", "copy.deepcopy() of " + t.describe(v));
 }
