@@ -3,9 +3,11 @@ auxiliary losses, hooks that change what flows on. Some steps with an optimizer;
 
 import pytest
 import torch
+import vitrine
 from test_several_backwards import same
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.hooks import RemovableHandle
 
 
 def attributions(compiled):
@@ -92,3 +94,12 @@ def test_gradients_at_what_a_loss_is_computed_from(program):
         return program(compiled)
 
     same(seeded)
+
+
+def test_no_handle_of_a_hook_is_made_for_them():
+    """A program sees how many there were: by their ids, and by guards of their class."""
+    x = torch.randn(3, requires_grad=True)
+    before = RemovableHandle.next_id
+    h, loss = vitrine.compile(lambda x: ((h := x * 2), h.sin().sum()))(x)
+    loss.backward()
+    assert RemovableHandle.next_id == before and h.requires_grad

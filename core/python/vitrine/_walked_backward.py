@@ -1,6 +1,7 @@
 """Backward passes over stand-ins: by PyTorch's engine or, of a GPU that is not there, for which it has no thread and no
 stream, node by node in its order."""
 
+import collections
 import contextlib
 import heapq
 import itertools
@@ -38,13 +39,17 @@ def note_hook(tensor, hook):
 
 @contextlib.contextmanager
 def hooked(tensor, hook):
-    """A result with a hook, meanwhile."""
-    handle = tensor.register_hook(hook)
+    """A result with a hook, meanwhile. Without a handle: the program sees how many of these were made."""
+    if tensor._backward_hooks is None:
+        tensor._backward_hooks = collections.OrderedDict()
+        tensor.grad_fn._register_hook_dict(tensor)
+    own = object()
+    tensor._backward_hooks[own] = hook
     note_hook(tensor, hook)
     try:
         yield
     finally:
-        handle.remove()
+        del tensor._backward_hooks[own]
         tensor.grad_fn.metadata[_HOOKS][tensor.output_nr].remove(hook)
 
 
