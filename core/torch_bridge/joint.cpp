@@ -362,6 +362,7 @@ Status Lowering::State::join(const std::vector<PyObject*>& results, const Remade
   const autodiff::JointGraph whole = autodiff::with_generator_states(
       expanded(joined(parts, recording.ids()), recording.ids()), type_of(state.get()), recording.ids());
   out.joint = whole.graph;
+  out.derivative_begins = whole.leading + whole.tangents + whole.forward;
   out.halves = autodiff::partition(whole, recording.ids());
   if (std::string why = why_written(*whole.graph, out.halves, whole.leading); !why.empty())
     return no_joint(why);

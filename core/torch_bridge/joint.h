@@ -22,6 +22,8 @@ struct Joint {
   std::string borrowed;
   std::vector<std::string> borrowed_operators;  // of a derivative of ours: those that have PyTorch's
   ir::GraphPtr joint;  // inputs and constants, then tangents; its results are `results`, then the gradients
+  size_t derivative_begins =
+      0;  // place of its first node of the derivative: those come in the engine's order
   autodiff::Partition halves;
   std::vector<Py> constants;  // real tensors; whoever runs the forward graph appends them to the inputs
   int inputs = 0;             // real ones, without constants

@@ -9,6 +9,7 @@
 #include "core/autodiff/layouts.h"
 #include "core/torch_bridge/border.h"
 #include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/half_way.h"
 #include "core/torch_bridge/run_operators.h"
 #include "core/torch_bridge/undefined_tangents.h"
 
@@ -111,17 +112,21 @@ ir::GraphPtr backward_of(const Joint& joint, const Asked& asked) {
   return undefined.empty() ? backward : torch_bridge::without_tangents(backward, undefined);
 }
 
-// "" or which saved input has not the layout any more that the graph was made for.
+// "" or how a saved value, an input, has not the layout any more that the graph was made for.
+std::string why_changed(const Joint& joint, size_t i, PyObject* tensor) {
+  if (joint.halves.crossings[i].kind != Crossing::Kind::input) return "";
+  const ir::Node& input = *joint.halves.backward->inputs()[i];
+  const ir::TensorType is = torch_bridge::type_of(tensor), &was = input.type();
+  if (is.dtype == was.dtype && is.sizes == was.sizes && is.strides == was.strides) return "";
+  return input.name + " was " + was.text() + " in forward and is " + is.text() + " in backward";
+}
+
+// "" or how the first of the saved inputs.
 std::string why_changed(const Joint& joint, PyObject* given) {
-  const std::vector<const ir::Node*> inputs = joint.halves.backward->inputs();
-  for (size_t i = 0; i < joint.halves.handed_over(); ++i) {
-    if (joint.halves.crossings[i].kind != Crossing::Kind::input) continue;
-    PyObject* tensor = PySequence_Fast_GET_ITEM(given, static_cast<Py_ssize_t>(i));
-    const ir::TensorType is = torch_bridge::type_of(tensor), &was = inputs[i]->type();
-    if (is.dtype == was.dtype && is.sizes == was.sizes && is.strides == was.strides) continue;
-    return inputs[i]->name + " was " + was.text() + " in forward and is " + is.text() + " in backward";
-  }
-  return "";
+  std::string why;
+  for (size_t i = 0; i < joint.halves.handed_over() && why.empty(); ++i)
+    why = why_changed(joint, i, PySequence_Fast_GET_ITEM(given, static_cast<Py_ssize_t>(i)));
+  return why;
 }
 
 // The gradients operator by operator through PyTorch, whatever types come: eager's own error, or what eager
@@ -213,6 +218,13 @@ PyObject* run_recorded(Plans& plans, const Asked& asked, PyObject* given, bool k
   return results;
 }
 
+std::vector<bool> truths(PyObject* tuple) {
+  std::vector<bool> out;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i)
+    out.push_back(PyTuple_GET_ITEM(tuple, i) == Py_True);
+  return out;
+}
+
 // arguments: (list of saved and tangents, which of the tangents are defined, whether the graph is kept,
 // whether the graph is cut). The memory of the other tangents is not read. Of a graph that is not kept, what
 // was saved goes out of the list.
@@ -223,13 +235,32 @@ PyObject* run_backward(PyObject* self, PyObject* arguments) {
   if (!plans || !PyArg_ParseTuple(arguments, "OO!pp", &inputs, &PyTuple_Type, &flags, &keep, &cut))
     return nullptr;
   Asked asked{{}, cut != 0};
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(flags); ++i)
-    asked.defined.push_back(PyTuple_GET_ITEM(flags, i) == Py_True);
+  asked.defined = truths(flags);
   Owned given(PySequence_Fast(inputs, "inputs of a plan"));
   if (!given) return nullptr;
   if (std::string why = why_changed(*plans->joint, given.get()); !why.empty())
     return run_changed(*plans, backward_of(*plans->joint, asked), given.get(), why);
   return run_recorded(*plans, asked, given.get(), keep != 0);
+}
+
+// Gradients that are complete when a backward pass fails, None for the others. arguments: (list of saved and
+// tangents, which of the tangents are defined, which an earlier pass has used up; by saved, whether it has
+// changed, and whether another tensor is in its place). See torch_bridge::Failure.
+PyObject* run_half_way(PyObject* self, PyObject* arguments) {
+  const Plans* plans = plans_of(self);
+  PyObject *given = nullptr, *defined = nullptr, *used = nullptr, *changed = nullptr, *missing = nullptr;
+  if (!plans || !PyArg_ParseTuple(arguments, "O!O!O!O!O!", &PyList_Type, &given, &PyTuple_Type, &defined,
+                                  &PyTuple_Type, &used, &PyTuple_Type, &changed, &PyTuple_Type, &missing))
+    return nullptr;
+  const Joint& joint = *plans->joint;
+  torch_bridge::Failure failure{truths(defined), truths(used), truths(changed), truths(missing)};
+  for (size_t i = 0; i < joint.halves.handed_over(); ++i)
+    if (!failure.missing.at(i) &&
+        !why_changed(joint, i, PyList_GET_ITEM(given, static_cast<Py_ssize_t>(i))).empty())
+      failure.changed.at(i) = true;
+  const std::vector<bool> wanted = torch_bridge::complete_before(joint, failure);
+  const ir::GraphPtr part = torch_bridge::part_of(*backward_of(joint, {failure.defined, false}), wanted);
+  return run_changed(*plans, part, given, "a backward pass failed");
 }
 
 PyObject* tuple_of_new(const std::vector<PyObject*>& results) {
@@ -316,6 +347,7 @@ PyObject* gradient_layouts(PyObject* self, PyObject* arguments) {
 
 PyMethodDef kForward = {"forward", torch_bridge::border<run_forward>, METH_O, nullptr};
 PyMethodDef kBackward = {"backward", torch_bridge::border<run_backward>, METH_VARARGS, nullptr};
+PyMethodDef kHalfWay = {"half_way", torch_bridge::border<run_half_way>, METH_VARARGS, nullptr};
 PyMethodDef kLayouts = {"layouts", torch_bridge::border<gradient_layouts>, METH_VARARGS, nullptr};
 PyMethodDef kViews = {"views", torch_bridge::border<make_views>, METH_O, nullptr};
 PyMethodDef kAdvance = {"advance", torch_bridge::border<advance_views>, METH_O, nullptr};
@@ -374,20 +406,21 @@ Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::P
   if (capsule) plans.release();
   Owned first(capsule ? PyCFunction_New(&kForward, capsule.get()) : nullptr);
   Owned second(capsule ? PyCFunction_New(&kBackward, capsule.get()) : nullptr);
+  Owned half_way(capsule ? PyCFunction_New(&kHalfWay, capsule.get()) : nullptr);
   Owned layouts(capsule ? PyCFunction_New(&kLayouts, capsule.get()) : nullptr);
   const auto of_views = [&](PyMethodDef& method) {
     return Owned(capsule && has_views ? PyCFunction_New(&method, capsule.get()) : Py_NewRef(Py_None));
   };
   Owned views = of_views(kViews), advance = of_views(kAdvance), finish = of_views(kFinish);
   if (!wanted || !nodes || !saved || !gradients || !tangents || !conflicts || !readers || !behind ||
-      !pieces || !points || !made || !complete || !constants || !first || !second || !layouts || !views ||
-      !advance || !finish)
+      !pieces || !points || !made || !complete || !constants || !first || !second || !half_way || !layouts ||
+      !views || !advance || !finish)
     return {};
   return Owned(PyObject_CallMethod(
-      module.get(), "Region", "OOOOOOOOOOOOOOOOOOOis", first.get(), second.get(), layouts.get(), views.get(),
-      wanted.get(), nodes.get(), saved.get(), gradients.get(), tangents.get(), conflicts.get(), readers.get(),
-      behind.get(), pieces.get(), points.get(), made.get(), complete.get(), constants.get(), advance.get(),
-      finish.get(), int{reentrant}, name.c_str()));
+      module.get(), "Region", "OOOOOOOOOOOOOOOOOOOOis", first.get(), second.get(), half_way.get(),
+      layouts.get(), views.get(), wanted.get(), nodes.get(), saved.get(), gradients.get(), tangents.get(),
+      conflicts.get(), readers.get(), behind.get(), pieces.get(), points.get(), made.get(), complete.get(),
+      constants.get(), advance.get(), finish.get(), int{reentrant}, name.c_str()));
 }
 
 bool forward_ran(PyObject* region) {

@@ -19,6 +19,7 @@ from torch.autograd import Variable
 from torch.utils.hooks import RemovableHandle
 
 from vitrine._errors import DoubleBackwardError
+from vitrine._half_way import Failure, failure_in_between, give_then_raise
 from vitrine._in_autograd import BACKWARD_TWICE, graph_is_kept, named_node
 
 _WRITTEN = (
@@ -61,19 +62,25 @@ class Call:
         self.nodes = []  # by result with a gradient, weakly; attach() knows them
         self.points, self.hooks_seen = [], RemovableHandle.next_id  # by point, the tensor, weakly
         self.used = set()  # pieces that earlier passes went through
-        self.task, self.came, self.using, self.fresh, self.gradients = None, set(), set(), {}, {}
+        self.task, self.came, self.using, self.fresh, self.gradients, self.failed = None, set(), set(), {}, {}, None
 
     def enter(self):
         task = torch._C._current_graph_task_id()
         if task != self.task:
             self.leave()
             self.task = task
-            Variable._execution_engine.queue_callback(self.leave)
+            Variable._execution_engine.queue_callback(self.over)
+
+    def over(self):
+        failed = self.failed
+        self.leave()
+        if failed:
+            raise failed
 
     def leave(self):
         """The pass is over: what it has used up and no other can ask for goes."""
         self.used |= self.using
-        self.task, self.came, self.using, self.fresh, self.gradients = None, set(), set(), {}, {}
+        self.task, self.came, self.using, self.fresh, self.gradients, self.failed = None, set(), set(), {}, {}, None
         open_ = self.open_behind(self.used)
         if not self.used or not self.saved:
             return
@@ -100,17 +107,25 @@ class Call:
         self.came.add(result)
         region, is_cut = self.region, self.is_looked_at(result, nodes)
         pieces = region.pieces[result][:1] if is_cut else region.pieces[result]
-        if any(not self.used.isdisjoint(region.conflicts[piece]) for piece in pieces):
-            raise RuntimeError(BACKWARD_TWICE)
-        for k, (tensor, version, readers) in enumerate(zip(self.saved, self.versions, region.readers)):
-            if tensor._version != version and any(piece in readers for piece in pieces):
-                raise RuntimeError(_WRITTEN % (tensor.type(), list(tensor.shape), self.origin(k), tensor._version, version))
-        if not graph_is_kept():
+        if why := self.why_not(pieces):
+            if is_cut:
+                raise why
+            self.failed = self.failed or why
+        elif not graph_is_kept():
             self.using.update(pieces)
         if is_cut:
             return self.run_piece(result, tangent)
         self.fresh[result] = tangent
         return (None,) * len(nodes)
+
+    def why_not(self, pieces):
+        """The error of a backward pass through these."""
+        if any(not self.used.isdisjoint(self.region.conflicts[piece]) for piece in pieces):
+            return RuntimeError(BACKWARD_TWICE)
+        for k, (tensor, version, readers) in enumerate(zip(self.saved, self.versions, self.region.readers)):
+            if tensor._version != version and any(piece in readers for piece in pieces):
+                return RuntimeError(_WRITTEN % (tensor.type(), list(tensor.shape), self.origin(k), tensor._version, version))
+        return None
 
     def is_looked_at(self, result, nodes):
         """Whether the pass that runs shows anybody the gradient of a point behind the result. That it is to give one is
@@ -156,13 +171,37 @@ class Call:
     def compute(self):
         region, fresh = self.region, self.fresh
         self.fresh = {}
+        given = [fresh.get(i) for i in range(len(region.tangents))]
+        if self.failed:
+            self.gradients = dict(self.gradients_half_way(given))
+            return
         last = self.is_last()  # then memory goes as it has been read
         saved = list(self.saved)
         if last and self.open_behind(self.used | self.using):  # who comes again reads nothing of it
             self.saved = [t if kind == "input" else _nothing for t, (kind, _) in zip(saved, region.saved)]
         elif last:
             self.saved = []
-        self.add_gradients(region.run_backward(saved, [fresh.get(i) for i in range(len(region.tangents))], not last))
+        try:
+            self.add_gradients(region.run_backward(saved, given, not last))
+        except RuntimeError as error:
+            failure, saved = failure_in_between(error, saved, region, len(given))
+            self.failed, self.gradients = error, dict(failure.gradients(region, saved, given))
+
+    def gradients_half_way(self, given):
+        """Those that eager's backward has before it raises the error."""
+        region = self.region
+        saved = self.saved or [_nothing] * len(region.saved)
+        used = [piece in self.used for piece in range(len(given))]
+        changed = [t is not _nothing and t._version != version for t, version in zip(saved, self.versions)]
+        missing = [t is _nothing for t in saved]
+        return Failure(self.failed, used, changed, missing).gradients(region, saved, given)
+
+    def raise_behind(self, node, found):
+        """The error of a pass that fails, behind the last node of inputs that gives gradients. found: by input of the node."""
+        if self.failed and not self.gradients:
+            edges = [edge for edge, _ in node.next_functions[-len(found) :]]
+            gives = [edge for edge, grad in zip(edges, found) if grad is not None and edge]
+            give_then_raise(node, gives, self.failed, self.n_inputs + len(self.region.gradients))
 
     def add_gradients(self, found):
         """Those of inputs; what else is found is handed back."""
@@ -184,7 +223,9 @@ class _Inputs(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, _):
-        return (None, None, None, *ctx.call.gradients_of(ctx.indices))
+        found = ctx.call.gradients_of(ctx.indices)
+        ctx.call.raise_behind(ctx, found)
+        return (None, None, None, *found)
 
 
 class _Result(torch.autograd.Function):

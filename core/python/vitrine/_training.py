@@ -16,6 +16,7 @@ from torch.utils.hooks import RemovableHandle
 from vitrine import _batched
 from vitrine._autograd_graph import outputs_behind, outputs_sharing, points_passed
 from vitrine._errors import DoubleBackwardError
+from vitrine._half_way import failure_in_between, failure_of, give_then_raise
 from vitrine._in_autograd import BACKWARD_TWICE, as_traced, graph_is_kept, lying_as, named_node, strides_of
 from vitrine._several_results import attach, attach_in_turn
 from vitrine._walked_backward import NotAsThere, hooked, run_backward
@@ -99,7 +100,7 @@ def gradients(outputs, tangents, inputs, fresh, retain):
     """Gradients of the inputs by PyTorch's engine, None where nothing reaches one.
 
     fresh, by input: the gradient becomes a tensor's .grad. It then has the layout that AccumulateGrad gives it and
-    memory of its own; a text instead says that eager would not give it its own.
+    memory of its own; a text instead says that eager would not give it its own, or that the pass raises.
     """
     outputs, inputs = tuple(outputs), tuple(inputs)
     given = tuple(torch.ones_like(o, memory_format=torch.preserve_format) if t is None else t for o, t in zip(outputs, tangents))
@@ -107,6 +108,8 @@ def gradients(outputs, tangents, inputs, fresh, retain):
         found = run_backward(outputs, given, retain, inputs)
     except NotAsThere as why:
         return str(why)
+    except RuntimeError as error:  # when it runs, leaves that it comes by before that have their gradients
+        return f"it raises {str(error).splitlines()[0]!r}"
     owners = {}
     for tensor in (*found, *tangents):
         if tensor is not None:
@@ -191,8 +194,8 @@ class Region:
     """One compiled region.
 
     forward(inputs) -> results, then what is saved besides; backward(saved + tangents, which tangents are defined,
-    whether the graph is kept, whether it is cut) -> gradients; layouts(strides of tangents or None, whether the graph is
-    cut) -> strides of gradients, None where they are as traced; views(inputs + constants + results) -> what the region's
+    whether the graph is kept, whether it is cut) -> gradients; half_way: see Failure.gradients; layouts(strides of tangents
+    or None, whether the graph is cut) -> strides of gradients, None where they are as traced; views(inputs + constants + results) -> what the region's
     caller gets, or None: the results; advance(list of these, None where one is not there yet), which makes the views of
     what is there, and finish(the list), together: views.
     requires_grad: by result. nodes, by result: the name that its node has in eager, and which output of that it is.
@@ -207,11 +210,11 @@ class Region:
     real ones. reentrant: it has checkpoints of eager's that only know a backward pass for all leaves.
     """
 
-    def __init__(self, forward, backward, layouts, views, requires_grad, nodes, saved, gradients, tangents, conflicts, readers, behind, pieces,
+    def __init__(self, forward, backward, half_way, layouts, views, requires_grad, nodes, saved, gradients, tangents, conflicts, readers, behind, pieces,
                  points, made, complete, constants, advance, finish, reentrant, name):
         self.constants, self.views, self.reentrant = constants, views, reentrant
         self.forward, self.backward, self.name = forward, backward, name
-        self.layouts, self.layouts_found = layouts, {}
+        self.half_way, self.layouts, self.layouts_found = half_way, layouts, {}
         self.complete, self.hooks_seen, self.has_hooks = complete, -1, False
         self.requires_grad, self.saved, self.gradients, self.tangents = requires_grad, saved, gradients, tangents
         self.nodes = nodes
@@ -268,12 +271,22 @@ class Region:
                 inputs[i] = torch.ops.aten.alias.default(inputs[i])
         return inputs
 
-    def gradients_of(self, saved, tangents, n_inputs, keep):
-        """saved: a list, which is empty afterwards."""
-        given = [t for t, wanted in zip(tangents, self.requires_grad) if wanted]
+    def given(self, tangents):
+        """Of a node's tangents those of results that are differentiated."""
+        return [t for t, wanted in zip(self.in_order(tangents), self.requires_grad) if wanted]
+
+    @staticmethod
+    def by_input(found, n_inputs):
         out = [None] * n_inputs
-        for index, grad in self.run_backward(saved, given, keep):
+        for index, grad in found:
             out[index] = grad
+        return out
+
+    def gradients_half_way(self, node, given, failure, saved):
+        """Those that eager's backward has before it raises the failure's error, which is raised behind them."""
+        out = self.by_input(failure.gradients(self, saved, given), node.n_inputs)
+        edges = [edge for (edge, _), grad in zip(node.next_functions, out) if grad is not None and edge]
+        give_then_raise(node, edges, failure.error, node.n_inputs)
         return out
 
     def run_backward(self, saved, given, keep, cut=False):
@@ -319,10 +332,16 @@ class _Node(torch.autograd.Function):
     def backward(ctx, *tangents):
         if torch.is_grad_enabled():
             raise DoubleBackwardError(ctx.region.name)
-        region, keep = ctx.region, graph_is_kept()
-        others, kept = iter(ctx.saved_tensors if region.once else ()), iter(ctx.kept)
+        region, keep, given = ctx.region, graph_is_kept(), ctx.region.given(tangents)
+        try:
+            others, kept = iter(ctx.saved_tensors if region.once else ()), iter(ctx.kept)
+        except RuntimeError as error:
+            return (None, *region.gradients_half_way(ctx, given, *failure_of(error, ctx, len(given))))
         saved = [next(kept if kind == "saved" else others) for kind, _ in region.saved]
         if not keep:
             ctx.kept = ()
         del kept, others
-        return (None, *region.gradients_of(saved, region.in_order(tangents), ctx.n_inputs, keep))
+        try:  # saved is empty afterwards
+            return (None, *region.by_input(region.run_backward(saved, given, keep), ctx.n_inputs))
+        except RuntimeError as error:
+            return (None, *region.gradients_half_way(ctx, given, *failure_in_between(error, saved, region, len(given))))
