@@ -98,8 +98,15 @@ def test_gradients_at_what_a_loss_is_computed_from(program):
 
 def test_no_handle_of_a_hook_is_made_for_them():
     """A program sees how many there were: by their ids, and by guards of their class."""
-    x = torch.randn(3, requires_grad=True)
+
+    def program(x):
+        h = x * 2
+        first = h[0]
+        first.zero_()
+        return h, first, h * 3
+
+    x = torch.randn(3, 4, requires_grad=True)
     before = RemovableHandle.next_id
-    h, loss = vitrine.compile(lambda x: ((h := x * 2), h.sin().sum()))(x)
-    loss.backward()
+    h, _, out = vitrine.compile(program)(x)
+    out.sum().backward()
     assert RemovableHandle.next_id == before and h.requires_grad
