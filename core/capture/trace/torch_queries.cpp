@@ -171,6 +171,40 @@ Value* tensor_literal(T& t, const A& a) {
   return t.literal(find_object("torch.tensor"), a);
 }
 
+// torch.Tensor and its like of one dtype. Of numbers: a tensor of these sizes that nobody has written to. Of
+// a sequence: what torch.tensor makes of it.
+template <const char* const& Path>
+Value* by_old_constructor(T& t, const A& a) {
+  const Owned like(PyObject_CallNoArgs(find_object(Path)));
+  if (!like) t.raise_python();
+  A rest{a.positional, {}};
+  for (const char* name : {"dtype", "device"})
+    rest.keyword.emplace_back(name, t.fold(PyObject_GetAttrString(like.get(), name)));
+  if (rest.positional.empty()) rest.positional = {t.integer(0)};
+  const auto is_size = [&](Value* v) {
+    PyObject* o = t.symbolic(v) ? nullptr : t.const_object(v);
+    return t.symbolic(v) || (o && PyLong_CheckExact(o));
+  };
+  const Value* first = t.look(rest.positional[0]);
+  const bool sequence = first->kind == Kind::List || first->kind == Kind::Tuple;
+  const bool sizes = sequence ? first->cls == torch_names().size
+                              : std::all_of(rest.positional.begin(), rest.positional.end(), is_size);
+  const bool known = sequence ? rest.positional.size() == 1 : sizes;
+  if (!known || !a.keyword.empty())
+    stop("unsupported_value", std::string(Path) + " is made of something else than sizes or a list");
+  if (sizes) return t.torch_call("torch.empty", find_object("torch.empty"), rest);
+  return tensor_literal(t, rest);
+}
+#define VITRINE_OLD_CONSTRUCTORS(X) \
+  X(Tensor)                         \
+  X(FloatTensor)                    \
+  X(DoubleTensor)                   \
+  X(HalfTensor)                     \
+  X(BFloat16Tensor) X(ByteTensor) X(CharTensor) X(ShortTensor) X(IntTensor) X(LongTensor) X(BoolTensor)
+#define X(name) constexpr const char* k_##name = "torch." #name;
+VITRINE_OLD_CONSTRUCTORS(X)
+#undef X
+
 // Of a known number of classes it is a scatter, which refuses what is no class; else it looks for the
 // largest.
 Value* one_hot(T& t, const A& a) {
@@ -298,7 +332,10 @@ constexpr BuiltinRow kRows[] = {
 #define X(name, path) {path, state<k_##name>},
             VITRINE_STATE(X)
 #undef X
-                {"torch._C._is_torch_function_mode_enabled", no},
+#define X(name) {k_##name, by_old_constructor<k_##name>},
+                VITRINE_OLD_CONSTRUCTORS(X)
+#undef X
+                    {"torch._C._is_torch_function_mode_enabled", no},
     {"torch.is_tensor", is_tensor},
     {"torch._check_tensor_all_with", check_all},
     {"torch.is_grad_enabled",
