@@ -368,59 +368,84 @@ static std::vector<std::vector<int>> pieces(const Joint& joint) {
   return out;
 }
 
-Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::Plan> forward,
-                  runtime::CompileOptions options, RegionPlace place) {
-  const Joint& j = *joint;
-  Owned torch(PyImport_ImportModule("torch")), module(PyImport_ImportModule("vitrine._training"));
-  if (!torch || !module) return {};
-  Owned wanted = tuple_of(j.results, [](const Joint::Result& r) { return PyBool_FromLong(r.requires_grad); });
-  Owned nodes = tuple_of(j.results, [](const Joint::Result& r) {
-    return Py_BuildValue("(sL)", r.node.c_str(), static_cast<long long>(r.place));
-  });
-  const std::span handed_over(j.halves.crossings.data(), j.halves.handed_over());
-  Owned saved = tuple_of(handed_over, [](const Crossing& c) {
-    return Py_BuildValue("(si)", autodiff::crossing_name(c.kind), c.index);
-  });
-  Owned gradients = tuple_of(j.gradients, [](const Joint::Gradient& g) {
-    return Py_BuildValue("(iN)", g.input, numbers(g.tangents).release());
-  });
-  Owned tangents = tuple_of(j.tangents, [&](const ir::TensorType& t) {
+// Keywords of a call; none once one of them could not be made, for which a Python error is set.
+class Keywords {
+ public:
+  void set(const char* name, const Owned& value) {
+    if (words_ && (!value || PyDict_SetItemString(words_.get(), name, value.get()) < 0)) words_ = {};
+  }
+  PyObject* get() const { return words_.get(); }
+
+ private:
+  Owned words_{PyDict_New()};
+};
+
+static Owned numbers_of_each(const auto& lists) {
+  return tuple_of(lists, [](const auto& of) { return numbers(of).release(); });
+}
+
+static Owned tangents_of(const Joint& j) {
+  const Owned torch(PyImport_ImportModule("torch"));
+  if (!torch) return {};
+  return tuple_of(j.tangents, [&](const ir::TensorType& t) {
     PyObject* dtype = PyObject_GetAttrString(torch.get(), std::string(ir::dtype_torch_name(t.dtype)).c_str());
     return Py_BuildValue("(NNNs)", numbers(t.sizes).release(), numbers(t.strides).release(), dtype,
                          t.device.text().c_str());
   });
-  Owned conflicts = tuple_of(j.conflicts, [](const auto& of) { return numbers(of).release(); });
-  Owned readers = tuple_of(j.readers, [](const auto& of) { return numbers(of).release(); });
-  const std::vector<std::vector<int>> by_tangent = pieces(j);
-  Owned behind = tuple_of(j.cut.behind, [](const auto& of) { return numbers(of).release(); });
-  Owned pieces = tuple_of(by_tangent, [](const auto& of) { return numbers(of).release(); });
-  Owned points = numbers(j.points), made = numbers(j.made);
-  Owned complete = numbers(j.complete);
-  Owned constants =
-      tuple_of(j.constants, [](const torch_bridge::Py& c) { return torch_bridge::Py(c).release(); });
-  const std::string name = place.name;
-  const bool has_views = j.views != nullptr, reentrant = j.reentrant;
+}
+
+// What vitrine._training.Region says of these.
+static void describe(const Joint& j, Keywords& out) {
+  const std::span handed_over(j.halves.crossings.data(), j.halves.handed_over());
+  out.set("requires_grad",
+          tuple_of(j.results, [](const Joint::Result& r) { return PyBool_FromLong(r.requires_grad); }));
+  out.set("nodes", tuple_of(j.results, [](const Joint::Result& r) {
+            return Py_BuildValue("(sL)", r.node.c_str(), static_cast<long long>(r.place));
+          }));
+  out.set("saved", tuple_of(handed_over, [](const Crossing& c) {
+            return Py_BuildValue("(si)", autodiff::crossing_name(c.kind), c.index);
+          }));
+  out.set("gradients", tuple_of(j.gradients, [](const Joint::Gradient& g) {
+            return Py_BuildValue("(iN)", g.input, numbers(g.tangents).release());
+          }));
+  out.set("tangents", tangents_of(j));
+  out.set("conflicts", numbers_of_each(j.conflicts));
+  out.set("readers", numbers_of_each(j.readers));
+  out.set("behind", numbers_of_each(j.cut.behind));
+  out.set("pieces", numbers_of_each(pieces(j)));
+  out.set("points", numbers(j.points));
+  out.set("made", numbers(j.made));
+  out.set("complete", numbers(j.complete));
+  out.set("constants",
+          tuple_of(j.constants, [](const torch_bridge::Py& c) { return torch_bridge::Py(c).release(); }));
+  out.set("reentrant", Owned(PyBool_FromLong(j.reentrant)));
+}
+
+// What it calls. Those of views are None where the results are the program's own.
+static void hand_over_functions(PyObject* plans, bool has_views, Keywords& out) {
+  for (PyMethodDef* method : {&kForward, &kBackward, &kHalfWay, &kLayouts})
+    out.set(method->ml_name, Owned(PyCFunction_New(method, plans)));
+  for (PyMethodDef* method : {&kViews, &kAdvance, &kFinish})
+    out.set(method->ml_name, has_views ? Owned(PyCFunction_New(method, plans)) : Owned(Py_NewRef(Py_None)));
+}
+
+Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::Plan> forward,
+                  runtime::CompileOptions options, RegionPlace place) {
+  const Owned module(PyImport_ImportModule("vitrine._training"));
+  const Owned region(module ? PyObject_GetAttrString(module.get(), "Region") : nullptr),
+      nothing(PyTuple_New(0));
+  if (!region || !nothing) return {};
+  Keywords words;
+  describe(*joint, words);
+  words.set("name", Owned(PyUnicode_FromString(place.name.c_str())));
+  const bool has_views = joint->views != nullptr;
   auto plans = std::make_unique<Plans>(
       Plans{std::move(joint), std::move(forward), {}, std::move(options), std::move(place), false});
-  Owned capsule(PyCapsule_New(plans.get(), kCapsule, [](PyObject* c) { delete plans_of(c); }));
-  if (capsule) plans.release();
-  Owned first(capsule ? PyCFunction_New(&kForward, capsule.get()) : nullptr);
-  Owned second(capsule ? PyCFunction_New(&kBackward, capsule.get()) : nullptr);
-  Owned half_way(capsule ? PyCFunction_New(&kHalfWay, capsule.get()) : nullptr);
-  Owned layouts(capsule ? PyCFunction_New(&kLayouts, capsule.get()) : nullptr);
-  const auto of_views = [&](PyMethodDef& method) {
-    return Owned(capsule && has_views ? PyCFunction_New(&method, capsule.get()) : Py_NewRef(Py_None));
-  };
-  Owned views = of_views(kViews), advance = of_views(kAdvance), finish = of_views(kFinish);
-  if (!wanted || !nodes || !saved || !gradients || !tangents || !conflicts || !readers || !behind ||
-      !pieces || !points || !made || !complete || !constants || !first || !second || !half_way || !layouts ||
-      !views || !advance || !finish)
-    return {};
-  return Owned(PyObject_CallMethod(
-      module.get(), "Region", "OOOOOOOOOOOOOOOOOOOOis", first.get(), second.get(), half_way.get(),
-      layouts.get(), views.get(), wanted.get(), nodes.get(), saved.get(), gradients.get(), tangents.get(),
-      conflicts.get(), readers.get(), behind.get(), pieces.get(), points.get(), made.get(), complete.get(),
-      constants.get(), advance.get(), finish.get(), int{reentrant}, name.c_str()));
+  const Owned capsule(PyCapsule_New(plans.get(), kCapsule, [](PyObject* c) { delete plans_of(c); }));
+  if (!capsule) return {};
+  plans.release();
+  hand_over_functions(capsule.get(), has_views, words);
+  return Owned(words.get() ? PyObject_Call(region.get(), nothing.get(), words.get()) : nullptr);
 }
 
 bool forward_ran(PyObject* region) {

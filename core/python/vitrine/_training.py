@@ -6,7 +6,9 @@ its memory may go while the backward plan runs.
 """
 
 import contextlib
+import dataclasses
 import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -190,43 +192,48 @@ def _has_hook(tensor):
     return bool(tensor._backward_hooks or tensor._post_accumulate_grad_hooks)
 
 
+@dataclasses.dataclass(eq=False)
 class Region:
-    """One compiled region.
+    """One compiled region."""
 
-    forward(inputs) -> results, then what is saved besides; backward(saved + tangents, which tangents are defined,
-    whether the graph is kept, whether it is cut) -> gradients; half_way: see Failure.gradients; layouts(strides of tangents
-    or None, whether the graph is cut) -> strides of gradients, None where they are as traced; views(inputs + constants + results) -> what the region's
-    caller gets, or None: the results; advance(list of these, None where one is not there yet), which makes the views of
-    what is there, and finish(the list), together: views.
-    requires_grad: by result. nodes, by result: the name that its node has in eager, and which output of that it is.
-    saved: ("input" | "viewed" | "result" | "saved", index). gradients: (input, tangents it depends on). tangents: (sizes,
-    strides, dtype, device), one a result that requires grad. conflicts, by tangent: those that cannot come in a later
-    backward pass, for it has used up what they need. readers, by what is saved: tangents whose gradients need it. points:
-    places in advance()'s list, of results that others are computed from. behind, by tangent: the points (by their order)
-    between its result and the inputs; where there are any, backward cut at the points is a piece a tangent, which has
-    gradients of the points behind those of the inputs, and conflicts and readers are those of the pieces. pieces, by
-    tangent: its own, then those behind it. made: tangents in the order in which the program made their results. complete:
-    inputs in the order in which eager's backward has their gradients. constants: tensors that count as inputs behind the
-    real ones. reentrant: it has checkpoints of eager's that only know a backward pass for all leaves.
-    """
+    forward: Callable  # (inputs) -> results, then what is saved besides
+    backward: Callable  # (saved + tangents, which tangents are defined, whether the graph is kept, whether it is cut) -> gradients
+    half_way: Callable  # see Failure.gradients
+    layouts: Callable  # (strides of tangents or None, whether the graph is cut) -> strides of gradients, None: as traced
+    views: Callable | None  # (inputs + constants + results) -> what the caller gets; None: the results
+    # Together the same: makes the views of what is there in a list, None where it is not there yet; ends the list.
+    advance: Callable | None
+    finish: Callable | None
+    requires_grad: tuple  # by result
+    nodes: tuple  # by result: the name that its node has in eager, and which output of that it is
+    saved: tuple  # ("input" | "viewed" | "result" | "saved", index)
+    gradients: tuple  # (input, tangents it depends on)
+    tangents: tuple  # (sizes, strides, dtype, device), one a result that requires grad
+    conflicts: tuple  # by tangent: those that cannot come in a later backward pass, for it has used up what they need
+    readers: tuple  # by what is saved: tangents whose gradients need it
+    points: tuple  # places in advance()'s list, of results that others are computed from
+    # By tangent: the points (by their order) between its result and the inputs. Where there are any, backward cut at the
+    # points is a piece a tangent, which has gradients of the points behind those of the inputs, and conflicts and readers
+    # are those of the pieces.
+    behind: tuple
+    pieces: tuple  # by tangent: its own, then those behind it
+    made: tuple  # tangents in the order in which the program made their results
+    complete: tuple  # inputs in the order in which eager's backward has their gradients
+    constants: tuple  # tensors that count as inputs behind the real ones
+    reentrant: bool  # it has checkpoints of eager's that only know a backward pass for all leaves
+    name: str
 
-    def __init__(self, forward, backward, half_way, layouts, views, requires_grad, nodes, saved, gradients, tangents, conflicts, readers, behind, pieces,
-                 points, made, complete, constants, advance, finish, reentrant, name):
-        self.constants, self.views, self.reentrant = constants, views, reentrant
-        self.forward, self.backward, self.name = forward, backward, name
-        self.half_way, self.layouts, self.layouts_found = half_way, layouts, {}
-        self.complete, self.hooks_seen, self.has_hooks = complete, -1, False
-        self.requires_grad, self.saved, self.gradients, self.tangents = requires_grad, saved, gradients, tangents
-        self.nodes = nodes
-        self.node = named_node(_Node, next((name for name, _ in nodes if name), ""))
-        self.conflicts, self.readers = conflicts, readers
-        self.behind, self.pieces, self.points, self.made = behind or ((),) * len(tangents), pieces, points, made
-        self.advance, self.finish = advance, finish
-        self.is_cut = any(behind)
+    def __post_init__(self):
+        self.layouts_found = {}
+        self.hooks_seen, self.has_hooks = -1, False
+        self.node = named_node(_Node, next((name for name, _ in self.nodes if name), ""))
+        self.is_cut = any(self.behind)
+        self.behind = self.behind or ((),) * len(self.tangents)
         # Whether a backward pass uses the graph up: that of operators that save nothing may come again.
-        self.once = len(conflicts) != 1 or bool(saved) or 0 in conflicts[0]
+        self.once = len(self.conflicts) != 1 or bool(self.saved) or 0 in self.conflicts[0]
         # Of the one result that is differentiated: its index, and which output of its node it is to be.
-        self.only, self.place = (requires_grad.index(True), nodes[requires_grad.index(True)][1]) if len(tangents) == 1 else (0, 0)
+        one = self.requires_grad.index(True) if len(self.tangents) == 1 else None
+        self.only, self.place = (0, 0) if one is None else (one, self.nodes[one][1])
 
     def __call__(self, *inputs):
         if any(self.requires_grad):
