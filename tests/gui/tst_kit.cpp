@@ -91,6 +91,20 @@ class TestKit : public QObject {
     QCOMPARE(unit.format(0), QStringLiteral("0.00"));
   }
 
+  // Each with its unit: one unit for all, two digits of the smallest.
+  void textsBelowEachOtherHaveOneUnit() {
+    const QString thin(QChar(0x202F));
+    kit::Extent runs;
+    for (const double ns : {5.32e6, 90e3, 17.2e3}) runs.add(ns);
+    QCOMPARE(kit::timeTextUnit(runs).text(5.32e6), "5.320" + thin + "ms");
+    QCOMPARE(kit::timeTextUnit(runs).text(17.2e3), "0.017" + thin + "ms");
+    runs.add(3.3e3);
+    QCOMPARE(kit::timeTextUnit(runs).text(5.32e6), "5320.0" + thin + "µs");
+    QCOMPARE(kit::timeTextUnit(runs).text(3.3e3), "3.3" + thin + "µs");
+    QCOMPARE(kit::timeTextUnit(604e6).text(604e6), "604" + thin + "ms");
+    QCOMPARE(kit::timeTextUnit({}).name, QStringLiteral("ms"));
+  }
+
   // A number that is cut would be another number.
   void factsGoAsAWhole() {
     const QFont font = kit::theme().mono(11);

@@ -38,8 +38,10 @@ QString alone(std::span<const Scale> scales, double value) {
   return fixed(shown, whole ? 0 : decimalsFor(shown)) + QChar(0x202F) + QString::fromUtf8(scale.name);
 }
 
-constexpr double kLongest = 1e4;     // in a column: longer numbers have the next larger unit
-constexpr double kTwoDigits = 0.01;  // is two digits in three decimals
+constexpr double kLongest = 1e4;      // in a column: longer numbers have the next larger unit
+constexpr double kTwoDigits = 0.01;   // is two digits in three decimals
+constexpr double kLongestText = 1e5;  // the same of numbers with their unit beside them
+constexpr int kMostDecimals = 3;
 
 Unit columnUnit(std::span<const Scale> scales, const Extent& of, QString (*alone)(double)) {
   const Scale* scale = &pick(scales, of.largest);
@@ -149,6 +151,19 @@ QString Unit::text(double value) const {
 // A column in which nothing is known has the unit that is usual in it.
 Unit timeUnit(Extent ns) {
   return columnUnit(kTime, ns.largest > 0 ? ns : Extent(1e6), timeText);
+}
+
+// Two digits of the smallest bound what is told wrong of any of them to a twentieth.
+Unit timeTextUnit(Extent ns) {
+  const Scale* scale = &pick(kTime, ns.largest > 0 ? ns.largest : 1e6);
+  int decimals = decimalsFor(ns.largest / scale->size);
+  auto rough = [&] { return ns.smallest > 0 && ns.smallest / scale->size < std::pow(10, 1 - decimals); };
+  while (rough() && decimals < kMostDecimals) ++decimals;
+  while (rough() && scale != &std::end(kTime)[-1] && ns.largest / (scale + 1)->size < kLongestText) {
+    ++scale;
+    decimals = ns.smallest / scale->size < 9.95 && scale->size > 1 ? 1 : 0;
+  }
+  return {QString::fromUtf8(scale->name), scale->size, scale->size == 1 ? 0 : decimals, timeText};
 }
 
 Unit rateUnit(Extent rate) {

@@ -46,6 +46,7 @@ struct Extent {
   void add(double value);                                 // its magnitude; 0 and unknown count for nothing
 };
 Unit timeUnit(Extent ns);
+Unit timeTextUnit(Extent ns);  // for text(): times below each other, each with its unit, have the same one
 Unit bytesUnit(Extent bytes);
 Unit rateUnit(Extent rate);  // of bytes a second
 

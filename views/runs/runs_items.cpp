@@ -51,12 +51,10 @@ double launched(const SessionData& d, Id compilation) {
   return ns;
 }
 
-double longestKernel(const SessionData& d, Id compilation) {
+void addKernels(const SessionData& d, Id compilation, kit::Extent& to) {
   std::map<Id, double> ns;
-  double out = 0;
-  for (const LaunchRow& launch : d.launches.of(compilation))
-    out = std::max(out, ns[launch.kernel] += launch.median_ns);
-  return out;
+  for (const LaunchRow& launch : d.launches.of(compilation)) ns[launch.kernel] += launch.median_ns;
+  for (const auto& [kernel, time] : ns) to.add(time);
 }
 
 double compileTime(const SessionData& d, const FrameRow& frame) {
@@ -68,14 +66,16 @@ double compileTime(const SessionData& d, const FrameRow& frame) {
 }
 
 Units unitsOf(const SessionData& d, const RunRow& run) {
-  double calls = 0, kernels = 0, compile = 0;
+  kit::Extent calls, kernels, compile;
   for (const FrameRow& frame : d.frames.of(run.id)) {
-    compile = std::max(compile, compileTime(d, frame));
+    compile.add(compileTime(d, frame));
     for (const SegmentRow& segment : d.segments.of(frame.id))
-      for (const CompilationRow& each : d.compilations.of(segment.id))
-        calls = std::max(calls, launched(d, each.id)), kernels = std::max(kernels, longestKernel(d, each.id));
+      for (const CompilationRow& each : d.compilations.of(segment.id)) {
+        calls.add(launched(d, each.id));
+        addKernels(d, each.id, kernels);
+      }
   }
-  return {kit::timeUnit(calls), kit::timeUnit(kernels), kit::timeUnit(compile)};
+  return {kit::timeTextUnit(calls), kit::timeTextUnit(kernels), kit::timeTextUnit(compile)};
 }
 
 Item kernelItem(const SessionData& d, const KernelRow& row, const Units& units) {
@@ -125,12 +125,13 @@ Item breakItem(const SessionData& d, const BreakRow& row, int times) {
 }
 
 Item guardsItem(const SessionData& d, Id compilation) {
-  double cost = 0, most = 0;
+  double cost = 0;
+  kit::Extent costs;
   for (const GuardRow& guard : d.guards.of(compilation)) {
     cost += guard.cost_ns;
-    most = std::max(most, guard.cost_ns);
+    costs.add(guard.cost_ns);
   }
-  const kit::Unit unit = kit::timeUnit(most);
+  const kit::Unit unit = kit::timeTextUnit(costs);
   const size_t count = d.guards.of(compilation).size();
   Item item;
   item.cells = {word("guards", "guard"),
