@@ -2,13 +2,11 @@
 // and discard.
 #include <QApplication>
 #include <QFile>
-#include <QTemporaryDir>
 #include <QTest>
 
 #include "app/shell/kernel_outcome.h"
 #include "app/shell/main_window.h"
-#include "app/shell/settings.h"
-#include "tests/gui/fixture_session.h"
+#include "tests/gui/window_test.h"
 #include "views/kernel/kernel_view.h"
 
 using namespace vitrine;
@@ -25,14 +23,11 @@ constexpr const char* kBad =
 
 }  // namespace
 
-class TestKernelEdit : public QObject {
+class TestKernelEdit : public fixture::WindowTest {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase() {
-    app::Settings::ignoreStored();
-    kit::applyTheme(*qApp, kit::Theme::make(true));
-    path_ = folder_.filePath("a.vitrine");
-    ids_ = fixture::writeSession(path_.toStdString());
+    begin();
     // An engine that records the fixture, whatever it is asked for, and keeps what it was asked.
     QFile engine(folder_.filePath("python"));
     QVERIFY(engine.open(QIODevice::WriteOnly));
@@ -149,10 +144,6 @@ class TestKernelEdit : public QObject {
     action(window, "kernel.rebuild")->trigger();
     QTRY_VERIFY_WITH_TIMEOUT(!window.rebuild()->running(), 20'000);
   }
-
-  QTemporaryDir folder_;
-  QString path_;
-  fixture::Ids ids_;
 };
 
 QTEST_MAIN(TestKernelEdit)

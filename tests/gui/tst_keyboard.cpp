@@ -1,6 +1,5 @@
 // The window without a mouse: where the focus goes, what Escape undoes, and what a change of theme, of size
 // or of session leaves standing.
-#include <QTemporaryDir>
 #include <QTest>
 
 #include "app/shell/centre.h"
@@ -8,21 +7,16 @@
 #include "app/shell/main_window.h"
 #include "app/shell/settings.h"
 #include "app/shell/view_host.h"
-#include "tests/gui/fixture_session.h"
+#include "tests/gui/window_test.h"
 #include "views/kit/theme.h"
 
 using namespace vitrine;
 using app::MainWindow;
 
-class TestKeyboard : public QObject {
+class TestKeyboard : public fixture::WindowTest {
   Q_OBJECT
  private Q_SLOTS:
-  void initTestCase() {
-    app::Settings::ignoreStored();
-    kit::applyTheme(*qApp, kit::Theme::make(true));
-    path_ = folder_.filePath("a.vitrine");
-    fixture::writeSession(path_.toStdString());
-  }
+  void initTestCase() { begin(); }
 
   void eachFocusKeyGoesWhereItSays() {
     MainWindow window;
@@ -152,8 +146,6 @@ class TestKeyboard : public QObject {
       if (auto* host = qobject_cast<app::ViewHost*>(at)) return QString::fromLatin1(host->info().id);
     return "nothing";
   }
-  QTemporaryDir folder_;
-  QString path_;
 };
 
 QTEST_MAIN(TestKeyboard)

@@ -5,7 +5,6 @@
 #include <QFile>
 #include <QLabel>
 #include <QMenuBar>
-#include <QTemporaryDir>
 #include <QTest>
 #include <QTimer>
 
@@ -21,7 +20,7 @@
 #include "core/session/notes.h"
 #include "core/session/stages.h"
 #include "core/session/writer.h"
-#include "tests/gui/fixture_session.h"
+#include "tests/gui/window_test.h"
 #include "views/kit/keys.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
@@ -30,15 +29,10 @@
 using namespace vitrine;
 using app::MainWindow;
 
-class TestWindow : public QObject {
+class TestWindow : public fixture::WindowTest {
   Q_OBJECT
  private Q_SLOTS:
-  void initTestCase() {
-    app::Settings::ignoreStored();
-    kit::applyTheme(*qApp, kit::Theme::make(true));
-    path_ = folder_.filePath("a.vitrine");
-    ids_ = fixture::writeSession(path_.toStdString());
-  }
+  void initTestCase() { begin(); }
 
   void welcomeStandsUntilSomethingIsOpen() {
     MainWindow window;
@@ -497,9 +491,6 @@ class TestWindow : public QObject {
     QFile file(path);
     return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
   }
-  QTemporaryDir folder_;
-  QString path_;
-  fixture::Ids ids_;
 };
 
 QTEST_MAIN(TestWindow)
