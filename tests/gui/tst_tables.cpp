@@ -1,6 +1,7 @@
 // Every table on the fixture: its rows as lines, the model's contract, sorting, filter, details, the strip of
 // calls.
 #include <QAbstractItemModelTester>
+#include <QScrollBar>
 
 #include "core/session/writer.h"
 #include "tests/gui/view_rig.h"
@@ -310,6 +311,14 @@ class TestTables : public QObject {
     QVERIFY(!rig.view.items()->isVisible());
     Rig<TableView> none(nullptr, "", {600, 200}, views::kBreaksTable);
     QVERIFY(!none.view.items()->isVisible());
+  }
+
+  // Columns that do not fit at their least are reached by a bar that is seen.
+  void aNarrowTableHasAScrollBar() {
+    Rig<TableView> narrow(session(), "", {300, 300}, views::kKernelsTable);
+    QVERIFY(narrow.view.items()->horizontalScrollBar()->isVisible());
+    Rig<TableView> wide(session(), "", {1600, 300}, views::kKernelsTable);
+    QVERIFY(!wide.view.items()->horizontalScrollBar()->isVisible());
   }
 
   void copiesAsTextAndCsv() {

@@ -74,7 +74,6 @@ ItemView::ItemView(QWidget* parent) : QTreeView(parent) {
   setExpandsOnDoubleClick(false);
   setAllColumnsShowFocus(true);
   setSelectionMode(QAbstractItemView::NoSelection);  // marks come from the selection model
-  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
   setEditTriggers(QAbstractItemView::NoEditTriggers);
   setVerticalScrollBar(new TickBar(this, [this] { return relativeTicks(); }));
