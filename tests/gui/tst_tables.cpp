@@ -313,6 +313,45 @@ class TestTables : public QObject {
     QVERIFY(!none.view.items()->isVisible());
   }
 
+  // What is decided of equal layers is one row; "Not fused 3" counts each, and each is found below it.
+  void decisionsOfEqualLayersStandOnce() {
+    using namespace session;
+    kit::SessionData data;
+    const Id compilation = make_id(Kind::Compilation, 1);
+    std::vector<NodeRow> nodes;
+    std::vector<DecisionRow> decisions;
+    auto node = [&](const std::string& name, const char* op) {
+      NodeRow row;
+      row.id = make_id(Kind::Node, static_cast<int64_t>(nodes.size()) + 1);
+      row.name = name, row.op = op, row.type = "f32[4,8]";
+      nodes.push_back(row);
+      return row.id;
+    };
+    for (int i = 0; i < 3; ++i) {
+      const std::string tail = i ? "_" + std::to_string(i) : "";
+      DecisionRow row{make_id(Kind::Decision, i + 1), compilation, i};
+      row.a = node("add" + tail, "aten.add.Tensor"), row.b = node("sum" + tail, "aten.sum.dim_IntList");
+      row.kind = "vertical", row.verdict = "rejected";
+      row.reason = "mm" + tail + " must run between them";
+      row.bytes_saved = 1000 * 1000, row.launches_saved = 1;
+      decisions.push_back(row);
+    }
+    DecisionRow other = decisions[0];
+    other.id = make_id(Kind::Decision, 9), other.ordinal = 9, other.bytes_saved = 1;
+    decisions.push_back(other);
+    data.nodes = kit::Table<NodeRow>(nodes, &NodeRow::graph);
+    data.decisions = kit::Table<DecisionRow>(decisions, &DecisionRow::compilation);
+    const auto rows = views::kDecisionsTable.rows({data, 0, compilation});
+    QCOMPARE(rows.size(), 2U);
+    QCOMPARE(rows[0].cells[1].text, QStringLiteral("add → sum × 3"));
+    QCOMPARE(rows[0].cells[4].text, QStringLiteral("mm must run between them"));
+    QCOMPARE(rows[0].cells[8].text, QStringLiteral("3"));
+    QCOMPARE(rows[0].children.size(), 3U);
+    QCOMPARE(rows[0].children[2].id, decisions[2].id);
+    QCOMPARE(rows[0].children[2].cells[4].text, QStringLiteral("mm_2 must run between them"));
+    QVERIFY(rows[1].children.empty());
+  }
+
   // Columns that do not fit at their least are reached by a bar that is seen.
   void aNarrowTableHasAScrollBar() {
     Rig<TableView> narrow(session(), "", {300, 300}, views::kKernelsTable);

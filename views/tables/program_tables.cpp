@@ -1,10 +1,8 @@
-// Fusion decisions, launches, buffers, and what became of each eager operator.
+// Launches, buffers, and what became of each eager operator.
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "core/session/launches.h"
-#include "views/kit/link_letters.h"
 #include "views/kit/numbers.h"
 #include "views/tables/cells.h"
 #include "views/tables/tables.h"
@@ -15,92 +13,6 @@ using namespace kit;
 using namespace session;
 
 namespace {
-
-// --- fusion decisions ---
-
-Unit decision_bytes(const TableScope& s) {
-  return bytesUnit(
-      extent(s.data.decisions.of(s.compilation), [](const DecisionRow& d) { return d.bytes_saved; }));
-}
-
-Unit decision_time(const TableScope& s) {
-  return timeUnit(
-      extent(s.data.decisions.of(s.compilation), [](const DecisionRow& d) { return std::abs(d.est_ns); }));
-}
-bool any_estimate(const TableScope& s) {
-  const auto rows = s.data.decisions.of(s.compilation);
-  return std::any_of(rows.begin(), rows.end(), [](const DecisionRow& d) { return d.est_ns != 0; });
-}
-
-std::vector<Column> decision_columns(const TableScope& s) {
-  std::vector<Column> out{{"#", 36, true},
-                          {"pair", 150, false, true},
-                          {"kind", 80},
-                          {"verdict", 92},
-                          {"reason", 220, false, false, true},
-                          {"kernel", 60, false, true},
-                          {"source", 70, false, true},
-                          {unit_title("traffic saved", decision_bytes(s)), 180, true, false, false, true},
-                          {"launches", 66, true}};
-  if (any_estimate(s)) out.push_back({unit_title("time, est.", decision_time(s)), 92, true});
-  return out;
-}
-
-// The line of the first expression that the pair's second half came from.
-QString source_of(const SessionData& d, Id node) {
-  const Id span = nearestSpan(d, node);
-  return span ? d.place(span) : unknown();
-}
-
-// What stands in columns of its own is not said again.
-QString bare_reason(const std::string& reason) {
-  return q(reason).section(QStringLiteral(", saves "), 0, 0);
-}
-
-std::vector<Item> decision_rows(const TableScope& s) {
-  std::vector<Item> out;
-  auto rows = s.data.decisions.of(s.compilation);
-  Unit unit = decision_bytes(s);
-  double most = largest(rows, [](const DecisionRow& d) { return d.bytes_saved; });
-  const Unit time = decision_time(s);
-  const bool estimates = any_estimate(s);
-  for (const DecisionRow& d : rows) {
-    bool fused = d.verdict == "fused";
-    Cell verdict{fused ? QStringLiteral("fused") : QStringLiteral("not fused")};
-    verdict.icon = fused ? "check" : "minus";
-    verdict.tone = fused ? Tone::Ok : Tone::None;
-    Cell saved = number(static_cast<double>(d.bytes_saved), unit);
-    saved.bar = most > 0 ? static_cast<double>(d.bytes_saved) / most : 0;
-    saved.hollow = !fused;
-    const KernelRow* kernel = s.data.kernels.find(d.kernel);
-    out.push_back({d.id,
-                   {number(d.ordinal + 1),
-                    {s.data.label(d.id)},
-                    {q(d.kind)},
-                    verdict,
-                    {bare_reason(d.reason)},
-                    {kernel ? q(kernel->label) : unknown()},
-                    {source_of(s.data, d.b)},
-                    saved,
-                    number(d.launches_saved)},
-                   {},
-                   {},
-                   false,
-                   false});
-    if (!estimates) continue;
-    Cell estimate{d.est_ns != 0 ? signedText(time.format(std::abs(d.est_ns)), d.est_ns) : unknown(),
-                  d.est_ns};
-    out.back().cells.push_back(estimate);
-  }
-  return out;
-}
-
-QString decision_subtitle(const TableScope& s) {
-  auto rows = s.data.decisions.of(s.compilation);
-  size_t fused = static_cast<size_t>(
-      std::count_if(rows.begin(), rows.end(), [](const DecisionRow& d) { return d.verdict == "fused"; }));
-  return rows.empty() ? QString() : QStringLiteral("%1 considered, %2 fused").arg(rows.size()).arg(fused);
-}
 
 // --- launch plan ---
 
@@ -246,41 +158,30 @@ std::vector<Item> became_rows(const TableScope& s) {
 
 }  // namespace
 
-const TableSpec kDecisionsTable{"decisions",
-                                "Fusion decisions",
-                                decision_columns,
-                                decision_rows,
-                                decision_subtitle,
-                                "No fusion decisions: nothing was fused in this compilation.",
-                                7,
-                                Qt::DescendingOrder,
-                                false,
-                                "fused",
-                                3};
-const TableSpec kLaunchesTable{
-    "launches",  "Launch plan",      launch_columns,
-    launch_rows, launch_subtitle,    "No launch plan: nothing was compiled in this run.",
-    0,           Qt::AscendingOrder, false,
-    "launch"};
-const TableSpec kMemoryTable{"memory",
-                             "Memory",
-                             memory_columns,
-                             memory_rows,
-                             memory_subtitle,
-                             "No memory plan: nothing was compiled in this run.",
-                             3,
-                             Qt::DescendingOrder,
-                             false,
-                             "memory"};
-const TableSpec kBecameTable{"became",
-                             "What became what",
-                             became_columns,
-                             became_rows,
-                             nullptr,
-                             "No launches: nothing was compiled in this run.",
-                             3,
-                             Qt::DescendingOrder,
-                             false,
-                             "launch"};
+const TableSpec kLaunchesTable{.id = "launches",
+                               .title = "Launch plan",
+                               .columns = launch_columns,
+                               .rows = launch_rows,
+                               .subtitle = launch_subtitle,
+                               .empty = "No launch plan: nothing was compiled in this run.",
+                               .sort = 0,
+                               .order = Qt::AscendingOrder,
+                               .stage = "launch"};
+const TableSpec kMemoryTable{.id = "memory",
+                             .title = "Memory",
+                             .columns = memory_columns,
+                             .rows = memory_rows,
+                             .subtitle = memory_subtitle,
+                             .empty = "No memory plan: nothing was compiled in this run.",
+                             .sort = 3,
+                             .stage = "memory"};
+const TableSpec kBecameTable{.id = "became",
+                             .title = "What became what",
+                             .columns = became_columns,
+                             .rows = became_rows,
+                             .subtitle = nullptr,
+                             .empty = "No launches: nothing was compiled in this run.",
+                             .sort = 3,
+                             .stage = "launch"};
 
 }  // namespace vitrine::views

@@ -61,14 +61,20 @@ QList<QWidget*> TableView::headerControls() {
   return {split_, filter_};
 }
 
-// "All 13", "Fused 6", "Not fused 7": a word for each text of the column, with the number of its rows.
+// "All 13", "Fused 6", "Not fused 7": a word for each text of the column, with the number of its rows; of
+// equal ones that stand as one row, each counts.
 void TableView::update_split() {
   if (spec_.split < 0) return;
   std::map<QString, int> counts;
+  int all = 0;
   const ItemModel& model = *items_->items();
-  for (int row = 0; row < model.rowCount(); ++row) ++counts[model.index(row, spec_.split).data().toString()];
+  for (int row = 0; row < model.rowCount(); ++row) {
+    const int rows = std::max(1, model.rowCount(model.index(row, 0)));
+    counts[model.index(row, spec_.split).data().toString()] += rows;
+    all += rows;
+  }
   split_words_.clear();
-  QStringList choices{QStringLiteral("All %1").arg(model.rowCount())};
+  QStringList choices{QStringLiteral("All %1").arg(all)};
   for (const auto& [word, count] : counts) {
     split_words_ << word;
     choices << QStringLiteral("%1%2 %3").arg(word.left(1).toUpper(), word.mid(1)).arg(count);

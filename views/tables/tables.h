@@ -7,11 +7,11 @@ namespace vitrine::views {
 
 extern const TableSpec kBreaksTable, kGuardsTable, kRecompilationsTable;  // capture_tables.cpp
 extern const TableSpec kKernelsTable, kChoicesTable;                      // kernel_table.cpp
-extern const TableSpec kDecisionsTable, kLaunchesTable, kMemoryTable,
-    kBecameTable;                      // program_tables.cpp
-extern const TableSpec kSavedTable;    // training_tables.cpp
-extern const TableSpec kNotesTable;    // notes_table.cpp
-extern const TableSpec kSymbolsTable;  // symbol_table.cpp
+extern const TableSpec kDecisionsTable;                                   // decision_table.cpp
+extern const TableSpec kLaunchesTable, kMemoryTable, kBecameTable;        // program_tables.cpp
+extern const TableSpec kSavedTable;                                       // training_tables.cpp
+extern const TableSpec kNotesTable;                                       // notes_table.cpp
+extern const TableSpec kSymbolsTable;                                     // symbol_table.cpp
 
 // For the registry.
 template <const TableSpec& spec>

@@ -1,0 +1,178 @@
+// Fusion decisions: what may be one kernel and is, or is not, and why. Those that say the same of the same
+// operators, as each of twelve equal layers does, are one row with their count; they stand below it.
+#include <QRegularExpression>
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "views/kit/link_letters.h"
+#include "views/kit/numbers.h"
+#include "views/tables/cells.h"
+#include "views/tables/tables.h"
+
+namespace vitrine::views {
+
+using namespace kit;
+using namespace session;
+
+namespace {
+
+// Those that are alike, in the order of decision: one or more.
+using Alike = std::vector<const DecisionRow*>;
+
+// What stands in columns of its own is not said again.
+QString bare_reason(const std::string& reason) {
+  return q(reason).section(QStringLiteral(", saves "), 0, 0);
+}
+
+// "addmm_9 must run between them" is said as "addmm must run between them" of all layers.
+QString unnumbered(QString text) {
+  static const QRegularExpression number(QStringLiteral("(?<=[a-z])_\\d+\\b"));
+  return text.remove(number);
+}
+
+// The line of the first expression that the pair's second half came from.
+QString source_of(const SessionData& d, Id node) {
+  const Id span = nearestSpan(d, node);
+  return span ? d.place(span) : unknown();
+}
+
+QString work_of(const SessionData& d, Id id) {
+  const NodeRow* node = d.nodes.find(id);
+  return node ? q(node->op.empty() ? node->name : node->op) + ' ' + q(node->type) : QString();
+}
+
+std::vector<Alike> alike_of(const TableScope& s) {
+  std::vector<Alike> out;
+  std::map<QStringList, size_t> known;
+  for (const DecisionRow& row : s.data.decisions.of(s.compilation)) {
+    const QStringList key{q(row.verdict),
+                          q(row.kind),
+                          unnumbered(bare_reason(row.reason)),
+                          work_of(s.data, row.a),
+                          work_of(s.data, row.b),
+                          source_of(s.data, row.b),
+                          QString::number(row.bytes_saved),
+                          QString::number(row.launches_saved)};
+    const auto [it, added] = known.try_emplace(key, out.size());
+    if (added) out.emplace_back();
+    out[it->second].push_back(&row);
+  }
+  return out;
+}
+
+struct Sum {
+  int64_t bytes = 0, launches = 0;
+  double est_ns = 0;
+};
+Sum sum_of(const Alike& rows) {
+  Sum out;
+  for (const DecisionRow* row : rows) {
+    out.bytes += row->bytes_saved;
+    out.launches += row->launches_saved;
+    out.est_ns += row->est_ns;
+  }
+  return out;
+}
+
+// What the columns of numbers share.
+struct Scale {
+  Unit bytes, time;
+  double most = 0;
+  bool estimates = false;
+};
+Scale scale_of(const std::vector<Alike>& all) {
+  Extent bytes, times;
+  for (const Alike& rows : all) {
+    bytes.add(static_cast<double>(rows[0]->bytes_saved));
+    bytes.add(static_cast<double>(sum_of(rows).bytes));
+    times.add(rows[0]->est_ns);
+    times.add(sum_of(rows).est_ns);
+  }
+  return {bytesUnit(bytes), timeUnit(times), bytes.largest, times.largest > 0};
+}
+
+std::vector<Column> decision_columns(const TableScope& s) {
+  const Scale scale = scale_of(alike_of(s));
+  std::vector<Column> out{{"#", 36, true},
+                          {"pair", 150, false, true},
+                          {"kind", 80},
+                          {"verdict", 92},
+                          {"reason", 220, false, false, true},
+                          {"kernel", 84, false, true},
+                          {"source", 70, false, true},
+                          {unit_title("traffic saved", scale.bytes), 180, true, false, false, true},
+                          {"launches", 66, true}};
+  if (scale.estimates) out.push_back({unit_title("time, est.", scale.time), 92, true});
+  return out;
+}
+
+QString kernels_of(const SessionData& d, const Alike& rows) {
+  std::set<Id> ids;
+  for (const DecisionRow* row : rows)
+    if (row->kernel) ids.insert(row->kernel);
+  if (ids.size() > 1) return countText(static_cast<int64_t>(ids.size()), "kernel");
+  const KernelRow* kernel = ids.empty() ? nullptr : d.kernels.find(*ids.begin());
+  return kernel ? q(kernel->label) : unknown();
+}
+
+Item decision_item(const TableScope& s, const Alike& rows, const Scale& scale) {
+  const DecisionRow& first = *rows[0];
+  const Sum sum = sum_of(rows);
+  const bool fused = first.verdict == "fused", many = rows.size() > 1;
+  Cell verdict{fused ? QStringLiteral("fused") : QStringLiteral("not fused")};
+  verdict.icon = fused ? "check" : "minus";
+  verdict.tone = fused ? Tone::Ok : Tone::None;
+  Cell saved = number(static_cast<double>(sum.bytes), scale.bytes);
+  saved.bar = scale.most > 0 ? static_cast<double>(sum.bytes) / scale.most : 0;
+  saved.hollow = !fused;
+  const QString pair = s.data.label(first.id), reason = bare_reason(first.reason);
+  Item item;
+  item.id = first.id;
+  item.cells = {number(first.ordinal + 1),
+                {many ? unnumbered(pair) + QStringLiteral(" × %1").arg(rows.size()) : pair},
+                {q(first.kind)},
+                verdict,
+                {many ? unnumbered(reason) : reason},
+                {kernels_of(s.data, rows)},
+                {source_of(s.data, first.b)},
+                saved,
+                number(sum.launches)};
+  if (scale.estimates)
+    item.cells.push_back(
+        {sum.est_ns != 0 ? signedText(scale.time.format(std::abs(sum.est_ns)), sum.est_ns) : unknown(),
+         sum.est_ns});
+  if (many)
+    for (const DecisionRow* row : rows) item.children.push_back(decision_item(s, {row}, scale));
+  return item;
+}
+
+std::vector<Item> decision_rows(const TableScope& s) {
+  const std::vector<Alike> all = alike_of(s);
+  const Scale scale = scale_of(all);
+  std::vector<Item> out;
+  for (const Alike& rows : all) out.push_back(decision_item(s, rows, scale));
+  return out;
+}
+
+QString decision_subtitle(const TableScope& s) {
+  auto rows = s.data.decisions.of(s.compilation);
+  size_t fused = static_cast<size_t>(
+      std::count_if(rows.begin(), rows.end(), [](const DecisionRow& d) { return d.verdict == "fused"; }));
+  return rows.empty() ? QString() : QStringLiteral("%1 considered, %2 fused").arg(rows.size()).arg(fused);
+}
+
+}  // namespace
+
+const TableSpec kDecisionsTable{.id = "decisions",
+                                .title = "Fusion decisions",
+                                .columns = decision_columns,
+                                .rows = decision_rows,
+                                .subtitle = decision_subtitle,
+                                .empty = "No fusion decisions: nothing was fused in this compilation.",
+                                .sort = 7,
+                                .stage = "fused",
+                                .split = 3};
+
+}  // namespace vitrine::views
