@@ -352,6 +352,38 @@ class TestTables : public QObject {
     QVERIFY(rows[1].children.empty());
   }
 
+  // The compilation that is shown has no symbols, another one of the run has: the link goes there.
+  void anEmptyTableLeadsToWhereRowsAre() {
+    using namespace session;
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("two.vitrine").toStdString();
+    auto writer = Writer::create(path).take();
+    FrameRow frame;
+    frame.id = writer->next(Kind::Frame), frame.run = writer->next(Kind::Run);
+    writer->put(frame);
+    SegmentRow segment{writer->next(Kind::Segment), frame.id};
+    writer->put(segment);
+    std::vector<Id> compilations;
+    for (int64_t i = 0; i < 2; ++i) {
+      compilations.push_back(writer->next(Kind::Compilation));
+      writer->put(CompilationRow{compilations.back(), segment.id, i, "0/" + std::to_string(i), "ok"});
+    }
+    SymbolRow symbol;
+    symbol.compilation = compilations[1], symbol.name = "s0", symbol.source = "L['x'].size(0)";
+    writer->put(symbol);
+    writer->finish("finished");
+    const kit::SessionPtr data = kit::SessionData::load(path).value();
+    kit::Film film;
+    film.run = frame.run, film.compilation = compilations[0];
+    Rig<TableView> rig(data, "", {600, 200}, views::kSymbolsTable);
+    rig.film(film);
+    QVERIFY(!rig.view.items()->isVisible());
+    QTest::mouseClick(&rig.view, Qt::LeftButton, {}, QPoint(30, 44));
+    rig.settle();
+    QCOMPARE(rig.model.selection().film.compilation, compilations[1]);
+    QVERIFY(rig.view.items()->isVisible());
+  }
+
   // Columns that do not fit at their least are reached by a bar that is seen.
   void aNarrowTableHasAScrollBar() {
     Rig<TableView> narrow(session(), "", {300, 300}, views::kKernelsTable);

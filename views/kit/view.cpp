@@ -6,7 +6,6 @@
 #include <QMouseEvent>
 #include <QPainter>
 
-#include "views/kit/missing.h"
 #include "views/kit/paint.h"
 #include "views/kit/theme.h"
 
@@ -54,9 +53,13 @@ void View::deliver() {
   if (session || stage) Q_EMIT headerChanged();
 }
 
+NextAct View::nextAct() const {
+  return kit::nextAct(session_.get());
+}
+
 void View::paintEmpty(QPainter& painter, const QRect& box, const QString& why) {
   const QRect taken = drawEmpty(painter, box, why);
-  const NextAct act = nextAct(session_.get());
+  const NextAct act = nextAct();
   if (act.command.isEmpty()) return;
   const QFont font = theme().ui(13);
   link_ = QRect(taken.left(), taken.bottom() + theme().px(6), textWidth(font, act.text) + 2, theme().row());
@@ -71,7 +74,7 @@ bool View::link_event(const QEvent& event) {
   const bool over = link_.contains(static_cast<const QMouseEvent&>(event).pos());
   if (over != testAttribute(Qt::WA_SetCursor)) over ? setCursor(Qt::PointingHandCursor) : unsetCursor();
   if (!pressed || !over) return false;
-  Q_EMIT commandRequested(link_command_);
+  follow(link_command_);
   return true;
 }
 

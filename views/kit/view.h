@@ -8,6 +8,7 @@
 
 #include "views/kit/jobs.h"
 #include "views/kit/kernel_edits.h"
+#include "views/kit/missing.h"
 #include "views/kit/selection.h"
 #include "views/kit/session_data.h"
 
@@ -67,6 +68,10 @@ class View : public QWidget {
   void commandRequested(const QString& id);  // a link of an empty state: "file.open", "run.start"
 
  protected:
+  // What the link of an empty view does: a command of the shell, or one of the view's own that follow()
+  // knows.
+  virtual NextAct nextAct() const;
+  virtual void follow(const QString& command) { Q_EMIT commandRequested(command); }
   // Of a view with nothing to show: why, and below it the next act as a link.
   void paintEmpty(QPainter& painter, const QRect& box, const QString& why);
 

@@ -404,13 +404,22 @@ QString recompilation_subtitle(const TableScope& scope) {
   return n ? QStringLiteral("%1, %2").arg(n).arg(timeText(ns)) : QString();
 }
 
+size_t guard_count(const SessionData& data, Id compilation) {
+  return data.guards.of(compilation).size();
+}
+
 }  // namespace
 
 const TableSpec kBreaksTable{"breaks",   "Graph breaks",     break_columns,
                              break_rows, break_subtitle,     "No graph breaks: each frame is one graph.",
                              4,          Qt::DescendingOrder};
-const TableSpec kGuardsTable{"guards",   "Guards",       guard_columns,
-                             guard_rows, guard_subtitle, "No guards: nothing was compiled in this run."};
+const TableSpec kGuardsTable{.id = "guards",
+                             .title = "Guards",
+                             .columns = guard_columns,
+                             .rows = guard_rows,
+                             .subtitle = guard_subtitle,
+                             .empty = "No guards: nothing was compiled in this run.",
+                             .count = guard_count};
 const TableSpec kRecompilationsTable{"recompilations",
                                      "Recompilations",
                                      recompilation_columns,

@@ -163,6 +163,10 @@ QString decision_subtitle(const TableScope& s) {
   return rows.empty() ? QString() : QStringLiteral("%1 considered, %2 fused").arg(rows.size()).arg(fused);
 }
 
+size_t decision_count(const SessionData& data, Id compilation) {
+  return data.decisions.of(compilation).size();
+}
+
 }  // namespace
 
 const TableSpec kDecisionsTable{.id = "decisions",
@@ -173,6 +177,7 @@ const TableSpec kDecisionsTable{.id = "decisions",
                                 .empty = "No fusion decisions: nothing was fused in this compilation.",
                                 .sort = 7,
                                 .stage = "fused",
-                                .split = 3};
+                                .split = 3,
+                                .count = decision_count};
 
 }  // namespace vitrine::views

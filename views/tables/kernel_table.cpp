@@ -234,13 +234,21 @@ QString choice_subtitle(const TableScope& s) {
              : QString();
 }
 
+size_t kernel_count(const SessionData& data, Id compilation) {
+  return data.kernels.of(compilation).size();
+}
+
 }  // namespace
 
-const TableSpec kKernelsTable{
-    "kernels",   "Kernels",           kernel_columns,
-    kernel_rows, kernel_subtitle,     "No kernels: nothing was compiled in this run.",
-    5,           Qt::DescendingOrder, false,
-    "kernels"};
+const TableSpec kKernelsTable{.id = "kernels",
+                              .title = "Kernels",
+                              .columns = kernel_columns,
+                              .rows = kernel_rows,
+                              .subtitle = kernel_subtitle,
+                              .empty = "No kernels: nothing was compiled in this run.",
+                              .sort = 5,
+                              .stage = "kernels",
+                              .count = kernel_count};
 const TableSpec kChoicesTable{
     "choices",   "Choices",       choice_columns,
     choice_rows, choice_subtitle, "No choices: there is no product here that several could compute."};

@@ -156,6 +156,14 @@ std::vector<Item> became_rows(const TableScope& s) {
   return out;
 }
 
+size_t launch_count(const SessionData& data, Id compilation) {
+  return data.launches.of(compilation).size();
+}
+
+size_t buffer_count(const SessionData& data, Id compilation) {
+  return data.buffers.of(compilation).size();
+}
+
 }  // namespace
 
 const TableSpec kLaunchesTable{.id = "launches",
@@ -166,7 +174,8 @@ const TableSpec kLaunchesTable{.id = "launches",
                                .empty = "No launch plan: nothing was compiled in this run.",
                                .sort = 0,
                                .order = Qt::AscendingOrder,
-                               .stage = "launch"};
+                               .stage = "launch",
+                               .count = launch_count};
 const TableSpec kMemoryTable{.id = "memory",
                              .title = "Memory",
                              .columns = memory_columns,
@@ -174,7 +183,8 @@ const TableSpec kMemoryTable{.id = "memory",
                              .subtitle = memory_subtitle,
                              .empty = "No memory plan: nothing was compiled in this run.",
                              .sort = 3,
-                             .stage = "memory"};
+                             .stage = "memory",
+                             .count = buffer_count};
 const TableSpec kBecameTable{.id = "became",
                              .title = "What became what",
                              .columns = became_columns,
@@ -182,6 +192,7 @@ const TableSpec kBecameTable{.id = "became",
                              .subtitle = nullptr,
                              .empty = "No launches: nothing was compiled in this run.",
                              .sort = 3,
-                             .stage = "launch"};
+                             .stage = "launch",
+                             .count = launch_count};
 
 }  // namespace vitrine::views

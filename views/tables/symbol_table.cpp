@@ -91,10 +91,18 @@ QString symbol_subtitle(const TableScope& s) {
          (fixed ? QStringLiteral(", %1 fixed").arg(fixed) : QString());
 }
 
+size_t symbol_count(const SessionData& data, Id compilation) {
+  return data.symbols.of(data.forwardOf(compilation)).size();
+}
+
 }  // namespace
 
-const TableSpec kSymbolsTable{"symbols",       "Symbols",
-                              symbol_columns,  symbol_rows,
-                              symbol_subtitle, "No symbols: every size is fixed in this compilation."};
+const TableSpec kSymbolsTable{.id = "symbols",
+                              .title = "Symbols",
+                              .columns = symbol_columns,
+                              .rows = symbol_rows,
+                              .subtitle = symbol_subtitle,
+                              .empty = "No symbols: every size is fixed in this compilation.",
+                              .count = symbol_count};
 
 }  // namespace vitrine::views

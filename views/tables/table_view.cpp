@@ -12,6 +12,10 @@ namespace vitrine::views {
 
 using namespace kit;
 
+namespace {
+constexpr const char* kShowElsewhere = "table.elsewhere";
+}
+
 TableView::TableView(const TableSpec& spec, Jobs* jobs, QWidget* parent)
     : View(jobs, parent), spec_(spec), items_(new ItemView(this)) {
   connect(items_, &ItemView::activate, this, &TableView::activate);
@@ -24,10 +28,7 @@ TableView::TableView(const TableSpec& spec, Jobs* jobs, QWidget* parent)
     calls_->setMarks(&selection());
     connect(calls_, &CallStrip::hover, this, &TableView::hover);
     connect(calls_, &CallStrip::activate, this, [this](Id id) {
-      Film film = selection().film;
-      film.compilation = id;
-      film.graph = film.step = film.decision = film.launch = 0;
-      Q_EMIT filmWanted(film);
+      showCompilation(id);
       Q_EMIT activate(id);
     });
   }
@@ -148,6 +149,43 @@ void TableView::place() {
 
 void TableView::resizeEvent(QResizeEvent*) {
   place();
+}
+
+// A compilation of this run that has rows where the one that is shown has none; the one with most of them.
+Id TableView::elsewhere() const {
+  if (!session() || !spec_.count) return 0;
+  Id out = 0;
+  size_t most = 0;
+  for (const auto& row : session()->compilations) {
+    const size_t count = spec_.count(*session(), row.id);
+    if (count > most && session()->runOf(row.id) == scope().run) out = row.id, most = count;
+  }
+  return out;
+}
+
+NextAct TableView::nextAct() const {
+  const Id other = any_ ? 0 : elsewhere();
+  if (!other) return View::nextAct();
+  const auto* segment = session()->segments.find(session()->compilations.find(other)->segment);
+  const QString function = segment ? session()->label(segment->frame) : QString();
+  return {QStringLiteral("%1 %2 has %3: show %4")
+              .arg(function, session()->label(other))
+              .arg(spec_.count(*session(), other))
+              .arg(spec_.count(*session(), other) == 1 ? "it" : "them")
+              .trimmed(),
+          QString::fromLatin1(kShowElsewhere)};
+}
+
+void TableView::follow(const QString& command) {
+  if (command != QLatin1String(kShowElsewhere)) return View::follow(command);
+  showCompilation(elsewhere());
+}
+
+void TableView::showCompilation(Id id) {
+  Film film = selection().film;
+  film.compilation = id;
+  film.graph = film.step = film.decision = film.launch = 0;
+  Q_EMIT filmWanted(film);
 }
 
 // "No kernels. Gradients are needed and …": the sentence ends before its own reason when a recorded one is

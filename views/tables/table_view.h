@@ -30,6 +30,8 @@ struct TableSpec {
   bool calls = false;      // the strip of calls stands above the rows
   const char* stage = "";  // what the rows are made by: why it is missing follows the sentence
   int split = -1;          // column by whose words a switch in the header divides the rows
+  // Rows that a compilation has, of tables of one compilation: an empty one leads to where some are.
+  size_t (*count)(const kit::SessionData& data, Id compilation) = nullptr;
 };
 
 class TableView : public kit::View {
@@ -56,9 +58,13 @@ class TableView : public kit::View {
   void selectionChanged(kit::ChangeMask mask) override;
   void resizeEvent(QResizeEvent* event) override;
   void paintEvent(QPaintEvent* event) override;
+  kit::NextAct nextAct() const override;
+  void follow(const QString& command) override;
 
  private:
   TableScope scope() const;
+  Id elsewhere() const;
+  void showCompilation(Id id);
   void fill();
   void place();
   const TableSpec& spec_;
