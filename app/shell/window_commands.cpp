@@ -5,6 +5,7 @@
 #include <QInputDialog>
 #include <QMenu>
 #include <QMessageBox>
+#include <QMimeData>
 
 #include "app/shell/keys_dialog.h"
 #include "app/shell/main_window.h"
@@ -111,7 +112,21 @@ void MainWindow::addViewCommands() {
     if (!text.isEmpty()) QApplication::clipboard()->setText(text);
   };
   on.on("edit.copy", [copy] { copy(CopyAs::Text); });
-  on.on("edit.copy-as", [copy] { copy(CopyAs::Csv); });
+  // Text where the view has one, and the view as it is seen.
+  auto copyMore = [this](const QString& text) {
+    if (!host()) return;
+    auto* data = new QMimeData;
+    if (!text.isEmpty()) data->setText(text);
+    data->setImageData(host()->view()->grab().toImage());
+    QApplication::clipboard()->setMimeData(data);
+  };
+  on.on("edit.copy-as",
+        [this, copyMore] { copyMore(host() ? host()->view()->copy(CopyAs::Csv) : QString()); });
+  on.on("edit.copy-picture", [copyMore] { copyMore({}); });
+  on.on("edit.copy-python", [this] {
+    const QString text = host() ? host()->view()->copyPython() : QString();
+    if (!text.isEmpty()) QApplication::clipboard()->setText(text);
+  });
   on.on("edit.all", [this] {
     if (host()) document_->model().setSelected(host()->view()->shown());
   });
@@ -256,7 +271,9 @@ void MainWindow::showContextMenu() {
   const QStringList thing{"go.open",          "go.open-other", "go.counterpart",
                           "go.next-relative", "view.only",     "-",
                           "edit.bookmark",    "edit.note",     "-"};
-  const QStringList view{"edit.copy", "edit.copy-as", "edit.find", "edit.all", "-", "view.fit", "view.all"};
+  const QStringList view{
+      "edit.copy", "edit.copy-as", "edit.copy-picture", "edit.copy-python", "edit.find", "edit.all",
+      "-",         "view.fit",     "view.all"};
   for (const QString& id : document_->selection().active ? thing + view : view)
     if (id == "-")
       menu->addSeparator();

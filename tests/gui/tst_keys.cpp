@@ -98,6 +98,14 @@ QString selected(Desk& d) {
 QString clipboard(Desk&) {
   return QApplication::clipboard()->text();
 }
+// How wide it is, and how wide the view with the focus.
+QString clipboardPicture(Desk&) {
+  const QImage image = QApplication::clipboard()->image();
+  if (image.isNull()) return QStringLiteral("none");
+  QWidget* view = QApplication::focusWidget();
+  while (view && !qobject_cast<kit::View*>(view)) view = view->parentWidget();
+  return QStringLiteral("%1 %2").arg(image.width()).arg(view ? view->width() : 0);
+}
 QString frame(Desk& d) {
   return QString::number(d.document().position());
 }
@@ -184,6 +192,11 @@ const std::vector<Row>& rows() {
        }},
       {"copy as CSV", "kernels", "Ctrl+Shift+C", clipboard,
        [](const QString&, const QString& after) { return after.startsWith("kernel,name"); }},
+      {"copy as picture too", "graph", "Ctrl+Shift+C", clipboardPicture,
+       [](const QString& before, const QString& after) {
+         return before == "none" && after.section(' ', 0, 0) == after.section(' ', 1);
+       }},
+      {"a view without rows as picture", "roofline", "Ctrl+Shift+C", clipboardPicture, changes},
       {"select all", "graph", "Ctrl+A", selected, grows},
       {"find", "graph", "Ctrl+F", findRow, is("in the graph")},
       {"find next", "graph", "Ctrl+F a d d Return", active, changes},
@@ -336,6 +349,18 @@ class TestKeys : public QObject {
     pin->setFocus();
     desk.press("Space");
     QCOMPARE(pinned(desk), QStringLiteral("pinned"));
+  }
+
+  void pythonOfAGraphIsAFunction() {
+    Desk desk;
+    open(desk);
+    desk.press("Esc");
+    desk.focus("graph");
+    (*desk.window.actions())["edit.copy-python"]->trigger();
+    const QString text = QApplication::clipboard()->text();
+    QVERIFY2(text.startsWith("import operator\n\nimport torch\n\n\ndef optimised("), qPrintable(text));
+    QVERIFY2(text.contains("torch.ops.aten.gelu") && text.contains("\n    return "), qPrintable(text));
+    QVERIFY2(!text.contains('%'), qPrintable(text));
   }
 
   void aPinnedInspectorKeepsWhatItShows() {

@@ -13,6 +13,7 @@
 #include "views/graph/graph_view.h"
 #include "views/inspector/inspector_content.h"
 #include "views/kit/chain.h"
+#include "views/kit/copied.h"
 #include "views/kit/facts.h"
 #include "views/kit/item_view.h"
 #include "views/kit/missing.h"
@@ -103,6 +104,16 @@ class TestKit : public QObject {
     QCOMPARE(kit::timeTextUnit(runs).text(3.3e3), "3.3" + thin + "µs");
     QCOMPARE(kit::timeTextUnit(604e6).text(604e6), "604" + thin + "ms");
     QCOMPARE(kit::timeTextUnit({}).name, QStringLiteral("ms"));
+  }
+
+  void rowsOnTheClipboardAreReadAsTheyStand() {
+    QCOMPARE(kit::separated({"a<b, c>", "2"}, false), QStringLiteral("a<b, c>\t2"));
+    QCOMPARE(kit::separated({"a<b, c>", "x\ny", "\"k\"", "2"}, true),
+             QStringLiteral("\"a<b, c>\",\"x\ny\",\"\"\"k\"\"\",2"));
+    QCOMPARE(kit::pythonValue(QChar(0x2212) + QStringLiteral("1.5")), QStringLiteral("-1.5"));
+    QCOMPARE(kit::pythonValue(kit::unknown()), QStringLiteral("None"));
+    QCOMPARE(kit::pythonValue("07"), QStringLiteral("\"07\""));
+    QCOMPARE(kit::pythonValue("a\\\"b"), QStringLiteral("\"a\\\\\\\"b\""));
   }
 
   // A number that is cut would be another number.

@@ -392,6 +392,13 @@ class TestTables : public QObject {
     QVERIFY(!wide.view.items()->horizontalScrollBar()->isVisible());
   }
 
+  void copiesAsPython() {
+    Rig<TableView> rig(session(), "", {900, 400}, views::kDecisionsTable);
+    const QString text = rig.view.copyPython();
+    QVERIFY2(text.startsWith("rows = [\n    {\"#\": 2, \"pair\": \"l6 → l7\", "), qPrintable(text));
+    QVERIFY2(text.contains(": -380"), qPrintable(text));
+  }
+
   void copiesAsTextAndCsv() {
     Rig<TableView> rig(session(), "", {900, 400}, views::kDecisionsTable);
     const QString text = rig.view.copy(kit::CopyAs::Text), csv = rig.view.copy(kit::CopyAs::Csv);

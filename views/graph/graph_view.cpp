@@ -3,9 +3,9 @@
 #include <QPainter>
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "core/session/stages.h"
+#include "views/graph/graph_text.h"
 #include "views/graph/rows.h"
 #include "views/graph/traffic.h"
 #include "views/kit/find_pattern.h"
@@ -358,33 +358,26 @@ void GraphView::findNext(bool forward) {
   Q_EMIT activate(matches_[match_]);
 }
 
-// Of what is selected, else of all; as DOT with the edges between them.
-QString GraphView::copy(CopyAs as) const {
-  const session::GraphRow* g = graph();
-  if (!g) return {};
-  QStringList lines;
+// What is copied: the selected nodes, else the relatives of what is active elsewhere, else all.
+std::set<Id> GraphView::copied() const {
   std::set<Id> taken, all;
-  for (const session::NodeRow& node : session()->nodes.of(g->id)) {
+  for (const session::NodeRow& node : session()->nodes.of(graph()->id)) {
     all.insert(node.id);
     if (selection().isSelected(node.id)) taken.insert(node.id);
   }
-  for (Id id : taken.empty() ? all : std::set<Id>())  // what is active stands elsewhere: its relatives here
+  for (Id id : taken.empty() ? all : std::set<Id>())
     if (selection().active && selection().isRelative(id)) taken.insert(id);
-  if (taken.empty()) taken = all;
-  for (const session::NodeRow& node : session()->nodes.of(g->id)) {
-    if (!taken.contains(node.id)) continue;
-    const QString name = QString::fromStdString(node.name), type = QString::fromStdString(node.type);
-    if (as == CopyAs::Csv)
-      lines << QStringLiteral("  \"%1\" [label=\"%1\\n%2\"];").arg(name, type);
-    else
-      lines << name + " = " + QString::fromStdString(node.op + "(" + node.detail + ")") + " : " + type;
-  }
-  if (as != CopyAs::Csv) return lines.join('\n');
-  auto name = [this](Id id) { return QString::fromStdString(session()->nodes.find(id)->name); };
-  for (const session::EdgeRow& edge : session()->edges.of(g->id))
-    if (taken.contains(edge.src) && taken.contains(edge.dst))
-      lines << QStringLiteral("  \"%1\" -> \"%2\";").arg(name(edge.src), name(edge.dst));
-  return QStringLiteral("digraph \"%1\" {\n%2\n}").arg(QString::fromStdString(g->stage), lines.join('\n'));
+  return taken.empty() ? all : taken;
+}
+
+QString GraphView::copy(CopyAs as) const {
+  if (!graph()) return {};
+  return as == CopyAs::Csv ? graphDot(*session(), *graph(), copied())
+                           : graphText(*session(), graph()->id, copied());
+}
+
+QString GraphView::copyPython() const {
+  return graph() ? graphPython(*session(), *graph(), copied()) : QString();
 }
 
 void GraphView::resizeEvent(QResizeEvent*) {

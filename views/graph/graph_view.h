@@ -4,6 +4,7 @@
 
 #include <QPoint>
 #include <QPointer>
+#include <set>
 
 #include "views/graph/colouring.h"
 #include "views/graph/graph_painter.h"
@@ -29,6 +30,7 @@ class GraphView : public kit::View {
   void zoom(kit::Zoom how) override;
   bool act(std::string_view command) override;
   QString copy(kit::CopyAs as) const override;
+  QString copyPython() const override;
   Id canShow(Id id) const override;
   void reveal(Id id) override;
   std::vector<Id> shown() const override;
@@ -74,6 +76,7 @@ class GraphView : public kit::View {
   int next_item(int here, Qt::Key key) const;  // -1: none there
   QString tooltip(const Hit& hit) const;
   QString whyEmpty() const;
+  std::set<Id> copied() const;
   QString kernelCounts(const session::GraphRow& graph) const;
   Grouping grouping() const;
   QRectF extent() const;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "views/kit/copied.h"
 #include "views/kit/find_pattern.h"
 #include "views/kit/item_delegate.h"
 #include "views/kit/paint.h"
@@ -229,21 +230,30 @@ std::vector<Id> ItemView::shown() const {
 }
 
 QString ItemView::text(bool csv) const {
-  auto quoted = [csv](QString cell) {
-    if (csv && (cell.contains(',') || cell.contains('"'))) cell = '"' + cell.replace("\"", "\"\"") + '"';
-    return cell;
-  };
   QStringList lines, cells;
-  for (const Column& column : model_.columns()) cells << quoted(column.title);
-  lines << cells.join(csv ? "," : "\t");
+  for (const Column& column : model_.columns()) cells << column.title;
+  lines << separated(cells, csv);
   for (QModelIndex at = filter_.index(0, 0); at.isValid(); at = indexBelow(at)) {
     if (at.data(DetailRole).isValid()) continue;
     cells.clear();
     for (int column = 0; column < filter_.columnCount(); ++column)
-      cells << quoted(at.siblingAtColumn(column).data().toString());
-    lines << cells.join(csv ? "," : "\t");
+      cells << at.siblingAtColumn(column).data().toString();
+    lines << separated(cells, csv);
   }
   return lines.join('\n');
+}
+
+QString ItemView::python() const {
+  QStringList rows;
+  for (QModelIndex at = filter_.index(0, 0); at.isValid(); at = indexBelow(at)) {
+    if (at.data(DetailRole).isValid()) continue;
+    QStringList cells;
+    for (int column = 0; column < filter_.columnCount(); ++column)
+      cells << pythonString(model_.columns()[static_cast<size_t>(column)].title) + ": " +
+                   pythonValue(at.siblingAtColumn(column).data().toString());
+    rows << "    {" + cells.join(", ") + "},";
+  }
+  return rows.isEmpty() ? QString() : "rows = [\n" + rows.join('\n') + "\n]\n";
 }
 
 void ItemView::drawRow(QPainter* painter, const QStyleOptionViewItem& option,

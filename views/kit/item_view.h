@@ -47,6 +47,7 @@ class ItemView : public QTreeView {
   void step(bool forward);        // the next row is made active, past the last the first
   std::vector<Id> shown() const;  // ids of the rows, in order
   QString text(bool csv) const;   // header and rows, tab- or comma-separated
+  QString python() const;         // a list of dicts by column; numbers as they are shown, else strings
   ItemModel* items() { return &model_; }
 
  Q_SIGNALS:

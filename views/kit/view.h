@@ -41,6 +41,7 @@ class View : public QWidget {
   virtual void findNext(bool forward) {}
   virtual void zoom(Zoom how) {}
   virtual QString copy(CopyAs as) const { return {}; }
+  virtual QString copyPython() const { return {}; }  // "" = nothing here is Python or can be written as it
   // A command of the table that only some views have ("graph.open"); false = not one of this view.
   virtual bool act(std::string_view command) { return false; }
   virtual Id canShow(Id id) const { return 0; }         // the thing this view would show for `id`, 0 = none

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include "views/kit/copied.h"
 #include "views/kit/missing.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
@@ -148,9 +149,10 @@ QString RooflineView::text(const RoofPoint& p) const {
 QString RooflineView::copy(CopyAs as) const {
   QStringList lines;
   for (const RoofPoint& p : points_)
-    lines << QStringList{session()->label(p.kernel), QString::number(p.intensity()),
-                         QString::number(p.rate()), QString::number(p.bandwidth()), QString::number(p.part)}
-                 .join(as == CopyAs::Csv ? ',' : '\t');
+    lines << kit::separated(
+        {session()->label(p.kernel), QString::number(p.intensity()), QString::number(p.rate()),
+         QString::number(p.bandwidth()), QString::number(p.part)},
+        as == CopyAs::Csv);
   return lines.join('\n');
 }
 

@@ -18,6 +18,7 @@ class SourceView : public kit::View {
   void findNext(bool forward) override { pane_->findNext(forward); }
   void zoom(kit::Zoom how) override;
   QString copy(kit::CopyAs) const override { return pane_->selectedText(); }
+  QString copyPython() const override { return pane_->selectedText(); }
   Id canShow(Id id) const override;
   void reveal(Id id) override;
   std::vector<kit::Thing> things() const override { return pane_->things(); }

@@ -46,6 +46,7 @@ class TableView : public kit::View {
   void findNext(bool forward) override;
   QString searchPlaceholder() const override { return QStringLiteral("Filter"); }
   QString copy(kit::CopyAs as) const override { return items_->text(as == kit::CopyAs::Csv); }
+  QString copyPython() const override { return items_->python(); }
   Id canShow(Id id) const override;
   void reveal(Id id) override { items_->reveal(id); }
   std::vector<Id> shown() const override { return items_->shown(); }

@@ -3,6 +3,7 @@
 #include <QPainter>
 #include <algorithm>
 
+#include "views/kit/copied.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
 
@@ -83,9 +84,9 @@ std::vector<RangeView::Row> RangeView::rows() const {
 }
 
 QString RangeView::copy(CopyAs as) const {
-  const QString tab = as == CopyAs::Csv ? QStringLiteral(",") : QStringLiteral("\t");
-  QStringList lines{"" + tab + "eager" + tab + "compiled"};
-  for (const Row& row : rows()) lines << row.title + tab + row.eager + tab + row.compiled;
+  const bool csv = as == CopyAs::Csv;
+  QStringList lines{kit::separated({"", "eager", "compiled"}, csv)};
+  for (const Row& row : rows()) lines << kit::separated({row.title, row.eager, row.compiled}, csv);
   return lines.join('\n');
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "views/kit/copied.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
 
@@ -148,8 +149,8 @@ std::vector<Thing> SpeedupView::things() const {
 
 QString SpeedupView::copy(CopyAs as) const {
   QStringList lines;
-  const QChar tab = as == CopyAs::Csv ? ',' : '\t';
-  for (const SpeedupStep& step : speedup_.steps) lines << step.text + tab + QString::number(step.ns);
+  for (const SpeedupStep& step : speedup_.steps)
+    lines << kit::separated({step.text, QString::number(step.ns)}, as == CopyAs::Csv);
   return lines.join('\n');
 }
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <set>
 
+#include "views/kit/copied.h"
 #include "views/kit/find_pattern.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
@@ -238,12 +239,11 @@ void TimelineView::findNext(bool forward) {
 QString TimelineView::copy(CopyAs as) const {
   if (!timeline_) return {};
   QStringList lines;
-  QString tab = as == CopyAs::Csv ? QStringLiteral(",") : QStringLiteral("\t");
   for (const Lane& lane : timeline_->lanes)
     for (const Slice& s : lane.slices)
-      lines << QStringList{lane.label, slice_name(*session(), s), QString::number(s.start),
-                           QString::number(s.duration)}
-                   .join(tab);
+      lines << kit::separated(
+          {lane.label, slice_name(*session(), s), QString::number(s.start), QString::number(s.duration)},
+          as == CopyAs::Csv);
   return lines.join('\n');
 }
 
