@@ -190,6 +190,7 @@ struct TraceOptions {
   bool record_steps = false;
   bool fullgraph = false;
   std::optional<ir::Device> as_if;  // every tensor is taken to be there
+  std::string target;               // ... a GPU of this architecture ("sm_90")
   torch_bridge::Gradients gradients{};
   DynamicMode dynamic = DynamicMode::Never;
   SizeHistory* sizes = nullptr;          // of the place; nullptr: no size is a symbol

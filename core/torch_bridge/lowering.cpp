@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "core/base/once.h"
+#include "core/ops/node.h"
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/convert.h"
 #include "core/torch_bridge/known_masks.h"
@@ -106,13 +107,33 @@ void refuse_arrays(PyObject* value) {
          "Make it a tensor outside the compiled function.");
 }
 
-// Whose operators PyTorch chooses where a GPU is, by it and its libraries: cuDNN or cells of PyTorch's own.
-constexpr std::string_view kChosenOnGpu[] = {"torch.lstm", "torch.gru", "torch.rnn_tanh", "torch.rnn_relu",
-                                             "torch.ctc_loss"};
-void refuse_choice_of_gpu(const std::string& name) {
-  if (std::find(std::begin(kChosenOnGpu), std::end(kChosenOnGpu), name) == std::end(kChosenOnGpu)) return;
-  stop("unsupported_operator", name + ": which operators compute it PyTorch chooses where the GPU is",
-       "Record it on a machine with that GPU.");
+// Whose operators PyTorch chooses where a GPU is, by it and its libraries, and their names in _absent_gpu.py.
+constexpr std::pair<std::string_view, const char*> kChosenOnGpu[] = {
+    {"torch._C._nn.scaled_dot_product_attention", "scaled_dot_product_attention"},
+    {"torch.lstm", "lstm"},
+    {"torch.gru", "gru"},
+    {"torch.rnn_tanh", "rnn_tanh"},
+    {"torch.rnn_relu", "rnn_relu"},
+    {"torch.ctc_loss", "ctc_loss"}};
+
+// The function as it runs where a GPU of this architecture is (core/python/vitrine/_absent_gpu.py).
+Py chosen_for(const std::string& architecture, const std::string& name, PyObject* callable) {
+  const auto* row = std::find_if(std::begin(kChosenOnGpu), std::end(kChosenOnGpu),
+                                 [&](const auto& r) { return r.first == name; });
+  if (row == std::end(kChosenOnGpu)) return Py::borrow(callable);
+  Py module = Py::steal(PyImport_ImportModule("vitrine._absent_gpu"));
+  Py made = Py::steal(
+      module ? PyObject_CallMethod(module.get(), "function_for", "ss", architecture.c_str(), row->second)
+             : nullptr);
+  if (!made) stop("unsupported_operator", name + ": " + take_python_error());
+  if (made.get() == Py_None)
+    stop("unsupported_operator", name + ": which operators compute it PyTorch chooses where the GPU is",
+         "Record it on a machine with that GPU.");
+  return made;
+}
+bool has_attention(Recording& recording, const Recording::Mark& mark) {
+  const auto& nodes = recording.aten_nodes();
+  return std::any_of(nodes.begin() + static_cast<std::ptrdiff_t>(mark.aten), nodes.end(), ops::is_attention);
 }
 
 // The tensors into which a call is told to write its results, and their versions.
@@ -209,7 +230,9 @@ void pretend_cuda_is_ready() {
 
 }  // namespace
 
-Lowering::Lowering(std::optional<ir::Device> as_if) : state_(std::make_unique<State>()) {
+Lowering::Lowering(std::optional<ir::Device> as_if, std::string architecture)
+    : state_(std::make_unique<State>()) {
+  state_->architecture = std::move(architecture);
   if (as_if) pretend_cuda_is_ready();
   state_->recording.as_if(as_if);
 }
@@ -534,6 +557,10 @@ Py Lowering::State::run(PyObject* callable, PyObject* args, PyObject* kwargs) {
                           : nullptr);
 }
 
+bool Lowering::State::for_absent_gpu() const {
+  return recording.as_if() && !gpu_is_here();
+}
+
 Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Once once, Py& warned) {
   Outcome outcome;
   const Recording::Mark mark = recording.mark();
@@ -548,7 +575,6 @@ Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Onc
     auto known = [&](PyObject* t) { return leaf_slot(t); };
     (void)make_template(args, known);
     refuse_arrays(args);
-    if (recording.as_if() && !gpu_is_here()) refuse_choice_of_gpu(name);
     refuse_turned(recording, name, args);
     if (kwargs) (void)make_template(kwargs, known);
     const Outs outs = outs_of(kwargs);
@@ -557,13 +583,15 @@ Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Onc
         whole ? without_known_mask(recording, args, kwargs) : AttentionCall{};
     PyObject *run_args = whole ? attention_call.args.get() : args,
              *run_kwargs = whole ? attention_call.kwargs.get() : kwargs;
+    const Py run_callable =
+        for_absent_gpu() ? chosen_for(architecture, name, callable) : Py::borrow(callable);
     {
       GradModeGuard grad(grad_mode);
       AutocastGuard casts(autocast);
       AttentionGuard ways(attention);
       ModeGuard guard(mode.get());
       const WarningWatch watch(callable, once);
-      if (guard.active()) result = run(callable, run_args, run_kwargs);
+      if (guard.active()) result = run(run_callable.get(), run_args, run_kwargs);
       if (watch.seen()) warned = Py::borrow(watch.messages());
     }
     if (result && warned && !dispatch.stopped)
@@ -574,7 +602,7 @@ Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Onc
       // What autograd has taken note of must stay in the graph for its backward.
       if (whole && !(is_tensor(result.get()) && requires_grad(result.get())))
         collapse(*whole, run_args, run_kwargs, result.get(), mark);
-      else if (whole && recording.as_if() && !gpu_is_here())
+      else if (whole && for_absent_gpu() && !has_attention(recording, mark))
         recording.effects.chosen_on_gpu = whole->function;
       if (name == kSetData)
         recording.share_data(recording.find(PyTuple_GET_ITEM(args, 0)),

@@ -38,8 +38,8 @@ struct Unsupported {
 class Lowering {
  public:
   // Needs the GIL; nothing is installed until call(). as_if: every tensor is taken to be on that device, to
-  // compile for a GPU that is not here.
-  explicit Lowering(std::optional<ir::Device> as_if = {});
+  // compile for a GPU that is not here, of this architecture ("sm_90").
+  explicit Lowering(std::optional<ir::Device> as_if = {}, std::string architecture = "");
   ~Lowering();
   Lowering(const Lowering&) = delete;
 

@@ -92,6 +92,7 @@ struct Lowering::State {
   bool grad_mode;
   AutocastState autocast = autocast_state();
   AttentionChoice attention = attention_choice();
+  std::string architecture;       // of a GPU that is compiled for
   bool autocast_changed = false;  // at any time: PyTorch's cache of casts may hold stand-ins
 
   State() : mode(Py::steal(new_mode(&dispatch))), grad_mode(api().symbols.grad_enabled()) {
@@ -107,6 +108,7 @@ struct Lowering::State {
   // Runs and records it. warned: receives a list of the warnings that it gave; then nothing was recorded.
   Outcome attempt(const Asked& asked, WarningWatch::Once once, Py& warned);
   Py run(PyObject* callable, PyObject* args, PyObject* kwargs);
+  bool for_absent_gpu() const;
   void copy_requires_grad(int index, PyObject* real);
   int leaf_slot(PyObject* tensor);
   void add_captured(const std::string& name, PyObject* callable, PyObject* args, PyObject* kwargs,

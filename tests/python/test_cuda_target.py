@@ -341,10 +341,10 @@ from torch import nn
 class Model(nn.Module):
     def __init__(self):
         super().__init__()
-        self.rnn, self.out = nn.LSTM(8, 8, batch_first=True), nn.Linear(8, 8)
+        self.rnn, self.out = nn.LSTM(8, 8, 2, batch_first=True, dropout=0.5), nn.Linear(8, 8)
 
     def forward(self, x):
-        y = torch.relu(self.out(self.rnn(x)[0]))
+        y = torch.relu(self.out(CHOICE))
         return nn.functional.scaled_dot_product_attention(y, y, y)
 
 def get_model():
@@ -357,12 +357,87 @@ def get_inputs():
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="PyTorch chooses, where a GPU is")
 def test_what_pytorch_chooses_where_the_gpu_is_is_said(tmp_path):
-    result = run("run", write(tmp_path, "model.py", CHOSEN), "--target", "sm_90", "-o", "s.vitrine", cwd=tmp_path)
-    assert result.returncode == 0, said(result)
-    assert "scaled_dot_product_attention: written out here" in result.stdout, result.stdout
+    for choice in ("x", "self.rnn(x)[0]"):
+        program = write(tmp_path, "model.py", CHOSEN.replace("CHOICE", choice))
+        result = run("run", program, "--target", "sm_90", "-o", "s.vitrine", cwd=tmp_path)
+        assert result.returncode == 0, said(result)
+        assert choice != "x" or "scaled_dot_product_attention: written out here" in result.stdout, result.stdout
     breaks = run("show", "s.vitrine", "breaks", cwd=tmp_path).stdout
-    assert "torch.lstm: which operators compute it PyTorch chooses where the GPU is" in breaks, breaks
+    assert "torch.lstm can be recorded only where the GPU is" in breaks, breaks
     assert "_thnn" not in run("show", "s.vitrine", "aten", cwd=tmp_path).stdout
+
+
+RECURRENT = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.KIND(8, 12, 2, batch_first=True, bidirectional=True)
+
+    def forward(self, x):
+        y, _ = self.rnn(torch.relu(x))
+        return y.sigmoid()
+
+def get_model():
+    return Model()
+
+def get_inputs():
+    return (torch.randn(2, 5, 8, requires_grad=True),)
+"""
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="PyTorch chooses, where a GPU is")
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_recurrent_layers_are_cudnns(tmp_path, kind):
+    result = run("run", write(tmp_path, "model.py", RECURRENT.replace("KIND", kind)), "--target", "sm_90", "-o", "s.vitrine", cwd=tmp_path)
+    assert result.returncode == 0, said(result)
+    assert run("show", "s.vitrine", "breaks", cwd=tmp_path).stdout.startswith("No graph breaks")
+    forward, backward = (run("show", "s.vitrine", stage, cwd=tmp_path).stdout for stage in ("forward", "backward"))
+    assert re.search(r"= aten._cudnn_rnn.default\(.* : f32\[2,5,24\]cuda:0", forward), forward
+    assert re.search(r"= aten._cudnn_rnn_backward.default\(.* : f32\[2,5,8\]cuda:0", backward), backward
+    assert "= aten.cat" not in forward, forward
+
+
+FUSED = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.project = nn.Linear(64, 3 * 64)
+
+    def forward(self, x, m):
+        with torch.autocast("cuda", torch.bfloat16, enabled=CASTS):
+            q, k, v = self.project(x).unflatten(-1, (3, 4, 16)).permute(2, 0, 3, 1, 4)
+            return nn.functional.scaled_dot_product_attention(q, k, v, GIVEN).transpose(1, 2).flatten(2)
+
+def get_model():
+    return Model()
+
+def get_inputs():
+    return torch.randn(2, 20, 64), torch.randn(20, 20) > 0
+"""
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="PyTorch chooses, where a GPU is")
+@pytest.mark.parametrize(
+    "target, casts, given, kernel",
+    [("sm_90", True, "is_causal=True", "cudnn"), ("sm_90", True, "m", "cudnn"), ("sm_86", True, "m", "efficient"), ("sm_90", False, "m", "efficient")],
+)  # fmt: skip
+def test_training_attention_is_the_kernel_that_would_run_there(tmp_path, target, casts, given, kernel):
+    program = write(tmp_path, "model.py", FUSED.replace("CASTS", str(casts)).replace("GIVEN", given))
+    result = run("run", program, "--target", target, "-o", "s.vitrine", cwd=tmp_path)
+    assert result.returncode == 0, said(result)
+    graphs = {stage: run("show", "s.vitrine", stage, cwd=tmp_path).stdout for stage in ("aten", "forward", "backward")}
+    dtype = "bf16" if casts else "f32"
+    for stage in ("aten", "forward"):
+        calls = [line for line in graphs[stage].splitlines() if f"= aten._scaled_dot_product_{kernel}_attention.default" in line]
+        assert len(calls) == 1 and f" : {dtype}[2,4,20,16]" in calls[0], graphs[stage]
+    assert f"= aten._scaled_dot_product_{kernel}_attention_backward.default" in graphs["backward"], graphs["backward"]
+    assert "softmax" not in graphs["aten"], graphs["aten"]
 
 
 def test_candidates_are_not_compiled_once_tuning_has_no_time_left(tmp_path):

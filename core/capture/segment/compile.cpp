@@ -76,6 +76,7 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   options.checks_on_gpu = !settings_->graphs();
   options.sizes = &place.sizes[number_];
   if (!settings_->target.empty()) options.as_if = ir::Device{ir::Device::Type::cuda, 0};
+  options.target = settings_->target;
   Recording* recording = engine_.live_recording();
   const int64_t start = monotonic_ns();
   std::unique_ptr<Trace> found;

@@ -26,7 +26,7 @@ Tracer::Tracer(Frame& live, const TraceOptions& options, int64_t stop_at, Byteco
     : live_(live), options_(options), stop_at_(stop_at), bytecodes_(bytecodes) {
   sources_ = std::make_shared<SourcePool>();
   symbolic_ = std::make_shared<Symbolic>();
-  lowering_ = std::make_unique<torch_bridge::Lowering>(options.as_if);
+  lowering_ = std::make_unique<torch_bridge::Lowering>(options.as_if, options.target);
   autocast_at_start_ = lowering_->autocast();
   attention_at_start_ = lowering_->attention();
   Owned grad(PyObject_CallNoArgs(find_object("torch.is_grad_enabled")));
