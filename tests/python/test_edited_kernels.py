@@ -59,6 +59,16 @@ def test_what_does_not_compile_runs_through_pytorch(generated):
     assert "report" not in said(result)
 
 
+def test_a_gpu_that_an_edited_text_has_ended_is_no_error_of_vitrines():
+    from vitrine.run import failed_by
+
+    error = RuntimeError("CUDA error: an illegal memory access was encountered\nCUDA kernel errors might be ...")
+    what, hint, whose = failed_by(error, ["a.cu=b.cu"])
+    assert what == "A kernel whose text was edited ended the GPU's context: CUDA error: an illegal memory access was encountered."
+    assert "report" not in hint and whose == "user"
+    assert failed_by(error, [])[2] == "vitrine" == failed_by(KeyError("x"), ["a.cu=b.cu"])[2]
+
+
 def test_files_that_are_not_there(generated):
     folder, _ = generated
     result = vitrine("run", "program.py", "-o", "none.vitrine", "--edited", "generated.cpp=nowhere.cpp", cwd=folder)

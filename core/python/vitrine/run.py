@@ -187,6 +187,14 @@ NOTHING_COMPILED = (
 REPORT_IT = "Please report it with the file and the lines above."
 
 
+def failed_by(error: Exception, edited: list[str]) -> tuple[str, str, str]:
+    """What ended a run that nothing else accounts for, what to do about it, and whose it is ("user" or "vitrine")."""
+    if edited and str(error).startswith("CUDA error"):
+        what = str(error).partition("\n")[0]
+        return f"A kernel whose text was edited ended the GPU's context: {what}.", "Its text may touch what is not its tensors'. The run that it was taken from is as it was.", "user"
+    return f"Vitrine itself failed: {type(error).__name__}: {error}", REPORT_IT, "vitrine"
+
+
 def cancel(*_) -> None:
     raise KeyboardInterrupt
 
@@ -298,9 +306,9 @@ def main(argv: list[str] | None = None) -> int:
         report.failure("Cancelled.", f"What was recorded until then is in {options.output}.")
         return 130
     except Exception as error:
-        text = f"Vitrine itself failed: {type(error).__name__}: {error}"
-        recording.message("error", "vitrine", text, REPORT_IT, traceback.format_exc())
-        report.failure(text, REPORT_IT, traceback.format_exc())
+        what, hint, whose = failed_by(error, options.edited)
+        recording.message("error", whose, what, hint, traceback.format_exc())
+        report.failure(what, hint, traceback.format_exc())
         return 1
     finally:
         if not recording.runs:  # it ended while the file was loaded: that is a run too
