@@ -137,6 +137,16 @@ class TestGpuKernel : public QObject {
   }
 
   // Half of what the copy allows stands below the slanted roof; a click makes the kernel active.
+  // However low the view is: a name that the plot's edge cuts is no name.
+  void namesOfRoofsAreWhole() {
+    for (int height = 200; height <= 600; height += 50) {
+      Rig<views::RooflineView> rig(session_, "", {700, height});
+      QVERIFY(!rig.view.roofNames().empty());
+      for (const QRectF& box : rig.view.roofNames())
+        QVERIFY2(rig.view.plot().contains(box), qPrintable(QStringLiteral("%1 high").arg(height)));
+    }
+  }
+
   void theRooflineHasAPointAKernel() {
     Rig<views::RooflineView> rig(session_, "", {700, 400});
     QCOMPARE(rig.view.shown().size(), size_t(2));

@@ -227,7 +227,8 @@ std::vector<RooflineView::Roof> RooflineView::roofs() const {
   return out;
 }
 
-// Above the line or below it, from its middle to its ends; above its middle, when all is taken.
+// Above the line or below it, from its middle to its ends, as a whole in the plot; below its middle, when all
+// is taken.
 void RooflineView::place(Roof& roof, const std::vector<QPolygonF>& taken) const {
   const Theme& t = theme();
   const QFont font = t.mono(11);
@@ -238,14 +239,21 @@ void RooflineView::place(Roof& roof, const std::vector<QPolygonF>& taken) const 
     roof.at = QTransform::fromTranslate(start.x(), start.y());
     roof.at.rotate(-roof.line.angle());
     roof.at.translate(0, above);
-    return std::none_of(taken.begin(), taken.end(),
+    return plot().contains(roof.area().boundingRect()) &&
+           std::none_of(taken.begin(), taken.end(),
                         [&](const QPolygonF& other) { return other.intersects(roof.area()); });
   };
   if (room > 0)
     for (double part : {0.5, 0.3, 0.7, 0.15, 0.85, 0.0, 1.0})
       for (int above : {-t.px(19), t.px(3)})
         if (try_at(part, above)) return;
-  try_at(0.5, -t.px(19));
+  try_at(0.5, t.px(3));
+}
+
+std::vector<QRectF> RooflineView::roofNames() const {
+  std::vector<QRectF> out;
+  for (const Roof& roof : roofs()) out.push_back(roof.area().boundingRect());
+  return out;
 }
 
 void RooflineView::paintRoofs(QPainter& painter, const std::vector<Roof>& roofs) const {

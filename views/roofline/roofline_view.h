@@ -18,7 +18,9 @@ class RooflineView : public kit::View {
   std::vector<Id> shown() const override;
   std::vector<kit::Thing> things() const override;
   QString copy(kit::CopyAs as) const override;
-  QPointF place(Id kernel) const;  // of its point; null when it has none
+  QPointF place(Id kernel) const;         // of its point; null when it has none
+  QRectF plot() const;                    // between the axes
+  std::vector<QRectF> roofNames() const;  // the boxes around the names of the roofs
 
  protected:
   void sessionChanged() override;
@@ -35,7 +37,6 @@ class RooflineView : public kit::View {
     double low = 0, high = 1;  // decades
   };
   void scale();
-  QRectF plot() const;
   QPointF at(double intensity, double rate) const;
   double radius(const kit::RoofPoint& p) const;
   QRectF disc(const kit::RoofPoint& p) const;
