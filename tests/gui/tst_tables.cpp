@@ -339,12 +339,21 @@ class TestTables : public QObject {
     DecisionRow other = decisions[0];
     other.id = make_id(Kind::Decision, 9), other.ordinal = 9, other.bytes_saved = 1;
     decisions.push_back(other);
+    std::vector<KernelRow> kernels;
+    for (int i = 0; i < 3; ++i) {
+      KernelRow kernel;
+      kernel.id = decisions[static_cast<size_t>(i)].kernel = make_id(Kind::Kernel, i + 1);
+      kernel.label = "K" + std::to_string(i);
+      kernels.push_back(kernel);
+    }
+    data.kernels = kit::Table<KernelRow>(kernels, &KernelRow::compilation);
     data.nodes = kit::Table<NodeRow>(nodes, &NodeRow::graph);
     data.decisions = kit::Table<DecisionRow>(decisions, &DecisionRow::compilation);
     const auto rows = views::kDecisionsTable.rows({data, 0, compilation});
     QCOMPARE(rows.size(), 2U);
     QCOMPARE(rows[0].cells[1].text, QStringLiteral("add → sum × 3"));
     QCOMPARE(rows[0].cells[4].text, QStringLiteral("mm must run between them"));
+    QCOMPARE(rows[0].cells[5].text, QStringLiteral("K0 +2"));
     QCOMPARE(rows[0].cells[8].text, QStringLiteral("3"));
     QCOMPARE(rows[0].children.size(), 3U);
     QCOMPARE(rows[0].children[2].id, decisions[2].id);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "views/kit/link_letters.h"
 #include "views/kit/numbers.h"
@@ -100,7 +99,7 @@ std::vector<Column> decision_columns(const TableScope& s) {
                           {"kind", 80},
                           {"verdict", 92},
                           {"reason", 220, false, false, true},
-                          {"kernel", 84, false, true},
+                          {"kernel", 60, false, true},
                           {"source", 70, false, true},
                           {unit_title("traffic saved", scale.bytes), 180, true, false, false, true},
                           {"launches", 66, true}};
@@ -108,13 +107,18 @@ std::vector<Column> decision_columns(const TableScope& s) {
   return out;
 }
 
-QString kernels_of(const SessionData& d, const Alike& rows) {
-  std::set<Id> ids;
+// "K5 +3": the first of four.
+Cell kernels_of(const SessionData& d, const Alike& rows) {
+  QStringList labels;
   for (const DecisionRow* row : rows)
-    if (row->kernel) ids.insert(row->kernel);
-  if (ids.size() > 1) return countText(static_cast<int64_t>(ids.size()), "kernel");
-  const KernelRow* kernel = ids.empty() ? nullptr : d.kernels.find(*ids.begin());
-  return kernel ? q(kernel->label) : unknown();
+    if (const KernelRow* kernel = d.kernels.find(row->kernel); kernel && !labels.contains(q(kernel->label)))
+      labels << q(kernel->label);
+  if (labels.isEmpty()) return {unknown()};
+  Cell cell{labels[0]};
+  if (labels.size() == 1) return cell;
+  cell.text += QStringLiteral(" +%1").arg(labels.size() - 1);
+  cell.tooltip = labels.join(QStringLiteral(", "));
+  return cell;
 }
 
 Item decision_item(const TableScope& s, const Alike& rows, const Scale& scale) {
@@ -135,7 +139,7 @@ Item decision_item(const TableScope& s, const Alike& rows, const Scale& scale) {
                 {q(first.kind)},
                 verdict,
                 {many ? unnumbered(reason) : reason},
-                {kernels_of(s.data, rows)},
+                kernels_of(s.data, rows),
                 {source_of(s.data, first.b)},
                 saved,
                 number(sum.launches)};
