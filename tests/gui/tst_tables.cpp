@@ -393,6 +393,18 @@ class TestTables : public QObject {
     QVERIFY(rig.view.items()->isVisible());
   }
 
+  void sizesAreNeverCut() {
+    Rig<TableView> narrow(session(), "", {500, 300}, views::kKernelsTable);
+    const auto& model = *narrow.view.items()->model();
+    int space = 0;
+    while (model.headerData(space, Qt::Horizontal).toString() != "space") ++space;
+    for (int row = 0; row < model.rowCount(); ++row) {
+      const QString text = model.index(row, space).data().toString();
+      QVERIFY2(kit::textWidth(kit::theme().mono(12), text) < narrow.view.items()->columnWidth(space),
+               qPrintable(text));
+    }
+  }
+
   // Columns that do not fit at their least are reached by a bar that is seen.
   void aNarrowTableHasAScrollBar() {
     Rig<TableView> narrow(session(), "", {300, 300}, views::kKernelsTable);

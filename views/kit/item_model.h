@@ -44,6 +44,7 @@ struct Column {
   bool mono = false;
   bool stretch = false;  // takes what is left
   bool bar = false;
+  bool whole = false;  // its texts are never cut: sizes are numbers
 };
 
 enum ItemRole { CellRole = Qt::UserRole + 1, IdRole, SortRole, DetailRole, HeadingRole };

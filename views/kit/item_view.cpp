@@ -364,6 +364,7 @@ int ItemView::widthOf(size_t column) const {
   const Column& of = model_.columns()[column];
   const int width = theme().px(of.width);
   const bool beside = column > 0 && model_.columns()[column - 1].stretch;  // takes room from the name
+  if (of.whole) return std::max(width, needOf(column));
   if (!of.number || beside) return width;
   const int digits = textWidth(theme().mono(12), QStringLiteral("0"));
   const size_t longest = column < longest_.size() ? longest_[column] : 0;
@@ -388,7 +389,7 @@ ColumnNeed ItemView::leastOf(size_t column, int wish) const {
   const int title = textWidth(theme().ui(11), of.title) + theme().px(18) + arrow;
   const int bar =
       of.bar ? std::max(theme().px(kLeastBar), numberRoom(static_cast<int>(column)) + theme().px(40)) : 0;
-  return {wish, std::max({needOf(column), title, bar}), !of.number && !of.bar};
+  return {wish, std::max({needOf(column), title, bar}), !of.number && !of.bar && !of.whole};
 }
 
 // Fixed widths first; the stretching columns share what is left, by their width. What they do not need goes

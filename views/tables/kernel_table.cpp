@@ -50,7 +50,7 @@ std::vector<Column> kernel_columns(const TableScope& s) {
   std::vector<Column> out{{"kernel", 64, false, true},
                           {"name", 170, false, true, true},
                           {"kind", 84},
-                          {"space", 130, false, true},
+                          {"space", 130, false, true, false, false, true},
                           {"launches", 68, true}};
   if (units.most > 0) out.push_back({unit_title("time", units.time), 140, true, false, false, true});
   out.push_back({unit_title("traffic", units.bytes), 84, true});
