@@ -125,7 +125,7 @@ Value* builtin_super(Tracer& t, const Arguments& a) {
   for (size_t i = 0; i < f.locals.size(); ++i)
     if (text_of(f.bytecode->local_name(static_cast<int>(i))) == "__class__" && f.locals[i])
       cls = t.cell_get(f.locals[i]);
-  if (!cls || f.locals.empty() || !f.locals[0]) t.raise(PyExc_RuntimeError, "super(): no arguments");
+  if (!cls || f.code->co_argcount == 0 || !f.locals[0]) t.raise(PyExc_RuntimeError, "super(): no arguments");
   Value* self = t.resolve(f.locals[0]);
   if (self->kind == Kind::Cell || (self->kind == Kind::Lazy && PyCell_Check(self->obj)))
     self = t.cell_get(self);
@@ -418,6 +418,16 @@ constexpr BuiltinRow kRows[] = {
     {"builtins.bytes", [](T& t, const A& a) { return fold_call(t, find_object("builtins.bytes"), a); }},
 };
 
+// Not what a program has put in the place of a function before anything was compiled (mock.patch): that is
+// interpreted as any other.
+bool is_in_its_place(const char* path, PyObject* found) {
+  static PyObject* ask = find_object("vitrine._signatures.is_in_its_place");
+  if (!ask) return true;  // the engine is used without its module
+  const Owned is(PyObject_CallFunction(ask, "sO", path, found));
+  PyErr_Clear();
+  return !is || is.get() == Py_True;
+}
+
 const std::unordered_map<PyObject*, BuiltinHandler>& handlers() {
   static constinit Once<std::unordered_map<PyObject*, BuiltinHandler>> table;
   return table.get([] {
@@ -426,7 +436,8 @@ const std::unordered_map<PyObject*, BuiltinHandler>& handlers() {
                       numpy_builtins(), array_builtins(), optimizer_builtins(), autograd_builtins(),
                       mode_builtins(), transform_builtins(), choice_builtins(), pure_builtins()})
       for (const BuiltinRow& row : rows)
-        if (PyObject* o = find_object(row.path)) map.emplace(o, row.handler);
+        if (PyObject* o = find_object(row.path); o && is_in_its_place(row.path, o))
+          map.emplace(o, row.handler);
     return map;
   });
 }

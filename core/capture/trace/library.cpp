@@ -381,7 +381,7 @@ Value* product_of_numbers(Tracer& t, const Arguments& a) {
 
 // random.random is a method written in C, bound to the generator that all of the module's functions share.
 Value* random_number(T& t, const A& a) {
-  return t.draw(t.pinned(PyCFunction_GET_SELF(find_object("random.random"))), "random", a);
+  return t.draw(t.pinned(find_object("random._inst")), "random", a);
 }
 
 // By when the graph runs, another time has come.

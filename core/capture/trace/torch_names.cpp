@@ -83,7 +83,7 @@ TorchNames load() {
   n.numpy_dispatcher = dispatched && !PyFunction_Check(dispatched) ? Py_TYPE(dispatched) : nullptr;
   n.disabled_function = reinterpret_cast<PyTypeObject*>(find_object("vitrine._engine.DisabledFunction"));
   n.compiled_function = reinterpret_cast<PyTypeObject*>(find_object("vitrine._engine.CompiledFunction"));
-  n.module_call = must("torch.nn.Module.__call__");
+  n.module_call = must("torch.nn.Module._wrapped_call_impl");  // a program may have replaced __call__
   n.module_call_impl = must("torch.nn.Module._call_impl");
   n.module_getattr = must("torch.nn.Module.__getattr__");
   n.module_setattr = must("torch.nn.Module.__setattr__");

@@ -1,6 +1,8 @@
-"""What builtin functions and classes take, as far as it can be asked of them."""
+"""What builtin functions and classes take, as far as it can be asked of them, and whether a name still means its own."""
 
 import inspect
+import os
+import sys
 import types
 
 # Builtin classes, which tell no signature: how many positional arguments at most, and which keywords (None: any).
@@ -36,3 +38,25 @@ def accepted_by(function):
         None if inspect.Parameter.VAR_POSITIONAL in kinds else positional,
         None if inspect.Parameter.VAR_KEYWORD in kinds else names,
     )
+
+
+# Where wrappers come from that Python and PyTorch put around functions of their own.
+_WRAPPERS = "contextlib.py", "functools.py", "typing_extensions.py", "warnings.py"
+
+
+def _is_of_the_standard_library(file):
+    below = file.removeprefix(os.path.dirname(os.__file__) + os.sep)
+    return file.startswith("<frozen ") or (below != file and below.split(os.sep)[0] not in ("site-packages", "dist-packages", "unittest"))
+
+
+def is_in_its_place(path, found):
+    """Whether ``found``, read at ``path`` (``"torch.nn.Module.__call__"``), is what that package has put there, and no function
+    or callable object that a program has put in its place (``mock.patch``, a wrapper of its own)."""
+    called = found if isinstance(found, types.FunctionType) else None if isinstance(found, type) else getattr(type(found), "__call__", None)
+    if not isinstance(called, types.FunctionType):
+        return True
+    file = called.__code__.co_filename
+    package = sys.modules.get(path.partition(".")[0])
+    if getattr(package, "__path__", None) and file.startswith(os.path.dirname(package.__file__) + os.sep):
+        return True
+    return os.path.basename(file) in _WRAPPERS or _is_of_the_standard_library(file) or file.startswith("<__array_function__")

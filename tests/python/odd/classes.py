@@ -605,3 +605,23 @@ def errors_of_the_system(x):
         raise OSError(2, "none", "name")
     except FileNotFoundError as e:
         return x * e.errno, str(e), e.filename
+
+
+class OfNothing:
+    @staticmethod
+    def plain():
+        return super().__init__()
+
+    def starred(*all):
+        return super().__init__()
+
+
+@program(vec())
+def super_without_a_first_argument(x):
+    said = []
+    for call in (OfNothing.plain, OfNothing().starred):
+        try:
+            call()
+        except RuntimeError as error:
+            said.append(str(error))
+    return x + len(said), said
