@@ -28,8 +28,10 @@ enum class GuardKind : uint8_t {
   Compares,     // a float: whether `value <op> object`; number: 2 * op (Py_LT ...) + the answer
   Bound,        // a local, a stack slot or a cell holds a value (number 1) or none (0)
   Identity,     // is `object` (kept alive)
-  TypeIs,       // type(value) is `object`
-  Length,       // len(value) == number
+  // Is what the weak reference `object` refers to: the program may let it go.
+  WeakIdentity,
+  TypeIs,         // type(value) is `object`
+  Length,         // len(value) == number
   LengthAtLeast,  // len(value) >= number
   LengthBelow,    // len(value) < number
   DictKeys,  // list(value) == `object` (tuple of keys, in order): each key the same object, or as ConstEquals

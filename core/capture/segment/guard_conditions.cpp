@@ -139,6 +139,8 @@ bool GuardTree::holds(const Condition& c) const {
       return (o != nullptr) == (c.number != 0);
     case GuardKind::Identity:
       return o == c.object.get();
+    case GuardKind::WeakIdentity:
+      return o == PyWeakref_GET_OBJECT(c.object.get());
     case GuardKind::TypeIs:
       return reinterpret_cast<PyObject*>(Py_TYPE(o)) == c.object.get();
     case GuardKind::Length:

@@ -133,6 +133,7 @@ bool GuardTree::stays(const Condition& c, const std::vector<bool>& same, Watches
     case GuardKind::ConstEquals:
     case GuardKind::Compares:
     case GuardKind::Identity:
+    case GuardKind::WeakIdentity:
       return true;
     case GuardKind::Bound:
       return o != nullptr;

@@ -23,6 +23,7 @@ const char* guard_word(GuardKind kind) {
     case GuardKind::IterPosition:
       return "value";
     case GuardKind::Identity:
+    case GuardKind::WeakIdentity:
     case GuardKind::FunctionCode:
       return "identity";
     case GuardKind::TypeIs:

@@ -42,7 +42,7 @@ PyObject* Tracer::key_object(Value* key) {
       // Hashed by identity: the real object stands for itself.
       if (type_of(key)->tp_hash == PyBaseObject_Type.tp_hash) {
         if (key->obj && key->source && !key->pinned)
-          guard(GuardKind::Identity, key->source, key->obj, 0, "", nullptr, "is the same object");
+          guard_weakly(key->source, key->obj, "is the same object");
         if (key->obj) return key->obj;
         if (!key->twin)
           key->twin = Owned(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
@@ -57,8 +57,7 @@ PyObject* Tracer::key_object(Value* key) {
       PyObject* own = PyDict_GetItemString(class_dict(torch_names().tensor), "__hash__");
       pin_type(key->cls);
       if (own == hash && key->cls->tp_hash == torch_names().tensor->tp_hash) {
-        if (key->source)
-          guard(GuardKind::Identity, key->source, key->real, 0, "", nullptr, "is the same tensor");
+        if (key->source) guard_weakly(key->source, key->real, "is the same tensor");
         return key->real ? key->real : key->obj;
       }
       [[fallthrough]];

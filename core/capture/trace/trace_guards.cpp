@@ -1,5 +1,6 @@
 // The guards of a trace: each is kept once, with what was seen.
 #include "core/base/words.h"
+#include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 
 namespace vitrine::capture {
@@ -17,6 +18,8 @@ void Tracer::pin_type(PyTypeObject* type) {
 
 void Tracer::guard(GuardKind kind, const Source* source, PyObject* object, int64_t number,
                    const std::string& name, const Source* other, const std::string& expected) {
+  if (kind == GuardKind::Identity && PyObject_TypeCheck(object, torch_names().tensor))
+    return guard_weakly(source, object, expected);
   const std::string key =
       std::to_string(static_cast<int>(kind)) + ":" + std::to_string(reinterpret_cast<uintptr_t>(source)) +
       ":" + std::to_string(reinterpret_cast<uintptr_t>(other)) + ":" +
@@ -37,6 +40,14 @@ void Tracer::guard(GuardKind kind, const Source* source, PyObject* object, int64
     keep(object);  // its address is part of the key
   }
   guards_.push_back(std::move(g));
+}
+
+void Tracer::guard_weakly(const Source* source, PyObject* object, const std::string& expected) {
+  const bool can = PyType_SUPPORTS_WEAKREFS(Py_TYPE(object));
+  PyObject* weak = can ? keep(PyWeakref_NewRef(object, nullptr)) : nullptr;
+  if (can && !weak) raise_python();
+  guard(can ? GuardKind::WeakIdentity : GuardKind::Identity, source, can ? weak : object, 0, "", nullptr,
+        expected);
 }
 
 void Tracer::guard_length(Value* v) {

@@ -198,6 +198,8 @@ class Tracer {
   // --- guards
   void guard(GuardKind kind, const Source* source, PyObject* object = nullptr, int64_t number = 0,
              const std::string& name = "", const Source* other = nullptr, const std::string& expected = "");
+  // That it is this object, without keeping it: what no recipe holds may die with the program's own.
+  void guard_weakly(const Source* source, PyObject* object, const std::string& expected);
   void guard_length(Value* v);
   void guard_length_before(const Value* v, size_t n);  // of what stood in it when the segment began
   void guard_type(Value* v);

@@ -428,3 +428,27 @@ def nested_deeper_than_the_stack(x):
 class Link:
     def __init__(self, following):
         self.next = following
+
+
+@scenario
+def models_whose_parameters_are_walked_are_let_go(compile):
+    ended = []
+
+    def penalty(model):
+        @compile
+        def program(x):
+            for p in model.parameters():
+                x = x + p.square().sum()
+            return x, len({id(p) for p in model.parameters()}), model.weight in list(model.parameters())[:1]
+
+        return program
+
+    def one():
+        torch.manual_seed(0)
+        model = torch.nn.Linear(3, 3).requires_grad_(False)
+        weakref.finalize(model.weight, ended.append, 1)
+        return [penalty(model)(torch.ones(2)) for _ in range(2)]
+
+    seen = [one() for _ in range(3)]
+    gc.collect()
+    return seen, len(ended)
