@@ -199,10 +199,18 @@ Value* list_remove(Tracer& t, Value* self, const Arguments& a) {
 }
 
 Value* index_method(Tracer& t, Value* self, const Arguments& a) {
-  if (a.positional.size() != 1) stop("unsupported_builtin", "index() with bounds");
-  const size_t i = place_of(t, self, a.positional[0]);
-  if (i == self->items.size()) t.raise(PyExc_ValueError, t.describe(a.positional[0]) + " is not in list");
-  return t.integer(static_cast<int64_t>(i));
+  Value* item = argument(t, a, 0);
+  t.guard_length(self);
+  const auto n = static_cast<int64_t>(self->items.size());
+  const auto bound = [&](size_t i, int64_t otherwise) {
+    if (i >= a.positional.size()) return otherwise;
+    const int64_t given = t.int_of(a.positional[i], "a list index");
+    return std::clamp<int64_t>(given < 0 ? given + n : given, 0, n);
+  };
+  for (int64_t i = bound(1, 0), end = bound(2, n); i < end; ++i)
+    if (t.same_or_equal(self->items[static_cast<size_t>(i)], item)) return t.integer(i);
+  t.raise(PyExc_ValueError, self->kind == Kind::Tuple ? "tuple.index(x): x not in tuple"
+                                                      : t.describe(item) + " is not in list");
 }
 
 Value* count_method(Tracer& t, Value* self, const Arguments& a) {
@@ -420,17 +428,35 @@ Value* union_of_sets(Tracer& t, Value* self, const Values& others) {
   return made;
 }
 
-Value* set_discard(Tracer& t, Value* self, const Arguments& a) {
-  PyObject* key = t.key_object(argument(t, a, 0));
+// The item that it held; nullptr: none is equal.
+Value* taken_from_set(Tracer& t, Value* self, PyObject* key) {
   for (size_t i = 0; i < self->items.size(); ++i)
-    if (t.same_key(t.key_object(self->items[i]), key)) {
+    if (Value* item = self->items[i]; t.same_key(t.key_object(item), key)) {
       const uint64_t before = self->version;
       t.touch(self);
       self->items.erase(self->items.begin() + static_cast<long>(i));
       t.note_set_change(self, before, "discard", key);
-      break;
+      return item;
     }
+  return nullptr;
+}
+
+Value* set_discard(Tracer& t, Value* self, const Arguments& a) {
+  taken_from_set(t, self, t.key_object(argument(t, a, 0)));
   return t.none();
+}
+
+Value* set_remove(Tracer& t, Value* self, const Arguments& a) {
+  if (!taken_from_set(t, self, t.key_object(argument(t, a, 0))))
+    stop("exception", "a set does not hold what is removed");
+  return t.none();
+}
+
+// Which of several is the first is not known.
+Value* set_pop(Tracer& t, Value* self, const Arguments& a) {
+  if (!a.positional.empty() || self->items.size() != 1)
+    stop("unsupported_builtin", "pop() of a set of several");
+  return taken_from_set(t, self, t.key_object(self->items[0]));
 }
 
 const Table& set_methods() {
@@ -438,6 +464,8 @@ const Table& set_methods() {
       {"add", set_add},
       {"update", set_update},
       {"discard", set_discard},
+      {"remove", set_remove},
+      {"pop", set_pop},
       {"__init__",
        [](Tracer&, Value*, const Arguments&) -> Value* {
          stop("unsupported_builtin", "__init__() of a set that exists already");

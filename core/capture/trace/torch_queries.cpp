@@ -308,6 +308,7 @@ VITRINE_SETTINGS(X)
   X(autocast_available_c, "torch._C._is_autocast_available")     \
   X(default_dtype, "torch.get_default_dtype")                    \
   X(deterministic, "torch.are_deterministic_algorithms_enabled") \
+  X(precision, "torch._C._get_float32_matmul_precision")         \
   X(cuda, "torch.cuda.is_available")                             \
   X(cuda_count, "torch.cuda.device_count")                       \
   X(distributed, "torch.distributed.is_available")               \

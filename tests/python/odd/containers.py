@@ -89,3 +89,39 @@ def default_and_ordered_dict(x):
     o = collections.OrderedDict(a=x + 1)
     o.move_to_end("a")
     return d["k"][0] + o["a"]
+
+
+@program(vec())
+def looked_for_between_bounds(x):
+    numbers, found = [1, 2, 3, 2], []
+    found += [numbers.index(2, 2), numbers.index(2, -1), numbers.index(3, 0, 10), (1, 2, 1).index(1, 1, 3)]
+    return x + found[0], found
+
+
+@program(vec())
+def not_found_between_bounds(x):
+    numbers, found = [1, 2, 3, 2], []
+    for sequence, bounds in ((numbers, (2, 3)), (numbers, (-1,)), ((1, 2), (1,)), (numbers, (3, 1))):
+        try:
+            found.append(sequence.index(1, *bounds))
+        except ValueError as error:
+            found.append(str(error))
+    return x + len(found), found
+
+
+@program(vec())
+def taken_out_of_sets(x):
+    held, names = {4, 5}, {"a", "b"}
+    held.remove(4)
+    last = held.pop()
+    names.remove("a")
+    return x + last, len(held), names
+
+
+@program(lambda: {1, 2, 3}, vec())
+def taken_out_of_a_set_given(held, x):
+    held.remove(2)
+    try:
+        held.remove(7)
+    except KeyError as error:
+        return x + len(held), error.args

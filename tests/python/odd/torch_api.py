@@ -4,7 +4,7 @@ numbers, and one call of very many functions."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from odd.registry import program
+from odd.registry import program, vec
 
 
 def m(*s):
@@ -327,3 +327,21 @@ def scripted(x, scale: int):
 @program(m(4, 4))
 def scripted_function(x):
     return scripted(x, x.size(0)).relu(), scripted(x, scale=2)
+
+
+@program(vec(3))
+def tensors_by_their_class(x):
+    listed = torch.Tensor([1.5, 2, 3]) + torch.LongTensor((1, 2, 3)) * x
+    nested = torch.FloatTensor([[x.shape[0], 2], [3, 4]]), torch.DoubleTensor([1]), torch.BoolTensor([1, 0])
+    shapes = [torch.Tensor(2, 3).shape, torch.IntTensor(len(x)).zero_(), torch.HalfTensor().shape]
+    return listed, nested, shapes, torch.get_float32_matmul_precision()
+
+
+@program(vec(3))
+def tensors_by_their_class_of_others(x):
+    alias = torch.Tensor(x)
+    alias += 1
+    try:
+        return alias, x, torch.LongTensor([x[0].int(), 2]), torch.LongTensor("ab")
+    except TypeError as error:
+        return alias, x, type(error)
