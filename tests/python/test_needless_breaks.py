@@ -25,7 +25,7 @@ from same_as_eager import flatten  # noqa: E402
 WHOLE = {
     "known_values": ["root_of_size", "quotient_of_sizes", "branch_on_constant", "many_dtypes", "known_under_autocast"],
     "operators": ["locals_in_callee", "locals_written", "dispatched_methods", "repr_of_dataclasses", "function_get"],
-    "torch_api": ["scripted_function", "tensors_by_their_class"],
+    "torch_api": ["scripted_function", "tensors_by_their_class", "results_with_fields_made_anew"],
     "containers": ["looked_for_between_bounds", "taken_out_of_sets"],
     "read_only_views": ["arguments_bound", "ways_to_read", "no_way_to_write"],
     "choices": ["attention_by_name", "attention_left_by_an_error", "cond_of_numbers", "complex_operands"],

@@ -83,6 +83,13 @@ Value* Tracer::construct(PyTypeObject* cls, Arguments a) {
   if (cls == torch.deque) {
     return new_deque(a);
   }
+  if (cls->tp_base == &PyTuple_Type && std::string_view(cls->tp_name).starts_with("torch.return_types.") &&
+      a.positional.size() == 1 && a.keyword.empty()) {  // a pytree of torch.max's result makes another
+    Owned items(to_python(tuple(unpack(a.positional[0]))));
+    Owned made(items ? PyObject_CallOneArg(object, items.get()) : nullptr);
+    if (!made) raise_python();
+    return from_python(made.get());
+  }
   if (PyType_IsSubtype(cls, torch.enum_base)) {
     Owned key(a.positional.size() == 1 && a.keyword.empty() ? constant_tree(a.positional[0]) : nullptr);
     if (!key) stop("unsupported_value", "an enumeration made from a value that is no constant");

@@ -4,6 +4,7 @@ numbers, and one call of very many functions."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+import torch.utils._pytree as pytree
 from odd.registry import program, vec
 
 
@@ -345,3 +346,10 @@ def tensors_by_their_class_of_others(x):
         return alias, x, torch.LongTensor([x[0].int(), 2]), torch.LongTensor("ab")
     except TypeError as error:
         return alias, x, type(error)
+
+
+@program(m(3, 4))
+def results_with_fields_made_anew(x):
+    shifted = pytree.tree_map(lambda v: v + 1, {"most": torch.max(x, 1), "parts": torch.linalg.qr(x)})
+    most = torch.return_types.max([x, x.argmax(1)])
+    return shifted["most"].values * 2, shifted["parts"].Q, most.indices, type(shifted["most"]).__name__, most
