@@ -1,5 +1,8 @@
 // The window without a mouse: where the focus goes, what Escape undoes, and what a change of theme, of size
 // or of session leaves standing.
+#include <QAbstractButton>
+#include <QAccessible>
+#include <QLineEdit>
 #include <QTest>
 
 #include "app/shell/centre.h"
@@ -8,6 +11,7 @@
 #include "app/shell/settings.h"
 #include "app/shell/view_host.h"
 #include "tests/gui/window_test.h"
+#include "views/kit/switch_bar.h"
 #include "views/kit/theme.h"
 
 using namespace vitrine;
@@ -116,6 +120,34 @@ class TestKeyboard : public fixture::WindowTest {
       for (app::Pane* pane : window.centre()->panes())
         if (pane->isVisible()) QVERIFY(pane->width() >= 200 && pane->height() >= 40);
     }
+  }
+
+  // What is pressed or filled in says what it is: to a reader of the screen, and under the pointer where it
+  // has no words of its own.
+  void everyControlSaysWhatItIs() {
+    MainWindow window;
+    open(window);
+    int seen = 0;
+    QStringList silent;
+    for (const QString layout : {"Explore", "Fusion", "Breaks", "Capture", "Timeline", "Training"}) {
+      window.chooseLayout(layout);
+      window.settle();
+      for (QWidget* each : window.findChildren<QWidget*>()) {
+        const auto* button = qobject_cast<QAbstractButton*>(each);
+        if ((!button && !qobject_cast<QLineEdit*>(each) && !qobject_cast<kit::SwitchBar*>(each)) ||
+            !each->isVisible() || qobject_cast<QLineEdit*>(each->parentWidget()))  // a field's own icon
+          continue;
+        ++seen;
+        const QAccessibleInterface* spoken = QAccessible::queryAccessibleInterface(each);
+        const bool named = spoken && !spoken->text(QAccessible::Name).isEmpty();
+        const bool explained = !button || !button->text().isEmpty() || !button->toolTip().isEmpty();
+        if (!named || !explained)
+          silent << layout + ": " + each->metaObject()->className() + " in " +
+                        each->parentWidget()->metaObject()->className();
+      }
+    }
+    QVERIFY(seen > 20);
+    QVERIFY2(silent.isEmpty(), qPrintable(silent.join('\n')));
   }
 
   void aSecondSessionStartsAnew() {
