@@ -76,6 +76,66 @@ void pad(Vjp& v) {
   v.give(0, v.op("aten.clone.default", {g}));
 }
 
+Ref slice_of(Vjp& v, Ref x, size_t dim, int64_t from, int64_t length) {
+  return v.op("aten.slice.Tensor",
+              {x, Arg(static_cast<int64_t>(dim)), Arg(from), Arg(from + length), Arg(1)});
+}
+// What a border along `dim` gives to the elements that it repeats: zeros but in places from `at` on.
+Ref laid_back(Vjp& v, Ref part, size_t dim, int64_t at, int64_t size) {
+  const TensorType& type = v.type(part);
+  Dims pads(2 * (type.sizes.size() - dim), 0);
+  pads[pads.size() - 2] = at;
+  pads[pads.size() - 1] = size - at - type.sizes[dim];
+  if (pads[pads.size() - 2] == 0 && pads[pads.size() - 1] == 0) return part;
+  return v.op("aten.constant_pad_nd.default", {part, Arg::ints(pads), Arg(0)});
+}
+// The sum along `dim`; of a few, element by element, which joins the loop that reads it.
+Ref sum_along(Vjp& v, Ref x, size_t dim) {
+  constexpr int64_t kFew = 4;
+  const int64_t length = v.type(x).sizes[dim];
+  if (length > kFew)
+    return v.op("aten.sum.dim_IntList", {x, Arg::ints({static_cast<int64_t>(dim)}), Arg(true)});
+  Ref sum = slice_of(v, x, dim, 0, 1);
+  for (int64_t i = 1; i < length; ++i) sum = v.op("aten.add.Tensor", {sum, slice_of(v, x, dim, i, 1)});
+  return sum;
+}
+// y = x with a border of its own elements: g without it, and that of the border where these lie
+void border(Vjp& v, bool mirrored) {
+  const TensorType x = v.type(v.in(0));
+  const bool single = x.dtype == DType::f32 || x.dtype == DType::f64;
+  if (!single || !x.is_contiguous()) refuse("another type or layout");
+  const Dims pads = v.dims(1);
+  const auto returned = [&](Ref part, size_t dim) {
+    if (!mirrored) return sum_along(v, part, dim);
+    return v.op("aten.flip.default", {part, Arg::ints({static_cast<int64_t>(dim)})});
+  };
+  Ref g = v.contiguous(v.g());
+  bool any = false;
+  for (size_t i = 0; i < pads.size() / 2; ++i) {
+    const size_t dim = x.sizes.size() - 1 - i;
+    const int64_t before = pads[2 * i], after = pads[2 * i + 1], size = x.sizes[dim];
+    if (before == 0 && after == 0) continue;
+    any = true;
+    Ref sum = slice_of(v, g, dim, before, size);
+    const auto add = [&](int64_t from, int64_t length, int64_t at) {
+      if (length == 0) return;
+      const Ref part = returned(slice_of(v, g, dim, from, length), dim);
+      sum = v.op("aten.add.Tensor", {sum, laid_back(v, part, dim, at, size)});
+    };
+    add(0, before, mirrored ? 1 : 0);
+    add(before + size, after, mirrored ? size - 1 - after : size - 1);
+    g = sum;
+  }
+  if (!any) refuse("there is no border");
+  v.give(0, v.contiguous(g));
+}
+void reflection_pad(Vjp& v) {
+  border(v, true);
+}
+void replication_pad(Vjp& v) {
+  border(v, false);
+}
+
 // y = x with a part replaced by that of another: zeros there, and g there
 void slice_scatter(Vjp& v) {
   if (v.wants(0))
@@ -143,6 +203,12 @@ const std::vector<RuleRow> kMoveRules = {
     {"aten.flip.default", flip},
     {"aten.roll.default", roll},
     {"aten.constant_pad_nd.default", pad},
+    {"aten.reflection_pad1d.default", reflection_pad},
+    {"aten.reflection_pad2d.default", reflection_pad},
+    {"aten.reflection_pad3d.default", reflection_pad},
+    {"aten.replication_pad1d.default", replication_pad},
+    {"aten.replication_pad2d.default", replication_pad},
+    {"aten.replication_pad3d.default", replication_pad},
     {"aten.upsample_nearest2d.default", upsample_nearest},
     {"aten.tril.default", tril},
     {"aten.triu.default", triu},

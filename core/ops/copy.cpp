@@ -139,6 +139,34 @@ Types pad(const Call& c) {
   return {TensorType::contiguous(t.dtype, sizes)};
 }
 
+// The last dims with a border of what is within; mirrored, it is narrower than that.
+Types border(const Call& c, size_t dims, bool mirrored) {
+  const TensorType& t = c.tensor(0);
+  const Dims pad = c.ints(1);
+  Dims sizes = t.sizes;
+  need(t.dtype != DType::b1 && t.numel() > 0, "type or nothing to repeat");
+  need(pad.size() == 2 * dims && (sizes.size() == dims + 1 || sizes.size() == dims + 2), "pad");
+  const bool nhwc = suggests_channels_last(t);
+  need(nhwc ? dims == 2 : t.is_contiguous(), "layout");
+  for (size_t i = 0; i < dims; ++i) {
+    int64_t& size = sizes[sizes.size() - 1 - i];
+    const int64_t before = pad[2 * i], after = pad[2 * i + 1];
+    need(before >= 0 && after >= 0, "a negative pad");
+    need(!mirrored || (before < size && after < size), "a mirror of more than there is");
+    size += before + after;
+  }
+  if (nhwc) return {{t.dtype, sizes, channels_last_strides(sizes), 0}};
+  return {TensorType::contiguous(t.dtype, sizes)};
+}
+template <size_t dims>
+Types reflection_pad(const Call& c) {
+  return border(c, dims, true);
+}
+template <size_t dims>
+Types replication_pad(const Call& c) {
+  return border(c, dims, false);
+}
+
 // (..., c r^2, h, w) as (..., c, h r, w r), or back.
 Types pixels(const Call& c, bool shuffle) {
   const TensorType& t = c.tensor(0);
@@ -184,6 +212,18 @@ const std::vector<OpRow> kCopy = {
      "elements shifted around"},
     {"aten.constant_pad_nd.default", "self, pad, value=0", kFamily, kOpaque, covered<pad>, "", kRule,
      "padded with a number"},
+    {"aten.reflection_pad1d.default", "self, padding", kFamily, kOpaque, covered<reflection_pad<1>>, "",
+     kRule, "padded with its mirror image"},
+    {"aten.reflection_pad2d.default", "self, padding", kFamily, kOpaque, covered<reflection_pad<2>>, "",
+     kRule, "padded with its mirror image"},
+    {"aten.reflection_pad3d.default", "self, padding", kFamily, kOpaque, covered<reflection_pad<3>>, "",
+     kRule, "padded with its mirror image"},
+    {"aten.replication_pad1d.default", "self, padding", kFamily, kOpaque, covered<replication_pad<1>>, "",
+     kRule, "padded with its outermost elements"},
+    {"aten.replication_pad2d.default", "self, padding", kFamily, kOpaque, covered<replication_pad<2>>, "",
+     kRule, "padded with its outermost elements"},
+    {"aten.replication_pad3d.default", "self, padding", kFamily, kOpaque, covered<replication_pad<3>>, "",
+     kRule, "padded with its outermost elements"},
     {"aten.pixel_shuffle.default", "self, upscale_factor", kFamily, kOpaque, covered<pixel_shuffle>, "",
      "pixel_unshuffle(g, b)", "channels laid out as squares of pixels"},
     {"aten.pixel_unshuffle.default", "self, downscale_factor", kFamily, kOpaque, covered<pixel_unshuffle>, "",

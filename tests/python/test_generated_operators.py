@@ -45,6 +45,8 @@ FORWARD_AND_BACKWARD = {
     "larger, smaller": (lambda x, y: torch.fmax(x, y) + torch.fmin(2 * x, y), ROWS, ROWS),
     "sign of another": (torch.copysign, ROWS, ROWS),
     "signs": (lambda x: x * torch.sgn(x), ROWS),
+    "mirror around": (lambda x: F.pad(x.tanh(), (2, 1, 1, 3), mode="reflect") * 2, PICTURES),
+    "edges repeated": (lambda x: F.pad(x.tanh(), (2, 1, 1, 3), mode="replicate") * 2, PICTURES),
     "numbers in place": (lambda x: torch.nan_to_num(torch.where(x > 1, torch.nan, x), 0.5), ROWS),
 }
 FORWARD = {

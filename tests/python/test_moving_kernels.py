@@ -58,19 +58,28 @@ MOVES = {
     "repeat": lambda g, x: g.op("aten.repeat.default", x, [2, 1, 1, 3]),
 }  # fmt: skip
 
+# As MOVES; eager has none of bools.
+BORDERS = {
+    "mirrored": lambda g, x: g.op("aten.reflection_pad1d.default", x, [2, 3]),
+    "mirrored twice": lambda g, x: g.op("aten.reflection_pad2d.default", x, [1, 0, 2, 3]),
+    "outermost repeated": lambda g, x: g.op("aten.replication_pad1d.default", x, [0, 20]),
+    "outermost repeated twice": lambda g, x: g.op("aten.replication_pad2d.default", x, [3, 1, 5, 2]),
+}  # fmt: skip
+
 
 @pytest.mark.parametrize("shape, lanes", [((3, 4, 37), 16), ((2, 5, 32), 8), ((1, 4, 6), 16)])
-@pytest.mark.parametrize("name", MOVES)
+@pytest.mark.parametrize("name", [*MOVES, *BORDERS])
 def test_moves(folder, name, shape, lanes):
     g = GraphWriter()
-    exactly(g, [MOVES[name](g, g.input(some(shape)))], folder, 1, lanes=lanes)
+    exactly(g, [(MOVES | BORDERS)[name](g, g.input(some(shape)))], folder, 1, lanes=lanes)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_types(folder, dtype):
     g = GraphWriter()
     x = g.input(some((3, 4, 21), dtype))
-    exactly(g, [make(g, x) for make in MOVES.values()], folder)
+    moves = MOVES if dtype is torch.bool else MOVES | BORDERS
+    exactly(g, [make(g, x) for make in moves.values()], folder)
 
 
 def layouts():
