@@ -391,3 +391,22 @@ def test_hooks_on_results_that_nothing_is_computed_from():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         same(program)
+
+
+def test_a_backward_pass_goes_only_where_eagers_does():
+    """A result of before the break enters the graph behind it for nothing; the nodes of what was written to cannot run."""
+
+    def f(x):
+        norm = x.norm(dim=1)
+        norm[1:] += norm[:-1]
+        steps, twice = torch.diff(norm), x * 2
+        twice[twice > 0]
+        steps.softmax(-1)
+        return twice * 3
+
+    def program(compiled):
+        x = leaf(4, 8)
+        compiled(f)(x).sum().backward()
+        return x.grad
+
+    same(program)

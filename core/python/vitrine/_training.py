@@ -226,6 +226,7 @@ class Region:
     def __post_init__(self):
         self.layouts_found = {}
         self.hooks_seen, self.has_hooks = -1, False
+        self.idle = None  # inputs that require grad and get none, known from the first call on
         self.node = named_node(_Node, next((name for name, _ in self.nodes if name), ""))
         self.is_cut = any(self.behind)
         self.behind = self.behind or ((),) * len(self.tangents)
@@ -250,7 +251,7 @@ class Region:
                     made = self.forward(named)
                 results = attach(self, named, made)
             else:
-                results = self.in_order(self.node.apply(self, *named))
+                results = self.in_order(self.node.apply(self, *self.without_idle(named)))
         else:
             with torch.no_grad():
                 results = tuple(self.forward(inputs))
@@ -269,6 +270,13 @@ class Region:
             return outputs
         first, *others = outputs[self.place :]
         return (*others[: self.only], first, *others[self.only :])
+
+    def without_idle(self, inputs):
+        """The inputs, those without a gradient cut off: eager has no way to the nodes behind them, which may not run again."""
+        if self.idle is None:
+            reached = {index for index, _ in self.gradients}
+            self.idle = tuple(i for i, each in enumerate(inputs) if each.requires_grad and i not in reached)
+        return [each.detach() if i in self.idle else each for i, each in enumerate(inputs)] if self.idle else inputs
 
     def in_eagers_order(self, inputs):
         """The inputs by other names: PyTorch's engine runs what was made last first, and so each leaf's hooks in turn."""
