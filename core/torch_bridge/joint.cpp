@@ -205,6 +205,16 @@ Joint::Result made_by_autograd(PyObject* tensor) {
   return {true, text ? text : "", at, -1};
 }
 
+// What autograd's engine orders a result by: a value that was written to was made by the last write.
+static int64_t made_as(PyObject* tensor) {
+  Py node = Py::steal(PyObject_GetAttrString(tensor, "grad_fn"));
+  Py number = Py::steal(
+      node && node.get() != Py_None ? PyObject_CallMethod(node.get(), "_sequence_nr", nullptr) : nullptr);
+  const int64_t made = number ? PyLong_AsLongLong(number.get()) : -1;
+  PyErr_Clear();
+  return made;
+}
+
 // Results, what they get, and the inputs.
 Status Lowering::State::prepare(const RemadeViews& views, Joint& out, JointParts& parts) {
   Recording& r = recording;
@@ -232,11 +242,10 @@ Status Lowering::State::prepare(const RemadeViews& views, Joint& out, JointParts
     out.tangents.push_back(type);
     parts.tangents.push_back(std::move(node));
   }
-  for (size_t i = 0; i < parts.outputs.size(); ++i) out.made.push_back(static_cast<int>(i));
-  std::stable_sort(out.made.begin(), out.made.end(), [&](int a, int b) {
-    const auto node = [&](int t) { return r.at(r.find(parts.outputs[static_cast<size_t>(t)])).aten.node; };
-    return node(a) < node(b);
-  });
+  std::vector<std::pair<int64_t, int>> made;
+  for (PyObject* o : parts.outputs) made.emplace_back(made_as(o), static_cast<int>(made.size()));
+  std::sort(made.begin(), made.end());
+  for (const auto& [when, tangent] : made) out.made.push_back(tangent);
   std::vector<PyObject*> inputs;
   if (!r.leading(parts.leading, out.constants, inputs)) return no_joint("an input starts to require grad");
   out.inputs = static_cast<int>(inputs.size());
@@ -253,7 +262,21 @@ static std::vector<bool> wanted_of(const Joint& out) {
   return wanted;
 }
 
+// Whether autograd's own backward raises, because the recording writes to what an operator has saved.
+static bool writes_saved(const JointParts& parts) {
+  if (std::none_of(parts.forward.begin(), parts.forward.end(),
+                   [](const ir::Node& n) { return ops::writes(n); }))
+    return false;
+  Py module = Py::steal(PyImport_ImportModule("vitrine._autograd_graph")), outputs = list_of(parts.outputs);
+  Py found = Py::steal(module ? PyObject_CallMethod(module.get(), "written_after_saving", "O", outputs.get())
+                              : nullptr);
+  const bool writes = found && found.get() == Py_True;
+  PyErr_Clear();
+  return writes;
+}
+
 Status Lowering::State::derive(Joint& out, JointParts& parts) {
+  if (writes_saved(parts)) return no_joint("what an operator has saved is written to");
   for (const auto* tensors : {&parts.outputs, &parts.wanted})
     for (PyObject* t : *tensors)
       if (has_hook(t)) return no_joint("a tensor has a hook");

@@ -24,6 +24,7 @@ RUNS = {
     "sizes": ["program_fuzz.py", "--sizes", "--first", "5022", "--count", "30"],
     "python": ["python_fuzz.py", "--count", "60"],
     "tensors": ["tensor_fuzz.py", "--count", "12"],
+    "training": ["training_fuzz.py", "--first", "6", "--count", "15"],
 }
 
 

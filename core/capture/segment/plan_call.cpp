@@ -71,7 +71,7 @@ bool make_distinct(const Trace& trace, std::span<PyObject* const> inputs, std::v
 
 }  // namespace
 
-bool use_up(const Trace& trace, std::vector<PyObject*>& results) {
+bool use_up(const Trace& trace, std::span<PyObject* const> inputs, std::vector<PyObject*>& results) {
   if (!trace.differentiates) return true;
   std::vector<bool> wanted = trace.consumed;
   for (size_t i = 0; i < results.size(); ++i)
@@ -81,7 +81,11 @@ bool use_up(const Trace& trace, std::vector<PyObject*>& results) {
     if (wanted[i] && PyList_Append(list.get(), results[i]) < 0) return false;
   if (!list || PyList_GET_SIZE(list.get()) == 0) return static_cast<bool>(list);
   Owned module(PyImport_ImportModule("vitrine._training"));
-  Owned made(module ? PyObject_CallMethod(module.get(), "consumed", "O", list.get()) : nullptr);
+  Owned from(PyList_New(0));
+  for (PyObject* o : inputs)
+    if (from && torch_bridge::is_tensor(o) && PyList_Append(from.get(), o) < 0) return false;
+  Owned made(module && from ? PyObject_CallMethod(module.get(), "consumed", "OO", list.get(), from.get())
+                            : nullptr);
   if (!made) return false;
   Py_ssize_t next = 0;
   for (size_t i = 0; i < results.size(); ++i) {
@@ -114,7 +118,7 @@ bool tell_apart(const Trace& trace, const torch_bridge::ViewProgram* views, std:
 
 bool finish_results(const Trace& trace, const torch_bridge::ViewProgram* views,
                     std::span<PyObject* const> inputs, std::vector<PyObject*>& results) {
-  return tell_apart(trace, views, inputs, results) && use_up(trace, results);
+  return tell_apart(trace, views, inputs, results) && use_up(trace, inputs, results);
 }
 
 }  // namespace vitrine::capture

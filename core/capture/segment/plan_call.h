@@ -22,6 +22,6 @@ bool tell_apart(const Trace& trace, const torch_bridge::ViewProgram* views, std:
 bool finish_results(const Trace& trace, const torch_bridge::ViewProgram* views,
                     std::span<_object* const> inputs, std::vector<_object*>& results);
 // The latter only: what a replay gave is distinct already.
-bool use_up(const Trace& trace, std::vector<_object*>& results);
+bool use_up(const Trace& trace, std::span<_object* const> inputs, std::vector<_object*>& results);
 
 }  // namespace vitrine::capture

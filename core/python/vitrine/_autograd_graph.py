@@ -49,3 +49,23 @@ def outputs_sharing(outputs, points):
         own = [edge for edge in edges_behind(output, stops) if edge == edge_of(output) or edge not in stops]
         nodes.append({node for node, _ in own if not hasattr(node, "variable")})
     return [[place for place, other in enumerate(nodes) if own & other] for own in nodes]
+
+
+def written_after_saving(outputs):
+    """Whether a backward pass from the outputs raises, because what an operator has saved was written to since; what it keeps
+    only to know its size counts."""
+    seen, todo = set(), [output.grad_fn for output in outputs]
+    while todo:
+        node = todo.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        try:
+            for name in dir(node):
+                if name.startswith("_saved_"):
+                    getattr(node, name)
+        except RuntimeError as error:
+            if "modified by an inplace operation" in str(error):
+                return True
+        todo.extend(following for following, _ in node.next_functions)
+    return False

@@ -110,7 +110,10 @@ def gradients(outputs, tangents, inputs, fresh, retain):
         found = run_backward(outputs, given, retain, inputs)
     except NotAsThere as why:
         return str(why)
-    except RuntimeError as error:  # when it runs, leaves that it comes by before that have their gradients
+    except RuntimeError as error:
+        if str(error) == BACKWARD_TWICE:
+            raise
+        # When it runs, leaves that it comes by before that have their gradients.
         return f"it raises {str(error).splitlines()[0]!r}"
     owners = {}
     for tensor in (*found, *tangents):
@@ -174,7 +177,7 @@ class _Consumed(torch.autograd.Function):
     """Gives results of a graph that had its own backward pass what eager leaves on them: a graph that is used up."""
 
     @staticmethod
-    def forward(ctx, anchor, results):
+    def forward(ctx, anchor, results, *inputs):
         return tuple(results)
 
     @staticmethod
@@ -182,10 +185,11 @@ class _Consumed(torch.autograd.Function):
         raise RuntimeError(BACKWARD_TWICE)
 
 
-def consumed(results):
+def consumed(results, inputs):
+    """inputs: of the graph. A backward pass for those of them that require grad raises as one for all leaves does."""
     with torch.enable_grad():
         # Not as views: autograd would take them for views of what it never saw.
-        return _Consumed.apply(_anchor, [r.data if r._is_view() else r for r in results])
+        return _Consumed.apply(_anchor, [r.data if r._is_view() else r for r in results], *[t for t in inputs if t.requires_grad])
 
 
 def _has_hook(tensor):
