@@ -432,9 +432,10 @@ const std::unordered_map<PyObject*, BuiltinHandler>& handlers() {
   static constinit Once<std::unordered_map<PyObject*, BuiltinHandler>> table;
   return table.get([] {
     std::unordered_map<PyObject*, BuiltinHandler> map;
-    for (auto rows : {python_builtins(), walking_builtins(), library_builtins(), torch_builtins(),
-                      numpy_builtins(), array_builtins(), optimizer_builtins(), autograd_builtins(),
-                      mode_builtins(), transform_builtins(), choice_builtins(), pure_builtins()})
+    for (auto rows :
+         {python_builtins(), walking_builtins(), library_builtins(), torch_builtins(), numpy_builtins(),
+          array_builtins(), optimizer_builtins(), autograd_builtins(), mode_builtins(), warning_builtins(),
+          transform_builtins(), choice_builtins(), pure_builtins()})
       for (const BuiltinRow& row : rows)
         if (PyObject* o = find_object(row.path); o && is_in_its_place(row.path, o))
           map.emplace(o, row.handler);

@@ -24,6 +24,7 @@ std::span<const BuiltinRow> array_builtins();  // arrays.cpp
 std::span<const BuiltinRow> optimizer_builtins();  // optimizers.cpp
 std::span<const BuiltinRow> autograd_builtins();   // backward.cpp
 std::span<const BuiltinRow> mode_builtins();       // inference_mode.cpp
+std::span<const BuiltinRow> warning_builtins();    // warning_filters.cpp
 
 std::span<const BuiltinRow> pure_builtins();       // pure_functions.cpp
 std::span<const BuiltinRow> transform_builtins();  // differentiation.cpp

@@ -166,6 +166,7 @@ Value* Tracer::call(Value* f, Arguments a) {
       stop("unsupported_value", "a call of " + describe(f));
   }
   PyObject* o = f->obj;
+  give_default_device(o, a);
   bool known = false;
   if (Value* result = call_builtin(o, a, &known); known) return result;
   if (Value* result = call_numpy(o, a)) return result;
@@ -175,6 +176,7 @@ Value* Tracer::call(Value* f, Arguments a) {
   }
   std::string name;
   if (is_torch_leaf(o, &name)) {
+    check_under_default_device(o);
     if (Value* open = call_with_open_float(*this, name, a)) return open;
     const bool method = name.rfind("Tensor.", 0) == 0 && !a.positional.empty();
     if (!method || look(a.positional[0])->kind != Kind::Tensor) return torch_call(name, o, a);
@@ -217,6 +219,7 @@ Value* Tracer::call(Value* f, Arguments a) {
       return call_method(a.positional[0], "__new__", a);
     PyObject* self = PyCFunction_GET_SELF(o);
     if (Value* result = apply_function(o, a)) return result;
+    if (Value* left = leave_default_device(o)) return left;
     if (self && !PyModule_Check(self) && !PyType_Check(self))
       stop("unsupported_builtin", "builtin method " + describe(f));
     const bool builtin = module == "builtins" || module.empty();

@@ -364,6 +364,8 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   for (Effect& e : grad_mode_effects(make)) effects.push_back(std::move(e));
   for (Effect& e : autocast_effects(make)) effects.push_back(std::move(e));
   for (Effect& e : attention_effects(make)) effects.push_back(std::move(e));
+  for (Effect& e : default_device_effects(make)) effects.push_back(std::move(e));
+  for (Effect& e : warning_filter_effects(make)) effects.push_back(std::move(e));
   for (Effect& e : cache_effects(make)) effects.push_back(std::move(e));
   // Objects made here are filled before anything that existed before points to them.
   trace->effects = make.take_effects();

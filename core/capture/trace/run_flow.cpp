@@ -205,6 +205,12 @@ Flow runImportFrom(Tracer& t, VirtualFrame& f, const Instruction& in) {
 
 Flow runBeforeWith(Tracer& t, VirtualFrame& f, const Instruction&) {
   Value* manager = t.look(pop(f));
+  if (manager->kind == Kind::Constant && Py_TYPE(manager->obj) == torch_names().device) {
+    const auto [leave, device] = t.enter_default_device(manager);
+    push(f, leave);
+    push(f, device);
+    return Flow::Next;
+  }
   if (manager->kind != Kind::Object) stop("context_manager", "with " + t.describe(manager));
   PyTypeObject* type = t.type_of(manager);
   PyObject *enter = lookup(type, "__enter__"), *leave = lookup(type, "__exit__");

@@ -85,7 +85,8 @@ Value* has_function(T& t, const A& a) {
     for (Value* v : many ? t.unpack(given) : Values{given})
       if (overrides(t, v))
         stop("unsupported_value", with_article(t.describe(v)) + " has a __torch_function__ of its own");
-  const bool on = torch_bridge::global_state().default_device != torch_bridge::kNoDefaultDevice;
+  const bool on =
+      t.in_default_device() || torch_bridge::global_state().default_device != torch_bridge::kNoDefaultDevice;
   return t.boolean(on && !names(t.frame().code, "handle_torch_function"));
 }
 
@@ -164,9 +165,9 @@ Value* tensor_literal(T& t, const A& a) {
   if (a.positional.size() == 1 && t.symbolic(a.positional[0])) {
     A full{{t.tuple({}), a.positional[0]}, a.keyword};
     const bool typed = a.find("dtype") && !t.is_none(a.find("dtype"));
-    if (a.keyword.empty()) full.keyword.emplace_back("dtype", t.pinned(int64_dtype()));
-    if (a.keyword.empty() || (a.keyword.size() == 1 && typed))
-      return t.torch_call("torch.full", find_object("torch.full"), full);
+    const size_t known = (typed ? 1 : 0) + (a.find("device") ? 1 : 0);
+    if (!a.find("dtype")) full.keyword.emplace_back("dtype", t.pinned(int64_dtype()));
+    if (a.keyword.size() == known) return t.torch_call("torch.full", find_object("torch.full"), full);
   }
   return t.literal(find_object("torch.tensor"), a);
 }
@@ -384,7 +385,6 @@ constexpr BuiltinRow kRows[] = {
     {"torch.overrides.has_torch_function_unary", has_function<false>},
     {"torch.overrides.has_torch_function_variadic", has_function<false>},
     {"torch._C._log_api_usage_once", nothing},
-    {"warnings.warn", [](T&, const A&) -> Value* { stop("side_effect", "a warning is given"); }},
 };
 
 }  // namespace

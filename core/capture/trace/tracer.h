@@ -432,6 +432,17 @@ class Tracer {
   Recipe inference_result(Value* v, Recipe graph_result, class RecipeMaker& make);
   std::vector<Effect> grad_mode_effects(class RecipeMaker& make);
   void change_grad_mode(bool on);
+  // --- default_devices.cpp
+  bool in_default_device() const;  // `with torch.device(...)` began in the segment and has not ended
+  std::pair<Value*, Value*> enter_default_device(Value* device);
+  Value* leave_default_device(PyObject* function);
+  void give_default_device(PyObject* function, Arguments& arguments);
+  void check_under_default_device(PyObject* function);
+  std::vector<Effect> default_device_effects(class RecipeMaker& make);
+  // --- warning_filters.cpp
+  void note_changed_filters();
+  bool ignores_warning(Value* message, Value* category);
+  std::vector<Effect> warning_filter_effects(class RecipeMaker& make);
   Value* state_call(const char* path, const Arguments& arguments);  // of autocast, of attention
   std::vector<Effect> autocast_effects(class RecipeMaker& make);
   std::vector<Effect> attention_effects(class RecipeMaker& make);
@@ -634,6 +645,8 @@ class Tracer {
   };
   Values unversioned_;                         // inputs whose .data was asked for: writes there do not count
   std::vector<OpenInference> open_inference_;  // entered in the segment and not left, outermost first
+  std::vector<PyObject*> default_devices_;     // the same
+  bool filters_changed_ = false;               // those of warnings
   bool differentiates_ = false;                // a backward pass is in the graph
   bool at_places_ = false;                     // what flex_attention is given is read through
   bool took_for_granted_ = false;              // the graph has a check of a branch that raises
