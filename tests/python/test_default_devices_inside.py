@@ -1,5 +1,8 @@
 """`with torch.device(...)` inside compiled functions: captured whole, and what makes tensors gets the device."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -115,3 +118,22 @@ def test_other_devices_by_the_call():
     for device in ("cpu", "meta", "cpu"):
         got = compiled(torch.ones(2), torch.device(device))
         assert got[1].device.type == device and got[0].tolist() == [2, 2]
+
+
+FIRST_DEVICE_OF_A_PROCESS = """
+import sys
+import torch, vitrine
+
+def f(x):
+    with torch.device("cpu"):
+        return x + torch.ones(3)
+
+assert "torch.utils._device" not in sys.modules
+print(vitrine.compile(f)(torch.zeros(3)).tolist())
+"""
+
+
+def test_first_device_of_a_process():
+    """PyTorch imports the module that keeps it when the first one is entered."""
+    ran = subprocess.run([sys.executable, "-c", FIRST_DEVICE_OF_A_PROCESS], capture_output=True, text=True)
+    assert ran.stdout == "[1.0, 1.0, 1.0]\n", ran.stderr

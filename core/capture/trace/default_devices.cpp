@@ -16,11 +16,14 @@ bool is_function(PyObject* o) {
   return PyCFunction_Check(o) || PyFunction_Check(o);
 }
 
-// Those that the mode gives a device.
+// Those that the mode gives a device. PyTorch imports that module when it enters a device for the first time.
 bool makes_tensors(Tracer& t, PyObject* function) {
   static constinit Once<PyObject*> kept_makers;
-  PyObject* const makers = kept_makers.get(
-      [] { return PyObject_CallNoArgs(find_object("torch.utils._device._device_constructors")); });
+  PyObject* const makers = kept_makers.get([]() -> PyObject* {
+    Owned module(PyImport_ImportModule("torch.utils._device"));
+    Owned ask(module ? PyObject_GetAttrString(module.get(), "_device_constructors") : nullptr);
+    return ask ? PyObject_CallNoArgs(ask.get()) : nullptr;
+  });
   if (!makers) t.raise_python();
   const int found = PySet_Contains(makers, function);
   if (found < 0) t.raise_python();
