@@ -428,26 +428,30 @@ Value* union_of_sets(Tracer& t, Value* self, const Values& others) {
   return made;
 }
 
-// The item that it held; nullptr: none is equal.
-Value* taken_from_set(Tracer& t, Value* self, PyObject* key) {
-  for (size_t i = 0; i < self->items.size(); ++i)
-    if (Value* item = self->items[i]; t.same_key(t.key_object(item), key)) {
-      const uint64_t before = self->version;
-      t.touch(self);
-      self->items.erase(self->items.begin() + static_cast<long>(i));
-      t.note_set_change(self, before, "discard", key);
-      return item;
-    }
-  return nullptr;
+Value* set_discard(Tracer& t, Value* self, const Arguments& a) {
+  t.take_from_set(self, t.key_object(argument(t, a, 0)));
+  return t.none();
 }
 
-Value* set_discard(Tracer& t, Value* self, const Arguments& a) {
-  taken_from_set(t, self, t.key_object(argument(t, a, 0)));
+// What x.difference_update(y, ...) and its like do is what x -= set(y) does. Of an intersection with what is
+// no set the order is another one.
+constexpr const char *kSub = "isub", *kAnd = "iand", *kXor = "ixor";
+template <const char* const& Operator>
+Value* set_changed(Tracer& t, Value* self, const Arguments& a) {
+  if (self->cls != &PySet_Type) stop("unsupported_builtin", "a set's class of its own is changed by others");
+  for (Value* other : a.positional) {
+    other = t.look(other);
+    if (other->kind != Kind::Set) {
+      if (Operator == kAnd) stop("unsupported_value", "the intersection of a set and of what is none");
+      other = t.call(t.pinned(reinterpret_cast<PyObject*>(&PySet_Type)), {{other}, {}});
+    }
+    t.binary(Operator, self, other);
+  }
   return t.none();
 }
 
 Value* set_remove(Tracer& t, Value* self, const Arguments& a) {
-  if (!taken_from_set(t, self, t.key_object(argument(t, a, 0))))
+  if (!t.take_from_set(self, t.key_object(argument(t, a, 0))))
     stop("exception", "a set does not hold what is removed");
   return t.none();
 }
@@ -456,7 +460,7 @@ Value* set_remove(Tracer& t, Value* self, const Arguments& a) {
 Value* set_pop(Tracer& t, Value* self, const Arguments& a) {
   if (!a.positional.empty() || self->items.size() != 1)
     stop("unsupported_builtin", "pop() of a set of several");
-  return taken_from_set(t, self, t.key_object(self->items[0]));
+  return t.take_from_set(self, t.key_object(self->items[0]));
 }
 
 const Table& set_methods() {
@@ -466,6 +470,14 @@ const Table& set_methods() {
       {"discard", set_discard},
       {"remove", set_remove},
       {"pop", set_pop},
+      {"clear",
+       [](Tracer& t, Value* s, const Arguments&) {
+         t.set_clear(s);
+         return t.none();
+       }},
+      {"difference_update", set_changed<kSub>},
+      {"intersection_update", set_changed<kAnd>},
+      {"symmetric_difference_update", set_changed<kXor>},
       {"__init__",
        [](Tracer&, Value*, const Arguments&) -> Value* {
          stop("unsupported_builtin", "__init__() of a set that exists already");

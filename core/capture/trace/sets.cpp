@@ -1,5 +1,7 @@
 // Sets that the program makes. Their order depends on how they came about: a real set goes the same way
 // beside them.
+#include <algorithm>
+
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 
@@ -41,6 +43,35 @@ void Tracer::set_insert(Value* set, Value* item) {
     note_set_change(set, before, "add", key);
   if (!twin) return;
   if (PySet_Add(twin, key) < 0) raise_python();
+  set->twin_version = set->version;
+}
+
+Value* Tracer::take_from_set(Value* set, PyObject* key) {
+  const auto found = std::find_if(set->items.begin(), set->items.end(),
+                                  [&](Value* each) { return same_key(key_object(each), key); });
+  if (found == set->items.end()) return nullptr;
+  Value* item = *found;
+  PyObject* twin = twin_of(set);
+  const uint64_t before = set->version;
+  touch(set);
+  set->items.erase(found);
+  note_set_change(set, before, "discard", key);
+  if (!twin) return item;
+  if (PySet_Discard(twin, key) < 0) raise_python();
+  set->twin_version = set->version;
+  return item;
+}
+
+void Tracer::set_clear(Value* set) {
+  if (set->items.empty()) return;
+  const uint64_t before = set->version;
+  touch(set);
+  set->items.clear();
+  // It leaves as empty a table, and has an argument as other changes have.
+  const Owned nothing(PyTuple_New(0));
+  note_set_change(set, before, "intersection_update", nothing.get());
+  if (set->cls != &PySet_Type) return;
+  set->twin = Owned(PySet_New(nullptr));
   set->twin_version = set->version;
 }
 

@@ -222,7 +222,9 @@ class Tracer {
   Value* len(Value* v);      // len(v): what its class says
   // --- sets.cpp
   void set_insert(Value* set, Value* item);
-  void set_insert_all(Value* set, Value* more);  // set.update(more)
+  void set_insert_all(Value* set, Value* more);     // set.update(more)
+  Value* take_from_set(Value* set, PyObject* key);  // the item that it held; nullptr: none is equal
+  void set_clear(Value* set);
   void note_set_change(Value* set, uint64_t before, const char* method, PyObject* argument);
   PyObject* real_set(Value* set, PyObject* items);
   PyObject* copy_of_set(Value* set);
