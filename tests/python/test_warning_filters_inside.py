@@ -142,3 +142,20 @@ def test_a_graph_that_ends_inside():
         y, log = compiled(torch.ones(2))
         assert y.tolist() == [4, 4] and log == ["written down"]
         assert same_state(state(), before)
+
+
+def test_filters_with_patterns_are_compared():
+    """Each new filter is looked for among those that are there, of which some hold regular expressions."""
+
+    def program(x):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.filterwarnings("ignore", "one of .*")
+            return x * len([kept for kept in warnings.filters if kept[1]])
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "one of .*")
+        warnings.filterwarnings("ignore", "another .*", UserWarning)
+        explained = vitrine.explain(program)(torch.ones(2))
+        assert not explained.graph_breaks, explained
+        assert torch.equal(vitrine.compile(program)(torch.ones(2)), program(torch.ones(2)))

@@ -59,6 +59,7 @@ Value* call_with_open_float(Tracer& t, const std::string& name, const Arguments&
 // pure_functions.cpp. nullptr: no function known to be pure.
 Value* call_pure_function(Tracer& t, PyObject* callable, const Arguments& a);
 bool is_of_regular_expressions(PyObject* o);  // a re.Pattern or a re.Match
+bool is_regular_expression(const Value* v);   // such an object
 // Calls `callable` for real on constant arguments; ends the segment when one is not constant.
 Value* fold_call(Tracer& t, PyObject* callable, const Arguments& a);
 

@@ -629,10 +629,8 @@ Value* Tracer::call_method(Value* self, const std::string& name, const Arguments
            "Draw it outside the compiled function, or as a tensor: torch.randint.");
   }
   // Everything that only reads constants: done for real. A compiled regular expression is one, and a match.
-  const bool pattern = self->kind == Kind::Object && self->obj && is_of_regular_expressions(self->obj);
-  if (pattern && self->source && !self->pinned)
-    guard(GuardKind::Identity, self->source, self->obj, 0, "", nullptr, "is " + describe(self));
-  Owned target(pattern ? Py_NewRef(self->obj) : constant_tree(self));
+  const bool pattern = is_regular_expression(self);
+  Owned target(pattern ? Py_NewRef(known_object(self)) : constant_tree(self));
   PyErr_Clear();
   Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
   bool constant = static_cast<bool>(target) &&

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/capture/class_dict.h"
+#include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 #include "core/torch_bridge/bridge.h"
@@ -436,7 +437,10 @@ bool Tracer::equal(Value* a, Value* b) {
     return v->kind == Kind::List || v->kind == Kind::Tuple || v->kind == Kind::Dict ||
            v->kind == Kind::Constant || v->kind == Kind::Set;
   };
-  if ((by_identity(a) && builtin(b)) || (builtin(a) && by_identity(b))) return false;
+  if (is_regular_expression(a) && is_regular_expression(b))
+    return PyObject_RichCompareBool(known_object(a), known_object(b), Py_EQ) == 1;
+  const auto by_itself = [&](Value* v) { return by_identity(v) || is_regular_expression(v); };
+  if ((by_itself(a) && builtin(b)) || (builtin(a) && by_itself(b))) return false;
   if (builtin(a) && builtin(b) && a->kind != b->kind) return false;
   stop("unsupported_value", "comparison of " + describe(a) + " with " + describe(b));
 }

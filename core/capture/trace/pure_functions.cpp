@@ -81,6 +81,16 @@ bool is_of_regular_expressions(PyObject* o) {
   return name == "re.Match" || name == "re.Pattern";
 }
 
+bool is_regular_expression(const Value* v) {
+  return v->kind == Kind::Object && v->obj && is_of_regular_expressions(v->obj);
+}
+
+PyObject* Tracer::known_object(Value* v) {
+  if (v->source && !v->pinned)
+    guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
+  return v->obj;
+}
+
 Value* call_pure_function(Tracer& t, PyObject* callable, const Arguments& a) {
   if (!PyCFunction_Check(callable)) return nullptr;
   PyObject* self = PyCFunction_GET_SELF(callable);

@@ -283,6 +283,7 @@ class Tracer {
   Value* compare(int op, Value* a, Value* b);  // Py_LT ...
   bool same(Value* a, Value* b);               // a is b
   bool equal(Value* a, Value* b);              // a == b where it is a plain bool
+  PyObject* known_object(Value* v);            // the object itself, which is guarded; borrowed
   bool same_or_equal(Value* candidate, Value* item);
   int told_truth(Value* v);
   int64_t told_length(Value* v, PyObject* method);
