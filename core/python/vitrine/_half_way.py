@@ -5,6 +5,7 @@ before the engine goes on to any other node. Where the operators behind the erro
 PyTorch's own, a piece of a region cut at results, memory that ran out), the error is raised at once.
 """
 
+import itertools
 import sys
 
 import torch
@@ -14,6 +15,7 @@ from vitrine import _batched
 from vitrine._in_autograd import as_traced
 
 _ENGINE = torch.autograd.graph._engine_run_backward.__code__
+_UNPACKS = hasattr(torch._C._autograd.SavedTensor, "unpack")  # newer than PyTorch 2.11
 
 
 class Failure:
@@ -43,19 +45,35 @@ def failure_in_between(error, saved, region, n_tangents):
     return Failure(error, [False] * n_tangents, no, [t is None for t in here]), here
 
 
+def versions_of(tensors):
+    """What _unpacked() has to know of tensors that are saved."""
+    return itertools.repeat(None) if _UNPACKS else [t._version for t in tensors]
+
+
+def _unpacked(raw, version):
+    """(One of a node's saved tensors, None if it cannot be had; whether it has been written to.)"""
+    if not _UNPACKS:
+        one = raw.data
+        return (one, False) if isinstance(one, torch.Tensor) and one._version == version else (None, True)
+    try:
+        return raw.unpack(), False
+    except RuntimeError:
+        return None, True
+
+
 def failure_of(error, node, n_tangents):
     """(The failure of a node whose saved tensors could not be had; those that are there, in the region's order.)"""
     try:
-        raw, used = iter(node._raw_saved_tensors), False
+        raw, used = zip(node._raw_saved_tensors, node.versions), False
     except RuntimeError:  # an earlier pass has used them up
         raw, used = iter(()), True
     kept, saved, changed = iter(node.kept), [], []
     for kind, _ in node.region.saved:
-        one, is_changed = next(kept if kind == "saved" else raw, None), False
-        try:
-            one = one.unpack() if one is not None and kind != "saved" else one
-        except RuntimeError:
-            one, is_changed = None, True
+        if kind == "saved":
+            one, is_changed = next(kept, None), False
+        else:
+            pair = next(raw, None)
+            one, is_changed = _unpacked(*pair) if pair else (None, False)
         saved.append(one)
         changed.append(is_changed)
     return Failure(error, [used] * n_tangents, changed, [t is None for t in saved]), saved

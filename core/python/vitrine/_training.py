@@ -18,7 +18,7 @@ from torch.utils.hooks import RemovableHandle
 from vitrine import _batched
 from vitrine._autograd_graph import outputs_behind, outputs_sharing, points_passed
 from vitrine._errors import DoubleBackwardError
-from vitrine._half_way import failure_in_between, failure_of, give_then_raise
+from vitrine._half_way import failure_in_between, failure_of, give_then_raise, versions_of
 from vitrine._in_autograd import BACKWARD_TWICE, as_traced, graph_is_kept, lying_as, named_node, strides_of
 from vitrine._several_results import attach, attach_in_turn
 from vitrine._walked_backward import NotAsThere, hooked, run_backward
@@ -341,7 +341,9 @@ class _Node(torch.autograd.Function):
         where = {"input": given, "viewed": given, "result": results, "saved": made[n:]}
         ctx.region, ctx.n_inputs = region, len(inputs)
         # detach(): the memory of now, with the version counter of the input.
-        ctx.save_for_backward(*[where[k][i].detach() if k == "viewed" else where[k][i] for k, i in region.saved if k != "saved"])
+        seen = [where[k][i].detach() if k == "viewed" else where[k][i] for k, i in region.saved if k != "saved"]
+        ctx.save_for_backward(*seen)
+        ctx.versions = versions_of(seen)
         ctx.kept = [where[k][i] for k, i in region.saved if k == "saved"]
         ctx.mark_non_differentiable(*[r for r, wanted in zip(results, region.requires_grad) if not wanted])
         ctx.set_materialize_grads(False)
