@@ -24,7 +24,7 @@ PyObject* object_setattr() {
 PyObject* native_base(PyTypeObject* cls) {
   const TorchNames& torch = torch_names();
   for (PyTypeObject* base :
-       {torch.ordered_dict, torch.default_dict, &PyDict_Type, &PyList_Type, &PyTuple_Type})
+       {torch.ordered_dict, torch.default_dict, &PyDict_Type, &PyDictProxy_Type, &PyList_Type, &PyTuple_Type})
     if (PyType_IsSubtype(cls, base)) return reinterpret_cast<PyObject*>(base);
   return reinterpret_cast<PyObject*>(&PyBaseObject_Type);
 }
@@ -207,7 +207,9 @@ Recipe RecipeMaker::tuple(Value* v) {
     const char* name = v->cls == &PyDictKeys_Type     ? "keys"
                        : v->cls == &PyDictValues_Type ? "values"
                                                       : "items";
-    Owned method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyDict_Type), name));
+    const bool proxy = t_.resolve(v->owner)->cls == &PyDictProxy_Type;
+    PyTypeObject* cls = proxy ? &PyDictProxy_Type : &PyDict_Type;
+    Owned method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(cls), name));
     Recipe r = call(method.get(), {});
     r.children.push_back(make(v->owner));
     return r;

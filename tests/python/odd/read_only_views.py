@@ -67,3 +67,25 @@ def shown_and_changed(compile):
     out += [g(torch.ones(2), 3.0), g(torch.ones(2), 4.0)]
     view = types.MappingProxyType({"a": 9.0})
     return [*out, f(torch.ones(2)), g(torch.ones(2), 6.0), f(torch.ones(2))]
+
+
+@program(vec())
+def walked_over_breaks(x):
+    for name in VIEW:
+        print(name)
+        x = x + 1
+    for _, factor in VIEW.items():
+        print(factor)
+        x = x * factor
+    for name, parameter in SIGNATURE.parameters.items():
+        print(name, parameter.kind)
+    for factor in VIEW.values():
+        print(factor)
+    return x, VIEW.items(), VIEW.keys(), VIEW.values(), iter(VIEW)
+
+
+@program(vec())
+def views_that_cross_a_break(x):
+    items, keys, values, names = VIEW.items(), VIEW.keys(), VIEW.values(), iter(VIEW)
+    print("here")
+    return x + 1, list(items), list(keys), list(values), list(names), type(items)
