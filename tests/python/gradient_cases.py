@@ -37,6 +37,11 @@ def layouts(t):
         yield torch.stack([t, t], -1).detach()[..., 0].requires_grad_(t.requires_grad)
 
 
+def off_zero(t):
+    """A divisor that numerical slopes can be taken of."""
+    return (t.detach() + t.detach().sign() * 0.5).requires_grad_(t.requires_grad)
+
+
 def within(name, t):
     packet = name.split(".")[1]
     if packet in ABOVE_ZERO:
@@ -229,8 +234,8 @@ def others(row, x):
         "aten.gelu.default": [(x(3, 4),), (x(3, 4), {"approximate": "tanh"}), (x(4, 3).t(),)],
         "aten.clamp.default": [(x(3, 4), -0.5, 0.5), (x(3, 4), None, 0.5), (x(3, 4), -0.5)],
         "aten.clamp.Tensor": [(x(3, 4), x(3, 4), x(3, 1)), (x(3, 4), turned(3, 4), turned(3, 4)), (x(3, 1), x(4), None), (x(3, 4), None, x(2, 3, 4)), (x(0, 3), x(3), x(3))],
-        "aten.remainder.Tensor": [(x(3, 4), x(3, 4)), (x(3, 1), x(2, 1, 4)), (x(), x())],
-        "aten.fmod.Tensor": [(x(3, 4), x(3, 4)), (x(3, 1), x(2, 1, 4)), (x(), x())],
+        "aten.remainder.Tensor": [(x(3, 4), off_zero(x(3, 4))), (x(3, 1), off_zero(x(2, 1, 4))), (x(), off_zero(x()))],
+        "aten.fmod.Tensor": [(x(3, 4), off_zero(x(3, 4))), (x(3, 1), off_zero(x(2, 1, 4))), (x(), off_zero(x()))],
         "aten.pow.Tensor_Scalar": [(x(3, 4), n) for n in (2, 3, 0, 1)] + [(within(name, x(3, 4)), n) for n in (0.5, -1.5)],
         "aten.nansum.default": [(x(3, 4),), (x(3, 4), [1]), (x(2, 3, 4), [0, 2], True), (x(3, 4).detach().where(x(3, 4) > 0, math.nan).requires_grad_(), [0])],
         "aten.aminmax.default": [(x(3, 4),), (x(3, 4), {"dim": 1}), (x(3, 4), {"dim": 0, "keepdim": True}), (x(3, 4, grad=False).round().requires_grad_(), {"dim": 1})],
