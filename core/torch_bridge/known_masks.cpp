@@ -13,7 +13,8 @@ namespace {
 
 // The parameters of attention that a mask goes with.
 enum Parameter : Py_ssize_t { kQuery = 0, kKey = 1, kMask = 3, kDropout = 4, kCausal = 5 };
-constexpr const char* kNames[] = {"query", "key", "value", "attn_mask", "dropout_p", "is_causal"};
+constexpr const char* kNames[] = {"query",     "key",       "value", "attn_mask",
+                                  "dropout_p", "is_causal", "scale", "enable_gqa"};
 
 PyObject* given(PyObject* args, PyObject* kwargs, Parameter which) {
   if (PyTuple_GET_SIZE(args) > which) return PyTuple_GET_ITEM(args, which);
@@ -93,9 +94,8 @@ AttentionCall without_known_mask(Recording& recording, PyObject* args, PyObject*
   AttentionCall out{Py::steal(PyTuple_GetSlice(args, 0, kMask)),
                     Py::steal(kwargs ? PyDict_Copy(kwargs) : PyDict_New())};
   PyObject* kw = out.kwargs.get();
-  constexpr const char* kBehind[] = {"attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa"};
   for (Py_ssize_t i = kMask; i < PyTuple_GET_SIZE(args); ++i)
-    PyDict_SetItemString(kw, kBehind[i - kMask], PyTuple_GET_ITEM(args, i));
+    PyDict_SetItemString(kw, kNames[i], PyTuple_GET_ITEM(args, i));
   PyDict_SetItemString(kw, "attn_mask", Py_None);
   if (mask == passes::KnownMask::causal) PyDict_SetItemString(kw, "is_causal", Py_True);
   return out;

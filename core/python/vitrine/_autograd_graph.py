@@ -19,6 +19,18 @@ def edges_behind(output, stops=()):
     return seen
 
 
+def nodes_behind(outputs):
+    """The nodes that a backward pass from the outputs reaches, each once, as it is walked."""
+    seen, todo = set(), [output.grad_fn for output in outputs]
+    while todo:
+        node = todo.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        yield node
+        todo.extend(following for following, _ in node.next_functions)
+
+
 def outputs_behind(outputs, inputs):
     """By input, the outputs (their places) from which autograd's graph leads to it. What has a gradient has one."""
     if len(outputs) == 1:
@@ -54,12 +66,7 @@ def outputs_sharing(outputs, points):
 def written_after_saving(outputs):
     """Whether a backward pass from the outputs raises, because what an operator has saved was written to since; what it keeps
     only to know its size counts."""
-    seen, todo = set(), [output.grad_fn for output in outputs]
-    while todo:
-        node = todo.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
+    for node in nodes_behind(outputs):
         try:
             for name in dir(node):
                 if name.startswith("_saved_"):
@@ -67,5 +74,4 @@ def written_after_saving(outputs):
         except RuntimeError as error:
             if "modified by an inplace operation" in str(error):
                 return True
-        todo.extend(following for following, _ in node.next_functions)
     return False

@@ -62,6 +62,10 @@ class Call:
         self.nodes = []  # by result with a gradient, weakly; attach() knows them
         self.points, self.hooks_seen = [], RemovableHandle.next_id  # by point, the tensor, weakly
         self.used = set()  # pieces that earlier passes went through
+        self.forget_pass()
+
+    def forget_pass(self):
+        """Of a backward pass: its number, the results it came by, the pieces it uses up, their tangents, gradients, its error."""
         self.task, self.came, self.using, self.fresh, self.gradients, self.failed = None, set(), set(), {}, {}, None
 
     def enter(self):
@@ -80,7 +84,7 @@ class Call:
     def leave(self):
         """The pass is over: what it has used up and no other can ask for goes."""
         self.used |= self.using
-        self.task, self.came, self.using, self.fresh, self.gradients, self.failed = None, set(), set(), {}, {}, None
+        self.forget_pass()
         open_ = self.open_behind(self.used)
         if not self.used or not self.saved:
             return

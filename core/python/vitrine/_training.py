@@ -16,7 +16,7 @@ from torch.utils.checkpoint import CheckpointFunction
 from torch.utils.hooks import RemovableHandle
 
 from vitrine import _batched
-from vitrine._autograd_graph import outputs_behind, outputs_sharing, points_passed
+from vitrine._autograd_graph import nodes_behind, outputs_behind, outputs_sharing, points_passed
 from vitrine._errors import DoubleBackwardError
 from vitrine._half_way import failure_in_between, failure_of, give_then_raise, versions_of
 from vitrine._in_autograd import BACKWARD_TWICE, as_traced, graph_is_kept, lying_as, named_node, strides_of
@@ -33,17 +33,13 @@ def _is_registered(node):
 def _nodes_behind(outputs, read=False):
     """Autograd's nodes that a backward pass from the outputs reaches, as it is walked; a text where one is the user's own.
     read: but for those that were read through."""
-    seen, todo = {}, [output.grad_fn for output in outputs]
-    while todo:
-        node = todo.pop()
-        if node is None or node in seen:
-            continue
-        seen[node] = None
+    found = []
+    for node in nodes_behind(outputs):
         own = isinstance(node, torch.autograd.function.BackwardCFunction) and not _is_registered(node)
         if own and not (read and getattr(node, "read_by_vitrine", False)):
             return "a torch.autograd.Function has a backward of the user's own"
-        todo.extend(following for following, _ in node.next_functions)
-    return list(seen)
+        found.append(node)
+    return found
 
 
 class Borrowed(NamedTuple):
