@@ -8,24 +8,11 @@ import warnings
 import pytest
 import torch
 import vitrine
+from test_bad_training import Raises, raising
 from torch import nn
 from torch.nn import functional as F
 
 X = torch.linspace(-1, 1, 12).reshape(3, 4)
-
-
-class Raises(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        return x * 2
-
-    @staticmethod
-    def backward(ctx, grad):
-        raise ValueError("no way back")
-
-
-def raising(*_):
-    raise KeyError("in a hook")
 
 
 class Model(nn.Module):
