@@ -1,4 +1,5 @@
-// What a Lowering is made of; of lowering.cpp and joint.cpp only.
+// What a Lowering is made of; of the files that are it only: lowering, lower_call, captured_call,
+// whole_operators and joint.
 #pragma once
 
 #include <memory>
@@ -22,6 +23,8 @@ namespace vitrine::torch_bridge {
 struct Whole {
   const char *module, *function, *op, *kernel;
 };
+// The row of a callable, or nullptr.
+const Whole* whole_of(PyObject* callable);
 
 // A joint graph in pieces, in execution order.
 struct JointParts {

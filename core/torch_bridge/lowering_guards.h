@@ -1,0 +1,47 @@
+// While a call is recorded the process is in the state of the traced program, and that follows what it sets.
+#pragma once
+
+#include "core/torch_bridge/api.h"
+#include "core/torch_bridge/attention_choice.h"
+#include "core/torch_bridge/autocast.h"
+
+namespace vitrine::torch_bridge {
+
+// The traced program's grad mode is its own: switching it off inside must not leak into the process.
+class GradModeGuard {
+ public:
+  explicit GradModeGuard(bool& traced) : traced_(traced), real_(api().symbols.grad_enabled()) {
+    api().symbols.grad_set_enabled(traced);
+  }
+  ~GradModeGuard() {
+    traced_ = api().symbols.grad_enabled();
+    api().symbols.grad_set_enabled(real_);
+  }
+  GradModeGuard(const GradModeGuard&) = delete;
+
+ private:
+  bool& traced_;
+  const bool real_;
+};
+
+// The same for autocast, and for the ways of computing attention.
+template <class Kind, Kind (*now)(), void (*set)(const Kind&)>
+class StateGuard {
+ public:
+  explicit StateGuard(Kind& traced) : traced_(traced), real_(now()) {
+    if (traced_ != real_) set(traced_);
+  }
+  ~StateGuard() {
+    traced_ = now();
+    if (traced_ != real_) set(real_);
+  }
+  StateGuard(const StateGuard&) = delete;
+
+ private:
+  Kind& traced_;
+  const Kind real_;
+};
+using AutocastGuard = StateGuard<AutocastState, autocast_state, set_autocast_state>;
+using AttentionGuard = StateGuard<AttentionChoice, attention_choice, set_attention_choice>;
+
+}  // namespace vitrine::torch_bridge
