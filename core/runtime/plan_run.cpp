@@ -383,8 +383,10 @@ bool ProgramPlan::run_library(const Step& step, CallState& state) {
     bridge::Handle given = state.handle(out);
     return given && step.library->call(state.handles.data(), &given);
   }
-  std::array<bridge::Handle, 4> fresh{};
-  bool ok = step.library->call(state.handles.data(), fresh.data());
+  std::array<bridge::Handle, 4> few{};
+  std::vector<bridge::Handle> many(step.library->outs() > few.size() ? step.library->outs() : 0);
+  bridge::Handle* fresh = many.empty() ? few.data() : many.data();
+  bool ok = step.library->call(state.handles.data(), fresh);
   for (size_t i = 0; i < step.library->outs(); ++i) {
     if (!fresh[i]) continue;
     if (!ok || i >= step.outs.size()) {

@@ -7,6 +7,7 @@
 
 #include "core/base/large_memory.h"
 #include "core/torch_bridge/api.h"
+#include "core/torch_bridge/list_call.h"
 #include "core/torch_bridge/op_call.h"
 #include "core/torch_bridge/python_ref.h"
 #include "core/torch_bridge/replaced.h"
@@ -164,6 +165,7 @@ Status init() {
   api.facts.self_tests.emplace_back("saved tensor hooks", hooks ? "ok" : "not found " + error);
   keep_own_functions();
   test_parallel(api);
+  if (report.ready) api.facts.self_tests.emplace_back("lists of tensors", test_list_calls());
   api.facts.ready = report.ready && hooks && keys;
   if (api.facts.ready) return {};
   std::string failed;

@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 
+#include "core/torch_bridge/list_call.h"
 #include "core/torch_bridge/lt_call.h"
 #include "core/torch_bridge/op_call.h"
 
@@ -284,7 +285,7 @@ std::unique_ptr<LibraryCall> LibraryCall::make(const ir::Node& node, const SlotO
         return call;
     return row.make(node, slot_of);
   }
-  return nullptr;
+  return make_list_call(node, slot_of);
 }
 
 Handle from_blob(void* data, const ir::TensorType& type) {

@@ -1,0 +1,28 @@
+"""Operators that take lists of a GPU's tensors: eager's results, and its own where a graph replays them."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import vitrine
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
+from test_tensor_lists import CALLS, vectors  # noqa: E402
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+@pytest.mark.parametrize("name", CALLS)
+def test_as_eager(name, mode):
+    torch.manual_seed(0)
+    vitrine.reset()
+    with torch.device("cuda"):
+        ts = vectors()
+        compiled = vitrine.compile(CALLS[name], mode=mode)
+        for _ in range(4):
+            with torch.no_grad():
+                torch.testing.assert_close(compiled(ts), CALLS[name](ts), rtol=1e-6, atol=1e-5)
+            for t in ts:
+                t.mul_(1.5)
