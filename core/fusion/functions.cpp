@@ -48,11 +48,6 @@ bool is_truth(const Expr& e) {
          std::all_of(e.args.begin(), e.args.end(), [](const ExprPtr& a) { return is_truth(*a); });
 }
 
-bool calls(const Expr& e, std::string_view function) {
-  return (e.kind == Expr::Kind::call && e.name == function) ||
-         std::any_of(e.args.begin(), e.args.end(), [&](const ExprPtr& a) { return calls(*a, function); });
-}
-
 bool computable(const Expr& e, ir::DType compute, std::string& why) {
   for (const ExprPtr& a : e.args)
     if (!computable(*a, compute, why)) return false;
@@ -64,7 +59,7 @@ bool computable(const Expr& e, ir::DType compute, std::string& why) {
   else if (is_truth(e))
     exact = exact && true;
   else if (compute == ir::DType::f64)
-    exact = exact && f->f64;
+    exact = exact && f->f64 != Doubles::none;
   else
     exact = exact && (ir::is_float(compute) ? f->f32 && !one_of(e.name, kBitwise)
                                             : f->integer && second_fits(*f, e, compute));

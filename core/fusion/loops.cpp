@@ -27,8 +27,6 @@ const Placement& LoopProgram::placement(Ref value) const {
 
 namespace {
 
-constexpr int64_t kFewPowers = 64;
-
 const TensorType& type_of(const ir::Graph& graph, Ref ref) {
   return graph.node(ref.node).outputs.at(static_cast<size_t>(ref.output));
 }
@@ -155,8 +153,6 @@ class LoopBuilder {
   void pointwise(const Node& node, const Body& body, Loop& loop) {
     if (!typed(node, loop, true) || !computable(*body.expr, body.compute, loop.why)) return;
     const TensorType& out = node.type();
-    if (calls(*body.expr, "pow") && out.device.is_cpu() && out.numel() > kFewPowers)
-      loop.why = "PyTorch computes powers as vectors, a kernel one by one";
     for (Ref value : body.operands)
       if (!broadcastable(value, out.sizes)) loop.why = "its operands do not broadcast to its output";
     if (!loop.why.empty()) return;

@@ -23,6 +23,7 @@ FUNCTIONS = {
 
 
 def compiled(function):
+    vitrine.reset()  # else the first eight functions are all that the lambda is compiled for
     return vitrine.compile(lambda x: function(x))
 
 

@@ -126,7 +126,9 @@ class Printer {
     }
     std::string list;
     for (const ExprPtr& a : e.args) list += (list.empty() ? "" : ", ") + lane(a).text;
-    return {std::string(row->prelude) + "(" + list + ")", lane_, true};
+    std::string name(row->prelude);
+    if (lane_ == DType::f64 && row->f64 == fusion::Doubles::own) name[0] = 'd';
+    return {name + "(" + list + ")", lane_, true};
   }
   Typed test(const std::string& f, const Expr& e) {
     Typed x = lane(e.args[0]);

@@ -313,13 +313,6 @@ template <class V> static inline V vtrunc(V x) { return __builtin_elementwise_tr
 template <class V> static inline V vsqrt(V x) { return __builtin_elementwise_sqrt(x); }
 template <class V> static inline V vrsqrt(V x) { return 1 / __builtin_elementwise_sqrt(x); }
 )"},
-    {"vpow", R"(extern "C" double pow(double, double);
-static inline d16 vpow(d16 x, d16 y) {
-  d16 z;
-  for (int k = 0; k < LANES; ++k) z[k] = pow(x[k], y[k]);
-  return z;
-}
-)"},
     {"vsign",
      R"(template <class V> static inline V vsign(V x) { V one = 1, none = 0; return x > 0 ? one : x < 0 ? -one : none; }
 )"},
@@ -390,6 +383,7 @@ std::vector<std::string_view> prelude_names() {
   std::vector<std::string_view> out;
   for (const Part& part : kParts) out.push_back(part.names);
   for (const Part& part : kFunctionParts) out.push_back(part.names);
+  for (const Part& part : kDoubleParts) out.push_back(part.names);
   return out;
 }
 
@@ -402,6 +396,7 @@ std::string prelude_text(std::string_view body, int lanes) {
     parts.push_back(part.text);
     if (!part.names.empty()) used += part.text;
   };
+  for (size_t i = kDoubleParts.size(); i-- > 0;) take(kDoubleParts[i]);
   for (size_t i = kFunctionParts.size(); i-- > 0;) take(kFunctionParts[i]);
   for (size_t i = std::size(kParts); i-- > 0;) take(kParts[i]);
   std::string out;

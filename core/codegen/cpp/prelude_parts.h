@@ -13,7 +13,8 @@ struct Part {
   std::string_view text;
 };
 
-// Behind those of prelude.cpp. A part may use the parts above it.
+// Behind those of prelude.cpp, the second behind the first. A part may use the parts above it.
 extern const std::vector<Part> kFunctionParts;
+extern const std::vector<Part> kDoubleParts;
 
 }  // namespace vitrine::codegen::cpp
