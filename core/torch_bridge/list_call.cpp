@@ -157,11 +157,9 @@ class Norms : public ListCall {
     if (key == "dtype" && arg.is<ir::DType>()) dtype_ = ir::dtype_to_scalar_type(arg.as<ir::DType>());
     if (key == "dtype") return arg.is_none() || arg.is<ir::DType>();
     if (key != "ord") return false;
-    if (arg.is<double>()) order_.as_real = arg.as<double>();
-    if (!arg.is<int64_t>()) return arg.is<double>();
-    order_.holds = Number::integer;
-    order_.as_integer = arg.as<int64_t>();
-    return true;
+    if (arg.is<double>()) order_ = {Number::real, {.as_real = arg.as<double>()}};
+    if (arg.is<int64_t>()) order_ = {Number::integer, {.as_integer = arg.as<int64_t>()}};
+    return arg.is<double>() || arg.is<int64_t>();
   }
 
   Number order_ = {Number::integer, {.as_integer = 2}};

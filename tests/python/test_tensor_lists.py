@@ -31,6 +31,7 @@ CALLS = {
     "and what follows": lambda ts: torch.stack(ts).softmax(0) * 2,
     "norms": lambda ts: torch._foreach_norm(ts),
     "norms of order one": lambda ts: torch._foreach_norm(ts, 1),
+    "norms of order 1.5": lambda ts: torch._foreach_norm(ts, 1.5),
     "norms of order inf": lambda ts: torch._foreach_norm(ts, float("inf")),
     "norms in another type": lambda ts: torch._foreach_norm(ts, 2, dtype=torch.float64),
     "the norm of norms": lambda ts: torch.linalg.vector_norm(torch.stack(torch._foreach_norm(ts))),
