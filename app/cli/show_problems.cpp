@@ -244,9 +244,7 @@ std::string explain(const Reader& s) {
       if (g.stage != "captured") continue;
       auto ops = s.rows<NodeRow>("graph = ?1 AND kind = 'op'", {g.id}).size();
       list += "  " + names.compilation(c.id) + ": " + count(ops, "operator", "operators") + ", ends with " +
-              c.end +
-              (c.autograd ? ", runs through PyTorch's autograd (its backward is not compiled yet)" : "") +
-              "\n";
+              c.end + (c.autograd ? ", runs through PyTorch's autograd" : "") + "\n";
       ++graphs;
       nodes += ops;
       break;

@@ -11,7 +11,7 @@ struct BreakKind {
   std::string_view kind, title, hint;
 };
 
-inline constexpr std::array<BreakKind, 16> kBreakKinds = {{
+inline constexpr std::array<BreakKind, 17> kBreakKinds = {{
     {"side_effect", "builtin with side effect",
      "Move it out of the compiled function, or return the value and act on it outside."},
     {"warning", "call that warns",
@@ -27,6 +27,10 @@ inline constexpr std::array<BreakKind, 16> kBreakKinds = {{
     {"unsupported_builtin", "builtin that is not traced", "Compute the value before the compiled function."},
     {"unsupported_operator", "operator that cannot be recorded",
      "Report it; the operator runs as eager does."},
+    {"real_backward", "backward pass outside the graph",
+     "Nothing is lost: it runs as in eager, and a compiled forward has a compiled backward. It joins the "
+     "graph "
+     "where all that it differentiates is computed in the same function, without a break between."},
     {"unsupported_instruction", "instruction that is not traced",
      "Rewrite the expression; the instruction runs as eager does."},
     {"unsupported_value", "value that is not traced",

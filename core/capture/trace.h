@@ -173,6 +173,7 @@ struct Trace {
   // Then: its forward and backward, or why there is none and it runs by Replayer.
   std::shared_ptr<const torch_bridge::Joint> joint;
   std::string no_joint;
+  torch_bridge::Lowering::Views views = torch_bridge::Lowering::Views::given;  // how it is finished
   torch_bridge::Gradients gradients{};  // who was asked for the derivative
   // A backward pass is in the graph itself, which runs without autograd; then by result of the graph: whether
   // it requires grad, its backward done.

@@ -172,12 +172,17 @@ size_t Lowering::note_question_of_value(PyObject* callable, PyObject* traced) {
   return at;
 }
 
-Lowering::Graphs Lowering::finish(const std::vector<PyObject*>& results, bool views_apart) {
+bool Lowering::can_follow(const std::vector<PyObject*>& results) const {
+  Recording& r = state_->recording;
+  return tells_of_views(r, results) && remade_views(r, results, true);
+}
+
+Lowering::Graphs Lowering::finish(const std::vector<PyObject*>& results, Views how) {
   Recording& r = state_->recording;
   for (PyObject* t : results)
     if (requires_grad(t) && !is_made_leaf(t)) r.effects.needs_grad = true;
-  if (views_apart && tells_of_views(r, results)) {
-    const auto views = remade_views(r, results, false);
+  if (how != Views::given && tells_of_views(r, results)) {
+    const auto views = remade_views(r, results, how == Views::followed);
     if (views && !views.value().as_they_are) {
       Graphs graphs = r.finish(results, views.value().region_refs);
       std::vector<ir::Node> leading;

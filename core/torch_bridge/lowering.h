@@ -110,8 +110,12 @@ class Lowering {
     std::shared_ptr<const ViewProgram> views;
     std::vector<int32_t> versions;  // that eager leaves on them, by result of the ATen graph; -1: not known
   };
-  // views_apart: the ATen graph gives what the results view, and `views` makes them of that.
-  Graphs finish(const std::vector<_object*>& results, bool views_apart = false);
+  // How results that share memory are given: as the graph computes them; made again behind it from what they
+  // view, where nothing requires grad; or so where autograd follows them (if can_follow()).
+  enum class Views : uint8_t { given, apart, followed };
+  Graphs finish(const std::vector<_object*>& results, Views views = Views::given);
+  // No result requires grad, but some may be detached views of what does: all of these can be made again.
+  bool can_follow(const std::vector<_object*>& results) const;
 
   // Forward and backward of the program so far; to be asked for before finish(), and without a trace in what
   // that gives. Errors: why the program has no such graph.

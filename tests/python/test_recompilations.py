@@ -45,6 +45,28 @@ def test_the_hint_fits_what_happened(tmp_path):
     assert mode[:2] == ("torch.is_grad_enabled() == True", "False") and "grad mode" in mode[2]
 
 
+def test_a_first_training_step_is_nothing_to_mend(tmp_path):
+    w = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.AdamW([w])
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = (w * x).sum()
+        if loss > 1e9:
+            print("diverged")
+        loss.backward()
+        optimizer.step()
+
+    compiled = vitrine.compile(step)
+    with recorded(tmp_path) as session:
+        for _ in range(3):
+            compiled(torch.ones(3))
+    found = hints(session)
+    assert len(found) == 2 and all("Nothing to mend" in hint for *_, hint in found), found
+    (kind, hint) = next((r["kind"], r["hint"]) for r in session.rows("graph_break") if "backward" in r["reason"])
+    assert kind == "real_backward" and "without a break between" in hint
+
+
 class Layer(torch.nn.Module):
     """Each is another program: the loop has as many turns as the layer's number."""
 

@@ -324,3 +324,41 @@ def test_a_fused_optimizer_does_not_count_its_writes(optimizer):
         state = {k: v._version for k, v in steps.state[layer.weight].items() if isinstance(v, torch.Tensor)}
         versions.append((layer.weight._version, layer.weight.grad._version, state))
     assert versions[0] == versions[1]
+
+
+def written_then_detached(p, x, y, out):
+    """Parts of steps that update a parameter, and hand on what needs no gradient of what does."""
+    with torch.no_grad():
+        p.sub_(p.grad, alpha=0.5)
+    return out.detach(), (out > 0).sum(), x * y
+
+
+def test_an_update_compiles_beside_a_detached_loss():
+    """The region behind a backward pass that ran for real: nothing in it is autograd's."""
+    x, y = torch.randn(3), torch.randn(3)
+    results = []
+    for function in (written_then_detached, vitrine.compile(written_then_detached)):
+        p = torch.arange(3.0).requires_grad_()
+        for _ in range(2):
+            p.grad, out = torch.ones(3), (p * 2).exp()
+            found = function(p, x, y, out)
+            assert found[0]._base is None and found[0].data_ptr() == out.data_ptr()
+            assert not any(t.requires_grad for t in found) and found[0]._version == out._version
+        results.append((found, p.detach()))
+        out.sum().backward()
+        results[-1] += (p.grad,)
+    torch.testing.assert_close(results[1], results[0])
+    assert "PyTorch's autograd" not in str(vitrine.explain(written_then_detached)(p, x, y, out))
+
+
+def test_a_view_of_what_requires_grad_stays_with_autograd():
+    def function(p, out):
+        with torch.no_grad():
+            p.sub_(1)
+            part = out[:1]
+        return part, out.detach()
+
+    for f in (function, vitrine.compile(function)):
+        p = torch.ones(2).requires_grad_()
+        part, cut = f(p, out := p * 3)
+        assert not part.requires_grad and not cut.requires_grad and part._base is out

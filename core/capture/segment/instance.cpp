@@ -123,7 +123,7 @@ NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::
     } else {
       instance->no_joint = trace.no_joint;
     }
-    instance->graphs = lowering.finish(results, !trace.needs_grad);
+    instance->graphs = lowering.finish(results, trace.views);
     if (instance->graphs.aten->inputs().size() != inputs.size() + instance->graphs.constants.size())
       return {nullptr, false};
   }

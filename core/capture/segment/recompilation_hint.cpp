@@ -7,8 +7,12 @@ namespace {
 struct Row {
   const char* part;  // of the failure's source
   const char* hint;
+  const char* expected = nullptr;  // what the guard expected; null: anything
 };
 constexpr Row kRows[] = {
+    {".grad", "Nothing to mend: a gradient is None in the first step and there from the second on.", "None"},
+    {"['state']", "Nothing to mend: the first step makes the optimizer's state, which is there from then on.",
+     "absent"},
     {".stride(",
      "Strides that have changed may be any from then on; each order of dimensions is compiled by itself: "
      "call contiguous() before, or keep one layout."},
@@ -37,7 +41,9 @@ std::string recompilation_hint(const GuardFailure& failure, DynamicMode dynamic)
   if (!failure.hint.empty()) return failure.hint;
   if (failure.source.find(".size(") != std::string::npos) return size_hint(failure, dynamic);
   for (const Row& row : kRows)
-    if (failure.source.find(row.part) != std::string::npos) return row.hint;
+    if (failure.source.find(row.part) != std::string::npos &&
+        (!row.expected || failure.expected == row.expected))
+      return row.hint;
   return "Pass the changing value as a tensor, or keep it constant.";
 }
 

@@ -369,7 +369,7 @@ void Recording::finish(CompilationRecord& record, const Trace* trace, const std:
               : trace->end == Trace::End::Break ? "break"
                                                 : "exit";
     row.end_pc = trace->end_pc;
-    row.autograd = trace->needs_grad;
+    row.autograd = trace->needs_grad && !trace->joint;
   }
   writer_->put(row);
   commit();

@@ -22,7 +22,7 @@ class Request {
   Request(Tracer& t, std::string name, const Arguments& a) : t_(t), name_(std::move(name)), a_(a) {}
 
   [[noreturn]] void run_for_real(const std::string& why) const {
-    stop("unsupported_operator", name_ + ": the backward pass runs for real, for " + why);
+    stop("real_backward", name_ + ": the backward pass runs for real, for " + why);
   }
   const std::string& name() const { return name_; }
   // create_graph: what was recorded so far is differentiated twice, for which a region has no derivative.
@@ -95,7 +95,7 @@ bool has_hooks(PyObject* real) {
 // The leaves that a backward pass reaches, as tensors of the frame.
 Values Tracer::leaves_behind(const std::string& name, const Values& outputs, const Values& tangents) {
   const auto for_real = [&](const std::string& why) {
-    stop("unsupported_operator", name + ": the backward pass runs for real, for " + why);
+    stop("real_backward", name + ": the backward pass runs for real, for " + why);
   };
   if (!options_.backward_for_real.empty()) for_real(options_.backward_for_real);
   if (checkpoints_ > 0) for_real("torch.utils.checkpoint computes in it what forward has not kept");
@@ -119,7 +119,7 @@ Values Tracer::leaves_behind(const std::string& name, const Values& outputs, con
 // It must stay a leaf that nobody listens to.
 void Tracer::guard_leaf(const std::string& name, Value* leaf) {
   if (has_hooks(leaf->real))
-    stop("unsupported_operator",
+    stop("real_backward",
          name + ": the backward pass runs for real, for a hook is registered on " + leaf->source->text());
   guard(GuardKind::PlainLeaf, leaf->source, nullptr, 0, "", nullptr, "a leaf without hooks");
 }
@@ -135,7 +135,7 @@ Value* Tracer::gradients(const std::string& name, const Values& outputs, const V
                  {{tuple(outputs), tuple(tangents), tuple(inputs), tuple(flags), boolean(retain)}, {}});
   found = look(found);
   if (PyObject* why = const_object(found))
-    stop("unsupported_operator", name + ": the backward pass runs for real, for " + text_of(why));
+    stop("real_backward", name + ": the backward pass runs for real, for " + text_of(why));
   differentiates_ = true;
   return found;
 }
@@ -150,7 +150,7 @@ void Tracer::accumulate(const std::string& name, const Values& outputs, const Va
     fresh.push_back(is_none(before.back()));
     if (fresh.back()) continue;
     if (before.back()->kind != Kind::Tensor || torch_bridge::requires_grad(before.back()->obj))
-      stop("unsupported_operator", name + ": the backward pass runs for real, for a gradient requires grad");
+      stop("real_backward", name + ": the backward pass runs for real, for a gradient requires grad");
   }
   const Values found = unpack(gradients(name, outputs, tangents, leaves, fresh, retain));
   for (size_t i = 0; i < leaves.size(); ++i) {

@@ -271,6 +271,29 @@ void Tracer::find_consumed(const std::vector<PyObject*>& results, Trace& trace) 
   trace.needs_grad = false;
 }
 
+// Whose business the graph's results are: autograd's, by a joint graph or by PyTorch itself, or nobody's.
+// Also detach() of an input that requires grad is autograd's, when nothing that was made requires grad; but
+// where there is no joint graph, such a view is made again behind a graph that needs none.
+void Tracer::find_gradients(const std::vector<PyObject*>& results, Trace& trace) {
+  using Views = torch_bridge::Lowering::Views;
+  const bool gives =
+      trace.graph_effects.needs_grad || std::any_of(results.begin(), results.end(), [&](PyObject* t) {
+        return torch_bridge::requires_grad(t) && !lowering_->is_made_leaf(t);
+      });
+  trace.needs_grad = gives || trace.graph_effects.asks_autograd;
+  if (differentiates_)
+    find_consumed(results, trace);
+  else if (trace.needs_grad)
+    find_joint(results, trace);
+  if (!trace.needs_grad) {
+    trace.views = Views::apart;
+  } else if (!gives && !trace.joint && !options_.differentiated_again && lowering_->can_follow(results)) {
+    trace.views = Views::followed;
+    trace.needs_grad = false;
+    trace.no_joint.clear();
+  }
+}
+
 // The calls that bring the process to where the segment leaves autocast.
 std::vector<Effect> Tracer::autocast_effects(RecipeMaker& make) {
   std::vector<Effect> out;
@@ -386,18 +409,10 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   check_arrays_unwritten();
   if (trace->graph_effects.writes_inputs) guard_storages();
   const std::vector<PyObject*> results = make.results();
-  // Also when nothing that was made requires grad: detach() of an input that does is autograd's business.
-  trace->needs_grad = trace->graph_effects.needs_grad || trace->graph_effects.asks_autograd ||
-                      std::any_of(results.begin(), results.end(), [&](PyObject* t) {
-                        return torch_bridge::requires_grad(t) && !lowering_->is_made_leaf(t);
-                      });
-  if (differentiates_)
-    find_consumed(results, *trace);
-  else if (trace->needs_grad)
-    find_joint(results, *trace);
+  find_gradients(results, *trace);
   if (behind_writes_ && trace->needs_grad && !trace->joint) throw WrittenSignal{};
   trace->takes_for_granted = took_for_granted_;
-  trace->graphs = lowering_->finish(results, !trace->needs_grad);
+  trace->graphs = lowering_->finish(results, trace->views);
   trace->graph_effects = lowering_->effects();
   const auto& nodes = trace->graphs.captured->nodes();
   if (std::none_of(nodes.begin(), nodes.end(), [](const ir::Node& n) { return n.kind == ir::NodeKind::op; }))

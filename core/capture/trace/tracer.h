@@ -131,6 +131,7 @@ class Tracer {
   int64_t ends_by = -1;
   // The trace so far, ending here. Throws BreakSignal when a value cannot be rebuilt.
   std::unique_ptr<Trace> finish(bool returned);
+  void find_gradients(const std::vector<PyObject*>& results, Trace& trace);
   // The trace's joint graph, or why there is none.
   void find_joint(const std::vector<PyObject*>& results, Trace& trace);
   // Of a trace with a backward pass in its graph: which of its results autograd has done with.
