@@ -199,6 +199,7 @@ struct TraceOptions {
   SizeHistory* sizes = nullptr;          // of the place; nullptr: no size is a symbol
   std::string backward_for_real;         // why no backward pass is to be part of a graph; empty: it may
   bool differentiated_again = false;     // the code behind it differentiates within it, or twice
+  bool knows_frame = true;               // a frame of PyTorch's own may be read as Vitrine writes it
   bool as_eager = false;                 // programs are not told that they are compiled
   bool takes_for_granted = true;         // that branches which only raise are not taken
   bool checks_behind_writes = true;      // a graph that fails at such a check writes nothing

@@ -48,9 +48,15 @@ Value* locals_of_frame(Tracer& t);  // own_frame.cpp
 bool is_known_function(PyObject* function);
 // nullptr: a function like any other.
 Value* call_known_function(Tracer& t, PyObject* function, const Arguments& a);
+// The same of the outermost frame, which has just begun: what it returns.
+Value* run_known_frame(Tracer& t, const Frame& frame);
 
 // checkpoints.cpp: torch.utils.checkpoint.checkpoint; nullptr: a function like any other.
 Value* checkpoint_function(Tracer& t, PyObject* function, const Arguments& a);
+
+// padded_sequences.cpp: nn.TransformerEncoder.forward, _detect_is_causal_mask; nullptr: as any other.
+Value* encoder_forward(Tracer& t, PyObject* function, const Arguments& a);
+Value* detected_as_causal(Tracer& t, PyObject* function, const Arguments& a);
 
 // float_functions.cpp: a function of PyTorch that is given an open float and keeps it so; nullptr: it is
 // given none, or fixes it.

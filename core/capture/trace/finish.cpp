@@ -4,6 +4,7 @@
 
 #include "core/base/words.h"
 #include "core/capture/thread_locals.h"
+#include "core/capture/trace/builtins.h"
 #include "core/capture/trace/recipes.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
@@ -484,6 +485,11 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& given) {
         options.as_eager = true;
         broke.reset(), not_cached.clear();
         stop_at = -1;
+        continue;
+      }
+      if (options.knows_frame && stop_at < 0 && tracer.executed() == 0 &&
+          is_known_function(frame.function())) {
+        options.knows_frame = false;
         continue;
       }
       if (!broke) broke = tracer.broke();

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "core/capture/last_words.h"
+#include "core/capture/trace/builtins.h"
 #include "core/capture/trace/instructions.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
@@ -75,6 +76,12 @@ const Bytecode* Tracer::bytecode_of(PyCodeObject* code) {
 bool Tracer::run() {
   try {
     if (root_.position < 0) stop("unsupported_instruction", "the frame stands inside an instruction");
+    if (options_.knows_frame && stop_at_ < 0) {
+      current_ = &root_;
+      result_ = run_known_frame(*this, live_);
+      if (result_) return true;
+      current_ = nullptr;
+    }
     result_ = execute(root_);
     return true;
   } catch (const Reached&) {

@@ -1,6 +1,8 @@
 // Functions of the standard library that are written in Python, but ask what no recording can answer (whether
 // a weak dict holds something yet, at which address an object lies, which number comes next). They are
 // known by their code.
+#include <algorithm>
+
 #include "core/base/once.h"
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
@@ -94,6 +96,7 @@ Value* gpu_has_bfloat16(Tracer& t, PyObject*, const Arguments&) {
 struct Row {
   const char *file, *qualname;
   Value* (*handler)(Tracer&, PyObject* function, const Arguments&);  // nullptr: as any other function
+  bool outermost = false;  // also where a compiled callable's own frame is one of it
 };
 constexpr Row kRows[] = {
     {"/functools.py", "singledispatch.<locals>.dispatch", implementation},
@@ -101,6 +104,8 @@ constexpr Row kRows[] = {
     {"/torch/distributions/utils.py", "lazy_property.__get__", lazy_property_of_class},
     {"/torch/_dynamo/comptime.py", "_Comptime.force_static", size_is_static},
     {"/torch/utils/checkpoint.py", "checkpoint", checkpoint_function},
+    {"/torch/nn/modules/transformer.py", "TransformerEncoder.forward", encoder_forward, true},
+    {"/torch/nn/modules/transformer.py", "_detect_is_causal_mask", detected_as_causal},
     {"/torch/cuda/amp/common.py", "amp_definitely_not_available", gpu_lacks_autocast},
     {"/torch/cuda/__init__.py", "is_bf16_supported", gpu_has_bfloat16},
 #define VITRINE_DRAWS(X) \
@@ -134,6 +139,23 @@ bool is_known_function(PyObject* function) {
 Value* call_known_function(Tracer& t, PyObject* function, const Arguments& a) {
   const Row* row = row_of(function);
   return row ? row->handler(t, function, a) : nullptr;
+}
+
+// Nothing of its code has run but what begins each frame.
+static bool has_just_begun(const VirtualFrame& f) {
+  const auto& all = f.bytecode->instructions();
+  return f.stack.empty() && f.position >= 0 &&
+         std::all_of(all.begin(), all.begin() + f.position,
+                     [](const Instruction& in) { return in.op == Op::Resume || in.op == Op::Nop; });
+}
+
+Value* run_known_frame(Tracer& t, const Frame& frame) {
+  PyObject* function = has_just_begun(t.frame()) ? frame.function() : nullptr;
+  const Row* row = function && PyFunction_Check(function) ? row_of(function) : nullptr;
+  if (!row || !row->outermost) return nullptr;
+  const auto* code = reinterpret_cast<PyCodeObject*>(frame.code());
+  const auto& locals = t.frame().locals;
+  return row->handler(t, function, {{locals.begin(), locals.begin() + code->co_argcount}, {}});
 }
 
 }  // namespace vitrine::capture
