@@ -5,6 +5,7 @@
 
 #include <unordered_map>
 
+#include "core/capture/trace/recipes.h"
 #include "core/capture/trace/torch_names.h"
 
 namespace vitrine::capture {
@@ -25,8 +26,16 @@ void check_abstract(Tracer& t, PyObject* cls) {
           "no class was registered");
 }
 
+// Its class is another one than the program would see.
+void check_class_asked(Tracer& t, Value* v) {
+  v = t.resolve(v);
+  if (is_kept_as(v, "Identity")) stop("unsupported_builtin", "the class of what id() gives");
+  if (is_kept_as(v, "Compiled")) stop("unsupported_builtin", "the class of a compiled function");
+}
+
 Value* builtin_isinstance(Tracer& t, const Arguments& a) {
   Value* classes = t.look(need(t, a, 1));
+  check_class_asked(t, need(t, a, 0));
   if (t.array_kind(need(t, a, 0)) == ArrayKind::Scalar)
     stop("scalar_read", "what one of NumPy's numbers is an instance of");
   PyTypeObject* type = t.type_of(need(t, a, 0));
@@ -83,6 +92,7 @@ Value* builtin_isinstance(Tracer& t, const Arguments& a) {
 
 Value* builtin_type(Tracer& t, const Arguments& a) {
   if (a.positional.size() != 1) stop("unsupported_builtin", "a class is made");
+  check_class_asked(t, a.positional[0]);
   const ArrayKind array = t.array_kind(a.positional[0]);
   if (array == ArrayKind::Scalar) stop("scalar_read", "the class of one of NumPy's numbers");
   return t.pinned(reinterpret_cast<PyObject*>(array == ArrayKind::Array ? torch_names().numpy_array
@@ -249,13 +259,36 @@ bool is_member(const Source* source) {
   return false;
 }
 
+// What is there before and behind the segment, or is made in it once: all but numbers, texts, and what
+// CPython makes anew each time it is asked for.
+bool has_identity(Tracer& t, const Value* v) {
+  switch (v->kind) {
+    case Kind::Constant:
+      return is_identity_constant(v->obj) || v->obj == Py_None || PyBool_Check(v->obj);
+    case Kind::Tensor:
+    case Kind::List:
+    case Kind::Dict:
+    case Kind::Set:
+    case Kind::Function:
+    case Kind::Object:
+      return t.array_kind(const_cast<Value*>(v)) == ArrayKind::None && !v->owner;
+    default:
+      return false;
+  }
+}
+
 // The id of an object that is pinned, or becomes so: while it is the same object, its id is the same number.
+// Of others it is known only to which it is equal.
 Value* builtin_id(Tracer& t, const Arguments& a) {
   Value* v = t.look(need(t, a, 0));
   PyObject* object = v->kind == Kind::Tensor ? v->real : v->obj;
-  if (!object || v->kind == Kind::Constant || (v->kind == Kind::Tensor && !is_member(v->source)) ||
-      (!v->source && !v->pinned))
-    stop("unsupported_builtin", "call of id() on " + t.describe(v));
+  if (!object || v->kind == Kind::Constant || v->kind == Kind::List || v->kind == Kind::Dict ||
+      v->kind == Kind::Set || (v->kind == Kind::Tensor && !is_member(v->source)) ||
+      (!v->source && !v->pinned)) {
+    PyObject* kept = find_object("vitrine._made_inside.Identity");
+    if (!kept || !has_identity(t, v)) stop("unsupported_builtin", "call of id() on " + t.describe(v));
+    return t.call(t.pinned(kept), {{v}, {}});
+  }
   if (!v->pinned) t.guard(GuardKind::Identity, v->source, object, 0, "", nullptr, "is " + t.describe(v));
   Owned number(PyLong_FromVoidPtr(object));
   return t.fold(number.release());
@@ -295,6 +328,8 @@ bool has_hash_of_value(PyObject* o) {
 }
 
 Value* builtin_hash(Tracer& t, const Arguments& a) {
+  if (is_kept_as(t.resolve(need(t, a, 0)), "Identity"))
+    stop("unsupported_builtin", "hash() of what id() gives");
   if (Value* own = t.own_method(need(t, a, 0), "__hash__")) {
     PyObject* number = t.const_object(own);
     if (number && PyLong_CheckExact(number)) return t.fold(PyLong_FromSsize_t(hash_told(number)));

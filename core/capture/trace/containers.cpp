@@ -4,6 +4,7 @@
 #include "core/base/once.h"
 #include "core/base/words.h"
 #include "core/capture/class_dict.h"
+#include "core/capture/trace/recipes.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 #include "core/torch_bridge/bridge.h"
@@ -19,12 +20,21 @@ Value* Tracer::new_dict(PyTypeObject* cls) {
   return v;
 }
 
+// What id() gave of something that stays where it is, say.
+static bool may_be_address(PyObject* number) {
+  constexpr long long kLowest = 1 << 16;
+  const long long n = PyLong_CheckExact(number) ? PyLong_AsLongLong(number) : 0;
+  if (n == -1) PyErr_Clear();
+  return n >= kLowest;
+}
+
 PyObject* Tracer::key_object(Value* key) {
   key = look(key);
   switch (key->kind) {
     case Kind::Constant:
       for (const OwnKey& known : own_keys_)  // which may be equal to it
-        if (PyObject_Hash(key->obj) == known.hash)
+        if (PyObject_Hash(key->obj) == known.hash ||
+            (may_be_address(key->obj) && is_kept_as(known.value, "Identity")))
           stop("unsupported_value", "a dict key with the hash of a " + describe(known.value));
       PyErr_Clear();
       return key->obj;
@@ -117,6 +127,7 @@ void Tracer::check_own_keys(bool from_before, const Values& keys, Value* key) {
     k = k ? resolve(k) : nullptr;
     if (!k || k->kind != Kind::Constant) continue;
     refused = refused || mine == own_keys_.rend() || PyObject_Hash(k->obj) == mine->hash ||
+              (may_be_address(k->obj) && is_kept_as(key, "Identity")) ||
               (Py_TYPE(k->obj)->tp_flags & Py_TPFLAGS_HEAPTYPE);
   }
   if (refused) stop("unsupported_value", with_article(key->cls->tp_name) + " as a dict key");

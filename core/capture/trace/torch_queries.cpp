@@ -242,6 +242,44 @@ Value* as_tensor(T& t, const A& a) {
   return t.literal(find_object(name), a);
 }
 
+// A compiler's settings that say nothing of what is computed.
+bool is_known_setting(T& t, const std::string& name, Value* value) {
+  PyObject* o = t.const_object(value);
+  if (!o) return false;
+  if (name == "dynamic" || name == "fullgraph") return o == Py_None || PyBool_Check(o);
+  if (name == "mode") return o == Py_None || text_of(o) == "default" || text_of(o) == "reduce-overhead";
+  return name == "backend" && (text_of(o) == "inductor" || text_of(o) == "vitrine" || text_of(o) == "eager");
+}
+
+// torch.compile and vitrine.compile in a program that is compiled: what they give is captured where it is
+// called.
+template <const char* const& Path>
+Value* compile_inside(T& t, const A& a) {
+  Value* model = need(t, a, 0, "model", t.none());
+  Value* how = t.new_dict();
+  for (const auto& [name, value] : a.keyword) {
+    if (name == "model") continue;
+    if (!is_known_setting(t, name, value))
+      stop("unsupported_builtin", std::string(Path) + "() inside, with " + name,
+           "Compile it outside the compiled function.");
+    t.dict_set(how, t.text(name), value);
+  }
+  Value* seen = t.resolve(model);
+  seen = t.made_anew(seen) ? seen : t.look(model);
+  PyObject* o = seen->obj;
+  const bool known = t.is_none(model) || seen->kind == Kind::Function || seen->kind == Kind::Method ||
+                     (o && PyFunction_Check(o)) ||
+                     (seen->kind == Kind::Object && torch_names().is_module(t.type_of(seen)));
+  PyObject* make = find_object("vitrine._made_inside.compiled");
+  if (!known || !make || a.positional.size() > 1)
+    stop("unsupported_builtin", std::string(Path) + "() of " + t.describe(model),
+         "Compile it outside the compiled function.");
+  how->mutated = false;
+  return t.call(t.pinned(make), {{t.pinned(find_object(Path)), model, how}, {}});
+}
+constexpr const char* kCompile = "torch.compile";
+constexpr const char* kOurCompile = "vitrine.compile";
+
 Value* promote(T& t, const A& a) {
   return fold_call(t, find_object("torch.promote_types"), a);
 }
@@ -339,6 +377,8 @@ constexpr BuiltinRow kRows[] = {
 #undef X
                     {"torch._C._is_torch_function_mode_enabled", no},
     {"torch.is_tensor", is_tensor},
+    {kCompile, compile_inside<kCompile>},
+    {kOurCompile, compile_inside<kOurCompile>},
     {"torch._check_tensor_all_with", check_all},
     {"torch.is_grad_enabled",
      [](T& t, const A&) {
