@@ -12,6 +12,7 @@
 #include "core/passes/fold_views.h"
 #include "core/passes/functionalise.h"
 #include "core/passes/known_mask.h"
+#include "core/passes/library_gelu.h"
 #include "core/passes/linear_activation.h"
 #include "core/passes/pad_products.h"
 #include "core/passes/rows_in_place.h"
@@ -35,6 +36,7 @@ constexpr Pass kPipeline[] = {
     // Activations must be whole.
     {"linear_activation", "decomposed", linear_activation,
      "a linear layer and its activation become one library call"},
+    {"library_gelu", "decomposed", library_gelu, "gelu gives NaN for infinity, as PyTorch's library does"},
     {"decompose", "decomposed", decompose, "composite operators written out"},
     // Each layer's mask is the same: what is made of them merges below.
     {"attention_mask", "decomposed", attention_mask,

@@ -59,6 +59,7 @@ class Compilation {
     // Without TF32 products of f32 are not for the matrix units, which alone ask for such rows.
     if (torch_bridge::global_state().matmul_precision == 0) how.disabled.emplace_back("pad_f32_products");
     if (!torch_bridge::cudnn_allows_tf32()) how.disabled.emplace_back("channels_last");
+    if (!torch_bridge::gelu_loses_infinity()) how.disabled.emplace_back("library_gelu");
     // Its small kernels and calls cost the host more than they save the GPU, unless a graph launches them.
     if (!options_.graphs || !torch_bridge::cudnn_is_free()) how.disabled.emplace_back("convolution_relu");
     if (!options_.trains || options_.is_backward || options_.kept_results >= 0)

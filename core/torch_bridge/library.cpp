@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 
+#include "core/base/once.h"
 #include "core/torch_bridge/list_call.h"
 #include "core/torch_bridge/lt_call.h"
 #include "core/torch_bridge/op_call.h"
@@ -337,6 +338,19 @@ bool cudnn_is_free() {
 bool deterministic_algorithms() {
   const LibrarySymbols& s = library_symbols();
   return s.context && s.deterministic && s.deterministic(s.context());
+}
+
+bool gelu_loses_infinity() {
+  static constinit Once<bool> kept;
+  return kept.get([] {
+    PyObject* module = PyImport_ImportModule("vitrine._library_gelu");
+    PyObject* found = module ? PyObject_CallMethod(module, "loses_infinity", nullptr) : nullptr;
+    const bool out = found == Py_True;
+    Py_XDECREF(found);
+    Py_XDECREF(module);
+    PyErr_Clear();
+    return out;
+  });
 }
 
 bool cudnn_allows_tf32() {
