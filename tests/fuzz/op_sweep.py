@@ -3,7 +3,7 @@ strides, aliasing, exceptions and gradients against eager. Every operator runs o
 that dies costs one operator and is reported.
 
     op_sweep.py [--shard 0/4] [--dtypes float32,int64] [--samples 4] [--only NAME ...] [--seconds 100]
-        [--wider] [--also ends holes ...] [--patience 240]
+        [--wider] [--also ends holes ...] [--dynamic] [--patience 240]
 
 Prints one line for each mismatch, then the figures; exit status 1 if anything differed.
 """
@@ -59,7 +59,7 @@ def child(options):
         for dtype in options.dtypes.split(","):
             for case in wanted_cases(op, getattr(torch, dtype), options):
                 say(at=f"{dtype} {case.label}")
-                say(case=dtype, wrong=compare(case), label=case.label)
+                say(case=dtype, wrong=compare(case, options.dynamic or None), label=case.label)
         faulthandler.cancel_dump_traceback_later()
     say(end=True)
 
@@ -79,7 +79,7 @@ def run_child(names, options, report):
     command = [sys.executable, __file__, "--child", "--dtypes", options.dtypes, "--samples", str(options.samples)]
     command += ["--patience", str(options.patience)]
     command += ["--only", *names, "--also", *options.also]
-    command += [flag for flag, given in (("--wider", options.wider), ("--only-also", options.only_also)) if given]
+    command += [flag for flag, given in (("--wider", options.wider), ("--only-also", options.only_also), ("--dynamic", options.dynamic)) if given]
     done, at, ended = None, "", False
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
@@ -125,6 +125,7 @@ def main() -> int:
     parser.add_argument("--samples", type=int, default=4, help="of each operator and dtype; 0 for all")
     parser.add_argument("--wider", action="store_true", help="also methods, results to write into, no_grad")
     parser.add_argument("--also", nargs="*", default=[], choices=[*VALUES, *LAYOUTS, MIXED], help="with these values and layouts as well")
+    parser.add_argument("--dynamic", action="store_true", help="with every size a symbol")
     parser.add_argument("--only-also", action="store_true", help="with these alone")
     parser.add_argument("--only", nargs="*", default=[], help="these operators")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after the operator in hand")

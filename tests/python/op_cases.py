@@ -222,13 +222,13 @@ def shared(tensors):
     return [[a is not None and a == b for b in roots] for a in roots]
 
 
-def compare(case):
-    """What differs between eager and compiled, as a text; "" if nothing does."""
+def compare(case, dynamic=None):
+    """What differs between eager and compiled, as a text; "" if nothing does. dynamic: as vitrine.compile takes it."""
     vitrine.reset()
     function = case.function()
     again = outcome(function, case)
     expected = outcome(function, case)
-    compiled = vitrine.compile(function)
+    compiled = vitrine.compile(function, dynamic=dynamic)
     for call in range(2):
         found = outcome(compiled, case)
         wrong = difference(expected, found, case)

@@ -27,6 +27,11 @@ def test_operators(shard):
     nothing_differs("op_sweep.py", "--shard", f"{shard}/{SHARDS}", "--samples", "0" if WHOLE else "1")
 
 
+@pytest.mark.parametrize("shard", range(SHARDS) if WHOLE else [7])
+def test_operators_of_any_size(shard):
+    nothing_differs("op_sweep.py", "--shard", f"{shard}/{SHARDS}", "--dynamic", "--dtypes", "float32,int64", "--samples", "2" if WHOLE else "1")
+
+
 @pytest.mark.parametrize("shard", range(SHARDS) if WHOLE else [5])
 def test_modules_and_optimizers(shard):
     nothing_differs("module_sweep.py", "--shard", f"{shard}/{SHARDS}", "--samples", "0" if WHOLE else "1")
