@@ -30,10 +30,29 @@ bool extend_list(PyObject* list, PyObject* items) {
   return PyList_SetSlice(list, end, end, items) == 0;
 }
 
-bool replace_dict(PyObject* dict, PyObject* items) {
+// Lets go of all that is not among the first `kept` of `items`, then sets all of them.
+bool change_dict(PyObject* dict, PyObject* items, Py_ssize_t kept) {
+  Owned before(PyDict_Keys(dict)), stay(PySet_New(nullptr));
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0, n = 0; stay && n < kept && PyDict_Next(items, &at, &key, &value); ++n)
+    if (PySet_Add(stay.get(), key) != 0) return false;
+  for (Py_ssize_t i = 0; before && stay && i < PyList_GET_SIZE(before.get()); ++i) {
+    key = PyList_GET_ITEM(before.get(), i);
+    const int stays = PySet_Contains(stay.get(), key);
+    if (stays < 0 || (!stays && PyDict_DelItem(dict, key) != 0)) return false;
+  }
+  // One by one: an empty dict would take over the other one's table.
+  for (Py_ssize_t at = 0; PyDict_Next(items, &at, &key, &value);)
+    if (PyDict_SetItem(dict, key, value) != 0) return false;
+  return before && stay;
+}
+
+// `kept`: how many of the first entries keep their place; -1: it was emptied.
+bool replace_dict(PyObject* dict, PyObject* items, int32_t kept) {
   if (!PyDict_Check(dict)) return error("something that is no dict");
   Owned copy(PyDict_Copy(items));  // clearing may drop the last reference to what `items` holds
   if (!copy) return false;
+  if (!PyODict_Check(dict) && kept >= 0) return change_dict(dict, copy.get(), kept);
   if (!PyODict_Check(dict)) {
     PyDict_Clear(dict);
     return PyDict_Update(dict, copy.get()) == 0;
@@ -104,7 +123,7 @@ bool apply(const ReadyEffect& ready, const Frame& frame, Ingredients& from) {
     case Kind::ListExtend:
       return extend_list(target, value);
     case Kind::DictReplace:
-      return replace_dict(target, value);
+      return replace_dict(target, value, effect.value.index);
     case Kind::SetReplace:
       return replace_set(target, value);
     case Kind::SetCell:

@@ -335,7 +335,9 @@ bool Tracer::dict_remove(Value* v, Value* key) {
 void Tracer::dict_clear(Value* v) {
   if (v->owner) stop("custom_setter", "a __dict__ is emptied");
   touch(v);
-  v->dict->entries.clear();
+  // Entries without a value: nothing of what was there before is left, and the effect on it says so.
+  const auto before = static_cast<size_t>(v->obj && PyDict_Check(v->obj) ? PyDict_GET_SIZE(v->obj) : 0);
+  v->dict->entries.assign(before, {nullptr, nullptr});
   PyDict_Clear(v->dict->index.get());
   ++v->dict->keys_changed;
 }

@@ -110,6 +110,16 @@ bool mentions(const std::vector<Effect>& effects, const Source* source) {
   });
 }
 
+// How many entries of a dict from before were there all the time: they keep their place in its table, by
+// which iterators go. -1: it was emptied.
+int32_t kept_entries(const Value* v) {
+  const auto& entries = v->dict->entries;
+  const auto before = static_cast<size_t>(v->obj ? PyDict_GET_SIZE(v->obj) : 0);
+  if (before > 0 && !entries[0].first && !entries[0].second) return -1;
+  return static_cast<int32_t>(std::count_if(entries.begin(), entries.begin() + static_cast<long>(before),
+                                            [](const auto& entry) { return entry.first != nullptr; }));
+}
+
 void value_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& out) {
   Effect e;
   e.target = make.make(v);
@@ -130,6 +140,7 @@ void value_effects(Tracer& t, RecipeMaker& make, Value* v, std::vector<Effect>& 
         stop("custom_setter", with_article(t.describe(v)) + " is changed");
       e.kind = Effect::Kind::DictReplace;
       e.value.kind = Recipe::Kind::Dict;
+      e.value.index = kept_entries(v);
       for (auto [key, value] : t.dict_entries(v)) {
         e.value.children.push_back(make.make(key));
         e.value.children.push_back(make.make(value));

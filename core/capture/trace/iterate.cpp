@@ -1,5 +1,6 @@
 // Iterators: made here, or found on the frame's stack; all are walked symbolically.
 #include "core/base/words.h"
+#include "core/capture/trace/iterated.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 
@@ -13,7 +14,16 @@ int64_t live_entries(const Value* dict) {
   return n;
 }
 
-// The dict behind an iterator over it or over one of its views; nullptr for every other iterator.
+// The deque behind an iterator; nullptr for every other iterator.
+const Value* iterated_deque(const IteratorState& s) {
+  const bool walks = s.kind == IteratorKind::Sequence || s.kind == IteratorKind::Reversed;
+  const Value* over = walks && !s.children.empty() ? s.children[0] : nullptr;
+  while (over && over->forward) over = over->forward;
+  return over && over->cls == torch_names().deque ? over : nullptr;
+}
+
+}  // namespace
+
 Value* iterated_dict(const IteratorState& s) {
   if (s.children.empty()) return nullptr;
   Value* over = s.children[0];
@@ -27,16 +37,6 @@ Value* iterated_dict(const IteratorState& s) {
              ? over
              : nullptr;
 }
-
-// The deque behind an iterator; nullptr for every other iterator.
-const Value* iterated_deque(const IteratorState& s) {
-  const bool walks = s.kind == IteratorKind::Sequence || s.kind == IteratorKind::Reversed;
-  const Value* over = walks && !s.children.empty() ? s.children[0] : nullptr;
-  while (over && over->forward) over = over->forward;
-  return over && over->cls == torch_names().deque ? over : nullptr;
-}
-
-}  // namespace
 
 Value* Tracer::new_iterator(IteratorKind kind, Values children) {
   Value* v = make(Kind::Iterator);

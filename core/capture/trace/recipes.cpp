@@ -4,6 +4,7 @@
 
 #include "core/base/once.h"
 #include "core/base/words.h"
+#include "core/capture/trace/iterated.h"
 #include "core/capture/trace/torch_names.h"
 
 namespace vitrine::capture {
@@ -485,6 +486,8 @@ Recipe RecipeMaker::iterator(Value* v) {
   const Value* walked = s.children.empty() ? nullptr : t_.resolve(s.children[0]);
   if (walked && walked->cls == torch_names().deque && walked->mutated)  // which it would find changed
     stop("unsupported_value", "an iterator over a deque that changed leaves the segment");
+  if (const Value* dict = iterated_dict(s); dict && dict->dict->keys_changed != s.walked)
+    stop("unsupported_value", "an iterator over a dict that changed leaves the segment");
   switch (s.kind) {
     case IteratorKind::Sequence:
       if (s.set && s.set->version != s.walked)
@@ -525,11 +528,8 @@ Recipe RecipeMaker::iterator(Value* v) {
     case IteratorKind::Keys:
     case IteratorKind::DictValues:
     case IteratorKind::Entries: {
-      int64_t taken = 0, live = 0;
+      int64_t taken = 0;
       Value* dict = t_.resolve(s.children[0]);
-      for (const auto& entry : dict->dict->entries) live += entry.first != nullptr;
-      if (live != s.stop)
-        stop("unsupported_value", "an iterator over a dict that changed leaves the segment");
       for (int64_t i = 0; i < s.index; ++i)
         taken += dict->dict->entries[static_cast<size_t>(i)].first != nullptr;
       Owned method(PyObject_GetAttrString(native_base(dict->cls), view_of_dict(s.kind)));

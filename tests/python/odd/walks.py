@@ -109,3 +109,52 @@ def groups_of_a_row_are_collected_and_walked(kinds, grids):
                 current += max(grid[1], grid[2]) // 2
         at[:, b] = torch.cat(out, 1)
     return at
+
+
+def what_a_walk_gives(make, change):
+    given = []
+    try:
+        for entry in make():
+            given.append(entry)
+            change()
+    except RuntimeError as error:
+        given.append(str(error))
+    return given
+
+
+@program(vec(), "keys")
+@program(vec(), "values")
+@program(vec(), "items")
+def a_dict_loses_a_key_and_gets_it_back_while_it_is_walked(x, view):
+    y = x + 1
+    one, two = {0: 0}, {0: 0, 1: 1}
+
+    def change(d):
+        del d[0]
+        d[0] = 0
+
+    def emptied(d):
+        d.clear()
+        d[5] = 5
+
+    out = [what_a_walk_gives(getattr(d, view), lambda d=d: change(d)) for d in (one, two)]
+    out.append(what_a_walk_gives(getattr({0: 0}, view), lambda: None))
+    out.append(what_a_walk_gives(lambda: one, lambda: emptied(one)))
+    return y * 2, out, one, two
+
+
+@program(vec())
+def a_changed_dict_under_an_iterator_that_waits(x):
+    d = {0: 0, 1: 1}
+    waiting = iter(d.values())
+    first = next(waiting)
+    y = x + 1
+    del d[0]
+    d[0] = 0
+    print("between")
+    out = [first]
+    try:
+        out += [next(waiting), next(waiting)]
+    except RuntimeError as error:
+        out.append(str(error))
+    return y * 2, out
