@@ -2,6 +2,7 @@
 // Reads see what the segment wrote before.
 #include <algorithm>
 
+#include "core/base/once.h"
 #include "core/capture/class_dict.h"
 #include "core/capture/thread_locals.h"
 #include "core/capture/trace/torch_names.h"
@@ -267,9 +268,15 @@ Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, con
     }
     if (!kind->tp_descr_get) return pinned(d);
   }
-  if (std::string(kind->tp_name) == "functools.cached_property" ||
-      std::string(kind->tp_name) == "cached_property") {
+  static constinit Once<PyObject*> kept_property;
+  PyObject* const cached_property =
+      kept_property.get([] { return find_object("functools.cached_property"); });
+  if (reinterpret_cast<PyObject*>(kind) == cached_property) {
     if (!self) return pinned(d);
+    Owned named(PyObject_GetAttrString(d, "attrname"));
+    const bool kept_as_named = named && PyUnicode_Check(named.get()) && text_of(named.get()) == name;
+    if (!kept_as_named || self->kind != Kind::Object)  // which CPython has words for
+      stop("exception", "a cached_property that cannot be kept under its name");
     Owned function(PyObject_GetAttrString(d, "func"));
     if (!function) raise_python();
     Value* value = call(pinned(function.get()), {{self}, {}});
@@ -468,7 +475,7 @@ Value* Tracer::class_attr(PyTypeObject* type, const std::string& name) {
     }
     if (Py_TYPE(member.get()) == type) return pinned(member.get());
   }
-  if (on_meta && is_data_descriptor(on_meta)) {
+  if (on_meta && is_data_descriptor(on_meta) && Py_TYPE(on_meta)->tp_descr_get) {
     if (Py_TYPE(on_meta) == &PyGetSetDescr_Type || Py_TYPE(on_meta) == &PyMemberDescr_Type) {
       if (name == "__dict__") stop("unsupported_value", "the __dict__ of a class");
       if (name == "__class__") return pinned(reinterpret_cast<PyObject*>(meta));
@@ -490,6 +497,8 @@ Value* Tracer::class_attr(PyTypeObject* type, const std::string& name) {
 
 Value* Tracer::module_attr(Value* v, const std::string& name) {
   PyObject* dict = PyModule_GetDict(v->obj);
+  if (python_method(Py_TYPE(v->obj), "__getattribute__"))
+    stop("unsupported_value", "a module whose class has a __getattribute__ of its own");
   if (PyTypeObject* type = Py_TYPE(v->obj); type != &PyModule_Type)  // torch.backends.cudnn.enabled
     if (PyObject* descriptor = lookup(type, name); descriptor && is_data_descriptor(descriptor) &&
                                                    (Py_TYPE(descriptor)->tp_flags & Py_TPFLAGS_HEAPTYPE)) {

@@ -50,6 +50,14 @@ Cache cache_of(PyObject* function) {
   return c;
 }
 
+// lru_cache(typed=True).
+bool tells_types_apart(PyObject* function) {
+  Owned parameters(PyObject_CallMethod(function, "cache_parameters", nullptr));
+  PyErr_Clear();
+  return parameters && PyDict_Check(parameters.get()) &&
+         PyDict_GetItemString(parameters.get(), "typed") == Py_True;
+}
+
 // What functools makes of the arguments: the only one if it is a text or an int, else the tuple of all.
 PyObject* cache_key(const Cache& c, const Values& objects, const Arguments& a) {
   const size_t n = a.positional.size();
@@ -85,6 +93,29 @@ PyObject* result_of(const Cache& c, PyObject* entry) {
 [[noreturn]] void stop_uncached(const char* what) {
   stop("unsupported_value", std::string("a call that its function's cache does not hold, and that ") + what,
        "From the next call with these arguments on, the cache answers without a break.");
+}
+
+// What has no hash is refused by the cache, and what is equal to what was given before (1 and True) is not
+// computed anew: both are left to the cache itself.
+void check_cache_keys(const std::vector<CacheHit>& before, Value* function, size_t positional,
+                      const Values& objects) {
+  for (Value* v : objects)
+    if (v->kind == Kind::Constant && PyObject_Hash(v->obj) == -1) {
+      PyErr_Clear();
+      stop("exception", "a cached function is given what has no hash");
+    }
+  for (const CacheHit& hit : before) {
+    if (hit.function != function->obj || hit.positional != positional || hit.objects.size() != objects.size())
+      continue;
+    bool equal = true, same = true;
+    for (size_t i = 0; i < objects.size() && equal; ++i) {
+      PyObject *then = hit.objects[i]->obj, *now = objects[i]->obj;
+      equal = PyObject_RichCompareBool(then, now, Py_EQ) == 1;
+      same = same && (then == now || repr_of(then, 1000) == repr_of(now, 1000));
+    }
+    PyErr_Clear();
+    if (equal && !same) stop_uncached("was called with equal arguments before");
+  }
 }
 
 }  // namespace
@@ -177,10 +208,12 @@ void Tracer::guard_not_cached(const NotCached& keys) {
 // a constant; anything else shows what the cache has kept.
 Value* Tracer::call_cached(Value* function, Arguments a) {
   const size_t known = not_cached_.size();
+  if (tells_types_apart(function->obj)) stop_uncached("tells arguments apart by their class");
   if (Value* kept = cached_result(function, a)) return kept;
   Values objects;
-  if (cached_since_ < 0 && !cache_arguments(a, &objects))
+  if (!cache_arguments(a, &objects) && cached_since_ < 0)
     stop("unsupported_value", "a cached function is given what was made here");
+  check_cache_keys(cache_hits_, function, a.positional.size(), objects);
   Value* result = nullptr;
   {
     struct Since {

@@ -127,3 +127,58 @@ def warns_once_a_process(compile):
     out = [c(torch.ones(2)) for _ in range(3)]
     logger.removeHandler(handler)
     return out, said, once.cache_info()[:2]
+
+
+def refusal(function, *args):
+    try:
+        return function(*args)
+    except TypeError as error:
+        return str(error)
+
+
+@functools.lru_cache
+def worded(value):
+    return repr(value)
+
+
+@functools.lru_cache(typed=True)
+def worded_by_class(value):
+    return repr(value)
+
+
+@program(vec())
+def arguments_without_a_hash(x):
+    y = x + 1
+    return y * 2, [refusal(worded, given) for given in ([], {1: 2}, (1, []))]
+
+
+@program(vec())
+def equal_arguments_of_other_classes(x):
+    for cached in (worded, worded_by_class):
+        cached.cache_clear()
+    y = x + 1
+    given = (1, True, 1.0, (1,), (True,), (1.0,), (0, "a"), (False, "a"))
+    return y * 2, [[cached(value) for value in given] for cached in (worded, worded_by_class)]
+
+
+class Numbers(type):
+    @functools.cached_property
+    def first(cls):
+        return 1
+
+
+class One(metaclass=Numbers):
+    pass
+
+
+class Nameless:
+    pass
+
+
+Nameless.late = functools.cached_property(lambda self: 1)
+
+
+@program(vec())
+def properties_that_cannot_be_kept(x):
+    y = x + 1
+    return y * 2, refusal(lambda: One.first), refusal(lambda: Nameless().late)
