@@ -208,7 +208,7 @@ Value* builtin_abs(Tracer& t, const Arguments& a) {
 }
 
 Value* builtin_pow(Tracer& t, const Arguments& a) {
-  if (a.positional.size() != 2) return fold_call(t, find_object("builtins.pow"), a);
+  if (a.positional.size() != 2 || !a.keyword.empty()) return fold_call(t, find_object("builtins.pow"), a);
   return t.binary("pow", a.positional[0], a.positional[1]);
 }
 

@@ -129,6 +129,8 @@ Value* Tracer::construct_plain(PyTypeObject* cls, Arguments a) {
       if (!mine) return v;
     }
   }
+  if (maker && !v && Py_TYPE(maker) != &PyStaticMethod_Type && !PyCFunction_Check(maker))
+    stop("unsupported_value", std::string(cls->tp_name) + ".__new__ is a " + Py_TYPE(maker)->tp_name);
   if (!v && !a.keyword.empty() && cls->tp_new == PyBaseObject_Type.tp_new &&
       cls->tp_init == PyBaseObject_Type.tp_init)
     raise(PyExc_TypeError, std::string(cls->tp_name) + "() takes no arguments", true);

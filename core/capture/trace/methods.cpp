@@ -506,6 +506,17 @@ bool is_plain_exception(PyTypeObject* type) {
          is(PyExc_UnboundLocalError);
 }
 
+// What object.__init__ says where nobody takes the arguments.
+void check_object_init(Tracer& t, PyTypeObject* cls, const Arguments& a) {
+  if (a.positional.empty() && a.keyword.empty()) return;
+  const bool own_init = cls->tp_init != PyBaseObject_Type.tp_init;
+  if (!own_init && cls->tp_new != PyBaseObject_Type.tp_new) return;
+  t.raise(PyExc_TypeError,
+          (own_init ? "object" : std::string(cls->tp_name)) +
+              ".__init__() takes exactly one argument (the instance to initialize)",
+          true);
+}
+
 // What object itself offers.
 const Table& object_methods() {
   static const Table table = {
@@ -518,6 +529,8 @@ const Table& object_methods() {
            s->worded = true;
          } else if (s->cls && native_class(s->cls)->tp_init != PyBaseObject_Type.tp_init) {
            stop("unsupported_builtin", "__init__() of a " + t.describe(s));
+         } else if (s->cls) {
+           check_object_init(t, s->cls, a);
          }
          return t.none();
        }},
@@ -550,6 +563,15 @@ const Table& object_methods() {
   return table;
 }
 
+// What object.__new__ says where nobody takes the arguments.
+void check_object_new(Tracer& t, PyTypeObject* cls, const Arguments& a) {
+  if (a.positional.size() + a.keyword.size() < 2) return;
+  if (cls->tp_new != PyBaseObject_Type.tp_new)
+    t.raise(PyExc_TypeError, "object.__new__() takes exactly one argument (the type to instantiate)", true);
+  if (cls->tp_init == PyBaseObject_Type.tp_init)
+    t.raise(PyExc_TypeError, std::string(cls->tp_name) + "() takes no arguments", true);
+}
+
 Value* new_object(Tracer& t, const Arguments& a) {
   PyObject* o = a.positional.empty() ? nullptr : t.const_object(a.positional[0]);
   if (!o || !PyType_Check(o)) stop("unsupported_value", "__new__ of something that is no class");
@@ -562,10 +584,7 @@ Value* new_object(Tracer& t, const Arguments& a) {
   if (!(cls->tp_flags & Py_TPFLAGS_HEAPTYPE) && cls != &PyBaseObject_Type &&
       !PyType_IsSubtype(cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)))
     stop("unsupported_builtin", std::string("an object of class ") + cls->tp_name + " is made");
-  // What object.__new__ says where nobody takes the arguments.
-  if (a.positional.size() > 1 && cls->tp_new == PyBaseObject_Type.tp_new &&
-      cls->tp_init == PyBaseObject_Type.tp_init)
-    t.raise(PyExc_TypeError, std::string(cls->tp_name) + "() takes no arguments", true);
+  if (native_class(cls) == &PyBaseObject_Type) check_object_new(t, cls, a);
   if (PyType_IsSubtype(cls, reinterpret_cast<PyTypeObject*>(PyExc_OSError)))
     stop("exception", "an OSError may become one of its subclasses");
   if (PyType_IsSubtype(cls, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)) && !is_plain_exception(cls))

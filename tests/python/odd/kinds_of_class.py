@@ -446,3 +446,90 @@ def protocols_of_what_changes(compile):
 
 class Late:
     pass
+
+
+class TakesNothing:
+    pass
+
+
+class PassesOnToNew:
+    def __new__(cls, first, *rest, **named):
+        return object.__new__(cls, *rest, **named)
+
+
+class PassesOnToInit:
+    def __init__(self, first, *rest, **named):
+        object.__init__(self, *rest, **named)
+
+
+class PassesOnToBoth(PassesOnToNew, PassesOnToInit):
+    pass
+
+
+def refused(function, *args, **named):
+    try:
+        return type(function(*args, **named)).__name__
+    except TypeError as error:
+        return str(error)
+
+
+@program(vec())
+def arguments_that_object_does_not_take(x):
+    y = x + 1
+    out = [[refused(c, 1), refused(c, 1, 2), refused(c, 1, n=2)] for c in (PassesOnToNew, PassesOnToInit, PassesOnToBoth)]
+    for c in (TakesNothing, PassesOnToInit, PassesOnToNew):
+        out.append([refused(c.__new__, c, 3), refused(object.__new__, c, 3), refused(object.__new__, c)])
+    out += [refused(TakesNothing, 3), refused(TakesNothing().__init__, 3), refused(PassesOnToNew(1).__init__, 3)]
+    return y * 2, out
+
+
+class MadeByItsClass:
+    @classmethod
+    def __new__(*args):  # noqa: N804
+        return len(args), [a is MadeByItsClass for a in args]
+
+
+class SetsOnly:
+    def __set__(self, owner, value):
+        raise AssertionError
+
+
+class HasOne(type):
+    pass
+
+
+class OfHasOne(metaclass=HasOne):
+    size = 42
+
+
+HasOne.size = SetsOnly()
+
+
+@program(vec())
+def makers_and_setters_of_unusual_kinds(x):
+    y = x + 1
+    return y * 2, MadeByItsClass(1, 2), OfHasOne.size
+
+
+class Listens(types.ModuleType):
+    def __getattribute__(self, name):
+        heard.append(name)
+        return types.ModuleType.__getattribute__(self, name)
+
+
+heard = []
+listening = Listens("listening")
+listening.size = 3
+
+
+@program(vec())
+def a_module_that_listens(x):
+    heard.clear()
+    y = x + listening.size
+    return y * 2, list(heard)
+
+
+@program(vec())
+def powers_of_a_remainder(x):
+    y = x + 1
+    return y * 2, pow(2, 6, mod=10), functools.partial(pow, mod=10)(2, 6), pow(base=2, exp=5), pow(2, exp=3)
