@@ -100,6 +100,7 @@ Value* builtin_type(Tracer& t, const Arguments& a) {
 }
 
 Value* builtin_getattr(Tracer& t, const Arguments& a) {
+  if (!a.keyword.empty()) t.raise(PyExc_TypeError, "getattr() takes no keyword arguments", true);
   const std::string name = t.str_of(need(t, a, 1), false);
   if (a.positional.size() < 3) return t.load_attr(a.positional[0], name);
   Value* found = attribute_if_any(t, a.positional[0], name);

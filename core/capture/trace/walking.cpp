@@ -10,6 +10,8 @@ namespace {
 
 Value* builtin_sum(Tracer& t, const Arguments& a) {
   Value* total = need(t, a, 1, "start", t.integer(0));
+  if (const Value* start = t.look(total); start->kind == Kind::Constant && PyUnicode_Check(start->obj))
+    t.raise(PyExc_TypeError, "sum() can't sum strings [use ''.join(seq) instead]", true);
   Value* iterator = t.iter(need(t, a, 0));
   while (Value* item = t.next(iterator)) total = t.binary("add", total, item);
   return total;
@@ -32,6 +34,10 @@ Value* walk_of(Tracer& t, Value* v) {
 
 Value* extreme(Tracer& t, const Arguments& a, int op, const char* name) {
   const bool by_key = a.find("key") && !t.is_none(a.find("key"));  // among equals the first is taken
+  if (a.positional.size() > 1 && a.find("default"))
+    t.raise(PyExc_TypeError,
+            "Cannot specify a default for " + std::string(name) + "() with multiple positional arguments",
+            true);
   Value* iterator = a.positional.size() != 1 ? t.iter(t.tuple(a.positional))
                     : by_key                 ? t.iter(a.positional[0])
                                              : walk_of(t, a.positional[0]);
@@ -109,6 +115,7 @@ Value* builtin_sorted(Tracer& t, const Arguments& a) {
 }
 
 Value* builtin_iter(Tracer& t, const Arguments& a) {
+  if (!a.keyword.empty()) t.raise(PyExc_TypeError, "iter() takes no keyword arguments", true);
   if (a.positional.size() == 1) return t.iter(a.positional[0]);
   Value* v = t.new_iterator(IteratorKind::Callable, {need(t, a, 1)});
   v->iterator->function = a.positional[0];
@@ -116,6 +123,7 @@ Value* builtin_iter(Tracer& t, const Arguments& a) {
 }
 
 Value* builtin_next(Tracer& t, const Arguments& a) {
+  if (!a.keyword.empty()) t.raise(PyExc_TypeError, "next() takes no keyword arguments", true);
   Value* from = t.look(need(t, a, 0));
   Value* item = nullptr;
   Value* returned = nullptr;

@@ -533,3 +533,10 @@ def a_module_that_listens(x):
 def powers_of_a_remainder(x):
     y = x + 1
     return y * 2, pow(2, 6, mod=10), functools.partial(pow, mod=10)(2, 6), pow(base=2, exp=5), pow(2, exp=3)
+
+
+@program(vec())
+def what_builtins_refuse(x):
+    y = x + 1
+    out = [refused(max, 1, 2, default=3), refused(min, 1, 2, default=3), refused(getattr, [], "none", default=3)]
+    return y * 2, out, refused(iter, [1], sentinel=3), refused(next, iter([]), default=3), refused(sum, ["a"], "")
