@@ -16,6 +16,7 @@
 #include "core/passes/linear_activation.h"
 #include "core/passes/pad_products.h"
 #include "core/passes/rows_in_place.h"
+#include "core/passes/rows_innermost.h"
 #include "core/passes/split_addmm_bias.h"
 
 namespace vitrine::passes {
@@ -50,6 +51,8 @@ constexpr Pass kPipeline[] = {
      "convolutions and what lies between them get their channels innermost"},
     {"convolution_relu", "optimised", convolution_relu,
      "a convolution, its batch norm, a residual and relu become one library call"},
+    {"rows_innermost", "optimised", rows_innermost,
+     "what lies transposed after a convolution and is added to rows lies as rows"},
     {"fold_views", "optimised", fold_views, "chains of views shortened"},
     // Views must be short by now: the pass looks through them for a loop to fuse with.
     {"split_addmm_bias", "optimised", split_addmm_bias,

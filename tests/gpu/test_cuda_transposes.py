@@ -77,7 +77,7 @@ TURNED_ROWS = {
     "sums": lambda x: (x.transpose(-1, -2).contiguous(), (x * x).transpose(-1, -2).sum(-1)),
 }
 # Several rows a block, few that fill it, columns for which it has no room, rows and columns of no whole runs.
-TURNED_SIZES = [(96, 4096), (4096, 128), (8, 256, 784), (3, 768, 400), (20000, 64), (1000, 1003), (1022, 512), (2, 260, 1040)]
+TURNED_SIZES = [(96, 4096), (4096, 128), (8, 256, 784), (3, 768, 400), (20000, 64), (1000, 1003), (1022, 512), (2, 260, 1040), (4, 512, 1500), (1024, 1500)]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64], ids=str)

@@ -222,3 +222,15 @@ def test_long_rows_stay_in_the_memory_of_a_cluster(dtype, columns, tmp_path):
             out, exact = g.op("aten.var.correction", x, [1], correction=0), wide.var(-1, correction=0)
         program = check(g, [out], tmp_path, tolerance=TOLERANCE.get(dtype, 1e-6), reference=[exact], arch="sm_90")
         assert op == "variance" or all("fold_cluster" in k["text"] for k in program.p["kernels"])
+
+
+@pytest.mark.parametrize("batch, rows, columns", [(3, 500, 256), (1, 1500, 200), (2, 684, 200)])
+def test_rows_side_by_side_need_not_fill_the_last_block(batch, rows, columns, tmp_path):
+    """What is read along the rows is turned in shared memory, also where a block's rows go past the last one or a batch."""
+    torch.manual_seed(0)
+    g = GraphWriter()
+    x, beside = g.input(torch.randn(batch, columns, rows).to(F16)), g.input(torch.randn(rows, columns).to(F16))
+    turned = g.op("aten.clone.default", g.op("aten.permute.default", x, [0, 2, 1]), memory_format=torch.contiguous_format)
+    both = g.op("aten.add.Tensor", turned, beside)
+    top = g.op("aten.amax.default", both, [2], True)
+    check(g, [both, g.op("aten.sub.Tensor", both, top)], tmp_path, kernels=1, tolerance=TOLERANCE[F16])

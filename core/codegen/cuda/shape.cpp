@@ -119,15 +119,18 @@ bool turn_rows(const cpp::Schedule& s, const Gpu& gpu, Shape& shape) {
     return out;
   };
   auto fits = [&](int rows) {
-    return s.dims[static_cast<size_t>(d)] % rows == 0 && bytes(rows) + kSums <= gpu.block_bytes &&
+    return bytes(rows) + kSums <= gpu.block_bytes &&
            std::all_of(turned.begin(), turned.end(), [&](const cpp::Load* l) {
              return l->affine() && rows * ir::dtype_bytes(l->dtype) >= kSectorBytes &&
                     rows % turned_vector(s, *l, d) == 0;
            });
   };
+  auto divides = [&](int rows) { return rows > 0 && s.dims[static_cast<size_t>(d)] % rows == 0; };
+  // Tiles that divide the rows first; else the last one lies partly behind them.
   int best = 0;
-  for (int rows = kMostRows; rows >= 4; rows /= 2)
-    if (fits(rows) && (best == 0 || bytes(best) > kSeveralBlocks)) best = rows;
+  for (const bool whole : {true, false})
+    for (int rows = kMostRows; rows >= 4 && (whole || !divides(best)); rows /= 2)
+      if (divides(rows) == whole && fits(rows) && (best == 0 || bytes(best) > kSeveralBlocks)) best = rows;
   if (best == 0) return false;
   shape.turned = d, shape.deep = best;
   shape.group = kWarp, shape.threads = kWarp * best;
@@ -397,7 +400,7 @@ Shape choose_shape(const cpp::Schedule& s, const Gpu& gpu, size_t launch) {
   Shape shape;
   shape.vector = vector_of(s);
   if (turn_rows(s, gpu, shape)) {
-    shape.blocks = s.row_count() / shape.deep;
+    shape.blocks = ceil_div(s.row_count(), shape.deep);
     return shape;
   }
   // Of runs of eight, looking at each element costs more than whole accesses save.

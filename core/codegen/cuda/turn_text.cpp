@@ -38,6 +38,9 @@ void ThreadText::read_turned() {
     each([&] {
       line(type + " r = (" + type + ")blockIdx.x * " + num(shape_.deep) + " + at % " + num(runs) + " * " +
            num(run) + ";");
+      if (s_.row_count() % shape_.deep)
+        line("if (r >= " + sized(s_.row_count()) + ") r = " + sized(s_.row_count() - run) +
+             ";  // behind the last row nothing is");
       decode_row(s_.rows);
       line("p_" + l.name + "[u] = load_pack<" + (run > 1 ? "aligned, " : "false, ") + num(run) + ">(" +
                pointer(argument(l.argument)) + loads_.place(l) + ");",
