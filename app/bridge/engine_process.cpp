@@ -5,6 +5,8 @@
 #include <QFileInfo>
 #include <QJsonDocument>
 
+#include "app/python_module.h"
+
 namespace vitrine::app {
 
 namespace {
@@ -12,6 +14,12 @@ constexpr char kEventMark = '\x1e';  // ASCII record separator: tells events fro
 constexpr int kInsistMs = 1500;      // between asking, interrupting, terminating and killing
 constexpr qsizetype kMostErrorBytes = 64 * 1024;
 }  // namespace
+
+QStringList engineModule(const char* module) {
+  QStringList out;
+  for (const std::string& word : python_module_words(module)) out << QString::fromStdString(word);
+  return out;
+}
 
 EngineProcess::EngineProcess(QObject* parent) : QObject(parent) {
   insist_.setSingleShot(true);
@@ -49,7 +57,8 @@ void EngineProcess::start(const QString& python, const QString& file, const QStr
   insisted_ = 0;
   clock_.start();
   process_.setWorkingDirectory(QFileInfo(file).absolutePath());
-  process_.start(python, QStringList{"-m", "vitrine.run", file, "-o", session, "--events"} + arguments);
+  process_.start(python,
+                 engineModule("vitrine.run") + QStringList{file, "-o", session, "--events"} + arguments);
 }
 
 void EngineProcess::cancel() {

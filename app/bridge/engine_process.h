@@ -22,6 +22,9 @@ struct EngineEnd {
   QString during;  // the last stage it told of, "" if none
 };
 
+// The arguments that start a module of the engine's package; its own follow.
+QStringList engineModule(const char* module);
+
 class EngineProcess : public QObject {
   Q_OBJECT
  public:

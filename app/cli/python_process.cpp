@@ -8,6 +8,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "app/python_module.h"
+
 namespace vitrine::cli {
 
 namespace {
@@ -68,7 +70,8 @@ Error exec_python(const Places& places, std::vector<std::string> words,
 }  // namespace
 
 Error exec_module(const Places& places, const std::string& module, const std::vector<std::string>& args) {
-  return exec_python(places, {"-m", module}, args);
+  const auto words = python_module_words(module);
+  return exec_python(places, {words.begin(), words.end()}, args);
 }
 
 Error exec_doctor(const Places& places, const std::vector<std::string>& args) {

@@ -4,6 +4,7 @@
 #include <QFile>
 #include <QFileInfo>
 
+#include "app/bridge/engine_process.h"
 #include "app/shell/kernel_outcome.h"
 #include "app/shell/settings.h"
 #include "views/kit/numbers.h"
@@ -82,7 +83,8 @@ void KernelRebuild::compile() {
   const auto& gpu = document_->session()->gpu_kernels;
   if (const auto found = gpu.find(kernel_); found != gpu.end())
     compiler_.start(Settings::python(),
-                    {"-m", "vitrine.check_kernel", editedFile(), QString::fromStdString(found->second.arch)});
+                    engineModule("vitrine.check_kernel") +
+                        QStringList{editedFile(), QString::fromStdString(found->second.arch)});
   else
     compiler_.start(QCoreApplication::applicationDirPath() + "/vitrine-cc",
                     {editedFile(), "-o", folder_.filePath("edited.so")});

@@ -38,7 +38,7 @@ def check() -> None:
             raise
         text = f"Vitrine cannot run in {sys.executable}: {problem}"
         hint = "vitrine doctor says what is missing; VITRINE_PYTHON names another Python."
-        if "--events" in sys.orig_argv:
+        if "--events" in sys.argv:
             print("\x1e" + json.dumps({"event": "error", "text": text, "hint": hint, "detail": ""}), flush=True)
         else:
             print(f"vitrine: {text}\n  {hint}", file=sys.stderr)
