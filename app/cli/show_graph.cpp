@@ -20,6 +20,14 @@ std::vector<GraphRow> snapshots(const Reader& s, const ShowOptions& options, std
   return out;
 }
 
+// The graph whose rows are this one's nodes: a pass that changed nothing may store none of its own.
+int64_t keeper_of_nodes(const Reader& s, const GraphRow& graph) {
+  const auto stored = s.rows<GraphRow>(
+      "compilation = ?1 AND ordinal <= ?2 AND EXISTS (SELECT 1 FROM node WHERE node.graph = \"graph\".id)",
+      {graph.compilation, graph.ordinal}, "ORDER BY ordinal DESC LIMIT 1");
+  return stored.empty() ? graph.id : stored.front().id;
+}
+
 std::string why_none(const Reader& s, std::string_view stage) {
   for (const StageRow& row : s.all<StageRow>()) {
     if (row.name == stage && !row.note.empty()) return row.note;
@@ -38,8 +46,9 @@ std::string show_graph(const Reader& s, const ShowOptions& options, std::string_
     auto all = nlohmann::ordered_json::array();
     for (const GraphRow& graph : graphs) {
       auto json = json_row(s, graph);
-      json["nodes"] = json_rows(s, s.rows<NodeRow>("graph = ?1", {graph.id}, "ORDER BY ordinal"));
-      json["edges"] = json_rows(s, s.rows<EdgeRow>("graph = ?1", {graph.id}));
+      const int64_t keeper = keeper_of_nodes(s, graph);
+      json["nodes"] = json_rows(s, s.rows<NodeRow>("graph = ?1", {keeper}, "ORDER BY ordinal"));
+      json["edges"] = json_rows(s, s.rows<EdgeRow>("graph = ?1", {keeper}));
       all.push_back(std::move(json));
     }
     return json_text(all);

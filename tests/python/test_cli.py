@@ -55,6 +55,7 @@ def test_every_stage_as_text_and_as_json(recorded, stage):
     assert isinstance(rows, list) and (bool(rows) != (stage in empty))
     if rows:
         assert isinstance(rows[0], dict)
+        assert rows[0].get("nodes") != []  # the last pass of a stage may have changed nothing
     else:
         assert text.stdout.startswith("No ")
 
