@@ -66,6 +66,8 @@ void print_summary(const session::Reader& s) {
   if (std::string problems = problem_summary(s); !problems.empty()) std::printf("\n%s", problems.c_str());
 }
 
+constexpr int kNotClosed = 74;  // vitrine.run could not write the session to its end, and has said so
+
 // Runs the engine; its exit status, or that of its death.
 int record(const EngineArguments& engine, const std::string& file, const std::string& session,
            std::vector<std::string> more = {}) {
@@ -83,6 +85,7 @@ int record(const EngineArguments& engine, const std::string& file, const std::st
     kept = abandoned.ok();
     died = died || (abandoned && abandoned.value());
   }
+  if (ended.value().status == kNotClosed && !ended.value().signal) return 1;
   return died ? report_death(ended.value(), session, kept) : ended.value().status;
 }
 

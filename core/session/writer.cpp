@@ -72,19 +72,30 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path) {
                    "Name another place with -o.", path};
     }
   }
-#define X(Row) w->exec(sql::create_statement<Row>().c_str());
-  VITRINE_TABLES(X)
-#undef X
-  for (const char* index : kIndexes) w->exec(index);
-  w->meta("schema_version", std::to_string(kSchemaVersion));
-  w->meta("status", "running");
-  w->meta("writer", writing_process());
-  w->commit();
+  try {
+    w->begin_session();
+  } catch (const InternalError&) {  // the disk is full, or the file may not grow
+    return Error{"The session file cannot be written: " + std::string(sqlite3_errmsg(w->db_)),
+                 "Name another place with -o.", path};
+  }
   return w;
 }
 
+// Its tables, and that it is being written. Throws what SQLite refuses.
+void Writer::begin_session() {
+#define X(Row) exec(sql::create_statement<Row>().c_str());
+  VITRINE_TABLES(X)
+#undef X
+  for (const char* index : kIndexes) exec(index);
+  meta("schema_version", std::to_string(kSchemaVersion));
+  meta("status", "running");
+  meta("writer", writing_process());
+  commit();
+}
+
 Writer::~Writer() {
-  if (db_ && getpid() == pid_ && !finished_ && in_transaction_) exec("COMMIT");
+  if (db_ && getpid() == pid_ && !finished_ && in_transaction_)
+    sqlite3_exec(db_, "COMMIT", nullptr, nullptr, nullptr);  // what a full disk refuses is lost
   for (auto& [key, st] : statements_) sqlite3_finalize(st);
   if (getpid() == pid_) sqlite3_close(db_);
 }

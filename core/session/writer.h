@@ -56,6 +56,7 @@ class Writer {
  private:
   Writer() = default;
   sqlite3_stmt* statement(const char* table, const std::string& sql);
+  void begin_session();
   void begin();
   void run(sqlite3_stmt* st);
   void exec(const char* sql);

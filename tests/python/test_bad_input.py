@@ -46,6 +46,8 @@ FILES = [
     ("shapes", "import torch\nmodel = torch.nn.Linear(4, 4)\ninputs = torch.ones(2, 3)\n", [], "raised RuntimeError in Linear: mat1 and mat2", "check the inputs", ""),
     ("script", "def g():\n    return 1 / 0\nprint('before')\ng()\n", [], "raised ZeroDivisionError", "in g", "line 4"),
     ("script exit", "import sys\nsys.exit(5)\n", [], "exit status 5", "", ""),
+    ("no text", "class E(Exception):\n    def __str__(self):\n        raise TypeError('of its own')\ndef f(x):\n    raise E()\n", ["--entry", "f", "--input", "f32[1]"], "raised E in f: <exception str() failed>", "in f", "line 5"),
+    ("a wrong coding", "# coding: nothing-of-this-name\ndef f(x): return x\n", ["--entry", "f"], "unknown encoding", "coding line", ""),
     ("calls exit", "import sys\ndef f(x):\n    sys.exit(2)\n", ["--entry", "f", "--input", "f32[1]"], "raised SystemExit in f", "", ""),
 ]  # fmt: skip
 
@@ -69,6 +71,56 @@ def test_files_at_fault(tmp_path, text, words, what, where, line):
 def test_a_missing_file(how, tmp_path):
     result = vitrine("run", *how, "none.py", cwd=tmp_path)
     assert result.returncode == 1 and "none.py does not exist" in result.stderr
+
+
+def test_files_beside_one_are_not_taken_for_python_s_own(tmp_path):
+    here = tmp_path / "here"
+    here.mkdir()
+    for name in ("random", "cuda", "sympy", "numpy"):
+        write(here, f"{name}.py", "raise SystemExit('imported by mistake')\n")
+    path = write(tmp_path, "m.py", "import torch\nmodel = torch.nn.ReLU()\ninputs = torch.ones(3)\n")
+    result = vitrine("run", path, "-o", tmp_path / "s.vitrine", "--repeats", "0", cwd=here)
+    assert result.returncode == 0, said(result)
+
+
+def test_files_in_another_encoding(tmp_path):
+    text = "# -*- coding: latin-1 -*-\nimport torch\nmodel = torch.nn.ReLU()\ninputs = torch.ones(len('\u00e9'))\n"
+    (tmp_path / "m.py").write_bytes(text.encode("latin-1"))
+    result = vitrine("run", "m.py", "--repeats", "0", cwd=tmp_path)
+    assert result.returncode == 0 and "f32[1]" in result.stdout, said(result)
+
+
+@pytest.mark.parametrize("how", [(), ("--events",)])
+def test_a_closed_stdout(how, tmp_path):
+    text = "import sys, torch\nsys.stdout.close()\nmodel = torch.nn.ReLU()\ninputs = torch.ones(3)\n"
+    result = vitrine("run", write(tmp_path, "m.py", text), *how, "--repeats", "1", cwd=tmp_path)
+    assert result.returncode == 0 and "Traceback" not in said(result), said(result)
+    assert '"event": "finished"' in result.stdout or not how
+
+
+@pytest.mark.parametrize("kilobytes", [100, 400])
+def test_a_session_that_cannot_be_begun_for_want_of_space(kilobytes, tmp_path):
+    write(tmp_path, "m.py", F)
+    words = f"ulimit -f {kilobytes}; exec vitrine run m.py --entry f --input 'f32[3]'"
+    result = subprocess.run(["bash", "-c", words], cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 1 and "Traceback" not in result.stderr, said(result)
+    assert "The session file cannot be written" in result.stderr and "-o" in result.stderr
+
+
+def test_a_disk_that_fills_up_during_a_run(tmp_path):
+    write(tmp_path, "m.py", F)
+    words = "ulimit -f 1000; exec vitrine run m.py --entry f --input 'f32[3]'"
+    result = subprocess.run(["bash", "-c", words], cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 1 and "Traceback" not in result.stderr, said(result)
+    assert result.stderr.count("could not be written to its end") == 1 and "ended without" not in result.stderr
+    assert vitrine("show", tmp_path / "m.vitrine", "runs").returncode == 0
+
+
+def test_a_user_without_a_home_folder():
+    words = "import pathlib, os\nos.path.expanduser = lambda path: path\nimport vitrine\nprint(repr(vitrine.config.cache_dir))"
+    unset = {name: value for name, value in os.environ.items() if name not in ("VITRINE_CACHE_DIR", "XDG_CACHE_HOME")}
+    result = subprocess.run([sys.executable, "-c", words], env=unset, capture_output=True, text=True)
+    assert result.stdout == "''\n", said(result)
 
 
 def test_wrong_input_words_are_a_usage_error(tmp_path):

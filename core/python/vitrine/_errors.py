@@ -3,6 +3,14 @@
 import linecache
 
 
+def text_of(error: BaseException) -> str:
+    """What an error says of itself. A user's class may raise in ``__str__``: then what Python's traceback has there."""
+    try:
+        return str(error)
+    except Exception:
+        return "<exception str() failed>"
+
+
 class CompileError(RuntimeError):
     """What ``vitrine.compile`` raises where eager would not. ``remedy`` says what to do about it."""
 

@@ -22,7 +22,9 @@ def _default_cache_dir() -> str:
     named = os.environ.get("VITRINE_CACHE_DIR")
     if named is not None:
         return named
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if base.startswith("~"):  # a user without a home, as in some containers
+        return ""
     return str(Path(base) / "vitrine")
 
 

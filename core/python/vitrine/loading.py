@@ -7,6 +7,7 @@ import inspect
 import os
 import re
 import sys
+import tokenize
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from typing import Any, Callable
 
 import torch
 
-from vitrine._errors import CompileError
+from vitrine._errors import CompileError, text_of
 
 DTYPES = {
     "f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16,
@@ -82,13 +83,13 @@ def raised(error: BaseException, where: str = "", by_eager: bool = False) -> Loa
 def _told(error: BaseException, where: str, by_eager: bool) -> LoadError:
     place = f" in {where}" if where else ""
     if isinstance(error, CompileError):
-        text = f"vitrine.compile raised {type(error).__name__}{place}: {error}"
+        text = f"vitrine.compile raised {type(error).__name__}{place}: {text_of(error)}"
         return LoadError(text, f"Eager does not raise this. {error.remedy}", user_traceback(error))
     hint = "Mend that error. If your code does not raise it without Vitrine, please report it."
     if by_eager:
-        missing = isinstance(error, TypeError) and "required positional argument" in str(error)
+        missing = isinstance(error, TypeError) and "required positional argument" in text_of(error)
         hint = "Eager raises this too: " + ("give each argument an --input." if missing else "check the inputs and their shapes.")
-    return LoadError(f"Your code raised {type(error).__name__}{place}: {error}", hint, user_traceback(error))
+    return LoadError(f"Your code raised {type(error).__name__}{place}: {text_of(error)}", hint, user_traceback(error))
 
 
 def module_names(tree: ast.Module) -> set[str]:
@@ -123,7 +124,10 @@ def read_source(path: str) -> str:
     if os.path.isdir(path):
         raise LoadError(f"{path} is a folder.", "Name a Python file in it.")
     try:
-        return Path(path).read_text()
+        with tokenize.open(path) as file:  # in the encoding that the file declares
+            return file.read()
+    except SyntaxError as error:  # it declares one that does not exist, or another beside its byte order mark
+        raise LoadError(f"{path} cannot be read: {error.msg}", "Mend its coding line.") from error
     except (OSError, UnicodeDecodeError) as error:
         raise LoadError(f"{path} cannot be read: {error}", "Name a Python file.") from error
 
@@ -170,7 +174,7 @@ def import_file(path: str):
         if isinstance(error, KeyboardInterrupt):
             raise
         raise LoadError(
-            f"{path} does not import: {type(error).__name__}: {error}", "Mend that error.", user_traceback(error)
+            f"{path} does not import: {type(error).__name__}: {text_of(error)}", "Mend that error.", user_traceback(error)
         ) from error
     return module
 
@@ -229,7 +233,7 @@ def guarded(what: str, function: Callable, *args):
     try:
         return function(*args)
     except (Exception, SystemExit) as error:
-        raise LoadError(f"{what} raised {type(error).__name__}: {error}", "Mend that error.", user_traceback(error)) from error
+        raise LoadError(f"{what} raised {type(error).__name__}: {text_of(error)}", "Mend that error.", user_traceback(error)) from error
 
 
 def defined_names(module) -> str:

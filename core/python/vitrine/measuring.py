@@ -5,7 +5,6 @@ import copy
 import gc
 import os
 import statistics
-import sys
 import time
 
 import torch
@@ -199,7 +198,7 @@ def measure(entry: Entry, options, recording, report, run, compiled) -> None:
     for row in ceilings.measured(device or torch.device("cpu")):
         recording.put("ceiling", run=run["id"], **row)
     report.progress("timelines", "timeline", 2, 2)
-    sys.stdout.flush()
+    report.flush()
     with quiet():
         ours = record_timelines(recording, run, entry.function, compiled, args, kwargs)
     if device and options.counters > 0:

@@ -21,13 +21,16 @@ from pathlib import Path
 
 STARTED = time.perf_counter_ns()
 COUNTED_KERNELS = 128
+SESSION_LOST = "the session cannot be written: "  # what every error of the engine's session begins with
+NOT_CLOSED = 74  # for `vitrine run`, which then asks nothing more: the session took no more, and that has been told
 
 
 class Reporter:
     """Tells a person (stderr) or the application (--events) how far the run is."""
 
     def __init__(self, events: bool):
-        self.events = events
+        # A stream of its own: the user's code may close sys.stdout.
+        self.events = os.fdopen(os.dup(1), "w") if events else None
         self.cancelled = threading.Event()
 
     def listen(self) -> None:
@@ -57,8 +60,9 @@ class Reporter:
 
     def event(self, kind: str, **facts) -> None:
         if self.events:
-            sys.__stdout__.write("\x1e" + json.dumps({"event": kind, **facts}) + "\n")
-            sys.__stdout__.flush()
+            self.flush()
+            self.events.write("\x1e" + json.dumps({"event": kind, **facts}) + "\n")
+            self.events.flush()
 
     def progress(self, text: str, stage: str = "", done: int = 0, total: int = 0) -> None:
         """A stage begins, or is `done` of `total`; stage is a name of the session's stages."""
@@ -67,10 +71,15 @@ class Reporter:
         if not self.events:
             print(f"\x1b[2mvitrine: {text}\x1b[0m" if sys.stderr.isatty() else f"vitrine: {text}", file=sys.stderr)
 
+    def flush(self) -> None:
+        """What the user's code printed comes before what is said next; it may have closed or replaced its stdout."""
+        with contextlib.suppress(ValueError, AttributeError, OSError):
+            sys.stdout.flush()
+
     def failure(self, what: str, hint: str = "", detail: str = "") -> None:
         self.event("error", text=what, hint=hint, detail=detail)
         if not self.events:
-            sys.stdout.flush()
+            self.flush()
             lines = (f"vitrine: {what}", detail.rstrip(), f"  {hint}" if hint else "")
             print("\n".join(line for line in lines if line), file=sys.stderr)
 
@@ -219,54 +228,14 @@ def output_problem(path: str) -> tuple[str, str] | None:
     return None
 
 
-def main(argv: list[str] | None = None) -> int:
-    options = parse_arguments(sys.argv[1:] if argv is None else argv)
-    report = Reporter(options.events)
-    faulthandler.enable()
-    if options.events:
-        report.listen()
-    if problem := output_problem(options.output):
-        report.failure(*problem)
-        return 1
-    try:
-        import torch  # noqa: F401
+def record(options, recording, report) -> int:
+    """Runs what the file names, told by report and recorded in recording, which it closes. Returns the exit status.
 
-        import vitrine
-        from vitrine._api import MODES
-    except ImportError as error:
-        report.failure(f"Vitrine cannot run in {sys.executable}: {error}", "vitrine doctor says what is missing; VITRINE_PYTHON names another Python.")
-        return 1
-    except KeyboardInterrupt:
-        report.failure("Cancelled.")
-        return 130
-    import_ns = time.perf_counter_ns() - STARTED
-    if options.mode and options.mode not in MODES:
-        report.failure(f"There is no mode {options.mode!r}.", f"Modes: {', '.join(MODES)}.")
-        return 2
-    if options.target and (problem := target_problem(options)):
-        report.failure(*problem)
-        return 1
-    if problem := use_edited_kernels(options.edited):
-        report.failure(*problem)
-        return 2
-    from vitrine.loading import LoadError, UsageError, check_arguments, load
-    from vitrine.recording import Recording
+    Raises RuntimeError that begins with SESSION_LOST when the session takes no more.
+    """
+    import vitrine
+    from vitrine.loading import LoadError, UsageError, load
 
-    try:
-        check_arguments(options.file, options.entry, options.input)
-    except UsageError as error:  # a session that stands there stays
-        report.failure(error.what, error.hint)
-        return 2
-    except LoadError:
-        pass  # told in the session, when the file is loaded
-    try:
-        recording = Recording(options.output, import_ns, report)
-        recording.put("meta", key="file", value=os.path.abspath(options.file))
-        recording.put("meta", key="arguments", value=json.dumps(options.again))
-    except OSError as error:
-        what, _, hint = str(error).partition("\n")
-        report.failure(what, hint)
-        return 1
     status = "failed"
     # What goes wrong in a compilation is in the session, whose messages are shown at the end; what a taken over
     # torch.compile leaves out is not.
@@ -275,6 +244,8 @@ def main(argv: list[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, cancel)
     try:
+        recording.put("meta", key="file", value=os.path.abspath(options.file))
+        recording.put("meta", key="arguments", value=json.dumps(options.again))
         as_script = options.take_over and not options.entry  # its own calls are what is asked for
         if options.target:
             from vitrine.target import gpu_taken_for_cpu, record_for_target
@@ -283,8 +254,7 @@ def main(argv: list[str] | None = None) -> int:
                 entry = load(options.file, options.entry, options.input)
             if entry is None:
                 raise UsageError("--target needs an entry: the file is a script.", "Define model and inputs, or name a function with --entry.")
-            code = record_for_target(entry, options, recording, report)
-            status = "finished"
+            status, code = "finished", record_for_target(entry, options, recording, report)
             return code
         entry = None if as_script else load(options.file, options.entry, options.input)
         if entry is None:
@@ -306,6 +276,8 @@ def main(argv: list[str] | None = None) -> int:
         report.failure("Cancelled.", f"What was recorded until then is in {options.output}.")
         return 130
     except Exception as error:
+        if str(error).startswith(SESSION_LOST):
+            raise
         what, hint, whose = failed_by(error, options.edited)
         recording.message("error", whose, what, hint, traceback.format_exc())
         report.failure(what, hint, traceback.format_exc())
@@ -315,6 +287,61 @@ def main(argv: list[str] | None = None) -> int:
             recording.end_run(recording.start_run(Path(options.file).name, options.entry or "", "", options.mode), status)
         recording.close(status)
         report.event("finished", status=status, session=options.output)
+
+
+def main(argv: list[str] | None = None) -> int:
+    options = parse_arguments(sys.argv[1:] if argv is None else argv)
+    report = Reporter(options.events)
+    faulthandler.enable()
+    if options.events:
+        report.listen()
+    if problem := output_problem(options.output):
+        report.failure(*problem)
+        return 1
+    try:
+        import torch  # noqa: F401
+
+        import vitrine  # noqa: F401
+        from vitrine._api import MODES
+    except ImportError as error:
+        report.failure(f"Vitrine cannot run in {sys.executable}: {error}", "vitrine doctor says what is missing; VITRINE_PYTHON names another Python.")
+        return 1
+    except KeyboardInterrupt:
+        report.failure("Cancelled.")
+        return 130
+    import_ns = time.perf_counter_ns() - STARTED
+    if options.mode and options.mode not in MODES:
+        report.failure(f"There is no mode {options.mode!r}.", f"Modes: {', '.join(MODES)}.")
+        return 2
+    if options.target and (problem := target_problem(options)):
+        report.failure(*problem)
+        return 1
+    if problem := use_edited_kernels(options.edited):
+        report.failure(*problem)
+        return 2
+    from vitrine.loading import LoadError, UsageError, check_arguments
+    from vitrine.recording import Recording
+
+    try:
+        check_arguments(options.file, options.entry, options.input)
+    except UsageError as error:  # a session that stands there stays
+        report.failure(error.what, error.hint)
+        return 2
+    except LoadError:
+        pass  # told in the session, when the file is loaded
+    try:
+        recording = Recording(options.output, import_ns, report)
+    except OSError as error:
+        what, _, hint = str(error).partition("\n")
+        report.failure(what, hint)
+        return 1
+    try:
+        return record(options, recording, report)
+    except RuntimeError as error:
+        if not str(error).startswith(SESSION_LOST):
+            raise
+        report.failure(f"The session could not be written to its end: {str(error).removeprefix(SESSION_LOST).removeprefix('session: ')}.", "Make room on the disk, or name another place with -o.")
+        return NOT_CLOSED
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ the GPU. The call itself runs eagerly, so that code behind a graph break is reac
 """
 
 import contextlib
-import sys
 import time
 
 import torch
@@ -75,7 +74,7 @@ def record_for_target(entry, options, recording, report) -> int:
             outcomes.append(Outcome(compiled, args, entry.kwargs))
             if len(outcomes) == 1:
                 recording.update_run(run, first_call_ns=time.perf_counter_ns() - start)
-    sys.stdout.flush()
+    report.flush()
     failure = next((o.error for o in outcomes if o.error), None)
     if isinstance(failure, vitrine.GraphBreakError):
         recording.end_run(run, "failed")
