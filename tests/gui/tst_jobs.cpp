@@ -133,7 +133,7 @@ class TestJobs : public QObject {
     const QString left = folder_.filePath("left.vitrine");
     writeUnfinished(left);
     script("cp \"" + left.toUtf8() +
-           "\" \"$5\"; printf '\\036{\"event\":\"progress\",\"text\":\"Clang, kernel\",\"stage\":\"kernels\","
+           "\" \"$6\"; printf '\\036{\"event\":\"progress\",\"text\":\"Clang, kernel\",\"stage\":\"kernels\","
            "\"done\":3,\"total\":6}\\n'; sleep 0.6; kill -SEGV $$");
     qputenv("VITRINE_PYTHON", folder_.filePath("python").toUtf8());
     qputenv("VITRINE_CACHE_DIR", folder_.path().toUtf8());

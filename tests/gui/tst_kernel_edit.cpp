@@ -32,7 +32,7 @@ class TestKernelEdit : public fixture::WindowTest {
     QFile engine(folder_.filePath("python"));
     QVERIFY(engine.open(QIODevice::WriteOnly));
     engine.write("#!/bin/sh\necho \"$@\" > " + folder_.filePath("asked").toUtf8() + "\ncp " + path_.toUtf8() +
-                 " \"$5\"\n");
+                 " \"$6\"\n");
     engine.close();
     QVERIFY(engine.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
     qputenv("VITRINE_PYTHON", engine.fileName().toUtf8());
