@@ -2,6 +2,7 @@
 
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/lowering.h"
+#include "core/torch_bridge/lowering_guards.h"
 #include "core/torch_bridge/symbolic_int.h"
 
 namespace vitrine::torch_bridge {
@@ -153,6 +154,17 @@ void each_slot(const Template& t, const std::function<void(int)>& f) {
   if (t.kind == Template::Kind::slot) f(t.slot);
   for (const Template& c : t.children) each_slot(c, f);
 }
+
+// Modes that the calls set and leave so are effects of the trace, which follow; a call that fails leaves
+// none.
+class ModesAsBefore {
+  bool grad_ = api().symbols.grad_enabled();
+  AutocastState autocast_ = autocast_state();
+  AttentionChoice attention_ = attention_choice();
+  const GradModeGuard grad_guard_{grad_};
+  const AutocastGuard autocast_guard_{autocast_};
+  const AttentionGuard attention_guard_{attention_};
+};
 }  // namespace
 
 Replayer::Replayer(Lowering::Graphs graphs) : state_(std::make_unique<State>()) {
@@ -180,6 +192,7 @@ const ir::GraphPtr& Replayer::graph() const {
 
 bool Replayer::run(const std::vector<PyObject*>& inputs, std::vector<PyObject*>& outputs) const {
   const ReplayProgram& p = *state_->graphs.replay;
+  const ModesAsBefore modes;
   std::vector<Py> slots(static_cast<size_t>(p.slots));
   VITRINE_CHECK(inputs.size() >= p.input_slots.size(), "a replay needs every input");
   for (size_t i = 0; i < p.input_slots.size(); ++i)

@@ -137,3 +137,36 @@ def test_a_mode_left_open_is_open_afterwards():
     assert torch.is_inference_mode_enabled() and not torch.is_grad_enabled() and y.is_inference()
     mode.__exit__(None, None, None)
     assert not torch.is_inference_mode_enabled() and torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad, lambda: torch.autocast("cpu", dtype=torch.bfloat16)], ids=["inference", "no_grad", "autocast"])
+def test_modes_around_a_break_behind_a_write_under_autograd_are_left_as_they_were(mode):
+    """What is written from outside under autograd runs through PyTorch, which sets the modes itself."""
+
+    def f(average, weight, x, seen):
+        average.lerp_(weight, 0.1)
+        with mode():
+            told(seen)
+            y = x @ weight
+        told(seen)
+        return y
+
+    @vitrine.disable
+    def told(seen):
+        seen.append((torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu"), nesting_now()))
+
+    def nesting_now():
+        depth = torch.autocast_increment_nesting()
+        torch.autocast_decrement_nesting()
+        return depth
+
+    def outcome(function):
+        seen = []
+        for _ in range(3):
+            function(torch.zeros(2, 2), torch.ones(2, 2, requires_grad=True), torch.ones(2, 2), seen)
+        return seen, torch.is_grad_enabled()
+
+    try:
+        assert outcome(vitrine.compile(f)) == outcome(f)
+    finally:
+        torch.set_grad_enabled(True)
