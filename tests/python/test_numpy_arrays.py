@@ -54,6 +54,17 @@ def facts(a):
     return a.shape, a.dtype, len(a), a.ndim, a.size, isinstance(a, np.ndarray), type(a + 1) is np.ndarray, a.astype("f4").dtype, a[0, 0], a[0]
 
 
+UPPER = np.triu_indices(3, 1)
+COLUMNS = np.array([2, 0, 2, -1])
+
+
+def of_tensors(x, places):
+    triangle = torch.zeros(3, 4)
+    triangle[UPPER] = x[UPPER] * 2
+    triangle[places, 0] = 5.0
+    return triangle, x[places], x[:, COLUMNS], x[places[:, None], COLUMNS], x[..., np.arange(3)]
+
+
 def operators(a):
     return a * 2, a * np.float64(2), a + np.arange(4), a / 3, a // 2, a % 2, a**2, -a, abs(a), a > 0, (a > 0) & (a < 1), ~(a > 0), 1 - a
 
@@ -91,6 +102,7 @@ WHOLE = {
     of_the_module: lambda: (matrix(3, 4),),
     positions: lambda: (5,),
     facts: lambda: (f8(3, 4),),
+    of_tensors: lambda: (matrix(3, 4), np.array([2, 1])),
     operators: lambda: (f4(3, 4),),
     of_integers: lambda: (np.arange(6).reshape(2, 3),),
     shapes: lambda: (f4(3, 4),),

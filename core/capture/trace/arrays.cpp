@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/once.h"
+#include "core/capture/trace/arrays.h"
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/torch_bridge/bridge.h"
@@ -145,6 +146,30 @@ Value* Tracer::array_of_tensor(Value* tensor, Arguments a) {
   PyObject* const function = kept_function.get([] { return in_arrays("_arrays.of_tensor"); });
   a.positional.insert(a.positional.begin(), tensor);
   return call(pinned(function), std::move(a));
+}
+
+Value* indices_of_arrays(Tracer& t, Value* key) {
+  const auto behind = [&](Value* v, bool alone) {
+    if (t.array_kind(v) != ArrayKind::Array) return v;
+    Value* tensor = t.look(t.look(v)->attrs[0].second);
+    const ir::TensorType type = torch_bridge::type_of(tensor->obj);
+    const bool places = type.dtype == ir::DType::i64 || type.dtype == ir::DType::b1;
+    return places && !type.sizes.empty() && (!alone || type.sizes.size() == 1) ? tensor : v;
+  };
+  key = t.resolve(key);
+  if (key->kind != Kind::Tuple && !(key->kind == Kind::Lazy && PyTuple_CheckExact(key->obj)))
+    return behind(key, true);
+  key = t.look(key);
+  if (key->kind != Kind::Tuple) return key;
+  t.guard_length(key);
+  Values items = key->items;
+  bool changed = false;
+  for (Value*& item : items) {
+    Value* found = behind(item, false);
+    changed = changed || found != item;
+    item = found;
+  }
+  return changed ? t.sequence(Kind::Tuple, std::move(items)) : key;
 }
 
 }  // namespace vitrine::capture

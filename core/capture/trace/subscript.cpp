@@ -1,6 +1,7 @@
 // v[key], v[key] = x, del v[key], and f-strings.
 #include <string_view>
 
+#include "core/capture/trace/arrays.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 
@@ -33,7 +34,8 @@ Value* Tracer::get_item(Value* v, Value* key) {
   v = look(v);
   if (Value* read = v->kind == Kind::Tensor && at_places_ ? get_item_at_places(v, key) : nullptr) return read;
   if (v->kind == Kind::Tensor)
-    return torch_call("operator.getitem", torch_names().operator_function("getitem"), {{v, key}, {}});
+    return torch_call("operator.getitem", torch_names().operator_function("getitem"),
+                      {{v, indices_of_arrays(*this, key)}, {}});
   if (v->kind != Kind::Constant && v->cls)
     if (PyObject* method = python_method(type_of(v), "__getitem__")) return call_special(v, method, {key});
   return get_held_item(v, key);
@@ -104,7 +106,8 @@ Value* Tracer::get_held_item(Value* v, Value* key) {
 void Tracer::set_item(Value* v, Value* key, Value* value) {
   v = look(v);
   if (v->kind == Kind::Tensor) {
-    torch_call("operator.setitem", torch_names().operator_function("setitem"), {{v, key, value}, {}});
+    torch_call("operator.setitem", torch_names().operator_function("setitem"),
+               {{v, indices_of_arrays(*this, key), value}, {}});
     return;
   }
   if (v->cls && v->kind != Kind::Constant)
