@@ -1,4 +1,6 @@
-"""What a program makes of other objects while it runs: their ids, compiled functions."""
+"""What a program makes of other objects while it runs: their ids, compiled functions, weak references."""
+
+import weakref
 
 import pytest
 import torch
@@ -160,3 +162,95 @@ def test_more_than_a_call_of_what_is_compiled_inside():
         return compiled(x), compiled.weight is model.weight, isinstance(compiled, nn.Module), compiled._orig_mod is model
 
     assert program(torch.ones(1, 3))[1:] == (True, True, True)
+
+
+class Tree:
+    def __init__(self, parent=None):
+        self.parent = weakref.ref(parent) if parent else None
+        self.children = []
+
+    def add(self):
+        self.children.append(Tree(self))
+        return self.children[-1]
+
+    def depth(self):
+        n, node = 0, self
+        while node.parent is not None:
+            node = node.parent()
+            n += 1
+        return n
+
+
+def test_weak_references_to_parents():
+    def program(x):
+        root = Tree()
+        leaf = root.add().add()
+        return x * leaf.depth(), leaf.parent() is root.children[0]
+
+    y, same_parent = whole(program, torch.ones(2))
+    assert same_parent and torch.equal(y, torch.full((2,), 2.0))
+
+
+def test_weak_references_to_what_is_held():
+    def program(x, node):
+        z = x + 1
+        of_node, of_input, of_made = weakref.ref(node), weakref.ref(x), weakref.ref(z)
+        return of_node() is node, of_input() is x, of_made() * node.value
+
+    x = torch.ones(2)
+    assert whole(program, x, Node(x))[:2] == (True, True)
+
+
+def test_weak_references_to_what_is_gone():
+    def program(x):
+        reference = weakref.ref(Node(x))
+        node = Node(x + 1)
+        other = weakref.ref(node)
+        held = other().value * 2
+        del node
+        return reference(), other(), held
+
+    x = torch.ones(2)
+    for _ in range(3):
+        gone, other, held = vitrine.compile(program)(x)
+        assert gone is None and other is None and torch.equal(held, torch.full((2,), 4.0))
+
+
+def test_weak_references_that_leave():
+    kept = []
+
+    @vitrine.compile
+    def program(x):
+        node = Node(x * 2)
+        kept.append(node)
+        return weakref.ref(node), weakref.ref(Node(x)), weakref.ref(x)
+
+    x = torch.ones(2)
+    for _ in range(2):
+        of_node, of_nothing, of_x = program(x)
+        assert of_node() is kept[-1] and of_nothing() is None and of_x() is x
+
+
+def test_weak_references_are_told_apart_for_real():
+    def program(x):
+        node = Node(x)
+        a, b = weakref.ref(node), weakref.ref(node)
+        return a is b, a == b, len({a, b}), x + 1
+
+    for _ in range(2):
+        assert vitrine.compile(program)(torch.ones(2))[:3] == (True, True, 1)
+
+
+@pytest.mark.parametrize("depth", [3, 22])
+def test_lists_that_hold_one_list_twice(depth):
+    def program(x):
+        a = [x + 1]
+        for _ in range(depth):
+            a = [a, a]
+        return a
+
+    a = vitrine.compile(program)(torch.ones(2))
+    for _ in range(depth):
+        assert a[0] is a[1]
+        a = a[0]
+    assert torch.equal(a[0], torch.full((2,), 2.0))

@@ -272,7 +272,8 @@ bool has_identity(Tracer& t, const Value* v) {
     case Kind::Set:
     case Kind::Function:
     case Kind::Object:
-      return t.array_kind(const_cast<Value*>(v)) == ArrayKind::None && !v->owner;
+      return t.array_kind(const_cast<Value*>(v)) == ArrayKind::None && !v->owner &&
+             !is_kept_as(v, "Identity");  // an int, which dies at once
     default:
       return false;
   }

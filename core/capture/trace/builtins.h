@@ -58,6 +58,11 @@ Value* checkpoint_function(Tracer& t, PyObject* function, const Arguments& a);
 Value* encoder_forward(Tracer& t, PyObject* function, const Arguments& a);
 Value* detected_as_causal(Tracer& t, PyObject* function, const Arguments& a);
 
+// weak_references.cpp: weakref.ref(target), and what it gives when it is called.
+Value* weak_reference(Tracer& t, Value* target);
+bool is_weak_reference(const Value* v);  // one made here
+Value* target_of(Tracer& t, const Value* reference);
+
 // float_functions.cpp: a function of PyTorch that is given an open float and keeps it so; nullptr: it is
 // given none, or fixes it.
 Value* call_with_open_float(Tracer& t, const std::string& name, const Arguments& a);

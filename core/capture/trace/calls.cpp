@@ -298,9 +298,9 @@ Value* Tracer::call_object(Value* v, Arguments a) {
     guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
     return call(pinned(text.get()), std::move(a));
   }
-  if (v->obj && PyWeakref_CheckRefExact(v->obj)) {
+  if (is_weak_reference(v) || (v->obj && PyWeakref_CheckRefExact(v->obj))) {
     if (!a.positional.empty() || !a.keyword.empty()) raise(PyExc_TypeError, "a reference takes no arguments");
-    return weak_target(v);
+    return v->obj ? weak_target(v) : target_of(*this, v);
   }
   if (Value* getter = getter_in_python(v)) return call(getter, std::move(a));
   PyObject* method = python_method(type, "__call__");

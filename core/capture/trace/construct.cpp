@@ -1,5 +1,6 @@
 // cls(...): objects made in the segment. They live only in the shadow until the segment ends.
 #include "core/capture/class_dict.h"
+#include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 
@@ -79,6 +80,8 @@ Value* Tracer::construct(PyTypeObject* cls, Arguments a) {
     v->cls = cls;
     return v;
   }
+  if (cls == &_PyWeakref_RefType && a.positional.size() == 1 && a.keyword.empty())
+    return weak_reference(*this, a.positional[0]);
   if (cls == torch.parameter) return new_parameter(a);
   if (cls == torch.deque) {
     return new_deque(a);

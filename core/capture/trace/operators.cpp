@@ -268,6 +268,9 @@ bool Tracer::same(Value* a, Value* b) {
   a = look(a);
   b = look(b);
   if (a == b) return true;
+  // CPython keeps one reference an object.
+  if (a->cls == &_PyWeakref_RefType && b->cls == &_PyWeakref_RefType && (!a->obj || !b->obj))
+    stop("unsupported_value", "the identity of a weak reference made here");
   if (a->kind == Kind::Constant && b->kind == Kind::Constant) {
     if (a->obj == b->obj) return true;
     // Numbers and text made by folding have no certain identity.

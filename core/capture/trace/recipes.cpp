@@ -4,6 +4,7 @@
 
 #include "core/base/once.h"
 #include "core/base/words.h"
+#include "core/capture/trace/builtins.h"
 #include "core/capture/trace/iterated.h"
 #include "core/capture/trace/torch_names.h"
 
@@ -33,6 +34,9 @@ PyObject* native_base(PyTypeObject* cls) {
 // How deep objects may lie in each other: recipes are made, copied, run and freed level by level, each on the
 // stack, which is a thread's own and may be small.
 constexpr int deepest = 1000;
+
+// The recipe of an object is spelled out wherever it is met: lists of twice the same list, n deep, take 2^n.
+constexpr int64_t kMostMade = 1'000'000;
 
 // Its hash would be asked for before it has its attributes.
 void check_key(Value* key) {
@@ -94,6 +98,9 @@ Recipe RecipeMaker::shared(Value* v, Recipe recipe) {
 
 Recipe RecipeMaker::make(Value* v) {
   if (!v) return {};
+  if (++made_ > kMostMade)
+    stop("limit", "objects that hold the same ones again and again leave the segment",
+         "Give each object once, outside of the others.");
   v = t_.resolve(v);
   if (v->source) return source(v->source);
   if (v->kind == Kind::Symbol) {
@@ -268,6 +275,11 @@ Recipe RecipeMaker::object(Value* v) {
     return shared(v, std::move(r));
   }
   if (v->cls == torch.inference_context) {
+    Recipe r = call(reinterpret_cast<PyObject*>(v->cls), {});
+    r.children.push_back(make(v->items[0]));
+    return r;
+  }
+  if (is_weak_reference(v)) {
     Recipe r = call(reinterpret_cast<PyObject*>(v->cls), {});
     r.children.push_back(make(v->items[0]));
     return r;

@@ -39,6 +39,7 @@ class RecipeMaker {
   Tracer& t_;
   int32_t next_shared_ = 0;
   std::unordered_set<Value*> open_;
+  int64_t made_ = 0;
   int depth_ = 0;  // of the value that is being made, in others
   std::vector<PyObject*> results_;
   std::vector<Effect> effects_;
