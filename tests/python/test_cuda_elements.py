@@ -57,6 +57,13 @@ def test_the_sign_of_what_has_none(tmp_path):
     check(g, [g.op("aten.reciprocal.default", g.op("aten.sign.default", x))], tmp_path)
 
 
+@pytest.mark.parametrize("name", ["sigmoid", "exp", "log1p", "tanh", "erf", "sin"])
+def test_functions_of_doubles_compute_in_double(name, tmp_path):
+    g = GraphWriter()
+    x = g.input(torch.rand(6, 40, dtype=torch.float64))
+    check(g, [g.op(f"aten.{name}.default", x)], tmp_path, tolerance=1e-14)
+
+
 # ---- numbers that are drawn ------------------------------------------------------------------------------
 def philox(seed, call, thread):
     """Philox 4x32 of ten rounds, as its authors wrote it down."""

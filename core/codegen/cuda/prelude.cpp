@@ -266,6 +266,7 @@ __device__ f32 minimum(f32 a, f32 b) { return a != a ? a : b != b ? b : fminf(a,
     {"sign", R"(template <class T> __device__ T sign(T x) { return x > 0 ? T(1) : x < 0 ? T(-1) : T(0); }
 )"},
     {"sigmoid", R"(__device__ f32 sigmoid(f32 x) { return 1.0f / (1.0f + expf(-x)); }
+__device__ f64 sigmoid(f64 x) { return 1 / (1 + ::exp(-x)); }
 )"},
     // As Python's % and //, and C's % of integers: eager's steps, so that its zeros, infinities and NaNs come
     // out.
