@@ -311,6 +311,16 @@ void Tracer::check_own_dict(Value* v) {
   }
 }
 
+namespace {
+// Other keys are compared by code of their own.
+bool has_text_keys_only(PyObject* dict) {
+  PyObject *key = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);)
+    if (!PyUnicode_CheckExact(key)) return false;
+  return true;
+}
+}  // namespace
+
 Value* Tracer::instance_get(Value* v, const std::string& name) {
   bool found = false;
   Value* written = find_written(v, name, &found);
@@ -326,6 +336,8 @@ Value* Tracer::instance_get(Value* v, const std::string& name) {
     PyErr_Clear();
     return nullptr;
   }
+  if (!has_text_keys_only(dict.get()))
+    stop("unsupported_value", "an object with attributes whose names are no text");
   PyObject* value = PyDict_GetItemString(dict.get(), name.c_str());
   if (!value) return nullptr;
   Value* made = lazy(value, sources_->make(SourceKind::InstanceDict, v->source, -1, name));

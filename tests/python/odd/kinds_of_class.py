@@ -540,3 +540,28 @@ def what_builtins_refuse(x):
     y = x + 1
     out = [refused(max, 1, 2, default=3), refused(min, 1, 2, default=3), refused(getattr, [], "none", default=3)]
     return y * 2, out, refused(iter, [1], sentinel=3), refused(next, iter([]), default=3), refused(sum, ["a"], "")
+
+
+class Fading:
+    pass
+
+
+class Unlike:
+    """A name that is no text; who compares it takes the class's attribute away."""
+
+    def __hash__(self):
+        return hash("size")
+
+    def __eq__(self, other):
+        if "size" in vars(Fading):
+            del Fading.size
+        return False
+
+
+@program(vec())
+def an_attribute_that_goes_while_it_is_looked_up(x):
+    y = x + 1
+    Fading.size = SetsOnly()
+    held = Fading()
+    held.__dict__[Unlike()] = 0
+    return y * 2, type(held.size).__name__, hasattr(held, "size")
