@@ -1,6 +1,8 @@
 // The graph view: modules, search, keys, marks, ghosts of the capture, brackets and traffic, large graphs.
 
 #include <QAccessible>
+#include <QHelpEvent>
+#include <QToolTip>
 #include <map>
 #include <set>
 
@@ -36,6 +38,20 @@ class TestGraph : public QObject {
     QVERIFY(named(rig.view, "scaled_dot_product_attention") >= 0);
     QVERIFY(std::any_of(rig.view.picture().scene.groups.begin(), rig.view.picture().scene.groups.end(),
                         [](const auto& g) { return g.path == "attn"; }));
+  }
+
+  void aNarrowLegendTellsWhatItsGlyphsStandFor() {
+    Rig<GraphView> rig(session(), "optimised", {260, 900});
+    rig.view.grab();
+    std::set<QString> told;
+    for (int x = 2; x < rig.view.width(); x += 4) {
+      const QPoint at(x, rig.view.height() - 10);
+      QToolTip::hideText();
+      QHelpEvent help(QEvent::ToolTip, at, rig.view.mapToGlobal(at));
+      QApplication::sendEvent(&rig.view, &help);
+      if (QToolTip::text().contains("selects all")) told.insert(QToolTip::text());
+    }
+    QCOMPARE(told.size(), rig.view.picture().scene.families.size());
   }
 
   void aModuleClosesToACardAndOpensAgain() {

@@ -225,10 +225,18 @@ QString GraphView::tooltip(const Hit& hit) const {
   return lines.join(QStringLiteral("<br>"));
 }
 
+// In a narrow pane a kind stands there as its glyph alone.
+QString GraphView::legend_tooltip(const QPointF& at) const {
+  for (const auto& [family, place] : legend_)
+    if (place.contains(at)) return kit::familyTitle(family) + QStringLiteral(": a click selects all of them");
+  return {};
+}
+
 bool GraphView::event(QEvent* event) {
   if (event->type() != QEvent::ToolTip) return View::event(event);
   auto* help = static_cast<QHelpEvent*>(event);
-  QString text = tooltip(hit_test(picture_, camera_.to_scene(help->pos())));
+  QString text = canvas().contains(help->pos()) ? tooltip(hit_test(picture_, camera_.to_scene(help->pos())))
+                                                : legend_tooltip(help->pos());
   if (text.isEmpty())
     QToolTip::hideText();
   else

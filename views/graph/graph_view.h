@@ -75,6 +75,7 @@ class GraphView : public kit::View {
   void step_along(Qt::Key key, bool extend);
   int next_item(int here, Qt::Key key) const;  // -1: none there
   QString tooltip(const Hit& hit) const;
+  QString legend_tooltip(const QPointF& at) const;
   QString whyEmpty() const;
   std::set<Id> copied() const;
   QString kernelCounts(const session::GraphRow& graph) const;
