@@ -29,8 +29,7 @@ inline constexpr std::array<BreakKind, 17> kBreakKinds = {{
      "Report it; the operator runs as eager does."},
     {"real_backward", "backward pass outside the graph",
      "Nothing is lost: it runs as in eager, and a compiled forward has a compiled backward. It joins the "
-     "graph "
-     "where all that it differentiates is computed in the same function, without a break between."},
+     "graph where all that it differentiates is computed in the same function, without a break between."},
     {"unsupported_instruction", "instruction that is not traced",
      "Rewrite the expression; the instruction runs as eager does."},
     {"unsupported_value", "value that is not traced",

@@ -7,12 +7,8 @@ namespace {
 struct Row {
   const char* part;  // of the failure's source
   const char* hint;
-  const char* expected = nullptr;  // what the guard expected; null: anything
 };
 constexpr Row kRows[] = {
-    {".grad", "Nothing to mend: a gradient is None in the first step and there from the second on.", "None"},
-    {"['state']", "Nothing to mend: the first step makes the optimizer's state, which is there from then on.",
-     "absent"},
     {".stride(",
      "Strides that have changed may be any from then on; each order of dimensions is compiled by itself: "
      "call contiguous() before, or keep one layout."},
@@ -23,6 +19,17 @@ constexpr Row kRows[] = {
     {"autocast", "Call it in one autocast mode."},
     {"torch.", "Set it once, before the first call."},
     {".dtype", "Convert inputs to one dtype before the call."},
+};
+
+// What the first training step finds missing and the others do not.
+struct FirstStep {
+  const char *ending, *expected;  // of the failure's source; what the guard expected
+  const char* hint;
+};
+constexpr FirstStep kFirstStep[] = {
+    {".grad", "None", "Nothing to mend: a gradient is None in the first step and there from the second on."},
+    {"['state']", "absent",
+     "Nothing to mend: the first step makes the optimizer's state, which is there from then on."},
 };
 
 std::string size_hint(const GuardFailure& failure, DynamicMode dynamic) {
@@ -40,10 +47,10 @@ std::string size_hint(const GuardFailure& failure, DynamicMode dynamic) {
 std::string recompilation_hint(const GuardFailure& failure, DynamicMode dynamic) {
   if (!failure.hint.empty()) return failure.hint;
   if (failure.source.find(".size(") != std::string::npos) return size_hint(failure, dynamic);
+  for (const FirstStep& row : kFirstStep)
+    if (failure.source.ends_with(row.ending) && failure.expected == row.expected) return row.hint;
   for (const Row& row : kRows)
-    if (failure.source.find(row.part) != std::string::npos &&
-        (!row.expected || failure.expected == row.expected))
-      return row.hint;
+    if (failure.source.find(row.part) != std::string::npos) return row.hint;
   return "Pass the changing value as a tensor, or keep it constant.";
 }
 
