@@ -71,8 +71,9 @@ def test_without_gradients_it_is_a_call(more):
 
     vitrine.reset()
     with torch.no_grad():
-        explained = vitrine.explain(program)(torch.ones(2, 4))
-        torch.testing.assert_close(explained.result, program(torch.ones(2, 4)))
+        x = torch.randn(6, 4)  # equal rows would have a variance of nothing, which multiplies what rounding leaves of it
+        explained = vitrine.explain(program)(x)
+        torch.testing.assert_close(explained.result, program(x))
     assert not explained.graph_break_reasons, explained
     assert block[3].num_batches_tracked == 2
 

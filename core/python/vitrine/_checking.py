@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from vitrine import _engine
-from vitrine.accuracy import compare, may_round, widened
+from vitrine.accuracy import compare, may_round, nudge, widened
 from vitrine.gpu import set_random_states
 
 REPRODUCER = '''"""{text}
@@ -58,8 +58,10 @@ def difference(eager: list, compiled: list | None, inputs: list, graph: str, cac
     if compiled is None:
         text = f"a compiled graph failed where eager does not: {failure}"
     else:
-        exact = functools.partial(in_float64, inputs, graph, cache_dir, len(eager))
-        rows = [r for r in compare(eager, compiled, exact, lambda: rounds_to_tf32(graph)) if r["verdict"] == "differs"]
+        run = functools.partial(run_again, inputs, cache_dir, len(eager))
+        exact = functools.partial(run, re.sub(r"\b(f32|f16|bf16)\b", "f64", graph), widened)
+        nudged = lambda draw: run(graph, lambda value: nudge(value, draw))  # noqa: E731
+        rows = [r for r in compare(eager, compiled, exact, lambda: rounds_to_tf32(graph), nudged) if r["verdict"] == "differs"]
         if not rows:
             return None
         text = f"a compiled graph differs from eager: {rows[0]['output']} {rows[0]['type']}: {rows[0]['message']}"
@@ -77,14 +79,13 @@ def random_states():
     return torch.get_rng_state(), torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
 
 
-def in_float64(inputs: list, graph: str, cache_dir: str, count: int):
-    """What the graph gives, operator by operator, with float64 for every shorter floating type: its results, and behind
-    them its inputs as it leaves them when `count` values are asked for. None where it does not run so."""
+def run_again(inputs: list, cache_dir: str, count: int, graph: str, convert):
+    """What the graph gives, operator by operator, for copies of the inputs that `convert` has gone over: its results, and
+    behind them its inputs as it leaves them when `count` values are asked for. None where it does not run so."""
     try:
-        text = re.sub(r"\b(f32|f16|bf16)\b", "f64", graph)
         with torch.no_grad():
-            own = [widened(value) for value in copies(inputs)]
-            results = list(_engine.plan_run(_engine.plan_compile(text, False, cache_dir), own))
+            own = [convert(value) for value in copies(inputs)]
+            results = list(_engine.plan_run(_engine.plan_compile(graph, False, cache_dir), own))
     except Exception:
         return None
     return (results + own)[:count]

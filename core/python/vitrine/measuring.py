@@ -11,7 +11,7 @@ import torch
 
 import vitrine
 from vitrine import _engine, ceilings, gpu
-from vitrine.accuracy import Tf32Watch, compare, type_text, widened
+from vitrine.accuracy import Tf32Watch, compare, nudge, type_text, widened
 from vitrine.loading import Entry, LoadError, raised
 
 LONGEST_MEASUREMENT_NS = 6_000_000_000
@@ -55,17 +55,19 @@ def in_float64(entry: Entry, number: int, eager: Outcome, rng, watch: Tf32Watch)
     """What call `number` returns eagerly with every float32 number of the model and its inputs in float64; None when that
     cannot be told: the program does not run so, or does not repeat its own result, as its state has changed."""
 
-    def called(convert):
-        function, args, kwargs = copied((entry.function, entry.calls[number], entry.kwargs))
-        gpu.set_random_states(rng)
-        with quiet():
-            return Outcome(convert(function), *map(convert, (args, kwargs)))
-
     with watch:
-        again = called(lambda value: value)
+        again = called_with(entry, number, rng, lambda value: value)
     if again.error or any(row["verdict"] == "differs" for row in compare(eager.value, again.value)):
         return None
-    return called(widened).value
+    return called_with(entry, number, rng, widened).value
+
+
+def called_with(entry: Entry, number: int, rng, convert) -> Outcome:
+    """Call `number` done eagerly on copies, of which `convert` has gone over the model and its inputs."""
+    function, args, kwargs = copied((entry.function, entry.calls[number], entry.kwargs))
+    gpu.set_random_states(rng)
+    with quiet():
+        return Outcome(convert(function), *map(convert, (args, kwargs)))
 
 
 def check(recording, run, entry, number, eager: Outcome, compiled: Outcome, rng) -> bool:
@@ -78,7 +80,11 @@ def check(recording, run, entry, number, eager: Outcome, compiled: Outcome, rng)
                       message=texts[0] if same else f"eager: {texts[0]}; compiled: {texts[1]}", count=1, mismatched=int(not same))  # fmt: skip
         return same
     watch = Tf32Watch()
-    rows = compare(eager.value, compiled.value, lambda: in_float64(entry, number, eager, rng, watch), lambda: watch.seen)
+
+    def nudged(draw):
+        return called_with(entry, number, rng, lambda value: nudge(value, draw)).value
+
+    rows = compare(eager.value, compiled.value, lambda: in_float64(entry, number, eager, rng, watch), lambda: watch.seen, nudged)
     for row in rows:
         recording.put("accuracy", run=run["id"], **{**row, "output": prefix + row["output"]})
     return all(row["verdict"] != "differs" for row in rows)
