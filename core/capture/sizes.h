@@ -90,6 +90,7 @@ struct Symbolic {
   struct Origin {
     std::string text;
     SizeMark mark = {};
+    int32_t node = -1;  // in the captured graph: of whose result it is a size
   };
   ir::SymbolTable table;
   std::vector<Origin> origins;  // by symbol

@@ -39,7 +39,8 @@ void record_opaque(const codegen::Program& program, ir::Recorder& recorder) {
     kernel.family = std::string(ops::family_name(op ? op->family : ops::Family::opaque));
     kernel.language = "pytorch";
     kernel.space = space_of(step.node);
-    kernel.bytes = bytes_of(program, step.buffers) + bytes_of(program, step.outs);
+    if (!op || op->family != ops::Family::view)  // which moves nothing
+      kernel.bytes = bytes_of(program, step.buffers) + bytes_of(program, step.outs);
     recorder.writer.put(kernel);
     recorder.writer.link(recorder.entity(step.node.id), kernel.id);
     session::LaunchRow launch;

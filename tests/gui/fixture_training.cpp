@@ -115,6 +115,17 @@ void addKernel(Builder& b, TrainingIds& ids, Id node, Id span) {
   ids.exp_span = span;
 }
 
+// A launch that runs what the node stands for.
+void addLaunch(Builder& b, Id compilation, const char* text, Id node) {
+  LaunchRow row;
+  row.id = b.w.next(Kind::Launch);
+  row.compilation = compilation;
+  row.kind = "library";
+  row.text = text;
+  b.w.put(row);
+  b.w.link(node, row.id);
+}
+
 }  // namespace
 
 TrainingIds writeTraining(const std::string& path) {
@@ -139,6 +150,8 @@ TrainingIds writeTraining(const std::string& path) {
   const Names second = b.graph(ids.forward, "backward", "", "3 computed again", true, file, backward(), both);
   const Names fused = b.graph(ids.backward, "optimised", "", "", true, file, backward(), second);
   addKernel(b, ids, fused.at("d_exp"), b.span(file, kExp));
+  addLaunch(b, ids.backward, "L1 d_w", second.at("d_w"));  // of mm's gradient: the first that mm leads to
+  addLaunch(b, ids.forward, "L0 mm", first.at("mm"));
   addCrossings(b, ids.forward, both, second);
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   b.w.put(SymbolRow{ids.forward, 0, "s0", "L['x'].size(0)", "changed: it was 32", 64, 2, kMost, ""});

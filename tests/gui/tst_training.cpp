@@ -52,6 +52,13 @@ class TestTraining : public QObject {
     QCOMPARE(session_->countOf(ids_.forward, "optimised"), -1);
   }
 
+  // An operator leads to launches of both halves: each half's table has its own.
+  void whatBecameWhatIsToldOfEachHalf() {
+    Rig<TableView> rig(session_, "", {900, 400}, views::kBecameTable);
+    rig.film(filmAt(ids_.forward));
+    QCOMPARE(lines(rig), QStringList{"L0 mm | mm | 1 | –"});
+  }
+
   void aSavedTensorIsMarkedInBothHalves() {
     Rig<TableView> table(session_, "", {900, 400}, views::kSavedTable);
     Rig<GraphView> forward(session_, "forward", {600, 700}), backward(session_, "backward", {600, 700});

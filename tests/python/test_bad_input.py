@@ -1,5 +1,6 @@
 """Bad input and broken surroundings: one clear message, the right exit status, and a session that can be read."""
 
+import contextlib
 import json
 import os
 import re
@@ -328,6 +329,18 @@ def test_a_kernel_compiler_that_does_not_work(tmp_path, which):
         # Replayed with the compiler that works, it compiles.
         again = subprocess.run(["vitrine-cc", reproducer, "-o", tmp_path / "k.so", "--texts"], capture_output=True, text=True)
         assert again.returncode == 0, again.stderr
+
+
+def test_views_move_nothing_where_there_is_no_kernel_compiler(tmp_path):
+    """Each operator is a launch there."""
+    program = copy_of_the_build(tmp_path, None)
+    write(tmp_path, "m.py", "def f(x):\n    return x.t() + 1\n")
+    env = {**os.environ, "PYTHONPATH": "", "VITRINE_CACHE_DIR": str(tmp_path / "cache"), "PATH": "/usr/bin:/bin"}
+    words = [program, "run", "m.py", "--entry", "f", "--input", "f32[64,64]", "--repeats", "0"]
+    result = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, said(result)
+    with contextlib.closing(sqlite3.connect(tmp_path / "m.vitrine")) as db:
+        assert db.execute("SELECT name, bytes FROM kernel ORDER BY id").fetchall() == [("t", 0), ("add", 32768)]
 
 
 def test_results_where_there_is_no_kernel_compiler(tmp_path):

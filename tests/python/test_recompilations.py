@@ -120,3 +120,30 @@ def test_isolated_callables_share_nothing(tmp_path):
 
     assert compilations() == 2
     assert compilations(isolate_recompiles=True) == 4
+
+
+def test_what_is_left_of_a_loop_is_told(tmp_path):
+    layers = torch.nn.ModuleList(torch.nn.Linear(4, 4) for _ in range(3))
+
+    def program(x):
+        for layer in layers:
+            x = layer(x)
+            print(end="")
+        return x
+
+    with recorded(tmp_path) as session, torch.no_grad():
+        vitrine.compile(program)(torch.ones(2, 4))
+    ((failed, now, hint),) = [row for row in hints(session) if "rest(" in row[0]]
+    assert now == "0" and "A graph break inside a loop" in hint, (failed, now, hint)
+
+
+def test_a_size_that_was_asked_of_a_result_is_named_as_its_node(tmp_path):
+    def program(x):
+        y = torch.cat([x, x * 2])
+        return y.reshape(-1) * y.shape[0]
+
+    compiled = vitrine.compile(program, dynamic=True)
+    with recorded(tmp_path) as session:
+        compiled(torch.ones(3, 4))
+    asked = [row["source"] for row in session.rows("symbol") if row["origin"].startswith("computed")]
+    assert asked and set(asked) <= {"cat.size(0)", "cat.size(1)"}, asked

@@ -40,7 +40,7 @@ QString alone(std::span<const Scale> scales, double value) {
 
 constexpr double kLongest = 1e4;      // in a column: longer numbers have the next larger unit
 constexpr double kTwoDigits = 0.01;   // is two digits in three decimals
-constexpr double kLongestText = 1e5;  // the same of numbers with their unit beside them
+constexpr double kLongestText = 1e3;  // the same of numbers with their unit beside them
 constexpr int kMostDecimals = 3;
 
 Unit columnUnit(std::span<const Scale> scales, const Extent& of, QString (*alone)(double)) {

@@ -71,10 +71,10 @@ Unit buffer_unit(const TableScope& s) {
 }
 
 std::vector<Column> memory_columns(const TableScope& s) {
-  return {{"buffer", 110, false, true},     {"kind", 90},
-          {"type", 200, false, true, true}, {unit_title("size", buffer_unit(s)), 90, true},
-          {"first launch", 90, true},       {"last launch", 90, true},
-          {"offset, B", 100, true},         {"takes place of", 110, false, true}};
+  return {{"buffer", 110, false, true, true}, {"kind", 90},
+          {"type", 200, false, true, true},   {unit_title("size", buffer_unit(s)), 90, true},
+          {"first launch", 90, true},         {"last launch", 90, true},
+          {"offset, B", 100, true},           {"takes place of", 110, false, true}};
 }
 
 std::vector<Item> memory_rows(const TableScope& s) {
@@ -130,11 +130,10 @@ std::vector<Item> became_rows(const TableScope& s) {
   if (!aten) return {};
   for (const NodeRow& node : s.data.nodes.of(aten->id)) {
     if (node.kind != "op") continue;
-    for (Id id : relativesOf(s.data, node.id).derived)
-      if (kind_of(id) == Kind::Launch) {
+    for (Id id :
+         relativesOf(s.data, node.id).derived)  // also the launches of the other half of a training step
+      if (const LaunchRow* l = s.data.launches.find(id); l && l->compilation == s.compilation)
         nodes[id].push_back(node.id);
-        break;
-      }
   }
   std::vector<Item> out;
   const Unit unit = launch_time_unit(s);

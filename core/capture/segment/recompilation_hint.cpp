@@ -19,6 +19,9 @@ constexpr Row kRows[] = {
     {"autocast", "Call it in one autocast mode."},
     {"torch.", "Set it once, before the first call."},
     {".dtype", "Convert inputs to one dtype before the call."},
+    {"rest(",
+     "A graph break inside a loop: what comes after it is compiled for the items that are left, none and one "
+     "or more apart. Mend the break, and the loop is one graph."},
 };
 
 // What the first training step finds missing and the others do not.

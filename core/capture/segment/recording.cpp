@@ -164,6 +164,20 @@ void Recording::write_guards(CompilationRecord& record, const Trace& trace) {
   }
 }
 
+namespace {
+
+// "add_2.size(0)": as the captured graph names the node, where it has one.
+std::string symbol_source(const Trace& trace, size_t i) {
+  const std::string& text = trace.symbolic->table.symbols()[i].source;
+  const ir::NodeId node = trace.symbolic->origins.at(i).node;
+  if (node < 0 || !trace.graphs.captured) return text;
+  for (const ir::Node& each : trace.graphs.captured->nodes())
+    if (each.id == node) return each.name + text.substr(text.find('.'));
+  return text;
+}
+
+}  // namespace
+
 void Recording::write_symbols(const CompilationRecord& record, const Trace& trace) {
   if (!trace.symbolic) return;
   const ir::SymbolTable& table = trace.symbolic->table;
@@ -173,7 +187,7 @@ void Recording::write_symbols(const CompilationRecord& record, const Trace& trac
     row.compilation = record.row.id;
     row.ordinal = static_cast<int64_t>(i);
     row.name = symbol.name;
-    row.source = symbol.source;
+    row.source = symbol_source(trace, i);
     row.origin = trace.symbolic->origins.at(i).text;
     row.hint = symbol.hint;
     const ir::SymRange range = table.symbol_range(static_cast<int32_t>(i));

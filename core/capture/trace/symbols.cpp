@@ -223,7 +223,7 @@ Value* Tracer::open_fact(Value* tensor, const char* method, int64_t d) {
   const ir::Ref ref = lowering_->captured_ref(tensor->obj);
   const ir::Sym sym = symbolic_->table.size(
       "value " + std::to_string(ref.node) + "." + method + "(" + std::to_string(d) + ")", n);
-  symbolic_->origins.push_back({"computed from other sizes at " + asked_at()});
+  symbolic_->origins.push_back({"computed from other sizes at " + asked_at(), {}, ref.node});
   symbolic_->questions.push_back({number, nullptr});
   return symbol_value(sym);
 }

@@ -17,7 +17,8 @@ from torch.autograd.profiler import profile, record_function
 
 from vitrine import _engine, gpu
 
-REPETITIONS = 5
+REPETITIONS = 5, 25  # of a profiled call: at least; at most, while they take less than
+PROFILED_NS = 200_000_000
 MOST_CELLS = 4_000_000  # of the exact alignment of eager operators with graph nodes: about a second
 LOOK_AHEAD = 80  # eager calls that the alignment of a longer program may skip
 KIND_SHIFT = 40
@@ -229,8 +230,14 @@ class Call:
         return gpu.kernels_of(self.within(), self.owners())
 
 
+def enough(durations: list[int]) -> bool:
+    """Whether these profiled calls, in ns, will do: short ones vary most, and cost least to repeat."""
+    fewest, most = REPETITIONS
+    return len(durations) >= most or len(durations) >= fewest and sum(durations) > PROFILED_NS
+
+
 def eager_call(function, args, kwargs, on_gpu=False) -> Call:
-    """Of REPETITIONS profiled calls the one with the median duration."""
+    """Of some profiled calls the one with the median duration."""
     calls: list[tuple[int, int]] = []
     modules: list[tuple[int, int, str]] = []
     marks: list[tuple[int, int]] = []
@@ -244,7 +251,7 @@ def eager_call(function, args, kwargs, on_gpu=False) -> Call:
             with record_function("vitrine.mark"):
                 pass
             marks.append((begin, time.monotonic_ns()))
-        for _ in range(REPETITIONS):
+        while not enough([end - begin for begin, end in calls]):
             begin = time.monotonic_ns()
             called(*args, **kwargs)
             calls.append((begin, time.monotonic_ns()))
@@ -273,14 +280,14 @@ def begun(entries: list[tuple]) -> list[int]:
 
 
 def compiled_call(function, args, kwargs, recording, on_gpu=False) -> tuple[Call, Graph]:
-    """Of REPETITIONS profiled calls the one with the median duration, with its launches; and what is known after them, since
+    """Of some profiled calls the one with the median duration, with its launches; and what is known after them, since
     a call may compile."""
     runs = []
     called = gpu.finished(function) if on_gpu else function
     if on_gpu:
         called(*args, **kwargs)
     with gpu.recorded(on_gpu) as device:
-        for _ in range(REPETITIONS):
+        while not enough([duration for duration, _, _ in runs]):
             _engine.profile(sys.maxsize)
             begin = time.monotonic_ns()
             try:
