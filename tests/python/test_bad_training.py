@@ -154,6 +154,22 @@ def not_used(compile):
     torch.autograd.grad(compile(lambda x, y: (x * 2).sum())(x, y), [y])
 
 
+def eigenvectors_phase(compile):
+    compile(lambda x: torch.linalg.eig(x).eigenvectors.imag.sum())(leaf(W[:, :3])).backward()
+
+
+def hermitian_eigenvectors_phase(compile):
+    compile(lambda x: torch.linalg.eigh(torch.complex(x + x.t(), x - x.t())).eigenvectors.imag.sum())(leaf(W[:, :3])).backward()
+
+
+def singular_vectors_phase_in_a_step(compile):
+    def step(x):
+        u = torch.linalg.svd(torch.complex(x, x * x)).U
+        (u.real + u.imag).sum().backward()
+
+    compile(step)(leaf(W[:, :3]))
+
+
 def target_out_of_range(compile):
     compile(lambda x: F.cross_entropy(x, torch.tensor([1, 9])))(leaf(X)).backward()
 
@@ -278,6 +294,25 @@ def test_a_gradient_that_the_function_itself_differentiates_again_is_eagers():
             loss.backward()
             found.append((loss, x.grad, w.grad))
         torch.testing.assert_close(found[1], found[0])
+
+
+@pytest.mark.parametrize("step", [False, True])
+def test_complex_vectors_whose_phase_does_not_count(step):
+    def f(x):
+        vectors = torch.linalg.eig(x).eigenvectors
+        loss = (vectors.abs() * torch.linalg.svd(torch.complex(x, x * x)).U.abs()).sin().sum()
+        if step:
+            loss.backward()
+        return loss
+
+    found = []
+    for run in (f, vitrine.compile(f)):
+        x = leaf(W[:, :3])
+        loss = run(x)
+        if not step:
+            loss.backward()
+        found.append((loss.detach(), x.grad))
+    torch.testing.assert_close(found[1], found[0])
 
 
 def cubes(x):

@@ -30,14 +30,24 @@ def _is_registered(node):
     return node._forward_cls.forward.__module__ == "torch._library.autograd"
 
 
+# Complex vectors are given up to a phase each: their backward raises where its gradients say that the loss depends on it.
+_LOOK_AT_GRADIENTS = {"LinalgEigBackward0", "LinalgEighBackward0", "LinalgSvdBackward0"}
+
+
+def _looks_at_gradients(node):
+    return node.name() in _LOOK_AT_GRADIENTS and any(of.dtype.is_complex for of in node._input_metadata)
+
+
 def _nodes_behind(outputs, read=False):
-    """Autograd's nodes that a backward pass from the outputs reaches, as it is walked; a text where one is the user's own.
-    read: but for those that were read through."""
+    """Autograd's nodes that a backward pass from the outputs reaches, as it is walked; a text where one is the user's own,
+    or looks at values. read: but for those of the user's that were read through."""
     found = []
     for node in nodes_behind(outputs):
         own = isinstance(node, torch.autograd.function.BackwardCFunction) and not _is_registered(node)
         if own and not (read and getattr(node, "read_by_vitrine", False)):
             return "a torch.autograd.Function has a backward of the user's own"
+        if _looks_at_gradients(node):
+            return f"{node.name()} looks at the values of its gradients"
         found.append(node)
     return found
 
