@@ -45,6 +45,7 @@ std::string Source::text() const {
     case SourceKind::InstanceDict:
       return b + ".__dict__['" + name + "']";
     case SourceKind::Item:
+    case SourceKind::ItemOf:
       return b + "[" + name + "]";
     case SourceKind::Cell:
       return b + ".cell_contents";
@@ -97,7 +98,8 @@ const Source* SourcePool::make(SourceKind kind, const Source* base, int32_t inde
                            ":" + name;
   for (Source* candidate : by_path_[path]) {
     if (candidate->key == key) return candidate;
-    if (kind == SourceKind::Constant || !key || !candidate->key || Py_TYPE(key) != Py_TYPE(candidate->key))
+    if (kind == SourceKind::Constant || kind == SourceKind::ItemOf || !key || !candidate->key ||
+        Py_TYPE(key) != Py_TYPE(candidate->key))
       continue;
     const int equal = PyObject_RichCompareBool(key, candidate->key, Py_EQ);
     if (equal < 0) PyErr_Clear();

@@ -22,6 +22,7 @@ enum class SourceKind : uint8_t {
   Attr,          // base.name through getattr semantics of plain objects       base.name
   InstanceDict,  // base.__dict__[name] (modules: also _parameters, ...)       base.__dict__['name']
   Item,          // base[key], key a constant                                  base[0], base['k']
+  ItemOf,        // base[key], key what a weak reference refers to: a tensor   base[L['p']]
   Cell,          // contents of a cell object                                  base.cell_contents
   Closure,       // base: function; index: position in __closure__             base.__closure__[0]
   Default,       // base: function; index: position in __defaults__            base.__defaults__[0]
@@ -50,7 +51,8 @@ struct Source {
   const Source* base = nullptr;
   int32_t index = -1;
   std::string name;            // attribute, global, ... or the repr of `key`
-  _object* key = nullptr;      // Item: the key object; Constant: the object (owned by the pool)
+  _object* key = nullptr;      // Item: the key object; ItemOf: a weak reference to it; Constant: the object
+                               // (owned by the pool)
   std::string path() const;    // as a person writes it: members of modules by name, "L['self'].fc.weight"
   std::string text() const;    // "L['self'].fc.weight"
   const Source* root() const;  // the Local, Stack, Global ... it starts from

@@ -18,6 +18,8 @@ struct _object;
 
 namespace vitrine::capture {
 
+inline constexpr int64_t kWeakKey = 2;  // added to the number of DictContains
+
 // One condition under which a trace may be used again. `object` is owned by the trace (strong or weak as the
 // kind says).
 enum class GuardKind : uint8_t {
@@ -36,7 +38,8 @@ enum class GuardKind : uint8_t {
   LengthBelow,    // len(value) < number
   DictKeys,  // list(value) == `object` (tuple of keys, in order): each key the same object, or as ConstEquals
   DictContains,  // key `object` is in the dict (number 1) or is not (0); the dict's own lookup, no
-                 // __missing__
+                 // __missing__. With kWeakKey in `number` the key is what the weak reference `object` refers
+                 // to
   SetEquals,     // same type, and equal to `object` (a frozenset made at capture)
   HasAttr,       // `name` found on the object itself or its type, or absent: number = 1 or 0
   InstanceHas,   // `name` is a key of the object's own __dict__ (number 1) or is not (0; also: it has no

@@ -1,6 +1,8 @@
 """Memory of training steps: what eager has given back by then is not held."""
 
+import gc
 import itertools
+import weakref
 
 import pytest
 import torch
@@ -292,3 +294,30 @@ def test_an_operator_that_hands_back_its_argument_against_its_schema():
     run, x, p = vitrine.compile(step), torch.rand(64, 64), torch.rand(64, 64, requires_grad=True)
     for _ in range(3):
         torch.testing.assert_close(run(x, p), step(x, p))
+
+
+@pytest.mark.parametrize("make", [torch.optim.AdamW, torch.optim.Adagrad])
+def test_what_is_compiled_for_an_optimizer_keeps_no_parameter(make):
+    """Functions made anew share their code, and what is compiled for it outlives them."""
+    def trained(compile):
+        torch.manual_seed(0)
+        model, x = nn.Linear(6, 4), torch.randn(2, 6)
+        optimizer = make(model.parameters())
+
+        @compile
+        def step(x):
+            optimizer.zero_grad()
+            loss = model(x).square().sum()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        losses = torch.stack([step(x) for _ in range(3)])
+        return losses, [weakref.ref(o) for o in (model, model.weight, model.bias, optimizer)]
+
+    expected, _ = trained(lambda f: f)
+    for _ in range(2):  # the second time beside what was compiled for the first
+        losses, kept = trained(vitrine.compile)
+        gc.collect()
+        torch.testing.assert_close(losses, expected)
+        assert [ref() for ref in kept] == [None] * 4

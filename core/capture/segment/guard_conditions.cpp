@@ -153,8 +153,10 @@ bool GuardTree::holds(const Condition& c) const {
       return same_keys(o, c.object.get());
     case GuardKind::HasAttr:
       return has_attribute(o, c.name.get()) == (c.number != 0);
-    case GuardKind::DictContains:
-      return PyDict_Check(o) && (dict_value(o, c.object.get()) != nullptr) == (c.number != 0);
+    case GuardKind::DictContains: {
+      PyObject* key = c.number & kWeakKey ? PyWeakref_GET_OBJECT(c.object.get()) : c.object.get();
+      return PyDict_Check(o) && (dict_value(o, key) != nullptr) == ((c.number & 1) != 0);
+    }
     case GuardKind::SetEquals:
       return same_set(c.object.get(), o);
     case GuardKind::InstanceHas: {
@@ -264,8 +266,8 @@ GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const
     }
     case GuardKind::DictContains:
       f.source = f.expected + " in " + f.source;
-      f.expected = presence(c.number != 0);
-      f.actual = presence(c.number == 0);
+      f.expected = presence(c.number & 1);
+      f.actual = presence(!(c.number & 1));
       break;
     case GuardKind::InstanceHas:
       f.source += ".__dict__['" + text_of(c.name.get()) + "']";

@@ -104,6 +104,7 @@ bool Watches::step(const SourceStep& step, PyObject* base, int32_t node) {
     case SourceKind::Attr:
       return attribute(base, step.key.get(), node);
     case SourceKind::Item:
+    case SourceKind::ItemOf:
       return PyTuple_CheckExact(base) || dict(base, node);
     case SourceKind::Closure:
       return PyFunction_Check(base);

@@ -151,6 +151,12 @@ PyObject* item(const SourceStep& step, PyObject* base, Temporaries& keep) {
   return nullptr;
 }
 
+// A tensor that is gone has left no dict that had it as a key, but another one may lie where it lay.
+PyObject* item_of(const SourceStep& step, PyObject* base) {
+  PyObject* key = PyWeakref_GET_OBJECT(step.key.get());
+  return key != Py_None && PyDict_Check(base) ? lookup(base, key, step.hash) : nullptr;
+}
+
 PyObject* own_member(const SourceStep& step, PyObject* base) {
   if (PyModule_Check(base)) return lookup(PyModule_GetDict(base), step.key.get(), step.hash);
   if (PyType_Check(base)) {
@@ -304,6 +310,8 @@ PyObject* read_step(const SourceStep& step, PyObject* base, const Frame& frame, 
       return own_member(step, base);
     case SourceKind::Item:
       return item(step, base, keep);
+    case SourceKind::ItemOf:
+      return item_of(step, base);
     case SourceKind::Cell:
       return PyCell_Check(base) ? PyCell_GET(base) : nullptr;
     case SourceKind::Closure:

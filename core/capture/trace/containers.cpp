@@ -189,15 +189,18 @@ Value* Tracer::dict_get(Value* v, Value* key) {
   if (PyErr_Occurred()) raise_python();
   if (at >= 0) return dict.entries[static_cast<size_t>(at)].second;
   if (dict.complete) return nullptr;
-  if (torch_bridge::is_tensor(k) && !look(key)->source) return nullptr;  // it did not exist before
+  const bool is_tensor = torch_bridge::is_tensor(k);
+  if (is_tensor && !look(key)->source) return nullptr;  // it did not exist before
   PyObject* found = PyDict_GetItemWithError(v->obj, k);
   if (PyErr_Occurred()) raise_python();
-  if (!found) {
-    guard(GuardKind::DictContains, v->source, k, 0, "", nullptr, "has no " + key_text(k, look(key), 40));
-    return nullptr;
-  }
-  guard(GuardKind::DictContains, v->source, k, 1, "", nullptr, "has " + key_text(k, look(key), 40));
-  Value* value = lazy(found, sources_->make(SourceKind::Item, v->source, -1, key_text(k, look(key), 60), k));
+  // What was compiled for an optimizer's state keeps no parameter.
+  PyObject* kept_key = is_tensor ? keep(PyWeakref_NewRef(k, nullptr)) : k;
+  if (!kept_key) raise_python();
+  guard(GuardKind::DictContains, v->source, kept_key, (found ? 1 : 0) + (is_tensor ? kWeakKey : 0), "",
+        nullptr, (found ? "has " : "has no ") + key_text(k, look(key), 40));
+  if (!found) return nullptr;
+  Value* value = lazy(found, sources_->make(is_tensor ? SourceKind::ItemOf : SourceKind::Item, v->source, -1,
+                                            key_text(k, look(key), 60), kept_key));
   put_entry(dict, k, torch_bridge::is_tensor(k) ? look(key) : constant(k), value);
   return value;
 }
