@@ -185,8 +185,9 @@ struct Trace {
   // What a check of the graph raises that the program is taken to pass: kTakenForGranted.
   bool takes_for_granted = false;
   std::vector<StepRecord> steps;
-  std::vector<_object*> codes;  // owned: code objects met (frame's first), for recording
-  ~Trace();                     // releases references; needs the GIL
+  std::vector<_object*> codes;            // owned: code objects met (frame's first), for recording
+  std::unordered_set<std::string> asked;  // the names of attributes that objects were asked for
+  ~Trace();                               // releases references; needs the GIL
   Trace() = default;
   Trace(const Trace&) = delete;
 };

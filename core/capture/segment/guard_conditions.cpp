@@ -124,7 +124,15 @@ bool GuardTree::heeds_marks(const TensorExpected& t, PyObject* o) const {
                           [&](size_t d) { return dims_[t.dims + d] == kAny; });
 }
 
-bool GuardTree::holds(const Condition& c) const {
+// A class that has changed where nobody looked has a new version from now on.
+bool GuardTree::class_serves(Condition& c, PyTypeObject* type) {
+  if (has_version(type, c.number)) return true;
+  if (!c.snapshot->still_serves(asked_)) return false;
+  c.number = type->tp_version_tag;
+  return true;
+}
+
+bool GuardTree::holds(Condition& c) {
   PyObject* o = values_[c.node];
   switch (c.kind) {
     case GuardKind::TensorMatch:
@@ -164,7 +172,7 @@ bool GuardTree::holds(const Condition& c) const {
       return (dict && dict_value(dict, c.name.get())) == (c.number != 0);
     }
     case GuardKind::TypeVersion:
-      return PyType_Check(o) && has_version(reinterpret_cast<PyTypeObject*>(o), c.number);
+      return PyType_Check(o) && class_serves(c, reinterpret_cast<PyTypeObject*>(o));
     case GuardKind::AbcRegistry:
       return abc_registrations() == c.number;
     case GuardKind::NotInGlobals: {

@@ -39,8 +39,9 @@ int32_t GuardTree::node_of(const Source* source) const {
 }
 
 Status GuardTree::build(const std::vector<Guard>& guards, const std::vector<const Source*>& wanted,
-                        const Frame& frame, const GlobalState& state) {
+                        const Frame& frame, const GlobalState& state, AskedNames asked) {
   state_ = state;
+  asked_ = std::move(asked);
   counts_.resize(guards.size());
   for (size_t i = 0; i < guards.size(); ++i)
     if (Status error = add_guard(guards[i], static_cast<int32_t>(i), frame)) return error;
@@ -90,6 +91,8 @@ Status GuardTree::add_guard(const Guard& guard, int32_t index, const Frame& fram
   c.object = share(guard.object);
   c.number = guard.number;
   c.expected = guard.expected;
+  if (guard.kind == GuardKind::TypeVersion)
+    c.snapshot = std::make_unique<ClassSnapshot>(reinterpret_cast<PyTypeObject*>(guard.object));
   if (!guard.name.empty()) c.name = Owned(PyUnicode_InternFromString(guard.name.c_str()));
   if (guard.kind == GuardKind::TensorMatch) {
     Temporaries keep;
@@ -175,7 +178,7 @@ bool GuardTree::check_node(int32_t index, const Frame& frame) {
 // Asks the guard that failed last: among several segments of one place it is what tells them apart.
 bool GuardTree::check_hint(const Frame& frame, const GlobalState& state) {
   if (failed_condition_ < 0) return true;
-  const Condition& c = conditions_[failed_condition_];
+  Condition& c = conditions_[failed_condition_];
   if (c.other >= 0) return true;
   int32_t path[16];
   int depth = 0;

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "core/capture/segment/class_snapshot.h"
 #include "core/capture/segment/guard_shortcut.h"
 #include "core/capture/segment/source_reader.h"
 #include "core/capture/trace.h"
@@ -34,8 +36,9 @@ class GuardTree {
   // Compiles `guards`; TensorMatch takes what the tensors look like now, so the frame must still be where
   // capture began. `wanted`: further sources that the segment reads. Errors: a guard cannot be compiled, or
   // does not hold at this very moment (`what` names it): such a segment would never be entered.
+  // asked: the names that the trace asked objects for.
   Status build(const std::vector<Guard>& guards, const std::vector<const Source*>& wanted, const Frame& frame,
-               const torch_bridge::GlobalState& state);
+               const torch_bridge::GlobalState& state, AskedNames asked = {});
 
   // Whether all guards hold. After true, value() is valid until anything else runs.
   bool check(const Frame& frame, const torch_bridge::GlobalState& state);
@@ -85,6 +88,7 @@ class GuardTree {
     Owned object, name;
     int64_t number = 0;
     std::string expected;
+    std::unique_ptr<ClassSnapshot> snapshot;  // TypeVersion
   };
 
   int32_t add_source(const Source* source);
@@ -95,7 +99,8 @@ class GuardTree {
   void sort_conditions();
   bool check_node(int32_t node, const Frame& frame);
   bool check_hint(const Frame& frame, const torch_bridge::GlobalState& state);
-  bool holds(const Condition& condition) const;
+  bool holds(Condition& condition);
+  bool class_serves(Condition& condition, PyTypeObject* type);
   // guard_shortcut.cpp
   enum class Shortened : uint8_t { Holds, Fails, Unknown };
   Shortened check_shortened(const Frame& frame);
@@ -118,6 +123,7 @@ class GuardTree {
   GuardShortcut shortcut_;
   Temporaries temporaries_;
   std::vector<GuardCount> counts_;
+  AskedNames asked_;
   std::unordered_map<const Source*, int32_t> node_by_source_;
   torch_bridge::GlobalState state_;
   int32_t state_guard_ = -1, frame_node_ = -1;

@@ -62,7 +62,10 @@ Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, con
         return effect.kind == Effect::Kind::ListReplace || effect.kind == Effect::Kind::ListExtend ||
                effect.kind == Effect::Kind::DictReplace || effect.kind == Effect::Kind::SetReplace;
       });
-  if (Status error = s->guards_.build(trace->guards, sources.all(), frame, state)) return *error;
+  AskedNames asked = std::move(trace->asked);
+  for (PyObject* code : trace->codes) add_names(code, asked);
+  if (Status error = s->guards_.build(trace->guards, sources.all(), frame, state, std::move(asked)))
+    return *error;
   for (Guard& guard : trace->guards)  // the tensors of the first call must not live on
     if (guard.kind == GuardKind::TensorMatch) Py_CLEAR(guard.object);
   trace->guards.shrink_to_fit();

@@ -39,6 +39,7 @@ Value* find_written(Value* v, const std::string& name, bool* found) {
 }  // namespace
 
 PyObject* Tracer::python_method(PyTypeObject* type, const char* name) {
+  asked_.insert(name);
   PyObject* found = lookup(type, name);
   if (!found) return nullptr;
   if (PyFunction_Check(found)) {
@@ -101,6 +102,7 @@ Value* Tracer::load_attr(Value* v, const std::string& name) {
 }
 
 Value* Tracer::get_attr(Value* v, const std::string& name) {
+  asked_.insert(name);
   if (Value* method = method_of_open_list(v, name)) return method;
   v = look(v);
   switch (v->kind) {
@@ -362,6 +364,7 @@ void Tracer::check_plain_attributes(Value* v, const char* method) {
 }
 
 Value* Tracer::generic_get(Value* v, const std::string& name, bool fallback) {
+  asked_.insert(name);
   PyTypeObject* type = type_of(v);
   pin_type(type);
   PyObject* descriptor = lookup(type, name);

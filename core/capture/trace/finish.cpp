@@ -437,6 +437,7 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   trace->guards = take_guards();
   trace->steps = film(trace->graphs.captured.get(), trace->guards);
   trace->codes = std::move(codes_);
+  trace->asked = std::move(asked_);
   codes_.clear();
   return trace;
 }
@@ -458,6 +459,7 @@ std::unique_ptr<Trace> Tracer::give_up(BreakInfo why) {
   if (!trace->steps.empty())
     trace->steps.back().event = "break", trace->steps.back().text = trace->broke->reason;
   trace->codes = std::move(codes_);
+  trace->asked = std::move(asked_);
   codes_.clear();
   return trace;
 }

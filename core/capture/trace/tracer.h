@@ -635,6 +635,7 @@ class Tracer {
   Values generators_;                                                   // made in the segment
   Values mutated_;  // pre-existing values in order of their first change
   std::vector<PyObject*> codes_;
+  std::unordered_set<std::string> asked_;  // names of attributes
   std::vector<StepRecord> steps_;
   std::vector<Change> changes_;  // of the stack, by step
   std::unordered_set<PyCodeObject*> seen_codes_;
