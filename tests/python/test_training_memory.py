@@ -296,20 +296,23 @@ def test_an_operator_that_hands_back_its_argument_against_its_schema():
         torch.testing.assert_close(run(x, p), step(x, p))
 
 
+@pytest.mark.parametrize("scaled", [False, True])
 @pytest.mark.parametrize("make", [torch.optim.AdamW, torch.optim.Adagrad])
-def test_what_is_compiled_for_an_optimizer_keeps_no_parameter(make):
+def test_what_is_compiled_for_an_optimizer_keeps_no_parameter(make, scaled):
     """Functions made anew share their code, and what is compiled for it outlives them."""
     def trained(compile):
         torch.manual_seed(0)
         model, x = nn.Linear(6, 4), torch.randn(2, 6)
         optimizer = make(model.parameters())
+        scaler = torch.amp.GradScaler("cpu", enabled=scaled)  # knows optimizers by their id()
 
         @compile
         def step(x):
             optimizer.zero_grad()
             loss = model(x).square().sum()
-            loss.backward()
-            optimizer.step()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
             return loss.detach()
 
         losses = torch.stack([step(x) for _ in range(3)])

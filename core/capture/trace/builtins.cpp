@@ -291,7 +291,7 @@ Value* builtin_id(Tracer& t, const Arguments& a) {
     if (!kept || !has_identity(t, v)) stop("unsupported_builtin", "call of id() on " + t.describe(v));
     return t.call(t.pinned(kept), {{v}, {}});
   }
-  if (!v->pinned) t.guard(GuardKind::Identity, v->source, object, 0, "", nullptr, "is " + t.describe(v));
+  if (!v->pinned) t.guard_weakly(v->source, object, "is " + t.describe(v));
   Owned number(PyLong_FromVoidPtr(object));
   return t.fold(number.release());
 }
