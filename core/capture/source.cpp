@@ -74,6 +74,7 @@ std::string Source::text() const {
     case SourceKind::IterState:
       return index == 1 ? "parts(" + b + ")" : "state(" + b + ")";
     case SourceKind::Drawn:
+    case SourceKind::Computed:
     case SourceKind::Constant:
       return name;
   }

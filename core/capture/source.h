@@ -40,6 +40,7 @@ enum class SourceKind : uint8_t {
                  // was made from and where it stands, 2: its state or None; both from its __reduce__
   Drawn,         // index: how many were drawn before; key: tuple of a method of a random.Random and its
                  // arguments, called once a call, before the graph runs       random.gauss(0.0, 1.0)
+  Computed,      // index: in Trace::computed; a float that sizes give, computed once a call, before the graph
   Constant,      // an object fixed at capture (a class, a module imported inside); needs no guard by itself
 };
 

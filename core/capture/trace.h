@@ -171,8 +171,9 @@ struct Trace {
   Recipe result;                       // Return
   std::vector<std::pair<int32_t, Recipe>> locals;  // Break: localsplus slots that changed
   std::vector<Recipe> stack;                       // Break: whole value stack at end_pc, bottom first
-  std::vector<Effect> effects;  // replayed in order, after the graph, before locals and stack are committed
-  bool needs_grad = false;      // grad mode is on and an input requires grad
+  std::vector<Recipe> computed;  // of integers: floats that are inputs of the graph (SourceKind::Computed)
+  std::vector<Effect> effects;   // replayed in order, after the graph, before locals and stack are committed
+  bool needs_grad = false;       // grad mode is on and an input requires grad
   // Then: its forward and backward, or why there is none and it runs by Replayer.
   std::shared_ptr<const torch_bridge::Joint> joint;
   std::string no_joint;

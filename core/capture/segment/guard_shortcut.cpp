@@ -210,6 +210,7 @@ void GuardTree::build_shortcut() {
     const int32_t owner = node.parent;
     const bool calm = owner >= 0 && same[owner] && s.misses[owner] <= kMissesForgiven;
     same[i] = node.step.kind == SourceKind::Constant || node.step.kind == SourceKind::Drawn ||
+              node.step.kind == SourceKind::Computed ||
               (values_[i] && calm && !made_[i] && watches.step(node.step, values_[owner], owner));
     emit_watches();
     if (!same[i]) {

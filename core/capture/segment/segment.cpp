@@ -51,10 +51,12 @@ Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, con
     if (!input) return Error{"An input of the graph has no source", "", ""};
     s->inputs_.push_back(sources.add(input));
     if (input->kind == SourceKind::Drawn) s->drawn_.push_back(s->inputs_.back());
+    if (input->kind == SourceKind::Computed) s->computed_.emplace_back(s->inputs_.back(), input->index);
   }
   sources.add(trace->result);
   for (auto& [slot, recipe] : trace->locals) sources.add(recipe);
   for (Recipe& recipe : trace->stack) sources.add(recipe);
+  for (Recipe& recipe : trace->computed) sources.add(recipe);
   for (Effect& effect : trace->effects)
     for (Recipe* recipe : {&effect.target, &effect.key, &effect.value}) sources.add(*recipe);
   s->changes_containers_ =
@@ -254,9 +256,23 @@ std::vector<OpenInt> Segment::open_ints() const {
   return out;
 }
 
-// As the guards have read it; of a random number some number, so that none is drawn.
+// Floats that come of the sizes of this call. false: they give none now, or Python raises.
+bool Segment::compute_floats(std::span<Owned> sources, std::span<const Owned> integers) const {
+  Ingredients from{{}, sources, integers, {}};
+  for (const auto& [ordinal, index] : computed_) {
+    Owned number;
+    const bool made = make_value(trace_->computed[static_cast<size_t>(index)], from, number);
+    if (!made || !number || !PyFloat_CheckExact(number.get())) return PyErr_Clear(), false;
+    sources[static_cast<size_t>(ordinal)] = std::move(number);
+  }
+  return true;
+}
+
+// As the guards have read it; of a random or computed number some number, so that none is drawn.
 Owned Segment::input_at_rest(int32_t ordinal) {
-  const bool drawn = std::find(drawn_.begin(), drawn_.end(), ordinal) != drawn_.end();
+  const bool drawn =
+      std::find(drawn_.begin(), drawn_.end(), ordinal) != drawn_.end() ||
+      std::any_of(computed_.begin(), computed_.end(), [&](const auto& c) { return c.first == ordinal; });
   return drawn ? Owned(PyFloat_FromDouble(kSomeDraw)) : share(guards_.value(nodes_[ordinal]));
 }
 
@@ -419,6 +435,7 @@ Outcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* times, Chec
   ++instance->uses;
   if (own && !make_integers(*trace_->symbolic, symbol_values(*trace_->symbolic, call_, *instance), integers))
     return Outcome::none();
+  if (!compute_floats(sources.all(), own ? integers : instance->integers)) return Outcome::none();
   Draws draws;
   if (!drawn_.empty() && !draws.make(sources.all(), drawn_)) return Outcome::none();
   if (!freed_.empty() && !check) free_gradients(sources.all());

@@ -100,6 +100,7 @@ class Segment {
   struct Made;
   bool waits(const Recipe& recipe) const;  // for the containers that effects change
   bool waits(const Effect& effect) const;
+  bool compute_floats(std::span<Owned> sources, std::span<const Owned> integers) const;
   bool make_values(Ingredients& from, Made& made, bool waiting) const;
   bool apply_effects(const Frame& frame, Ingredients& from, const Made& made, bool waiting) const;
   void find_freed(const std::vector<const Source*>& sources);
@@ -120,10 +121,11 @@ class Segment {
   std::vector<int32_t> nodes_;                 // guard tree node of each source, by ordinal
   std::vector<int64_t> break_ns_;
   size_t next_break_ = 0;
-  bool changes_containers_ = false;  // that others can see
-  std::vector<int32_t> inputs_;      // ordinal of each graph input's source
-  std::vector<int32_t> drawn_;       // ordinals of those that are random numbers
-  std::vector<int32_t> freed_;       // ordinals of tensors whose gradients go before the graph runs
+  bool changes_containers_ = false;                    // that others can see
+  std::vector<int32_t> inputs_;                        // ordinal of each graph input's source
+  std::vector<int32_t> drawn_;                         // ordinals of those that are random numbers
+  std::vector<std::pair<int32_t, int32_t>> computed_;  // ordinal, and which of Trace::computed
+  std::vector<int32_t> freed_;  // ordinals of tensors whose gradients go before the graph runs
 };
 
 }  // namespace vitrine::capture

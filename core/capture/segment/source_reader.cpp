@@ -294,7 +294,8 @@ PyObject* read_step(const SourceStep& step, PyObject* base, const Frame& frame, 
       return in_dict(frame.globals(), step);
     case SourceKind::Builtin:
       return in_dict(frame.builtins(), step);
-    case SourceKind::Drawn:  // how to draw it: who runs the segment does
+    case SourceKind::Drawn:     // how to draw it: who runs the segment does
+    case SourceKind::Computed:  // likewise
     case SourceKind::Constant:
       return step.key.get();
     default:

@@ -186,6 +186,9 @@ Value* exactly(Tracer& t, Value* v, const char* type) {
 Value* number(Tracer& t, const Arguments& a, const char* type) {
   const bool is_int = std::string(type) == "int" && a.positional.size() == 1 && a.keyword.empty();
   if (Value* open = is_int ? t.symbolic(a.positional[0]) : nullptr) return open;
+  if (Value* open = is_int ? t.size_integer(type, a.positional[0]) : nullptr) return open;
+  if (std::string(type) == "float" && a.positional.size() == 1 && a.keyword.empty())
+    if (Value* open = t.size_float(reinterpret_cast<PyObject*>(&PyFloat_Type), a.positional)) return open;
   if (!a.positional.empty()) {
     Value* v = t.look(a.positional[0]);
     if (v->kind == Kind::Tensor && a.positional.size() == 1 && a.keyword.empty())
@@ -233,6 +236,8 @@ Value* builtin_divmod(Tracer& t, const Arguments& a) {
 }
 
 Value* builtin_round(Tracer& t, const Arguments& a) {
+  if (a.keyword.empty() && a.positional.size() == 2)
+    if (Value* open = t.size_float(find_object("builtins.round"), a.positional)) return open;
   if (Value* v = t.look(need(t, a, 0)); t.is_tensor(v)) {
     if (!lookup(t.type_of(v), "__round__"))
       t.raise(PyExc_TypeError,

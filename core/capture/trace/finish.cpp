@@ -416,6 +416,7 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
     }
   for (Effect& e : effects) trace->effects.push_back(std::move(e));
 
+  for (Value* v : computed_) trace->computed.push_back(make.make(v));
   guard_aliases();
   trace->graph_effects = lowering_->effects();
   check_arrays_unwritten();

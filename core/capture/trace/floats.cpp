@@ -47,7 +47,7 @@ Value* Tracer::open_float(Value* v) {
     if (v->kind == Kind::Float) look(v);
     return nullptr;
   }
-  if (v->kind == Kind::Float) return v;
+  if (v->kind == Kind::Float) return v->tensor || enter_size_float(v) ? v : nullptr;
   if (v->kind != Kind::Lazy || !v->obj || !v->source || v->pinned || !PyFloat_CheckExact(v->obj))
     return nullptr;
   if (!options_.sizes || options_.dynamic == DynamicMode::Never || options_.as_if) return nullptr;
@@ -70,12 +70,15 @@ Value* Tracer::open_float(Value* v) {
 // It is from now on what it is at this call.
 void Tracer::close_float(Value* v) {
   for (const Value* root : v->roots) refuse_to_look(root);
-  for (Value* root : v->roots)
-    if (root->kind == Kind::Float || root == v) {
+  for (Value* root : v->roots) {
+    if (root->kind != Kind::Float && root != v) continue;
+    if (root->items.empty())
       guard(GuardKind::ConstEquals, root->source, root->obj, 0, "", nullptr, "== " + repr_of(root->obj));
-      root->kind = Kind::Constant;
-      root->identified = true;
-    }
+    else
+      fix_size_float(root);
+    root->kind = Kind::Constant;
+    root->identified = true;
+  }
   v->kind = Kind::Constant;
   v->identified = true;
 }
@@ -92,6 +95,9 @@ Value* Tracer::computed_float(PyObject* now, Value* tensor, const Values& from) 
 
 // An open float of the frame that is not zero stays so.
 bool Tracer::is_not_zero(Value* v) {
+  if (v->items.size() == 2 && v->items[1]->kind == Kind::Symbol)  // float(n)
+    return v->items[0]->obj == reinterpret_cast<PyObject*>(&PyFloat_Type) &&
+           truth(compare(Py_NE, v->items[1], integer(0)));
   if (!v->source || PyFloat_AS_DOUBLE(v->obj) == 0.0) return false;
   return truth(float_compare(Py_NE, v, constant(keep(PyFloat_FromDouble(0.0)))));
 }
@@ -100,6 +106,8 @@ bool Tracer::is_not_zero(Value* v) {
 Value* Tracer::float_binary(const std::string& name, bool in_place, Value* a, Value* b) {
   Value *x = open_float(a), *y = open_float(b);
   if (!x && !y) return nullptr;
+  if (!x) x = float_of_size(a);
+  if (!y) y = float_of_size(b);
   const bool arithmetic = name == "add" || name == "sub" || name == "mul" || name == "truediv";
   Value* other = x && y ? nullptr : look(x ? b : a);
   PyObject* function = torch_names().operator_function(in_place && !x ? "i" + name : name);

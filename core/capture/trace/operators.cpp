@@ -71,6 +71,7 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
   bool in_place = false;
   const OperatorRow* row = row_of(op, &in_place);
   VITRINE_CHECK(row, "unknown operator " + op);
+  if (Value* open = size_float(torch_names().operator_function(row->name), {a, b})) return open;
   if (Value* open = float_binary(row->name, in_place, a, b)) return open;
   if (Value* list = op == "iadd" ? extend_open_list(a, b) : nullptr) return list;
   a = peek(a);
@@ -234,6 +235,7 @@ Value* Tracer::user_binary(const char* method, const char* reflected, Value* a, 
 }
 
 Value* Tracer::unary(const std::string& op, Value* a) {
+  if (Value* open = size_float(torch_names().operator_function(op), {a})) return open;
   if (Value* open = op == "neg" ? float_negated(a) : nullptr) return open;
   a = peek(a);
   if (a->kind == Kind::Symbol && op == "neg") return symbol_value(-a->sym);

@@ -120,7 +120,20 @@ Value* call_pure_function(Tracer& t, PyObject* callable, const Arguments& a) {
   return fold_call(t, callable, known);
 }
 
+// A function of Python's own on sizes, and on floats that come of them.
+static Value* of_sizes(Tracer& t, PyObject* callable, const Arguments& a) {
+  if (!a.keyword.empty() || a.positional.empty()) return nullptr;
+  const bool is_function = PyCFunction_Check(callable);
+  if (!is_function && callable != reinterpret_cast<PyObject*>(&PyFloat_Type)) return nullptr;
+  if (is_function && a.positional.size() == 1) {
+    const char* name = reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name;
+    if (Value* open = t.size_integer(name, a.positional[0])) return open;
+  }
+  return t.size_float(callable, a.positional);
+}
+
 Value* fold_call(Tracer& t, PyObject* callable, const Arguments& a) {
+  if (Value* open = of_sizes(t, callable, a)) return open;
   Owned positional(PyTuple_New(static_cast<Py_ssize_t>(a.positional.size())));
   for (size_t i = 0; i < a.positional.size(); ++i) {
     Value* v = t.look(a.positional[i]);

@@ -109,6 +109,7 @@ Recipe RecipeMaker::make(Value* v) {
     r.index = t_.symbolic_->number_of(v->sym);
     return r;
   }
+  if (v->kind == Kind::Float && !v->items.empty()) return sequence(Recipe::Kind::Call, v->items);
   if (v->kind == Kind::Float) {
     Recipe r = call(reinterpret_cast<PyObject*>(&PyFloat_Type), {});
     r.children.push_back(make(v->tensor));

@@ -188,6 +188,14 @@ class Tracer {
   Value* computed_float(PyObject* now, Value* tensor, const Values& from);
   Value* float_binary(const std::string& name, bool in_place, Value* a, Value* b);
   Value* float_negated(Value* a);
+
+  // --- size_floats.cpp
+  Value* size_float(PyObject* function, const Values& arguments);
+  Value* float_of_size(Value* size);
+  Value* size_integer(const std::string& function, Value* number);
+  bool enter_size_float(Value* v);
+  void fix_size_float(Value* v);
+  std::string size_float_text(Value* v);
   bool is_not_zero(Value* v);
   Value* float_compare(int op, Value* a, Value* b);
   Value* with_open_floats(Value* self, const std::string& name, PyObject* callable, const Arguments& a);
@@ -619,6 +627,7 @@ class Tracer {
   bool differentiated_ = false;  // what runs is only read through: PyTorch runs it under autograd
   int64_t cached_since_ = -1;    // >= 0: a cached function runs, which has made the values from here on
   std::vector<CacheHit> cache_hits_;
+  Values computed_;  // floats that sizes give, which the graph has for inputs
   std::vector<std::pair<const Value*, int64_t>> draws_;  // and after how many instructions each was drawn
   NotCached not_cached_;
   struct OwnKey {

@@ -23,7 +23,8 @@ enum class Kind : uint8_t {
   Null,      // an empty stack entry
   Lazy,      // obj and source; not looked at yet
   Symbol,    // an int that may be another one in the next call: sym; obj: what it is now
-  Float,     // a float that may be another one: tensor; obj: what it is now; roots: what it is computed from
+  Float,     // a float that may be another one: tensor; obj: what it is now; roots: what it is computed from;
+             // of one that sizes give, items: function and arguments, tensor: once the graph has it
   Text,      // a str that holds numbers of tensors, open_text.cpp: items
   Constant,  // obj: immutable, or an object whose identity is fixed (function, class, module, enum member
              // ...)

@@ -174,6 +174,7 @@ std::string Tracer::describe(Value* v) {
     case Kind::Symbol:
       return symbolic_->table.text(v->sym);
     case Kind::Float:
+      if (!v->items.empty()) return size_float_text(v);
       return v->source ? v->source->text() : "a computed float";
     case Kind::Text:
       return "text of a tensor";

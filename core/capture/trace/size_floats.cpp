@@ -1,0 +1,179 @@
+// Floats that sizes give: x.shape[0] ** 0.5, 1 / len(x), math.log(n). Such a one is an open float
+// (floats.cpp) that knows how Python computes it: each call computes it from its own sizes before the graph
+// runs, which has it for an input where a tensor meets it. Where it is rounded to an int again, and the
+// quotient is one of whole numbers, the int is a symbol: floor(n / d) is n // d, for n / d lies at least 1 /
+// d below the next whole number, and rounding moves it by less while n < 2^52.
+#include <cmath>
+
+#include "core/capture/trace/python.h"
+#include "core/capture/trace/torch_names.h"
+#include "core/capture/trace/tracer.h"
+#include "core/torch_bridge/bridge.h"
+
+namespace vitrine::capture {
+namespace {
+
+constexpr int64_t kMostExact = int64_t{1} << 52;
+constexpr int kMostBits = 20;  // of a factor's denominator
+
+bool is_size_float(const Value* v) {
+  return v->kind == Kind::Float && !v->items.empty();
+}
+
+bool is_plain_number(const Value* v) {
+  const bool may_be = v->kind == Kind::Constant || (v->kind == Kind::Lazy && v->source);
+  return may_be && v->obj && (PyFloat_CheckExact(v->obj) || PyLong_CheckExact(v->obj));
+}
+
+// numerator / denominator is what the float is before its last rounding; `exact`: there is none.
+struct Quotient {
+  ir::Sym numerator;
+  int64_t denominator = 1;
+  bool exact = true;
+};
+
+std::optional<Quotient> of_constant(PyObject* o) {
+  if (PyLong_CheckExact(o)) {
+    int overflow = 0;
+    const int64_t n = PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (overflow != 0 || std::abs(n) >= kMostExact) return {};
+    return Quotient{ir::Sym(n)};
+  }
+  double value = PyFloat_AS_DOUBLE(o);
+  int64_t denominator = 1;
+  for (int bits = 0; value != std::floor(value); ++bits) {
+    if (bits == kMostBits || !std::isfinite(value)) return {};
+    value *= 2;
+    denominator *= 2;
+  }
+  if (std::abs(value) >= static_cast<double>(kMostExact)) return {};
+  return Quotient{ir::Sym(static_cast<int64_t>(value)), denominator};
+}
+
+std::optional<Quotient> combined(const std::string& name, const Quotient& a, const Quotient& b) {
+  if (!a.exact || !b.exact) return {};
+  if (name == "mul") return Quotient{a.numerator * b.numerator, a.denominator * b.denominator};
+  if (name == "truediv" && !b.numerator.symbolic() && b.numerator.hint() > 0) {
+    const int64_t below = b.numerator.hint();
+    const bool power_of_two = (below & (below - 1)) == 0;
+    return Quotient{a.numerator * ir::Sym(b.denominator), a.denominator * below, power_of_two};
+  }
+  if (name != "add" && name != "sub") return {};
+  const ir::Sym x = a.numerator * ir::Sym(b.denominator), y = b.numerator * ir::Sym(a.denominator);
+  return Quotient{name == "add" ? x + y : x - y, a.denominator * b.denominator};
+}
+
+const char* const kCombining[] = {"mul", "truediv", "add", "sub"};
+
+std::optional<Quotient> quotient_of(const Value* v) {
+  if (v->kind == Kind::Symbol) return Quotient{v->sym};
+  if (v->kind == Kind::Constant) return of_constant(v->obj);
+  if (!is_size_float(v)) return {};
+  const PyObject* function = v->items[0]->obj;
+  if (function == reinterpret_cast<PyObject*>(&PyFloat_Type)) return quotient_of(v->items[1]);
+  for (const char* name : kCombining) {
+    if (function != torch_names().operator_function(name) || v->items.size() != 3) continue;
+    const auto a = quotient_of(v->items[1]), b = quotient_of(v->items[2]);
+    return a && b ? combined(name, *a, *b) : std::nullopt;
+  }
+  return {};
+}
+
+}  // namespace
+
+// function: has no side effect, and gives the same for the same numbers. nullptr: no argument is a size or
+// comes of one, or the result is no float.
+Value* Tracer::size_float(PyObject* function, const Values& arguments) {
+  if (pure_since_ >= 0 || options_.as_if) return nullptr;
+  Values given;
+  bool any = false;
+  for (Value* a : arguments) {
+    Value* open = symbolic(a);
+    given.push_back(open ? open : resolve(a));
+    const bool of_sizes = open || is_size_float(given.back());
+    if (!of_sizes && !is_plain_number(given.back())) return nullptr;
+    any = any || of_sizes;
+  }
+  if (!any) return nullptr;
+  Owned numbers(PyTuple_New(static_cast<Py_ssize_t>(given.size())));
+  for (size_t i = 0; i < given.size(); ++i)
+    PyTuple_SET_ITEM(numbers.get(), static_cast<Py_ssize_t>(i), Py_NewRef(given[i]->obj));
+  Owned now(PyObject_CallObject(function, numbers.get()));
+  if (!now || !PyFloat_CheckExact(now.get())) return PyErr_Clear(), nullptr;
+  for (Value*& each : given) {
+    if (each->kind == Kind::Symbol || is_size_float(each)) continue;
+    if (open_float(each)) return nullptr;  // of another kind: a learning rate
+    each = look(each);
+  }
+  Value* v = make(Kind::Float);
+  v->obj = keep(now.release());
+  v->cls = &PyFloat_Type;
+  v->items = {pinned(function)};
+  v->items.insert(v->items.end(), given.begin(), given.end());
+  v->roots = {v};
+  return v;
+}
+
+// A size that meets an open float, as Python converts it. nullptr: it is none.
+Value* Tracer::float_of_size(Value* size) {
+  Value* v = symbolic(size) ? size_float(reinterpret_cast<PyObject*>(&PyFloat_Type), {size}) : nullptr;
+  return v ? open_float(v) : nullptr;
+}
+
+// int(n * 0.5), math.floor(n / 3): nullptr where it is none of these, or no quotient of whole numbers.
+Value* Tracer::size_integer(const std::string& function, Value* number) {
+  number = resolve(number);
+  if (pure_since_ >= 0 || !is_size_float(number)) return nullptr;
+  const bool truncates = function == "int" || function == "trunc";
+  if (!truncates && function != "floor" && function != "ceil") return nullptr;
+  const ir::SymPlace place(symbolic_->table, asked_at());
+  try {
+    const std::optional<Quotient> q = quotient_of(number);
+    if (!q) return nullptr;
+    const ir::Sym &n = q->numerator, most(kMostExact), least(-kMostExact);
+    if (std::abs(n.hint()) >= kMostExact || (truncates && n.hint() < 0)) return nullptr;
+    if (!(n <= most) || !(truncates ? n >= ir::Sym(0) : n >= least)) return nullptr;
+    const ir::Sym d(q->denominator);
+    return symbol_value(function == "ceil" ? -floordiv(-n, d) : floordiv(n, d));
+  } catch (const InternalError&) {  // it leaves 64 bits
+    return nullptr;
+  }
+}
+
+// The tensor that stands for it in the graph. false: the graph takes none.
+bool Tracer::enter_size_float(Value* v) {
+  Owned real(torch_bridge::number_tensor(PyFloat_AS_DOUBLE(v->obj)));
+  if (!real) raise_python();
+  const std::string name = describe(v);
+  auto entered = lowering_->input(real.get(), ir::NodeKind::placeholder, name);
+  if (!entered) return false;
+  inputs_.push_back(
+      sources_->make(SourceKind::Computed, nullptr, static_cast<int32_t>(computed_.size()), name, Py_None));
+  computed_.push_back(v);
+  v->tensor = from_python(keep(entered.take()));
+  return true;
+}
+
+// The sizes it comes of are what they are now.
+void Tracer::fix_size_float(Value* v) {
+  for (Value* each : v->items)
+    if (each->kind == Kind::Symbol || is_size_float(each)) look(each);
+}
+
+// "s0 ** 0.5", "1 / (s0 + 1)", "math.sqrt(s0)"
+std::string Tracer::size_float_text(Value* v) {
+  constexpr std::pair<const char*, const char*> kSigns[] = {
+      {"mul", " * "}, {"truediv", " / "}, {"add", " + "}, {"sub", " - "}, {"pow", " ** "}};
+  const auto part = [&](Value* each) {
+    const std::string text = describe(each);
+    return text.find(' ') == text.npos ? text : "(" + text + ")";
+  };
+  for (const auto& [name, sign] : kSigns)
+    if (v->items[0]->obj == torch_names().operator_function(name) && v->items.size() == 3)
+      return part(v->items[1]) + sign + part(v->items[2]);
+  std::string text = describe(v->items[0]) + "(";
+  for (size_t i = 1; i < v->items.size(); ++i) text += (i > 1 ? ", " : "") + describe(v->items[i]);
+  return text + ")";
+}
+
+}  // namespace vitrine::capture
