@@ -357,7 +357,8 @@ def get_inputs():
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="PyTorch chooses, where a GPU is")
 def test_what_pytorch_chooses_where_the_gpu_is_is_said(tmp_path):
-    for choice in ("x", "self.rnn(x)[0]"):
+    wide = "torch.lstm(x.double(), (torch.zeros(2, 2, 8, device=x.device).double(),) * 2, [w.double() for w in self.rnn._flat_weights], "
+    for choice in ("x", wide + "True, 2, 0.0, True, False, True)[0].float()"):
         program = write(tmp_path, "model.py", CHOSEN.replace("CHOICE", choice))
         result = run("run", program, "--target", "sm_90", "-o", "s.vitrine", cwd=tmp_path)
         assert result.returncode == 0, said(result)
@@ -374,7 +375,7 @@ from torch import nn
 class Model(nn.Module):
     def __init__(self):
         super().__init__()
-        self.rnn = nn.KIND(8, 12, 2, batch_first=True, bidirectional=True)
+        self.rnn = nn.KIND(8, 12, 2, batch_first=True, bidirectional=True, dropout=DROPOUT)
 
     def forward(self, x):
         y, _ = self.rnn(torch.relu(x))
@@ -389,15 +390,17 @@ def get_inputs():
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="PyTorch chooses, where a GPU is")
-@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
-def test_recurrent_layers_are_cudnns(tmp_path, kind):
-    result = run("run", write(tmp_path, "model.py", RECURRENT.replace("KIND", kind)), "--target", "sm_90", "-o", "s.vitrine", cwd=tmp_path)
+@pytest.mark.parametrize("kind, dropout", [("LSTM", 0.0), ("GRU", 0.0), ("RNN", 0.0), ("LSTM", 0.3), ("GRU", 0.3)])
+def test_recurrent_layers_are_cudnns(tmp_path, kind, dropout):
+    text = RECURRENT.replace("KIND", kind).replace("DROPOUT", str(dropout))
+    result = run("run", write(tmp_path, "model.py", text), "--target", "sm_90", "-o", "s.vitrine", cwd=tmp_path)
     assert result.returncode == 0, said(result)
     assert run("show", "s.vitrine", "breaks", cwd=tmp_path).stdout.startswith("No graph breaks")
     forward, backward = (run("show", "s.vitrine", stage, cwd=tmp_path).stdout for stage in ("forward", "backward"))
     assert re.search(r"= aten._cudnn_rnn.default\(.* : f32\[2,5,24\]cuda:0", forward), forward
     assert re.search(r"= aten._cudnn_rnn_backward.default\(.* : f32\[2,5,8\]cuda:0", backward), backward
     assert "= aten.cat" not in forward, forward
+    assert ("= aten._cudnn_init_dropout_state" in forward) == (dropout > 0), forward
 
 
 FUSED = """

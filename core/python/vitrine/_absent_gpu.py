@@ -91,24 +91,30 @@ def _recurrent_types():
         return like(input, mask[0]), like(hx, mask[1]), like(cx, mask[2]), [like(w, mask[3]) for w in weight]
 
     library.impl("_cudnn_rnn", with_weights, allow_override=True)
+    def state(dropout, train, seed, *, dtype=None, layout=None, device=None, pin_memory=None):
+        return torch.empty(1, dtype=dtype, device="meta")  # how much it takes only cuDNN knows
+
     library.impl("_cudnn_rnn_backward", types)
+    library.impl("_cudnn_init_dropout_state", state)
     return library
 
 
 def recurrent(name, input, *args):
     """torch.lstm, gru, rnn_tanh and rnn_relu, of padded and of packed sequences, as cuDNN computes them. Raises
-    NotImplementedError for what cuDNN does not, and for dropout, whose state only a GPU makes."""
+    NotImplementedError for what cuDNN does not. The state of dropout, which PyTorch makes once, is made by the graph."""
     batch_sizes, (hx, weights, biases, layers, dropout, train, both_ways, *first) = ((), args) if len(args) == 8 else (args[0].tolist(), args[1:])
-    if (dropout and train) or not torch.backends.cudnn.enabled or not input.numel() or input.dtype == torch.float64:
+    if not torch.backends.cudnn.enabled or not input.numel() or input.dtype == torch.float64:
         raise NotImplementedError(name)
     hx, cx = hx if name == "lstm" else (hx, None)
     size = (hx if cx is None else cx).shape[2]
     projected = hx.shape[2] if hx.shape[2] != size else 0
     input, hx, cx, *weights = _cast([input, hx, cx, *weights])
     _recurrent_types()
+    drops = dropout > 0 and train
+    state = aten._cudnn_init_dropout_state(dropout, train, 0, dtype=torch.uint8, device=input.device) if drops else None
     y, hy, cy, _, _ = aten._cudnn_rnn(
         input, weights, (4 if biases else 2) + (projected != 0), None, hx, cx,
-        MODES[name], size, projected, layers, bool(first and first[0]), dropout, train, both_ways, batch_sizes, None,
+        MODES[name], size, projected, layers, bool(first and first[0]), dropout, train, both_ways, batch_sizes, state,
     )  # fmt: skip
     return (y, hy) if cx is None else (y, hy, cy)
 
