@@ -11,7 +11,9 @@ struct BreakKind {
   std::string_view kind, title, hint;
 };
 
-inline constexpr std::array<BreakKind, 17> kBreakKinds = {{
+inline constexpr std::string_view kUpdateBreak = "update";  // nothing runs for real here
+
+inline constexpr std::array<BreakKind, 18> kBreakKinds = {{
     {"side_effect", "builtin with side effect",
      "Move it out of the compiled function, or return the value and act on it outside."},
     {"warning", "call that warns",
@@ -30,6 +32,8 @@ inline constexpr std::array<BreakKind, 17> kBreakKinds = {{
     {"real_backward", "backward pass outside the graph",
      "Nothing is lost: it runs as in eager, and a compiled forward has a compiled backward. It joins the "
      "graph where all that it differentiates is computed in the same function, without a break between."},
+    {kUpdateBreak, "gradients begin behind an update",
+     "Nothing is lost: what updates tensors and what is differentiated behind it are compiled apart."},
     {"unsupported_instruction", "instruction that is not traced",
      "Rewrite the expression; the instruction runs as eager does."},
     {"unsupported_value", "value that is not traced",

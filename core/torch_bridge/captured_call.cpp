@@ -67,6 +67,7 @@ void Lowering::State::add_captured(const std::string& name, PyObject* callable, 
     // With gradients off, what is an input's own memory requires grad as before.
     const bool as_before = recording.storage_of_tensor(index).input || requires_grad_by_base(t.object.get());
     if (requires_grad(t.object.get()) && (grad_mode || !as_before)) recording.effects.needs_grad = true;
+    if (requires_grad(t.object.get()) && grad_mode) ++recording.effects.differentiable;
   }
   call.callable = Py::borrow(callable);
   recording.captured_nodes().push_back(std::move(node));

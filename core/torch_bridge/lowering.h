@@ -133,6 +133,9 @@ class Lowering {
     int64_t draws = 0;  // operators that draw
     bool needs_grad =
         false;  // with gradients on a call returned a tensor that requires grad, or a result does
+    // How many operators wrote to an input's memory that requires grad, with gradients off; and how many
+    // tensors that require grad calls returned, with gradients on.
+    int64_t updates = 0, differentiable = 0;
     bool asks_autograd = false;  // with gradients on a call was given a tensor that requires grad
     bool makes_leaf = false;     // a leaf that requires grad is made, and is no input
     bool sets_data = false;      // a tensor takes over another's memory

@@ -169,6 +169,7 @@ void Recording::mark_written(int index) {
   if (storage.conjugated || storage.read_conjugated)
     stop("unsupported_operator", "a tensor that is conjugated when it is read, or its memory, is written to");
   if (storage.input) effects.writes_inputs = true;
+  if (storage.input && !api().symbols.grad_enabled() && storage_requires_grad(index)) ++effects.updates;
   ++storage.writes;
   if (storage.written) return;
   storage.written = true;

@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import vitrine
+from recorded import recorded
 
 OPTIMIZERS = {
     "SGD": lambda p: torch.optim.SGD(p, lr=0.1),
@@ -364,3 +365,80 @@ def test_a_view_of_what_requires_grad_is_eagers():
         results = f(p, out := p * 3)
         told.append([(t.requires_grad, t.grad_fn, t._base is out) for t in results])
     assert told[1] == told[0]
+
+
+class Updates(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.a, self.b = nn.Linear(4, 6), nn.Linear(6, 3)
+        self.optimizer = torch.optim.SGD(self.parameters(), lr=0.05, momentum=0.9)
+
+    def forward(self, x):
+        return self.b(torch.tanh(self.a(x))).square().sum()
+
+    def clipped_before(self, x):
+        with torch.no_grad():
+            for p in self.parameters():
+                p.clamp_(-0.2, 0.2)
+        return self(x)
+
+    def stepped_before(self, x):
+        self(x).backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        return self(x + 1)
+
+    def stepped_twice(self, x):
+        for k in range(2):
+            self(x * (k + 1)).backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+        return self(x)
+
+    def updated_below(self, x):
+        return self.clipped_before(x) * 2
+
+
+def writes(model):
+    return [p._version for p in model.parameters()]
+
+
+UPDATES = [Updates.clipped_before, Updates.stepped_before, Updates.stepped_twice, Updates.updated_below]
+
+
+@pytest.mark.parametrize("function", UPDATES, ids=lambda f: f.__name__)
+def test_what_is_differentiated_behind_an_update_is_compiled(function):
+    """The segment ends between them: the update and what needs gradients have a plan each."""
+    x, results = torch.linspace(-1, 1, 8).reshape(2, 4), []
+    for run in (function, vitrine.compile(function)):
+        model, seen = Updates(), []
+        for _ in range(3):
+            loss = run(model, x)
+            loss.backward()
+            seen.append((loss.detach(), [p.grad.clone() for p in model.parameters()], writes(model)))
+        results.append((seen, [p.detach() for p in model.parameters()]))
+    torch.testing.assert_close(results[1], results[0])
+    told = vitrine.explain(function)(Updates(), x)
+    assert "PyTorch's autograd" not in str(told)
+    assert {b.kind for b in told.graph_break_reasons} == {"update"}
+
+
+@pytest.mark.parametrize("function", [Updates.clipped_before, Updates.updated_below], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("before", [False, True])
+def test_with_fullgraph_an_update_ends_nothing(function, before):
+    seen = []
+    if before:
+        vitrine.compile(function)(Updates(), torch.ones(2, 4)).backward()
+    for run in (function, vitrine.compile(function, fullgraph=True)):
+        model = Updates()
+        run(model, torch.ones(2, 4)).backward()
+        seen.append([(p.detach(), p.grad) for p in model.parameters()])
+    torch.testing.assert_close(seen[1], seen[0])
+
+
+def test_the_end_behind_an_update_has_its_line(tmp_path):
+    with recorded(tmp_path) as session:
+        vitrine.compile(Updates.clipped_before)(Updates(), torch.ones(2, 4)).backward()
+    (found,) = session.rows("graph_break")
+    assert found["kind"] == "update" and "compiled apart" in found["hint"]

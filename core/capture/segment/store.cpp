@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/capture/break_kinds.h"
 #include "core/capture/segment/code_rows.h"
 #include "core/capture/segment/values.h"
 #include "core/capture/signals_aside.h"
@@ -135,6 +136,8 @@ Outcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segment, cons
       if (recording) recording->call(segment->compilation, "eager", recording->now(), 0);
       return Outcome::eager_throughout();
     }
+    // Captured without fullgraph, which ends where it need not: it is one graph to PyTorch's autograd.
+    if (segment->trace().broke->kind == kUpdateBreak) return Outcome::eager_throughout();
     raise_graph_break(*segment->trace().broke);
     return Outcome::raised();
   }

@@ -477,6 +477,33 @@ void film_break(Trace& trace) {
   trace.steps.push_back(std::move(step));
 }
 
+// The trace of what was interpreted; why it ends, if it does before the program does.
+std::unique_ptr<Trace> finished(Tracer& tracer, std::optional<BreakInfo>& broke, const NotCached& not_cached,
+                                const TraceOptions& options) {
+  const bool returned = tracer.returned();
+  if (!returned) tracer.guard_not_cached(not_cached);
+  auto trace = tracer.finish(returned);
+  if (returned) return trace;
+  if (broke && broke->kind == kUpdateBreak) broke = tracer.broke_for(*broke);
+  trace->broke = broke;
+  trace->fills_caches = !not_cached.empty();
+  if (options.record_steps && !trace->codes.empty()) film_break(*trace);
+  return trace;
+}
+
+// An update of parameters and a computation behind it that needs their gradients are compiled apart. false:
+// there is nothing of both, or it may not be.
+bool ends_behind_update(const Tracer& tracer, const TraceOptions& options, std::optional<BreakInfo>& broke,
+                        int64_t& stop_at) {
+  if (options.fullgraph || tracer.gradients_begin() <= 0) return false;
+  broke = BreakInfo{std::string(kUpdateBreak),
+                    "gradients of tensors that were updated before are needed from here on",
+                    "",
+                    {}};
+  stop_at = tracer.gradients_begin();
+  return true;
+}
+
 }  // namespace
 
 // The program is interpreted until it ends or something must run for real. In the latter case it is
@@ -519,16 +546,13 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& given) {
       continue;
     }
     try {
-      if (!tracer.returned()) tracer.guard_not_cached(not_cached);
-      auto trace = tracer.finish(tracer.returned());
-      if (!tracer.returned()) {
-        trace->broke = broke;
-        trace->fills_caches = !not_cached.empty();
-      }
-      if (!tracer.returned() && options.record_steps && !trace->codes.empty()) film_break(*trace);
+      auto trace = finished(tracer, broke, not_cached, options);
+      const bool by_pytorch = trace->needs_grad && !trace->joint;
+      if (by_pytorch && ends_behind_update(tracer, options, broke, stop_at)) continue;
       return trace;
     } catch (const AutogradSignal& signal) {
       VITRINE_CHECK(options.backward_for_real.empty(), "a backward pass was recorded against all options");
+      if (ends_behind_update(tracer, options, broke, stop_at)) continue;
       options.backward_for_real = signal.why;
       broke.reset(), not_cached.clear();
       stop_at = -1;

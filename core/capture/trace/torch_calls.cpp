@@ -333,6 +333,7 @@ Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arg
       name.find("is_") != std::string::npos && name.find("is_nonzero") == std::string::npos;
   if (PyBool_Check(value.get()) && !about_type) stop("scalar_read", name + " gives a bool");
   check_storages();
+  note_updates();
   forget_sizes(keyword && PyDict_GetItemString(keyword.get(), "out") ? "out_" : name);
   if (dynamic() && !only_tensors(value.get())) {
     PyObject* o = value.get();
@@ -342,6 +343,16 @@ Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arg
     symbolic_->questions.push_back({-1, Py_NewRef(value.get())});
   }
   return from_python(value.get());
+}
+
+void Tracer::note_updates() {
+  const auto now = lowering_->effects();
+  if (now.updates != updates_)
+    gradients_begin_ = -1;
+  else if (now.updates > 0 && now.differentiable != differentiable_ && gradients_begin_ < 0)
+    gradients_begin_ = executed_;
+  updates_ = now.updates;
+  differentiable_ = now.differentiable;
 }
 
 Value* Tracer::enter_tensor(Value* v) {

@@ -109,6 +109,8 @@ class Tracer {
   // Interprets. true: it reached RETURN (value in result_) or stop_at; false: broke() says why.
   bool run();
   const BreakInfo& broke() const { return broke_; }
+  // Ends where the interpretation stands, for this reason: with its place and its kind's advice.
+  const BreakInfo& broke_for(const BreakInfo& info) { return break_at(info), broke_; }
   int64_t executed() const { return executed_; }  // instructions of the outermost frame, completed
   // Where the segment may end at the latest: before the instruction whose exception the outermost frame is
   // handling now (its traceback and the exception state are CPython's to make), -1 = anywhere.
@@ -117,6 +119,9 @@ class Tracer {
     return locals_since_ < 0 || (handling_since_ >= 0 && handling_since_ < locals_since_) ? handling_since_
                                                                                           : locals_since_;
   }
+  // Where what needs gradients begins behind the last update of a tensor that requires grad; -1: there is
+  // none. No graph has both: autograd must see what tensors hold when it begins.
+  int64_t gradients_begin() const { return gradients_begin_; }
   void end_before_locals() {
     if (current_ == &root_) locals_since_ = executed_;
   }
@@ -506,6 +511,7 @@ class Tracer {
   // --- finish.cpp
   void guard_aliases();
   void guard_storages();
+  void note_updates();  // behind each call
   void check_storages();
   void note_memory(Value* input);
   void check_storage_of(const Value* v);
@@ -588,6 +594,7 @@ class Tracer {
   TraceOptions options_;
   int64_t stop_at_, executed_ = 0, instructions_ = 0, torch_calls_ = 0;
   int64_t handling_since_ = -1, locals_since_ = -1;
+  int64_t gradients_begin_ = -1, updates_ = 0, differentiable_ = 0;  // note_updates()
   int handlers_ = 0;  // entered (PUSH_EXC_INFO) and not left (POP_EXCEPT) since then
   VirtualFrame root_;
   VirtualFrame* current_ = nullptr;
