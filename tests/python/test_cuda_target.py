@@ -461,3 +461,24 @@ def test_candidates_are_not_compiled_once_tuning_has_no_time_left(tmp_path):
     finally:
         config.autotune_seconds, config.cache_dir = before
     assert compiled[0] < compiled[100]
+
+
+MADE = """
+import torch
+
+def model(x):
+    rows = torch.tensor([0, 2], device=x.device)
+    nothing = torch.tensor([], dtype=x.dtype, device=x.device)
+    return torch.cat([nothing, x[rows].flatten()]) + torch.tensor(0.5, device="cuda")
+
+inputs = (torch.randn(4, 8),)
+"""
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="the tensors are made, where a GPU is")
+def test_tensors_written_out_in_the_program_are_made_there(tmp_path):
+    result = run("run", write(tmp_path, "model.py", MADE), "--target", "sm_90", "-o", "s.vitrine", cwd=tmp_path)
+    assert result.returncode == 0, said(result)
+    assert "Facebook" not in said(result)
+    assert run("show", "s.vitrine", "breaks", cwd=tmp_path).stdout.startswith("No graph breaks")
+    assert "i64[2]cuda:0" in run("show", "s.vitrine", "aten", cwd=tmp_path).stdout

@@ -464,6 +464,9 @@ Value* Tracer::literal(PyObject* maker, const Arguments& a) {
     Owned o(as_it_is(value));
     PyDict_SetItemString(keyword.get(), key.c_str(), o.get());
   }
+  // Of a GPU that is not here: what is made on the CPU is taken to be there, as every tensor is.
+  if (options_.as_if && PyDict_GetItemString(keyword.get(), "device"))
+    PyDict_DelItemString(keyword.get(), "device");
   PyObject* wanted = PyDict_GetItemString(keyword.get(), "requires_grad");
   const bool leaf = wanted && PyObject_IsTrue(wanted) == 1;
   if (leaf) PyDict_SetItemString(keyword.get(), "requires_grad", Py_False);

@@ -90,7 +90,8 @@ def record_for_target(entry, options, recording, report) -> int:
 def tell(recording, report, run, target, failure) -> None:
     """What became of the call itself."""
     if failure:
-        text = f"Compiled for {target}. The call was not run: its code itself asks for a GPU ({str(failure).splitlines()[0]})."
+        why = str(failure).splitlines()[0].split(". ")[0].removesuffix(".")  # PyTorch goes on to name every backend
+        text = f"Compiled for {target}. The call was not run: its code itself asks for a GPU ({why})."
     else:
         text = f"Compiled for {target}. The call itself ran eagerly, on the CPU; nothing was launched or measured."
     recording.message("info", "vitrine", text, run=run["id"])
