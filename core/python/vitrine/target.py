@@ -22,6 +22,7 @@ NO_GPU = (
     "Found no NVIDIA driver",
     "No CUDA GPUs are available",
     "CUDA driver version is insufficient",
+    "on device meta is not on the expected device",  # what the program itself makes on a GPU lies on meta
 )
 
 
