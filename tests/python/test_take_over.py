@@ -209,3 +209,33 @@ def test_libraries_know_a_compiled_module():
     """Those that unwrap one ask for PyTorch's class, which a script may load later than it compiles."""
     run = subprocess.run([sys.executable, "-c", ASKS_FOR_PYTORCHS_CLASS], capture_output=True, text=True)
     assert run.stdout.splitlines() == ["[True, True, False]"] * 2 + ["False False"], run.stderr
+
+
+CATCHES_PYTORCHS_ERROR = """
+import torch
+from vitrine.take_over import torch_compile_taken_over
+
+@torch.no_grad()
+def run():
+    @torch.compile(fullgraph=True)
+    def f(x):
+        print("here")
+        return x + 1
+
+    try:
+        f(torch.ones(2))
+    except torch._dynamo.exc.Unsupported as error:
+        print("caught", type(error).__name__, "print" in str(error))
+
+with torch_compile_taken_over():
+    run()
+    run()
+import vitrine
+print(vitrine.GraphBreakError.__bases__[0].__name__, issubclass(vitrine.GraphBreakError, torch._dynamo.exc.Unsupported))
+"""
+
+
+def test_a_script_catches_our_errors_as_pytorchs():
+    """Also where the except clause is the first that asks for PyTorch's class."""
+    run = subprocess.run([sys.executable, "-c", CATCHES_PYTORCHS_ERROR], capture_output=True, text=True)
+    assert run.stdout.splitlines() == ["caught GraphBreakError True"] * 2 + ["CompileError False"], run.stdout + run.stderr

@@ -32,7 +32,7 @@ class GraphBreakError(CompileError):
         lines += [f"  at {place}" for place, *_ in self.stack]
         if hint:
             lines.append(f"  hint: {hint}")
-        super().__init__("\n".join(lines))
+        RuntimeError.__init__(self, "\n".join(lines))  # and no other base's (take_over.py)
 
     def __reduce__(self):
         return type(self), (self.kind, self.reason, self.hint, self.stack)
@@ -48,7 +48,7 @@ class RecompileLimitError(CompileError):
 
     def __init__(self, reason: str, hint: str = ""):
         self.reason, self.hint = reason, hint
-        super().__init__(f"recompile limit reached under fullgraph=True: {reason}\n  hint: {hint}")
+        RuntimeError.__init__(self, f"recompile limit reached under fullgraph=True: {reason}\n  hint: {hint}")
 
     def __reduce__(self):
         return type(self), (self.reason, self.hint)

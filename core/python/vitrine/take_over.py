@@ -9,7 +9,7 @@ import warnings
 import torch
 
 from vitrine import _api
-from vitrine._errors import VitrineWarning
+from vitrine._errors import CompileError, GraphBreakError, RecompileLimitError, VitrineWarning
 from vitrine._module import OptimizedModule
 
 
@@ -89,6 +89,13 @@ _NAMES = (
 )
 
 
+# What a script written for torch.compile catches, and which of our errors it then catches, too.
+_CAUGHT_AS = (
+    ("torch._dynamo.exc", "Unsupported", GraphBreakError),
+    ("torch._dynamo.exc", "FailOnRecompileLimitHit", RecompileLimitError),
+)
+
+
 class _Names:
     """Has the names above taken over; a finder of modules, since ``torch._dynamo`` is loaded when a script asks for it."""
 
@@ -103,6 +110,10 @@ class _Names:
                 continue
             self._replaced.append((path, name, module, original))
             setattr(module, name, replacement(original))
+        for path, name, ours in _CAUGHT_AS:
+            theirs = getattr(sys.modules.get(path), name, None)
+            if theirs and not issubclass(ours, theirs):  # an `except` asks for base classes, and for nothing else
+                ours.__bases__ = (CompileError, theirs)
         if "torch._dynamo" not in sys.modules and self not in sys.meta_path:
             sys.meta_path.insert(0, self)
 
@@ -126,6 +137,8 @@ class _Names:
         while self._replaced:
             _, name, module, original = self._replaced.pop()
             setattr(module, name, original)
+        for _, _, ours in _CAUGHT_AS:
+            ours.__bases__ = (CompileError,)
 
 
 _names = _Names()
