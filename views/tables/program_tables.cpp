@@ -71,7 +71,7 @@ Unit buffer_unit(const TableScope& s) {
 }
 
 std::vector<Column> memory_columns(const TableScope& s) {
-  return {{"buffer", 110, false, true, true}, {"kind", 90},
+  return {{"buffer", 190, false, true, true}, {"kind", 90},
           {"type", 200, false, true, true},   {unit_title("size", buffer_unit(s)), 90, true},
           {"first launch", 90, true},         {"last launch", 90, true},
           {"offset, B", 100, true},           {"takes place of", 110, false, true}};
