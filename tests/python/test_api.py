@@ -109,8 +109,12 @@ def test_torch_compile_parameters():
     [
         ({"dynamic": "yes"}, TypeError, "dynamic takes True, False or None"),
         ({"mode": "fastest"}, ValueError, "unknown mode 'fastest'"),
-        ({"backend": "tvm"}, ValueError, "unknown backend 'tvm'"),
+        ({"mode": "lite"}, NotImplementedError, "mode 'lite' of torch.compile is not supported yet"),
+        ({"backend": "no_such"}, ValueError, "unknown backend 'no_such'"),
+        ({"backend": "tvm"}, NotImplementedError, "backend 'tvm' of torch.compile is not supported yet"),
         ({"options": {"no_such": 1}}, ValueError, "unknown option 'no_such'"),
+        ({"options": {"epilogue_fusion": True}}, NotImplementedError, "option 'epilogue_fusion' of torch.compile is not supported yet"),
+        ({"options": {"triton.cudagraphs": True}}, NotImplementedError, "not supported yet"),
         ({"options": {"fuse": "yes"}}, TypeError, "fuse"),
         ({"options": {"fuse": True}, "mode": "default"}, RuntimeError, "not both"),
     ],

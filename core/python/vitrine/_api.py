@@ -30,6 +30,28 @@ GRADIENTS = ("own", "borrowed")
 _isolated = itertools.count(1)
 
 
+def _torchs_own(what: str) -> set:
+    """torch.compile's own names of modes, backends or options: asked for where one is not ours, since loading them takes a while."""
+    import torch._dynamo
+    import torch._inductor
+
+    if what == "backend":
+        return set(torch._dynamo.list_backends(exclude_tags=()))
+    return set(torch._inductor.list_mode_options() if what == "mode" else torch._inductor.list_options())
+
+
+def _refuse(what: str, name, ours) -> None:
+    """Raises NotImplementedError for what torch.compile has and Vitrine has not yet, ValueError for what neither has."""
+    try:
+        known = isinstance(name, str) and name.replace("-", "_" if what == "option" else "-") in _torchs_own(what)
+    except ImportError:
+        known = False
+    there = f"there are {', '.join(ours)}"
+    if known:
+        raise NotImplementedError(f"vitrine.compile: {what} {name!r} of torch.compile is not supported yet; {there}")
+    raise ValueError(f"vitrine.compile: unknown {what} {name!r}; {there}")
+
+
 def _check_options(options) -> dict:
     if options is None:
         return {}
@@ -37,7 +59,7 @@ def _check_options(options) -> dict:
         raise TypeError(f"vitrine.compile: options takes a dict, not {type(options).__name__}")
     for name, value in options.items():
         if name not in OPTIONS:
-            raise ValueError(f"vitrine.compile: unknown option {name!r}; there are {', '.join(OPTIONS)}")
+            _refuse("option", name, OPTIONS)
         if not isinstance(value, OPTIONS[name]):
             raise TypeError(f"vitrine.compile: option {name!r} does not take {value!r}")
         if name == "products" and value not in PRODUCTS:
@@ -54,12 +76,11 @@ def _settings(fullgraph, dynamic, backend, mode, options, recompile_limit, isola
     if dynamic is not None and not isinstance(dynamic, bool):
         raise TypeError(f"vitrine.compile: dynamic takes True, False or None, not {dynamic!r}")
     if mode is not None and mode not in MODES:
-        raise ValueError(f"vitrine.compile: unknown mode {mode!r}; there are {', '.join(MODES)}")
+        _refuse("mode", mode, MODES)
     if mode is not None and options is not None:
         raise RuntimeError("vitrine.compile: give either mode or options, not both")
     if not callable(backend) and backend not in BACKENDS:
-        names = ", ".join(repr(name) for name in BACKENDS)
-        raise ValueError(f"vitrine.compile: unknown backend {backend!r}; there are {names}")
+        _refuse("backend", backend, map(repr, BACKENDS))
     if backend == "cudagraphs":
         backend, mode = "vitrine", mode or "reduce-overhead"
     settings = _check_options(options)
