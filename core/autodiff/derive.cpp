@@ -101,15 +101,12 @@ class Walk {
       auto it = gradients_.find({input, 0});
       out.gradients.push_back(it == gradients_.end() ? std::nullopt : std::optional(it->second));
     }
-    for (ir::Ref point : program_.points) {
-      auto it = points_.find(place(point));
-      out.points.push_back(it == points_.end() ? -1 : it->second);
-    }
     out.complete.resize(program_.wanted.size());
     std::iota(out.complete.begin(), out.complete.end(), size_t{0});
     std::stable_sort(out.complete.begin(), out.complete.end(), [&](size_t a, size_t b) {
       return last_[place({program_.wanted[a], 0})] < last_[place({program_.wanted[b], 0})];
     });
+    for (ir::Ref point : program_.points) note(point, out);
     const ir::GraphPtr joint = builder_.finish({});
     for (size_t i = behind_; i < joint->nodes().size(); ++i)
       if (!discarded_.contains(joint->nodes()[i].id)) out.backward.push_back(joint->nodes()[i]);
@@ -119,6 +116,15 @@ class Walk {
 
  private:
   static std::pair<ir::NodeId, int32_t> place(ir::Ref r) { return {r.node, r.output}; }
+
+  void note(ir::Ref point, Derivative& out) {
+    auto it = points_.find(place(point));
+    out.points.push_back(it == points_.end() ? -1 : it->second.node);
+    out.before.push_back(0);
+    if (it == points_.end()) return;
+    for (ir::NodeId input : program_.wanted)
+      if (gradients_.contains({input, 0}) && last_[{input, 0}] <= it->second.additions) ++out.before.back();
+  }
 
   // The sum of the gradients that have arrived, in the order in which they arrive.
   void add(ir::Ref value, ir::Ref gradient) {
@@ -143,7 +149,7 @@ class Walk {
       auto it = gradients_.find(place(point));
       if (it == gradients_.end() || points_.contains(place(point))) continue;
       it->second = Vjp(builder_, node).op("aten.alias.default", {it->second});
-      points_[place(point)] = it->second.node;
+      points_[place(point)] = {it->second.node, additions_};
     }
   }
 
@@ -249,7 +255,11 @@ class Walk {
   size_t behind_ = 0;
   std::map<std::pair<ir::NodeId, int32_t>, ir::Ref> gradients_;
   std::map<std::pair<ir::NodeId, int32_t>, size_t> last_;  // by value: when its last term was added
-  std::map<std::pair<ir::NodeId, int32_t>, ir::NodeId> points_;
+  struct Passed {
+    ir::NodeId node;   // gives its gradient
+    size_t additions;  // until the pass comes by
+  };
+  std::map<std::pair<ir::NodeId, int32_t>, Passed> points_;
   size_t additions_ = 0;
   std::unordered_set<ir::NodeId> discarded_;  // of rules that gave up
   std::vector<std::string> borrowed_;

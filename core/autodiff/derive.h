@@ -49,6 +49,7 @@ struct Derivative {
   std::vector<size_t> complete;       // places in `wanted`, in the order in which eager has their gradients
   std::vector<std::string> borrowed;  // operators whose derivative is PyTorch's, once each
   std::vector<ir::NodeId> points;  // by `points`: gives the gradient when all is added up; -1: there is none
+  std::vector<size_t> before;      // by `points`: how many gradients eager has when it comes by the point
 };
 
 // Errors: what neither a rule nor `borrow` covers ("aten.x.default has no gradient rule"), or what only

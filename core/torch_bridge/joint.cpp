@@ -295,7 +295,10 @@ Status Lowering::State::derive(Joint& out, JointParts& parts) {
   for (const JointParts::Point& point : parts.points) program.points.push_back(point.value);
   auto made = autodiff::derive(program, recording.ids());
   if (!made) return made.error();
-  for (size_t i = 0; i < parts.points.size(); ++i) parts.points[i].whole = made.value().points[i];
+  for (size_t i = 0; i < parts.points.size(); ++i) {
+    parts.points[i].whole = made.value().points[i];
+    parts.points[i].before = made.value().before[i];
+  }
   out.borrowed_operators = std::move(made.value().borrowed);
   parts.backward = std::move(made.value().backward);
   for (size_t i = 0; i < parts.wanted.size(); ++i) {
@@ -350,6 +353,9 @@ Status Lowering::State::borrow(Joint& out, JointParts& parts) {
     made.emplace_back(parts.gradients[i].node, out.gradients[i].input);
   std::stable_sort(made.begin(), made.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [node, input] : made) out.complete.push_back(input);
+  for (JointParts::Point& point : parts.points)
+    point.before = static_cast<size_t>(
+        std::count_if(made.begin(), made.end(), [&](const auto& m) { return m.first < point.whole; }));
   // With the constants of the backward pass.
   std::vector<PyObject*> inputs;
   parts.leading.clear();

@@ -42,6 +42,7 @@ struct Joint {
   // Results from which others are computed.
   Cut cut;
   std::vector<int> points;  // by point of the cut: its slot (ViewProgram); inputs, constants, then `results`
+  std::vector<size_t> before;  // by point of the cut: how many of `complete` eager has when it comes by
   // By tangent: those that cannot come after it in another backward pass, unless the graph is kept. Where
   // there is a cut, a tangent stands for its piece here and below.
   std::vector<std::vector<int>> conflicts;

@@ -82,10 +82,12 @@ Status Lowering::State::cut(Joint& out, JointParts& parts) {
   std::vector<int> results;  // of the region, by tangent
   for (size_t i = 0; i < out.results.size(); ++i)
     if (out.results[i].requires_grad) results.push_back(static_cast<int>(i));
-  for (const JointParts::Point& point : parts.points)
+  for (const JointParts::Point& point : parts.points) {
+    out.before.push_back(point.before);
     out.points.push_back(point.tangent < 0 ? out.views->slot_of(static_cast<size_t>(point.result))
                                            : static_cast<int>(parts.leading.size()) +
                                                  results.at(static_cast<size_t>(point.tangent)));
+  }
   return {};
 }
 

@@ -43,6 +43,7 @@ struct JointParts {
     ir::Ref value;
     int tangent, result;    // one of these, or -1: its tangent; a view: its place among the program's results
     ir::NodeId whole = -1;  // what gives its gradient; -1: it gets none
+    size_t before = 0;      // how many of Joint::complete eager has when it comes by
   };
   std::vector<Point> points;
   std::vector<std::vector<int>> passed;  // by tangent: the points between its result and the inputs

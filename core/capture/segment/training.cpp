@@ -414,6 +414,7 @@ static void describe(const Joint& j, Keywords& out) {
   out.set("behind", numbers_of_each(j.cut.behind));
   out.set("pieces", numbers_of_each(pieces(j)));
   out.set("points", numbers(j.points));
+  out.set("before", numbers(j.before));
   out.set("made", numbers(j.made));
   out.set("complete", numbers(j.complete));
   out.set("constants",

@@ -79,7 +79,7 @@ def failure_of(error, node, n_tangents):
     return Failure(error, [used] * n_tangents, changed, [t is None for t in saved]), saved
 
 
-def _roots():
+def roots_of_pass():
     """Autograd's nodes from which the pass that runs began, empty if that is not known."""
     frame = sys._getframe(1)
     while frame is not None:
@@ -100,7 +100,7 @@ def _runs(leaf):
 
 def _accumulated_now(node, targets):
     """Those of the targets (nodes of leaves) that run when the node gives its gradients: nothing older leads to them."""
-    older, seen, todo = set(), set(), _roots()
+    older, seen, todo = set(), set(), roots_of_pass()
     if not todo:
         return []
     while todo:

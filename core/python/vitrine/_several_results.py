@@ -8,8 +8,12 @@ A result from which others are computed is a point: their nodes lead to its node
 last. Where nobody looks at its gradient they give none, since the backward plan has what goes on inside. Where somebody does
 (a hook, retain_grad, autograd.grad), the node of a result above runs its own piece of the backward graph, cut at the points,
 and gives the points' gradients to the engine, which brings them to the points' nodes.
+
+The engine runs what was made last first. Inputs whose gradients eager has before it comes by a point lead to a node that is
+made behind the point, so that their leaves and these leaves' hooks are done when the point's hooks run, or raise.
 """
 
+import dataclasses
 import functools
 import re
 import weakref
@@ -19,7 +23,7 @@ from torch.autograd import Variable
 from torch.utils.hooks import RemovableHandle
 
 from vitrine._errors import DoubleBackwardError
-from vitrine._half_way import Failure, failure_in_between, give_then_raise
+from vitrine._half_way import Failure, failure_in_between, give_then_raise, roots_of_pass
 from vitrine._in_autograd import BACKWARD_TWICE, graph_is_kept, named_node
 
 _WRITTEN = (
@@ -47,6 +51,26 @@ def names_are_short():
     return True
 
 
+@dataclasses.dataclass
+class Stem:
+    """Inputs whose gradients depend on the same tangents, and are complete before the pass comes by the same points."""
+
+    depends: tuple
+    points: tuple
+    inputs: list = dataclasses.field(default_factory=list)
+
+
+def stems_of(region):
+    """The region's, in the order of its gradients; without a tangent nothing comes to an input."""
+    stems = {}
+    rank = {index: at for at, index in enumerate(region.complete)}
+    for index, depends in region.gradients:
+        points = tuple(point for point, n in enumerate(region.before) if rank[index] < n)
+        key = (tuple(depends), points)
+        stems.setdefault(key, Stem(*key)).inputs.append(index)
+    return [stem for stem in stems.values() if stem.depends]
+
+
 class Call:
     """What the nodes of one call share: what was saved, and the gradients of the backward pass that runs."""
 
@@ -65,8 +89,10 @@ class Call:
         self.forget_pass()
 
     def forget_pass(self):
-        """Of a backward pass: its number, the results it came by, the pieces it uses up, their tangents, gradients, its error."""
+        """Of a backward pass: its number, the results it came by, the pieces it uses up, their tangents, gradients, its error;
+        the pieces that it ran alone, whether it goes piece by piece, unknown before the first."""
         self.task, self.came, self.using, self.fresh, self.gradients, self.failed = None, set(), set(), {}, {}, None
+        self.ran, self.in_turn = set(), None
 
     def enter(self):
         task = torch._C._current_graph_task_id()
@@ -85,8 +111,12 @@ class Call:
         """The pass is over: what it has used up and no other can ask for goes."""
         self.used |= self.using
         self.forget_pass()
-        open_ = self.open_behind(self.used)
-        if not self.used or not self.saved:
+        if self.used:
+            self.release(self.open_behind(self.used))
+
+    def release(self, open_):
+        """What is read by none of these pieces goes."""
+        if not self.saved:
             return
         for k, readers in enumerate(self.region.readers):
             if self.region.saved[k][0] != "input" and open_.isdisjoint(readers):
@@ -102,6 +132,8 @@ class Call:
         open_ = self.open_behind(self.used | self.using)
         if not self.using or any(piece in readers for readers in self.region.readers for piece in open_):
             return False
+        if self.in_turn is False:  # the others get no gradient
+            return True
         nodes = [node() for result, node in enumerate(self.nodes) if result not in self.came]
         return not any(node is not None and _will_run(node) for node in nodes)
 
@@ -109,7 +141,9 @@ class Call:
         """Gradients of the points behind a result. nodes: of these."""
         self.enter()
         self.came.add(result)
-        region, is_cut = self.region, self.is_looked_at(result, nodes)
+        region, is_cut = self.region, self.goes_in_turn() and bool(nodes) or self.is_looked_at(result, nodes)
+        if region.gives_early:
+            self.in_turn = self.in_turn or is_cut
         # A pass for some tensors only that comes by no point leaves what is behind them as it is.
         pieces = region.pieces[result][:1] if is_cut or not torch.autograd._is_checkpoint_valid() else region.pieces[result]
         if why := self.why_not(pieces):
@@ -132,6 +166,29 @@ class Call:
                 return RuntimeError(_WRITTEN % (tensor.type(), list(tensor.shape), self.origin(k), tensor._version, version))
         return None
 
+    def goes_in_turn(self):
+        """Whether the pass goes piece by piece: a stem that runs before a result's node does not know of its gradient."""
+        if self.in_turn is None and self.region.gives_early:
+            self.in_turn = self.others_come()
+        return bool(self.in_turn)
+
+    def others_come(self):
+        """Whether results that the pass has not come by may get gradients from elsewhere than this call."""
+        own = {node() for node in self.nodes}
+        came = {node() for result, node in enumerate(self.nodes) if result in self.came}
+        todo, seen = roots_of_pass(), set()
+        if not todo:  # it is not known where the pass began
+            return True
+        while todo:
+            one = todo.pop()
+            if one in own and one not in came:
+                return True
+            if one in seen or one in own:
+                continue
+            seen.add(one)
+            todo.extend(node for node, _ in one.next_functions if node is not None)
+        return False
+
     def is_looked_at(self, result, nodes):
         """Whether the pass that runs shows anybody the gradient of a point behind the result. That it is to give one is
         not told apart from its going further."""
@@ -148,6 +205,9 @@ class Call:
         given = [None] * len(self.region.tangents)
         given[result] = tangent
         found = dict(self.add_gradients(self.region.run_backward(list(self.saved), given, True, cut=True)))
+        if not graph_is_kept():  # the same pass may still go through what conflicts with it
+            self.ran.add(result)
+            self.release(set(range(len(given))) - self.ran)
         return tuple(found[~point] for point in self.region.behind[result])
 
     def origin(self, k):
@@ -273,25 +333,33 @@ def _result_node(name):
 
 
 class _Making:
-    """A call's results as they get their nodes."""
+    """A call's results as they get their nodes. own: the inputs by the caller's names."""
 
-    def __init__(self, region, inputs, made):
+    def __init__(self, region, own, inputs, made):
         n = len(region.requires_grad)
         # A view of memory made here is the program's own tensor, to be written to like any other.
         self.results = [r.data if r._is_view() else r for r in made[:n]]
         self.region, self.call = region, Call(region, inputs, self.results, made[n:])
         self.wanted = [i for i, wants in enumerate(region.requires_grad) if wants]
         self.call.nodes = [None] * len(self.wanted)
-        sets = {}
-        for index, depends in region.gradients:
-            sets.setdefault(tuple(depends), []).append(index)
-        self.stems = [(depends, _Inputs.apply(self.call, indices, self.results[self.wanted[depends[0]]], *[inputs[i] for i in indices]))
-                      for depends, indices in sets.items() if depends]
+        self.own, self.inputs = own, inputs
+        self.waiting, self.stems = list(region.stems), []  # the latter in pairs with their outputs
+        self.grow(lambda stem: not stem.points)
+
+    def grow(self, is_time):
+        """Makes the stems of which this holds."""
+        for stem in [stem for stem in self.waiting if is_time(stem)]:
+            self.waiting.remove(stem)
+            like, inputs = self.results[self.wanted[stem.depends[0]]], self.inputs
+            if stem.points and self.region.has_hooks:  # the names as well are made behind the points
+                inputs = self.region.in_eagers_order(self.own, stem.inputs)
+            self.stems.append((stem, _Inputs.apply(self.call, stem.inputs, like, *[inputs[i] for i in stem.inputs])))
 
     def attach(self, tangent, points=()):
         """The result with its node. points: behind it."""
         i = self.wanted[tangent]
-        stems = [stem for depends, stem in self.stems if tangent in depends] or [_anchor]
+        self.grow(lambda stem: tangent in stem.depends)
+        stems = [made for stem, made in self.stems if tangent in stem.depends] or [_anchor]
         name, place = self.region.nodes[i]
         made = _result_node(name).apply(self.call, tangent, place, [self.results[i]], len(stems), *stems, *points)[-1]
         self.results[i] = made
@@ -301,7 +369,7 @@ class _Making:
 
 def attach(region, inputs, made):
     """The region's results, each with its node. made: what forward gave."""
-    making = _Making(region, inputs, made)
+    making = _Making(region, inputs, inputs, made)
     for tangent in region.made:
         making.attach(tangent)
     return tuple(making.results)
@@ -309,12 +377,13 @@ def attach(region, inputs, made):
 
 def attach_in_turn(region, inputs, named, made):
     """The program's results, where some are computed from others. named: the inputs by names of the region's own."""
-    making = _Making(region, named, made)
+    making = _Making(region, inputs, named, made)
     before = (*inputs, *region.constants)
     slots = [*before, *[None if wants else r for r, wants in zip(making.results, region.requires_grad)]]
     for tangent in region.made:
         if region.advance:
             region.advance(slots)
+        making.grow(lambda stem: all(slots[region.points[point]] is not None for point in stem.points))
         points = [slots[region.points[point]] for point in region.behind[tangent]]
         slots[len(before) + making.wanted[tangent]] = making.attach(tangent, points)
     if region.advance:

@@ -20,7 +20,7 @@ from vitrine._autograd_graph import nodes_behind, outputs_behind, outputs_sharin
 from vitrine._errors import DoubleBackwardError
 from vitrine._half_way import failure_in_between, failure_of, give_then_raise, versions_of
 from vitrine._in_autograd import BACKWARD_TWICE, as_traced, graph_is_kept, lying_as, named_node, strides_of
-from vitrine._several_results import attach, attach_in_turn
+from vitrine._several_results import attach, attach_in_turn, stems_of
 from vitrine._walked_backward import NotAsThere, hooked, run_backward
 
 
@@ -222,6 +222,7 @@ class Region:
     conflicts: tuple  # by tangent: those that cannot come in a later backward pass, for it has used up what they need
     readers: tuple  # by what is saved: tangents whose gradients need it
     points: tuple  # places in advance()'s list, of results that others are computed from
+    before: tuple  # by point: how many of `complete` eager has when it comes by
     # By tangent: the points (by their order) between its result and the inputs. Where there are any, backward cut at the
     # points is a piece a tangent, which has gradients of the points behind those of the inputs, and conflicts and readers
     # are those of the pieces.
@@ -239,6 +240,8 @@ class Region:
         self.idle = None  # inputs that require grad and get none, known from the first call on
         self.node = named_node(_Node, next((name for name, _ in self.nodes if name), ""))
         self.is_cut = any(self.behind)
+        self.stems = stems_of(self)
+        self.gives_early = any(stem.points for stem in self.stems)
         self.behind = self.behind or ((),) * len(self.tangents)
         # Whether a backward pass uses the graph up: that of operators that save nothing may come again.
         self.once = len(self.conflicts) != 1 or bool(self.saved) or 0 in self.conflicts[0]
@@ -288,11 +291,12 @@ class Region:
             self.idle = tuple(i for i, each in enumerate(inputs) if each.requires_grad and i not in reached)
         return [each.detach() if i in self.idle else each for i, each in enumerate(inputs)] if self.idle else inputs
 
-    def in_eagers_order(self, inputs):
-        """The inputs by other names: PyTorch's engine runs what was made last first, and so each leaf's hooks in turn."""
+    def in_eagers_order(self, inputs, some=None):
+        """The inputs by other names: PyTorch's engine runs what was made last first, and so each leaf's hooks in turn.
+        some: indices of those that get one, None: all."""
         inputs = list(inputs)
         for i in reversed(self.complete):
-            if inputs[i].is_leaf and inputs[i].requires_grad:
+            if (some is None or i in some) and inputs[i].is_leaf and inputs[i].requires_grad:
                 inputs[i] = torch.ops.aten.alias.default(inputs[i])
         return inputs
 
