@@ -74,9 +74,12 @@ class Relowering {
     if (!args || PyErr_Occurred()) return false;
     Lowering::Outcome outcome =
         into_.call(node.op, call.callable.get(), args.get(), kwargs.get(), node.origin);
+    if (outcome.raised) sizes_.fails(node, take_python_error());
     if (!outcome.value) return false;
     Py result = Py::steal(outcome.value);
-    return outcome.captured_nodes == 1 && store(call, result.get());
+    const bool same = outcome.captured_nodes == 1 && store(call, result.get());
+    if (!same) sizes_.fails(node, "");
+    return same;
   }
 
   // The same tensors at the same places: no more, no fewer; new ones where they were new.
@@ -109,6 +112,8 @@ class Relowering {
 };
 
 }  // namespace
+
+void NewSizes::fails(const ir::Node&, const std::string&) {}
 
 Relowered relower(const Lowering::Graphs& from, const std::vector<PyObject*>& inputs, NewSizes& sizes,
                   Lowering& into, std::vector<PyObject*>& results) {

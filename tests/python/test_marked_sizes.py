@@ -128,6 +128,79 @@ def test_a_program_that_fixes_a_marked_size(mark, program, text):
     assert str(again) == message and again.place == f"{__file__}:{line}"
 
 
+def reshaped(x):
+    return x.reshape(4, 3) * 2
+
+
+def beside_constants(x):
+    return x + torch.ones(4, 3)
+
+
+def multiplied(x):
+    return torch.ones(2, 4) @ x
+
+
+def unpacked(x):
+    a, _, _, d = x
+    return a + d
+
+
+def sixth(x):
+    return x[5] * 2
+
+
+@pytest.mark.parametrize("program, says", [
+    (reshaped, "Tensor.reshape raises: RuntimeError: shape '[4, 3]' is invalid"),
+    (beside_constants, "operator.add raises: RuntimeError: The size of tensor a"),
+    (multiplied, "operator.matmul raises: RuntimeError: mat1 and mat2 shapes cannot be multiplied"),
+    (unpacked, "Tensor.unbind has other results"),
+])  # fmt: skip
+def test_an_operator_that_fixes_a_marked_size(program, says):
+    x = torch.randn(4, 3)
+    vitrine.mark_dynamic(x, 0)
+    with pytest.raises(vitrine.ConstraintViolationError) as caught:
+        vitrine.compile(program)(x)
+    message = str(caught.value)
+    assert f"L['x'].size(0) as dynamic but your code specialized it to be a constant (4): at other sizes {says}" in message
+    assert f'File "{__file__}", line {program.__code__.co_firstlineno + 1}' in message
+
+
+@pytest.mark.parametrize("program", [reshaped, beside_constants, multiplied, unpacked])
+def test_an_operator_may_fix_what_is_marked_weakly(program):
+    x = torch.randn(4, 3)
+    vitrine.maybe_mark_dynamic(x, 0)
+    assert torch.equal(vitrine.compile(program)(x), program(x))
+
+
+def test_an_operator_that_does_not_take_all_of_a_marked_range():
+    x = torch.randn(6, 3)
+    vitrine.mark_dynamic(x, 0, min=2, max=8)
+    with pytest.raises(vitrine.ConstraintViolationError) as caught:
+        vitrine.compile(sixth)(x)
+    assert "Not all values of L['x'].size(0) in the specified range [2, 8] are possible: at 2 " in str(caught.value)
+
+
+KEPT = {
+    "equal": (lambda x, y: x + y, (4, 3), (4, 3), [0], [0]),
+    "twice": (lambda x, y: x.repeat(2, 1) + y, (4, 3), (8, 3), [0], [0]),
+    "one more": (lambda x, y: torch.cat([x, torch.ones(1, 3)]) + y, (4, 3), (5, 3), [0], [0]),
+    "multiplied": (lambda x, y: x @ y, (4, 6), (6, 4), [0, 1], [0, 1]),
+    "in pairs": (lambda x, y: x.view(-1, 2, 3).sum() + y, (4, 3), (1,), [0], []),
+    "at least": (lambda x, y: x[3] + y, (4, 3), (1,), [0], []),
+    "at most": (lambda x, y: y[: x.shape[0]] + x, (4, 3), (6, 3), [0], []),
+    "lying otherwise": (lambda x, y: x.t() @ y.t(), (4, 6), (3, 4), [0], [1]),
+}
+
+
+@pytest.mark.parametrize("what", KEPT)
+def test_operators_that_need_something_of_a_marked_size(what):
+    program, one, other, of_one, of_other = KEPT[what]
+    x, y = torch.randn(*one), torch.randn(*other)
+    vitrine.mark_dynamic(x, of_one)
+    vitrine.mark_dynamic(y, of_other)
+    torch.testing.assert_close(vitrine.compile(program)(x, y), program(x, y))
+
+
 @pytest.mark.parametrize("mark", MAYBE, ids=name)
 @pytest.mark.parametrize("program", [one_for_each, only_four])
 def test_who_may_be_fixed_is(mark, program, tmp_path):

@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include "core/capture/segment/fx_graph.h"
+#include "core/capture/segment/marked_sizes.h"
 #include "core/capture/segment/observer.h"
 #include "core/capture/segment/store.h"
 #include "core/capture/segment/training.h"
@@ -56,6 +57,20 @@ bool is_barren(const Place& place) {
 void mark_eager(Place& place, const Trace& trace) {
   place.eager = true;
   place.eager_rest = !trace.broke;
+}
+
+// A size of the segment's inputs that is marked, and that its operators fix.
+std::optional<MarkError> fixed_mark(Segment& segment, const Frame& frame,
+                                    const torch_bridge::GlobalState& state, const std::string& target) {
+  const auto& symbolic = segment.trace().symbolic;
+  const auto is_enforced = [](const Symbolic::Origin& origin) { return origin.mark.enforced; };
+  if (!symbolic || std::none_of(symbolic->origins.begin(), symbolic->origins.end(), is_enforced)) return {};
+  const std::vector<Owned> given = segment.read_inputs(frame, state);
+  std::vector<PyObject*> inputs;
+  for (const Owned& one : given) inputs.push_back(one.get());
+  std::optional<ir::Device> as_if;
+  if (!target.empty()) as_if = ir::Device{ir::Device::Type::cuda, 0};
+  return mark_fixed_by_operators(segment.trace(), inputs, as_if);
 }
 
 }  // namespace
@@ -127,6 +142,11 @@ std::shared_ptr<Segment> Store::build(std::unique_ptr<Trace> found, Frame& frame
     return nullptr;
   }
   std::shared_ptr<Segment> segment = made.take();
+  if (auto broken = fixed_mark(*segment, frame, state, settings_->target)) {
+    if (record) recording->finish(*record, &segment->trace(), "failed", broken->text);
+    raise_mark_error(*broken);
+    return nullptr;
+  }
   std::string status = nothing ? "eager" : "no_graph", message;
   if (segment->has_graph() && settings_->backend) {
     if (!give_backend(*segment, frame, state, record, message)) return nullptr;

@@ -3,49 +3,36 @@
 #include <algorithm>
 
 #include "core/torch_bridge/joint.h"
-#include "core/torch_bridge/relower.h"
 
 namespace vitrine::capture {
 
 namespace {
-
-// The trace's questions asked again.
-class Answers : public torch_bridge::NewSizes {
- public:
-  Answers(const Symbolic& symbolic, std::vector<int64_t>& values, std::vector<bool>& known)
-      : symbolic_(symbolic), values_(values), known_(known) {}
-
-  int64_t integer(int32_t number) override {
-    const auto value = symbolic_.table.evaluate(symbolic_.integers.at(static_cast<size_t>(number)), values_);
-    VITRINE_CHECK(value.has_value(), "an integer has no value for these sizes");
-    return *value;
-  }
-
-  bool answered(size_t question, PyObject* answer) override {
-    const Symbolic::Question& q = symbolic_.questions.at(question);
-    if (q.symbol < 0) {
-      const int same = PyObject_RichCompareBool(q.answer, answer, Py_EQ);
-      if (same < 0) PyErr_Clear();
-      return same == 1;
-    }
-    const int64_t value = PyLong_Check(answer) ? PyLong_AsLongLong(answer) : -1;
-    PyErr_Clear();
-    values_[static_cast<size_t>(q.symbol)] = value;
-    known_[static_cast<size_t>(q.symbol)] = true;
-    return symbolic_.table.may_hold(values_, known_);
-  }
-
- private:
-  const Symbolic& symbolic_;
-  std::vector<int64_t>& values_;
-  std::vector<bool>& known_;
-};
 
 void make_replayer(Instance& instance) {
   if (instance.graphs.captured) instance.replayer = std::make_unique<torch_bridge::Replayer>(instance.graphs);
 }
 
 }  // namespace
+
+int64_t Answers::integer(int32_t number) {
+  const auto value = symbolic_.table.evaluate(symbolic_.integers.at(static_cast<size_t>(number)), values_);
+  VITRINE_CHECK(value.has_value(), "an integer has no value for these sizes");
+  return *value;
+}
+
+bool Answers::answered(size_t question, PyObject* answer) {
+  const Symbolic::Question& q = symbolic_.questions.at(question);
+  if (q.symbol < 0) {
+    const int same = PyObject_RichCompareBool(q.answer, answer, Py_EQ);
+    if (same < 0) PyErr_Clear();
+    return same == 1;
+  }
+  const int64_t value = PyLong_Check(answer) ? PyLong_AsLongLong(answer) : -1;
+  PyErr_Clear();
+  values_[static_cast<size_t>(q.symbol)] = value;
+  known_[static_cast<size_t>(q.symbol)] = true;
+  return symbolic_.table.may_hold(values_, known_);
+}
 
 std::vector<int64_t> symbol_values(const Symbolic& symbolic, const CallSizes& sizes,
                                    std::vector<bool>& known) {

@@ -12,6 +12,7 @@
 #include "core/capture/segment/owned.h"
 #include "core/capture/trace.h"
 #include "core/runtime/compile.h"
+#include "core/torch_bridge/relower.h"
 
 namespace vitrine::capture {
 
@@ -43,6 +44,21 @@ bool make_integers(const Symbolic& symbolic, const std::vector<int64_t>& values,
 
 // The instance of the trace itself, for the sizes that it was made with.
 std::shared_ptr<Instance> first_instance(const Trace& trace, const CallSizes& sizes);
+
+// The trace's questions asked again, for sizes whose values by symbol these are: others that follow from the
+// answers are put in. false of answered(): the trace does not serve them.
+class Answers : public torch_bridge::NewSizes {
+ public:
+  Answers(const Symbolic& symbolic, std::vector<int64_t>& values, std::vector<bool>& known)
+      : symbolic_(symbolic), values_(values), known_(known) {}
+  int64_t integer(int32_t number) override;
+  bool answered(size_t question, _object* answer) override;
+
+ private:
+  const Symbolic& symbolic_;
+  std::vector<int64_t>& values_;
+  std::vector<bool>& known_;
+};
 
 struct NewInstance {
   std::shared_ptr<Instance> instance;  // null: none can be made

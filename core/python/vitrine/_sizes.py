@@ -1,6 +1,7 @@
 """Marks on tensors: which of their sizes may change from call to call. They are the attributes that the functions of the
 same names of ``torch._dynamo`` leave, so that either's marks hold for both. A negative dimension counts from the end."""
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -105,3 +106,26 @@ def mark_static(tensor, index=None):
         raise TypeError(f"vitrine.mark_static takes a tensor or a class of modules, not {tensor!r}")
     for dim in _dims(tensor, list(range(tensor.dim())) if index is None else index):
         _kept(tensor, "_dynamo_static_indices", set).add(dim)
+
+
+def resized(tensors: list, sizes: list) -> list | None:
+    """Tensors like these, without values, of other sizes (by tensor a tuple with -1 for what stays, or None), that lie in
+    memory as these do. None: some of them share memory, which tensors of other sizes would share otherwise, or there are
+    gigabytes of a GPU to be had for them."""
+    memory = [t.untyped_storage()._cdata for t in tensors]
+    bytes_there = sum(t.element_size() * math.prod(new) for t, new in zip(tensors, sizes) if new and not t.is_cpu)
+    if len(set(memory)) < len(memory) or bytes_there > 2**30:
+        return None
+    return [t if new is None else _of_size(t, [n if m < 0 else m for n, m in zip(t.shape, new)]) for t, new in zip(tensors, sizes)]
+
+
+def _of_size(tensor, sizes: list):
+    strides, dense, dense_new = list(tensor.stride()), 1, 1
+    for d in sorted(range(tensor.dim()), key=lambda d: (tensor.stride(d), tensor.size(d))):
+        if tensor.stride(d) == 0:
+            continue
+        if tensor.stride(d) != dense:  # a gap
+            dense, dense_new = tensor.stride(d), max(tensor.stride(d), dense_new)
+        strides[d], dense, dense_new = dense_new, dense * tensor.size(d), dense_new * sizes[d]
+    made = torch.empty_strided(sizes, strides, dtype=tensor.dtype, device=tensor.device)
+    return made.requires_grad_(tensor.requires_grad)
