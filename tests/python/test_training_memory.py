@@ -324,3 +324,24 @@ def test_what_is_compiled_for_an_optimizer_keeps_no_parameter(make, scaled):
         gc.collect()
         torch.testing.assert_close(losses, expected)
         assert [ref() for ref in kept] == [None] * 4
+
+
+MAPPED = {
+    "module": lambda model: lambda x: torch.vmap(model)(x),
+    "closed over": lambda model: lambda x: torch.vmap(lambda each: model(each) * 2)(x),
+    "method": lambda model: lambda x: torch.vmap(model.forward)(x),
+    "differentiated": lambda model: lambda x: torch.func.grad(lambda x: torch.vmap(model)(x).sum())(x),
+}
+
+
+@pytest.mark.parametrize("how", MAPPED)
+def test_a_module_that_is_mapped_is_let_go(how):
+    model, x = nn.Linear(4, 4), torch.randn(3, 4)
+    program = MAPPED[how](model)
+    compiled = vitrine.compile(program)
+    for _ in range(2):
+        torch.testing.assert_close(compiled(x), program(x))
+    kept = weakref.ref(model)
+    del model, program, compiled
+    gc.collect()
+    assert kept() is None

@@ -134,12 +134,17 @@ bool stays(const Value* v) {
 
 }  // namespace
 
-// An object from before the segment, which PyTorch is given as it is; anything else stays what it is.
+// An object from before the segment, which PyTorch is given as it is, though a graph does not keep it alive;
+// anything else stays what it is. A part, see function_in_parts().
 Value* Tracer::itself(Value* v) {
   v = peek(v);
-  if (v->kind != Kind::Object || !v->obj || !v->source) return v;
-  if (!v->pinned) guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
-  return constant(v->obj);
+  if (v->kind != Kind::Object || !v->obj || !v->source) return tuple({text("value"), v});
+  const bool weak = PyType_SUPPORTS_WEAKREFS(Py_TYPE(v->obj));
+  if (!v->pinned) guard_weakly(v->source, v->obj, "is " + describe(v));
+  if (!weak) return tuple({text("value"), constant(v->obj)});
+  Owned reference(PyWeakref_NewRef(v->obj, nullptr));
+  if (!reference) raise_python();
+  return tuple({text("weak"), constant(reference.get())});
 }
 
 // A function as vitrine._transforms.function_of builds it again: tensors that it closes over are told apart
@@ -153,7 +158,7 @@ Value* Tracer::function_in_parts(Value* f) {
   if (f->kind == Kind::Constant && !PyFunction_Check(f->obj)) return tuple({text("value"), f});
   if (f->kind == Kind::Method)
     return tuple({text("method"), function_in_parts(f->items[0]), itself(f->items[1])});
-  if (f->kind == Kind::Object && python_method(f->cls, "__call__")) return tuple({text("value"), itself(f)});
+  if (f->kind == Kind::Object && python_method(f->cls, "__call__")) return itself(f);
   if (f->kind != Kind::Function && f->kind != Kind::Constant)
     stop("unsupported_builtin", "torch.vmap or torch.func of a " + describe(f));
   const FunctionState state = function_state(f);
@@ -165,8 +170,9 @@ Value* Tracer::function_in_parts(Value* f) {
     const bool callable = held->kind == Kind::Function || held->kind == Kind::Method ||
                           (held->kind == Kind::Constant && PyFunction_Check(held->obj)) ||
                           (held->kind == Kind::Object && held->cls == torch_names().partial);
-    closure.push_back(callable ? function_in_parts(held)
-                               : tuple({text("value"), stays(held) ? itself(held) : held}));
+    closure.push_back(callable      ? function_in_parts(held)
+                      : stays(held) ? itself(held)
+                                    : tuple({text("value"), held}));
   }
   Owned bare(PyFunction_New(reinterpret_cast<PyObject*>(state.code), state.globals));
   if (!bare) raise_python();

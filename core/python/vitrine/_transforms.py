@@ -9,12 +9,15 @@ import torch.utils._pytree as pytree
 
 
 def function_of(parts):
-    """A function made of its parts: of a value as it is, of a method, of a partial, or of code with what it closes over."""
+    """A function made of its parts: of a value as it is, or weakly referred to, of a method, of a partial, or of code with what
+    it closes over."""
     kind, first, *rest = parts
     if kind == "value":
         return first
+    if kind == "weak":
+        return first()
     if kind == "method":
-        return types.MethodType(function_of(first), *rest)
+        return types.MethodType(function_of(first), function_of(*rest))
     if kind == "partial":
         arguments, keywords = rest
         return functools.partial(function_of(first), *arguments, **keywords)
