@@ -249,8 +249,24 @@ std::vector<std::vector<int>> readers_of(const ir::Graph& backward, const std::v
   return out;
 }
 
+// What only led to the gradients that are gone goes with them: it may read memory that an earlier pass has
+// let go (readers_of()).
+static ir::GraphPtr with_needed(const ir::Graph& graph) {
+  std::unordered_set<ir::NodeId> needed;
+  const auto use = [&](ir::Ref r) { needed.insert(r.node); };
+  for (const ir::Arg& r : graph.results()) ir::each_ref(r, use);
+  for (auto n = graph.nodes().rbegin(); n != graph.nodes().rend(); ++n) {
+    if (n->kind != ir::NodeKind::op || ops::writes(*n) || ops::is_random(*n)) needed.insert(n->id);
+    if (needed.contains(n->id)) ir::each_ref(*n, use);
+  }
+  ir::Builder b(graph.stage, std::make_shared<ir::NodeIds>());
+  for (const ir::Node& n : graph.nodes())
+    if (needed.contains(n.id)) b.add(n);
+  return b.finish(graph.results());
+}
+
 ir::GraphPtr without_tangents(const ir::GraphPtr& backward, const std::unordered_set<ir::NodeId>& undefined) {
-  return Without(backward, undefined).run();
+  return with_needed(*Without(backward, undefined).run());
 }
 
 }  // namespace vitrine::torch_bridge
