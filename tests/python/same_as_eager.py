@@ -82,7 +82,9 @@ def check(function, compiled, make_args, calls=3, world=lambda: None, reset_worl
     """Calls both `calls` times on fresh arguments; after each call compares results, prints, exceptions and arguments."""
     for call in range(calls):
         eager_args = make_args()
-        compiled_args = copy.deepcopy(eager_args) if not any(hasattr(a, "__next__") for a in eager_args) else make_args()
+        # An iterator has no copy, and a set's may have another order.
+        anew = any(hasattr(a, "__next__") or isinstance(a, (set, frozenset)) for a in eager_args)
+        compiled_args = make_args() if anew else copy.deepcopy(eager_args)
         rng = torch.get_rng_state()
         reset_world()
         expected, expected_error, expected_text = run(function, eager_args)
