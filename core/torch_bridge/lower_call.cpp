@@ -177,10 +177,11 @@ Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Onc
     if (kwargs) (void)make_template(kwargs, known);
     const Outs outs = outs_of(kwargs);
     const Whole* whole = whole_of(callable);
+    const bool is_attention = whole && !whole->recurrent;
     const AttentionCall attention_call =
-        whole ? without_known_mask(recording, args, kwargs) : AttentionCall{};
-    PyObject *run_args = whole ? attention_call.args.get() : args,
-             *run_kwargs = whole ? attention_call.kwargs.get() : kwargs;
+        is_attention ? without_known_mask(recording, args, kwargs) : AttentionCall{};
+    PyObject *run_args = is_attention ? attention_call.args.get() : args,
+             *run_kwargs = is_attention ? attention_call.kwargs.get() : kwargs;
     const Py run_callable =
         for_absent_gpu() ? chosen_for(architecture, name, callable) : Py::borrow(callable);
     {
@@ -197,10 +198,9 @@ Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Onc
     if (result && !dispatch.stopped) {
       refuse_inference_inputs(name, args, result.get());
       refuse_unwritten(name, outs);
-      // What autograd has taken note of must stay in the graph for its backward.
-      if (whole && !(is_tensor(result.get()) && requires_grad(result.get())))
-        collapse(*whole, run_args, run_kwargs, result.get(), mark);
-      else if (whole && for_absent_gpu() && !has_attention(recording, mark))
+      if (whole) collapse(*whole, run_args, run_kwargs, result.get(), mark);
+      if (is_attention && is_tensor(result.get()) && requires_grad(result.get()) && for_absent_gpu() &&
+          !has_attention(recording, mark))
         recording.effects.chosen_on_gpu = whole->function;
       if (name == kSetData)
         recording.share_data(recording.find(PyTuple_GET_ITEM(args, 0)),
@@ -209,6 +209,7 @@ Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Onc
                                  attention_before != attention || name == "torch.clear_autocast_cache";
       add_captured(name, callable, args, kwargs, origin, result.get(), outcome, state_changed, mark.aten);
       if (outcome.captured_nodes == 0) recording.undo_ids(mark);
+      outcome.operators = recording.aten_nodes().size() - mark.aten;
       outcome.value = result.release();
       return outcome;
     }

@@ -85,6 +85,7 @@ class Lowering {
     std::optional<Unsupported> unsupported;
     bool raised = false;
     int32_t captured_nodes = 0;  // ids of the new captured nodes are contiguous, the last ones
+    size_t operators = 0;        // ATen's, that it is made of
   };
   // A call by this name has its first argument take over the memory of the second, of the same type.
   static constexpr std::string_view kSetData = "Tensor.data.__set__";

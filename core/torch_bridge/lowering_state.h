@@ -19,9 +19,12 @@
 
 namespace vitrine::torch_bridge {
 
-// A function that stays one operator.
+// A function that stays one operator. list: the argument that must be a list or a tuple, for it to be this
+// overload; -1: there is one only.
 struct Whole {
   const char *module, *function, *op, *kernel;
+  int list = -1;
+  bool recurrent = false;  // autocast reaches the operators it is made of, and these may draw
 };
 // The row of a callable, or nullptr.
 const Whole* whole_of(PyObject* callable);
@@ -118,6 +121,8 @@ struct Lowering::State {
   void add_captured(const std::string& name, PyObject* callable, PyObject* args, PyObject* kwargs,
                     const ir::Origin& origin, PyObject* result, Outcome& outcome, bool state_changed,
                     size_t aten_before);
+  std::string why_apart(const Whole& whole, PyObject* args, const std::vector<PyObject*>& results,
+                        const Recording::Mark& mark);
   void collapse(const Whole& whole, PyObject* args, PyObject* kwargs, PyObject* result,
                 const Recording::Mark& mark);
   void note_grad(PyObject* args);

@@ -352,12 +352,13 @@ void Recording::undo(const Mark& mark) {
   effects = mark.effects;
 }
 
-void Recording::forget_since(const Mark& mark, int keep) {
+void Recording::forget_since(const Mark& mark, const std::vector<int>& keep) {
+  const auto kept = [&](int t) { return std::find(keep.begin(), keep.end(), t) != keep.end(); };
   for (TracedStorage& s : storages_) {
-    std::erase_if(s.tensors, [&](int t) { return t != keep && static_cast<size_t>(t) >= mark.tensors; });
+    std::erase_if(s.tensors, [&](int t) { return !kept(t) && static_cast<size_t>(t) >= mark.tensors; });
   }
   for (size_t i = mark.tensors; i < tensors_.size(); ++i) {
-    if (static_cast<int>(i) != keep) by_impl_.erase(impl_of(handle_of(tensors_[i].object.get())));
+    if (!kept(static_cast<int>(i))) by_impl_.erase(impl_of(handle_of(tensors_[i].object.get())));
   }
 }
 

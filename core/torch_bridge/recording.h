@@ -122,8 +122,8 @@ class Recording {
   Mark mark() const;
   void undo(const Mark& mark);
   void undo_ids(const Mark& mark) { ids_->next = mark.next_id; }  // of a call that recorded no node
-  // Tensors made since `mark` no longer stand for values of the graph, but `keep`.
-  void forget_since(const Mark& mark, int keep);
+  // Tensors made since `mark` no longer stand for values of the graph, but those to keep.
+  void forget_since(const Mark& mark, const std::vector<int>& keep);
 
  private:
   int find_alias(PyObject* tensor);

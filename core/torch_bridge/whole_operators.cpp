@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "core/base/once.h"
+#include "core/ops/node.h"
 #include "core/torch_bridge/convert.h"
 #include "core/torch_bridge/lowering_state.h"
 
@@ -15,7 +16,14 @@ namespace {
 constexpr Whole kWhole[] = {
     {"torch._C._nn", "scaled_dot_product_attention", "aten.scaled_dot_product_attention.default",
      "aten._scaled_dot_product_flash_attention_for_cpu.default"},
+    // Step by step they would be as many operators as the sequence is long.
+    {"torch", "gru", "aten.gru.input", "aten._cudnn_rnn.default", 2, true},
+    {"torch", "lstm", "aten.lstm.input", "aten.mkldnn_rnn_layer.default", 1, true},
 };
+
+bool is_sequence(PyObject* o) {
+  return PyTuple_Check(o) || PyList_Check(o);
+}
 
 // PyTorch's fused attention on a GPU reads a mask by rows of neighbours. One that repeats a number along a
 // row is written out before, else attention would run operator by operator.
@@ -55,12 +63,33 @@ const Whole* whole_of(PyObject* callable) {
   return nullptr;
 }
 
+// "", or why the ATen nodes of a call, those since the mark, are not the operator that the call is.
+std::string Lowering::State::why_apart(const Whole& whole, PyObject* args,
+                                       const std::vector<PyObject*>& results, const Recording::Mark& mark) {
+  const auto& nodes = recording.aten_nodes();
+  if (whole.list >= 0 &&
+      (PyTuple_GET_SIZE(args) <= whole.list || !is_sequence(PyTuple_GET_ITEM(args, whole.list))))
+    return "another overload";
+  if (whole.recurrent && (autocast.cpu || autocast.cuda)) return "autocast";
+  for (size_t i = mark.aten; i < nodes.size(); ++i) {
+    if (nodes[i].op == whole.kernel || nodes[i].op == "aten._cudnn_rnn.default")
+      return "PyTorch's own fused form";
+    if (whole.recurrent && ops::is_random(nodes[i])) return "it draws";
+  }
+  if (results.empty()) return "no results";
+  for (PyObject* r : results)
+    if (!is_tensor(r) || requires_grad(r)) return "what autograd has taken note of must stay in the graph";
+  return "";
+}
+
 // Replaces the ATen nodes of a call by the operator that the call is.
 void Lowering::State::collapse(const Whole& whole, PyObject* args, PyObject* kwargs, PyObject* result,
                                const Recording::Mark& mark) {
-  if (!is_tensor(result)) return;
-  for (size_t i = mark.aten; i < recording.aten_nodes().size(); ++i)
-    if (recording.aten_nodes()[i].op == whole.kernel) return;
+  std::vector<PyObject*> results;
+  for (Py_ssize_t i = 0; is_sequence(result) && i < PySequence_Fast_GET_SIZE(result); ++i)
+    results.push_back(PySequence_Fast_GET_ITEM(result, i));
+  if (!is_sequence(result)) results.push_back(result);
+  if (!why_apart(whole, args, results, mark).empty()) return;
   Result<OpCall> found = find_op(whole.op);
   const Overload* op = found ? overload_of(found.value().overload) : nullptr;
   if (!op) return PyErr_Clear();
@@ -84,12 +113,16 @@ void Lowering::State::collapse(const Whole& whole, PyObject* args, PyObject* kwa
     else if (!arg->is_none())
       node.kwargs.emplace_back(p.name, std::move(*arg));
   }
-  const int index = recording.find(result);
-  node.outputs = {recording.at(index).type};
+  std::vector<int> indices;
+  for (PyObject* r : results) {
+    indices.push_back(recording.find(r));
+    node.outputs.push_back(recording.at(indices.back()).type);
+  }
   recording.aten_nodes().resize(mark.aten);
-  recording.forget_since(mark, index);
+  recording.forget_since(mark, indices);
   if (mask) write_out_mask(recording, node, *mask);
-  recording.set_aten(index, {node.id, 0});
+  for (size_t k = 0; k < indices.size(); ++k)
+    recording.set_aten(indices[k], {node.id, static_cast<int32_t>(k)});
   recording.add_aten(std::move(node));
 }
 

@@ -7,6 +7,7 @@
 #include "core/capture/trace/tracer.h"
 #include "core/torch_bridge/bridge.h"
 #include "core/torch_bridge/replaced.h"
+#include "core/torch_bridge/symbolic_int.h"
 
 namespace vitrine::capture {
 namespace {
@@ -150,6 +151,25 @@ bool only_tensors(PyObject* o) {
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
     if (!only_tensors(PySequence_Fast_GET_ITEM(o, i))) return false;
   return true;
+}
+
+// Whether a value may be another one for other sizes.
+bool follows_sizes(PyObject* o) {
+  if (torch_bridge::is_tensor(o) || torch_bridge::symbolic_number(o) >= 0) return true;
+  if (PyDict_Check(o)) {
+    PyObject *key = nullptr, *value = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(o, &at, &key, &value);)
+      if (follows_sizes(key) || follows_sizes(value)) return true;
+    return false;
+  }
+  if (PySlice_Check(o)) {
+    const auto* slice = reinterpret_cast<PySliceObject*>(o);
+    return follows_sizes(slice->start) || follows_sizes(slice->stop) || follows_sizes(slice->step);
+  }
+  if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
+    if (follows_sizes(PySequence_Fast_GET_ITEM(o, i))) return true;
+  return false;
 }
 
 }  // namespace
@@ -332,10 +352,12 @@ Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arg
   const bool about_type =
       name.find("is_") != std::string::npos && name.find("is_nonzero") == std::string::npos;
   if (PyBool_Check(value.get()) && !about_type) stop("scalar_read", name + " gives a bool");
+  refuse_long_recurrence(name, a, outcome.operators);
   check_storages();
   note_updates();
   forget_sizes(keyword && PyDict_GetItemString(keyword.get(), "out") ? "out_" : name);
-  if (dynamic() && !only_tensors(value.get())) {
+  const bool may_differ = follows_sizes(positional.get()) || (keyword && follows_sizes(keyword.get()));
+  if (dynamic() && may_differ && !only_tensors(value.get())) {
     PyObject* o = value.get();
     const bool plain = PyBool_Check(o) || PyLong_CheckExact(o) || Py_TYPE(o) == torch_names().dtype;
     if (keyword || !plain) fix_all_sizes();

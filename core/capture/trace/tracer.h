@@ -511,6 +511,7 @@ class Tracer {
   // --- finish.cpp
   void guard_aliases();
   void guard_storages();
+  void refuse_long_recurrence(const std::string& name, const Arguments& a, size_t operators);
   void note_updates();  // behind each call
   void check_storages();
   void note_memory(Value* input);
