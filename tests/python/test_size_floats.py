@@ -39,6 +39,8 @@ OPEN = [
     lambda x: (x.double() / math.sqrt(len(x)), len(x) / 3),
     lambda x: x.sum(0).add(x.shape[0] ** 0.5).mul(x.shape[0] / 3),
     lambda x: x * round(x.shape[0] / 3, 2),
+    lambda x: (x[: int(x.shape[0] * 1.3) - x.shape[0] + 1], int(x.shape[0] * 1.3)),
+    lambda x: x.repeat(round(x.shape[0] ** 0.5 + 1), 1)[: math.floor(x.shape[0] * 1.7)],
     scaled_attention,
     cut,
 ]
@@ -134,6 +136,17 @@ def test_ints_that_are_no_sizes():
     compiled = vitrine.compile(program)
     for n in (4, 5, 7, 9, 2, -3, 2**60, 0):
         assert_same(program(torch.ones(8), n), compiled(torch.ones(8), n))
+
+
+def test_an_int_of_an_int_that_no_call_uses():
+    """It is asked for again when the int is another one, though nothing else is."""
+
+    def program(x, n):
+        return x * 2, int(n * 0.3), math.floor(n * 0.7), round(n * 0.3)
+
+    compiled = vitrine.compile(program, dynamic=True)
+    for n in (10, 20, 30, 10, 7, 40, 41, 20, 3, -7):
+        assert_same(program(torch.ones(3), n), compiled(torch.ones(3), n))
 
 
 def test_beside_a_learning_rate(tmp_path):

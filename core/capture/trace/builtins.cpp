@@ -238,6 +238,8 @@ Value* builtin_divmod(Tracer& t, const Arguments& a) {
 Value* builtin_round(Tracer& t, const Arguments& a) {
   if (a.keyword.empty() && a.positional.size() == 2)
     if (Value* open = t.size_float(find_object("builtins.round"), a.positional)) return open;
+  if (a.keyword.empty() && a.positional.size() == 1)
+    if (Value* open = t.size_integer("round", a.positional[0])) return open;
   if (Value* v = t.look(need(t, a, 0)); t.is_tensor(v)) {
     if (!lookup(t.type_of(v), "__round__"))
       t.raise(PyExc_TypeError,

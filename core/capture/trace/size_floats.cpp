@@ -2,8 +2,10 @@
 // (floats.cpp) that knows how Python computes it: each call computes it from its own sizes before the graph
 // runs, which has it for an input where a tensor meets it. Where it is rounded to an int again, and the
 // quotient is one of whole numbers, the int is a symbol: floor(n / d) is n // d, for n / d lies at least 1 /
-// d below the next whole number, and rounding moves it by less while n < 2^52.
+// d below the next whole number, and rounding moves it by less while n < 2^52. Any other int is a symbol of
+// its own, which Python is asked for at each new size.
 #include <cmath>
+#include <unordered_set>
 
 #include "core/capture/trace/python.h"
 #include "core/capture/trace/torch_names.h"
@@ -120,12 +122,18 @@ Value* Tracer::float_of_size(Value* size) {
   return v ? open_float(v) : nullptr;
 }
 
-// int(n * 0.5), math.floor(n / 3): nullptr where it is none of these, or no quotient of whole numbers.
+// int(n * 0.5), math.floor(n / 3): nullptr where it is none of these.
 Value* Tracer::size_integer(const std::string& function, Value* number) {
+  static const std::unordered_set<std::string> rounding = {"int", "trunc", "floor", "ceil", "round"};
   number = resolve(number);
-  if (pure_since_ >= 0 || !is_size_float(number)) return nullptr;
+  if (pure_since_ >= 0 || !rounding.contains(function) || !is_size_float(number)) return nullptr;
+  Value* known = function == "round" ? nullptr : quotient_integer(function, number);
+  return known ? known : asked_integer(function, number);
+}
+
+// nullptr: it is no quotient of whole numbers.
+Value* Tracer::quotient_integer(const std::string& function, Value* number) {
   const bool truncates = function == "int" || function == "trunc";
-  if (!truncates && function != "floor" && function != "ceil") return nullptr;
   const ir::SymPlace place(symbolic_->table, asked_at());
   try {
     const std::optional<Quotient> q = quotient_of(number);
@@ -138,6 +146,33 @@ Value* Tracer::size_integer(const std::string& function, Value* number) {
   } catch (const InternalError&) {  // it leaves 64 bits
     return nullptr;
   }
+}
+
+// How vitrine._sizes.rounded computes it: a number, or a tuple of a function and what it is given.
+Owned Tracer::size_float_parts(Value* v) {
+  if (!is_size_float(v)) return Owned(to_python(v));
+  Owned parts(PyTuple_New(static_cast<Py_ssize_t>(v->items.size())));
+  PyTuple_SET_ITEM(parts.get(), 0, Py_NewRef(v->items[0]->obj));
+  for (size_t i = 1; i < v->items.size(); ++i)
+    PyTuple_SET_ITEM(parts.get(), static_cast<Py_ssize_t>(i), size_float_parts(v->items[i]).release());
+  return parts;
+}
+
+// A question, as one for a size of what was computed.
+Value* Tracer::asked_integer(const std::string& function, Value* number) {
+  PyObject* rounded = find_object("vitrine._sizes.rounded");
+  const Owned args(Py_BuildValue("(sN)", function.c_str(), size_float_parts(number).release()));
+  const Owned answer(args ? PyObject_Call(rounded, args.get(), nullptr) : nullptr);
+  int overflow = 0;
+  const int64_t n = answer ? PyLong_AsLongLongAndOverflow(answer.get(), &overflow) : 0;
+  if (!answer || overflow != 0) return PyErr_Clear(), nullptr;  // the program raises, or goes beyond 64 bits
+  if (n < 2) return fact(rounded, args.get());
+  lowering_->note_question(rounded, args.get());
+  const auto symbol = static_cast<int32_t>(symbolic_->table.symbols().size());
+  const ir::Sym sym = symbolic_->table.size(function + "(" + size_float_text(number) + ")", n);
+  symbolic_->origins.push_back({"computed from other sizes at " + asked_at()});
+  symbolic_->questions.push_back({symbol, nullptr});
+  return symbol_value(sym);
 }
 
 // The tensor that stands for it in the graph. false: the graph takes none.

@@ -198,6 +198,9 @@ class Tracer {
   Value* size_float(PyObject* function, const Values& arguments);
   Value* float_of_size(Value* size);
   Value* size_integer(const std::string& function, Value* number);
+  Value* quotient_integer(const std::string& function, Value* number);
+  Owned size_float_parts(Value* v);
+  Value* asked_integer(const std::string& function, Value* number);
   bool enter_size_float(Value* v);
   void fix_size_float(Value* v);
   std::string size_float_text(Value* v);

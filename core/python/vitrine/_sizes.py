@@ -129,3 +129,19 @@ def _of_size(tensor, sizes: list):
         strides[d], dense, dense_new = dense_new, dense * tensor.size(d), dense_new * sizes[d]
     made = torch.empty_strided(sizes, strides, dtype=tensor.dtype, device=tensor.device)
     return made.requires_grad_(tensor.requires_grad)
+
+
+_ROUNDING = {"int": int, "trunc": math.trunc, "floor": math.floor, "ceil": math.ceil, "round": round}
+
+
+def rounded(how: str, parts) -> int:
+    """What ``how`` (``int``, ``floor``, ...) makes of a float of sizes. parts: a number, or a function and the parts of what it
+    is given: ``(operator.mul, (float, 7), 0.3)``. Raises what Python raises."""
+    return _ROUNDING[how](_float_of(parts))
+
+
+def _float_of(parts):
+    if not isinstance(parts, tuple):
+        return parts
+    function, *given = parts
+    return function(*map(_float_of, given))
