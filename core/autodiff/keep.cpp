@@ -56,12 +56,7 @@ class Keep {
     return free_.contains(k) && (roles_.is_leading(ref(k).node) || roles_.result_of(ref(k)) >= 0);
   }
   // Writing to a result is an error when eager keeps a view of it, too.
-  ir::Ref base_of(ir::Ref r) const {
-    while (roles_.is_forward(r.node) && roles_.is_view(r.node) &&
-           graph().node(r.node).args.at(0).is<ir::Ref>())
-      r = graph().node(r.node).args[0].as<ir::Ref>();
-    return r;
-  }
+  ir::Ref base_of(ir::Ref r) const { return roles_.viewed(r); }
   template <class F>
   void gradients(F&& f) const {
     for (size_t i = roles_.joint().results; i < graph().results().size(); ++i)

@@ -100,11 +100,17 @@ class Writer {
         graph_.results().begin(),
         graph_.results().begin() + static_cast<std::ptrdiff_t>(roles_.joint().results));
     int made = 0;
+    std::map<std::pair<size_t, int32_t>, std::string> memory;  // whose it is
     for (ir::Ref r : saved_) {
       out_.crossings.push_back(crossing(r, made));
-      if (out_.crossings.back().kind != Crossing::Kind::saved) continue;
+      Crossing& c = out_.crossings.back();
+      if (c.kind != Crossing::Kind::saved) continue;
       results.emplace_back(r);
-      out_.saved_bytes += out_.crossings.back().bytes;
+      const ir::Ref viewed = roles_.viewed(r);
+      const auto [first, is_new] = memory.emplace(place(viewed), graph_.node(r.node).name);
+      if (!is_new) c.bytes = 0, c.reason = "the same memory as " + first->second;
+      if (roles_.result_of(viewed) >= 0) c.bytes = 0, c.reason = "a view of a result: kept anyway";
+      out_.saved_bytes += c.bytes;
     }
     out_.forward = b.finish(std::move(results));
   }

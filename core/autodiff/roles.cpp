@@ -175,6 +175,12 @@ void Roles::find_dropped() {
   }
 }
 
+ir::Ref Roles::viewed(ir::Ref ref) const {
+  while (is_forward(ref.node) && is_view(ref.node) && graph().node(ref.node).args.at(0).is<ir::Ref>())
+    ref = graph().node(ref.node).args[0].as<ir::Ref>();
+  return ref;
+}
+
 bool Roles::is_view_of_input(ir::Ref ref) const {
   while (!is_leading(ref.node)) {
     const ir::Node& node = graph().node(ref.node);

@@ -37,6 +37,7 @@ class Roles {
   // What its checkpoint draws, if backward draws it again; nullptr for whatever else.
   const Draws* draws_of(const ir::Node& n) const;
   bool is_view_of_input(ir::Ref ref) const;
+  ir::Ref viewed(ir::Ref ref) const;  // what a value of the forward part is a view of, or the value itself
   bool is_fusible(ir::NodeId n) const { return fusible_[at(n)]; }
   const std::vector<ir::NodeId>& users(ir::NodeId n) const { return users_[at(n)]; }
   int result_of(ir::Ref ref) const;  // its index among the program's results, or -1
