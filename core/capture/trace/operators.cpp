@@ -239,6 +239,7 @@ Value* Tracer::unary(const std::string& op, Value* a) {
   if (Value* open = op == "neg" ? float_negated(a) : nullptr) return open;
   a = peek(a);
   if (a->kind == Kind::Symbol && op == "neg") return symbol_value(-a->sym);
+  if (a->kind == Kind::Symbol && op == "invert") return symbol_value(-a->sym - ir::Sym(1));
   a = look(a);
   PyObject* function = torch_names().operator_function(op);
   if (a->kind == Kind::Tensor) return torch_call("operator." + op, function, {{a}, {}});

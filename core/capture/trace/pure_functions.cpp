@@ -129,7 +129,8 @@ static Value* of_sizes(Tracer& t, PyObject* callable, const Arguments& a) {
     const char* name = reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name;
     if (Value* open = t.size_integer(name, a.positional[0])) return open;
   }
-  return t.size_float(callable, a.positional);
+  if (Value* open = t.size_float(callable, a.positional)) return open;
+  return is_function ? t.integer_of_sizes(callable, a.positional) : nullptr;
 }
 
 Value* fold_call(Tracer& t, PyObject* callable, const Arguments& a) {

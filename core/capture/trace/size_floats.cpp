@@ -2,8 +2,8 @@
 // (floats.cpp) that knows how Python computes it: each call computes it from its own sizes before the graph
 // runs, which has it for an input where a tensor meets it. Where it is rounded to an int again, and the
 // quotient is one of whole numbers, the int is a symbol: floor(n / d) is n // d, for n / d lies at least 1 /
-// d below the next whole number, and rounding moves it by less while n < 2^52. Any other int is a symbol of
-// its own, which Python is asked for at each new size.
+// d below the next whole number, and rounding moves it by less while n < 2^52. Any other int that comes of
+// sizes (n & ~7, math.isqrt(n) too) is a symbol of its own, which Python is asked for at each new size.
 #include <cmath>
 #include <unordered_set>
 
@@ -158,21 +158,48 @@ Owned Tracer::size_float_parts(Value* v) {
   return parts;
 }
 
-// A question, as one for a size of what was computed.
 Value* Tracer::asked_integer(const std::string& function, Value* number) {
-  PyObject* rounded = find_object("vitrine._sizes.rounded");
   const Owned args(Py_BuildValue("(sN)", function.c_str(), size_float_parts(number).release()));
-  const Owned answer(args ? PyObject_Call(rounded, args.get(), nullptr) : nullptr);
+  if (!args) raise_python();
+  return asked_symbol(find_object("vitrine._sizes.rounded"), args.get(),
+                      function + "(" + size_float_text(number) + ")");
+}
+
+// A question, as one for a size of what was computed.
+Value* Tracer::asked_symbol(PyObject* function, PyObject* args, const std::string& text) {
+  const Owned answer(PyObject_Call(function, args, nullptr));
   int overflow = 0;
-  const int64_t n = answer ? PyLong_AsLongLongAndOverflow(answer.get(), &overflow) : 0;
-  if (!answer || overflow != 0) return PyErr_Clear(), nullptr;  // the program raises, or goes beyond 64 bits
-  if (n < 2) return fact(rounded, args.get());
-  lowering_->note_question(rounded, args.get());
+  const bool is_int = answer && PyLong_CheckExact(answer.get());
+  const int64_t n = is_int ? PyLong_AsLongLongAndOverflow(answer.get(), &overflow) : 0;
+  if (!is_int || overflow != 0) return PyErr_Clear(), nullptr;  // or it raises, or goes beyond 64 bits
+  if (n < 2) return fact(function, args);
+  lowering_->note_question(function, args);
   const auto symbol = static_cast<int32_t>(symbolic_->table.symbols().size());
-  const ir::Sym sym = symbolic_->table.size(function + "(" + size_float_text(number) + ")", n);
+  const ir::Sym sym = symbolic_->table.size(text, n);
   symbolic_->origins.push_back({"computed from other sizes at " + asked_at()});
   symbolic_->questions.push_back({symbol, nullptr});
   return symbol_value(sym);
+}
+
+// n & ~7, math.isqrt(n): an int that has no form as a symbol of its own. nullptr: no argument is a size,
+// another is no plain int, or the result is no int.
+Value* Tracer::integer_of_sizes(PyObject* function, const Values& arguments) {
+  if (pure_since_ >= 0 || options_.as_if) return nullptr;
+  Value* of = make(Kind::Float);  // never seen by the program: for its text
+  of->items = {pinned(function)};
+  bool any = false;
+  for (Value* a : arguments) {
+    Value* open = symbolic(a);
+    Value* given = open ? open : resolve(a);
+    if (!open && (!is_plain_number(given) || !PyLong_CheckExact(given->obj))) return nullptr;
+    any = any || open;
+    of->items.push_back(open ? open : look(given));
+  }
+  if (!any) return nullptr;
+  Owned args(PyTuple_New(static_cast<Py_ssize_t>(arguments.size())));
+  for (size_t i = 0; i < arguments.size(); ++i)
+    PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), to_python(of->items[i + 1]));
+  return asked_symbol(function, args.get(), size_float_text(of));
 }
 
 // The tensor that stands for it in the graph. false: the graph takes none.
@@ -198,7 +225,8 @@ void Tracer::fix_size_float(Value* v) {
 // "s0 ** 0.5", "1 / (s0 + 1)", "math.sqrt(s0)"
 std::string Tracer::size_float_text(Value* v) {
   constexpr std::pair<const char*, const char*> kSigns[] = {
-      {"mul", " * "}, {"truediv", " / "}, {"add", " + "}, {"sub", " - "}, {"pow", " ** "}};
+      {"mul", " * "},  {"truediv", " / "}, {"add", " + "}, {"sub", " - "},     {"pow", " ** "},
+      {"and_", " & "}, {"or_", " | "},     {"xor", " ^ "}, {"lshift", " << "}, {"rshift", " >> "}};
   const auto part = [&](Value* each) {
     const std::string text = describe(each);
     return text.find(' ') == text.npos ? text : "(" + text + ")";

@@ -336,8 +336,9 @@ Value* Tracer::symbolic_binary(const std::string& op, Value* a, Value* b) {
       return symbol_value(product);
     }
   } catch (const InternalError&) {  // it leaves 64 bits: Python's ints do not
+    return nullptr;
   }
-  return nullptr;
+  return integer_of_sizes(torch_names().operator_function(op), {a, b});
 }
 
 Value* Tracer::symbolic_compare(int op, Value* a, Value* b) {

@@ -201,6 +201,8 @@ class Tracer {
   Value* quotient_integer(const std::string& function, Value* number);
   Owned size_float_parts(Value* v);
   Value* asked_integer(const std::string& function, Value* number);
+  Value* asked_symbol(PyObject* function, PyObject* args, const std::string& text);
+  Value* integer_of_sizes(PyObject* function, const Values& arguments);
   bool enter_size_float(Value* v);
   void fix_size_float(Value* v);
   std::string size_float_text(Value* v);
