@@ -172,6 +172,19 @@ class Keep {
     return static_cast<int64_t>(std::min(bytes, static_cast<double>(MinCut::kInfinite / 1024)));
   }
 
+  // An operator of the program that reads an input or a result, which may hold other values when backward
+  // runs: eager's gradients are of those that were there, or are an error where they are read.
+  bool reads_outside(const ir::Node& node) const {
+    bool reads = false;
+    const auto look = [&](ir::Ref r) {
+      const ir::Ref memory = roles_.viewed(r);
+      reads = reads || roles_.is_leading(memory.node) || roles_.result_of(memory) >= 0 ||
+              roles_.result_of(r) >= 0;
+    };
+    if (roles_.is_forward(node.id) && !roles_.is_view(node.id)) ir::each_ref(node, look);
+    return reads;
+  }
+
   // The vertex that takes a value in; the one behind it gives it out.
   int vertex(const Key& k) {
     auto [it, added] = vertices_.try_emplace(k, 0);
@@ -182,8 +195,9 @@ class Keep {
     const ir::Node& node = graph().nodes()[k.first];
     auto need_of = needed_.find(k);
     const bool in_memory = need_of != needed_.end() && need_of->second && !roles_.is_view(node.id);
-    const bool repeated = roles_.is_dropped(node.id) ||
-                          (may_repeat(node.id) && !in_memory && !roles_.leaves_checkpoint(node.id));
+    const bool repeated =
+        roles_.is_dropped(node.id) ||
+        (may_repeat(node.id) && !in_memory && !reads_outside(node) && !roles_.leaves_checkpoint(node.id));
     if (!repeated) cut_.edge(source_, in, MinCut::kInfinite);
     if (repeated)
       ir::each_ref(node, [&](ir::Ref r) { cut_.edge(vertex(key(r)) + 1, in, MinCut::kInfinite); });
