@@ -505,10 +505,19 @@ class OperatorCall {
     if (any) recording_.follow(node_.id, std::move(flags));
   }
 
+  // An operator of which no row says what it gives: PyTorch made its results for stand-ins of these sizes.
+  bool is_known_new() const {
+    if (op_.writes || !op_.aten || ops::find(op_.name)) return false;
+    std::vector<int> given, made;
+    for (const BoundArg& arg : bound_) given.insert(given.end(), arg.tensors.begin(), arg.tensors.end());
+    for (const auto& [index, ref] : outputs_) made.push_back(index);
+    return !recording_.share_memory(made, given);
+  }
+
   void add_node() {
     node_.op = op_.name;
     node_.reads_only = !op_.aten && !op_.writes;
-    node_.makes_new = node_.reads_only && !op_.view;
+    node_.makes_new = (node_.reads_only && !op_.view) || is_known_new();
     follow();
     for (size_t i = 0; i < bound_.size(); ++i) {
       if (!op_.params[i].keyword_only)

@@ -352,6 +352,14 @@ void Recording::undo(const Mark& mark) {
   effects = mark.effects;
 }
 
+bool Recording::share_memory(const std::vector<int>& some, const std::vector<int>& others) const {
+  return std::any_of(some.begin(), some.end(), [&](int a) {
+    return std::any_of(others.begin(), others.end(), [&](int b) {
+      return tensors_.at(static_cast<size_t>(a)).storage == tensors_.at(static_cast<size_t>(b)).storage;
+    });
+  });
+}
+
 void Recording::forget_since(const Mark& mark, const std::vector<int>& keep) {
   const auto kept = [&](int t) { return std::find(keep.begin(), keep.end(), t) != keep.end(); };
   for (TracedStorage& s : storages_) {

@@ -122,6 +122,8 @@ class Recording {
   Mark mark() const;
   void undo(const Mark& mark);
   void undo_ids(const Mark& mark) { ids_->next = mark.next_id; }  // of a call that recorded no node
+  // Whether some of the one lie in memory of some of the others.
+  bool share_memory(const std::vector<int>& some, const std::vector<int>& others) const;
   // Tensors made since `mark` no longer stand for values of the graph, but those to keep.
   void forget_since(const Mark& mark, const std::vector<int>& keep);
 

@@ -113,6 +113,7 @@ void Lowering::State::collapse(const Whole& whole, PyObject* args, PyObject* kwa
     else if (!arg->is_none())
       node.kwargs.emplace_back(p.name, std::move(*arg));
   }
+  node.makes_new = whole.recurrent;
   std::vector<int> indices;
   for (PyObject* r : results) {
     indices.push_back(recording.find(r));
