@@ -18,8 +18,8 @@ constexpr ProductCandidate kCandidates[] = {
     {"8 x 48", {16, 8, 3}},
     {"6 x 64", {16, 6, 4}},
     // 16 registers of 8 lanes.
-    {"6 x 16", {8, 6, 2}},
-    {"4 x 24", {8, 4, 3}},
+    {"4 x 24", {8, 4, 3, true}},
+    {"6 x 16", {8, 6, 2, true}},
     {"cuBLASLt's 1st", {0, 0, 0}, 1},
     {"cuBLASLt's 2nd", {0, 0, 0}, 2},
     {"cuBLASLt's 3rd", {0, 0, 0}, 3},
@@ -168,13 +168,15 @@ std::optional<Operands> operands(const ir::Graph& graph, const ir::Node& node) {
   return {};
 }
 
-// A second tile is tried where it needs one panel and the first two; elsewhere they are equals.
+// A second tile is tried where it needs one panel, and the first two or a wider one; elsewhere they are
+// equals.
 bool worth_trying(int32_t candidate, int64_t columns) {
   if (kCandidates[candidate].winograd) return true;
   const cpp::ProductTile& tile = kCandidates[candidate].tile;
   const cpp::ProductTile& before = kCandidates[candidate - 1].tile;
   const int64_t one = before.columns() + cpp::kMostBeside;
-  return tile.lanes != before.lanes || (columns > one && columns <= tile.columns());
+  const bool fits = columns <= tile.columns() && (columns > one || tile.columns() < before.columns());
+  return tile.lanes != before.lanes || fits;
 }
 
 int64_t up(int64_t value, int64_t by) {
@@ -211,11 +213,23 @@ int64_t near_chunks(const cpp::ProductNumbers& at, bool image) {
   return up(at.m, std::max(kNear / at.k, kLeastRows));
 }
 
-void share_product(Operands& of, const cpp::ProductTile& tile, int threads, Kernel& kernel) {
+// Whole tiles of rows that are packed at a time.
+int64_t most_rows(const cpp::ProductTile& tile) {
+  return cpp::kMostRows / tile.rows * tile.rows;
+}
+
+// Rows that few panels read are not worth it.
+bool packs_rows(const Operands& of, const cpp::ProductTile& tile, bool any_size) {
+  constexpr int64_t kLeastPanels = 4;
+  return tile.packs && !of.image && (any_size || up(of.at.n, tile.columns()) >= kLeastPanels);
+}
+
+void share_product(Operands& of, const cpp::ProductTile& tile, int threads, bool packs, Kernel& kernel) {
   cpp::ProductNumbers& at = of.at;
   at.panels = panels_of(at, tile);
   const int64_t panels = at.panels * of.batch;
-  const int64_t wanted = std::max(chunks_for_threads(at, panels, tile, threads), near_chunks(at, of.image));
+  const int64_t wanted = std::max(chunks_for_threads(at, panels, tile, threads),
+                                  packs ? up(at.m, most_rows(tile)) : near_chunks(at, of.image));
   at.chunk = up(up(at.m, wanted), tile.rows) * tile.rows;
   at.chunks = up(at.m, at.chunk);
   kernel.work = panels * at.chunks;
@@ -327,16 +341,18 @@ std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& 
 
   ProductCall call;
   Kernel& kernel = call.kernel;
+  const bool packs = packs_rows(*of, tile, options.any_size);
   if (winograd)
     share_winograd(*of, tile, options.threads, kernel);
   else
-    share_product(*of, tile, options.threads, kernel);
+    share_product(*of, tile, options.threads, packs, kernel);
   call.reads = {of->a, of->b};
   if (of->bias) call.reads.push_back(*of->bias);
   call.numbers = numbers(at);
   call.form = {of->bias.has_value(), of->image, 0};
   if (!options.any_size) call.form.edges = edges_of(at, tile);
   if (winograd) call.form.edges.part = false;
+  call.form.packs = packs;
   call.form.held = options.holds_weights && of->batch == 1 && !of->image && is_unwritten_weight(graph, of->b);
   if (is_contiguous(node.type()) && !winograd) call.space = {of->batch / at.inner, at.inner, at.m, at.n};
   kernel.name = std::string(of->image ? "convolution" : "product") + (of->bias ? "_bias" : "");

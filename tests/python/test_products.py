@@ -89,6 +89,17 @@ def test_every_edge_of_a_tile(objects, width, tile, m, k, n):
     check(product(objects, width, a, w.t(), bias, products=tile), a, w.t(), bias)
 
 
+@pytest.mark.parametrize("width,tile", tiles())
+@pytest.mark.parametrize("m,k,n", [(5, 3, 200), (255, 258, 145), (258, 512, 97), (600, 513, 200)])
+def test_rows_that_many_panels_read(objects, width, tile, m, k, n):
+    """More rows than are packed at a time, sums of more than one depth, rows and columns left over, in every layout."""
+    a, b, bias = torch.randn(m, k), torch.randn(k, n), torch.randn(n)
+    apart = torch.randn(m, 2 * k)[:, ::2]
+    for left in (a, a.t().contiguous().t(), apart):
+        for right in (b, b.t().contiguous().t()):
+            check(product(objects, width, left, right, bias, products=tile), left, right, bias)
+
+
 def test_sizes_that_change_meet_every_edge_of_one_kernel():
     product = vitrine.compile(torch.matmul, dynamic=True, options={"products": "generated"})
     for m, k, n in [(16, 32, 96), *SHAPES[3:]]:

@@ -6,6 +6,7 @@ namespace {
 
 constexpr const char* kTiles = R"(typedef float f32; typedef long i64;
 typedef __attribute__((ext_vector_type(LANES))) f32 v16;
+typedef __attribute__((ext_vector_type(4))) f32 v4;
 constexpr int WIDTH = VECTORS * LANES;                 // columns of a panel
 constexpr i64 SLAB = (i64)DEPTH * (WIDTH + BESIDE);  // values of a panel and the columns beside it
 constexpr i64 LINE = 16;                // values of a cache line
@@ -14,6 +15,8 @@ using Lanes = __make_integer_seq<Seq, int, LANES>;
 
 static inline v16 load(const f32* p) { v16 v; __builtin_memcpy(&v, p, sizeof v); return v; }
 static inline void store(f32* p, v16 v) { __builtin_memcpy(p, &v, sizeof v); }
+static inline v4 load4(const f32* p) { v4 v; __builtin_memcpy(&v, p, sizeof v); return v; }
+static inline void store4(f32* p, v4 v) { __builtin_memcpy(p, &v, sizeof v); }
 
 // Values [0, LANES) from p where the mask has a bit, else 0: only those are touched.
 static inline v16 load_some(const f32* p, unsigned mask) {
@@ -67,6 +70,41 @@ __attribute__((noinline)) static void pack(f32* panel, f32* beside, const f32* b
   }
   for (i64 i = WIDTH; FEW && i < columns; ++i)
     for (i64 k = 0; k < depth; ++k) beside[(i - WIDTH) * DEPTH + k] = b[k * sk + i * sj];
+}
+
+// Rows [0, count) of a as tile() reads them: of each tile of R rows one step of the sum after the other. By a
+// few steps at a time, so that what is read of a column of tiles stays near.
+template <int R> static inline void pack_tile(f32* to, const f32* a, i64 sr, i64 sk, i64 depth) {
+  i64 k = 0;
+  if (R == 4 && sk == 1)
+    for (; k + 4 <= depth; k += 4) {
+      v4 r0 = load4(a + k), r1 = load4(a + sr + k), r2 = load4(a + 2 * sr + k), r3 = load4(a + 3 * sr + k);
+      v4 low01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5), high01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
+      v4 low23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5), high23 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
+      store4(to + k * 4, __builtin_shufflevector(low01, low23, 0, 1, 4, 5));
+      store4(to + k * 4 + 4, __builtin_shufflevector(low01, low23, 2, 3, 6, 7));
+      store4(to + k * 4 + 8, __builtin_shufflevector(high01, high23, 0, 1, 4, 5));
+      store4(to + k * 4 + 12, __builtin_shufflevector(high01, high23, 2, 3, 6, 7));
+    }
+  if (R == 4 && sr == 1)
+    for (; k < depth; ++k) store4(to + k * 4, load4(a + k * sk));
+  for (; k < depth; ++k)
+#pragma unroll
+    for (int r = 0; r < R; ++r) to[k * R + r] = a[r * sr + k * sk];
+}
+__attribute__((noinline)) static void pack_rows(f32* to, const f32* a, i64 sr, i64 sk, i64 depth, i64 count) {
+  const i64 most = sr == 1 ? LINE : depth;
+  for (i64 k = 0; k < depth; k += most) {
+    const i64 steps = depth - k < most ? depth - k : most;
+    i64 i = 0;
+    auto tile_of = [&]<int R>(Seq<int, R>) __attribute__((always_inline)) {
+      pack_tile<R>(to + i * depth + k * R, a + i * sr + k * sk, sr, sk, steps);
+      i += R;
+    };
+    while (i + ROWS <= count) tile_of(Seq<int, ROWS>{});
+    if (FOUR && count - i >= 4) tile_of(Seq<int, 4>{});
+    while (i < count) tile_of(Seq<int, 1>{});
+  }
 }
 
 struct Sizes {
@@ -237,7 +275,7 @@ template <int R, int V> __attribute__((noinline)) static void tile(const f32* a,
     for (int v = 0; v < V; ++v) w[v] = load(panel + k * WIDTH + v * LANES);
 #pragma unroll
     for (int r = 0; r < R; ++r) {
-      v16 x = a[r * sr + k * sk];
+      v16 x = a[PACKS ? k * R + r : r * sr + k * sk];
 #pragma unroll
       for (int v = 0; v < V; ++v) sum[r][v] = __builtin_elementwise_fma(x, w[v], sum[r][v]);
     }
@@ -245,7 +283,10 @@ template <int R, int V> __attribute__((noinline)) static void tile(const f32* a,
   i64 k = 0;
   for (; k + LINE <= depth; k += LINE) {
     ahead.fetch();
-    if (sk == 1)  // and the rows below these
+    if (PACKS)
+#pragma unroll
+      for (int r = 0; r < R; ++r) __builtin_prefetch(a + (k + 3 * LINE) * R + r * LINE);
+    else if (sk == 1)  // and the rows below these
 #pragma unroll
       for (int r = 0; r < R; ++r) __builtin_prefetch(a + (R + r) * sr + k);
     for (i64 i = k; i < k + LINE; ++i) step(i);
@@ -286,8 +327,9 @@ template <int R> __attribute__((noinline)) static void few_columns(const f32* a,
     }
   }
 }
-// Where in the batch and at which column a panel stands, and whether its sums are complete with this depth.
-struct Item { void* const* args; i64 outer, inner, left; bool last; };
+// Where in the batch and at which column a panel stands, and whether its sums are complete with this depth; the
+// rows as pack_rows() left them.
+struct Item { void* const* args; i64 outer, inner, left; bool last; const f32* packed = nullptr; };
 // Rows [from, to) of V vectors; the last rows in smaller tiles. What follows takes them while they are near.
 template <int V> static void rows(const f32* a, const Sizes& s, const f32* panel, const f32* beside, i64 depth, f32* c,
                                   Plus plus, i64 from, i64 to, i64 columns, Ahead& ahead, const Item& item) {
@@ -300,7 +342,7 @@ template <int V> static void rows(const f32* a, const Sizes& s, const f32* panel
     f32* to = c + i * s.c_row;
     Plus more{plus.at ? plus.at + i * plus.row : nullptr, plus.row, plus.column};
     if (item.last) BEFORE_PRODUCT(i, i + R);
-    tile<R, V>(at, s.a_row, s.a_k, panel, depth, to, s.c_row, more, whole, ahead);
+    tile<R, V>(PACKS ? item.packed + (i - from) * depth : at, s.a_row, s.a_k, panel, depth, to, s.c_row, more, whole, ahead);
     if constexpr (FEW && V == VECTORS)
       if (columns > WIDTH) {
         if (more.at) more.at += WIDTH * plus.column;
@@ -310,7 +352,7 @@ template <int V> static void rows(const f32* a, const Sizes& s, const f32* panel
   };
   i64 i = from;
   for (; i + ROWS <= to; i += ROWS) step(Seq<int, ROWS>{}, i);
-  if constexpr (FOUR && V == VECTORS)
+  if constexpr (FOUR && (PACKS || V == VECTORS))
     if (to - i >= 4) step(Seq<int, 4>{}, i), i += 4;
   if constexpr (ONE)
     for (; i < to; ++i) step(Seq<int, 1>{}, i);
@@ -318,43 +360,54 @@ template <int V> static void rows(const f32* a, const Sizes& s, const f32* panel
 
 )";
 
-constexpr const char* kProduct = R"(// An item is a panel of columns for a chunk of rows.
+constexpr const char* kProduct =
+    R"(// An item is a panel of columns for a chunk of rows. Where rows are packed, which is done once for all items of
+// a chunk, these go down the sum together; else one after the other.
 extern "C" void vitrine_kernel(void* const* args, i64 begin, i64 end) {
   const Sizes& s = *(const Sizes*)args[3 + BIAS + AFTER];
   alignas(64) f32 own[SLAB];
+  alignas(64) f32 own_rows[PACKS ? MOST_ROWS * DEPTH : 1];
   f32* const held = HELD ? (f32*)args[4 + BIAS + AFTER] : nullptr;
   const bool ready = HELD && *(const i64*)args[5 + BIAS + AFTER];
   Places places;
   const i64 items = s.panels * s.chunks;
-  for (i64 at = begin; at < end; ++at) {
-    i64 outer = at / items / s.inner, inner = at / items % s.inner;
-    // The last panel, which may hold fewer columns, comes first: the first thread has most items.
-    auto first_column = [&](i64 item) { return (item % items + s.panels - 1) % s.panels * WIDTH; };
-    i64 j = first_column(at), top = at % items / s.panels * s.chunk;
-    i64 columns = j / WIDTH + 1 == s.panels ? s.n - j : WIDTH, bottom = top + s.chunk < s.m ? top + s.chunk : s.m;
+  // The last panel, which may hold fewer columns, comes first: the first thread has most items.
+  auto first_column = [&](i64 item) { return (item % items + s.panels - 1) % s.panels * WIDTH; };
+  for (i64 first = begin, next; first < end; first = next) {
+    next = PACKS ? (first / s.panels + 1) * s.panels : first + 1;
+    if (next > end) next = end;
+    i64 outer = first / items / s.inner, inner = first / items % s.inner;
+    i64 top = first % items / s.panels * s.chunk, bottom = top + s.chunk < s.m ? top + s.chunk : s.m;
     const f32* a = (const f32*)args[0] + outer * s.a_outer + inner * s.a_inner;
     const f32* b = (const f32*)args[1] + outer * s.b_outer + inner * s.b_inner;
-    f32* c = (f32*)args[2] + outer * s.c_outer + inner * s.c_inner + j;
-    Plus bias{BIAS ? (const f32*)args[3] + outer * s.bias_outer + inner * s.bias_inner + j * s.bias_column : nullptr,
-              s.bias_row, s.bias_column};
-    if (IMAGE) find_places(places, s, j);
+    if (IMAGE) find_places(places, s, first_column(first));
     for (i64 k = 0; k < s.k; k += DEPTH) {
       i64 depth = s.k - k < DEPTH ? s.k - k : DEPTH;
-      f32* const kept = HELD ? held + (j / WIDTH * ((s.k + DEPTH - 1) / DEPTH) + k / DEPTH) * SLAB : nullptr;
-      const f32* const panel = ready ? kept : own;
-      if (IMAGE) pack_windows(own, own + DEPTH * WIDTH, b, places, s, k, depth, columns);
-      else if (!ready) pack(own, own + DEPTH * WIDTH, b + k * s.b_k + j * s.b_column, s.b_k, s.b_column, depth, columns);
-      if (HELD && !ready && top == 0) __builtin_memcpy(kept, own, sizeof own);
-      // The next panel: further down, or the first of the next columns.
-      bool down = k + DEPTH < s.k, more = !IMAGE && (down || (at + 1 < end && (at + 1) % items > 0));
-      i64 parts = (bottom - top + ROWS - 1) / ROWS * (depth / LINE + 1);
-      Ahead ahead = more ? ahead_of(b, s, down ? k + DEPTH : 0, down ? j : first_column(at + 1), parts) : Ahead{};
-      if (ready) {
-        const i64 lines = more ? SLAB / LINE : 0;
-        ahead = {kept + SLAB, kept + SLAB, 0, lines, 0, lines, (lines + parts - 1) / parts};
+      if (PACKS) pack_rows(own_rows, a + top * s.a_row + k * s.a_k, s.a_row, s.a_k, depth, bottom - top);
+      for (i64 at = first; at < next; ++at) {
+        i64 j = first_column(at), columns = j / WIDTH + 1 == s.panels ? s.n - j : WIDTH;
+        f32* c = (f32*)args[2] + outer * s.c_outer + inner * s.c_inner + j;
+        Plus bias{BIAS ? (const f32*)args[3] + outer * s.bias_outer + inner * s.bias_inner + j * s.bias_column : nullptr,
+                  s.bias_row, s.bias_column};
+        f32* const kept = HELD ? held + (j / WIDTH * ((s.k + DEPTH - 1) / DEPTH) + k / DEPTH) * SLAB : nullptr;
+        const f32* const panel = ready ? kept : own;
+        if (IMAGE) pack_windows(own, own + DEPTH * WIDTH, b, places, s, k, depth, columns);
+        else if (!ready) pack(own, own + DEPTH * WIDTH, b + k * s.b_k + j * s.b_column, s.b_k, s.b_column, depth, columns);
+        if (HELD && !ready && top == 0) __builtin_memcpy(kept, own, sizeof own);
+        // The next panel: beside this one; or further down, which is the first of these columns; or of the next.
+        const bool beside = at + 1 < next, down = !beside && k + DEPTH < s.k;
+        const bool more = !IMAGE && (beside || down || (!PACKS && at + 1 < end && (at + 1) % items > 0));
+        const i64 of = beside ? at + 1 : down ? first : at + 1;
+        i64 parts = (bottom - top + ROWS - 1) / ROWS * (depth / LINE + 1);
+        Ahead ahead = more ? ahead_of(b, s, beside ? k : down ? k + DEPTH : 0, first_column(of), parts) : Ahead{};
+        if (ready) {
+          const f32* const then = PACKS && more ? held + (first_column(of) / WIDTH * ((s.k + DEPTH - 1) / DEPTH) + (beside ? k : k + DEPTH) / DEPTH) * SLAB : kept + SLAB;
+          const i64 lines = more ? SLAB / LINE : 0;
+          ahead = {then, then, 0, lines, 0, lines, (lines + parts - 1) / parts};
+        }
+        rows<VECTORS>(a + k * s.a_k, s, panel, panel + DEPTH * WIDTH, depth, c, k ? Plus{c, s.c_row, 1} : bias, top, bottom, columns, ahead,
+                      {args, outer, inner, j, k + DEPTH >= s.k, own_rows});
       }
-      rows<VECTORS>(a + k * s.a_k, s, panel, panel + DEPTH * WIDTH, depth, c, k ? Plus{c, s.c_row, 1} : bias, top, bottom, columns, ahead,
-                    {args, outer, inner, j, k + DEPTH >= s.k});
     }
   }
 }
@@ -385,7 +438,8 @@ std::string product_tiles(const ProductTile& tile, const ProductForm& form) {
          constant("ROWS", tile.rows) + ", " + constant("VECTORS", tile.vectors) + ", " +
          constant("BIAS", form.bias) + ", " + constant("IMAGE", form.image) + ", " +
          constant("AFTER", form.after) + ", " + constant("BESIDE", kMostBeside) + ", " +
-         constant("HELD", form.held) + ", " + constant("DEPTH", kDepth) + ", " +
+         constant("HELD", form.held) + ", " + constant("PACKS", form.packs) + ", " +
+         constant("MOST_ROWS", kMostRows) + ", " + constant("DEPTH", kDepth) + ", " +
          constant("MOST_TAPS", form.image ? kMostTaps : 1) + ", " + constant("FOUR", edges.four_rows) + ", " +
          constant("ONE", edges.one_row) + ", " + constant("NARROW", edges.narrow) + ", " +
          constant("PART", edges.part) + ", " + constant("FEW", edges.beside) +

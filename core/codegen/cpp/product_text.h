@@ -1,7 +1,8 @@
 // The matrix product as freestanding C++ with explicit vectors: a register-blocked tile over panels of the
-// right factor, which are packed where they are used. Nothing is kept between calls, so no write to a weight,
-// however it is made, can go unseen. Sizes and strides are arguments: one text serves every shape. A
-// convolution is the product of its weight and the windows of the image, which the packing gathers.
+// right factor, which are packed where they are used, and perhaps packed rows of the left. Nothing is kept
+// between calls, so no write to a weight, however it is made, can go unseen. Sizes and strides are arguments:
+// one text serves every shape. A convolution is the product of its weight and the windows of the image, which
+// the packing gathers.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@ namespace vitrine::codegen::cpp {
 struct ProductTile {
   int lanes = 16;             // f32 values of a vector
   int rows = 8, vectors = 3;  // of sums that are held in registers
+  bool packs = false;         // a's rows are packed too, if enough panels read them
   int columns() const { return lanes * vectors; }
 };
 
@@ -30,6 +32,7 @@ struct ProductForm {
   bool image = false;  // b's columns are windows of an image
   int after = 0;       // further arguments, of `after`: what follows the product in the same kernel
   bool held = false;   // b's panels are kept between calls; not of a batch
+  bool packs = false;  // a's rows are packed too: chunks have at most kMostRows; not of an image
   ProductEdges edges;
 };
 
@@ -53,6 +56,7 @@ struct ProductNumbers {
 inline constexpr int64_t kMostTaps = 64;   // of a window
 inline constexpr int64_t kMostBeside = 4;  // columns beside the last panel
 inline constexpr int64_t kDepth = 256;     // steps of the sum that a panel holds at a time
+inline constexpr int64_t kMostRows = 256;  // that are packed: a quarter of a megabyte, on the stack
 
 // What every such kernel begins with: its constants, and how sums are made and stored.
 std::string product_tiles(const ProductTile& tile, const ProductForm& form);
