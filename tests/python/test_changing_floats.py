@@ -1,5 +1,7 @@
 """Floats that change from call to call: one that changed becomes an argument of the compiled code."""
 
+import math
+
 import pytest
 import torch
 from recorded import recorded
@@ -41,6 +43,11 @@ PROGRAMS = {
     "a float again": lambda x, f: (x * f, f * 2 + 1)[1],
     "of one element": lambda x, f: x[0] * f - x.abs().sum() / (f + 2),
     "of one element, in place": lambda x, f: x.abs().sum().mul_(f).add_(f) * 2,
+    "compared": lambda x, f: torch.where(x > f, x, 0.0) + (f <= x[0]),
+    "compared with doubles": lambda x, f: (x.double() < f, x == f * 0.5),
+    "by a function of Python's": lambda x, f: x * math.atan(f) + (math.tanh(-3 * f) + abs(f) ** 0.5),
+    "rounded": lambda x, f: x * round(math.atan(f) + 1, 2),
+    "by a function of Python's, given back": lambda x, f: [x * 2, math.cos(math.atan(f) + 1)][1],
     "asked": lambda x, f: x * f if f != 7.5 and isinstance(f, float) and f < float("inf") or f else x,
 }
 
@@ -50,6 +57,34 @@ def test_two_compilations_serve_all_values(name, tmp_path):
     x = torch.linspace(-2, 2, 12)
     found = compilations(PROGRAMS[name], [(x, f) for f in FLOATS], tmp_path)
     assert found <= (4 if name in ("asked", "divided by") else 2)
+
+
+def schedule(x, t):
+    weight = min(1.0, t * 2)
+    rate = 0.5 if weight + t > 4 else max(0.1, 1 - t)
+    return x * weight + rate if 0 < t * t < 30 or weight < t else x * (1 / (t + 0.5))
+
+
+def test_what_is_asked_of_computed_floats_is_a_guard(tmp_path):
+    x, floats = torch.linspace(-2, 2, 12), [0.1 * i for i in range(40)]
+    assert compilations(schedule, [(x, t) for t in (*floats, *floats)], tmp_path) <= 7
+    by_int = lambda x, n: x * min(0.99, (1 + n) / (10 + n)) + max(0, 1 - n / 8)  # noqa: E731
+    assert compilations(by_int, [(x, n) for n in range(2, 30)], tmp_path) <= 3
+
+
+def test_what_python_raises_of_computed_floats():
+    def program(x, f):
+        return x * math.log(f) + 1 / (f - 3) + (1e200 * f) ** 2
+
+    compiled = vitrine.compile(program)
+    for f in (1e-60, 2e-60, 3e-60, -1.0, 0.0, 3.0, 1.0, 1e-61):
+        outcomes = []
+        for run in (program, compiled):
+            try:
+                outcomes.append(run(torch.ones(2), f).tolist())
+            except (ValueError, ArithmeticError) as error:
+                outcomes.append((type(error), str(error)))
+        assert outcomes[0] == pytest.approx(outcomes[1]) if isinstance(outcomes[0], list) else outcomes[0] == outcomes[1]
 
 
 # What a tensor of one element would do otherwise than a number does.

@@ -43,17 +43,18 @@ OPEN = [
     lambda x: x.repeat(round(x.shape[0] ** 0.5 + 1), 1)[: math.floor(x.shape[0] * 1.7)],
     lambda x: (x[: x.shape[0] & ~1] * (x.shape[0] | 32), (x.shape[0] ^ 64) + ~x.shape[0]),
     lambda x: x[: math.isqrt(x.shape[0] + 3)].sum(0) * math.gcd(x.shape[0] * 6, 4),
+    lambda x: x * min(0.99, (1 + x.shape[0]) / (10 + x.shape[0])),
     scaled_attention,
     cut,
 ]
 FIXED = [  # by what they do with the float: these may compile anew, and are right
     lambda x: x.repeat(2 ** (x.shape[0] & 1 | 2), 1)[:: 1 << (x.shape[0] & 1 | 2)],
     lambda x: x * 2 if x.shape[0] / 2 > 3.1 else x - 1,
+    lambda x: x * max(x.shape[0] / 2, 2.5),
     lambda x: x.half() * x.shape[0] ** 0.5,
     lambda x: torch.full((2,), x.shape[0] ** 0.5) + x[0, 0],
     lambda x: x[: int(x.shape[0] * 0.3)],
     lambda x: (x * 2, f"{x.shape[0] / 3:.2f}"),
-    lambda x: x * max(x.shape[0] / 2, 2.5),
     lambda x: x * round(x.shape[0] / 3),
 ]
 

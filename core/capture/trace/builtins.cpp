@@ -188,7 +188,7 @@ Value* number(Tracer& t, const Arguments& a, const char* type) {
   if (Value* open = is_int ? t.symbolic(a.positional[0]) : nullptr) return open;
   if (Value* open = is_int ? t.size_integer(type, a.positional[0]) : nullptr) return open;
   if (std::string(type) == "float" && a.positional.size() == 1 && a.keyword.empty())
-    if (Value* open = t.size_float(reinterpret_cast<PyObject*>(&PyFloat_Type), a.positional)) return open;
+    if (Value* open = t.pythons_float(reinterpret_cast<PyObject*>(&PyFloat_Type), a.positional)) return open;
   if (!a.positional.empty()) {
     Value* v = t.look(a.positional[0]);
     if (v->kind == Kind::Tensor && a.positional.size() == 1 && a.keyword.empty())
@@ -205,6 +205,7 @@ Value* number(Tracer& t, const Arguments& a, const char* type) {
 Value* builtin_abs(Tracer& t, const Arguments& a) {
   if (Value* open = t.symbolic(need(t, a, 0)))
     return t.truth(t.compare(Py_GE, open, t.integer(0))) ? open : t.unary("neg", open);
+  if (Value* open = t.pythons_float(find_object("builtins.abs"), {a.positional[0]})) return open;
   Value* v = t.look(need(t, a, 0));
   if (v->kind == Kind::Tensor) return t.unary("abs", v);
   if (Value* own = t.own_method(v, "__abs__")) return own;
@@ -237,7 +238,7 @@ Value* builtin_divmod(Tracer& t, const Arguments& a) {
 
 Value* builtin_round(Tracer& t, const Arguments& a) {
   if (a.keyword.empty() && a.positional.size() == 2)
-    if (Value* open = t.size_float(find_object("builtins.round"), a.positional)) return open;
+    if (Value* open = t.pythons_float(find_object("builtins.round"), a.positional)) return open;
   if (a.keyword.empty() && a.positional.size() == 1)
     if (Value* open = t.size_integer("round", a.positional[0])) return open;
   if (Value* v = t.look(need(t, a, 0)); t.is_tensor(v)) {

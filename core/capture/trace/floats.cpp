@@ -47,7 +47,8 @@ Value* Tracer::open_float(Value* v) {
     if (v->kind == Kind::Float) look(v);
     return nullptr;
   }
-  if (v->kind == Kind::Float) return v->tensor || enter_size_float(v) ? v : nullptr;
+  if (v->kind == Kind::Float)
+    return v->tensor || (v->items.empty() ? enter_reckoned_float(v) : enter_size_float(v)) ? v : nullptr;
   if (v->kind != Kind::Lazy || !v->obj || !v->source || v->pinned || !PyFloat_CheckExact(v->obj))
     return nullptr;
   if (!options_.sizes || options_.dynamic == DynamicMode::Never || options_.as_if) return nullptr;
@@ -83,23 +84,25 @@ void Tracer::close_float(Value* v) {
   v->identified = true;
 }
 
-// A float computed from open ones. now: new reference, what it is at this call.
-Value* Tracer::computed_float(PyObject* now, Value* tensor, const Values& from) {
+// A float computed from open ones. now: new reference, what it is at this call. parts: of its Value.
+Value* Tracer::computed_float(PyObject* now, Value* tensor, const Values& from, PyObject* parts) {
   Value* v = make(Kind::Float);
   v->obj = keep(now);
   v->cls = &PyFloat_Type;
   v->tensor = tensor;
+  v->parts = parts;
   for (Value* f : from) v->roots.insert(v->roots.end(), f->roots.begin(), f->roots.end());
   return v;
 }
 
-// An open float of the frame that is not zero stays so.
+// An open float that is not zero stays so.
 bool Tracer::is_not_zero(Value* v) {
   if (v->items.size() == 2 && v->items[1]->kind == Kind::Symbol)  // float(n)
     return v->items[0]->obj == reinterpret_cast<PyObject*>(&PyFloat_Type) &&
            truth(compare(Py_NE, v->items[1], integer(0)));
-  if (!v->source || PyFloat_AS_DOUBLE(v->obj) == 0.0) return false;
-  return truth(float_compare(Py_NE, v, constant(keep(PyFloat_FromDouble(0.0)))));
+  if (PyFloat_AS_DOUBLE(v->obj) == 0.0) return false;
+  Value* answer = float_compare(Py_NE, v, constant(keep(PyFloat_FromDouble(0.0))));
+  return answer && truth(answer);
 }
 
 // nullptr: neither is an open float, or the result would not be what Python gives.
@@ -125,31 +128,30 @@ Value* Tracer::float_binary(const std::string& name, bool in_place, Value* a, Va
   if (!now || !PyFloat_CheckExact(now.get())) return PyErr_Clear(), nullptr;
   Value* tensor = torch_call("operator." + name, torch_names().operator_function(name),
                              {{x ? x->tensor : other, y ? y->tensor : other}, {}});
-  return computed_float(now.release(), tensor, x && y ? Values{x, y} : Values{x ? x : y});
+  PyObject* parts = reckoned_parts(torch_names().operator_function(name), {x ? x : other, y ? y : other});
+  return computed_float(now.release(), tensor, x && y ? Values{x, y} : Values{x ? x : y}, parts);
 }
 
-// An open float of the frame and a number: the answer is kept as a guard. nullptr: something else is
-// compared.
-Value* Tracer::float_compare(int op, Value* a, Value* b) {
+// x > f: nullptr where neither is an open float, or the other one is no tensor beside which it may stand.
+Value* Tracer::float_beside_tensor(const std::string& comparison, Value* a, Value* b) {
   Value *x = open_float(a), *y = open_float(b);
   if (!x == !y) return nullptr;
-  constexpr int kSwapped[] = {Py_GT, Py_GE, Py_EQ, Py_NE, Py_LT, Py_LE};
-  Value *open = x ? x : y, *other = look(x ? b : a);
-  if (y) op = kSwapped[op];
-  if (!open->source || !is_exact_number(const_object(other))) return nullptr;
-  const int yes = PyObject_RichCompareBool(open->obj, other->obj, op);
-  if (yes < 0) raise_python();
-  constexpr const char* kSigns[] = {"<", "<=", "==", "!=", ">", ">="};
-  guard(GuardKind::Compares, open->source, other->obj, 2 * op + yes, "", nullptr,
-        std::string(yes ? "" : "not ") + kSigns[op] + " " + repr_of(other->obj));
-  return boolean(yes != 0);
+  Value* tensor = look(x ? b : a);
+  if (tensor->kind != Kind::Tensor) return nullptr;
+  const ir::TensorType type = torch_bridge::type_of(tensor->obj);
+  if (!takes_number(type)) return nullptr;
+  Value* number = beside(*this, x ? x : y, type);
+  return torch_call("operator." + comparison, torch_names().operator_function(comparison),
+                    {{x ? number : tensor, x ? tensor : number}, {}});
 }
 
 Value* Tracer::float_negated(Value* a) {
   Value* x = open_float(a);
   if (!x) return nullptr;
-  Value* tensor = torch_call("operator.neg", torch_names().operator_function("neg"), {{x->tensor}, {}});
-  return computed_float(PyFloat_FromDouble(-PyFloat_AS_DOUBLE(x->obj)), tensor, {x});
+  PyObject* function = torch_names().operator_function("neg");
+  Value* tensor = torch_call("operator.neg", function, {{x->tensor}, {}});
+  return computed_float(PyFloat_FromDouble(-PyFloat_AS_DOUBLE(x->obj)), tensor, {x},
+                        reckoned_parts(function, {x}));
 }
 
 // A method of a tensor that is given open floats, as one that is given tensors. nullptr: it is given none, or

@@ -73,6 +73,7 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
   VITRINE_CHECK(row, "unknown operator " + op);
   if (Value* open = size_float(torch_names().operator_function(row->name), {a, b})) return open;
   if (Value* open = float_binary(row->name, in_place, a, b)) return open;
+  if (Value* open = reckoned_float(torch_names().operator_function(row->name), {a, b})) return open;
   if (Value* list = op == "iadd" ? extend_open_list(a, b) : nullptr) return list;
   a = peek(a);
   b = peek(b);
@@ -237,6 +238,7 @@ Value* Tracer::user_binary(const char* method, const char* reflected, Value* a, 
 Value* Tracer::unary(const std::string& op, Value* a) {
   if (Value* open = size_float(torch_names().operator_function(op), {a})) return open;
   if (Value* open = op == "neg" ? float_negated(a) : nullptr) return open;
+  if (Value* open = reckoned_float(torch_names().operator_function(op), {a})) return open;
   a = peek(a);
   if (a->kind == Kind::Symbol && op == "neg") return symbol_value(-a->sym);
   if (a->kind == Kind::Symbol && op == "invert") return symbol_value(-a->sym - ir::Sym(1));
@@ -326,6 +328,7 @@ Value* Tracer::user_compare(int op, Value* a, Value* b) {
 
 Value* Tracer::compare(int op, Value* a, Value* b) {
   if (Value* answer = float_compare(op, a, b)) return answer;
+  if (Value* answer = float_beside_tensor(kCompare[static_cast<size_t>(op)], a, b)) return answer;
   a = peek(a);
   b = peek(b);
   if (a->kind == Kind::Symbol || b->kind == Kind::Symbol) {

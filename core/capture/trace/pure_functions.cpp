@@ -129,7 +129,7 @@ static Value* of_sizes(Tracer& t, PyObject* callable, const Arguments& a) {
     const char* name = reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name;
     if (Value* open = t.size_integer(name, a.positional[0])) return open;
   }
-  if (Value* open = t.size_float(callable, a.positional)) return open;
+  if (Value* open = t.pythons_float(callable, a.positional)) return open;
   return is_function ? t.integer_of_sizes(callable, a.positional) : nullptr;
 }
 

@@ -4,6 +4,7 @@
 // quotient is one of whole numbers, the int is a symbol: floor(n / d) is n // d, for n / d lies at least 1 /
 // d below the next whole number, and rounding moves it by less while n < 2^52. Any other int that comes of
 // sizes (n & ~7, math.isqrt(n) too) is a symbol of its own, which Python is asked for at each new size.
+#include <algorithm>
 #include <cmath>
 #include <unordered_set>
 
@@ -114,6 +115,23 @@ Value* Tracer::size_float(PyObject* function, const Values& arguments) {
   v->items.insert(v->items.end(), given.begin(), given.end());
   v->roots = {v};
   return v;
+}
+
+// A float of sizes and a number, or another such: asked again at other sizes. nullptr: neither is one.
+Value* Tracer::size_float_compare(int op, Value* a, Value* b) {
+  Values sides = {resolve(a), resolve(b)};
+  if (pure_since_ >= 0 || std::none_of(sides.begin(), sides.end(), is_size_float)) return nullptr;
+  for (Value*& each : sides) {
+    Value* open = symbolic(each);
+    if (!open && !is_size_float(each) && (!is_plain_number(each) || open_float(each))) return nullptr;
+    each = open ? open : is_size_float(each) ? each : look(each);
+  }
+  constexpr const char* kNames[] = {"lt", "le", "eq", "ne", "gt", "ge"};
+  Owned parts(PyTuple_Pack(3, torch_names().operator_function(kNames[op]), size_float_parts(sides[0]).get(),
+                           size_float_parts(sides[1]).get()));
+  const Owned args(parts ? PyTuple_Pack(1, parts.get()) : nullptr);
+  if (!args) raise_python();
+  return fact(find_object("vitrine._sizes.compared"), args.get());
 }
 
 // A size that meets an open float, as Python converts it. nullptr: it is none.

@@ -190,9 +190,19 @@ class Tracer {
   // --- floats.cpp: the same of floats
   Value* open_float(Value* v);  // nullptr: it is none
   void close_float(Value* v);
-  Value* computed_float(PyObject* now, Value* tensor, const Values& from);
+  Value* computed_float(PyObject* now, Value* tensor, const Values& from, PyObject* parts);
   Value* float_binary(const std::string& name, bool in_place, Value* a, Value* b);
+  Value* float_beside_tensor(const std::string& comparison, Value* a, Value* b);
   Value* float_negated(Value* a);
+
+  // --- reckoned_floats.cpp
+  Value* pythons_float(PyObject* function, const Values& arguments);
+  Value* reckoned_float(PyObject* function, const Values& arguments);
+  PyObject* reckoned_parts(PyObject* function, const Values& arguments);
+  const Source* reckoned_source(Value* root, PyObject* parts);
+  bool enter_reckoned_float(Value* v);
+  Value* float_compare(int op, Value* a, Value* b);
+  Value* size_float_compare(int op, Value* a, Value* b);
 
   // --- size_floats.cpp
   Value* size_float(PyObject* function, const Values& arguments);
@@ -207,7 +217,6 @@ class Tracer {
   void fix_size_float(Value* v);
   std::string size_float_text(Value* v);
   bool is_not_zero(Value* v);
-  Value* float_compare(int op, Value* a, Value* b);
   Value* with_open_floats(Value* self, const std::string& name, PyObject* callable, const Arguments& a);
 
   // --- draws.cpp

@@ -24,7 +24,8 @@ enum class Kind : uint8_t {
   Lazy,      // obj and source; not looked at yet
   Symbol,    // an int that may be another one in the next call: sym; obj: what it is now
   Float,     // a float that may be another one: tensor; obj: what it is now; roots: what it is computed from;
-             // of one that sizes give, items: function and arguments, tensor: once the graph has it
+             // of one that sizes give, items: function and arguments, tensor: once the graph has it; of one
+             // that Python can compute from one root alone, parts: how (SourceKind::Reckoned)
   Text,      // a str that holds numbers of tensors, open_text.cpp: items
   Constant,  // obj: immutable, or an object whose identity is fixed (function, class, module, enum member
              // ...)
@@ -117,9 +118,10 @@ struct Value {
   PyObject* obj = nullptr;   // borrowed from the tracer's keep-alive list
   PyObject* real = nullptr;  // Tensor: the real tensor
   PyTypeObject* cls = nullptr;
-  ir::Sym sym;              // Symbol
-  Value* tensor = nullptr;  // Float
-  Values roots;             // Float
+  ir::Sym sym;                // Symbol
+  Value* tensor = nullptr;    // Float
+  Values roots;               // Float
+  PyObject* parts = nullptr;  // Float
   const Source* source = nullptr;
   Value* forward = nullptr;  // the value that stands for the same object
   Values items;

@@ -140,6 +140,11 @@ def rounded(how: str, parts) -> int:
     return _ROUNDING[how](_float_of(parts))
 
 
+def compared(parts) -> bool:
+    """The answer to a comparison of which a float of sizes is a side; parts: as of :func:`rounded`."""
+    return bool(_float_of(parts))
+
+
 def _float_of(parts):
     if not isinstance(parts, tuple):
         return parts
