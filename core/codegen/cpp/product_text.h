@@ -1,7 +1,7 @@
 // The matrix product as freestanding C++ with explicit vectors: a register-blocked tile over panels of the
-// right factor, which are packed where they are used, and perhaps packed rows of the left. Nothing is kept
-// between calls, so no write to a weight, however it is made, can go unseen. Sizes and strides are arguments:
-// one text serves every shape. A convolution is the product of its weight and the windows of the image, which
+// right factor, which are packed where they are used, as rows of the left may be. Nothing is kept between
+// calls, so no write to a weight, however it is made, can go unseen. Sizes and strides are arguments: one
+// text serves every shape. A convolution is the product of its weight and the windows of the image, which
 // the packing gathers.
 #pragma once
 

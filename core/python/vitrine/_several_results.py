@@ -344,6 +344,7 @@ class _Making:
         self.call.nodes = [None] * len(self.wanted)
         self.own, self.inputs = own, inputs
         self.waiting, self.stems = list(region.stems), []  # the latter in pairs with their outputs
+        self.leaves = region.leaves_among(own)
         self.grow(lambda stem: not stem.points)
 
     def grow(self, is_time):
@@ -353,7 +354,8 @@ class _Making:
             like, inputs = self.results[self.wanted[stem.depends[0]]], self.inputs
             if stem.points and self.region.has_hooks:  # the names as well are made behind the points
                 inputs = self.region.in_eagers_order(self.own, stem.inputs)
-            self.stems.append((stem, _Inputs.apply(self.call, stem.inputs, like, *[inputs[i] for i in stem.inputs])))
+            indices = self.region.edges_of_stem(stem, self.leaves, self.own, len(self.stems))
+            self.stems.append((stem, _Inputs.apply(self.call, indices, like, *[inputs[i] for i in indices])))
 
     def attach(self, tangent, points=()):
         """The result with its node. points: behind it."""

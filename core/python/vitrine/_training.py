@@ -17,6 +17,7 @@ from torch.utils.hooks import RemovableHandle
 
 from vitrine import _batched
 from vitrine._autograd_graph import nodes_behind, outputs_behind, outputs_sharing, points_passed
+from vitrine._edges import Edges, laid
 from vitrine._errors import DoubleBackwardError
 from vitrine._half_way import failure_in_between, failure_of, give_then_raise, versions_of
 from vitrine._in_autograd import BACKWARD_TWICE, as_traced, graph_is_kept, lying_as, named_node, strides_of
@@ -237,7 +238,7 @@ class Region:
     def __post_init__(self):
         self.layouts_found = {}
         self.hooks_seen, self.has_hooks = -1, False
-        self.idle = None  # inputs that require grad and get none, known from the first call on
+        self.plain, self.edges = None, {}  # inputs that may be leaves or not; edges by which of them are
         self.node = named_node(_Node, next((name for name, _ in self.nodes if name), ""))
         self.is_cut = any(self.behind)
         self.stems = stems_of(self)
@@ -264,11 +265,31 @@ class Region:
                     made = self.forward(named)
                 results = attach(self, named, made)
             else:
-                results = self.in_order(self.node.apply(self, *self.without_idle(named)))
+                edges = self.edges_of(inputs)
+                results = self.in_order(self.node.apply(self, edges, *edges.handed(named)))
         else:
             with torch.no_grad():
                 results = tuple(self.forward(inputs))
         return results if self.views is None else self.views((*inputs, *self.constants, *results))
+
+    def leaves_among(self, inputs):
+        """Which of the inputs are leaves, but for those that always are."""
+        if self.plain is None:
+            self.plain = [i for i, each in enumerate(inputs) if not isinstance(each, torch.nn.Parameter)]
+        return tuple(inputs[i].is_leaf for i in self.plain)
+
+    def edges_of(self, inputs):
+        key = self.leaves_among(inputs)
+        if key not in self.edges:
+            self.edges[key] = Edges(inputs, {index for index, _ in self.gradients}, self.complete)
+        return self.edges[key]
+
+    def edges_of_stem(self, stem, leaves, inputs, waiting):
+        """Indices of a stem's inputs. leaves: leaves_among(inputs); waiting: stems that run behind it."""
+        key = (*stem.depends, None, *stem.points, None, *leaves, waiting)
+        if key not in self.edges:
+            self.edges[key] = laid(stem.inputs, inputs, self.complete, waiting)
+        return self.edges[key]
 
     def as_outputs(self, results):
         """The results as outputs of one node: what is differentiated at its place in eager's, then the others."""
@@ -284,13 +305,6 @@ class Region:
         first, *others = outputs[self.place :]
         return (*others[: self.only], first, *others[self.only :])
 
-    def without_idle(self, inputs):
-        """The inputs, those without a gradient cut off: eager has no way to the nodes behind them, which may not run again."""
-        if self.idle is None:
-            reached = {index for index, _ in self.gradients}
-            self.idle = tuple(i for i, each in enumerate(inputs) if each.requires_grad and i not in reached)
-        return [each.detach() if i in self.idle else each for i, each in enumerate(inputs)] if self.idle else inputs
-
     def in_eagers_order(self, inputs, some=None):
         """The inputs by other names: PyTorch's engine runs what was made last first, and so each leaf's hooks in turn.
         some: indices of those that get one, None: all."""
@@ -304,18 +318,11 @@ class Region:
         """Of a node's tangents those of results that are differentiated."""
         return [t for t, wanted in zip(self.in_order(tangents), self.requires_grad) if wanted]
 
-    @staticmethod
-    def by_input(found, n_inputs):
-        out = [None] * n_inputs
-        for index, grad in found:
-            out[index] = grad
-        return out
-
     def gradients_half_way(self, node, given, failure, saved):
         """Those that eager's backward has before it raises the failure's error, which is raised behind them."""
-        out = self.by_input(failure.gradients(self, saved, given), node.n_inputs)
+        out = node.edges.gradients(failure.gradients(self, saved, given))
         edges = [edge for (edge, _), grad in zip(node.next_functions, out) if grad is not None and edge]
-        give_then_raise(node, edges, failure.error, node.n_inputs)
+        give_then_raise(node, edges, failure.error, len(out))
         return out
 
     def run_backward(self, saved, given, keep, cut=False):
@@ -342,14 +349,15 @@ class Region:
 
 class _Node(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, region, *inputs):
+    def forward(ctx, region, edges, *handed):
+        inputs = edges.given(handed)
         made = region.forward(inputs)
         n = len(region.requires_grad)
         # A view of memory made here is the program's own tensor, to be written to like any other.
         results = [r.data if r._is_view() else r for r in made[:n]]
         given = (*inputs, *region.constants)
         where = {"input": given, "viewed": given, "result": results, "saved": made[n:]}
-        ctx.region, ctx.n_inputs = region, len(inputs)
+        ctx.region, ctx.edges = region, edges
         # detach(): the memory of now, with the version counter of the input.
         seen = [where[k][i].detach() if k == "viewed" else where[k][i] for k, i in region.saved if k != "saved"]
         ctx.save_for_backward(*seen)
@@ -367,12 +375,12 @@ class _Node(torch.autograd.Function):
         try:
             others, kept = iter(ctx.saved_tensors if region.once else ()), iter(ctx.kept)
         except RuntimeError as error:
-            return (None, *region.gradients_half_way(ctx, given, *failure_of(error, ctx, len(given))))
+            return (None, None, *region.gradients_half_way(ctx, given, *failure_of(error, ctx, len(given))))
         saved = [next(kept if kind == "saved" else others) for kind, _ in region.saved]
         if not keep:
             ctx.kept = ()
         del kept, others
         try:  # saved is empty afterwards
-            return (None, *region.by_input(region.run_backward(saved, given, keep), ctx.n_inputs))
+            return (None, None, *ctx.edges.gradients(region.run_backward(saved, given, keep)))
         except RuntimeError as error:
-            return (None, *region.gradients_half_way(ctx, given, *failure_in_between(error, saved, region, len(given))))
+            return (None, None, *region.gradients_half_way(ctx, given, *failure_in_between(error, saved, region, len(given))))
