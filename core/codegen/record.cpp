@@ -42,7 +42,7 @@ class ProgramRecorder {
       (l.runs() ? nests : l.kind == fusion::Loop::Kind::view ? views : inlined) += 1;
     std::string said = std::to_string(views) + " views are folded into the places that loops read";
     if (inlined) said += ", " + std::to_string(inlined) + " small nests into the loops that read them";
-    rec_.graph(graph_for("loops"), "", said, true, t.start, t.loops - t.start);
+    rec_.graph(graph_for("loops"), "", said, true, t.start, t.loops - t.start, {}, loops_.graph.get());
     rec_.stage("loops", "ok", nests, t.start, t.loops - t.start);
     std::unordered_map<ir::NodeId, std::string> labels;
     int64_t groups = 0;
@@ -53,7 +53,7 @@ class ProgramRecorder {
     rec_.graph(graph_for("fused"), "",
                counted(nests, "loop nest becomes ", "loop nests become ") +
                    counted(static_cast<int64_t>(fused_.units.size()), "launch", "launches"),
-               true, t.loops, t.fused - t.loops, labels);
+               true, t.loops, t.fused - t.loops, labels, loops_.graph.get());
     rec_.stage("fused", "ok", groups, t.loops, t.fused - t.loops);
   }
 

@@ -24,10 +24,13 @@ class Recorder {
   // `start` below is CLOCK_MONOTONIC, in nanoseconds.
   // Records a snapshot with nodes, edges and links to the nodes of earlier snapshots it came from; remembers
   // node -> entity. Returns the graph's id. A graph that did not change has no node rows of its own, unless
-  // it is the first of its stage. Defined in core/ops/recorder.cpp: families come from the operator table.
+  // it is the first of its stage. operators: the graph that says what the nodes' operators are given, where
+  // this one names the memory that it is read from. Defined in core/ops/recorder.cpp: families come from the
+  // operator table.
   Id graph(const GraphPtr& graph, const std::string& pass, const std::string& sentence, bool changed,
            int64_t start, int64_t duration_ns,
-           const std::unordered_map<NodeId, std::string>& group_labels = {});
+           const std::unordered_map<NodeId, std::string>& group_labels = {},
+           const Graph* operators = nullptr);
   // The newest entity of a node, or 0.
   Id entity(NodeId node) const {
     auto it = entities_.find(node);

@@ -49,7 +49,7 @@ ops::Family family_of_call(const std::string& call) {
 
 Id Recorder::graph(const GraphPtr& graph, const std::string& pass, const std::string& sentence, bool changed,
                    int64_t start, int64_t duration_ns,
-                   const std::unordered_map<NodeId, std::string>& group_labels) {
+                   const std::unordered_map<NodeId, std::string>& group_labels, const Graph* operators) {
   session::GraphRow row;
   row.id = writer.next(Kind::Graph);
   row.compilation = compilation;
@@ -89,7 +89,7 @@ Id Recorder::graph(const GraphPtr& graph, const std::string& pass, const std::st
       n.shape = dims_text(node.type().sizes), n.strides = dims_text(node.type().strides);
     n.detail = node.kind == NodeKind::op ? print_args(*graph, node) : node.source;
     n.module = node.origin.module;
-    n.flops = ops::flops(*graph, node);
+    n.flops = operators ? ops::flops(*operators, operators->node(node.id)) : ops::flops(*graph, node);
     auto span = span_of.find(node.id);
     n.span = span == span_of.end() ? 0 : span->second;
     auto label = group_labels.find(node.id);

@@ -203,3 +203,16 @@ def test_a_view_has_no_memory_of_its_own(tmp_path):
     views = [row for row in session.rows("launch") if row["kind"] == "view"]
     assert bool(views) == ("view" in kinds) and kinds.get("view", 0) == 0
     assert kinds["parameter"] > 0
+
+
+def test_operations_are_those_of_the_operator_whatever_memory_it_reads(tmp_path):
+    """What a product is given is a view of memory of other sizes: a number spread out, a transposed matrix."""
+
+    def program(x, w):
+        return (x @ w).sum() * 2
+
+    with recorded(tmp_path) as session:
+        x, w = torch.randn(6, 4, requires_grad=True), torch.randn(4, 5, requires_grad=True)
+        vitrine.compile(program)(x.bfloat16(), w.bfloat16()).backward()
+    products = [row for row in session.rows("node", kind="op") if row["op"] == "aten.mm.default"]
+    assert len(products) > 6 and {row["flops"] for row in products} == {2 * 6 * 4 * 5}
