@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <unordered_set>
 
 #include "core/autodiff/rules.h"
@@ -94,12 +95,13 @@ class Walk {
       if (program_.followed.contains(n.id) && ops::writes(n) && memory_.seen_by_others(n))
         refuse(n.op + " writes memory that is read by another name");
     for (size_t i = 0; i < program_.results.size(); ++i)
-      add(program_.results[i], ir::Ref{program_.tangents[i].id, 0});
+      add(program_.results[i], ir::Ref{program_.tangents[i].id, 0}, -1, {static_cast<int>(i)});
     for (size_t i = program_.forward.size(); i-- > 0;) visit(program_.forward[i]);
     Derivative out;
     for (ir::NodeId input : program_.wanted) {
       auto it = gradients_.find({input, 0});
       out.gradients.push_back(it == gradients_.end() ? std::nullopt : std::optional(it->second));
+      out.terms.push_back(terms_[{input, 0}]);
     }
     out.complete.resize(program_.wanted.size());
     std::iota(out.complete.begin(), out.complete.end(), size_t{0});
@@ -127,8 +129,9 @@ class Walk {
   }
 
   // The sum of the gradients that have arrived, in the order in which they arrive.
-  void add(ir::Ref value, ir::Ref gradient) {
+  void add(ir::Ref value, ir::Ref gradient, ir::NodeId reader, const std::set<int>& tangents) {
     last_[place(value)] = ++additions_;
+    terms_[place(value)].push_back({reader, {tangents.begin(), tangents.end()}});
     auto [it, first] = gradients_.try_emplace(place(value), gradient);
     if (first) return;
     it->second = Vjp(builder_, builder_.node(value.node)).op("aten.add.Tensor", {it->second, gradient});
@@ -162,7 +165,11 @@ class Walk {
     std::vector<Vjp::Given> given;
     const std::string why = by_rule(node, tangents, followed->second, given);
     if (!why.empty()) given = by_pytorch({node, followed->second, tangents, type_of()}, why);
-    for (const Vjp::Given& one : given) add(one.of, one.gradient);
+    std::set<int> from;
+    for (size_t k = 0; k < tangents.size(); ++k)
+      for (const Term& term : terms_[{node.id, static_cast<int32_t>(k)}])
+        from.insert(term.tangents.begin(), term.tangents.end());
+    for (const Vjp::Given& one : given) add(one.of, one.gradient, node.id, from);
   }
 
   // "", or why no rule covers the call; nothing is left of it then.
@@ -255,6 +262,7 @@ class Walk {
   size_t behind_ = 0;
   std::map<std::pair<ir::NodeId, int32_t>, ir::Ref> gradients_;
   std::map<std::pair<ir::NodeId, int32_t>, size_t> last_;  // by value: when its last term was added
+  std::map<std::pair<ir::NodeId, int32_t>, std::vector<Term>> terms_;
   struct Passed {
     ir::NodeId node;   // gives its gradient
     size_t additions;  // until the pass comes by

@@ -43,9 +43,16 @@ struct Program {
   std::vector<ir::Ref> points;  // values whose gradient is to have a node of its own
 };
 
+// What is added to a gradient: by the operator that reads the value, if one of the tangents comes by it.
+struct Term {
+  ir::NodeId reader = -1;  // -1: the value is a result itself
+  std::vector<int> tangents;
+};
+
 struct Derivative {
   std::vector<ir::Node> backward;                 // continues the program
   std::vector<std::optional<ir::Ref>> gradients;  // by `wanted`; nothing: it depends on no result
+  std::vector<std::vector<Term>> terms;           // by `wanted`
   std::vector<size_t> complete;       // places in `wanted`, in the order in which eager has their gradients
   std::vector<std::string> borrowed;  // operators whose derivative is PyTorch's, once each
   std::vector<ir::NodeId> points;  // by `points`: gives the gradient when all is added up; -1: there is none

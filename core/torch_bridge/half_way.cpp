@@ -37,7 +37,8 @@ bool any_of_both(const std::set<int>& numbers, const std::vector<bool>& flags) {
 
 class Walk {
  public:
-  Walk(const Joint& joint, const Failure& failure) : joint_(joint), graph_(*joint.joint), failure_(failure) {
+  Walk(const Joint& joint, const ir::Graph& backward, const Failure& failure)
+      : joint_(joint), graph_(*joint.joint), backward_(backward), failure_(failure) {
     for (const ir::Node* n : joint.halves.backward->inputs()) inputs_.push_back(n->id);
     const size_t handed_over = joint.halves.handed_over();
     tangents_.assign(inputs_.begin() + static_cast<std::ptrdiff_t>(handed_over), inputs_.end());
@@ -53,17 +54,25 @@ class Walk {
     std::vector<bool> reached;
     for (const Joint::Gradient& g : joint_.gradients)
       reached.push_back(any_of_both({g.tangents.begin(), g.tangents.end()}, failure_.defined));
-    const size_t end = first_that_raises(needed(graph_, reached, first_result));
+    const ir::Node* raises = first_that_raises(needed(graph_, reached, first_result));
     const std::vector<bool> there = computable();
-    for (size_t i = 0; i < reached.size(); ++i) {
-      const ir::Arg& gradient = graph_.results().at(first_result + i);
-      reached[i] = reached[i] && there[i] && end < graph_.nodes().size() && gradient.is<ir::Ref>() &&
-                   graph_.position(gradient.as<ir::Ref>().node) < end;
-    }
+    for (size_t i = 0; i < reached.size(); ++i)
+      reached[i] = reached[i] && there[i] && raises && is_complete(joint_.gradients[i], *raises);
     return reached;
   }
 
  private:
+  // The engine goes by the program's operators from the last to the first: a gradient is complete before one
+  // of them, if those that read its value and that the pass comes by are all later.
+  bool is_complete(const Joint::Gradient& gradient, const ir::Node& raises) const {
+    const ir::Node* one = raises.origin.from.size() == 1 ? graph_.find(raises.origin.from[0]) : nullptr;
+    return one && std::all_of(gradient.terms.begin(), gradient.terms.end(), [&](const autodiff::Term& term) {
+             if (term.reader < 0) return true;
+             if (!any_of_both({term.tangents.begin(), term.tangents.end()}, failure_.defined)) return true;
+             return graph_.find(term.reader) && graph_.position(term.reader) > graph_.position(one->id);
+           });
+  }
+
   // By node, the tangents whose pass comes by it; what no tangent reaches is computed for its readers.
   std::unordered_map<ir::NodeId, std::set<int>> passes_by() const {
     auto out = tangents_in(graph_, tangents_);
@@ -78,17 +87,15 @@ class Walk {
     return out;
   }
 
-  // The place of the first operator that raises, where its derivative begins.
-  size_t first_that_raises(const std::vector<bool>& live) const {
+  // Of the derivative of the first operator that raises.
+  const ir::Node* first_that_raises(const std::vector<bool>& live) const {
     const auto by = passes_by();
     const auto& nodes = graph_.nodes();
-    size_t begin = joint_.derivative_begins;
-    for (size_t i = begin; i < nodes.size(); ++i) {
-      if (nodes[i].origin.from != nodes[begin].origin.from) begin = i;
+    for (size_t i = joint_.derivative_begins; i < nodes.size(); ++i) {
       const std::set<int>& tangents = by.at(nodes[i].id);
-      if (live[i] && any_of_both(tangents, failure_.defined) && raises(nodes[i], tangents)) return begin;
+      if (live[i] && any_of_both(tangents, failure_.defined) && raises(nodes[i], tangents)) return &nodes[i];
     }
-    return nodes.size();
+    return nullptr;
   }
 
   bool raises(const ir::Node& node, const std::set<int>& tangents) const {
@@ -114,16 +121,15 @@ class Walk {
     std::vector<ir::NodeId> lost;
     for (size_t i = 0; i < joint_.halves.handed_over(); ++i)
       if (failure_.changed.at(i) || failure_.missing.at(i)) lost.push_back(inputs_[i]);
-    const ir::Graph& backward = *joint_.halves.backward;
-    const auto from = tangents_in(backward, lost);
+    const auto from = tangents_in(backward_, lost);
     std::vector<bool> out;
-    for (const ir::Arg& r : backward.results())
+    for (const ir::Arg& r : backward_.results())
       out.push_back(r.is<ir::Ref>() && from.at(r.as<ir::Ref>().node).empty());
     return out;
   }
 
   const Joint& joint_;
-  const ir::Graph& graph_;
+  const ir::Graph &graph_, &backward_;
   const Failure& failure_;
   std::vector<ir::NodeId> inputs_, tangents_;  // of the backward graph; tangents have the same ids in both
   Nodes changed_;
@@ -131,9 +137,9 @@ class Walk {
 
 }  // namespace
 
-std::vector<bool> complete_before(const Joint& joint, const Failure& failure) {
+std::vector<bool> complete_before(const Joint& joint, const ir::Graph& backward, const Failure& failure) {
   if (!joint.borrowed.empty()) return std::vector<bool>(joint.gradients.size());
-  return Walk(joint, failure).run();
+  return Walk(joint, backward, failure).run();
 }
 
 ir::GraphPtr part_of(const ir::Graph& graph, const std::vector<bool>& wanted) {

@@ -17,9 +17,9 @@ struct Failure {
 };
 
 // By gradient: whether it is complete before the pass comes to the operator that raises, and follows from
-// what is there. Of a borrowed derivative nothing is known, nor where no
-// operator is found that raises: none is.
-std::vector<bool> complete_before(const Joint& joint, const Failure& failure);
+// what is there. backward: the joint's, without the tangents that are not defined. Of a borrowed derivative
+// nothing is known, nor where no operator is found that raises: none is.
+std::vector<bool> complete_before(const Joint& joint, const ir::Graph& backward, const Failure& failure);
 
 // A graph with the same inputs that computes these of the results alone; the others are None.
 ir::GraphPtr part_of(const ir::Graph& graph, const std::vector<bool>& wanted);

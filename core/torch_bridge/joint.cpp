@@ -304,7 +304,7 @@ Status Lowering::State::derive(Joint& out, JointParts& parts) {
   for (size_t i = 0; i < parts.wanted.size(); ++i) {
     if (!made.value().gradients[i]) continue;
     parts.gradients.push_back(*made.value().gradients[i]);
-    out.gradients.push_back({parts.input_of[i], {}});
+    out.gradients.push_back({parts.input_of[i], {}, std::move(made.value().terms[i])});
   }
   for (size_t i : made.value().complete)
     if (made.value().gradients[i]) out.complete.push_back(parts.input_of[i]);
@@ -344,7 +344,7 @@ Status Lowering::State::borrow(Joint& out, JointParts& parts) {
     if (index < 0) return no_joint("a gradient is not part of the recording");
     parts.gradients.push_back(r.at(index).aten);
     parts.outputs_behind.push_back(numbers_of(PyList_GetItem(behind.get(), static_cast<Py_ssize_t>(i))));
-    out.gradients.push_back({parts.input_of[i], {}});
+    out.gradients.push_back({parts.input_of[i], {}, {}});
   }
   if (found) note_points(found.get(), out, parts);
   // The engine's order is that of the operators that compute them.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/autodiff/derive.h"
 #include "core/autodiff/partition.h"
 #include "core/torch_bridge/cut_results.h"
 #include "core/torch_bridge/python_ref.h"
@@ -51,8 +52,9 @@ struct Joint {
   std::vector<std::vector<int>> readers;
 
   struct Gradient {
-    int input;                  // whose gradient it is
-    std::vector<int> tangents;  // what it depends on: undefined when none of these is defined
+    int input;                          // whose gradient it is
+    std::vector<int> tangents;          // what it depends on: undefined when none of these is defined
+    std::vector<autodiff::Term> terms;  // of a derivative of ours
   };
   std::vector<Gradient> gradients;
   bool reentrant = false;     // a checkpoint raises eager's error in a backward pass for some inputs only

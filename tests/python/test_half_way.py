@@ -129,6 +129,22 @@ def twice(compile, log):
     loss.backward()
 
 
+def twice_with_another_result(compile, log):
+    w, b = leaf(3), leaf(3, seed=1)
+    yield w, b
+    other, loss = compile(lambda w, b: (b.sin(), (w.exp() + b).sum()))(w, b)
+    loss.backward()
+    loss.backward()
+
+
+def twice_by_operators_that_save_nothing(compile, log):
+    w, b = leaf(3), leaf(3, seed=1)
+    yield w, b
+    loss = compile(lambda w, b: ((b + 1) + w.exp()).sum())(w, b)
+    loss.backward()
+    loss.backward()
+
+
 def twice_beside_a_new_one(compile, log):
     model = Model()
     yield model

@@ -258,8 +258,9 @@ PyObject* run_half_way(PyObject* self, PyObject* arguments) {
     if (!failure.missing.at(i) &&
         !why_changed(joint, i, PyList_GET_ITEM(given, static_cast<Py_ssize_t>(i))).empty())
       failure.changed.at(i) = true;
-  const std::vector<bool> wanted = torch_bridge::complete_before(joint, failure);
-  const ir::GraphPtr part = torch_bridge::part_of(*backward_of(joint, {failure.defined, false}), wanted);
+  const ir::GraphPtr backward = backward_of(joint, {failure.defined, false});
+  const ir::GraphPtr part =
+      torch_bridge::part_of(*backward, torch_bridge::complete_before(joint, *backward, failure));
   return run_changed(*plans, part, given, "a backward pass failed");
 }
 
