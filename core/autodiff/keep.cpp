@@ -52,8 +52,11 @@ class Keep {
   const ir::Graph& graph() const { return roles_.graph(); }
   Key key(ir::Ref r) const { return {graph().position(r.node), r.output}; }
   ir::Ref ref(const Key& k) const { return {graph().nodes()[k.first].id, k.second}; }
+  // The result of a checkpoint may be written to: eager computes it again.
   bool is_free(const Key& k) const {
-    return free_.contains(k) && (roles_.is_leading(ref(k).node) || roles_.result_of(ref(k)) >= 0);
+    const ir::NodeId node = ref(k).node;
+    const bool is_result = roles_.result_of(ref(k)) >= 0 && !roles_.is_dropped(node);
+    return free_.contains(k) && (roles_.is_leading(node) || is_result);
   }
   // Writing to a result is an error when eager keeps a view of it, too.
   ir::Ref base_of(ir::Ref r) const { return roles_.viewed(r); }

@@ -201,14 +201,15 @@ struct TraceOptions {
   std::string target;               // ... a GPU of this architecture ("sm_90")
   torch_bridge::Gradients gradients{};
   DynamicMode dynamic = DynamicMode::Never;
-  SizeHistory* sizes = nullptr;          // of the place; nullptr: no size is a symbol
-  std::string backward_for_real;         // why no backward pass is to be part of a graph; empty: it may
-  bool differentiated_again = false;     // the code behind it differentiates within it, or twice
-  bool knows_frame = true;               // a frame of PyTorch's own may be read as Vitrine writes it
-  bool as_eager = false;                 // programs are not told that they are compiled
-  bool takes_for_granted = true;         // that branches which only raise are not taken
-  bool checks_behind_writes = true;      // a graph that fails at such a check writes nothing
-  bool checks_on_gpu = true;             // a graph may wait for a GPU to check what it has computed
+  SizeHistory* sizes = nullptr;       // of the place; nullptr: no size is a symbol
+  std::string backward_for_real;      // why no backward pass is to be part of a graph; empty: it may
+  std::string checkpoints_for_real;   // why the call of torch.utils.checkpoint is eager's; empty: it is not
+  bool differentiated_again = false;  // the code behind it differentiates within it, or twice
+  bool knows_frame = true;            // a frame of PyTorch's own may be read as Vitrine writes it
+  bool as_eager = false;              // programs are not told that they are compiled
+  bool takes_for_granted = true;      // that branches which only raise are not taken
+  bool checks_behind_writes = true;   // a graph that fails at such a check writes nothing
+  bool checks_on_gpu = true;          // a graph may wait for a GPU to check what it has computed
   int32_t max_instructions = 2'000'000;  // per trace: a runaway loop becomes a break
 };
 

@@ -236,3 +236,47 @@ def test_numbers_that_are_drawn_anew_are_a_break():
         return checkpoint(lambda x: torch.dropout(x, 0.5, True) * 2, x, use_reentrant=False, preserve_rng_state=False)
 
     assert "draws random numbers" in str(breaks(program, torch.ones(4, requires_grad=True)))
+
+
+def written_later(x, w):
+    y = checkpoint(lambda x: (x * w).tanh(), x, use_reentrant=False)
+    y *= 2
+    return y
+
+
+def a_part_written_later(x, w):
+    y = checkpoint(lambda x: (x * w).exp(), x, use_reentrant=False)
+    y[:, 1] += x[:, 1]
+    return y
+
+
+def written_by_the_caller(x, w):
+    return checkpoint(lambda x: (x * w).relu(), x, use_reentrant=False)
+
+
+@pytest.mark.parametrize("function", [written_later, a_part_written_later, written_by_the_caller], ids=lambda f: f.__name__)
+def test_what_it_gives_may_be_written_to(function):
+    """Eager computes it again for backward, and so does not need it."""
+    found = []
+    for f in (function, vitrine.compile(function)):
+        torch.manual_seed(0)
+        x, w = torch.randn(4, 3), torch.randn(4, 3, requires_grad=True)
+        y = f(x, w)
+        y.add_(1)
+        y.sum().backward()
+        found.append((y.detach(), w.grad))
+    for eager, ours in zip(*found):
+        torch.testing.assert_close(ours, eager)
+
+
+def test_what_it_is_given_may_not_be_written_to():
+    def function(x, w):
+        return checkpoint(lambda x, w: (x * w).tanh(), x, w, use_reentrant=False)
+
+    for f in (function, vitrine.compile(function)):
+        x, w = torch.randn(4, 3), torch.randn(4, 3, requires_grad=True)
+        y = f(x, w)
+        with torch.no_grad():
+            w.add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()

@@ -504,6 +504,14 @@ bool ends_behind_update(const Tracer& tracer, const TraceOptions& options, std::
   return true;
 }
 
+// Where PyTorch's autograd differentiates the graph, nothing of a checkpoint is computed again: what it gives
+// may not be written to behind it, as it may in eager. false: there is none, or it may not be.
+bool calls_checkpoints_for_real(const Tracer& tracer, const Trace& trace, TraceOptions& options) {
+  if (options.fullgraph || !tracer.has_checkpoints() || !options.checkpoints_for_real.empty()) return false;
+  options.checkpoints_for_real = trace.no_joint;
+  return true;
+}
+
 }  // namespace
 
 // The program is interpreted until it ends or something must run for real. In the latter case it is
@@ -549,6 +557,11 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& given) {
       auto trace = finished(tracer, broke, not_cached, options);
       const bool by_pytorch = trace->needs_grad && !trace->joint;
       if (by_pytorch && ends_behind_update(tracer, options, broke, stop_at)) continue;
+      if (by_pytorch && calls_checkpoints_for_real(tracer, *trace, options)) {
+        broke.reset(), not_cached.clear();
+        stop_at = -1;
+        continue;
+      }
       return trace;
     } catch (const AutogradSignal& signal) {
       VITRINE_CHECK(options.backward_for_real.empty(), "a backward pass was recorded against all options");

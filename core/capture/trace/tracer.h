@@ -122,6 +122,7 @@ class Tracer {
   // Where what needs gradients begins behind the last update of a tensor that requires grad; -1: there is
   // none. No graph has both: autograd must see what tensors hold when it begins.
   int64_t gradients_begin() const { return gradients_begin_; }
+  bool has_checkpoints() const { return checkpoints_ > 0; }
   void end_before_locals() {
     if (current_ == &root_) locals_since_ = executed_;
   }
