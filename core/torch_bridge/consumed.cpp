@@ -14,7 +14,8 @@ Error needed(const std::string& why) {
 
 }  // namespace
 
-Result<std::vector<bool>> Lowering::consumed(const std::vector<PyObject*>& results) {
+Result<std::vector<bool>> Lowering::consumed(const std::vector<PyObject*>& results,
+                                             const std::vector<bool>& in_use) {
   Recording& r = state_->recording;
   if (std::string why = r.why_autograd_changed(); !why.empty()) return needed(why);
   Py module = Py::steal(PyImport_ImportModule("vitrine._training"));
@@ -30,7 +31,7 @@ Result<std::vector<bool>> Lowering::consumed(const std::vector<PyObject*>& resul
     out.push_back(wants);
     if (requires_grad(o) && !wants) continue;  // it has no graph
     if (r.storage_of_tensor(index).input && r.storage_requires_grad(index)) why = "a view of an input";
-    if (!wants || !why.empty()) continue;
+    if (!wants || !in_use[out.size() - 1] || !why.empty()) continue;
     if (!storages.insert(r.at(index).storage).second) why = "a view of another result";
     Py gone;
     {

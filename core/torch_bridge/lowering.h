@@ -124,8 +124,8 @@ class Lowering {
 
   // Of a program with a backward pass in it, by result: whether it requires grad and its graph is gone, so
   // that another backward raises. To be asked for before finish(), and without a trace in what that gives.
-  // Errors: why what the program leaves behind needs autograd.
-  Result<std::vector<bool>> consumed(const std::vector<_object*>& results);
+  // in_use: nobody looks at the others. Errors: why what the program leaves behind needs autograd.
+  Result<std::vector<bool>> consumed(const std::vector<_object*>& results, const std::vector<bool>& in_use);
 
   // Whether anything recorded writes to an input's storage, draws random numbers, ... (for the segment's
   // transaction)

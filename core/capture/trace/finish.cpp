@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/base/words.h"
+#include "core/capture/liveness.h"
 #include "core/capture/thread_locals.h"
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/recipes.h"
@@ -108,6 +109,12 @@ bool mentions(const std::vector<Effect>& effects, const Source* source) {
   return std::any_of(effects.begin(), effects.end(), [&](const Effect& e) {
     return mentions(e.target, source) || mentions(e.key, source) || mentions(e.value, source);
   });
+}
+
+// Marks the graph's results that come into an object.
+void hold(const Recipe& recipe, std::vector<bool>& results) {
+  if (recipe.kind == Recipe::Kind::Graph) results.at(static_cast<size_t>(recipe.index)) = true;
+  for (const Recipe& child : recipe.children) hold(child, results);
 }
 
 // How many entries of a dict from before were there all the time: they keep their place in its table, by
@@ -275,8 +282,17 @@ void Tracer::find_joint(const std::vector<PyObject*>& results, Trace& trace) {
     trace.no_joint = joint.error().what;
 }
 
+// What the segment leaves in locals that the frame never reads again is there for debuggers alone.
 void Tracer::find_consumed(const std::vector<PyObject*>& results, Trace& trace) {
-  auto consumed = lowering_->consumed(results);
+  std::vector<bool> in_use(results.size(), false);
+  hold(trace.result, in_use);
+  for (const Recipe& r : trace.stack) hold(r, in_use);
+  for (const Recipe& r : trace.computed) hold(r, in_use);
+  for (const Effect& e : trace.effects)
+    for (const Recipe* r : {&e.target, &e.key, &e.value}) hold(*r, in_use);
+  for (const auto& [slot, r] : trace.locals)
+    if (may_be_read(*root_.bytecode, trace.end_pc, slot)) hold(r, in_use);
+  auto consumed = lowering_->consumed(results, in_use);
   if (!consumed) throw AutogradSignal{consumed.error().what};
   trace.consumed = consumed.take();
   trace.differentiates = true;
