@@ -68,8 +68,7 @@ Value* checkpoint_function(Tracer& t, PyObject*, const Arguments& a) {
 Value* Tracer::call_checkpointed(Value* function, const Arguments& a, bool reentrant, bool keeps_random) {
   if (const std::string& why = options_.checkpoints_for_real; !why.empty())
     stop("unsupported_builtin",
-         std::string(kName) + " is called for real and its function compiled apart: in one graph " +
-             why.substr(0, why.find(" Hint: ")),
+         std::string(kName) + " is called for real: in one graph " + why.substr(0, why.find(" Hint: ")),
          "Write to nothing that it gives, but to a copy: then all of it is one graph.");
   struct Inside {
     ir::Checkpoint &now, before = now;

@@ -10,6 +10,7 @@
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 #include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/joint.h"
 
 namespace vitrine::capture {
 namespace {
@@ -520,12 +521,13 @@ bool ends_behind_update(const Tracer& tracer, const TraceOptions& options, std::
   return true;
 }
 
-// Where PyTorch's autograd differentiates the graph, nothing of a checkpoint is computed again: what it gives
-// may not be written to behind it, as it may in eager. false: there is none, or it may not be.
+// Where PyTorch's autograd differentiates the graph, nothing of a checkpoint is computed again: its values
+// are kept, and what it gives may not be written to behind it, as it may in eager. Nor is it known which part
+// of a derivative of PyTorch's own is a checkpoint's. false: there is none, or it may not be.
 bool calls_checkpoints_for_real(const Tracer& tracer, const Trace& trace, TraceOptions& options) {
   if (options.fullgraph || !tracer.has_checkpoints() || !options.checkpoints_for_real.empty()) return false;
-  options.checkpoints_for_real = trace.no_joint;
-  return true;
+  if (trace.needs_grad) options.checkpoints_for_real = trace.joint ? trace.joint->borrowed : trace.no_joint;
+  return !options.checkpoints_for_real.empty();
 }
 
 }  // namespace
@@ -573,7 +575,7 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& given) {
       auto trace = finished(tracer, broke, not_cached, options);
       const bool by_pytorch = trace->needs_grad && !trace->joint;
       if (by_pytorch && ends_behind_update(tracer, options, broke, stop_at)) continue;
-      if (by_pytorch && calls_checkpoints_for_real(tracer, *trace, options)) {
+      if (calls_checkpoints_for_real(tracer, *trace, options)) {
         broke.reset(), not_cached.clear();
         stop_at = -1;
         continue;
