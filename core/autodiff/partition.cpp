@@ -22,7 +22,7 @@ class Writer {
       if (stays(n.id)) ir::each_ref(n, [&](ir::Ref r) { want(r); });
     for (size_t i = roles_.joint().results; i < graph_.results().size(); ++i)
       ir::each_ref(graph_.results()[i], [&](ir::Ref r) { want(r); });
-    std::sort(saved_.begin(), saved_.end(), [&](ir::Ref a, ir::Ref b) { return place(a) < place(b); });
+    order_saved();
     std::sort(again_.begin(), again_.end(),
               [&](ir::NodeId a, ir::NodeId b) { return graph_.position(a) < graph_.position(b); });
     write_forward();
@@ -30,6 +30,14 @@ class Writer {
   }
 
  private:
+  // What others may write to comes first, as backward comes by what reads it: an error names the first that
+  // was written to, as eager's does.
+  void order_saved() {
+    const auto own = std::stable_partition(saved_.begin(), saved_.end(), [&](ir::Ref r) {
+      return roles_.is_leading(r.node) || roles_.result_of(r) >= 0;
+    });
+    std::sort(own, saved_.end(), [&](ir::Ref a, ir::Ref b) { return place(a) < place(b); });
+  }
   std::pair<size_t, int32_t> place(ir::Ref r) const { return {graph_.position(r.node), r.output}; }
   bool is_kept(ir::Ref r) const { return std::find(kept_.begin(), kept_.end(), r) != kept_.end(); }
   // Nodes of the backward part that are bound to it; of the others, backward has what is read.
