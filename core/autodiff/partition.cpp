@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "core/autodiff/keep.h"
 #include "core/autodiff/roles.h"
@@ -74,11 +75,25 @@ class Writer {
     return std::any_of(users.begin(), users.end(), [&](ir::NodeId u) { return roles_.is_backward(u); });
   }
 
+  // Of the last of the views that forward makes, one of another, of an input.
+  std::vector<int64_t> sizes_read(ir::Ref input) const {
+    const std::vector<int64_t>* sizes = &roles_.type(input).sizes;
+    for (ir::NodeId at = input.node, next = -1; at >= 0; at = std::exchange(next, -1)) {
+      const auto& users = roles_.users(at);
+      const auto view = std::find_if(users.begin(), users.end(), [&](ir::NodeId u) {
+        return roles_.is_forward(u) && roles_.is_view(u) && graph_.node(u).outputs.size() == 1;
+      });
+      if (view != users.end()) next = *view, sizes = &graph_.node(next).type().sizes;
+    }
+    return *sizes;
+  }
+
   Crossing crossing(ir::Ref r, int& made) const {
     if (roles_.is_leading(r.node)) {
       const auto index = static_cast<int>(graph_.position(r.node));
       if (is_read(r.node)) return {Crossing::Kind::input, r, 0, index, -1, "an input: kept anyway"};
-      return {Crossing::Kind::viewed, r, 0, index, -1, "an input whose views are read: kept anyway"};
+      return {Crossing::Kind::viewed, r, 0, index, -1, "an input whose views are read: kept anyway",
+              sizes_read(r)};
     }
     if (int index = roles_.result_of(r); index >= 0)
       return {Crossing::Kind::result, r, 0, index, -1, "a result: kept anyway"};

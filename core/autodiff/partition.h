@@ -31,6 +31,8 @@ struct Crossing {
   int index = -1;  // input, viewed: of the leading inputs; result: of the results; saved: among those saved
   ir::NodeId here = -1;  // the node of the backward graph that stands for it
   std::string reason;    // one sentence
+  // viewed: sizes of the view that forward's operators read, which is what autograd keeps.
+  std::vector<int64_t> viewed_sizes = {};
 };
 const char* crossing_name(Crossing::Kind kind);
 

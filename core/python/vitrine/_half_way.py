@@ -6,13 +6,14 @@ PyTorch's own, a piece of a region cut at results, memory that ran out), the err
 """
 
 import itertools
+import re
 import sys
 
 import torch
 from torch.autograd import Variable
 
 from vitrine import _batched
-from vitrine._in_autograd import as_traced
+from vitrine._in_autograd import as_traced, name_in_errors
 
 _ENGINE = torch.autograd.graph._engine_run_backward.__code__
 _UNPACKS = hasattr(torch._C._autograd.SavedTensor, "unpack")  # newer than PyTorch 2.11
@@ -61,6 +62,20 @@ def _unpacked(raw, version):
         return None, True
 
 
+def _worded(error, node, changed):
+    """The error by the view that eager keeps, where an input was written to of which views only are read."""
+    k = changed.index(True) if True in changed else 0
+    sizes = node.region.viewed_sizes[k] if changed and changed[k] else None
+    if sizes is None:
+        return error
+    index = node.region.saved[k][1]
+    place = node.edges.place
+    has_graph = index < len(place) and node.next_functions[place[index]][0] is not None
+    made = f", which is output 0 of {name_in_errors('AsStridedBackward0')}," if has_graph else ""
+    text = re.sub(r"(\[\S+) \[[^]]*\]\] is at", lambda found: f"{found[1]} {list(sizes)}]{made} is at", str(error), count=1)
+    return RuntimeError(text)
+
+
 def failure_of(error, node, n_tangents):
     """(The failure of a node whose saved tensors could not be had; those that are there, in the region's order.)"""
     try:
@@ -76,7 +91,7 @@ def failure_of(error, node, n_tangents):
             one, is_changed = _unpacked(*pair) if pair else (None, False)
         saved.append(one)
         changed.append(is_changed)
-    return Failure(error, [used] * n_tangents, changed, [t is None for t in saved]), saved
+    return Failure(_worded(error, node, changed), [used] * n_tangents, changed, [t is None for t in saved]), saved
 
 
 def roots_of_pass():

@@ -1,6 +1,7 @@
 """What nodes of compiled regions say and ask inside PyTorch's autograd."""
 
 import functools
+import re
 
 import torch
 
@@ -54,3 +55,21 @@ def lying_as(grad, strides):
     if torch._debug_has_internal_overlap(made) == 1:
         return grad.expand(shape)
     return made.copy_(grad).expand(shape)
+
+
+@functools.cache
+def names_are_short():
+    """Whether this PyTorch's errors say "Exp" of what its node calls "ExpBackward0", as newer ones do."""
+    with torch.inference_mode(False), torch.enable_grad():
+        result = torch.zeros(1, requires_grad=True, device="cpu").exp()
+    result.detach().add_(1)
+    try:
+        result.grad_fn._saved_result
+    except RuntimeError as error:
+        return "ExpBackward0" not in str(error)
+    return True
+
+
+def name_in_errors(node):
+    """How this PyTorch's errors call what its node of that name makes."""
+    return re.sub("Backward[0-9]*$", "", node) if names_are_short() else node

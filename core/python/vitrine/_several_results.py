@@ -15,7 +15,6 @@ made behind the point, so that their leaves and these leaves' hooks are done whe
 
 import dataclasses
 import functools
-import re
 import weakref
 
 import torch
@@ -24,7 +23,7 @@ from torch.utils.hooks import RemovableHandle
 
 from vitrine._errors import DoubleBackwardError
 from vitrine._half_way import Failure, failure_in_between, give_then_raise, roots_of_pass
-from vitrine._in_autograd import BACKWARD_TWICE, graph_is_kept, named_node
+from vitrine._in_autograd import BACKWARD_TWICE, graph_is_kept, name_in_errors, named_node
 
 _WRITTEN = (
     "one of the variables needed for gradient computation has been modified by an inplace operation: [%s %s]%s is at "
@@ -36,19 +35,6 @@ _WRITTEN = (
 _will_run = getattr(torch._C, "_will_engine_execute_node", lambda node: True)
 _nothing = torch.empty(0)  # in the place of what nobody reads any more
 _anchor = torch.empty(0, requires_grad=True)
-
-
-@functools.cache
-def names_are_short():
-    """Whether this PyTorch's errors say "Exp" of what its node calls "ExpBackward0", as newer ones do."""
-    with torch.inference_mode(False), torch.enable_grad():
-        result = torch.zeros(1, requires_grad=True, device="cpu").exp()
-    result.detach().add_(1)
-    try:
-        result.grad_fn._saved_result
-    except RuntimeError as error:
-        return "ExpBackward0" not in str(error)
-    return True
 
 
 @dataclasses.dataclass
@@ -163,7 +149,8 @@ class Call:
             return RuntimeError(BACKWARD_TWICE)
         for k, (tensor, version, readers) in enumerate(zip(self.saved, self.versions, self.region.readers)):
             if tensor._version != version and any(piece in readers for piece in pieces):
-                return RuntimeError(_WRITTEN % (tensor.type(), list(tensor.shape), self.origin(k), tensor._version, version))
+                sizes = list(self.region.viewed_sizes[k] or tensor.shape)
+                return RuntimeError(_WRITTEN % (tensor.type(), sizes, self.origin(k), tensor._version, version))
         return None
 
     def goes_in_turn(self):
@@ -215,12 +202,13 @@ class Call:
         kind, i = self.region.saved[k]
         if kind == "result":
             name, place = self.region.nodes[i]
+        elif kind == "viewed":
+            tensor = self.seen[k]()
+            name, place = "AsStridedBackward0" if tensor is not None and tensor.requires_grad else "", 0
         else:
             tensor = self.seen[k]() if self.seen[k] else None
             name, place = (tensor.grad_fn.name(), tensor.output_nr) if tensor is not None and tensor.grad_fn else ("", 0)
-        if names_are_short():
-            name = re.sub("Backward[0-9]*$", "", name)
-        return f", which is output {place} of {name}," if name else ""
+        return f", which is output {place} of {name_in_errors(name)}," if name else ""
 
     def passed(self, result):
         """The pass comes by a result, and has no gradient of it."""

@@ -218,6 +218,7 @@ class Region:
     requires_grad: tuple  # by result
     nodes: tuple  # by result: the name that its node has in eager, and which output of that it is
     saved: tuple  # ("input" | "viewed" | "result" | "saved", index)
+    viewed_sizes: tuple  # by what is saved: sizes of the view that eager keeps in its place, or None
     gradients: tuple  # (input, tangents it depends on)
     tangents: tuple  # (sizes, strides, dtype, device), one a result that requires grad
     conflicts: tuple  # by tangent: those that cannot come in a later backward pass, for it has used up what they need
