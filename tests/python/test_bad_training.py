@@ -372,5 +372,5 @@ def test_of_many_updated_parameters_the_error_names_eagers(name):
         torch.optim.SGD(model.parameters(), 0.1).step()
         with pytest.raises(RuntimeError, match="modified by an inplace operation") as raised:
             loss.backward()
-        found.append(str(raised.value))
+        found.append((str(raised.value), raised.value.__context__))
     assert found[0] == found[1]

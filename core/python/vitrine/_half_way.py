@@ -63,7 +63,7 @@ def _unpacked(raw, version):
 
 
 def _worded(error, node, changed):
-    """The error by the view that eager keeps, where an input was written to of which views only are read."""
+    """The error, naming the view that eager keeps where an input was written to of which views only are read."""
     k = changed.index(True) if True in changed else 0
     sizes = node.region.viewed_sizes[k] if changed and changed[k] else None
     if sizes is None:
@@ -73,7 +73,8 @@ def _worded(error, node, changed):
     has_graph = index < len(place) and node.next_functions[place[index]][0] is not None
     made = f", which is output 0 of {name_in_errors('AsStridedBackward0')}," if has_graph else ""
     text = re.sub(r"(\[\S+) \[[^]]*\]\] is at", lambda found: f"{found[1]} {list(sizes)}]{made} is at", str(error), count=1)
-    return RuntimeError(text)
+    error.args = (text,)
+    return error
 
 
 def failure_of(error, node, n_tangents):
