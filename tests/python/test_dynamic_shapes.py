@@ -285,6 +285,20 @@ def test_training(backend):
                 torch.testing.assert_close(got, expected)
 
 
+def test_a_smaller_last_batch_leaves_the_others_their_compilation(tmp_path):
+    """What was compiled for the first batches serves the next epoch: its sizes are not planned anew."""
+    model = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.Tanh(), torch.nn.Linear(5, 1))
+    compiled = vitrine.compile(model)
+    with torch.enable_grad(), recorded(tmp_path) as session:
+        for rows in (8, 8, 3, 8, 3, 8):
+            x = torch.randn(rows, 6)
+            grads = [torch.autograd.grad(m(x).exp().mean(), list(model.parameters())) for m in (compiled, model)]
+            assert_same(*grads)
+    first_of_a_size = [True, False, True, False, False, False]  # each is a forward and a backward
+    kinds = ["compile" if first else "hit" for first in first_of_a_size for _ in range(2)]
+    assert [row["kind"] for row in session.rows("call")] == kinds
+
+
 def test_random_numbers_are_eagers():
     compiled = vitrine.compile(lambda x: F.dropout(x, 0.5) + torch.rand(x.shape[0], 1))
     for n in (4, 5, 9, 12):

@@ -98,20 +98,38 @@ Segment::Fit Segment::fits(const Frame& frame, const torch_bridge::GlobalState& 
   return fit;
 }
 
+bool Segment::is_planned(const Frame& frame, const torch_bridge::GlobalState& state) {
+  const bool planned =
+      guards_.check(frame, state) &&
+      (!trace_->symbolic ||
+       (guards_.read_sizes(trace_->symbolic->inputs, call_.key, call_.apart) && knows_sizes() && holds()));
+  if (!planned) guards_.drop_temporaries();
+  return planned;
+}
+
 Segment::Fit Segment::judge(const Frame& frame, const torch_bridge::GlobalState& state) {
   if (!guards_.check(frame, state)) return Fit::No;
   if (!trace_->symbolic) return Fit::Yes;
-  const Symbolic& symbolic = *trace_->symbolic;
-  if (!guards_.read_sizes(symbolic.inputs, call_.key, call_.apart)) return Fit::No;
-  if (now_->key != call_.key && !choose_instance()) {
-    if (std::find(refused_.begin(), refused_.end(), call_.key) != refused_.end()) return Fit::No;
-    std::vector<bool> known;
-    const std::vector<int64_t> values = symbol_values(symbolic, call_, known);
-    if (!symbolic.table.may_hold(values, known)) return Fit::No;
-    return is_rare() ? Fit::Rare : Fit::New;
-  }
-  if (call_.apart.empty()) return Fit::Yes;
-  return symbolic.table.holds(symbol_values(symbolic, call_, *now_)) ? Fit::Yes : Fit::No;
+  if (!guards_.read_sizes(trace_->symbolic->inputs, call_.key, call_.apart)) return Fit::No;
+  if (!knows_sizes()) return judge_new_sizes();
+  return holds() ? Fit::Yes : Fit::No;
+}
+
+Segment::Fit Segment::judge_new_sizes() {
+  if (std::find(refused_.begin(), refused_.end(), call_.key) != refused_.end()) return Fit::No;
+  std::vector<bool> known;
+  const std::vector<int64_t> values = symbol_values(*trace_->symbolic, call_, known);
+  if (!trace_->symbolic->table.may_hold(values, known)) return Fit::No;
+  return is_rare() ? Fit::Rare : Fit::New;
+}
+
+bool Segment::knows_sizes() {
+  return now_->key == call_.key || choose_instance();
+}
+
+// Of the instance that is chosen: what is not among the sizes by which it was.
+bool Segment::holds() const {
+  return call_.apart.empty() || trace_->symbolic->table.holds(symbol_values(*trace_->symbolic, call_, *now_));
 }
 
 bool Segment::choose_instance() {

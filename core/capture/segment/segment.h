@@ -42,6 +42,8 @@ class Segment {
   // they worth one; they are run as eager runs them.
   enum class Fit : uint8_t { No, Yes, New, Rare };
   Fit fits(const Frame& frame, const torch_bridge::GlobalState& state);
+  // The same for sizes that it has met; false for others, which leave no trace.
+  bool is_planned(const Frame& frame, const torch_bridge::GlobalState& state);
   bool check(const Frame& frame, const torch_bridge::GlobalState& state) {
     return fits(frame, state) == Fit::Yes;
   }
@@ -79,6 +81,9 @@ class Segment {
   static constexpr size_t kBreaksKept = 64;
   Segment() = default;
   Fit judge(const Frame& frame, const torch_bridge::GlobalState& state);
+  Fit judge_new_sizes();
+  bool knows_sizes();
+  bool holds() const;
   Owned input_at_rest(int32_t ordinal);
   GuardFailure find_failure(const Frame& frame, const torch_bridge::GlobalState& state);
   bool choose_instance();  // for the sizes of the check; false: there is none yet

@@ -87,6 +87,8 @@ Outcome Store::give_up(Frame& frame, Place& place, const char* why) {
   return Outcome::none();
 }
 
+// What is planned for a call's sizes comes before what could be: a loop whose last batch was smaller goes on
+// with what was compiled for the others.
 Outcome Store::look_up(Frame& frame, CodeSegments& code, Place& place) {
   const torch_bridge::GlobalState state = torch_bridge::global_state();
   std::vector<std::shared_ptr<Segment>>& all = place.segments;
@@ -94,27 +96,39 @@ Outcome Store::look_up(Frame& frame, CodeSegments& code, Place& place) {
   for (size_t i = 0; i < all.size(); ++i) {
     if (all[i]->settings != number_) continue;
     const std::shared_ptr<Segment> segment = all[i];  // alive, whatever its run does
-    Segment::Fit fit = segment->fits(frame, state);
+    if (segment->is_planned(frame, state)) return enter_fitting(frame, place, segment, "hit");
+  }
+  return look_up_new_sizes(frame, code, place, state);
+}
+
+Outcome Store::look_up_new_sizes(Frame& frame, CodeSegments& code, Place& place,
+                                 const torch_bridge::GlobalState& state) {
+  const std::vector<std::shared_ptr<Segment>> all = place.segments;
+  for (const std::shared_ptr<Segment>& segment : all) {
+    if (segment->settings != number_) continue;
+    const Segment::Fit fit = segment->fits(frame, state);
+    Recording* recording = engine_.live_recording();
     if (fit == Segment::Fit::Rare) {
-      if (Recording* recording = engine_.live_recording())
-        recording->call(segment->compilation, "eager", recording->now(), 0);
+      if (recording) recording->call(segment->compilation, "eager", recording->now(), 0);
       return Outcome::eager_throughout();
     }
-    const bool made = fit == Segment::Fit::New;
-    Recording* recording = made ? engine_.live_recording() : nullptr;
+    if (fit != Segment::Fit::New) continue;
     const int64_t start = recording ? recording->now() : -1;
-    if (fit == Segment::Fit::New) {
-      const bool extended = extend(*segment, place);
-      if (PyErr_Occurred()) return Outcome::raised();  // a signal's handler
-      if (extended) fit = segment->fits(frame, state);
-    }
-    if (fit != Segment::Fit::Yes) continue;
-    // Where it stands now: making an instance may have let other threads run.
-    const auto at = std::find(all.begin(), all.end(), segment);
-    if (at != all.end()) std::rotate(all.begin(), at, at + 1);
-    return entered(place, segment, enter(frame, segment, made ? "sizes" : "hit", start));
+    const bool extended = extend(*segment, place);
+    if (PyErr_Occurred()) return Outcome::raised();  // a signal's handler
+    if (extended && segment->fits(frame, state) == Segment::Fit::Yes)
+      return enter_fitting(frame, place, segment, "sizes", start);
   }
   return miss(frame, code, place, state);
+}
+
+Outcome Store::enter_fitting(Frame& frame, Place& place, const std::shared_ptr<Segment>& segment,
+                             const char* how, int64_t start) {
+  // Where it stands now: making an instance may have let other threads run.
+  std::vector<std::shared_ptr<Segment>>& all = place.segments;
+  const auto at = std::find(all.begin(), all.end(), segment);
+  if (at != all.end()) std::rotate(all.begin(), at, at + 1);
+  return entered(place, segment, enter(frame, segment, how, start));
 }
 
 bool Store::breaks_full_graph(const Trace& trace) const {

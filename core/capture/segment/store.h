@@ -18,6 +18,11 @@ class Store : public SegmentStore {
  private:
   CodeSegments& segments_of(PyObject* code);
   Outcome look_up(Frame& frame, CodeSegments& code, Place& place);
+  // None is planned for this call's sizes: one that may be, or a new one.
+  Outcome look_up_new_sizes(Frame& frame, CodeSegments& code, Place& place,
+                            const torch_bridge::GlobalState& state);
+  Outcome enter_fitting(Frame& frame, Place& place, const std::shared_ptr<Segment>& segment, const char* how,
+                        int64_t start = -1);
   // compile_start: when this entry began, if it compiled first; else -1.
   Outcome enter(Frame& frame, const std::shared_ptr<Segment>& segment, const char* how,
                 int64_t compile_start = -1);
