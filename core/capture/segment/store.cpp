@@ -112,12 +112,13 @@ Outcome Store::look_up_new_sizes(Frame& frame, CodeSegments& code, Place& place,
       if (recording) recording->call(segment->compilation, "eager", recording->now(), 0);
       return Outcome::eager_throughout();
     }
-    if (fit != Segment::Fit::New) continue;
-    const int64_t start = recording ? recording->now() : -1;
-    const bool extended = extend(*segment, place);
+    if (fit == Segment::Fit::No) continue;
+    const bool known = fit == Segment::Fit::Yes;  // by now: another thread has planned for them
+    const int64_t start = recording && !known ? recording->now() : -1;
+    const bool extended = !known && extend(*segment, place);
     if (PyErr_Occurred()) return Outcome::raised();  // a signal's handler
-    if (extended && segment->fits(frame, state) == Segment::Fit::Yes)
-      return enter_fitting(frame, place, segment, "sizes", start);
+    if (known || (extended && segment->fits(frame, state) == Segment::Fit::Yes))
+      return enter_fitting(frame, place, segment, known ? "hit" : "sizes", start);
   }
   return miss(frame, code, place, state);
 }
