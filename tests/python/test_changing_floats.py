@@ -186,3 +186,14 @@ def test_a_weight_of_a_loss_costs_one_compilation(tmp_path):
         return x.grad
 
     assert compilations(gradient, [(X, 0.1 * i) for i in range(6)], tmp_path) == 2
+
+
+def test_a_nan_is_not_itself():
+    def program(x, t, limit):
+        return x + 1 if t != t else x + 2 if t == limit else x + 3
+
+    for f in (vitrine.compile(program),):
+        for t in (0.5, 0.25, math.nan, 0.125, math.nan):
+            for limit in (math.nan, t):
+                expected = program(torch.ones(2), t, limit)
+                assert torch.equal(f(torch.ones(2), t, limit), expected), (t, limit)

@@ -140,9 +140,8 @@ bool GuardTree::holds(Condition& c) {
     case GuardKind::ConstEquals:
       return same_constant(c.object.get(), o);
     case GuardKind::Compares:
-      return PyFloat_CheckExact(o) &&
-             PyObject_RichCompareBool(o, c.object.get(), static_cast<int>(c.number / 2)) ==
-                 static_cast<int>(c.number % 2);
+      return PyFloat_CheckExact(o) && numbers_compare(o, c.object.get(), static_cast<int>(c.number / 2)) ==
+                                          static_cast<int>(c.number % 2);
     case GuardKind::Bound:
       return (o != nullptr) == (c.number != 0);
     case GuardKind::Identity:

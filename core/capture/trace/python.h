@@ -34,6 +34,12 @@ class Owned {
   PyObject* p_ = nullptr;
 };
 
+// Whether numbers compare so, as a program's operator says: a nan is not itself. -1: an error is set.
+inline int numbers_compare(PyObject* a, PyObject* b, int op) {
+  const Owned answer(PyObject_RichCompare(a, b, op));
+  return answer ? PyObject_IsTrue(answer.get()) : -1;
+}
+
 // UTF-8 text of a str; "" (error cleared) for anything else.
 inline std::string text_of(PyObject* o) {
   if (!o || !PyUnicode_Check(o)) return "";

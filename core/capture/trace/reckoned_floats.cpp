@@ -130,7 +130,7 @@ Value* Tracer::float_compare(int op, Value* a, Value* b) {
   if (x && y) {
     PyObject* parts = reckoned_parts(torch_names().operator_function(kNames[op]), {x, y});
     if (!parts) return nullptr;
-    const bool yes = PyObject_RichCompareBool(x->obj, y->obj, op) == 1;
+    const bool yes = numbers_compare(x->obj, y->obj, op) == 1;
     PyObject* answer = yes ? Py_True : Py_False;
     guard(GuardKind::ConstEquals, reckoned_source(root, parts), answer, 0, "", nullptr,
           std::string("== ") + (yes ? "True" : "False"));
@@ -140,7 +140,7 @@ Value* Tracer::float_compare(int op, Value* a, Value* b) {
   PyObject* parts = open == root ? Py_Ellipsis : open->parts;
   if (y) op = kSwapped[op];
   if (!parts || !is_number(const_object(other))) return nullptr;
-  const int yes = PyObject_RichCompareBool(open->obj, other->obj, op);
+  const int yes = numbers_compare(open->obj, other->obj, op);
   if (yes < 0) raise_python();
   guard(GuardKind::Compares, reckoned_source(root, parts), other->obj, 2 * op + yes, "", nullptr,
         std::string(yes ? "" : "not ") + kSigns[op] + " " + repr_of(other->obj));
