@@ -98,13 +98,16 @@ Segment::Fit Segment::fits(const Frame& frame, const torch_bridge::GlobalState& 
   return fit;
 }
 
-bool Segment::is_planned(const Frame& frame, const torch_bridge::GlobalState& state) {
-  const bool planned =
-      guards_.check(frame, state) &&
-      (!trace_->symbolic ||
-       (guards_.read_sizes(trace_->symbolic->inputs, call_.key, call_.apart) && knows_sizes() && holds()));
-  if (!planned) guards_.drop_temporaries();
-  return planned;
+Segment::Fit Segment::fits_planned(const Frame& frame, const torch_bridge::GlobalState& state) {
+  Fit fit = Fit::No;
+  if (guards_.check(frame, state)) {
+    if (!trace_->symbolic)
+      fit = Fit::Yes;
+    else if (guards_.read_sizes(trace_->symbolic->inputs, call_.key, call_.apart))
+      fit = !knows_sizes() ? Fit::New : holds() ? Fit::Yes : Fit::No;
+  }
+  if (fit != Fit::Yes) guards_.drop_temporaries();
+  return fit;
 }
 
 Segment::Fit Segment::judge(const Frame& frame, const torch_bridge::GlobalState& state) {

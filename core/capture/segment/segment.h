@@ -42,8 +42,8 @@ class Segment {
   // they worth one; they are run as eager runs them.
   enum class Fit : uint8_t { No, Yes, New, Rare };
   Fit fits(const Frame& frame, const torch_bridge::GlobalState& state);
-  // The same for sizes that it has met; false for others, which leave no trace.
-  bool is_planned(const Frame& frame, const torch_bridge::GlobalState& state);
+  // The same for sizes that it has met; New for all others, which leave no trace.
+  Fit fits_planned(const Frame& frame, const torch_bridge::GlobalState& state);
   bool check(const Frame& frame, const torch_bridge::GlobalState& state) {
     return fits(frame, state) == Fit::Yes;
   }

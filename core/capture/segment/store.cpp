@@ -92,20 +92,22 @@ Outcome Store::give_up(Frame& frame, Place& place, const char* why) {
 Outcome Store::look_up(Frame& frame, CodeSegments& code, Place& place) {
   const torch_bridge::GlobalState state = torch_bridge::global_state();
   std::vector<std::shared_ptr<Segment>>& all = place.segments;
+  std::vector<std::shared_ptr<Segment>> for_other_sizes;
   place.bring_forward(frame);
   for (size_t i = 0; i < all.size(); ++i) {
     if (all[i]->settings != number_) continue;
     const std::shared_ptr<Segment> segment = all[i];  // alive, whatever its run does
-    if (segment->is_planned(frame, state)) return enter_fitting(frame, place, segment, "hit");
+    const Segment::Fit fit = segment->fits_planned(frame, state);
+    if (fit == Segment::Fit::Yes) return enter_fitting(frame, place, segment, "hit");
+    if (fit == Segment::Fit::New) for_other_sizes.push_back(segment);
   }
-  return look_up_new_sizes(frame, code, place, state);
+  return look_up_new_sizes(frame, code, place, state, for_other_sizes);
 }
 
 Outcome Store::look_up_new_sizes(Frame& frame, CodeSegments& code, Place& place,
-                                 const torch_bridge::GlobalState& state) {
-  const std::vector<std::shared_ptr<Segment>> all = place.segments;
-  for (const std::shared_ptr<Segment>& segment : all) {
-    if (segment->settings != number_) continue;
+                                 const torch_bridge::GlobalState& state,
+                                 const std::vector<std::shared_ptr<Segment>>& candidates) {
+  for (const std::shared_ptr<Segment>& segment : candidates) {
     const Segment::Fit fit = segment->fits(frame, state);
     Recording* recording = engine_.live_recording();
     if (fit == Segment::Fit::Rare) {

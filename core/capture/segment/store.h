@@ -18,9 +18,10 @@ class Store : public SegmentStore {
  private:
   CodeSegments& segments_of(PyObject* code);
   Outcome look_up(Frame& frame, CodeSegments& code, Place& place);
-  // None is planned for this call's sizes: one that may be, or a new one.
+  // None is planned for this call's sizes: one of the candidates, whose guards hold, or a new one.
   Outcome look_up_new_sizes(Frame& frame, CodeSegments& code, Place& place,
-                            const torch_bridge::GlobalState& state);
+                            const torch_bridge::GlobalState& state,
+                            const std::vector<std::shared_ptr<Segment>>& candidates);
   Outcome enter_fitting(Frame& frame, Place& place, const std::shared_ptr<Segment>& segment, const char* how,
                         int64_t start = -1);
   // compile_start: when this entry began, if it compiled first; else -1.
