@@ -18,11 +18,16 @@ static inline void store(f32* p, v16 v) { __builtin_memcpy(p, &v, sizeof v); }
 static inline v4 load4(const f32* p) { v4 v; __builtin_memcpy(&v, p, sizeof v); return v; }
 static inline void store4(f32* p, v4 v) { __builtin_memcpy(p, &v, sizeof v); }
 
+typedef __attribute__((ext_vector_type(LANES))) int n16;
+template <int... I> constexpr n16 count_up(Seq<int, I...>) { return n16{I...}; }
+static inline n16 signs_of(unsigned mask) { return (n16)(int)mask << (31 - count_up(Lanes{})); }
 // Values [0, LANES) from p where the mask has a bit, else 0: only those are touched.
 static inline v16 load_some(const f32* p, unsigned mask) {
 #if LANES == 16 && defined(__AVX512F__)
   v16 none = 0.0f;
   return __builtin_ia32_loadups512_mask(p, none, (unsigned short)mask);
+#elif LANES == 8 && defined(__AVX2__)
+  return __builtin_ia32_maskloadps256((const v16*)p, signs_of(mask));
 #else
   v16 v = 0.0f;
   for (int i = 0; i < LANES; ++i)
@@ -115,7 +120,6 @@ struct Sizes {
 };
 
 // Where the columns of a panel find their elements in a plane of the image, by tap of the window.
-typedef __attribute__((ext_vector_type(LANES))) int n16;
 typedef __attribute__((ext_vector_type(LANES))) unsigned w16;
 typedef __attribute__((ext_vector_type(LANES))) bool b16;
 // Of a vector: lane i at first + i * step, if its bit is set; step 2: bit i of the two halves stands at 2 i.
@@ -125,7 +129,6 @@ struct Places {
   Run run[MOST_TAPS][VECTORS];           // step 1 or 2; 0: there is none
   int beside[MOST_TAPS][BESIDE];
 };
-template <int... I> constexpr n16 count_up(Seq<int, I...>) { return n16{I...}; }
 static inline unsigned mask_of(n16 mask) {
   b16 bits = __builtin_convertvector(mask, b16);
   unsigned char bytes[sizeof bits];
@@ -186,9 +189,15 @@ __attribute__((noinline)) static void find_places(Places& p, const Sizes& s, i64
 template <int... I> static inline v16 evens(v16 a, v16 b, Seq<int, I...>) {
   return __builtin_shufflevector(a, b, (I * 2)...);
 }
+template <int... I> static inline v16 alternate(v16 a, v16 b, Seq<int, I...>) {
+  return __builtin_shufflevector(a, b, (I < LANES / 2 ? I * 2 : I * 2 + 1)...);
+}
 static inline v16 load_places(const f32* plane, const n16& at, const Run& run) {
   constexpr unsigned every = LANES == 16 ? 0xffff : 0xff;
   if (run.step == 1) return run.mask == every ? load(plane + run.first) : load_some(plane + run.first, run.mask);
+  // Of whole vectors the last value that is wanted is the last that is read.
+  if (run.step == 2 && run.mask == every)
+    return alternate(load(plane + run.first), load(plane + run.first + LANES - 1), Lanes{});
   if (run.step == 2)
     return evens(load_some(plane + run.first, run.low), load_some(plane + run.first + LANES, run.high), Lanes{});
 #if LANES == 16 && defined(__AVX512F__)
@@ -196,6 +205,9 @@ static inline v16 load_places(const f32* plane, const n16& at, const Run& run) {
   n16 outside = at < 0;
   unsigned short inside = __builtin_ia32_cmpd512_mask(at, outside ^ outside, 5, (unsigned short)-1);
   return __builtin_ia32_gathersiv16sf(none, plane, at, inside, 4);
+#elif LANES == 8 && defined(__AVX2__)
+  v16 none = 0.0f;
+  return __builtin_ia32_gatherd_ps256(none, plane, at, (v16)~at, 4);
 #else
   v16 v = 0.0f;
   for (int i = 0; i < LANES; ++i) v[i] = at[i] < 0 ? 0.0f : plane[at[i]];
