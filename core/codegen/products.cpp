@@ -26,6 +26,7 @@ constexpr ProductCandidate kCandidates[] = {
     {"cuBLASLt's 4th", {0, 0, 0}, 4},
     {"cuBLASLt's 5th", {0, 0, 0}, 5},
     {"Winograd's, 8 x 48", {16, 8, 3}, 0, true},
+    {"Winograd's, 4 x 24", {8, 4, 3}, 0, true},
 };
 
 // One product: what it reads and how the kernel finds it.
@@ -247,7 +248,9 @@ bool is_for_winograd(const Operands& of) {
 // Rows or panels for each thread: a row's weights are transformed for each run of panels, a panel's tiles for
 // each chunk of rows. Several images are shared out whole.
 void share_winograd(Operands& of, const cpp::ProductTile& tile, int threads, Kernel& kernel) {
-  constexpr double kWeight = 6.5, kTiles = 400, kSum = 48;  // cycles, about: of a row's channel, of a panel's
+  // Cycles, about: of a row's channel, of a panel's, of both.
+  const bool wide = tile.lanes == 16;
+  const double weight = wide ? 6.5 : 20, tiles = 400, sum = wide ? 48 : 31;
   cpp::ProductNumbers& at = of.at;
   at.k /= at.taps;
   at.out_height = at.n / at.out_width, at.tiles_x = up(at.out_width, 2);
@@ -260,7 +263,7 @@ void share_winograd(Operands& of, const cpp::ProductTile& tile, int threads, Ker
     const int64_t runs = std::min(up(wanted, parts), at.panels);
     const int64_t rows = up(blocks, parts) * tile.rows, run = up(at.panels, runs);
     const auto r = static_cast<double>(rows), p = static_cast<double>(run);
-    const double cost = kWeight * r + kTiles * p + kSum * r * p;
+    const double cost = weight * r + tiles * p + sum * r * p;
     if (parts > 1 && cost >= least) continue;
     least = cost, at.chunk = rows, at.run = run;
   }

@@ -12,12 +12,15 @@ constexpr int64_t kKeptWeights = int64_t{512} << 10;  // values of them: more ar
 constexpr const char* kWinograd =
     R"(constexpr i64 PITCH = WIDTH + LANES;  // of a row of sums, which may reach beyond the last tile
 
-// PLACES vectors for 16 weights of 3 x 3, one after the other: u[place * step], G g G^T.
+// PLACES vectors for LANES weights of 3 x 3, one after the other: u[place * step], G g G^T.
 static inline void transform_weights(const f32* g, f32* u, i64 step) {
-  v16 r[LANES], t[4][3];
+  v16 r[LANES > 9 ? LANES : 9], t[4][3];
 #pragma unroll
-  for (int i = 0; i < LANES; ++i) r[i] = load_some(g + 9 * i, 0x1ff);
-  transpose<LANES / 2>(r);
+  for (int i = 0; i < LANES; ++i) r[i] = LANES > 9 ? load_some(g + 9 * i, 0x1ff) : load(g + 9 * i);
+  transpose<LANES / 2>((v16(&)[LANES])r);
+  if (LANES < 9)
+#pragma unroll
+    for (int i = 0; i < LANES; ++i) r[8][i] = g[9 * i + 8];
 #pragma unroll
   for (int x = 0; x < 3; ++x) {
     v16 ends = 0.5f * (r[x] + r[6 + x]), middle = 0.5f * r[3 + x];
@@ -34,6 +37,8 @@ static inline void transform_weights(const f32* g, f32* u, i64 step) {
 static inline void store_some(f32* p, v16 v, unsigned mask) {
 #if LANES == 16 && defined(__AVX512F__)
   __builtin_ia32_storeups512_mask(p, v, (unsigned short)mask);
+#elif LANES == 8 && defined(__AVX2__)
+  __builtin_ia32_maskstoreps256((v16*)p, signs_of(mask), v);
 #else
   for (int i = 0; i < LANES; ++i)
     if (mask >> i & 1) p[i] = v[i];
@@ -59,9 +64,9 @@ static inline Four across(const f32* row, i64 x, i64 width) {
     a = load(p), b = load(p + LANES), c = load(p + 2), d = load(p + LANES + 2);
   } else {
     i64 from = x < 0 ? -x : 0, to = width - x < 2 * LANES + 2 ? width - x : 2 * LANES + 2;
-    unsigned long in = to > from ? ((1ul << to) - 1) & ~((1ul << from) - 1) : 0;
-    a = load_some(p, in & 0xffff), b = load_some(p + LANES, in >> LANES & 0xffff);
-    c = load_some(p + 2, in >> 2 & 0xffff), d = load_some(p + LANES + 2, in >> (LANES + 2) & 0xffff);
+    unsigned long in = to > from ? ((1ul << to) - 1) & ~((1ul << from) - 1) : 0, every = (1ul << LANES) - 1;
+    a = load_some(p, in & every), b = load_some(p + LANES, in >> LANES & every);
+    c = load_some(p + 2, in >> 2 & every), d = load_some(p + LANES + 2, in >> (LANES + 2) & every);
   }
   v16 d0 = evens(a, b, Lanes{}), d1 = odds(a, b, Lanes{}), d2 = evens(c, d, Lanes{}), d3 = odds(c, d, Lanes{});
   return {d0 - d2, d1 + d2, d2 - d1, d1 - d3};

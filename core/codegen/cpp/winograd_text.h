@@ -16,10 +16,10 @@ namespace vitrine::codegen::cpp {
 int64_t winograd_scratch(const ProductTile& tile, const ProductNumbers& at);
 
 // Arguments as of product_text with form.image, and at their end memory of winograd_scratch() values a work
-// item, 64-byte aligned; tile.lanes is 16. Of ProductNumbers: n counts tiles, tiles_x those side by side, run
-// the panels of a work item, images the images (and groups) of one, k the channels (a multiple of 16), c_row
-// the values of a channel of the result, a_row those of a weight's row. A work item is so many images, or a
-// run of panels for a chunk of rows.
+// item, 64-byte aligned. Of ProductNumbers: n counts tiles, tiles_x those side by side, run the panels of a
+// work item, images the images (and groups) of one, k the channels (a multiple of 16), c_row the values of a
+// channel of the result, a_row those of a weight's row. A work item is so many images, or a run of panels for
+// a chunk of rows.
 std::string winograd_text(const ProductTile& tile, const ProductForm& form);
 
 }  // namespace vitrine::codegen::cpp
