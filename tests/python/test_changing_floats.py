@@ -48,6 +48,14 @@ PROGRAMS = {
     "by a function of Python's": lambda x, f: x * math.atan(f) + (math.tanh(-3 * f) + abs(f) ** 0.5),
     "rounded": lambda x, f: x * round(math.atan(f) + 1, 2),
     "by a function of Python's, given back": lambda x, f: [x * 2, math.cos(math.atan(f) + 1)][1],
+    "between": lambda x, f: (x.clamp(-f, f), torch.clamp(x, max=f), x.clip(0, f), x.clone().clamp_(min=f)),
+    "a tensor of it": lambda x, f: (torch.tensor(f), x * torch.tensor([f, 1 - f, 2])[1], torch.as_tensor([[f], [1]])),
+    "a tensor of it, like another": lambda x, f: x.double().new_tensor([f]) + torch.tensor(f, device=x.device),
+    "full of it": lambda x, f: (torch.full((2, 3), f), torch.full_like(x, f) + x.new_full((), f), torch.full((), f)),
+    "where it is": lambda x, f: (torch.where(x > 0, x, f), x.masked_fill(x < 0, f), x.clone().masked_fill_(x > 1, f)),
+    "filled with it": lambda x, f: torch.empty(3, 2).fill_(f),
+    "a factor of one that is added": lambda x, f: torch.add(x, x * 2, alpha=f),
+    "on the way": lambda x, f: torch.lerp(x, x * 2 + 1, f),
     "asked": lambda x, f: x * f if f != 7.5 and isinstance(f, float) and f < float("inf") or f else x,
 }
 
@@ -98,6 +106,12 @@ OTHERWISE = {
     "by itself": lambda x, f: x * (1.0 / (f + 1e-9)),
     "to a function": lambda x, f: F.leaky_relu(x, f) if f == f and abs(f) < 2 else x,
     "as text": lambda x, f: x * len(str(f)),
+    "full of halves": lambda x, f: (torch.full((2,), f, dtype=torch.bfloat16), x.bfloat16().clamp(-abs(f), abs(f))),
+    "full of ints": lambda x, f: torch.full((2,), f, dtype=torch.int32),
+    "a tensor of ints": lambda x, f: torch.tensor([f, 2], dtype=torch.int64) + x.int().new_tensor([f]),
+    "one between": lambda x, f: x[0].clamp(max=f),
+    "where nothing else is": lambda x, f: torch.where(x > 0, f, 0.0),
+    "into another": lambda x, f: torch.add(x, f, out=torch.empty(12)),
 }
 
 
@@ -197,3 +211,39 @@ def test_a_nan_is_not_itself():
             for limit in (math.nan, t):
                 expected = program(torch.ones(2), t, limit)
                 assert torch.equal(f(torch.ones(2), t, limit), expected), (t, limit)
+
+
+def test_a_bound_that_is_nan_is_one():
+    compiled = vitrine.compile(lambda x, f: (x.clamp(min=f), torch.full((2,), f), torch.where(x > 0, x, f)))
+    x = torch.linspace(-2, 2, 12)
+    for f in (1.0, math.nan, -0.0, -math.inf, math.nan):
+        for found, expected in zip(compiled(x, f), (x.clamp(min=f), torch.full((2,), f), torch.where(x > 0, x, f))):
+            assert torch.equal(found.isnan(), expected.isnan())
+            assert torch.equal(found.signbit(), expected.signbit()) or expected.isnan().any()
+            torch.testing.assert_close(found, expected, equal_nan=True)
+
+
+def test_gradients_of_what_is_clipped_by_one(tmp_path):
+    def gradient(x, f):
+        x = x.detach().requires_grad_()
+        kept = torch.where(x > 2, x * x, f) + x.masked_fill(x < -1, f)
+        (torch.min(x * 2, x.clamp(1 - f, 1 + f) * 3) + kept).sum().backward()
+        return x.grad
+
+    x = torch.linspace(-3, 3, 25)
+    assert compilations(gradient, [(x, 0.125 * i) for i in range(6)], tmp_path) == 2
+
+
+def test_an_annealed_temperature_costs_one_compilation(tmp_path):
+    def program(x, tau, hard):
+        torch.manual_seed(0)
+        return F.gumbel_softmax(x, tau, hard=hard), F.gumbel_softmax(x, tau=tau, dim=0)
+
+    x = torch.linspace(-3, 3, 24).reshape(4, 6)
+    assert compilations(program, [(x, 0.25 * i, False) for i in range(1, 7)], tmp_path) == 2
+    assert compilations(program, [(x, 0.25 * i, True) for i in range(1, 7)], tmp_path) == 1
+
+
+def test_a_tensor_of_ints_that_change_costs_one_compilation(tmp_path):
+    program = lambda x, n: (torch.tensor([n]), x * torch.tensor([[n, 2], [3, n + 1]]).sum(), torch.tensor([n, 0.5]))  # noqa: E731
+    assert compilations(program, [(torch.ones(2), n) for n in range(2, 12)], tmp_path) == 2

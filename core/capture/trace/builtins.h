@@ -66,6 +66,10 @@ Value* target_of(Tracer& t, const Value* reference);
 // float_functions.cpp: a function of PyTorch that is given an open float and keeps it so; nullptr: it is
 // given none, or fixes it.
 Value* call_with_open_float(Tracer& t, const std::string& name, const Arguments& a);
+Value* method_with_open_float(Tracer& t, Value* self, const std::string& name, const Arguments& a);
+
+// open_literals.cpp: torch.tensor of numbers some of which are open; nullptr: of none that is, or of others.
+Value* tensor_of_open_numbers(Tracer& t, const Arguments& a);
 
 // pure_functions.cpp. nullptr: no function known to be pure.
 Value* call_pure_function(Tracer& t, PyObject* callable, const Arguments& a);

@@ -2,6 +2,7 @@
 // reads the data or the autograd graph ends the segment.
 #include <string_view>
 
+#include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 #include "core/torch_bridge/bridge.h"
@@ -177,6 +178,7 @@ Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* cal
     return tensor_backward(a);
   }
   if (Value* open = with_open_floats(self, name, callable, a)) return open;
+  if (Value* open = method_with_open_float(*this, self, name, a)) return open;
   if (!a.keyword.empty())
     if (Value* scaled = scaled_by_tensor(self, name, a)) return scaled;
   const bool plain_type = name == "type" && a.positional.empty() && a.keyword.empty();

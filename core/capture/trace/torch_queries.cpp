@@ -169,6 +169,7 @@ Value* tensor_literal(T& t, const A& a) {
     if (!a.find("dtype")) full.keyword.emplace_back("dtype", t.pinned(int64_dtype()));
     if (a.keyword.size() == known) return t.torch_call("torch.full", find_object("torch.full"), full);
   }
+  if (Value* open = tensor_of_open_numbers(t, a)) return open;
   return t.literal(find_object("torch.tensor"), a);
 }
 
@@ -239,6 +240,7 @@ Value* as_tensor(T& t, const A& a) {
   if (Value* of_array = t.tensor_of_array(name, a)) return of_array;
   for (Value* v : a.positional)
     if (t.has_tensor(v)) return t.torch_call(name, find_object(name), a);
+  if (Value* open = array ? nullptr : tensor_of_open_numbers(t, a)) return open;
   return t.literal(find_object(name), a);
 }
 
