@@ -8,6 +8,7 @@
 #include "core/torch_bridge/border.h"
 #include "core/torch_bridge/convert.h"
 #include "core/torch_bridge/fallback.h"
+#include "core/torch_bridge/lowering_state.h"
 #include "core/torch_bridge/number_range.h"
 #include "core/torch_bridge/stand_in.h"
 
@@ -558,12 +559,21 @@ Py conjugated(DispatchState& state, PyObject* args, PyObject* kwargs) {
   return out;
 }
 
-PyObject* answer(DispatchState& state, PyObject* func, PyObject* args, PyObject* kwargs) {
+// Autograd's keys take composite operators apart on their way here, except in inference mode, where nothing
+// stands before this mode: there the operator's own kernel does, under the mode again.
+PyObject* taken_apart(PyObject* mode, const Overload& op, PyObject* args, PyObject* kwargs) {
+  const ModeGuard again(mode);
+  return again.active() ? PyObject_Call(op.composite, args, kwargs) : nullptr;
+}
+
+PyObject* answer(PyObject* mode, PyObject* func, PyObject* args, PyObject* kwargs) {
+  DispatchState& state = *reinterpret_cast<Mode*>(mode)->state;
   if (state.answer) return std::exchange(state.answer, Py()).release();
   if (state.stopped) return PyErr_Format(PyExc_RuntimeError, "%s", state.stopped->reason.c_str());
   try {
     const Overload* op = overload_of(func);
     if (!op) return nullptr;
+    if (op->composite && api().symbols.inference_enabled()) return taken_apart(mode, *op, args, kwargs);
     if (op->name == "aten._conj.default") return conjugated(state, args, kwargs).release();
     return OperatorCall(state.recording, *op, args, kwargs).run().release();
   } catch (const Raised&) {
@@ -584,8 +594,7 @@ PyObject* torch_dispatch(PyObject* self, PyObject* const* args, Py_ssize_t count
   PyObject* positional = count > 2 ? args[2] : nullptr;
   PyObject* kwargs = count > 3 && args[3] != Py_None ? args[3] : nullptr;
   Py empty = positional ? Py() : Py::steal(PyTuple_New(0));
-  return answer(*reinterpret_cast<Mode*>(self)->state, args[0], positional ? positional : empty.get(),
-                kwargs);
+  return answer(self, args[0], positional ? positional : empty.get(), kwargs);
 }
 
 PyMethodDef kModeMethods[] = {

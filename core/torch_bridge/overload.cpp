@@ -74,6 +74,7 @@ class Reader {
     Py schema = get(out_.object, "_schema");
     if (!schema || !read_params(schema.get()) || !read_returns(schema.get()) || !read_tags()) return nullptr;
     add_hidden();
+    if (!find_composite()) return nullptr;
     return std::make_unique<Overload>(std::move(out_));
   }
 
@@ -165,6 +166,28 @@ class Reader {
       out_.hidden_write_flag = hidden.flag;
       out_.hidden_writes.assign(hidden.written.begin(), hidden.written.end());
     }
+  }
+
+  // false: a Python error is set.
+  bool find_composite() {
+    Py c = Py::steal(PyImport_ImportModule("torch._C"));
+    if (!c) return false;
+    auto has_kernel = [&](const char* key) {
+      Py has = Py::steal(PyObject_CallMethod(c.get(), "_dispatch_has_kernel_for_dispatch_key", "ss",
+                                             dispatcher_name().c_str(), key));
+      return has && PyObject_IsTrue(has.get()) == 1;
+    };
+    if (!has_kernel("CompositeImplicitAutograd") || has_kernel("CPU")) return !PyErr_Occurred();
+    Py functools = Py::steal(PyImport_ImportModule("functools"));
+    Py keys = get(c.get(), "DispatchKey"), call = get(out_.object, "_op_dk");
+    Py key = keys ? get(keys.get(), "CompositeImplicitAutograd") : Py();
+    if (!functools || !call || !key) return false;
+    out_.composite = PyObject_CallMethod(functools.get(), "partial", "OO", call.get(), key.get());
+    return out_.composite != nullptr;
+  }
+  std::string dispatcher_name() const {
+    Py name = Py::steal(PyObject_CallMethod(out_.object, "name", nullptr));
+    return name ? text(name.get()) : "";
   }
 
   Overload out_;

@@ -28,7 +28,9 @@ struct OverloadReturn {
 
 struct Overload {
   PyObject* object = nullptr;  // the torch.ops overload, lives as long as the process
-  std::string name;            // "aten.add.Tensor"
+  // Calls the kernel that is written in other operators, where that is the one of every backend; or nullptr.
+  PyObject* composite = nullptr;
+  std::string name;  // "aten.add.Tensor"
   const ops::OpRow* row = nullptr;
   std::vector<OverloadParam> params;  // keyword-only ones last
   size_t positional = 0;

@@ -170,3 +170,37 @@ def test_modes_around_a_break_behind_a_write_under_autograd_are_left_as_they_wer
         assert outcome(vitrine.compile(f)) == outcome(f)
     finally:
         torch.set_grad_enabled(True)
+
+
+def composites(x):
+    h = torch.nn.functional.linear(x, x)
+    rows = h.float().type_as(x).to(x.dtype).contiguous() * 2
+    turned = h.transpose(0, 1).contiguous().reshape(-1).float()
+    return rows, turned, h.softmax(-1).flatten(), torch.hstack([rows, h]), torch.einsum("ij,kj->ik", x, h)
+
+
+def rotated(x):
+    pairs = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
+    angles = torch.polar(torch.ones_like(pairs.real), pairs.real)
+    return torch.view_as_real(pairs * angles).flatten(1).type_as(x)
+
+
+def into_a_cache(x):
+    cache = torch.zeros(2 * x.shape[0], x.shape[1])
+    cache[x.shape[0] :] = x.type_as(cache)
+    return cache[1:].float() + 1, x.to(torch.bfloat16).float()
+
+
+@pytest.mark.parametrize("made_inside", [False, True])
+@pytest.mark.parametrize("program", [composites, rotated, into_a_cache], ids=lambda f: f.__name__)
+def test_operators_that_may_return_their_argument_do_not_break_in_a_mode_that_began_outside(program, made_inside):
+    vitrine.reset()
+    given = torch.linspace(-2, 2, 16).reshape(4, 4)
+    compiled = vitrine.compile(program, fullgraph=True)
+    with torch.inference_mode():
+        for n in (4, 3, 2):
+            x = given[:n].clone() if made_inside else given[:n]
+            x = x if program is not composites else x[:, :n]
+            expected, got = program(x), compiled(x)
+            assert_same(expected, got)
+            assert kinds(expected) == kinds(got)
