@@ -27,7 +27,8 @@ enum class GuardKind : uint8_t {
                 // at capture
   ConstEquals,  // same type and equal (ints, floats bit by bit, str, bytes, None, bool, tuples of these,
                 // torch.dtype/device/Size)
-  Compares,     // a float: whether `value <op> object`; number: 2 * op (Py_LT ...) + the answer
+  Compares,     // a float: whether `value <op> object`, or the float of `other`; number: 2 * op (Py_LT ...) +
+                // the answer
   Bound,        // a local, a stack slot or a cell holds a value (number 1) or none (0)
   Identity,     // is `object` (kept alive)
   // Is what the weak reference `object` refers to: the program may let it go.

@@ -247,3 +247,45 @@ def test_an_annealed_temperature_costs_one_compilation(tmp_path):
 def test_a_tensor_of_ints_that_change_costs_one_compilation(tmp_path):
     program = lambda x, n: (torch.tensor([n]), x * torch.tensor([[n, 2], [3, n + 1]]).sum(), torch.tensor([n, 0.5]))  # noqa: E731
     assert compilations(program, [(torch.ones(2), n) for n in range(2, 12)], tmp_path) == 2
+
+
+def test_two_that_change_are_compared_by_a_guard(tmp_path):
+    def program(x, t, limit):
+        kept = x * min(t, limit * 2)
+        return kept * 2 if t < limit else kept * limit if limit * 0.5 != t else kept
+
+    x = torch.linspace(-2, 2, 12)
+    calls = [(x, 0.1 * i, 0.5 + 0.03 * i) for i in range(20)] + [(x, 1.5, 3.0), (x, math.nan, 2.0), (x, 1.0, math.nan)]
+    assert compilations(program, calls, tmp_path) <= 7
+
+
+class Keeper:
+    def __init__(self):
+        self.best = float("inf")
+
+    def step(self, x):
+        value = x.square().mean().item()
+        if value < self.best:
+            self.best = value
+            return x * 2
+        return x + self.best
+
+
+def test_the_best_so_far_is_no_reason_to_compile_again(tmp_path):
+    """Both what is compared and what is kept change from call to call."""
+    eager, keeper = Keeper(), Keeper()
+    step = vitrine.compile(keeper.step, recompile_limit=64)
+    with recorded(tmp_path) as session:
+        for i in range(24):
+            x = torch.full((4,), 3.0 + (i % 5) - 0.1 * i)
+            assert torch.equal(step(x), eager.step(x)) and keeper.best == eager.best
+    assert len(session.rows("compilation", status="ok")) <= 8
+
+
+def test_what_failed_is_said_as_a_comparison(tmp_path):
+    compiled = vitrine.compile(lambda x, t, limit: x * 2 if t < limit else x + 1 if t * 2 < 5.5 else x - 1)
+    with recorded(tmp_path) as session:
+        for t, limit in ((0.1, 0.2), (0.15, 0.3), (0.4, 0.2), (9.0, 0.3)):
+            compiled(torch.ones(2), t, limit)
+    failed = [row["failed"] for row in session.rows("recompilation")]
+    assert failed == ["L['t'] == 0.1", "L['limit'] > L['t']", "mul(L['t'], 2) < 5.5"]

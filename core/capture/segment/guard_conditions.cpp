@@ -132,6 +132,12 @@ bool GuardTree::class_serves(Condition& c, PyTypeObject* type) {
   return true;
 }
 
+bool GuardTree::compares(const Condition& c, PyObject* left) const {
+  PyObject* right = c.other >= 0 ? values_[c.other] : c.object.get();
+  if (!PyFloat_CheckExact(left) || (c.other >= 0 && !PyFloat_CheckExact(right))) return false;
+  return numbers_compare(left, right, static_cast<int>(c.number / 2)) == static_cast<int>(c.number % 2);
+}
+
 bool GuardTree::holds(Condition& c) {
   PyObject* o = values_[c.node];
   switch (c.kind) {
@@ -140,8 +146,7 @@ bool GuardTree::holds(Condition& c) {
     case GuardKind::ConstEquals:
       return same_constant(c.object.get(), o);
     case GuardKind::Compares:
-      return PyFloat_CheckExact(o) && numbers_compare(o, c.object.get(), static_cast<int>(c.number / 2)) ==
-                                          static_cast<int>(c.number % 2);
+      return compares(c, o);
     case GuardKind::Bound:
       return (o != nullptr) == (c.number != 0);
     case GuardKind::Identity:
@@ -253,7 +258,9 @@ GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const
       f.actual = describe(reinterpret_cast<PyObject*>(Py_TYPE(o)));
       break;
     case GuardKind::Compares:
-      f.expected = c.expected;
+      f.is_relation = true;
+      f.expected = comparison_text(static_cast<int>(c.number)) + " " +
+                   (c.other >= 0 ? nodes_[c.other].source->text() : repr_of(c.object.get()));
       break;
     case GuardKind::Length:
     case GuardKind::LengthAtLeast:

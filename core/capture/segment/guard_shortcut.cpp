@@ -132,10 +132,11 @@ bool GuardTree::stays(const Condition& c, const std::vector<bool>& same, Watches
   PyObject* o = values_[c.node];
   switch (c.kind) {
     case GuardKind::ConstEquals:
-    case GuardKind::Compares:
     case GuardKind::Identity:
     case GuardKind::WeakIdentity:
       return true;
+    case GuardKind::Compares:
+      return c.other < 0 || same[c.other];
     case GuardKind::Bound:
       return o != nullptr;
     case GuardKind::TypeIs:

@@ -64,8 +64,12 @@ Status GuardTree::build(const std::vector<Guard>& guards, const std::vector<cons
 
 // Conditions in the order of the last node they need, so that a node's own stand together.
 void GuardTree::sort_conditions() {
-  for (Condition& c : conditions_)
-    if (c.other > c.node) std::swap(c.node, c.other);  // both relations are symmetric
+  for (Condition& c : conditions_) {
+    if (c.other <= c.node) continue;
+    std::swap(c.node, c.other);  // the other relations are symmetric
+    if (c.kind == GuardKind::Compares)
+      c.number = 2 * swapped_comparison(static_cast<int>(c.number / 2)) + c.number % 2;
+  }
   std::stable_sort(conditions_.begin(), conditions_.end(),
                    [](const Condition& a, const Condition& b) { return a.node < b.node; });
   for (size_t i = 0; i < conditions_.size(); ++i) {
@@ -101,8 +105,10 @@ Status GuardTree::add_guard(const Guard& guard, int32_t index, const Frame& fram
     if (Status error = expect_tensor(c, now, guard)) return error;
     c.object = {};  // the tensor itself must not be kept alive
   }
-  bool relation = c.kind == GuardKind::NotAliased || c.kind == GuardKind::SameObject;
-  if (relation != (c.other >= 0)) return Error{"A guard on two sources has one", "", guard.source->text()};
+  const bool relation = c.kind == GuardKind::NotAliased || c.kind == GuardKind::SameObject;
+  const bool either = c.kind == GuardKind::Compares;
+  if (!either && relation != (c.other >= 0))
+    return Error{"A guard on two sources has one", "", guard.source->text()};
   conditions_.push_back(std::move(c));
   return {};
 }

@@ -23,8 +23,10 @@ namespace vitrine::capture {
 struct GuardFailure {
   int32_t guard = -1;  // index in the trace's guards; -1: a value that the segment needs is not there
   std::string source, expected, actual;
-  std::string hint = {};  // what to do about it; "": what recompilation_hint says
-  std::string text() const { return source + " == " + expected + ", got " + actual; }
+  std::string hint = {};     // what to do about it; "": what recompilation_hint says
+  bool is_relation = false;  // `expected` begins with its own sign: "< 0.5"
+  std::string condition() const { return source + (is_relation ? " " : " == ") + expected; }
+  std::string text() const { return condition() + ", got " + actual; }
 };
 
 struct GuardCount {
@@ -100,6 +102,7 @@ class GuardTree {
   bool check_node(int32_t node, const Frame& frame);
   bool check_hint(const Frame& frame, const torch_bridge::GlobalState& state);
   bool holds(Condition& condition);
+  bool compares(const Condition& c, PyObject* left) const;
   bool class_serves(Condition& condition, PyTypeObject* type);
   // guard_shortcut.cpp
   enum class Shortened : uint8_t { Holds, Fails, Unknown };

@@ -410,7 +410,7 @@ void Recording::recompilation(const CompilationRecord& record, Id previous, cons
   for (const Watched& w : watched_)
     if (w.row.id == previous && failure.guard >= 0 && static_cast<size_t>(failure.guard) < w.guards.size())
       row.guard = w.guards[failure.guard].id;
-  row.failed = failure.source + " == " + failure.expected;
+  row.failed = failure.condition();
   row.old_value = failure.expected;
   row.new_value = failure.actual;
   row.call_site = call_site;

@@ -40,6 +40,17 @@ inline int numbers_compare(PyObject* a, PyObject* b, int op) {
   return answer ? PyObject_IsTrue(answer.get()) : -1;
 }
 
+// A comparison with its answer, 2 * Py_LT ... + (0 or 1): "<", "not <".
+inline std::string comparison_text(int with_answer) {
+  constexpr const char* kSigns[] = {"<", "<=", "==", "!=", ">", ">="};
+  return (with_answer % 2 ? "" : "not ") + std::string(kSigns[with_answer / 2]);
+}
+// Py_LT ... of the same numbers the other way round.
+inline int swapped_comparison(int op) {
+  constexpr int kSwapped[] = {Py_GT, Py_GE, Py_EQ, Py_NE, Py_LT, Py_LE};
+  return kSwapped[op];
+}
+
 // UTF-8 text of a str; "" (error cleared) for anything else.
 inline std::string text_of(PyObject* o) {
   if (!o || !PyUnicode_Check(o)) return "";

@@ -116,21 +116,31 @@ bool Tracer::enter_reckoned_float(Value* v) {
   return true;
 }
 
-// An open float and a number, or another that comes of the same one: the answer is kept as a guard. nullptr:
-// something else is compared.
+// Floats that come of two: a guard reads both.
+Value* Tracer::compared_with(int with_answer, const Value* x, const Value* y) {
+  Value *left = only_root(x), *right = only_root(y);
+  PyObject* of_left = x == left ? Py_Ellipsis : x->parts;
+  PyObject* of_right = y == right ? Py_Ellipsis : y->parts;
+  if (!left || !right || !of_left || !of_right) return nullptr;
+  const Source* other = reckoned_source(right, of_right);
+  guard(GuardKind::Compares, reckoned_source(left, of_left), nullptr, with_answer, "", other,
+        comparison_text(with_answer) + " " + other->text());
+  return boolean(with_answer % 2 != 0);
+}
+
+// An open float and a number, or another one: the answer is kept as a guard. nullptr: something else is
+// compared.
 Value* Tracer::float_compare(int op, Value* a, Value* b) {
   if (Value* answer = size_float_compare(op, a, b)) return answer;
   Value *x = open_float(a), *y = open_float(b);
   if (!x && !y) return nullptr;
   constexpr const char* kNames[] = {"lt", "le", "eq", "ne", "gt", "ge"};
-  constexpr const char* kSigns[] = {"<", "<=", "==", "!=", ">", ">="};
-  constexpr int kSwapped[] = {Py_GT, Py_GE, Py_EQ, Py_NE, Py_LT, Py_LE};
   Value* root = only_root(x ? x : y);
   if (!root) return nullptr;
   if (x && y) {
     PyObject* parts = reckoned_parts(torch_names().operator_function(kNames[op]), {x, y});
-    if (!parts) return nullptr;
     const bool yes = numbers_compare(x->obj, y->obj, op) == 1;
+    if (!parts) return compared_with(2 * op + (yes ? 1 : 0), x, y);
     PyObject* answer = yes ? Py_True : Py_False;
     guard(GuardKind::ConstEquals, reckoned_source(root, parts), answer, 0, "", nullptr,
           std::string("== ") + (yes ? "True" : "False"));
@@ -138,12 +148,12 @@ Value* Tracer::float_compare(int op, Value* a, Value* b) {
   }
   Value *open = x ? x : y, *other = look(x ? b : a);
   PyObject* parts = open == root ? Py_Ellipsis : open->parts;
-  if (y) op = kSwapped[op];
+  if (y) op = swapped_comparison(op);
   if (!parts || !is_number(const_object(other))) return nullptr;
   const int yes = numbers_compare(open->obj, other->obj, op);
   if (yes < 0) raise_python();
   guard(GuardKind::Compares, reckoned_source(root, parts), other->obj, 2 * op + yes, "", nullptr,
-        std::string(yes ? "" : "not ") + kSigns[op] + " " + repr_of(other->obj));
+        comparison_text(2 * op + yes) + " " + repr_of(other->obj));
   return boolean(yes != 0);
 }
 
