@@ -204,3 +204,39 @@ def test_operators_that_may_return_their_argument_do_not_break_in_a_mode_that_be
             expected, got = program(x), compiled(x)
             assert_same(expected, got)
             assert kinds(expected) == kinds(got)
+
+
+def decorated_inside(x):
+    y = decorated(x)
+    with torch.enable_grad(), torch.inference_mode():
+        inner = torch.is_grad_enabled(), x.float() * 2
+    return y, inner, torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+
+
+def entered_around_a_print(x):
+    with torch.inference_mode():
+        y = x + 1
+        print("inside")
+        z = y * 2, torch.is_grad_enabled()
+    return y, z, torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+
+
+def left_for_a_while(x):
+    with torch.inference_mode(False):
+        y = x + 1
+        states = torch.is_grad_enabled(), torch.is_inference_mode_enabled(), y.is_inference()
+    return y, states, torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("program", [decorated, decorated_inside, entered_around_a_print, left_for_a_while], ids=lambda f: f.__name__)
+def test_a_mode_in_another_that_began_outside(program, grad):
+    vitrine.reset()
+    compiled = vitrine.compile(program, fullgraph=program in (decorated, decorated_inside))
+    with torch.inference_mode(), torch.set_grad_enabled(grad):
+        for n in (4, 3, 2):
+            (expected, _, printed), (got, _, text) = (run(f, (torch.arange(float(n)),)) for f in (program, compiled))
+            assert text == printed
+            assert_same(expected, got)
+            assert kinds(expected) == kinds(got)
+            assert torch.is_grad_enabled() is grad and torch.is_inference_mode_enabled()

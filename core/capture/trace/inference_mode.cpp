@@ -65,13 +65,14 @@ void Tracer::record_grad_mode(bool on) {
 }
 
 Value* Tracer::begin_inference(bool on) {
-  if (inference_at_start_) stop("context_manager", "inference mode begins in another that began before");
+  // In a mode that PyTorch is in, another is nothing but gradients off.
+  if (inference_at_start_ && !on) stop("context_manager", "inference mode ends in another that began before");
   Value* context = make(Kind::Object);
   context->cls = torch_names().inference_context;
   context->items = {boolean(on)};
   open_inference_.push_back({context, on, grad_now_, inference_now_});
   inference_now_ = on;
-  lowering_->set_inference_mode(on);
+  if (!inference_at_start_) lowering_->set_inference_mode(on);
   change_grad_mode(!on);
   return context;
 }
@@ -82,7 +83,7 @@ void Tracer::end_inference(Value* context) {
   const OpenInference before = open_inference_.back();
   open_inference_.pop_back();
   inference_now_ = before.inference_before;
-  lowering_->set_inference_mode(inference_now_);
+  if (!inference_at_start_) lowering_->set_inference_mode(inference_now_);
   change_grad_mode(before.grad_before);
 }
 
