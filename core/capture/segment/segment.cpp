@@ -93,19 +93,14 @@ Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, con
 
 // What was read for a segment that does not run is let go: it may be large.
 Segment::Fit Segment::fits(const Frame& frame, const torch_bridge::GlobalState& state) {
-  const Fit fit = judge(frame, state);
+  Fit fit = judge(frame, state);
+  if (fit == Fit::New) fit = judge_new_sizes();
   if (fit == Fit::No || fit == Fit::Rare) guards_.drop_temporaries();
   return fit;
 }
 
 Segment::Fit Segment::fits_planned(const Frame& frame, const torch_bridge::GlobalState& state) {
-  Fit fit = Fit::No;
-  if (guards_.check(frame, state)) {
-    if (!trace_->symbolic)
-      fit = Fit::Yes;
-    else if (guards_.read_sizes(trace_->symbolic->inputs, call_.key, call_.apart))
-      fit = !knows_sizes() ? Fit::New : holds() ? Fit::Yes : Fit::No;
-  }
+  const Fit fit = judge(frame, state);
   if (fit != Fit::Yes) guards_.drop_temporaries();
   return fit;
 }
@@ -114,7 +109,7 @@ Segment::Fit Segment::judge(const Frame& frame, const torch_bridge::GlobalState&
   if (!guards_.check(frame, state)) return Fit::No;
   if (!trace_->symbolic) return Fit::Yes;
   if (!guards_.read_sizes(trace_->symbolic->inputs, call_.key, call_.apart)) return Fit::No;
-  if (!knows_sizes()) return judge_new_sizes();
+  if (!knows_sizes()) return Fit::New;
   return holds() ? Fit::Yes : Fit::No;
 }
 
