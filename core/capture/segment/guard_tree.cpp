@@ -106,8 +106,7 @@ Status GuardTree::add_guard(const Guard& guard, int32_t index, const Frame& fram
     c.object = {};  // the tensor itself must not be kept alive
   }
   const bool relation = c.kind == GuardKind::NotAliased || c.kind == GuardKind::SameObject;
-  const bool either = c.kind == GuardKind::Compares;
-  if (!either && relation != (c.other >= 0))
+  if (c.kind != GuardKind::Compares && relation != (c.other >= 0))
     return Error{"A guard on two sources has one", "", guard.source->text()};
   conditions_.push_back(std::move(c));
   return {};

@@ -116,16 +116,11 @@ bool Tracer::enter_reckoned_float(Value* v) {
   return true;
 }
 
-// Floats that come of two: a guard reads both.
-Value* Tracer::compared_with(int with_answer, const Value* x, const Value* y) {
-  Value *left = only_root(x), *right = only_root(y);
-  PyObject* of_left = x == left ? Py_Ellipsis : x->parts;
-  PyObject* of_right = y == right ? Py_Ellipsis : y->parts;
-  if (!left || !right || !of_left || !of_right) return nullptr;
-  const Source* other = reckoned_source(right, of_right);
-  guard(GuardKind::Compares, reckoned_source(left, of_left), nullptr, with_answer, "", other,
-        comparison_text(with_answer) + " " + other->text());
-  return boolean(with_answer % 2 != 0);
+// Where an open float is read, or computed, at each call. nullptr: it comes of several, or at great length.
+const Source* Tracer::source_of_float(const Value* v) {
+  Value* root = only_root(v);
+  PyObject* parts = v == root ? Py_Ellipsis : v->parts;
+  return root && parts ? reckoned_source(root, parts) : nullptr;
 }
 
 // An open float and a number, or another one: the answer is kept as a guard. nullptr: something else is
@@ -134,26 +129,16 @@ Value* Tracer::float_compare(int op, Value* a, Value* b) {
   if (Value* answer = size_float_compare(op, a, b)) return answer;
   Value *x = open_float(a), *y = open_float(b);
   if (!x && !y) return nullptr;
-  constexpr const char* kNames[] = {"lt", "le", "eq", "ne", "gt", "ge"};
-  Value* root = only_root(x ? x : y);
-  if (!root) return nullptr;
-  if (x && y) {
-    PyObject* parts = reckoned_parts(torch_names().operator_function(kNames[op]), {x, y});
-    const bool yes = numbers_compare(x->obj, y->obj, op) == 1;
-    if (!parts) return compared_with(2 * op + (yes ? 1 : 0), x, y);
-    PyObject* answer = yes ? Py_True : Py_False;
-    guard(GuardKind::ConstEquals, reckoned_source(root, parts), answer, 0, "", nullptr,
-          std::string("== ") + (yes ? "True" : "False"));
-    return boolean(yes);
-  }
-  Value *open = x ? x : y, *other = look(x ? b : a);
-  PyObject* parts = open == root ? Py_Ellipsis : open->parts;
-  if (y) op = swapped_comparison(op);
-  if (!parts || !is_number(const_object(other))) return nullptr;
-  const int yes = numbers_compare(open->obj, other->obj, op);
+  if (!x) std::swap(a, b), std::swap(x, y), op = swapped_comparison(op);
+  const Source *source = source_of_float(x), *other = y ? source_of_float(y) : nullptr;
+  if (!source || (y && !other)) return nullptr;
+  PyObject* number = y ? y->obj : const_object(look(b));
+  if (!is_number(number)) return nullptr;
+  const int yes = numbers_compare(x->obj, number, op);
   if (yes < 0) raise_python();
-  guard(GuardKind::Compares, reckoned_source(root, parts), other->obj, 2 * op + yes, "", nullptr,
-        comparison_text(2 * op + yes) + " " + repr_of(other->obj));
+  const int with_answer = 2 * op + yes;
+  guard(GuardKind::Compares, source, y ? nullptr : number, with_answer, "", other,
+        comparison_text(with_answer) + " " + (y ? other->text() : repr_of(number)));
   return boolean(yes != 0);
 }
 

@@ -203,7 +203,7 @@ class Tracer {
   const Source* reckoned_source(Value* root, PyObject* parts);
   bool enter_reckoned_float(Value* v);
   Value* float_compare(int op, Value* a, Value* b);
-  Value* compared_with(int with_answer, const Value* x, const Value* y);
+  const Source* source_of_float(const Value* v);
   Value* size_float_compare(int op, Value* a, Value* b);
 
   // --- size_floats.cpp
