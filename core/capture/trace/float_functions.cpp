@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/capture/trace/builtins.h"
+#include "core/capture/trace/open_numbers.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/torch_bridge/bridge.h"
 
@@ -46,15 +47,13 @@ bool keeps_its_type(T& t, Value* v) {
   v = t.look(v);
   if (v->kind != Kind::Tensor) return false;
   const ir::TensorType type = torch_bridge::type_of(v->obj);
-  return type.device.is_cpu() &&
-         (type.dtype == ir::DType::f64 || (type.dtype == ir::DType::f32 && !type.sizes.empty()));
+  return type.device.is_cpu() && takes_number(type) && !is_single(type);
 }
 
 // For an open float or a plain number; nullptr for anything else.
 Value* tensor_of_number(T& t, Value* v) {
   if (Value* open = t.open_float(v)) return open->tensor;
-  PyObject* o = t.const_object(t.look(v));
-  if (!o || !(PyFloat_CheckExact(o) || PyLong_CheckExact(o))) return nullptr;
+  if (!is_exact_number(t.const_object(t.look(v)))) return nullptr;
   Value* dtype = t.pinned(find_object("torch.float64"));
   return t.torch_call("torch.full", find_object("torch.full"), {{t.tuple({}), v}, {{"dtype", dtype}}});
 }

@@ -3,6 +3,7 @@
 // floats do. Only what is written here keeps one open; everything else looks at it, which fixes it.
 #include <bit>
 
+#include "core/capture/trace/open_numbers.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 #include "core/torch_bridge/bridge.h"
@@ -13,6 +14,8 @@ namespace {
 // Up to here an int is exact as a float.
 constexpr int64_t kMostExact = int64_t{1} << 53;
 
+}  // namespace
+
 bool is_exact_number(PyObject* o) {
   if (!o) return false;
   if (PyFloat_CheckExact(o)) return true;
@@ -22,17 +25,16 @@ bool is_exact_number(PyObject* o) {
   return overflow == 0 && n > -kMostExact && n < kMostExact;
 }
 
-// A tensor of f32 that has no dims, which a tensor of f64 would make f64.
 bool is_single(const ir::TensorType& type) {
   return type.dtype == ir::DType::f32 && type.sizes.empty();
 }
 
-// A tensor by which a 0-d tensor on the CPU may stand for a number: the result's type is that of the tensor
-// alone, and the number is converted to it first, on a GPU too.
 bool takes_number(const ir::TensorType& type) {
   return type.dtype == ir::DType::f64 ||
          (type.dtype == ir::DType::f32 && !(is_single(type) && type.device.is_cuda()));
 }
+
+namespace {
 
 // The tensor that stands for an open float beside one of this type.
 Value* beside(Tracer& t, Value* open, const ir::TensorType& type) {

@@ -40,17 +40,19 @@ bool survey(Tracer& t, Value* v, Numbers& out, std::vector<size_t>& shape, size_
   return is_float || (known->obj && PyLong_CheckExact(known->obj));
 }
 
-Value* stacked(Tracer& t, Value* v, Value* dtype) {
+// like: dtype, and perhaps device, as torch.full takes them.
+Value* stacked(Tracer& t, Value* v, const Arguments& like) {
   v = t.resolve(v);
   if (is_sequence(v)) {
     Values parts;
-    for (Value* each : v->items) parts.push_back(stacked(t, each, dtype));
+    for (Value* each : v->items) parts.push_back(stacked(t, each, like));
     return t.torch_call("torch.stack", find_object("torch.stack"), {{t.list(parts)}, {}});
   }
-  if (Value* open = t.open_float(v)) return t.tensor_method(open->tensor, "to", nullptr, {{dtype}, {}});
+  if (Value* open = t.open_float(v))
+    return t.tensor_method(open->tensor, "to", nullptr, {{like.find("dtype")}, {}});
   Value* number = t.symbolic(v);
   return t.torch_call("torch.full", find_object("torch.full"),
-                      {{t.tuple({}), number ? number : t.look(v)}, {{"dtype", dtype}}});
+                      {{t.tuple({}), number ? number : t.look(v)}, like.keyword});
 }
 
 bool is_cpu(Tracer& t, Value* device) {
@@ -72,17 +74,20 @@ Value* tensor_of_open_numbers(Tracer& t, const Arguments& a) {
   if (a.positional.size() != 1 || t.has_tensor(a.positional[0])) return nullptr;
   Value *data = a.positional[0], *dtype = a.find("dtype"), *device = a.find("device");
   const size_t known = (dtype ? 1 : 0) + (device ? 1 : 0);
-  if (a.keyword.size() > known || (device && !is_cpu(t, device))) return nullptr;
+  if (a.keyword.size() > known) return nullptr;
   if (dtype && t.is_none(dtype)) dtype = nullptr;
   Numbers numbers;
   std::vector<size_t> shape;
   if (!survey(t, data, numbers, shape, 0) || !numbers.open) return nullptr;
   if (dtype && numbers.floats && !is_floating(t.const_object(t.look(dtype)))) return nullptr;
+  if (device && numbers.floats && !is_cpu(t, device)) return nullptr;
   if (!dtype && numbers.floats)
     dtype = t.fold(PyObject_CallNoArgs(find_object("torch.get_default_dtype")));
   else if (!dtype)
     dtype = t.pinned(find_object("torch.int64"));
-  return stacked(t, data, dtype);
+  Arguments like{{}, {{"dtype", dtype}}};
+  if (device) like.keyword.emplace_back("device", device);
+  return stacked(t, data, like);
 }
 
 }  // namespace vitrine::capture

@@ -156,19 +156,8 @@ Value* shares_type(T& t, const A& a) {
   return t.fold(PyObject_CallFunctionObjArgs(function, to->obj, from->obj, nullptr));
 }
 
-PyObject* int64_dtype() {
-  return find_object("torch.int64");
-}
-
 // A tensor written out in the program: its value is fixed, each evaluation gives a new tensor.
 Value* tensor_literal(T& t, const A& a) {
-  if (a.positional.size() == 1 && t.symbolic(a.positional[0])) {
-    A full{{t.tuple({}), a.positional[0]}, a.keyword};
-    const bool typed = a.find("dtype") && !t.is_none(a.find("dtype"));
-    const size_t known = (typed ? 1 : 0) + (a.find("device") ? 1 : 0);
-    if (!a.find("dtype")) full.keyword.emplace_back("dtype", t.pinned(int64_dtype()));
-    if (a.keyword.size() == known) return t.torch_call("torch.full", find_object("torch.full"), full);
-  }
   if (Value* open = tensor_of_open_numbers(t, a)) return open;
   return t.literal(find_object("torch.tensor"), a);
 }
