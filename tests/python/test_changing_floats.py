@@ -289,3 +289,34 @@ def test_what_failed_is_said_as_a_comparison(tmp_path):
             compiled(torch.ones(2), t, limit)
     failed = [row["failed"] for row in session.rows("recompilation")]
     assert failed == ["L['t'] == 0.1", "L['limit'] > L['t']", "mul(L['t'], 2) < 5.5"]
+
+
+def test_one_is_compared_with_itself_and_what_comes_of_it(tmp_path):
+    """A bound in a cell, which changes between two uses."""
+
+    def program(x, t):
+        bound = t
+
+        def clipped():
+            return x.clamp(-bound, bound) if bound > t * 0.75 else x.clamp(max=bound)
+
+        first = clipped()
+        bound = min(t * 0.5, bound)
+        return first, clipped(), torch.tensor([bound, t]), [bound < t, t < t, t == bound * 2, bound != bound]
+
+    x = torch.linspace(-2, 2, 12)
+    floats = [0.3, 0.7, -0.2, 1.5, 0.1, math.nan, 0.0, 2.0, math.inf, 0.9]
+    assert compilations(program, [(x, t) for t in floats], tmp_path) <= 5
+
+
+@pytest.mark.parametrize("rows", [3, 0])
+def test_views_are_clipped_in_place(rows, tmp_path):
+    def program(x, t):
+        x = x.clone()
+        below, turned = x[1:], x.t()
+        below.clamp_(-t, t)
+        turned.masked_fill_(turned > t * 0.5, t)
+        return x, below, turned
+
+    x = torch.linspace(-1, 1, 12)[: rows * 4].reshape(rows, 4)
+    assert compilations(program, [(x, 0.25 * i) for i in range(6)], tmp_path) == 2
