@@ -123,6 +123,9 @@ class OperatorCall {
     if (op_.dynamic_shape && !fixed_shape())
       stop("data_dependent_shape", "the shape of " + op_.name + "'s result depends on data",
            "Use a mask of fixed size instead of nonzero, unique or boolean indexing.");
+    if (!op_.aten && op_.returns_other())
+      stop("unsupported_operator", op_.name + " returns a value that is no tensor",
+           "Return it as a tensor: another value would be the one of capture in every call.");
     if (op_.name == "aten._neg_view.default")
       stop("unsupported_operator", op_.name + " makes a tensor that is negated when it is read");
     if (lacks_freedom())
@@ -431,7 +434,7 @@ class OperatorCall {
   }
   Py written_argument(int param) {
     const BoundArg& b = bound_[static_cast<size_t>(param)];
-    output(b.tensors.at(0));
+    for (int t : b.tensors) output(t);
     return Py::borrow(b.object);
   }
 

@@ -65,9 +65,11 @@ Call build(const Overload& op, const std::vector<FallbackArg>& args, bool meta) 
   for (size_t i = 0; i < op.params.size(); ++i) {
     const OverloadParam& p = op.params[i];
     size_t next = 0;
+    const size_t made = call.tensors.size();
     Py value = replace(args[i].object, args[i].tensors, next, make);
     if (meta && p.name == "device") value = Py::steal(PyUnicode_FromString("meta"));
-    if (p.written && args[i].tensors.size() == 1) call.written.emplace_back(value.get(), args[i].tensors[0]);
+    for (size_t t = 0; p.written && t < args[i].tensors.size(); ++t)
+      call.written.emplace_back(call.tensors[made + t].get(), args[i].tensors[t]);
     if (p.keyword_only)
       PyDict_SetItem(call.kwargs.get(), p.py_name, value.get());
     else

@@ -201,6 +201,11 @@ bool Overload::has_tensor_return() const {
                      [](const OverloadReturn& r) { return r.kind != ReturnKind::other; });
 }
 
+bool Overload::returns_other() const {
+  return std::any_of(returns.begin(), returns.end(),
+                     [](const OverloadReturn& r) { return r.kind == ReturnKind::other; });
+}
+
 const Overload* overload_of(PyObject* overload) {
   // Schemas never change; overload objects are kept for good, so an address names one overload.
   static std::unordered_map<PyObject*, std::unique_ptr<Overload>> cache;

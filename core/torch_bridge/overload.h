@@ -46,6 +46,7 @@ struct Overload {
   int hidden_write_flag = -1;   // parameter that switches the schema's unannotated writes on, or -1
   std::vector<int> hidden_writes;
   bool has_tensor_return() const;
+  bool returns_other() const;  // a value that is neither a tensor nor a list of tensors
 };
 
 // Cached by overload object. Errors: a Python error is set and nullptr comes back.
