@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pathlib
+import platform
 import subprocess
 
 import torch
@@ -14,7 +15,8 @@ import torch
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOL = pathlib.Path(os.environ.get("VITRINE_BUILD_DIR", ROOT / "build")) / "bin" / "codegen_tool"
 CLANG = os.environ.get("VITRINE_CLANG", "clang++-19")
-FLAGS = ["-O3", "-march=native", "-std=c++20", "-shared", "-fPIC", "-ffp-contract=on",
+FLAGS = ["-O3", "-march=native", *["-mno-avx512fp16"] * (platform.machine() == "x86_64"),  # as the engine's (protocol.h)
+         "-std=c++20", "-shared", "-fPIC", "-ffp-contract=on",
          "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math", "-Wall", "-Wno-unused-function",
          "-Wno-unused-variable", "-Wno-unused-const-variable", "-Wno-psabi"]
 DTYPES = {torch.float32: "f32", torch.float64: "f64", torch.float16: "f16", torch.bfloat16: "bf16",

@@ -86,6 +86,33 @@ TEST_CASE("many kernels at once are compiled and compute") {
   CHECK(service.running().size() <= 2);
 }
 
+#if defined(__x86_64__)
+// LLVM swaps the operands of such a comparison below a mask, and leaves its condition: isposinf became
+// isneginf.
+TEST_CASE("f16 is compared as f32, also where the processor compares f16") {
+  TempDir dir;
+  const std::string text =
+      "typedef _Float16 H __attribute__((ext_vector_type(16)));\n"
+      "typedef float F __attribute__((ext_vector_type(16)));\n"
+      "extern \"C\" void vitrine_kernel(void* const* args, long begin, long end) {\n"
+      "  for (long i = begin; i < end; ++i) {\n"
+      "    F x = __builtin_convertvector(((const H*)args[0])[i], F);\n"
+      "    auto positive = (__builtin_elementwise_abs(x) == __builtin_inff()) & (x > 0.0f);\n"
+      "    ((H*)args[1])[i] = __builtin_convertvector(positive ? x : x / 3.0f, H);\n"
+      "  }\n"
+      "}\n";
+  KernelService service({program(), 1});
+  KernelAnswer answer =
+      service.submit({0, "K0", text, dir.file("k.so"), "sapphirerapids", true}).answer.get();
+  REQUIRE_MESSAGE(answer.kind == Kind::compiled, answer.error);
+  const std::string& assembly = answer.response.texts.assembly;
+  CHECK(assembly.find("vcvtph2ps") != std::string::npos);
+  CHECK(assembly.find("zmm") != std::string::npos);
+  for (const char* of_f16 : {"vcvtph2psx", "ltph", "gtph", "eqph", "vdivph", "vmovsh\t", "vmovsh "})
+    CHECK_MESSAGE(assembly.find(of_f16) == std::string::npos, of_f16);
+}
+#endif
+
 TEST_CASE("texts come with lines of the source") {
   TempDir dir;
   KernelService service({program(), 1});

@@ -19,21 +19,29 @@ constexpr int kProtocolVersion = 3;
 std::string_view llvm_version_built_for();  // "19.1.7"
 
 // Clang's own (cc1) arguments for every kernel; triple and CPU are added. Kernels include no header.
-inline constexpr std::array<std::string_view, 15> kClangArguments = {"-emit-llvm-only",
-                                                                     "-O3",
-                                                                     "-vectorize-loops",
-                                                                     "-vectorize-slp",
-                                                                     "-std=c++20",
-                                                                     "-fgnuc-version=4.2.1",
-                                                                     "-nostdsysteminc",
-                                                                     "-nobuiltininc",
-                                                                     "-ffp-contract=on",
-                                                                     "-mframe-pointer=none",
-                                                                     "-mrelocation-model",
-                                                                     "pic",
-                                                                     "-pic-level",
-                                                                     "2",
-                                                                     "-mprefer-vector-width=512"};
+inline constexpr auto kClangArguments = std::to_array<std::string_view>({
+    "-emit-llvm-only",
+    "-O3",
+    "-vectorize-loops",
+    "-vectorize-slp",
+    "-std=c++20",
+    "-fgnuc-version=4.2.1",
+    "-nostdsysteminc",
+    "-nobuiltininc",
+    "-ffp-contract=on",
+    "-mframe-pointer=none",
+    "-mrelocation-model",
+    "pic",
+    "-pic-level",
+    "2",
+    "-mprefer-vector-width=512",
+#if defined(__x86_64__)
+    // Kernels compute f16 as f32. With these instructions LLVM compares f16, and below a mask it swaps the
+    // operands of a comparison and leaves its condition (its report 159723; LLVM 22 does not).
+    "-target-feature",
+    "-avx512fp16",
+#endif
+});
 
 struct Request {
   int64_t id = 0;
