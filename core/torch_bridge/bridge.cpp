@@ -112,6 +112,8 @@ bool find_cuda_keys(Api& api) {
   return true;
 }
 
+// One chunk, which the caller's thread does: more would start PyTorch's threads, and a process that is forked
+// later would wait for those that it does not have.
 void test_parallel(Api& api) {
   struct Sum {
     int64_t parts[64] = {};
@@ -123,7 +125,7 @@ void test_parallel(Api& api) {
   uint32_t threads = 0;
   bool ok = api.symbols.parallel_for && api.symbols.get_num_threads &&
             !api.symbols.get_num_threads(&threads) && threads > 0 &&
-            !api.symbols.parallel_for(0, 64, 8, add, &sum);
+            !api.symbols.parallel_for(0, 64, 64, add, &sum);
   for (int64_t i = 0; i < 64; ++i) ok = ok && sum.parts[i] == i;
   if (!ok) api.symbols.parallel_for = nullptr;
   api.facts.self_tests.emplace_back("parallel loop", ok ? "ok" : "not found: kernels run on one thread");
