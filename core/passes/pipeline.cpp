@@ -37,7 +37,12 @@ constexpr Pass kPipeline[] = {
     // Activations must be whole.
     {"linear_activation", "decomposed", linear_activation,
      "a linear layer and its activation become one library call"},
-    {"library_gelu", "decomposed", library_gelu, "gelu gives NaN for infinity, as PyTorch's library does"},
+    {"library_gelu_f32", "decomposed", library_gelu_f32,
+     "gelu gives NaN for infinity, as PyTorch's library does"},
+    {"library_gelu_bf16", "decomposed", library_gelu_bf16,
+     "gelu gives NaN for infinity, as PyTorch's library does"},
+    {"library_gelu_f16", "decomposed", library_gelu_f16,
+     "gelu gives NaN for infinity, as PyTorch's library does"},
     {"decompose", "decomposed", decompose, "composite operators written out"},
     // Each layer's mask is the same: what is made of them merges below.
     {"attention_mask", "decomposed", attention_mask,

@@ -5,6 +5,7 @@
 
 #include "core/codegen/build_program.h"
 #include "core/ops/node.h"
+#include "core/passes/library_gelu.h"
 #include "core/passes/pipeline.h"
 #include "core/runtime/arena_pool.h"
 #include "core/runtime/cuda/driver.h"
@@ -59,7 +60,9 @@ class Compilation {
     // Without TF32 products of f32 are not for the matrix units, which alone ask for such rows.
     if (torch_bridge::global_state().matmul_precision == 0) how.disabled.emplace_back("pad_f32_products");
     if (!torch_bridge::cudnn_allows_tf32()) how.disabled.emplace_back("channels_last");
-    if (!torch_bridge::gelu_loses_infinity()) how.disabled.emplace_back("library_gelu");
+    for (const auto& [pass, dtype] : passes::kLibraryGelus)
+      if (!passes::asks_library_gelu(*aten_, dtype) || !torch_bridge::gelu_loses_infinity(dtype))
+        how.disabled.emplace_back(pass);
     // Its small kernels and calls cost the host more than they save the GPU, unless a graph launches them.
     if (!options_.graphs || !torch_bridge::cudnn_is_free()) how.disabled.emplace_back("convolution_relu");
     if (!options_.trains || options_.is_backward || options_.kept_results >= 0)

@@ -340,17 +340,15 @@ bool deterministic_algorithms() {
   return s.context && s.deterministic && s.deterministic(s.context());
 }
 
-bool gelu_loses_infinity() {
-  static constinit Once<bool> kept;
-  return kept.get([] {
-    PyObject* module = PyImport_ImportModule("vitrine._library_gelu");
-    PyObject* found = module ? PyObject_CallMethod(module, "loses_infinity", nullptr) : nullptr;
-    const bool out = found == Py_True;
-    Py_XDECREF(found);
-    Py_XDECREF(module);
-    PyErr_Clear();
-    return out;
-  });
+bool gelu_loses_infinity(ir::DType dtype) {
+  const std::string name(ir::dtype_torch_name(dtype));
+  PyObject* module = PyImport_ImportModule("vitrine._library_gelu");
+  PyObject* found = module ? PyObject_CallMethod(module, "loses_infinity", "s", name.c_str()) : nullptr;
+  const bool out = found == Py_True;
+  Py_XDECREF(found);
+  Py_XDECREF(module);
+  PyErr_Clear();
+  return out;
 }
 
 bool cudnn_allows_tf32() {

@@ -36,9 +36,9 @@ bool cudnn_is_free();
 bool deterministic_algorithms();  // torch.use_deterministic_algorithms
 // torch.backends.cudnn.allow_tf32: convolutions of f32 may round to TF32. The GIL must be held.
 bool cudnn_allows_tf32();
-// Whether oneDNN's gelu of f32, which PyTorch takes for what is contiguous on a CPU, gives NaN for infinity:
-// with AVX-512. Found by trying it, once. The GIL must be held.
-bool gelu_loses_infinity();
+// Whether oneDNN's gelu of this type, which PyTorch takes for what is contiguous on a CPU, gives NaN for
+// infinity. That depends on the machine: found by trying it, once a type. The GIL must be held.
+bool gelu_loses_infinity(ir::DType dtype);
 
 // State of the default CPU generator, to take a failed call's draws back. nullptr: a Python error is set.
 _object* generator_state();
