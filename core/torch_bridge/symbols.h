@@ -79,6 +79,8 @@ using ParallelFn = void (*)(int64_t, int64_t, void*);
   X(sdp_set_overrideable, cpu, true, "_ZN2at7Context21setSDPUseOverrideableEb", void (*)(void*, bool))       \
   X(functorch_stack, cpu, true, "_ZN2at9functorch20getDynamicLayerStackEv", void** (*)())                    \
   X(saved_hooks, cpu, true, "_ZN2at23SavedTensorDefaultHooks13get_tls_stateEv", void** (*)())                \
+  X(operators_observed, cpu, false, "_ZN2at23isRecordFunctionEnabledEv", bool (*)())                         \
+  X(observe_operators, cpu, false, "_ZN2at20enableRecordFunctionEb", void (*)(bool))                         \
   X(jit_tracing, cpu, false, "_ZN5torch3jit6tracer15getTracingStateEv", void** (*)())                        \
   X(anomaly, cpu, true, "_ZN5torch8autograd11AnomalyMode8_enabledE", bool*)
 

@@ -7,6 +7,7 @@
 
 #include "core/capture/code_entry.h"
 #include "core/capture/segment/segment.h"
+#include "core/torch_bridge/observed_operators.h"
 
 namespace vitrine::capture {
 
@@ -16,6 +17,7 @@ class Engine;
 struct Place {
   int32_t pc = 0, depth = 0;
   bool tracing = false;                            // some thread is at it; others run eagerly meanwhile
+  bool observed = true;                            // whether a profiler saw operators before it was
   bool eager = false;                              // nothing can be captured here, whatever the values
   bool takes_for_granted = true;                   // no branch that only raises was taken here
   bool eager_rest = false;                         // nor behind it
@@ -27,15 +29,19 @@ struct Place {
   int64_t compilations(int32_t settings, const Frame& frame) const;
 };
 
-// Marks a place while it is traced, however that ends.
+// Marks a place while it is traced, however that ends. No profiler sees operators of this thread meanwhile.
 class Tracing {
  public:
-  explicit Tracing(Place& place) : place_(place) { place_.tracing = true; }
+  explicit Tracing(Place& place) : place_(place) {
+    place_.tracing = true;
+    place_.observed = unseen_.before();
+  }
   ~Tracing() { place_.tracing = false; }
   Tracing(const Tracing&) = delete;
 
  private:
   Place& place_;
+  const torch_bridge::ObservedOperators unseen_{false};
 };
 
 class CodeSegments : public CodeData {

@@ -149,6 +149,7 @@ std::shared_ptr<Segment> Store::build(std::unique_ptr<Trace> found, Frame& frame
   }
   std::string status = nothing ? "eager" : "no_graph", message;
   if (segment->has_graph() && settings_->backend) {
+    const torch_bridge::ObservedOperators seen(place.observed);  // the backend is the user's
     if (!give_backend(*segment, frame, state, record, message)) return nullptr;
     status = "ok";
   } else if (segment->has_graph()) {

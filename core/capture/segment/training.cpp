@@ -10,6 +10,7 @@
 #include "core/torch_bridge/border.h"
 #include "core/torch_bridge/bridge.h"
 #include "core/torch_bridge/half_way.h"
+#include "core/torch_bridge/observed_operators.h"
 #include "core/torch_bridge/run_operators.h"
 #include "core/torch_bridge/undefined_tangents.h"
 
@@ -162,6 +163,7 @@ std::string tangents_text(const Joint& joint, const Asked& asked) {
 
 // Errors: a Python error is set, and nothing is returned.
 Backward compile_backward(const Plans& plans, const Asked& asked) {
+  const torch_bridge::ObservedOperators unseen(false);
   Recording* recording = plans.place.engine.live_recording();
   std::unique_ptr<CompilationRecord> record;
   const std::string tangents = tangents_text(*plans.joint, asked);
