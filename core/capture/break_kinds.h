@@ -13,7 +13,7 @@ struct BreakKind {
 
 inline constexpr std::string_view kUpdateBreak = "update";  // nothing runs for real here
 
-inline constexpr std::array<BreakKind, 18> kBreakKinds = {{
+inline constexpr std::array<BreakKind, 19> kBreakKinds = {{
     {"side_effect", "builtin with side effect",
      "Move it out of the compiled function, or return the value and act on it outside."},
     {"warning", "call that warns",
@@ -43,7 +43,8 @@ inline constexpr std::array<BreakKind, 18> kBreakKinds = {{
     {"exception", "the code raises here", "Handle the condition before the compiled function."},
     {"custom_setter", "object with its own __setattr__ or __setitem__",
      "Change it outside the compiled function."},
-    {"disabled", "function marked vitrine.disable", ""},
+    {"disabled", "function that is not to be captured", ""},
+    {"requested", "graph break that the program asks for", "Remove the call, or leave out fullgraph."},
     {"limit", "limit reached", "Pass the changing value as a tensor, or raise recompile_limit."},
 }};
 

@@ -70,6 +70,9 @@ class FrameLink {
 // to CPython's own loop.
 bool is_traced(_ts* thread, Frame frame);
 
+// The frame that the thread runs now, nullptr = none.
+_PyInterpreterFrame* running_frame(_ts* thread);
+
 // Signals, pending calls, a wish of another thread for the interpreter lock.
 bool interrupt_requested(_ts* thread);
 enum class Interrupt : uint8_t { Handled, Raised, NeedsCPython };

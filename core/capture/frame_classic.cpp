@@ -81,6 +81,10 @@ bool Frame::is_fresh() const {
   return f_->owner == FRAME_OWNED_BY_THREAD && f_->prev_instr < first_unit(f_);
 }
 
+_PyInterpreterFrame* running_frame(PyThreadState* thread) {
+  return thread->cframe->current_frame;
+}
+
 bool interrupt_requested(PyThreadState* thread) {
   return _Py_atomic_load_relaxed(&thread->interp->ceval.eval_breaker) != 0;
 }

@@ -8,6 +8,7 @@
 #include "core/capture/code_entry.h"
 #include "core/capture/cpython.h"
 #include "core/capture/frame.h"
+#include "core/capture/marks.h"
 
 namespace vitrine::capture {
 namespace {
@@ -19,6 +20,7 @@ struct ThreadCapture {
   int64_t uncaptured = 0;           // so many frames more
   const char* stack_end = nullptr;  // no deeper: the C stack is nearly used up; found at the first frame
   const _PyInterpreterFrame* delegated = nullptr;  // the frame just handed to the hook below ours
+  const _PyInterpreterFrame* aside = nullptr;      // what this frame calls itself is not captured
 };
 constinit thread_local ThreadCapture this_thread;
 
@@ -137,6 +139,22 @@ void put_in_place() {
   _PyInterpreterState_SetEvalFrameFunc(interpreter(), hook);
 }
 
+Mark mark_of_frame(Frame frame) {
+  PyObject* function = frame.is_fresh() ? frame.function() : nullptr;
+  return function && PyFunction_Check(function) ? mark_of(function) : Mark::None;
+}
+
+// The user has said by PyTorch's controls what of it is not captured.
+PyObject* run_marked(Mark mark, PyThreadState* thread, _PyInterpreterFrame* frame) {
+  if (mark == Mark::Alone) return run_below(thread, frame, 0);
+  if (mark == Mark::OneInner) {
+    const UncapturedCallees inner(frame);
+    return run_below(thread, frame, 0);
+  }
+  const PauseCapture pause;
+  return run_below(thread, frame, 0);
+}
+
 PyObject* hook(PyThreadState* thread, _PyInterpreterFrame* frame, int throwing) {
   ThreadCapture& here = this_thread;
   if (!here.stack_end) here.stack_end = find_stack_end();
@@ -149,6 +167,9 @@ PyObject* hook(PyThreadState* thread, _PyInterpreterFrame* frame, int throwing) 
       --here.uncaptured;
       return run_below(thread, frame, throwing);
     }
+    if (here.aside && running_frame(thread) == here.aside) return run_below(thread, frame, throwing);
+    if (const Mark mark = mark_of_frame(Frame(frame)); mark != Mark::None)
+      return run_marked(mark, thread, frame);
     if (wanted(here, thread, Frame(frame))) return here.handler->run(thread, frame);
     if (const CodeEntry* entry = find_entry(Frame(frame).code()); entry && entry->pauses) {
       const PauseCapture pause;
@@ -165,7 +186,9 @@ uint32_t next_policy() {
 }
 
 ActiveCapture::ActiveCapture(FrameHandler& handler)
-    : handler_before_(this_thread.handler), paused_before_(this_thread.paused) {
+    : handler_before_(this_thread.handler),
+      paused_before_(this_thread.paused),
+      aside_before_(std::exchange(this_thread.aside, nullptr)) {
   this_thread.handler = &handler;
   this_thread.paused = 0;
   put_in_place();
@@ -175,6 +198,7 @@ ActiveCapture::ActiveCapture(FrameHandler& handler)
 ActiveCapture::~ActiveCapture() {
   this_thread.handler = handler_before_;
   this_thread.paused = paused_before_;
+  this_thread.aside = aside_before_;
   if (--installed.active > 0) return;
   const _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(interpreter());
   if (current == hook) {
@@ -196,6 +220,13 @@ PauseCapture::~PauseCapture() {
 UncapturedFrames::UncapturedFrames(int64_t frames) : before_(std::exchange(this_thread.uncaptured, frames)) {}
 UncapturedFrames::~UncapturedFrames() {
   this_thread.uncaptured = before_;
+}
+
+UncapturedCallees::UncapturedCallees() : UncapturedCallees(running_frame(PyThreadState_Get())) {}
+UncapturedCallees::UncapturedCallees(const _PyInterpreterFrame* caller)
+    : before_(std::exchange(this_thread.aside, caller)) {}
+UncapturedCallees::~UncapturedCallees() {
+  this_thread.aside = before_;
 }
 
 bool switch_capture_off(bool off) {

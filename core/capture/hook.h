@@ -40,6 +40,7 @@ class ActiveCapture {
  private:
   FrameHandler* handler_before_;
   int paused_before_;
+  const _PyInterpreterFrame* aside_before_;
 };
 
 // While it lives, no frame of this thread is captured: vitrine.disable, compilation, the inside of a graph.
@@ -62,6 +63,20 @@ class UncapturedFrames {
 
  private:
   int64_t before_;
+};
+
+// While it lives, no frame is captured that the frame which runs now calls itself; what those call is.
+class UncapturedCallees {
+ public:
+  UncapturedCallees();
+  // The same of a frame that is about to run.
+  explicit UncapturedCallees(const _PyInterpreterFrame* caller);
+  ~UncapturedCallees();
+  UncapturedCallees(const UncapturedCallees&) = delete;
+  UncapturedCallees& operator=(const UncapturedCallees&) = delete;
+
+ private:
+  const _PyInterpreterFrame* before_;
 };
 
 // Turns capture off in this thread until it is turned on again, whatever begins or ends in between. Returns

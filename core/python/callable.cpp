@@ -17,8 +17,10 @@ namespace {
 struct Callable {
   PyObject_HEAD PyObject* wrapped;
   PyObject* settings;  // dict as given; DisabledFunction: nullptr
+  PyObject* reason;    // DisabledFunction only: the user's words, or None
   PyObject *dict, *weakrefs;
   vectorcallfunc vectorcall;
+  bool recursive;                    // DisabledFunction only
   capture::CaptureHandler* handler;  // owned; CompiledFunction only
 };
 
@@ -49,7 +51,11 @@ PyObject* call_compiled(PyObject* self, PyObject* const* args, size_t n, PyObjec
 }
 
 PyObject* call_disabled(PyObject* self, PyObject* const* args, size_t n, PyObject* names) {
-  capture::PauseCapture off;
+  if (!as_callable(self)->recursive) {
+    const capture::UncapturedCallees inner;
+    return PyObject_Vectorcall(as_callable(self)->wrapped, args, n, names);
+  }
+  const capture::PauseCapture off;
   return PyObject_Vectorcall(as_callable(self)->wrapped, args, n, names);
 }
 
@@ -81,14 +87,20 @@ PyObject* new_compiled(PyTypeObject* type, PyObject* args, PyObject*) {
 }
 
 PyObject* new_disabled(PyTypeObject* type, PyObject* args, PyObject*) {
-  PyObject* wrapped = nullptr;
-  if (!PyArg_ParseTuple(args, "O:DisabledFunction", &wrapped)) return nullptr;
-  return make(type, wrapped, torch_bridge::border<call_disabled>);
+  PyObject *wrapped = nullptr, *reason = Py_None;
+  int recursive = 1;
+  if (!PyArg_ParseTuple(args, "O|pO:DisabledFunction", &wrapped, &recursive, &reason)) return nullptr;
+  PyObject* self = make(type, wrapped, torch_bridge::border<call_disabled>);
+  if (!self) return nullptr;
+  as_callable(self)->recursive = recursive != 0;
+  as_callable(self)->reason = Py_NewRef(reason);
+  return self;
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(as_callable(self)->wrapped);
   Py_VISIT(as_callable(self)->settings);
+  Py_VISIT(as_callable(self)->reason);
   Py_VISIT(as_callable(self)->dict);
   return 0;
 }
@@ -96,6 +108,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
 int clear(PyObject* self) {
   Py_CLEAR(as_callable(self)->wrapped);
   Py_CLEAR(as_callable(self)->settings);
+  Py_CLEAR(as_callable(self)->reason);
   Py_CLEAR(as_callable(self)->dict);
   return 0;
 }
@@ -138,6 +151,15 @@ PyObject* class_of(PyObject* self, void*) {
   return Py_NewRef(code_of(as_callable(self)->wrapped) ? &PyFunction_Type : Py_TYPE(self));
 }
 
+// What torch.compile leaves on its results: who takes a wrapper for the function itself
+// (torch.compiler.disable, torch.compile) goes on to what was compiled.
+PyObject* compiled_behind(PyObject* self, void*) {
+  return Py_NewRef(as_callable(self)->wrapped);
+}
+PyObject* address(PyObject* self, void*) {
+  return PyLong_FromVoidPtr(self);
+}
+
 char kCode[] = "__code__", kDefaults[] = "__defaults__", kKeywordDefaults[] = "__kwdefaults__",
      kGlobals[] = "__globals__", kClosure[] = "__closure__";
 
@@ -148,14 +170,33 @@ PyMemberDef kMembers[] = {
     {nullptr, 0, 0, 0, nullptr},
 };
 
+PyMemberDef kDisabledMembers[] = {
+    {"__wrapped__", T_OBJECT, offsetof(Callable, wrapped), READONLY, "The original callable."},
+    {"reason", T_OBJECT, offsetof(Callable, reason), READONLY,
+     "Why it is not captured, in the user's words."},
+    {"recursive", T_BOOL, offsetof(Callable, recursive), READONLY, "Whether what it calls is not captured."},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Callable, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+#define VITRINE_FUNCTION_ATTRIBUTES                                                                       \
+  {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},                       \
+      {kCode, of_wrapped, nullptr, nullptr, kCode}, {kDefaults, of_wrapped, nullptr, nullptr, kDefaults}, \
+      {kKeywordDefaults, of_wrapped, nullptr, nullptr, kKeywordDefaults},                                 \
+      {kGlobals, of_wrapped, nullptr, nullptr, kGlobals},                                                 \
+      {kClosure, of_wrapped, nullptr, nullptr, kClosure}, {                                               \
+    "__class__", class_of, nullptr, nullptr, nullptr                                                      \
+  }
+
+PyGetSetDef kDisabledGetSet[] = {
+    VITRINE_FUNCTION_ATTRIBUTES,
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
 PyGetSetDef kGetSet[] = {
-    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
-    {kCode, of_wrapped, nullptr, nullptr, kCode},
-    {kDefaults, of_wrapped, nullptr, nullptr, kDefaults},
-    {kKeywordDefaults, of_wrapped, nullptr, nullptr, kKeywordDefaults},
-    {kGlobals, of_wrapped, nullptr, nullptr, kGlobals},
-    {kClosure, of_wrapped, nullptr, nullptr, kClosure},
-    {"__class__", class_of, nullptr, nullptr, nullptr},
+    VITRINE_FUNCTION_ATTRIBUTES,
+    {"_torchdynamo_orig_callable", compiled_behind, nullptr, nullptr, nullptr},
+    {"_torchdynamo_wrapper_id", address, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
@@ -165,7 +206,8 @@ PyMethodDef kMethods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyTypeObject make_type(const char* name, const char* doc, newfunc create) {
+PyTypeObject make_type(const char* name, const char* doc, newfunc create, PyMemberDef* members,
+                       PyGetSetDef* attributes) {
   PyTypeObject t = {PyVarObject_HEAD_INIT(nullptr, 0)};
   t.tp_name = name;
   t.tp_doc = doc;
@@ -181,17 +223,17 @@ PyTypeObject make_type(const char* name, const char* doc, newfunc create) {
   t.tp_clear = clear;
   t.tp_descr_get = bind;
   t.tp_repr = represent;
-  t.tp_members = kMembers;
-  t.tp_getset = kGetSet;
+  t.tp_members = members;
+  t.tp_getset = attributes;
   t.tp_methods = kMethods;
   return t;
 }
 
 PyTypeObject compiled_type = make_type("vitrine._engine.CompiledFunction", "A callable that runs compiled.",
-                                       torch_bridge::border<new_compiled>);
+                                       torch_bridge::border<new_compiled>, kMembers, kGetSet);
 PyTypeObject disabled_type =
     make_type("vitrine._engine.DisabledFunction", "A callable that is never captured.",
-              torch_bridge::border<new_disabled>);
+              torch_bridge::border<new_disabled>, kDisabledMembers, kDisabledGetSet);
 
 }  // namespace
 

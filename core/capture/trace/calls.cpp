@@ -2,6 +2,7 @@
 // constructed here.
 #include "core/base/once.h"
 #include "core/capture/class_dict.h"
+#include "core/capture/marks.h"
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/torch_bridge/bridge.h"
@@ -11,70 +12,12 @@ namespace {
 
 constexpr int kMaxDepth = 150;
 
-// The user, or PyTorch's own compiler, asked that this function runs as it is.
-bool is_disabled(PyObject* function) {
-  PyObject* dict = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
-  if (!dict) return false;
-  PyObject* torch_mark = PyDict_GetItemString(dict, "_torchdynamo_disable");
-  return PyDict_GetItemString(dict, "__vitrine_disabled__") ||
-         (torch_mark && PyObject_IsTrue(torch_mark) == 1);
-}
-
-// Whether owner, a module or class of PyTorch's library, or a subclass there holds this function by this
-// name.
-bool library_holds(PyObject* owner, const std::string& name, PyObject* function) {
-  Owned module(PyObject_GetAttrString(owner, PyType_Check(owner) ? "__module__" : "__name__"));
-  PyErr_Clear();
-  if (!module || !text_of(module.get()).starts_with("torch.")) return false;
-  PyObject* dict = PyType_Check(owner) ? class_dict(reinterpret_cast<PyTypeObject*>(owner))
-                                       : (PyModule_Check(owner) ? PyModule_GetDict(owner) : nullptr);
-  if (dict && PyDict_GetItemString(dict, name.c_str()) == function) return true;
-  Owned derived(PyType_Check(owner) ? PyObject_CallMethod(owner, "__subclasses__", nullptr) : nullptr);
-  PyErr_Clear();
-  for (Py_ssize_t i = 0; derived && i < PyList_GET_SIZE(derived.get()); ++i)
-    if (library_holds(PyList_GET_ITEM(derived.get(), i), name, function)) return true;
-  return false;
-}
-
-// Once torch.compile was used in the process, PyTorch marks functions of its own library
-// (Optimizer._init_group) for its compiler. The function behind the mark where the library's own place holds
-// it, else nullptr.
-PyObject* marked_by_pytorch(PyObject* function) {
-  PyObject* dict = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
-  PyObject* inner = dict ? PyDict_GetItemString(dict, "_torchdynamo_orig_callable") : nullptr;
-  if (!inner || !PyFunction_Check(inner)) return nullptr;
-  auto* f = reinterpret_cast<PyFunctionObject*>(inner);
-  const std::string path = text_of(f->func_module) + "." + text_of(f->func_qualname);
-  if (!path.starts_with("torch.")) return nullptr;
-  const size_t dot = path.rfind('.');
-  PyObject* owner = find_object(path.substr(0, dot));
-  return owner && library_holds(owner, path.substr(dot + 1), function) ? inner : nullptr;
-}
-
-// Wrappers around a function that matter to PyTorch's compiler only.
-struct Wrapper {
-  std::string_view qualname, file;
-};
-constexpr Wrapper kOfDynamo[] = {
-    {"_disable_dynamo.<locals>.inner", "torch/_compile.py"},  // Optimizer.zero_grad, say
-    {"_TorchDynamoContext.__call__.<locals>.compile_wrapper",
-     "torch/_dynamo/eval_frame.py"},  // torch.compile
-};
-
-// The function behind one of these, or nullptr.
+// The function behind a wrapper that matters to PyTorch's compiler only: what torch.compile returned, and
+// what PyTorch keeps from its compiler in its own library (Optimizer.zero_grad, say). nullptr: it is none.
 PyObject* wrapped_for_dynamo(PyObject* function) {
-  if (PyObject* inner = marked_by_pytorch(function)) return inner;
-  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
-  const std::string qualname = text_of(code->co_qualname), file = text_of(code->co_filename);
-  if (std::none_of(std::begin(kOfDynamo), std::end(kOfDynamo), [&](const Wrapper& wrapper) {
-        return qualname == wrapper.qualname && file.ends_with(wrapper.file);
-      }))
-    return nullptr;
-  Owned names(PyCode_GetFreevars(code));
-  PyObject* closure = PyFunction_GET_CLOSURE(function);
-  for (Py_ssize_t i = 0; names && closure && i < PyTuple_GET_SIZE(names.get()); ++i)
-    if (text_of(PyTuple_GET_ITEM(names.get(), i)) == "fn") return PyCell_GET(PyTuple_GET_ITEM(closure, i));
-  return nullptr;
+  if (PyObject* inner = behind_early_disable(function))
+    return PyFunction_Check(inner) && globals_of_torch(PyFunction_GET_GLOBALS(inner)) ? inner : nullptr;
+  return mark_of(function) == Mark::None ? behind_wrapper(function) : nullptr;
 }
 
 std::string name_of_callable(PyObject* o) {
@@ -101,7 +44,37 @@ PyObject* type_call() {
   return method;
 }
 
+// The user, or a helper of ours, asked that this function runs as it is.
+void stop_at_disabled(PyObject* function) {
+  PyObject* dict = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
+  if (dict && PyDict_GetItemString(dict, "__vitrine_disabled__"))
+    stop("disabled", "function " + name_of_callable(function) + " is marked to run as it is");
+  if (dict && PyDict_GetItemString(dict, "_dynamo_forbidden"))
+    stop("disabled", "PyTorch forbids " + name_of_callable(function) + " inside of compiled functions");
+  const bool early = behind_early_disable(function);
+  if (!early && mark_of(function) == Mark::None) return;
+  const std::string reason = text_of(reason_of_mark(function));
+  stop("disabled", "function " + name_of_callable(function) +
+                       (early ? " is marked torch._disable_dynamo" : " is marked torch.compiler.disable") +
+                       (reason.empty() ? "" : ": " + reason));
+}
+
 }  // namespace
+
+// torch._dynamo.graph_break() and whatever the program has given to torch._dynamo.disallow_in_graph.
+void Tracer::stop_at_disallowed(PyObject* function, const Arguments& a) {
+  if (!is_disallowed(function)) return;
+  const std::string name = name_of_callable(function);
+  if (PyFunction_Check(function) && globals_of_torch(PyFunction_GET_GLOBALS(function), "_dynamo")) {
+    Value* given = !a.positional.empty() ? a.positional[0] : nullptr;
+    for (const auto& [key, value] : a.keyword)
+      if (key == "msg") given = value;
+    PyObject* message = given ? const_object(given) : nullptr;
+    const std::string text = text_of(message);
+    stop("requested", "torch._dynamo." + name + "()" + (text.empty() ? "" : ": " + text));
+  }
+  stop("requested", name + " is marked torch._dynamo.disallow_in_graph");
+}
 
 // A native method takes instances of its own class only.
 void Tracer::check_receiver(PyObject* method, Value* self) {
@@ -166,13 +139,14 @@ Value* Tracer::call(Value* f, Arguments a) {
       stop("unsupported_value", "a call of " + describe(f));
   }
   PyObject* o = f->obj;
+  stop_at_disallowed(o, a);
   give_default_device(o, a);
   bool known = false;
   if (Value* result = call_builtin(o, a, &known); known) return result;
   if (Value* result = call_numpy(o, a)) return result;
   if (PyFunction_Check(o)) {
     if (PyObject* inner = wrapped_for_dynamo(o)) return call(pinned(inner), std::move(a));
-    if (is_disabled(o)) stop("disabled", "function " + describe(f) + " is marked to run as it is");
+    stop_at_disabled(o);
   }
   std::string name;
   if (is_torch_leaf(o, &name)) {
@@ -281,8 +255,12 @@ Value* Tracer::call_object(Value* v, Arguments a) {
     if (v->source) guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
     Owned wrapped(PyObject_GetAttrString(v->obj, "__wrapped__"));
     if (!wrapped) raise_python();
-    if (type == torch.disabled_function)
-      stop("disabled", "function " + name_of_callable(wrapped.get()) + " is marked vitrine.disable");
+    if (type == torch.disabled_function) {
+      Owned reason(PyObject_GetAttrString(v->obj, "reason"));
+      PyErr_Clear();
+      stop("disabled", "function " + name_of_callable(wrapped.get()) + " is marked vitrine.disable" +
+                           (text_of(reason.get()).empty() ? "" : ": " + text_of(reason.get())));
+    }
     return call(pinned(wrapped.get()), std::move(a));
   }
   if (type == torch.flex_attention) return flex_attention(a);

@@ -339,6 +339,7 @@ class Tracer {
 
   // --- calls.cpp
   Value* call(Value* function, Arguments arguments);
+  void stop_at_disallowed(PyObject* function, const Arguments& a);
   void check_receiver(PyObject* method, Value* self);
   FunctionState function_state(Value* function);
   Value* call_function(Value* function, Arguments arguments);  // a PyFunction constant, or Function

@@ -109,6 +109,14 @@ def original(callable_or_module):
     return callable_or_module
 
 
+def _innermost(function):
+    """What PyTorch's own wrappers (torch.compile, torch.compiler.disable) stand around: compiling one compiles that, as in
+    torch.compile. A copy of their attributes on another wrapper counts for nothing."""
+    while getattr(function, "_torchdynamo_wrapper_id", None) == id(function) and hasattr(function, "_torchdynamo_orig_callable"):
+        function = original(function._torchdynamo_orig_callable)
+    return function
+
+
 def compile(
     model: Callable | None = None,
     *,
@@ -167,7 +175,7 @@ def _compile(model, settings, disable):
         raise TypeError(f"vitrine.compile: compile an instance of {model.__name__}, not the class")
     if disable:
         return model
-    model = original(model)
+    model = _innermost(original(model))
     if isinstance(model, torch.nn.Module):
         return OptimizedModule(model, settings)
     return _function(model, settings)
@@ -186,7 +194,7 @@ def _reduce(wrapper):
     if found is wrapper:
         return name
     if isinstance(wrapper, _engine.DisabledFunction):
-        return disable, (wrapper.__wrapped__,)
+        return disable, (wrapper.__wrapped__, wrapper.recursive, wrapper.reason)
     return _function, (wrapper.__wrapped__, wrapper.settings)
 
 
@@ -203,25 +211,28 @@ class disable:
     """Keeps what runs inside from being captured: it runs as eager runs it, and so does all that it calls.
 
     As a decorator ``@vitrine.disable``, as a function ``vitrine.disable(fn)``, and as a context
-    ``with vitrine.disable(): ...``.
+    ``with vitrine.disable(): ...``. With ``recursive=False`` the function itself is not captured, and what it calls is.
+    ``reason`` is what :func:`explain` says of it. ``torch.compiler.disable`` means the same.
     """
 
-    def __new__(cls, function: Callable | None = None, recursive: bool = True):
-        if not recursive:
-            raise NotImplementedError("vitrine.disable: recursive=False is not supported yet")
+    def __new__(cls, function: Callable | None = None, recursive: bool = True, reason: str | None = None):
         if function is None:
-            return super().__new__(cls)
+            made = super().__new__(cls)
+            made._recursive, made._reason = recursive, reason
+            return made
         if isinstance(function, torch.nn.Module):
-            function.forward = disable(function.forward)
+            function.forward = disable(function.forward, recursive, reason)
             return function
         if not callable(function):
             raise TypeError(f"vitrine.disable takes a function, a module or another callable, not {function!r}")
-        return _like(_engine.DisabledFunction(original(function)), function)
+        return _like(_engine.DisabledFunction(original(function), recursive, reason), function)
 
     def __call__(self, function: Callable):
-        return disable(function)
+        return disable(function, self._recursive, self._reason)
 
     def __enter__(self):
+        if not self._recursive:
+            raise TypeError("vitrine.disable: recursive=False is about a function; as a context, disable() holds for all inside")
         self._outer = _engine.switch_capture_off(True)
         return self
 
@@ -245,19 +256,20 @@ def explain(function: Callable):
     Returns a callable that takes the arguments of ``function``, runs it once, freshly captured, and returns an
     :class:`~vitrine._explain.Explanation` with ``graphs``, ``graph_break_reasons``, ``ops`` and ``guards``.
     """
-    target = original(function)
 
     def explained(*args, **kwargs) -> Explanation:
-        seen: list[dict] = []
-        settings = {"mode": "default", "fullgraph": False, "observer": seen}
-        if isinstance(target, torch.nn.Module):
-            run = OptimizedModule(target, settings)
-        else:
-            run = _engine.CompiledFunction(target, settings)
-        try:
-            result = run(*args, **kwargs)
-        finally:
-            _engine.forget(seen)
-        return Explanation(seen, result)
+        return _explained(function, args, kwargs)
 
     return explained
+
+
+def _explained(function, args, kwargs, **more) -> Explanation:
+    target = _innermost(original(function))
+    seen: list[dict] = []
+    settings = {"mode": "default", "fullgraph": False, "observer": seen, **more}
+    run = OptimizedModule(target, settings) if isinstance(target, torch.nn.Module) else _engine.CompiledFunction(target, settings)
+    try:
+        result = run(*args, **kwargs)
+    finally:
+        _engine.forget(seen)
+    return Explanation(seen, result)

@@ -86,6 +86,15 @@ class OptimizedModule(torch.nn.Module):
 
         return functools.partial(_api._compile, settings=self._settings, disable=False)
 
+    @property
+    def _torchdynamo_orig_callable(self):
+        """By these two names PyTorch goes on from a wrapper to what was compiled (torch.compiler.disable, torch.compile)."""
+        return self._orig_mod
+
+    @property
+    def _torchdynamo_wrapper_id(self) -> int:
+        return id(self)
+
     def __dir__(self):
         return sorted({*dir(self._orig_mod), *super().__dir__()})
 
