@@ -42,6 +42,10 @@ class Observing {
 
 PyObject* call_compiled(PyObject* self, PyObject* const* args, size_t n, PyObject* names) {
   Callable* c = as_callable(self);
+  if (engine().controls.stance() == capture::Stance::Eager) {
+    const capture::PauseCapture off;
+    return PyObject_Vectorcall(c->wrapped, args, n, names);
+  }
   // vitrine.explain is told of all that it runs, whoever had it compiled.
   if (engine().observing && !c->handler->settings().observer)
     return PyObject_Vectorcall(c->wrapped, args, n, names);

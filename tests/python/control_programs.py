@@ -310,4 +310,70 @@ def disallowed(compile):
         torch._dynamo.allow_in_graph(torch.sinc)
 
 
+def stance_as_context(compile):
+    seen = Seen()
+    f = compile(lambda x: deep(seen, x))
+    with torch.compiler.set_stance("force_eager"):
+        f(torch.ones(2))
+    f(torch.ones(2))
+    return seen
+
+
+def stance_as_decorator(compile):
+    seen = Seen()
+    f = compile(lambda x: deep(seen, x))
+
+    @torch.compiler.set_stance("force_eager")
+    def run():
+        return f(torch.ones(2))
+
+    return run(), f(torch.ones(2)), run(), seen
+
+
+def stance_as_call(compile):
+    seen = Seen()
+    f = compile(lambda x: deep(seen, x))
+    torch.compiler.set_stance("force_eager")
+    f(torch.ones(2))
+    torch.compiler.set_stance("default")
+    f(torch.ones(2))
+    return seen
+
+
+def eager_on_recompile(compile):
+    seen = Seen()
+    f = compile(lambda x, k: deep(seen, x) * len(k))
+    f(torch.ones(2), "ab")
+    with torch.compiler.set_stance("eager_on_recompile"):
+        results = f(torch.ones(2), "ab"), f(torch.ones(2), "abc")
+    return results, seen[0], seen[-1]
+
+
+def eager_on_recompile_of_nothing(compile):
+    seen = Seen()
+    f = compile(lambda x: deep(seen, x))
+    with torch.compiler.set_stance("eager_on_recompile"):
+        f(torch.ones(2))
+    return seen
+
+
+def fail_on_recompile(compile):
+    f = compile(lambda x, k: x * len(k))
+    f(torch.ones(2), "ab")
+    with torch.compiler.set_stance("fail_on_recompile"):
+        same = f(torch.ones(2), "ab")
+        try:
+            f(torch.ones(2), "abc")
+        except RuntimeError as error:
+            return same, type(error), str(error).split(".")[0]
+
+
+def switched_off(compile):
+    seen = Seen()
+    f = compile(lambda x: deep(seen, x))
+    with torch._dynamo.config.patch(disable=True):
+        f(torch.ones(2))
+    return seen
+
+
 PROGRAMS = [value for name, value in globals().items() if callable(value) and getattr(value, "__module__", None) == __name__ and not isinstance(value, type) and name not in ("deep", "disable")]

@@ -93,3 +93,73 @@ def test_graph_break_breaks_and_is_an_error_under_fullgraph():
     assert explanation.graph_breaks[0].reason == "torch._dynamo.graph_break(): to look at x"
     with pytest.raises(torch._dynamo.exc.Unsupported, match="to look at x"):
         vitrine.compile(broken, fullgraph=True)(torch.ones(2))
+
+
+def said(program, *environment):
+    """What a process warns of that runs this program; its own output is printed."""
+    run = subprocess.run(
+        [sys.executable, "-W", "always", "-c", "import warnings\nimport torch\nimport vitrine\n" + program],
+        capture_output=True, text=True, env={**os.environ, **dict(environment)},
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    return run.stdout, [line for line in run.stderr.splitlines() if "does not follow" in line]
+
+
+TWO_COMPILATIONS = """
+for factor in (2, 3):
+    vitrine.compile(lambda x, factor=factor: x * factor, backend="eager")(torch.ones(2))
+"""
+
+
+def test_what_is_not_followed_is_named_once():
+    program = """
+import torch._dynamo.config, torch._inductor.config
+torch._dynamo.config.capture_scalar_outputs = True
+torch._dynamo.config.recompile_limit = 8
+torch._inductor.config.triton.cudagraphs = True
+""" + TWO_COMPILATIONS + """
+torch._dynamo.config.error_on_recompile = True
+""" + TWO_COMPILATIONS
+    _, lines = said(program, ("TORCHINDUCTOR_FREEZING", "1"), ("TORCH_COMPILE_DISABLE", "0"))
+    first, second = lines
+    assert "torch._dynamo.config.capture_scalar_outputs = True (default False)" in first
+    assert "torch._inductor.config.triton.cudagraphs = True" in first and 'mode="reduce-overhead"' in first
+    assert "TORCHINDUCTOR_FREEZING=1 in the environment" in first
+    assert "recompile_limit" not in first  # it is as it was
+    assert "DISABLE" not in first  # followed
+    assert "error_on_recompile" in second and "capture_scalar_outputs" not in second
+
+
+def test_a_program_that_sets_nothing_hears_nothing_and_loads_nothing():
+    out, lines = said(TWO_COMPILATIONS + "import sys; print('torch._dynamo' in sys.modules, 'torch._inductor' in sys.modules)")
+    assert not lines
+    assert out.split() == ["False", "False"]
+
+
+def test_stances_that_are_not_followed_are_named():
+    program = """
+torch.compiler.set_stance("default", skip_guard_eval_unsafe=True)
+""" + TWO_COMPILATIONS + """
+torch.compiler.set_stance("eager_then_compile")
+""" + TWO_COMPILATIONS
+    _, (first, second) = said(program)
+    assert "skip_guard_eval_unsafe=True" in first
+    assert 'set_stance("eager_then_compile")' in second
+
+
+@pytest.mark.parametrize("switch", ["TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE"])
+def test_the_environment_switches_compilation_off(switch):
+    program = "def f(x): return torch.compiler.is_compiling()\ng = vitrine.compile(f)\nprint(g(torch.ones(2)), g is f)"
+    assert said(program, (switch, "1"))[0].split() == ["False", "True"]
+    assert said(program, (switch, "0"))[0].split() == ["True", "False"]
+
+
+def test_set_stance_is_not_captured():
+    def f(x):
+        with torch.compiler.set_stance("force_eager"):
+            return x + 1
+
+    assert torch.equal(vitrine.compile(f, backend="eager")(torch.ones(2)), torch.full((2,), 2.0))
+    with pytest.raises(vitrine.GraphBreakError, match="set_stance"):
+        vitrine.compile(f, fullgraph=True)(torch.ones(2))
+    assert torch._dynamo.eval_frame._stance.stance == "default"

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/capture/segment/controls.h"
 #include "core/capture/segment/recording.h"
 #include "core/capture/segment/settings.h"
 #include "core/runtime/compile.h"
@@ -32,6 +33,7 @@ struct Difference {
 class Engine {
  public:
   Config config;
+  Controls controls;
   std::unique_ptr<Recording> recording;
   std::set<CodeSegments*> codes;
   int observing = 0;                  // calls of vitrine.explain under way

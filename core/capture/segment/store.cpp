@@ -8,6 +8,7 @@
 #include "core/capture/segment/code_rows.h"
 #include "core/capture/segment/values.h"
 #include "core/capture/signals_aside.h"
+#include "core/capture/trace/torch_names.h"
 
 namespace vitrine::capture {
 
@@ -51,6 +52,39 @@ void raise_graph_break(const BreakInfo& broke) {
   Owned error(PyObject_CallFunction(type.get(), "sssO", broke.kind.c_str(), broke.reason.c_str(),
                                     broke.hint.c_str(), stack.get()));
   if (error) PyErr_SetObject(type.get(), error.get());
+}
+
+bool holds_tensor(PyObject* o, int depth) {
+  if (!o) return false;
+  const TorchNames& torch = torch_names();
+  if (PyType_IsSubtype(Py_TYPE(o), torch.tensor_base) || torch.is_module(Py_TYPE(o))) return true;
+  if (depth == 0) return false;
+  if (PyCell_Check(o)) return holds_tensor(PyCell_GET(o), depth);
+  if (!PyTuple_Check(o) && !PyList_Check(o) && !PyDict_Check(o)) return false;
+  const Owned items(PyDict_Check(o) ? PyDict_Values(o) : PySequence_List(o));
+  if (!items) PyErr_Clear();
+  for (Py_ssize_t i = 0; items && i < PyList_GET_SIZE(items.get()); ++i)
+    if (holds_tensor(PyList_GET_ITEM(items.get(), i), depth - 1)) return true;
+  return false;
+}
+
+// Whether there may be something to compile in a frame.
+bool holds_tensors(const Frame& frame) {
+  constexpr int kDepth = 4;
+  for (int slot = 0; slot < frame.local_count(); ++slot)
+    if (holds_tensor(frame.local(slot), kDepth)) return true;
+  return false;
+}
+
+// As torch.compile's stance "fail_on_recompile" has it.
+void raise_recompile(Frame& frame, const std::string& failed) {
+  auto* code = reinterpret_cast<PyCodeObject*>(frame.code());
+  const std::string reason =
+      failed.empty() ? "" : "\n    triggered by the following guard failure(s):\n    - " + failed;
+  PyErr_Format(PyExc_RuntimeError,
+               "Detected recompile when torch.compile stance is 'fail_on_recompile'. filename: '%U', "
+               "function name: '%U', line number: %d%s",
+               code->co_filename, code->co_name, PyCode_Addr2Line(code, frame.pc()), reason.c_str());
 }
 
 }  // namespace
@@ -224,10 +258,26 @@ bool Store::limited(Frame& frame, const CodeSegments& code, const Place& place) 
   return true;
 }
 
+std::optional<Outcome> Store::held_back(Frame& frame, const Place& place,
+                                        const torch_bridge::GlobalState& state) {
+  const Stance stance = engine_.controls.stance();
+  if (stance == Stance::EagerOnRecompile) return Outcome::eager();
+  if (stance != Stance::FailOnRecompile) return {};
+  const auto previous = std::find_if(place.segments.begin(), place.segments.end(),
+                                     [this](const auto& s) { return s->settings == number_; });
+  const bool known = previous != place.segments.end();
+  if (!known && !holds_tensors(frame)) return Outcome::none();
+  raise_recompile(frame, known ? (*previous)->explain(frame, state).text() : "");
+  return Outcome::raised();
+}
+
 Outcome Store::miss(Frame& frame, CodeSegments& code, Place& place, const torch_bridge::GlobalState& state) {
   if (place.eager) return place.eager_rest ? Outcome::eager() : Outcome::none();
   if (std::string why = torch_bridge::unsupported_state(); !why.empty()) return Outcome::eager();
+  if (const std::optional<Outcome> outcome = held_back(frame, place, state)) return *outcome;
   if (limited(frame, code, place)) return PyErr_Occurred() ? Outcome::raised() : Outcome::none();
+  if (engine_.controls.switched_off()) return Outcome::eager();
+  for (const std::string& sentence : engine_.controls.not_followed()) engine_.warn(sentence, "", "", 0);
   const std::shared_ptr<Segment> previous = [&]() -> std::shared_ptr<Segment> {
     for (const auto& s : place.segments)
       if (s->settings == number_) return s;

@@ -2,6 +2,8 @@
 // captures and compiles a new one when none does.
 #pragma once
 
+#include <optional>
+
 #include "core/capture/hook.h"
 #include "core/capture/segment/code_segments.h"
 #include "core/capture/segment/engine.h"
@@ -30,6 +32,8 @@ class Store : public SegmentStore {
   // A checked call that found a difference: recorded, told, and the segment runs through PyTorch from then
   // on.
   void report(Frame& frame, Segment& segment, const Check& check);
+  // What a stance says that lets nothing be compiled now; nothing: it lets it.
+  std::optional<Outcome> held_back(Frame& frame, const Place& place, const torch_bridge::GlobalState& state);
   Outcome miss(Frame& frame, CodeSegments& code, Place& place, const torch_bridge::GlobalState& state);
   // Whether it was compiled as often as it may be. That is told once, and under fullgraph an error is set.
   Outcome entered(Place& place, const std::shared_ptr<Segment>& segment, Outcome outcome);

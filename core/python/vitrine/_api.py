@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from vitrine import _engine
+from vitrine import _controls, _engine
 from vitrine._explain import Explanation
 from vitrine._module import OptimizedModule
 
@@ -173,7 +173,7 @@ def _compile(model, settings, disable):
         raise TypeError(f"vitrine.compile takes a function, a module or another callable, not {model!r}")
     if isinstance(model, type):
         raise TypeError(f"vitrine.compile: compile an instance of {model.__name__}, not the class")
-    if disable:
+    if disable or _controls.disabled_by_environment():
         return model
     model = _innermost(original(model))
     if isinstance(model, torch.nn.Module):

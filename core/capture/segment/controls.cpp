@@ -1,0 +1,58 @@
+#include "core/capture/segment/controls.h"
+
+#include "core/capture/hook.h"
+#include "core/capture/segment/values.h"
+
+namespace vitrine::capture {
+namespace {
+
+// Of a function of vitrine._controls, asked in Python; nothing when it fails.
+template <class... Arguments>
+Owned ask(const char* function, const char* format, Arguments... arguments) {
+  const PauseCapture pause;
+  ErrorAside aside;
+  Owned module(PyImport_ImportModule("vitrine._controls"));
+  Owned answer(module ? PyObject_CallMethod(module.get(), function, format, arguments...) : nullptr);
+  PyErr_Clear();
+  return answer;
+}
+
+// A str that is made once: a name of a dict's key.
+PyObject* interned(PyObject*& kept, const char* text) {
+  if (!kept) kept = PyUnicode_InternFromString(text);
+  return kept;
+}
+
+}  // namespace
+
+Stance Controls::stance() {
+  if (!module_) {
+    static PyObject* name = nullptr;
+    PyObject* found =
+        PyDict_GetItemWithError(PyImport_GetModuleDict(), interned(name, "torch._dynamo.eval_frame"));
+    if (!found || !PyModule_Check(found)) return Stance::Default;
+    module_ = Owned(Py_NewRef(found));
+  }
+  static PyObject* name = nullptr;
+  PyObject* now = PyDict_GetItemWithError(PyModule_GetDict(module_.get()), interned(name, "_stance"));
+  if (now == seen_.get()) return stance_;
+  seen_ = Owned(Py_XNewRef(now));
+  stance_ = Stance::Default;
+  const Owned number = ask("stance", "O", now);
+  if (number && PyLong_Check(number.get())) stance_ = static_cast<Stance>(PyLong_AsLong(number.get()));
+  return stance_;
+}
+
+bool Controls::switched_off() const {
+  return ask("switched_off", nullptr).get() == Py_True;
+}
+
+std::vector<std::string> Controls::not_followed() const {
+  std::vector<std::string> sentences;
+  const Owned found = ask("not_followed", nullptr);
+  for (Py_ssize_t i = 0; found && PyList_Check(found.get()) && i < PyList_GET_SIZE(found.get()); ++i)
+    sentences.push_back(text_of(PyList_GET_ITEM(found.get(), i)));
+  return sentences;
+}
+
+}  // namespace vitrine::capture
