@@ -95,6 +95,17 @@ def test_graph_break_breaks_and_is_an_error_under_fullgraph():
         vitrine.compile(broken, fullgraph=True)(torch.ones(2))
 
 
+def test_dynamos_explain_tells_of_what_runs():
+    with torch_compile_taken_over():
+        for function in (broken, torch.compile(broken)):
+            told = torch._dynamo.explain(function)(torch.ones(2))
+            assert (told.graph_count, told.graph_break_count, told.op_count) == (2, 1, 2)
+            assert "torch._dynamo.graph_break(): to look at x" in told.break_reasons[0].reason
+            assert told.break_reasons[0].user_stack[0].name == "broken"
+            assert "Graph Count: 2\nGraph Break Count: 1\n" in str(told)
+            assert [len(graph.graph.nodes) for graph in told.graphs] == [3, 3]
+
+
 def said(program, *environment):
     """What a process warns of that runs this program; its own output is printed."""
     run = subprocess.run(
@@ -163,3 +174,85 @@ def test_set_stance_is_not_captured():
     with pytest.raises(vitrine.GraphBreakError, match="set_stance"):
         vitrine.compile(f, fullgraph=True)(torch.ones(2))
     assert torch._dynamo.eval_frame._stance.stance == "default"
+
+
+def duck(graph, inputs):
+    raise RuntimeError("duck!")
+
+
+def test_a_backends_error_is_what_torch_compile_makes_of_it():
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match="backend='duck' raised:\nRuntimeError: duck!") as caught:
+        vitrine.compile(lambda x: x + 1, backend=duck)(torch.ones(2))
+    assert caught.value.inner_exception.args == ("duck!",)
+    assert caught.traceback[-1].name == "duck"
+
+
+def interrupted(graph, inputs):
+    raise KeyboardInterrupt
+
+
+def test_an_interrupt_in_a_backend_stays_one():
+    with pytest.raises(KeyboardInterrupt):
+        vitrine.compile(lambda x: x + 1, backend=interrupted)(torch.ones(2))
+
+
+def test_a_contradicted_mark_is_caught_as_pytorchs_error():
+    from torch.fx.experimental.symbolic_shapes import ConstraintViolationError
+
+    x = torch.ones(10)
+    torch._dynamo.mark_dynamic(x, 0)
+    with pytest.raises(ConstraintViolationError, match="specialized it to be a constant"):
+        vitrine.compile(lambda x: x + (x.shape[0] == 10))(x)
+    with pytest.raises(ConstraintViolationError):
+        vitrine.mark_dynamic(x, 0, max=5)
+
+
+def one(x):
+    return torch.cond(torch.tensor(True), lambda x: x + 100, lambda x: x.clone(), (x,))
+
+
+def of_operators():
+    from functorch.experimental import control_flow
+    from torch._higher_order_ops import associative_scan, scan, while_loop
+
+    a = torch.arange(15.0).reshape(3, 5)
+
+    def gradient():
+        x = torch.arange(4.0, requires_grad=True)
+        result = torch.cond(torch.tensor(False), lambda x: x.sin(), lambda x: x.cos(), (x,))
+        return torch.autograd.grad(result.sum(), x)[0]
+
+    return {
+        "cond": lambda: one(a),
+        "vmap of cond": lambda: torch.vmap(one)(a),
+        "gradient of cond": gradient,
+        "map": lambda: control_flow.map(lambda x, y: x + y, a, torch.ones(5)),
+        "while_loop": lambda: while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (torch.tensor(0), a)),
+        "scan": lambda: scan(lambda c, x: (c + x, c * x), torch.zeros(5), a, dim=0),
+        "associative_scan": lambda: associative_scan(lambda x, y: x + y, a, 0, combine_mode="generic"),
+    }
+
+
+@pytest.mark.parametrize("name", ["cond", "vmap of cond", "gradient of cond", "map", "while_loop", "scan", "associative_scan"])
+def test_an_operator_that_takes_functions_works_as_before_when_compile_is_taken_over(name):
+    expected = of_operators()[name]()
+    with torch_compile_taken_over():
+        found = of_operators()[name]()
+    assert type(found) is type(expected)
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
+def test_the_default_backend_is_taken_over():
+    graphs = []
+
+    def keep(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    torch.compiler.set_default_backend(keep)
+    try:
+        with torch_compile_taken_over():
+            torch.compile(lambda x: x + 1)(torch.ones(2))
+    finally:
+        torch.compiler.set_default_backend(None)
+    assert len(graphs) == 1

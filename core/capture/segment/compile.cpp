@@ -37,11 +37,31 @@ std::string write_reproducer(const std::string& cache_dir, const Trace& trace, c
 void raise_mark_error(const MarkError& error) {
   PyErr_Clear();
   Owned errors(PyImport_ImportModule("vitrine._errors"));
-  Owned type(errors ? PyObject_GetAttrString(errors.get(), "ConstraintViolationError") : nullptr);
+  Owned named(errors ? PyObject_GetAttrString(errors.get(), "ConstraintViolationError") : nullptr);
+  Owned type(named ? PyObject_CallMethod(errors.get(), "caught_as_pytorchs", "O", named.get()) : nullptr);
   Owned made(type ? PyObject_CallFunction(type.get(), "sss", error.source.c_str(), error.text.c_str(),
                                           error.place.c_str())
                   : nullptr);
   if (made) PyErr_SetObject(type.get(), made.get());
+}
+
+// The error that is set becomes what torch.compile makes of a backend's. One that ends the program stays.
+void say_backend_failed(PyObject* backend) {
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) return;
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (trace) PyException_SetTraceback(value, trace);
+  Owned errors(PyImport_ImportModule("vitrine._errors"));
+  Owned made(errors ? PyObject_CallMethod(errors.get(), "backend_failed", "OO", backend, value) : nullptr);
+  if (!made) {
+    PyErr_Clear();
+    return PyErr_Restore(type, value, trace);
+  }
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.get())), made.get());
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
 }
 
 constexpr int kEmptySegments = 3;
@@ -184,6 +204,7 @@ bool Store::give_backend(Segment& segment, const Frame& frame, const torch_bridg
     ErrorAside aside;
     engine_.recording->finish(*record, &trace, "failed", "the backend raised");
   }
+  say_backend_failed(settings_->backend.get());
   return false;
 }
 

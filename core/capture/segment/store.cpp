@@ -36,9 +36,11 @@ std::string call_site() {
   return "";
 }
 
+// A class of vitrine._errors, which an `except` for PyTorch's own catches, too.
 Owned error_type(const char* name) {
   Owned errors(PyImport_ImportModule("vitrine._errors"));
-  return Owned(errors ? PyObject_GetAttrString(errors.get(), name) : nullptr);
+  Owned type(errors ? PyObject_GetAttrString(errors.get(), name) : nullptr);
+  return Owned(type ? PyObject_CallMethod(errors.get(), "caught_as_pytorchs", "O", type.get()) : nullptr);
 }
 
 void raise_graph_break(const BreakInfo& broke) {

@@ -273,3 +273,14 @@ def _explained(function, args, kwargs, **more) -> Explanation:
     finally:
         _engine.forget(seen)
     return Explanation(seen, result)
+
+
+def explained_with_graphs(function, args, kwargs) -> tuple[Explanation, list]:
+    """What :func:`explain` says of a call, and its graphs as modules of ``torch.fx``."""
+    graphs = []
+
+    def keep(graph, _):
+        graphs.append(graph)
+        return graph.forward
+
+    return _explained(function, args, kwargs, backend=keep), graphs

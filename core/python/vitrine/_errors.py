@@ -1,6 +1,10 @@
 """The exceptions and warnings that Vitrine raises itself."""
 
+import functools
 import linecache
+import sys
+
+from vitrine._after_loading import after_loading
 
 
 def text_of(error: BaseException) -> str:
@@ -9,6 +13,44 @@ def text_of(error: BaseException) -> str:
         return str(error)
     except Exception:
         return "<exception str() failed>"
+
+
+# What a program written for torch.compile catches, by the name of ours.
+_CAUGHT_AS = {
+    "GraphBreakError": ("torch._dynamo.exc", "Unsupported"),
+    "RecompileLimitError": ("torch._dynamo.exc", "FailOnRecompileLimitHit"),
+    "ConstraintViolationError": ("torch.fx.experimental.symbolic_shapes", "ConstraintViolationError"),
+}
+
+
+def _derive(ours: type) -> None:
+    path, name = _CAUGHT_AS[ours.__name__]
+    theirs = getattr(sys.modules.get(path), name, None)
+    if theirs and not issubclass(ours, theirs):
+        ours.__bases__ = (CompileError, theirs)
+
+
+@functools.cache
+def _derive_later(ours: type) -> None:
+    after_loading("torch._dynamo", functools.partial(_derive, ours))
+
+
+def caught_as_pytorchs(ours: type) -> type:
+    """An error class of ours, derived from PyTorch's of the same meaning, too: an ``except`` asks for base classes, and for
+    nothing else. The clause may be the first that loads PyTorch's."""
+    _derive(ours)
+    if "torch._dynamo" not in sys.modules:
+        _derive_later(ours)
+    return ours
+
+
+def backend_failed(backend, error: BaseException):
+    """What the error of a user's own backend arrives as, as from torch.compile."""
+    from torch._dynamo.exc import BackendCompilerFailed
+
+    made = BackendCompilerFailed(backend, error, None)
+    made.__cause__ = error
+    return made.with_traceback(error.__traceback__)
 
 
 class CompileError(RuntimeError):
@@ -71,7 +113,7 @@ class ConstraintViolationError(CompileError):
             text += f"\n\nUser stack:\n  File \"{file}\", line {line}"
             source_line = linecache.getline(file, int(line)).strip()
             text += f"\n    {source_line}" if source_line else ""
-        super().__init__(text)
+        RuntimeError.__init__(self, text)
 
     def __reduce__(self):
         return type(self), (self.source, self.reason, self.place)

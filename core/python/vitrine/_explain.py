@@ -1,5 +1,6 @@
 """What ``vitrine.explain`` returns."""
 
+import traceback
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,6 +85,27 @@ class Explanation:
         return "\n".join(out)
 
     __repr__ = __str__
+
+
+def as_pytorch_says(explanation: Explanation, graphs: list):
+    """The same as what ``torch._dynamo.explain`` returns; ``graphs`` are its graphs as modules of ``torch.fx``."""
+    from torch._dynamo.backends.debugging import ExplainOutput
+    from torch._dynamo.output_graph import GraphCompileReason
+
+    ops = [[node.target for node in graph.graph.nodes if node.op == "call_function"] for graph in graphs]
+    reasons = [
+        GraphCompileReason(f"{reason.reason} [{reason.kind}]", [_frame(place) for place in reason.stack], graph_break=True)
+        for reason in explanation.graph_break_reasons
+    ]
+    breaks = explanation.graph_break_count
+    return ExplainOutput(graphs, len(graphs), breaks, reasons, sum(map(len, ops)), ops, explanation.guards)
+
+
+def _frame(place: str) -> traceback.FrameSummary:
+    """Of "file:line function"."""
+    where, _, name = place.rpartition(" ")
+    file, _, line = where.rpartition(":")
+    return traceback.FrameSummary(file, int(line) if line.isdigit() else 0, name, lookup_line=False)
 
 
 def _breaks(compilations: list[dict]):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import torch
 
-from vitrine._errors import ConstraintViolationError
+from vitrine._errors import ConstraintViolationError, caught_as_pytorchs
 
 
 class _Range(NamedTuple):
@@ -40,7 +40,7 @@ def _check_range(tensor, dim: int, min: int | None, max: int | None) -> None:
     size = tensor.size(dim)
     if (min is not None and size < min) or (max is not None and size > max):
         low, high = "-inf" if min is None else min, "inf" if max is None else max
-        raise ConstraintViolationError(f"size({dim})", f"{size} not in range [{low}, {high}]")
+        raise caught_as_pytorchs(ConstraintViolationError)(f"size({dim})", f"{size} not in range [{low}, {high}]")
 
 
 def mark_dynamic(tensor, index, *, hint_override=None, min=None, max=None, specialize_on=None) -> None:

@@ -2,14 +2,15 @@
 
 import contextlib
 import functools
-import importlib.machinery
 import sys
 import warnings
 
 import torch
 
 from vitrine import _api
-from vitrine._errors import CompileError, GraphBreakError, RecompileLimitError, VitrineWarning
+from vitrine._after_loading import after_loading, no_longer
+from vitrine._errors import VitrineWarning
+from vitrine._explain import as_pytorch_says
 from vitrine._module import OptimizedModule
 
 
@@ -20,6 +21,12 @@ _OTHER_MODES = ("lite",)
 def _left_out(what: str) -> None:
     """From a function that compile() calls: the line that is warned of calls compile()."""
     warnings.warn(f"vitrine: torch.compile(..., {what}) is taken over without it.", VitrineWarning, stacklevel=4)
+
+
+def _default_backend():
+    """What torch.compiler.set_default_backend was given."""
+    registry = sys.modules.get("torch._dynamo.backends.registry")
+    return registry.get_default_backend() if hasattr(registry, "get_default_backend") else None
 
 
 def _backend(backend):
@@ -45,16 +52,31 @@ def _leave_out(others):
         _left_out(what)
 
 
+# PyTorch's own modules that compile what they are given to run: torch.cond, map and scan outside of compiled code.
+_COMPILES_FOR_ITSELF = ("torch._higher_order_ops.", "torch.nn.attention.flex_attention")
+
+
+def _pytorch_calls(caller) -> bool:
+    """Whether a frame is of PyTorch's own code that needs PyTorch's own compiler."""
+    name = caller.f_globals.get("__name__")
+    own = isinstance(name, str) and name.startswith(_COMPILES_FOR_ITSELF)
+    return own and getattr(sys.modules.get(name), "__dict__", None) is caller.f_globals
+
+
 def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, disable=False, **others):
     """``torch.compile`` as :func:`vitrine.compile` serves it. What Vitrine has no counterpart for is left out with a
     warning; none of it changes a result."""
     _names.follow()
+    if backend is not None and _pytorch_calls(sys._getframe(1)):
+        settings = {"fullgraph": fullgraph, "dynamic": dynamic, "mode": mode, "options": options, "disable": disable, **others}
+        return _names.compiler(model, backend=backend, **settings)
     mode = _mode(mode, options)
     _leave_out(f"options={{{name!r}: {value!r}}}" for name, value in (options or {}).items())  # they tune another compiler
     own = {name: others.pop(name) for name in ("recompile_limit", "isolate_recompiles") if name in others}
     others.pop("name", None)
     _leave_out(f"{name}={value!r}" for name, value in others.items() if value)
-    settings = {"fullgraph": fullgraph, "dynamic": dynamic, "backend": _backend(backend), "mode": mode, "disable": disable, **own}
+    backend = _backend(_default_backend() if backend is None else backend)
+    settings = {"fullgraph": fullgraph, "dynamic": dynamic, "backend": backend, "mode": mode, "disable": disable, **own}
     if model is None:
         return functools.partial(_api.compile, **settings)
     return _api.compile(model, **settings)
@@ -80,29 +102,43 @@ def _either_module(original):
     return EitherIs(original.__name__, (original,), {"__module__": original.__module__, "__doc__": original.__doc__})
 
 
+def _of_what_runs(original):
+    """``torch._dynamo.explain``, which tells what Vitrine makes of a function, in PyTorch's words."""
+
+    @functools.wraps(original)
+    def explain(f, *extra_args, **extra_kwargs):
+        def inner(*args, **kwargs):
+            return as_pytorch_says(*_api.explained_with_graphs(f, args, kwargs))
+
+        return inner(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else inner
+
+    return explain
+
+
 # What else has a script know that its compile() is Vitrine's: module, name there, and what stands there meanwhile.
 _NAMES = (
     ("torch.compiler", "reset", _with_our_reset),
     ("torch._dynamo", "reset", _with_our_reset),
+    ("torch._dynamo", "explain", _of_what_runs),
+    ("torch._dynamo.eval_frame", "explain", _of_what_runs),
     ("torch._dynamo", "OptimizedModule", _either_module),
     ("torch._dynamo.eval_frame", "OptimizedModule", _either_module),
 )
 
 
-# What a script written for torch.compile catches, and which of our errors it then catches, too.
-_CAUGHT_AS = (
-    ("torch._dynamo.exc", "Unsupported", GraphBreakError),
-    ("torch._dynamo.exc", "FailOnRecompileLimitHit", RecompileLimitError),
-)
-
-
 class _Names:
-    """Has the names above taken over; a finder of modules, since ``torch._dynamo`` is loaded when a script asks for it."""
+    """Has the names above taken over, those of ``torch._dynamo`` once a script has loaded it."""
 
     def __init__(self):
         self._replaced = []
+        self.compiler = torch.compile  # PyTorch's own
 
     def follow(self):
+        self.replace()
+        if "torch._dynamo" not in sys.modules:
+            after_loading("torch._dynamo", self.replace)
+
+    def replace(self):
         for path, name, replacement in _NAMES:
             module = sys.modules.get(path)
             original = getattr(module, name, None)
@@ -110,35 +146,12 @@ class _Names:
                 continue
             self._replaced.append((path, name, module, original))
             setattr(module, name, replacement(original))
-        for path, name, ours in _CAUGHT_AS:
-            theirs = getattr(sys.modules.get(path), name, None)
-            if theirs and not issubclass(ours, theirs):  # an `except` asks for base classes, and for nothing else
-                ours.__bases__ = (CompileError, theirs)
-        if "torch._dynamo" not in sys.modules and self not in sys.meta_path:
-            sys.meta_path.insert(0, self)
-
-    def find_spec(self, name, path, target=None):
-        if name != "torch._dynamo":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
-        load = spec.loader.exec_module
-
-        def exec_module(module):
-            load(module)
-            self.follow()
-
-        spec.loader.exec_module = exec_module
-        return spec
 
     def give_back(self):
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
+        no_longer("torch._dynamo", self.replace)
         while self._replaced:
             _, name, module, original = self._replaced.pop()
             setattr(module, name, original)
-        for _, _, ours in _CAUGHT_AS:
-            ours.__bases__ = (CompileError,)
 
 
 _names = _Names()
@@ -148,6 +161,8 @@ _names = _Names()
 def torch_compile_taken_over():
     """Within it, and in everything that looks ``torch.compile`` up meanwhile (``nn.Module.compile`` does)."""
     original = torch.compile
+    if original is not compile:
+        _names.compiler = original
     torch.compile = compile
     _names.follow()
     try:
