@@ -207,6 +207,49 @@ def test_a_contradicted_mark_is_caught_as_pytorchs_error():
         vitrine.mark_dynamic(x, 0, max=5)
 
 
+def asked_of_sizes():
+    from torch.fx.experimental.symbolic_shapes import guard_or_false, guard_or_true, statically_known_false, statically_known_true
+
+    def ranged(x):
+        if x.shape[0] > 9:
+            return statically_known_true(x.shape[0] > 5), x + 1
+        return None, x
+
+    return [
+        lambda x: (statically_known_true(x.shape[0] > 9), x + 1),
+        lambda x: (statically_known_true(x.shape[0] > 1), x + 1),
+        lambda x: (statically_known_true(10 == x.shape[0]), x + 1),
+        lambda x: (statically_known_true(x.shape[0] != 10), x + 1),
+        lambda x: (statically_known_false(x.shape[0] == 10), x + 1),
+        lambda x: (statically_known_false(x.shape[0] < 0), x + 1),
+        lambda x: (statically_known_true(x.shape[0] * 2 >= x.shape[0]), x + 1),
+        lambda x: (guard_or_false(x.shape[0] > 9), x + 1),
+        lambda x: (guard_or_true(x.shape[0] > 90), x + 1),
+        ranged,
+    ]
+
+
+@pytest.mark.parametrize("which", range(10))
+def test_a_question_without_a_guard_is_answered_as_by_torch_compile(which):
+    def ask(compile):
+        x = torch.ones(10)
+        torch._dynamo.mark_dynamic(x, 0)
+        return compile(asked_of_sizes()[which])(x)[0]
+
+    assert ask(lambda f: vitrine.compile(f, backend="eager")) == ask(lambda f: torch.compile(f, backend="eager"))
+
+
+def test_it_serves_other_sizes_then():
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+    x = torch.ones(10)
+    vitrine.mark_dynamic(x, 0)
+    f = vitrine.compile(lambda x: (statically_known_true(x.shape[0] > 9), x + 1), backend="eager", fullgraph=True, recompile_limit=1)
+    assert f(x)[0] is False
+    assert f(torch.ones(4))[0] is False  # no guard
+    assert f(torch.ones(40))[0] is False
+
+
 def one(x):
     return torch.cond(torch.tensor(True), lambda x: x + 100, lambda x: x.clone(), (x,))
 

@@ -199,9 +199,26 @@ Flow runBinary(Tracer& t, VirtualFrame& f, const Instruction& in) {
   return Flow::Next;
 }
 
+// statically_known_true(a > b): the function that the result of a comparison goes to at once, nullptr: none.
+Value* asked_by(const VirtualFrame& f) {
+  const auto& all = f.bytecode->instructions();
+  auto next = static_cast<size_t>(f.position) + 1;
+  while (next < all.size() && all[next].op == Op::Nop) ++next;
+  const bool called =
+      next < all.size() && all[next].op == Op::Call && all[next].arg == 1 && all[next].aux < 0;
+  const size_t depth = f.stack.size();
+  return called && depth >= 2 && !f.stack[depth - 2] ? f.stack[depth - 1] : nullptr;
+}
+
 Flow runCompare(Tracer& t, VirtualFrame& f, const Instruction& in) {
   Value* b = pop(f);
   Value* a = pop(f);
+  if (Value* function = asked_by(f)) {
+    if (Value* answer = t.compared_without_guard(function, in.arg, a, b)) {
+      push(f, answer);
+      return Flow::Next;
+    }
+  }
   push(f, t.compare(in.arg, a, b));
   return Flow::Next;
 }

@@ -362,6 +362,53 @@ Value* Tracer::symbolic_compare(int op, Value* a, Value* b) {
   }
 }
 
+namespace {
+
+// What the ranges say of a comparison; nothing where they leave it open.
+std::optional<bool> decided(int op, const ir::SymbolTable& table, const ir::Sym& x, const ir::Sym& y) {
+  const ir::SymRange gap = table.range(x - y);
+  const bool above = gap.lo > 0, below = gap.hi < 0, same = gap.lo == 0 && gap.hi == 0;
+  const auto answer = [](bool yes, bool no) { return yes || no ? std::optional<bool>(yes) : std::nullopt; };
+  switch (op) {
+    case Py_LT:
+      return answer(below, gap.lo >= 0);
+    case Py_LE:
+      return answer(gap.hi <= 0, above);
+    case Py_EQ:
+      return answer(same, above || below);
+    case Py_NE:
+      return answer(above || below, same);
+    case Py_GT:
+      return answer(above, gap.hi <= 0);
+    default:
+      return answer(gap.lo >= 0, below);
+  }
+}
+
+// A function of torch.fx.experimental.symbolic_shapes, where the program has loaded that.
+PyObject* of_symbolic_shapes(const char* name) {
+  PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "torch.fx.experimental.symbolic_shapes");
+  return module && PyModule_Check(module) ? PyDict_GetItemString(PyModule_GetDict(module), name) : nullptr;
+}
+
+}  // namespace
+
+Value* Tracer::compared_without_guard(Value* function, int op, Value* a, Value* b) {
+  PyObject* asks = resolve(function)->obj;  // the call itself guards it
+  const bool for_true = asks && asks == of_symbolic_shapes("statically_known_true");
+  if (!for_true && (!asks || asks != of_symbolic_shapes("statically_known_false"))) return nullptr;
+  a = peek(a);
+  b = peek(b);
+  if (a->kind != Kind::Symbol && b->kind != Kind::Symbol) return nullptr;
+  const std::optional<ir::Sym> left = symbol_of(*a), right = symbol_of(*b);
+  if (!left || !right) return nullptr;
+  try {
+    return boolean(decided(op, symbolic_->table, *left, *right).value_or(!for_true));
+  } catch (const InternalError&) {  // their difference leaves 64 bits
+    return boolean(!for_true);
+  }
+}
+
 // An int that PyTorch takes for its hint, and a recording for a symbol.
 PyObject* Tracer::symbol_object(Value* v) {
   const int32_t number = symbolic_->number_of(v->sym);

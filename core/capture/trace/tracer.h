@@ -339,6 +339,9 @@ class Tracer {
 
   // --- calls.cpp
   Value* call(Value* function, Arguments arguments);
+  // What statically_known_true and statically_known_false are given of a comparison: they add no guard.
+  // nullptr: it is another function, or no comparison of sizes that may change.
+  Value* compared_without_guard(Value* function, int op, Value* a, Value* b);
   void stop_at_disallowed(PyObject* function, const Arguments& a);
   void check_receiver(PyObject* method, Value* self);
   FunctionState function_state(Value* function);
