@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/capture/marks.h"
 #include "core/capture/segment/source_reader.h"
 #include "core/capture/segment/values.h"
 
@@ -12,8 +13,7 @@ namespace {
 // which nothing else reads.
 bool is_note_of_dynamo(PyObject* callback) {
   if (!PyFunction_Check(callback)) return false;
-  PyObject* module = reinterpret_cast<PyFunctionObject*>(callback)->func_module;
-  return module && PyUnicode_Check(module) && text_of(module).starts_with("torch._dynamo.");
+  return globals_of_torch(PyFunction_GET_GLOBALS(callback), "_dynamo");
 }
 
 // A generator that has begun and not ended is closed: its `finally` runs.

@@ -19,6 +19,7 @@ std::string shown(PyObject* value) {
 
 // torch.dtype, device, layout, memory_format: by the type's name, they are all extension types of torch.
 std::optional<ir::Arg> torch_word(PyObject* value) {
+  if (PyType_HasFeature(Py_TYPE(value), Py_TPFLAGS_HEAPTYPE)) return std::nullopt;  // not PyTorch's own
   const std::string_view type = Py_TYPE(value)->tp_name;
   if (type == "torch.dtype") {
     const std::string name = shown(value);

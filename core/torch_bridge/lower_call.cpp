@@ -34,11 +34,12 @@ void refuse_arrays(PyObject* value) {
       refuse_arrays(PySequence_Fast_GET_ITEM(value, i));
     return;
   }
-  const std::string_view type = Py_TYPE(value)->tp_name;
-  if (type == "numpy.ndarray" || type == "array.array" || PyByteArray_Check(value) ||
-      PyMemoryView_Check(value))
-    stop("unsupported_value", "a " + std::string(type) + " is read",
-         "Make it a tensor outside the compiled function.");
+  // Classes derived from them as well: numpy.memmap.
+  for (const PyTypeObject* type = Py_TYPE(value); type; type = type->tp_base)
+    if (const std::string_view name = type->tp_name; name == "numpy.ndarray" || name == "array.array" ||
+                                                     PyByteArray_Check(value) || PyMemoryView_Check(value))
+      stop("unsupported_value", "a " + std::string(Py_TYPE(value)->tp_name) + " is read",
+           "Make it a tensor outside the compiled function.");
 }
 
 bool has_attention(Recording& recording, const Recording::Mark& mark) {

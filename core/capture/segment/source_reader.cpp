@@ -3,8 +3,10 @@
 #include "core/base/once.h"
 #include "core/capture/class_dict.h"
 #include "core/capture/iterator_state.h"
+#include "core/capture/marks.h"
 #include "core/capture/segment/values.h"
 #include "core/capture/thread_locals.h"
+#include "core/capture/trace/torch_names.h"
 
 namespace vitrine::capture {
 
@@ -75,9 +77,7 @@ bool looks_up_plainly(PyTypeObject* type, PyTypeObject* standard) {
 bool finds_module_members(PyTypeObject* type) {
   PyObject* f = _PyType_Lookup(type, names().getattr);
   if (!f || !PyFunction_Check(f)) return false;
-  PyObject* module = reinterpret_cast<PyFunctionObject*>(f)->func_module;
-  return module && PyUnicode_Check(module) &&
-         PyUnicode_CompareWithASCIIString(module, "torch.nn.modules.module") == 0;
+  return f == torch_names().module_getattr && globals_of_torch(PyFunction_GET_GLOBALS(f), "nn.modules");
 }
 
 PyObject* module_member(PyObject* dict, PyObject* name, Py_hash_t hash) {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/capture/segment/owned.h"
+#include "core/capture/trace/torch_names.h"
 #include "core/torch_bridge/bridge.h"
 
 namespace vitrine::capture {
@@ -162,7 +163,7 @@ std::string describe(PyObject* o) {
 }
 
 bool is_deque(PyObject* o) {
-  return std::string_view(Py_TYPE(o)->tp_name) == "collections.deque";
+  return Py_TYPE(o) == torch_names().deque;
 }
 
 int64_t builtin_length(PyObject* o) {

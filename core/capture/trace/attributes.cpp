@@ -257,7 +257,7 @@ Value* Tracer::bind_descriptor(PyObject* d, Value* self, PyTypeObject* type, con
         guard(GuardKind::HasAttr, self->source, nullptr, 0, name, nullptr, "has no " + name);
         return nullptr;
       }
-      const bool fixed = self->pinned && std::string(type->tp_name) == "Signature";
+      const bool fixed = self->pinned && type == torch_names().signature;
       return lazy(value.get(), sources_->attr(self->source, name), fixed);
     }
     if (kind == &PyGetSetDescr_Type) {
@@ -524,8 +524,8 @@ Value* Tracer::module_attr(Value* v, const std::string& name) {
   PyObject* value = PyDict_GetItemString(dict, name.c_str());
   const Source* base = v->source ? v->source : constant_source(v->obj);
   if (value) return lazy(value, sources_->attr(base, name));
-  const std::string type = Py_TYPE(v->obj)->tp_name;
-  if (type == "_OpNamespace" || type == "_Ops" || name == "__class__") {
+  const TorchNames& torch = torch_names();
+  if (Py_TYPE(v->obj) == torch.op_namespace || Py_TYPE(v->obj) == torch.ops || name == "__class__") {
     Owned made(PyObject_GetAttrString(v->obj, name.c_str()));
     if (made) return pinned(made.get());
     PyErr_Clear();

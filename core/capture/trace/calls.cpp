@@ -211,8 +211,9 @@ Value* Tracer::call(Value* f, Arguments a) {
 // An itemgetter, attrgetter or methodcaller from before this point, made anew in Python: it never changes and
 // tells what it was made with. nullptr: another object.
 Value* Tracer::getter_in_python(Value* v) {
-  const std::string type = v->obj && v->source ? Py_TYPE(v->obj)->tp_name : "";
-  if (type != "operator.itemgetter" && type != "operator.attrgetter" && type != "operator.methodcaller")
+  const TorchNames& known = torch_names();
+  PyTypeObject* type = v->obj && v->source ? Py_TYPE(v->obj) : nullptr;
+  if (!type || (type != known.item_getter && type != known.attribute_getter && type != known.method_caller))
     return nullptr;
   guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
   Owned reduced(PyObject_CallMethod(v->obj, "__reduce__", nullptr));

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "core/capture/last_words.h"
+#include "core/capture/marks.h"
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/instructions.h"
 #include "core/capture/trace/torch_names.h"
@@ -105,7 +106,8 @@ void Tracer::break_at(const BreakInfo& info) {
   for (const VirtualFrame* f = current_; f; f = f->caller) {
     int line = 0;
     broke_.stack.emplace_back(place(*f, &line), line);
-    broke_in_higher_order |= text_of(f->code->co_qualname).starts_with("HigherOrderOperator.");
+    broke_in_higher_order |= text_of(f->code->co_qualname).starts_with("HigherOrderOperator.") &&
+                             globals_of_torch(f->globals, "_ops");
     if (f == &root_) break;
   }
 }

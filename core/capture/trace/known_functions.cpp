@@ -1,6 +1,6 @@
 // Functions of the standard library that are written in Python, but ask what no recording can answer (whether
 // a weak dict holds something yet, at which address an object lies, which number comes next). They are
-// known by their code.
+// known by their code, and by the module whose names it reads.
 #include <algorithm>
 
 #include "core/base/once.h"
@@ -94,20 +94,20 @@ Value* gpu_has_bfloat16(Tracer& t, PyObject*, const Arguments&) {
 }
 
 struct Row {
-  const char *file, *qualname;
+  const char *module, *qualname;
   Value* (*handler)(Tracer&, PyObject* function, const Arguments&);  // nullptr: as any other function
   bool outermost = false;  // also where a compiled callable's own frame is one of it
 };
 constexpr Row kRows[] = {
-    {"/functools.py", "singledispatch.<locals>.dispatch", implementation},
-    {"/dataclasses.py", "_recursive_repr.<locals>.wrapper", guarded_repr},
-    {"/torch/distributions/utils.py", "lazy_property.__get__", lazy_property_of_class},
-    {"/torch/_dynamo/comptime.py", "_Comptime.force_static", size_is_static},
-    {"/torch/utils/checkpoint.py", "checkpoint", checkpoint_function},
-    {"/torch/nn/modules/transformer.py", "TransformerEncoder.forward", encoder_forward, true},
-    {"/torch/nn/modules/transformer.py", "_detect_is_causal_mask", detected_as_causal},
-    {"/torch/cuda/amp/common.py", "amp_definitely_not_available", gpu_lacks_autocast},
-    {"/torch/cuda/__init__.py", "is_bf16_supported", gpu_has_bfloat16},
+    {"functools", "singledispatch.<locals>.dispatch", implementation},
+    {"dataclasses", "_recursive_repr.<locals>.wrapper", guarded_repr},
+    {"torch.distributions.utils", "lazy_property.__get__", lazy_property_of_class},
+    {"torch._dynamo.comptime", "_Comptime.force_static", size_is_static},
+    {"torch.utils.checkpoint", "checkpoint", checkpoint_function},
+    {"torch.nn.modules.transformer", "TransformerEncoder.forward", encoder_forward, true},
+    {"torch.nn.modules.transformer", "_detect_is_causal_mask", detected_as_causal},
+    {"torch.cuda.amp.common", "amp_definitely_not_available", gpu_lacks_autocast},
+    {"torch.cuda", "is_bf16_supported", gpu_has_bfloat16},
 #define VITRINE_DRAWS(X) \
   X(uniform)             \
   X(triangular)          \
@@ -115,17 +115,24 @@ constexpr Row kRows[] = {
   X(normalvariate)       \
   X(lognormvariate)      \
   X(expovariate) X(vonmisesvariate) X(gammavariate) X(betavariate) X(paretovariate) X(weibullvariate)
-#define X(name) {"/random.py", "Random." #name, drawn},
+#define X(name) {"random", "Random." #name, drawn},
     VITRINE_DRAWS(X)
 #undef X
-        {"/torch/_dynamo/mutation_guard.py", "GenerationTracker.tag", noted_by_dynamo},
+        {"torch._dynamo.mutation_guard", "GenerationTracker.tag", noted_by_dynamo},
 };
+
+// A program's own functions of such a name are others, and so are those of its own random.py.
+bool is_of_module(PyObject* function, const char* name) {
+  PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), name);
+  return module && PyModule_Check(module) && PyModule_GetDict(module) == PyFunction_GET_GLOBALS(function) &&
+         is_library_function(function);
+}
 
 const Row* row_of(PyObject* function) {
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
   for (const Row& row : kRows)
     if (PyUnicode_CompareWithASCIIString(code->co_qualname, row.qualname) == 0 &&
-        text_of(code->co_filename).ends_with(row.file))
+        is_of_module(function, row.module))
       return &row;
   return nullptr;
 }

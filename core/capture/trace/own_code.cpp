@@ -2,33 +2,60 @@
 #include <algorithm>
 #include <string_view>
 
+#include "core/base/once.h"
 #include "core/capture/class_dict.h"
 #include "core/capture/trace/python.h"
 
 namespace vitrine::capture {
 
-bool is_library(PyObject* module) {
-  const std::string name = text_of(module);
-  const std::string root = name.substr(0, name.find('.'));
-  if (root == "torch") return true;
-  PyObject* names = PySys_GetObject("stdlib_module_names");
-  Owned key(PyUnicode_FromString(root.c_str()));
-  const int yes = names && key && root != "__main__" ? PySet_Contains(names, key.get()) : 0;
+namespace {
+
+// "/usr/lib/python3.11/", where the file of a module lies.
+std::string folder_of_module(const char* name) {
+  Owned module(PyImport_ImportModule(name));
+  Owned file(module ? PyObject_GetAttrString(module.get(), "__file__") : nullptr);
   PyErr_Clear();
-  return yes > 0;
+  const std::string path = text_of(file.get());
+  return path.substr(0, path.rfind('/') + 1);
+}
+
+// By where it lies: a program may have a module that is named like one of the library's (profile, queue).
+bool is_library_file(const std::string& path) {
+  static constinit Once<std::pair<std::string, std::string>> kept_folders;
+  const auto& [library, torch] =
+      kept_folders.get([] { return std::pair(folder_of_module("os"), folder_of_module("torch")); });
+  if (!torch.empty() && path.starts_with(torch)) return true;
+  if (path.starts_with("<frozen ")) return true;
+  return !library.empty() && path.starts_with(library) &&
+         path.find("-packages/", library.size()) == std::string::npos;
+}
+
+}  // namespace
+
+bool is_library_function(PyObject* function) {
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
+  return is_library_file(text_of(code->co_filename));
+}
+
+bool is_library(PyObject* module) {
+  PyObject* loaded =
+      module && PyUnicode_Check(module) ? PyDict_GetItemWithError(PyImport_GetModuleDict(), module) : nullptr;
+  if (!loaded || !PyModule_Check(loaded)) return PyErr_Clear(), false;
+  PyObject* file = PyDict_GetItemString(PyModule_GetDict(loaded), "__file__");
+  if (file && PyUnicode_Check(file)) return is_library_file(text_of(file));
+  PyObject* built_in = PySys_GetObject("builtin_module_names");
+  const bool yes = built_in && PySequence_Contains(built_in, module) == 1;
+  PyErr_Clear();
+  return yes;
 }
 
 namespace {
 
-// Such methods change nothing that a program could see.
-bool is_of_a_library(PyObject* function) {
-  return is_library(reinterpret_cast<PyFunctionObject*>(function)->func_module);
-}
-
 // What dataclasses writes for a class: it asks the fields alone.
 bool is_generated(PyTypeObject* type, PyObject* function) {
   auto* code = reinterpret_cast<PyCodeObject*>(reinterpret_cast<PyFunctionObject*>(function)->func_code);
-  return text_of(code->co_filename) == "<string>" && lookup(type, "__dataclass_fields__");
+  return text_of(code->co_filename) == "<string>" && lookup(type, "__dataclass_fields__") &&
+         text_of(code->co_qualname).starts_with("__create_fn__.");
 }
 
 template <typename Ask>
@@ -58,10 +85,11 @@ bool tells_by_own_code(PyObject* o) {
 
 bool own_code(PyTypeObject* type, std::initializer_list<const char*> names) {
   if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
+  // Methods of a library change nothing that a program could see.
   return std::any_of(names.begin(), names.end(), [type](const char* name) {
     PyObject* found = lookup(type, name);
     if (found && Py_TYPE(found) == &PyProperty_Type) return true;
-    return found && PyFunction_Check(found) && !is_of_a_library(found) && !is_generated(type, found);
+    return found && PyFunction_Check(found) && !is_library_function(found) && !is_generated(type, found);
   });
 }
 

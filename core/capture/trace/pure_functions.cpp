@@ -77,8 +77,7 @@ std::span<const BuiltinRow> pure_builtins() {
 }
 
 bool is_of_regular_expressions(PyObject* o) {
-  const std::string_view name = Py_TYPE(o)->tp_name;
-  return name == "re.Match" || name == "re.Pattern";
+  return Py_TYPE(o) == torch_names().expression_match || Py_TYPE(o) == torch_names().expression;
 }
 
 bool is_regular_expression(const Value* v) {

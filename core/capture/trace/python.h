@@ -70,8 +70,10 @@ inline std::string shortened(std::string text, size_t limit) {
 // class.
 std::string repr_of(PyObject* o, size_t limit = 120);
 
-// Whether a module's name, as functions and classes have it, is of Python's own library or of PyTorch.
+// Whether the module that was imported by this name, as functions and classes have it, is of Python's own
+// library or of PyTorch.
 bool is_library(PyObject* module);
+bool is_library_function(PyObject* function);  // by where it was written
 
 // Whether a class has one of these from code of the program: not from Python's own library or PyTorch, nor as
 // dataclasses writes it.

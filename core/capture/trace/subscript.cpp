@@ -97,7 +97,7 @@ Value* Tracer::get_held_item(Value* v, Value* key) {
       return fold(PyObject_GetItem(v->obj, k.get()));
     }
     default:
-      if (v->obj && std::string_view(Py_TYPE(v->obj)->tp_name) == "re.Match")
+      if (v->obj && Py_TYPE(v->obj) == torch_names().expression_match)
         return call_method(v, "group", {{key}, {}});
       stop("unsupported_value", "subscript of " + describe(v));
   }

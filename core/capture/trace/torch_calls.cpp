@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "core/base/words.h"
+#include "core/capture/marks.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/capture/trace/tracer.h"
 #include "core/torch_bridge/bridge.h"
@@ -101,8 +102,7 @@ std::string written_name(PyObject* callable, const std::string& module, const st
 // functools.wraps gives a program's own function the name of one of PyTorch's. One of PyTorch's that calls
 // what the program has put in the place of another one is a function as any other.
 bool is_of_torch(PyObject* function) {
-  const std::string module = text_of(PyDict_GetItemString(PyFunction_GET_GLOBALS(function), "__name__"));
-  if (module != "torch" && !begins(module, "torch.") && !torch_bridge::is_own_function(function))
+  if (!globals_of_torch(PyFunction_GET_GLOBALS(function)) && !torch_bridge::is_own_function(function))
     return false;
   return !torch_bridge::may_call_replaced(function);
 }
@@ -143,6 +143,12 @@ bool Tracer::is_torch_leaf(PyObject* callable, std::string* name) {
 }
 
 namespace {
+
+// A class that PyTorch makes in C++. One that is written in Python is none, whatever it is called.
+bool is_torch_extension_type(PyTypeObject* type) {
+  const bool of_python = PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && Py_TYPE(type) == &PyType_Type;
+  return !of_python && std::string_view(type->tp_name).starts_with("torch.");
+}
 
 // A call that gives numbers may give others for other sizes.
 bool only_tensors(PyObject* o) {
@@ -241,7 +247,7 @@ PyObject* Tracer::to_python(Value* v) {
       return PySlice_New(a.get(), b.get(), c.get());
     }
     case Kind::Object:
-      if (v->obj && std::string(v->cls->tp_name).find("torch") != std::string::npos && v->source) {
+      if (v->obj && v->source && is_torch_extension_type(v->cls)) {
         guard(GuardKind::Identity, v->source, v->obj, 0, "", nullptr, "is " + describe(v));
         Py_INCREF(v->obj);
         return v->obj;

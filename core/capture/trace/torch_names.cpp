@@ -45,6 +45,14 @@ TorchNames load() {
   n.module = must_type("torch.nn.Module");
   n.op_overload = must_type("torch._ops.OpOverload");
   n.op_packet = must_type("torch._ops.OpOverloadPacket");
+  n.op_namespace = must_type("torch._ops._OpNamespace");
+  n.ops = must_type("torch._ops._Ops");
+  n.signature = must_type("inspect.Signature");
+  n.item_getter = must_type("_operator.itemgetter");
+  n.attribute_getter = must_type("_operator.attrgetter");
+  n.method_caller = must_type("_operator.methodcaller");
+  n.expression_match = must_type("re.Match");
+  n.expression = must_type("re.Pattern");
   n.custom_op = must_type("torch._library.custom_ops.CustomOpDef");
   n.flex_attention =
       reinterpret_cast<PyTypeObject*>(find_object("torch._higher_order_ops.flex_attention.FlexAttentionHOP"));

@@ -20,7 +20,10 @@ struct TorchNames {
   PyTypeObject *count, *repeat, *chain, *islice;  // of itertools
   PyTypeObject* flex_attention;                   // the class of its operator
   PyTypeObject *script_function, *version, *attention_backend, *type_variable;
-  PyTypeObject* inference_context;                      // what torch.inference_mode enters
+  PyTypeObject* inference_context;                          // what torch.inference_mode enters
+  PyTypeObject *op_namespace, *ops;                         // torch.ops and what is found in it
+  PyTypeObject *signature, *expression, *expression_match;  // of inspect and re
+  PyTypeObject *item_getter, *attribute_getter, *method_caller;
   PyTypeObject* removable_handle;                       // what registering a hook gives
   PyTypeObject *disabled_function, *compiled_function;  // nullptr: the engine is used without its module
   PyObject *module_call, *module_call_impl, *module_getattr, *module_setattr, *module_delattr,

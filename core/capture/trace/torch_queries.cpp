@@ -4,6 +4,7 @@
 
 #include "core/base/once.h"
 #include "core/base/words.h"
+#include "core/capture/marks.h"
 #include "core/capture/trace/builtins.h"
 #include "core/capture/trace/torch_names.h"
 #include "core/torch_bridge/bridge.h"
@@ -25,9 +26,7 @@ Value* no_modes(T& t, const A&) {
 // PyTorch's own modules take other ways when they are compiled: without the padded rows' zeros, without the
 // hooks that must run after an error. Eager's way is what a compiled program is measured by.
 Value* asked_by_the_program(T& t, const A&) {
-  PyObject* module = PyDict_GetItemString(t.frame().globals, "__name__");
-  const char* name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : nullptr;
-  const bool own = name && std::string_view(name).starts_with("torch.nn.modules.");
+  const bool own = globals_of_torch(t.frame().globals, "nn.modules");
   const bool yes = !own && t.is_told_compiling();
   t.told_compiling |= yes;
   return t.boolean(yes);

@@ -28,7 +28,7 @@ from vitrine._walked_backward import NotAsThere, hooked, run_backward
 def _is_registered(node):
     """Whether it is an operator's backward by torch.library.register_autograd, which asks that it can be traced: it neither
     looks at data nor depends on anything that may change."""
-    return node._forward_cls.forward.__module__ == "torch._library.autograd"
+    return getattr(node._forward_cls.forward, "__globals__", None) is vars(torch._library.autograd)
 
 
 # Complex vectors are given up to a phase each: their backward raises where its gradients say that the loss depends on it.
