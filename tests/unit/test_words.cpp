@@ -2,6 +2,7 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
+#include "core/base/visible.h"
 #include "core/base/words.h"
 
 TEST_CASE("a noun has the article that is spoken before it") {
@@ -12,4 +13,17 @@ TEST_CASE("a noun has the article that is spoken before it") {
                            "a 3", "a tensor", "a Tower"})
     CHECK(vitrine::with_article(std::string(noun).substr(2)) == noun);
   CHECK(vitrine::with_article("") == "a ");
+}
+
+using vitrine::Keep;
+using vitrine::visible;
+
+TEST_CASE("what steers a terminal or turns text round is written out") {
+  CHECK(visible("a\x1b[2J\x07") == "a\\x1b[2J\\x07");
+  CHECK(visible("\u202eevil\u2066\u200b\ufeff") == "\\u202eevil\\u2066\\u200b\\ufeff");
+  CHECK(visible("a\nb\tc", Keep::Lines) == "a\nb\tc");
+  CHECK(visible("a\nb\r") == "a\\x0ab\\x0d");
+  CHECK(visible("\xff\xc0\x80\xed\xa0\x80 gr\u00fc\u00df \U0001F600") ==
+        "\\xff\\xc0\\x80\\xed\\xa0\\x80 gr\u00fc\u00df \U0001F600");
+  CHECK(visible("\u009b31m") == "\\x9b31m");  // an escape sequence in one character
 }
