@@ -3,40 +3,52 @@
 #include <sqlite3.h>
 
 #include "core/session/reader.h"
+#include "core/session/recorded.h"
 #include "core/session/writing_process.h"
 
 namespace vitrine::session {
 
-Result<bool> close_abandoned(const std::string& path) {
-  {
-    auto opened = Reader::open(path);
-    if (!opened) return opened.error();
-    if (opened.value()->meta("status") != "running") return false;
-  }
-  sqlite3* db = nullptr;
-  std::string problem;
-  if (sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE, nullptr) != SQLITE_OK)
-    problem = sqlite3_errmsg(db);
-  sqlite3_busy_timeout(db, 2000);
+namespace {
+
+// Errors are SQLite's words.
+Status mark_as_died(sqlite3* db) {
   for (const char* text : {"UPDATE meta SET value = 'died' WHERE key = 'status'",
                            "UPDATE run SET status = 'died' WHERE status = 'running'",
-                           "UPDATE compilation SET status = 'cancelled' WHERE status = 'running'"}) {
-    if (problem.empty() && sqlite3_exec(db, text, nullptr, nullptr, nullptr) != SQLITE_OK)
-      problem = sqlite3_errmsg(db);
+                           "UPDATE compilation SET status = 'cancelled' WHERE status = 'running'"})
+    if (sqlite3_exec(db, text, nullptr, nullptr, nullptr) != SQLITE_OK)
+      return Error{"The session cannot be marked as ended: " + std::string(sqlite3_errmsg(db)), "", ""};
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<bool> close_abandoned(const std::string& path, Whose whose) {
+  bool running = false;
+  {
+    auto opened = Reader::open(path, whose);
+    if (!opened) return opened.error();
+    running = opened.value()->meta("status") == "running";
   }
-  // Another reader may hold the log; then the next opening tidies up.
-  sqlite3_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", nullptr, nullptr, nullptr);
-  sqlite3_exec(db, "PRAGMA journal_mode=DELETE", nullptr, nullptr, nullptr);
-  sqlite3_close(db);
-  if (!problem.empty()) return Error{"The session cannot be marked as ended: " + problem, "", path};
-  return true;
+  if (!is_unfinished(path, whose)) return false;
+  bool one_file = false;
+  {
+    auto opened = open_unfinished(path, whose);
+    if (!opened) return opened.error();
+    sqlite3* db = opened.value().db.get();
+    if (running) {
+      if (Status bad = mark_as_died(db)) return Error{bad->what, bad->hint, path};
+    }
+    one_file = leave_log(db);  // not while another reader holds the log: then the next opening tidies up
+  }
+  if (one_file) mark_recorded(path);
+  return running;
 }
 
 void close_if_abandoned(const std::string& path) {
+  if (!is_unfinished(path, Whose::Found)) return;
   {
     auto opened = Reader::open(path);
-    if (!opened || opened.value()->meta("status") != "running" || !has_ended(opened.value()->meta("writer")))
-      return;
+    if (!opened || !has_ended(opened.value()->meta("writer"))) return;
   }
   (void)close_abandoned(path);
 }

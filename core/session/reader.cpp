@@ -1,133 +1,105 @@
 #include "core/session/reader.h"
 
-#include <sys/stat.h>
-#include <zstd.h>
-
-#include <algorithm>
-#include <cstdio>
 #include <set>
 
-#include "core/session/sql.h"
+#include "core/session/row_reading.h"
+#include "core/session/unpack.h"
 
 namespace vitrine::session {
 
-namespace {
-
-constexpr int64_t kLargestBlob = int64_t{1} << 31;  // a larger claim is damage, not data
-
-Error refused(const std::string& path, const std::string& why, const std::string& hint) {
-  return Error{"This is not a session that can be opened: " + why + ".", hint, path};
-}
-
-// The first 16 bytes of every SQLite file; anything else is refused before SQLite sees it.
-Status check_header(const std::string& path) {
-  struct stat st{};
-  if (stat(path.c_str(), &st) != 0)
-    return refused(path, "the file does not exist or cannot be read", "Check the path.");
-  if (S_ISDIR(st.st_mode)) return refused(path, "it is a folder", "Name a .vitrine file.");
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (!file) return refused(path, "the file cannot be read", "Check its permissions.");
-  char head[100] = {};
-  size_t n = std::fread(head, 1, sizeof head, file);
-  std::fclose(file);
-  if (n == 0) return refused(path, "the file is empty", "Record it again.");
-  constexpr std::string_view kMagic = "SQLite format 3";
-  if (!kMagic.starts_with(std::string_view(head, std::min(n, kMagic.size()))))
-    return refused(path, "it has another format", "Vitrine opens .vitrine files made by `vitrine run`.");
-  if (n < sizeof head)
-    return refused(path, "the file is truncated (" + std::to_string(n) + " bytes)", "Record it again.");
-  return std::nullopt;
-}
-
-// -1: the file cannot be read.
-int64_t pragma(sqlite3* db, const char* name) {
-  sqlite3_stmt* st = nullptr;
-  int64_t value = -1;
-  if (sqlite3_prepare_v2(db, (std::string("PRAGMA ") + name).c_str(), -1, &st, nullptr) == SQLITE_OK &&
-      sqlite3_step(st) == SQLITE_ROW)
-    value = sqlite3_column_int64(st, 0);
-  sqlite3_finalize(st);
-  return value;
-}
-
-}  // namespace
-
-Result<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
-  if (Status bad = check_header(path)) return *bad;
+Result<std::unique_ptr<Reader>> Reader::open(const std::string& path, Whose whose) {
+  auto opened = open_session(path, whose);
+  if (!opened) return opened.error();
   std::unique_ptr<Reader> r(new Reader);
   r->path_ = path;
-  // Read-write lets SQLite recover the log of an engine that was killed; query_only keeps us from changing
-  // content.
-  int rc = sqlite3_open_v2(path.c_str(), &r->db_, SQLITE_OPEN_READWRITE, nullptr);
-  if (rc != SQLITE_OK) {
-    sqlite3_close(r->db_);
-    rc = sqlite3_open_v2(path.c_str(), &r->db_, SQLITE_OPEN_READONLY, nullptr);
-  }
-  if (rc != SQLITE_OK) return refused(path, sqlite3_errmsg(r->db_), "Check its permissions.");
-  sqlite3_db_config(r->db_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(r->db_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  sqlite3_db_config(r->db_, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
-  sqlite3_db_config(r->db_, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
-  sqlite3_busy_timeout(r->db_, 2000);
-  sqlite3_exec(r->db_, "PRAGMA query_only=1", nullptr, nullptr, nullptr);
-  const int64_t application = pragma(r->db_, "application_id");
-  if (application < 0)
-    return refused(path, std::string("the file is damaged or truncated (") + sqlite3_errmsg(r->db_) + ")",
-                   "Record it again.");
-  if (application != kApplicationId)
-    return refused(path, "it is a database, but not a Vitrine session",
-                   "Vitrine opens .vitrine files made by `vitrine run`.");
-  int64_t version = pragma(r->db_, "user_version");
-  if (version > kSchemaVersion)
-    return refused(path,
-                   "it was written by a newer Vitrine (schema " + std::to_string(version) +
-                       ", this one reads up to " + std::to_string(kSchemaVersion) + ")",
-                   "Update Vitrine.");
-  sqlite3_stmt* st = nullptr;
-  std::string problem;
-  if (sqlite3_prepare_v2(r->db_, "PRAGMA quick_check(1)", -1, &st, nullptr) != SQLITE_OK ||
-      sqlite3_step(st) != SQLITE_ROW) {
-    problem = sqlite3_errmsg(r->db_);
-  } else if (const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(st, 0));
-             text && std::string_view(text) != "ok") {
-    problem = text;
-  }
-  sqlite3_finalize(st);
-  if (!problem.empty())
-    return refused(path, "the file is damaged or truncated (" + problem + ")", "Record it again.");
-  if (r->meta("schema_version").empty()) return refused(path, "it has no schema version", "Record it again.");
+  r->opened_ = opened.take();
+  if (r->meta("schema_version").empty())
+    return Error{"This is not a session that can be opened: it has no schema version.", "Record it again.",
+                 path};
   return r;
 }
 
 Reader::~Reader() {
-  sqlite3_close(db_);
+  for (const auto& [text, st] : statements_) sqlite3_finalize(st);
 }
+
+void Reader::damaged(const std::string& what) const {
+  if (damage_.empty()) damage_ = what;
+}
+
+bool Reader::has_column(const char* table, const char* column) const {
+  const auto it = opened_.columns.find(table);
+  return it != opened_.columns.end() &&
+         std::find(it->second.begin(), it->second.end(), column) != it->second.end();
+}
+
+// nullptr: SQLite refuses it, and damage() says why.
+sqlite3_stmt* Reader::statement(const std::string& text) const {
+  if (const auto it = statements_.find(text); it != statements_.end()) return it->second;
+  sqlite3_stmt* st = nullptr;
+  sqlite3* db = opened_.db.get();
+  if (sqlite3_prepare_v2(db, text.c_str(), -1, &st, nullptr) != SQLITE_OK) {
+    damaged(std::string(sqlite3_errmsg(db)) + " in " + text);
+    return nullptr;
+  }
+  return statements_[text] = st;
+}
+
+namespace {
+
+constexpr size_t kShort = 32;  // texts up to that are counted with their row
+
+// What SQLite says, or that the budget is used up.
+std::string why_ended(sqlite3* db, int rc) {
+  return rc == SQLITE_INTERRUPT ? "reading it takes longer than a file of its size may" : sqlite3_errmsg(db);
+}
+
+int64_t cost_of(const std::string& text) {
+  return text.size() > kShort ? static_cast<int64_t>(text.size()) : 0;
+}
+int64_t cost_of(const Bytes& bytes) {
+  return static_cast<int64_t>(bytes.size());
+}
+template <class T>
+int64_t cost_of(const T&) {
+  return 0;
+}
+
+}  // namespace
 
 template <class Row>
 std::vector<Row> Reader::rows(const std::string& where, const std::vector<int64_t>& args,
                               const std::string& tail) const {
-  std::string text = "SELECT " + sql::column_list<Row>() + " FROM \"" + std::string(Row::table) + "\"";
+  std::vector<Row> out;
+  RowReading<Row> reading([&](const char* column) { return has_column(Row::table, column); });
+  if (reading.columns().empty()) return out;  // a file of before this table was introduced
+  std::string text = "SELECT " + reading.columns() + " FROM \"" + Row::table + "\"";
   if (!where.empty()) text += " WHERE " + where;
   if (!tail.empty()) text += " " + tail;
-  std::vector<Row> out;
-  sqlite3_stmt* st = nullptr;
-  if (sqlite3_prepare_v2(db_, text.c_str(), -1, &st, nullptr) != SQLITE_OK) {
-    const std::string why = sqlite3_errmsg(db_);
-    // A file of before this table was introduced.
-    if (why == "no such table: " + std::string(Row::table)) return out;
-    damage_ = why + " in " + text;
-    return out;
-  }
+  sqlite3_stmt* st = statement(text);
+  if (!st) return out;
   for (size_t i = 0; i < args.size(); ++i) sqlite3_bind_int64(st, static_cast<int>(i) + 1, args[i]);
+  int64_t left = opened_.limits.row_bytes, taken = 0;
+  for (const auto& [table, bytes] : row_bytes_)
+    if (table != Row::table) left -= bytes;
   int rc = SQLITE_ROW;
-  while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+  while (taken <= left && (rc = sqlite3_step(st)) == SQLITE_ROW) {
     Row row;
-    int i = 0;
-    Row::each(row, [&](const char*, auto& field) { sql::column(st, i++, field); });
+    if (!reading.read(st, row)) continue;
+    taken += static_cast<int64_t>(sizeof(Row));
+    Row::each(row, [&](const char*, auto& field) { taken += cost_of(field); });
     out.push_back(std::move(row));
   }
-  if (rc != SQLITE_DONE) damage_ = sqlite3_errmsg(db_);
-  sqlite3_finalize(st);
+  if (rc == SQLITE_ROW)
+    damaged(std::string(Row::table) + " has more rows than a file of its size may: only the first " +
+            std::to_string(out.size()) + " are read");
+  else if (rc != SQLITE_DONE)
+    damaged(why_ended(opened_.db.get(), rc));
+  if (!reading.damage().empty()) damaged(reading.damage());
+  sqlite3_reset(st);
+  int64_t& most = row_bytes_[Row::table];
+  most = std::max(most, taken);
+  settle_rows(out, opened_.trusted);
   return out;
 }
 
@@ -145,31 +117,35 @@ VITRINE_TABLES(X)
 #undef X
 
 std::string Reader::meta(const std::string& key) const {
-  sqlite3_stmt* st = nullptr;
-  std::string value;
-  if (sqlite3_prepare_v2(db_, "SELECT value FROM meta WHERE key = ?1", -1, &st, nullptr) == SQLITE_OK) {
-    sql::bind(st, 1, key);
-    if (sqlite3_step(st) == SQLITE_ROW) sql::column(st, 0, value);
-  }
-  sqlite3_finalize(st);
-  return value;
+  MetaRow row{key, ""};
+  if (!has_column("meta", "key") || !has_column("meta", "value")) return "";
+  sqlite3_stmt* st = statement("SELECT value FROM meta WHERE key = ?1");
+  if (!st) return "";
+  sql::bind(st, 1, key);
+  if (sqlite3_step(st) == SQLITE_ROW) sql::column(st, 0, row.value);
+  sqlite3_reset(st);
+  settle_row(row, opened_.trusted);
+  return row.value;
 }
 
 std::string Reader::text(BlobRef ref) const {
   if (!ref.row) return "";
-  BlobRow blob = row<BlobRow>(ref.row);
-  if (blob.encoding != "zstd") return std::string(blob.data.begin(), blob.data.end());
-  if (blob.raw_bytes < 0 || blob.raw_bytes > kLargestBlob) {
-    damage_ = "a text claims an impossible size";
+  const BlobRow blob = row<BlobRow>(ref.row);
+  const bool packed = blob.encoding == "zstd";
+  const int64_t bytes = packed ? blob.raw_bytes : static_cast<int64_t>(blob.data.size());
+  if (!packed && blob.encoding != "raw" && blob.id) {
+    damaged("a text has an encoding that is not known");
     return "";
   }
-  std::string out(static_cast<size_t>(blob.raw_bytes), '\0');
-  size_t n = ZSTD_decompress(out.data(), out.size(), blob.data.data(), blob.data.size());
-  if (ZSTD_isError(n) || n != out.size()) {
-    damage_ = "a compressed text is damaged";
+  if (bytes > opened_.limits.one_text || bytes > opened_.limits.text_bytes - text_bytes_) {
+    damaged("its texts are larger than those of a file of its size may be");
     return "";
   }
-  return out;
+  text_bytes_ += bytes;
+  if (!packed) return std::string(blob.data.begin(), blob.data.end());
+  auto out = unpack({reinterpret_cast<const char*>(blob.data.data()), blob.data.size()}, bytes);
+  if (!out) damaged("a compressed text is damaged");
+  return out ? std::move(*out) : "";
 }
 
 std::vector<Id> Reader::neighbours(Id id, bool forward) const {
@@ -210,7 +186,10 @@ std::vector<Id> Reader::descendants(Id id) const {
 }
 
 int64_t Reader::change_count() const {
-  return pragma(db_, "data_version");
+  sqlite3_stmt* st = statement("PRAGMA data_version");
+  const int64_t out = st && sqlite3_step(st) == SQLITE_ROW ? sqlite3_column_int64(st, 0) : -1;
+  if (st) sqlite3_reset(st);
+  return out;
 }
 
 }  // namespace vitrine::session

@@ -1,30 +1,34 @@
-// Reads a session file, also while it is being written. Opening never executes anything and never unpickles:
-// read-only, defensive, trusted_schema off. Not thread-safe: open one Reader a thread (cheap).
+// Reads a session file, also while it is being written. Opening never executes anything and never unpickles
+// (core/session/opening.h). What a column cannot hold reads as its default (core/session/borders.h). Not
+// thread-safe: open one Reader a thread (cheap).
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/session/opening.h"
 #include "core/session/rows.h"
 
-struct sqlite3;
+struct sqlite3_stmt;
 
 namespace vitrine::session {
 
 class Reader {
  public:
-  // Errors: missing, unreadable, not a session ("foreign"), truncated or damaged, written by a newer Vitrine.
-  static Result<std::unique_ptr<Reader>> open(const std::string& path);
+  // Errors: as open_session.
+  static Result<std::unique_ptr<Reader>> open(const std::string& path, Whose whose = Whose::Found);
   ~Reader();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
   // All rows that match; where: SQL after WHERE with ?1, ?2 ... for `args`, tail: "ORDER BY ordinal".
-  // A damaged page gives the rows read until then and sets damage().
+  // What is damaged, or more than the file may cost, gives the rows read until then and sets damage().
   template <class Row>
   std::vector<Row> rows(const std::string& where = "", const std::vector<int64_t>& args = {},
                         const std::string& tail = "") const;
@@ -52,6 +56,11 @@ class Reader {
   std::vector<Id> ancestors(Id id) const;
   std::vector<Id> descendants(Id id) const;
 
+  // Recorded here by this user, or said to be. Of any other session nothing is run without asking, and
+  // nothing is written into it. What one says of itself is never more than a claim: one that says it is
+  // running reads as died.
+  bool trusted() const { return opened_.trusted; }
+
   int64_t change_count() const;  // grows when the writer has committed; for following a run
   const std::string& path() const { return path_; }
   const std::string& damage() const { return damage_; }  // "" while the file reads well
@@ -60,10 +69,16 @@ class Reader {
   Reader() = default;
   std::vector<Id> neighbours(Id id, bool forward) const;
   std::vector<Id> closure(Id id, bool forward) const;
+  void damaged(const std::string& what) const;  // the first is told
+  sqlite3_stmt* statement(const std::string& text) const;
+  bool has_column(const char* table, const char* column) const;
 
   std::string path_;
-  sqlite3* db_ = nullptr;
+  Opened opened_;
   mutable std::string damage_;
+  mutable std::unordered_map<std::string, sqlite3_stmt*> statements_;  // of what is asked again and again
+  mutable std::map<std::string, int64_t, std::less<>> row_bytes_;      // the most that a table took
+  mutable int64_t text_bytes_ = 0;
 };
 
 }  // namespace vitrine::session

@@ -69,13 +69,18 @@ std::string column_list() {
   return out;
 }
 
+// "INTEGER PRIMARY KEY": what stands behind a column's name where its table is created.
+template <class Field>
+std::string declared_type(const std::string& name, const Field& field) {
+  return std::string(type_of(field)) + (name == "id" ? " PRIMARY KEY" : "");
+}
+
 template <class Row>
 std::string create_statement() {
   std::string columns;
   Row row;
   Row::each(row, [&](const char* name, auto& field) {
-    columns += (columns.empty() ? "\"" : ", \"") + std::string(name) + "\" " + type_of(field);
-    if (std::string(name) == "id") columns += " PRIMARY KEY";
+    columns += (columns.empty() ? "\"" : ", \"") + std::string(name) + "\" " + declared_type(name, field);
   });
   return "CREATE TABLE IF NOT EXISTS \"" + std::string(Row::table) + "\" (" + columns + ")";
 }

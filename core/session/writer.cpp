@@ -1,5 +1,6 @@
 #include "core/session/writer.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -9,6 +10,10 @@
 #include <cstring>
 #include <functional>
 
+#include "core/session/guarded_files.h"
+#include "core/session/opening.h"
+#include "core/session/recorded.h"
+#include "core/session/schema.h"
 #include "core/session/sql.h"
 #include "core/session/writing_process.h"
 
@@ -17,18 +22,6 @@ namespace vitrine::session {
 namespace {
 constexpr size_t kCompressFrom = 256;  // shorter text gains nothing from zstd
 constexpr int kZstdLevel = 3;
-
-const char* const kIndexes[] = {
-    "CREATE INDEX IF NOT EXISTS link_origin ON link(origin)",
-    "CREATE INDEX IF NOT EXISTS link_derived ON link(derived)",
-    "CREATE INDEX IF NOT EXISTS node_graph ON node(graph)",
-    "CREATE INDEX IF NOT EXISTS edge_graph ON edge(graph)",
-    "CREATE INDEX IF NOT EXISTS step_compilation ON step(compilation)",
-    "CREATE INDEX IF NOT EXISTS instruction_code ON instruction(code)",
-    "CREATE INDEX IF NOT EXISTS range_kernel ON kernel_range(kernel)",
-    "CREATE UNIQUE INDEX IF NOT EXISTS meta_key ON meta(key)",
-    "CREATE UNIQUE INDEX IF NOT EXISTS stage_key ON stage(compilation, name)",
-};
 }  // namespace
 
 namespace {
@@ -39,6 +32,8 @@ Status foreign(const std::string& path) {
   const char* hint = "Name another place with -o.";
   if (S_ISDIR(st.st_mode))
     return Error{"The session cannot be written: " + path + " is a folder.", hint, path};
+  if (!S_ISREG(st.st_mode))  // a pipe would make us wait for its other end
+    return Error{"The session cannot be written: " + path + " is no file.", hint, path};
   std::array<unsigned char, 100> head{};
   std::FILE* file = std::fopen(path.c_str(), "rb");
   const size_t n = file ? std::fread(head.data(), 1, head.size(), file) : 0;
@@ -49,6 +44,13 @@ Status foreign(const std::string& path) {
     return std::nullopt;
   return Error{path + " exists and is not a Vitrine session; it is left as it is.", hint, path};
 }
+
+// An empty file that only its user can read, whatever the umask; SQLite gives its log the same mode. A
+// failure is told by SQLite, which opens it next.
+void make_private(const std::string& path) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (file >= 0) close(file);
+}
 }  // namespace
 
 Result<std::unique_ptr<Writer>> Writer::create(const std::string& path) {
@@ -57,16 +59,19 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path) {
   std::unique_ptr<Writer> w(new Writer);
   w->path_ = path;
   w->pid_ = getpid();
+  make_private(path);
   if (sqlite3_open_v2(path.c_str(), &w->db_,
                       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX,
-                      nullptr) != SQLITE_OK) {
+                      guarded_files()) != SQLITE_OK) {
     return Error{"The session file cannot be written: " + std::string(sqlite3_errmsg(w->db_)),
                  "Name another place with -o, or make the folder writable.", path};
   }
-  for (std::string sql :
-       {std::string("PRAGMA page_size=8192"), "PRAGMA application_id=" + std::to_string(kApplicationId),
-        "PRAGMA user_version=" + std::to_string(kSchemaVersion), std::string("PRAGMA journal_mode=WAL"),
-        std::string("PRAGMA synchronous=NORMAL")}) {
+  harden(w->db_);
+  // No file of a rollback journal, ever: one that lies beside a session is somebody else's.
+  for (std::string sql : {std::string("PRAGMA journal_mode=MEMORY"), std::string("PRAGMA page_size=8192"),
+                          "PRAGMA application_id=" + std::to_string(kApplicationId),
+                          "PRAGMA user_version=" + std::to_string(kSchemaVersion),
+                          std::string("PRAGMA journal_mode=WAL"), std::string("PRAGMA synchronous=NORMAL")}) {
     if (sqlite3_exec(w->db_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
       return Error{"The session file cannot be written: " + std::string(sqlite3_errmsg(w->db_)),
                    "Name another place with -o.", path};
@@ -78,6 +83,7 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path) {
     return Error{"The session file cannot be written: " + std::string(sqlite3_errmsg(w->db_)),
                  "Name another place with -o.", path};
   }
+  mark_being_recorded(path);
   return w;
 }
 
@@ -201,11 +207,11 @@ void Writer::finish(const std::string& status) {
   commit();
   for (auto& [key, st] : statements_) sqlite3_finalize(st);
   statements_.clear();
-  // A reader that is following holds the WAL open; then the file stays in WAL mode and the next opening
-  // tidies up.
-  sqlite3_exec(db_, "PRAGMA wal_checkpoint(TRUNCATE)", nullptr, nullptr, nullptr);
-  sqlite3_exec(db_, "PRAGMA journal_mode=DELETE", nullptr, nullptr, nullptr);
+  const bool one_file = leave_log(db_);
+  sqlite3_close(db_);
+  db_ = nullptr;
   finished_ = true;
+  if (one_file) mark_recorded(path_);
 }
 
 }  // namespace vitrine::session

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/session/launches.h"
+#include "core/session/notes.h"
 #include "views/kit/frames.h"
 #include "views/kit/labels.h"
 #include "views/kit/types.h"
@@ -148,16 +149,18 @@ Id mainCompilation(const SessionData& d) {
 
 }  // namespace
 
-Result<std::shared_ptr<const SessionData>> SessionData::load(const std::string& path) {
+Result<std::shared_ptr<const SessionData>> SessionData::load(const std::string& path, Whose whose) {
   const int64_t stamp = stampOf(path);  // before reading: what comes meanwhile is seen next time
-  auto reader = Reader::open(path);
+  auto reader = Reader::open(path, whose);
   if (!reader) return reader.error();
   const Reader& r = *reader.value();
   auto data = std::make_shared<SessionData>();
   SessionData& d = *data;
   d.path = path;
   d.stamp = stamp;
+  d.trusted = r.trusted();
   loadRuns(r, d);
+  add_notes_beside(path, d.meta);
   loadCapture(r, d);
   loadCompiler(r, d);
   Links links;

@@ -43,8 +43,9 @@ class TextStore {
 
 struct SessionData {
   std::string path;
-  int64_t stamp = 0;   // of the file when it was loaded; differs once more has been recorded
-  std::string damage;  // "" or what could not be read
+  bool trusted = false;  // recorded here by this user, or said to be: see session::Reader
+  int64_t stamp = 0;     // of the file when it was loaded; differs once more has been recorded
+  std::string damage;    // "" or what could not be read
   std::map<std::string, std::string> meta;
 
   Table<session::RunRow> runs;
@@ -94,7 +95,8 @@ struct SessionData {
   std::string device;  // of the first run, as types write it: "cuda:0"; "" on the CPU
 
   // Loads a snapshot; milliseconds to a second, so from a job. Errors: as session::Reader::open.
-  static Result<std::shared_ptr<const SessionData>> load(const std::string& path);
+  static Result<std::shared_ptr<const SessionData>> load(const std::string& path,
+                                                         session::Whose whose = session::Whose::Found);
 
   static int64_t stampOf(
       const std::string& path);  // from sizes and times of the file and its log; -1: not there
