@@ -41,6 +41,8 @@ struct Effect {
   std::vector<std::pair<QString, StackValue>> store;
 };
 
+constexpr int kDeepestStack = 1 << 14;  // what a file claims beyond that is none of Python's
+
 StackValue value_of(const QJsonObject& o) {
   StackValue v;
   v.text = o["text"].toString();
@@ -54,11 +56,11 @@ Effect parse(const std::string& text) {
   Effect out;
   const QJsonObject o = QJsonDocument::fromJson(QByteArray::fromStdString(text)).object();
   if (o.contains("stack")) {
-    out.stack = o["stack"].toInt();
+    out.stack = std::clamp(o["stack"].toInt(), 0, kDeepestStack);
     out.top = o["top"].toString();
     return out;
   }
-  out.pop = o["pop"].toInt();
+  out.pop = std::clamp(o["pop"].toInt(), 0, kDeepestStack);
   for (const QJsonValue& v : o["push"].toArray()) out.push.push_back(value_of(v.toObject()));
   const QJsonObject store = o["store"].toObject();
   for (auto it = store.begin(); it != store.end(); ++it)
@@ -137,8 +139,8 @@ class Replay {
       top = follows.top;
     }
     auto takes = std::find_if(kTakes.begin(), kTakes.end(), [&](const Takes& t) { return t.op == ins.op; });
-    effect.pop = takes != kTakes.end() ? takes->fixed + takes->each * static_cast<int>(ins.arg)
-                                       : std::max(0, before - after);
+    const auto operand = static_cast<int>(std::clamp<int64_t>(ins.arg, 0, kDeepestStack));
+    effect.pop = takes != kTakes.end() ? takes->fixed + takes->each * operand : std::max(0, before - after);
     effect.pop = std::clamp(effect.pop, std::max(0, before - after), before);
     for (int k = before - effect.pop; k < after; ++k) effect.push.push_back({});
     if (!effect.push.empty()) effect.push.back().text = top;

@@ -13,6 +13,10 @@ using namespace session;
 
 namespace {
 
+// A column may hold anything: ends of slices are sums, and times are drawn as doubles.
+constexpr int64_t kMostNs = int64_t{1} << 53;
+constexpr size_t kMostSlices = 1'000'000;
+
 Lane read_lane(const kit::SessionData& data, const LaneRow& row) {
   Lane lane;
   lane.side = row.side == "compiled" ? Lane::Side::Compiled : Lane::Side::Eager;
@@ -27,12 +31,13 @@ Lane read_lane(const kit::SessionData& data, const LaneRow& row) {
   auto entity = data.texts->column<int64_t>(row.entity), relation = data.texts->column<int64_t>(row.relation);
   auto name = data.texts->column<int32_t>(row.name);
   auto depth = data.texts->column<int8_t>(row.depth);
-  size_t n = std::min({start.size(), duration.size(), name.size()});
+  const size_t n = std::min({start.size(), duration.size(), name.size(), kMostSlices});
   auto at = [](const auto& column, size_t i) { return i < column.size() ? column[i] : 0; };
   lane.slices.reserve(n);
   for (size_t i = 0; i < n; ++i) {
-    lane.slices.push_back({start[i], std::max<int64_t>(0, duration[i]), name[i],
-                           static_cast<int8_t>(at(depth, i)), at(entity, i), at(relation, i)});
+    lane.slices.push_back(
+        {std::clamp(start[i], -kMostNs, kMostNs), std::clamp<int64_t>(duration[i], 0, kMostNs), name[i],
+         std::max<int8_t>(0, static_cast<int8_t>(at(depth, i))), at(entity, i), at(relation, i)});
     lane.depths = std::max(lane.depths, lane.slices.back().depth + 1);
   }
   std::stable_sort(lane.slices.begin(), lane.slices.end(),
