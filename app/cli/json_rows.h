@@ -41,8 +41,27 @@ nlohmann::ordered_json json_rows(const session::Reader& s, const std::vector<Row
   return out;
 }
 
+// Appends an element to the text of an array that begins with "[".
+inline void append_element(std::string& out, const nlohmann::ordered_json& element) {
+  out += out.size() > 1 ? ",\n  " : "\n  ";
+  for (char c : element.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) {
+    out += c;
+    if (c == '\n') out += "  ";
+  }
+}
+
 inline std::string json_text(const nlohmann::ordered_json& json) {
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+// The text of an array of rows, as json_text(json_rows(...)), made row by row: as JSON values a large table
+// takes many times its room.
+template <class Row>
+std::string json_table(const session::Reader& s, const std::vector<Row>& rows, bool texts = true) {
+  if (rows.empty()) return "[]\n";
+  std::string out = "[";
+  for (const Row& row : rows) append_element(out, json_row(s, row, texts));
+  return out + "\n]\n";
 }
 
 }  // namespace vitrine::cli

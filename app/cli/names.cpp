@@ -1,19 +1,22 @@
-#include <algorithm>
-
 #include "app/cli/show_parts.h"
 
 namespace vitrine::cli {
 
 using namespace session;
 
-Names::Names(const Reader& session) : session_(session), compilations_(session.all<CompilationRow>()) {}
+Names::Names(const Reader& session) : session_(session), compilations_(session.all<CompilationRow>()) {
+  for (const CompilationRow& row : compilations_) by_id_.emplace(row.id, &row);
+}
 
 std::string Names::compilation(Id id) const {
-  auto it =
-      std::find_if(compilations_.begin(), compilations_.end(), [&](const auto& c) { return c.id == id; });
-  if (it == compilations_.end()) return "–";
-  auto frame = session_.row<FrameRow>(session_.row<SegmentRow>(it->segment).frame);
-  return session_.row<CodeRow>(frame.code).qualname + " " + it->label;
+  const auto found = by_id_.find(id);
+  if (found == by_id_.end()) return "–";
+  auto [it, fresh] = named_.try_emplace(id);
+  if (fresh) {
+    auto frame = session_.row<FrameRow>(session_.row<SegmentRow>(found->second->segment).frame);
+    it->second = session_.row<CodeRow>(frame.code).qualname + " " + found->second->label;
+  }
+  return it->second;
 }
 
 std::string Names::place(Id span) const {
@@ -30,8 +33,8 @@ std::string Names::place_of_instruction(Id instruction) const {
 
 bool Names::shown(Id compilation, const ShowOptions& options) const {
   if (options.compilation.empty()) return true;
-  return std::any_of(compilations_.begin(), compilations_.end(),
-                     [&](const auto& c) { return c.id == compilation && c.label == options.compilation; });
+  const auto found = by_id_.find(compilation);
+  return found != by_id_.end() && found->second->label == options.compilation;
 }
 
 std::string nothing(std::string_view what, std::string_view why) {

@@ -82,7 +82,7 @@ std::string show_counters(const Reader& s, const ShowOptions& options, std::stri
   if (options.json) {
     std::vector<CounterRow> rows;
     for (const auto& [kernel, own] : kernels) rows.insert(rows.end(), own.begin(), own.end());
-    return json_text(json_rows(s, rows));
+    return json_table(s, rows);
   }
   if (kernels.empty()) return nothing("counters", refusal(s, "counters were not read"));
   TextTable traffic({"kernel", "name", ">time", ">counted", ">DRAM read", ">written", ">moved/counted",
@@ -113,7 +113,7 @@ std::string show_samples(const Reader& s, const ShowOptions& options, std::strin
   if (options.json) {
     std::vector<SampleRow> rows;
     for (const auto& [kernel, own] : kernels) rows.insert(rows.end(), own.begin(), own.end());
-    return json_text(json_rows(s, rows));
+    return json_table(s, rows);
   }
   if (kernels.empty()) return nothing("samples", refusal(s, "was not sampled"));
   std::string out;

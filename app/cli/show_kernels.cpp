@@ -80,7 +80,7 @@ std::string show_kernel_text(const Reader& s, const ShowOptions& options, std::s
 
 std::string show_remarks(const Reader& s, const ShowOptions& options, std::string_view) {
   auto remarks = s.all<RemarkRow>("ORDER BY kernel, line");
-  if (options.json) return json_text(json_rows(s, remarks));
+  if (options.json) return json_table(s, remarks);
   TextTable table({"kernel", ">line", "kind", "remark"});
   for (const RemarkRow& r : remarks)
     table.row({s.row<KernelRow>(r.kernel).label, std::to_string(r.line), r.kind, r.text});
@@ -93,7 +93,7 @@ std::string show_choices(const Reader& s, const ShowOptions& options, std::strin
   std::erase_if(choices, [&](const ChoiceRow& c) {
     return !names.shown(s.row<KernelRow>(c.kernel).compilation, options);
   });
-  if (options.json) return json_text(json_rows(s, choices));
+  if (options.json) return json_table(s, choices);
   TextTable table({"kernel", "product", "candidate", ">time", ">threads", "", "from"});
   Id before = 0;
   for (const ChoiceRow& c : choices) {
@@ -110,7 +110,7 @@ std::string show_choices(const Reader& s, const ShowOptions& options, std::strin
 
 std::string show_memory(const Reader& s, const ShowOptions& options, std::string_view) {
   auto buffers = of_compilation<BufferRow>(s, options);
-  if (options.json) return json_text(json_rows(s, buffers));
+  if (options.json) return json_table(s, buffers);
   TextTable table(
       {"buffer", "kind", "type", ">bytes", ">first launch", ">last launch", ">offset, B", "takes place of"});
   std::map<Id, std::vector<LaunchRow>> plans;
@@ -127,7 +127,7 @@ std::string show_memory(const Reader& s, const ShowOptions& options, std::string
 // What stands between forward and backward of each graph that needs gradients.
 std::string show_partition(const Reader& s, const ShowOptions& options, std::string_view) {
   auto crossings = of_compilation<CrossingRow>(s, options);
-  if (options.json) return json_text(json_rows(s, crossings));
+  if (options.json) return json_table(s, crossings);
   Names names(s);
   std::string out;
   for (const PartitionRow& p : s.all<PartitionRow>("ORDER BY compilation")) {
@@ -145,7 +145,7 @@ std::string show_partition(const Reader& s, const ShowOptions& options, std::str
 
 std::string show_launch(const Reader& s, const ShowOptions& options, std::string_view) {
   auto launches = of_compilation<LaunchRow>(s, options);
-  if (options.json) return json_text(json_rows(s, launches));
+  if (options.json) return json_table(s, launches);
   Names names(s);
   TextTable table({"compilation", ">#", "kind", "launch", "arguments", ">bytes", ">median"});
   int64_t number = 0;

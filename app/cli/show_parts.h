@@ -1,6 +1,8 @@
 // The printers behind show_table(), one a row; each gives text, or JSON rows when the options ask for it.
 #pragma once
 
+#include <unordered_map>
+
 #include "app/cli/show.h"
 
 namespace vitrine::cli {
@@ -46,6 +48,8 @@ class Names {
  private:
   const session::Reader& session_;
   std::vector<session::CompilationRow> compilations_;
+  std::unordered_map<Id, const session::CompilationRow*> by_id_;
+  mutable std::unordered_map<Id, std::string> named_;  // of compilations
 };
 
 // The message for a table without rows.

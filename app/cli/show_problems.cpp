@@ -42,7 +42,7 @@ std::string show_breaks(const Reader& s, const ShowOptions& options, std::string
   Names names(s);
   auto breaks = s.all<BreakRow>();
   std::erase_if(breaks, [&](const BreakRow& b) { return !names.shown(b.compilation, options); });
-  if (options.json) return json_text(json_rows(s, breaks));
+  if (options.json) return json_table(s, breaks);
   std::string out;
   for (const BreakSum& sum : by_place(breaks)) {
     const BreakRow& b = *sum.first;
@@ -94,7 +94,7 @@ std::string show_guards(const Reader& s, const ShowOptions& options, std::string
   Names names(s);
   auto guards = s.all<GuardRow>("ORDER BY compilation, ordinal");
   std::erase_if(guards, [&](const GuardRow& g) { return !names.shown(g.compilation, options); });
-  if (options.json) return json_text(json_rows(s, guards));
+  if (options.json) return json_table(s, guards);
   TextTable table({"compilation", "guard", "kind", "expected", "line", ">checks", ">fails"});
   for (const GuardRow& g : guards) {
     table.row({names.compilation(g.compilation), source_text(g.source), g.kind, elided(g.expected),
@@ -182,7 +182,7 @@ std::string show_recompilations(const Reader& s, const ShowOptions& options, std
   Names names(s);
   auto rows = s.all<RecompilationRow>();
   std::erase_if(rows, [&](const RecompilationRow& r) { return !names.shown(r.compilation, options); });
-  if (options.json) return json_text(json_rows(s, rows));
+  if (options.json) return json_table(s, rows);
   const auto compilations = s.all<CompilationRow>();
   const auto calls = s.all<CallRow>();
   std::string out;
@@ -221,7 +221,7 @@ std::string messages_text(const std::vector<MessageRow>& rows, const std::string
 
 std::string show_messages(const Reader& s, const ShowOptions& options, std::string_view) {
   const std::vector<MessageRow> rows = s.all<MessageRow>();
-  if (options.json) return json_text(json_rows(s, rows));
+  if (options.json) return json_table(s, rows);
   const std::string out = messages_text(rows, "");
   return out.empty() ? nothing("messages", "") : out;
 }

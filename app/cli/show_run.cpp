@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <map>
@@ -28,7 +29,7 @@ std::string ratio(const RunRow& run) {
 }  // namespace
 
 std::string show_runs(const Reader& s, const ShowOptions& options, std::string_view) {
-  if (options.json) return json_text(json_rows(s, s.all<RunRow>()));
+  if (options.json) return json_table(s, s.all<RunRow>());
   return run_summary(s);
 }
 
@@ -51,7 +52,7 @@ std::string run_summary(const Reader& s) {
 }
 
 std::string show_stages(const Reader& s, const ShowOptions& options, std::string_view) {
-  if (options.json) return json_text(json_rows(s, s.all<StageRow>()));
+  if (options.json) return json_table(s, s.all<StageRow>());
   return stage_summary(s);
 }
 
@@ -147,37 +148,64 @@ std::string stage_summary(const Reader& s) {
   return table.empty() ? nothing("stages", "nothing was compiled") : table.text() + graphs_text(s);
 }
 
+namespace {
+
+constexpr size_t kMostSlices = 300'000;  // of all lanes; a small column may claim any number
+
+struct Slices {
+  std::vector<int64_t> start, duration, entity, relation;
+  std::vector<int32_t> name;
+  size_t count = 0;
+};
+
+Slices slices_of(const Reader& s, const LaneRow& lane, size_t most) {
+  Slices out;
+  out.start = s.column<int64_t>(lane.start), out.duration = s.column<int64_t>(lane.duration);
+  out.entity = s.column<int64_t>(lane.entity), out.relation = s.column<int64_t>(lane.relation);
+  out.name = s.column<int32_t>(lane.name);
+  out.count = std::min({out.start.size(), out.duration.size(), out.name.size(), most});
+  out.entity.resize(out.count), out.relation.resize(out.count);
+  return out;
+}
+
+}  // namespace
+
 std::string show_timeline(const Reader& s, const ShowOptions& options, std::string_view) {
   std::map<int64_t, std::string> names;
   for (const NameRow& name : s.all<NameRow>()) names[name.id] = name.text;
-  auto json = nlohmann::ordered_json::array();
-  std::string out;
+  std::string out, json = "[";
+  size_t left = kMostSlices;
   for (const LaneRow& lane : s.all<LaneRow>("ORDER BY run, ordinal")) {
-    auto start = s.column<int64_t>(lane.start), duration = s.column<int64_t>(lane.duration);
-    auto entity = s.column<int64_t>(lane.entity), relation = s.column<int64_t>(lane.relation);
-    auto name = s.column<int32_t>(lane.name);
+    const Slices slices = slices_of(s, lane, left);
+    left -= slices.count;
     TextTable table({">start", ">duration", "name", "replaced by"});
-    for (size_t i = 0; i < start.size() && i < name.size() && i < duration.size(); ++i) {
-      auto launch = i < relation.size() ? s.row<LaunchRow>(relation[i]).text : "";
-      table.row({start[i] ? nanoseconds(static_cast<double>(start[i])) : "0 ns",
-                 nanoseconds(static_cast<double>(duration[i])), names[name[i]], launch});
-      json.push_back({{"side", lane.side},
-                      {"lane", lane.label},
-                      {"start_ns", start[i]},
-                      {"duration_ns", duration[i]},
-                      {"name", names[name[i]]},
-                      {"entity", i < entity.size() ? entity[i] : 0},
-                      {"replaced_by", launch}});
+    for (size_t i = 0; i < slices.count; ++i) {
+      const int64_t start = slices.start[i], duration = slices.duration[i];
+      const auto found = names.find(slices.name[i]);
+      const std::string name = found == names.end() ? "" : found->second;
+      const std::string launch = s.row<LaunchRow>(slices.relation[i]).text;
+      if (!options.json)
+        table.row({start ? nanoseconds(static_cast<double>(start)) : "0 ns",
+                   nanoseconds(static_cast<double>(duration)), name, launch});
+      else
+        append_element(json, {{"side", lane.side},
+                              {"lane", lane.label},
+                              {"start_ns", start},
+                              {"duration_ns", duration},
+                              {"name", name},
+                              {"entity", slices.entity[i]},
+                              {"replaced_by", launch}});
     }
-    out += "# " + lane.side + ", " + lane.label + "\n" + table.text() + "\n";
+    if (!options.json) out += "# " + lane.side + ", " + lane.label + "\n" + table.text() + "\n";
   }
-  if (options.json) return json_text(json);
+  if (left == 0) out += "Only the first " + std::to_string(kMostSlices) + " slices are shown.\n";
+  if (options.json) return json == "[" ? "[]\n" : json + "\n]\n";
   return out.empty() ? nothing("timeline", "the run was not measured") : out;
 }
 
 std::string show_accuracy(const Reader& s, const ShowOptions& options, std::string_view) {
   auto rows = s.all<AccuracyRow>();
-  if (options.json) return json_text(json_rows(s, rows));
+  if (options.json) return json_table(s, rows);
   TextTable table({"output", "type", "verdict", ">max |Δ|", ">max rel", ">ulp", "message"});
   for (const AccuracyRow& a : rows) {
     table.row({a.output, a.type, a.verdict, number(a.max_abs), number(a.max_rel), std::to_string(a.max_ulp),
@@ -203,7 +231,7 @@ std::string show_calls(const Reader& s, const ShowOptions& options, std::string_
   auto calls = s.all<CallRow>("ORDER BY run, ordinal");
   Names names(s);
   std::erase_if(calls, [&](const CallRow& c) { return !names.shown(c.compilation, options); });
-  if (options.json) return json_text(json_rows(s, calls));
+  if (options.json) return json_table(s, calls);
   TextTable table({">#", "compilation", "what happened", ">time"});
   for (const CallRow& c : calls) {
     table.row({std::to_string(c.ordinal), names.compilation(c.compilation), what_happened(c.kind),

@@ -17,14 +17,14 @@ std::string argument(const InstructionRow& i) {
 
 std::string show_source(const Reader& s, const ShowOptions& options, std::string_view) {
   auto files = s.rows<FileRow>("user = 1");
-  if (options.json) return json_text(json_rows(s, files));
+  if (options.json) return json_table(s, files);
   std::string out;
   for (const FileRow& file : files) out += "# " + file.path + "\n" + s.text(file.text) + "\n";
   return out.empty() ? nothing("source", "no user file was recorded") : out;
 }
 
 std::string show_bytecode(const Reader& s, const ShowOptions& options, std::string_view) {
-  if (options.json) return json_text(json_rows(s, s.all<InstructionRow>("ORDER BY code, pc")));
+  if (options.json) return json_table(s, s.all<InstructionRow>("ORDER BY code, pc"));
   std::string out;
   Names names(s);
   for (const CodeRow& code : s.all<CodeRow>()) {
