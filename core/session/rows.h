@@ -16,7 +16,7 @@
 
 namespace vitrine::session {
 
-constexpr int kSchemaVersion = 2;
+constexpr int kSchemaVersion = 3;
 constexpr int kApplicationId = 0x56545231;  // "VTR1" in the SQLite header: a foreign file is refused by it
 
 struct BlobRef {
@@ -222,18 +222,21 @@ struct BreakRow {
   }
 };
 
+// call: the how manieth of the run's calls of what was compiled had been; call_of_place: the how manieth call of its
+// place it was, from 1; 0 = not recorded.
 struct RecompilationRow {
   Id id = 0, compilation = 0, previous = 0, guard = 0;
   int64_t call = 0;
   std::string failed, old_value, new_value, call_site, hint;
+  int64_t call_of_place = 0;
   VITRINE_ROW("recompilation") {
     f("id", s.id); f("compilation", s.compilation); f("previous", s.previous); f("guard", s.guard);
     f("call", s.call); f("failed", s.failed); f("old_value", s.old_value); f("new_value", s.new_value);
-    f("call_site", s.call_site); f("hint", s.hint);
+    f("call_site", s.call_site); f("hint", s.hint); f("call_of_place", s.call_of_place);
   }
 };
 
-// One entry into a segment. kind: hit | compile | sizes (it was made ready for sizes that it met for the first
+// One entry into a segment; the first calls of each compilation have rows, compilation.calls counts all. kind: hit | compile | sizes (it was made ready for sizes that it met for the first
 // time) | eager.
 struct CallRow {
   Id id = 0, run = 0;
@@ -504,7 +507,8 @@ struct BufferRow {
 };
 
 // One entry of the launch plan. kind: kernel | library | opaque | view | alloc | free; args: "buf6, buf2,
-// fc.bias".
+// fc.bias". median_ns: its time in the profiled call that is kept (of a script the median of its calls); calls: in
+// how many profiled calls it was timed, of which the middle half took lower_ns to upper_ns.
 struct LaunchRow {
   Id id = 0, compilation = 0;
   int64_t ordinal = 0;
@@ -512,10 +516,12 @@ struct LaunchRow {
   Id kernel = 0;
   int64_t bytes = 0;
   double median_ns = 0;
+  int64_t calls = 0;
+  double lower_ns = 0, upper_ns = 0;
   VITRINE_ROW("launch") {
     f("id", s.id); f("compilation", s.compilation); f("ordinal", s.ordinal); f("kind", s.kind);
     f("text", s.text); f("args", s.args); f("kernel", s.kernel); f("bytes", s.bytes);
-    f("median_ns", s.median_ns);
+    f("median_ns", s.median_ns); f("calls", s.calls); f("lower_ns", s.lower_ns); f("upper_ns", s.upper_ns);
   }
 };
 
@@ -568,15 +574,45 @@ struct TimingRow {
   }
 };
 
+// The calls of one side that were timed together. kind: plain (interleaved, what the medians are of) | profiled (what
+// timeline and launches show) | script (all of a script). kept: which of them is shown, from 0, -1 none; calls is 0
+// where only the evidence is known.
+// Evidence that the machine did other work meanwhile, -1 where it cannot be told: load: average of a minute when it
+// began; others: CPUs that other processes kept; steal: part of all CPUs' time that the host took; waited: part of
+// the time that the thread which waited most was ready and did not run; preempted: involuntary context switches.
+struct MeasurementRow {
+  Id run = 0;
+  std::string kind, side;
+  int64_t calls = 0, kept = -1;
+  double kept_ns = 0, least_ns = 0, lower_ns = 0, median_ns = 0, upper_ns = 0, most_ns = 0;
+  int64_t wall_ns = 0, cores = 0, threads = 0;
+  double load = -1, others = -1, steal = -1, waited = -1;
+  int64_t preempted = -1;
+  VITRINE_ROW("measurement") {
+    f("run", s.run); f("kind", s.kind); f("side", s.side); f("calls", s.calls); f("kept", s.kept);
+    f("kept_ns", s.kept_ns); f("least_ns", s.least_ns); f("lower_ns", s.lower_ns); f("median_ns", s.median_ns);
+    f("upper_ns", s.upper_ns); f("most_ns", s.most_ns); f("wall_ns", s.wall_ns); f("cores", s.cores);
+    f("threads", s.threads); f("load", s.load); f("others", s.others); f("steal", s.steal);
+    f("waited", s.waited); f("preempted", s.preempted);
+  }
+};
+
 // The fastest that the machine of a run was measured to do. kind: copy (rate in bytes a second, read and written
-// together) | product (operations a second of a matrix product); type: of its elements; note: of what size.
+// together) | product (operations a second of a matrix product); type: of its elements; note: of what size. times: how often it was
+// measured for this run; source: measured | kept (by an earlier run on this machine, when); cache_bytes: of the
+// machine's last-level cache, 0 where it is not known.
 struct CeilingRow {
   Id run = 0;
   std::string kind, type;
   double rate = 0;
   std::string note;
+  int64_t times = 0;
+  std::string source, machine;
+  int64_t measured_unix_ns = 0, cache_bytes = 0;
   VITRINE_ROW("ceiling") {
     f("run", s.run); f("kind", s.kind); f("type", s.type); f("rate", s.rate); f("note", s.note);
+    f("times", s.times); f("source", s.source); f("machine", s.machine);
+    f("measured_unix_ns", s.measured_unix_ns); f("cache_bytes", s.cache_bytes);
   }
 };
 
@@ -612,7 +648,7 @@ struct LinkRow {
   X(MetaRow) X(BlobRow) X(RunRow) X(FileRow) X(SpanRow) X(CodeRow) X(InstructionRow) X(FrameRow) \
   X(SegmentRow) X(CompilationRow) X(StepRow) X(GuardRow) X(SymbolRow) X(SymbolGuardRow) X(BreakRow) X(RecompilationRow) X(CallRow) \
   X(StageRow) X(GraphRow) X(NodeRow) X(EdgeRow) X(PartitionRow) X(CrossingRow) X(BackwardRow) X(DecisionRow) X(KernelRow) X(GpuKernelRow) X(CounterRow) X(SampleRow) X(CudaGraphRow) X(KernelRangeRow) X(SassLinesRow) \
-  X(RemarkRow) X(ChoiceRow) X(BufferRow) X(LaunchRow) X(LaneRow) X(NameRow) X(AccuracyRow) X(TimingRow) X(CeilingRow) \
+  X(RemarkRow) X(ChoiceRow) X(BufferRow) X(LaunchRow) X(LaneRow) X(NameRow) X(AccuracyRow) X(TimingRow) X(MeasurementRow) X(CeilingRow) \
   X(MessageRow) X(LinkRow)
 // clang-format on
 
