@@ -1,5 +1,6 @@
 #include "core/session/doubts.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -18,7 +19,7 @@ constexpr double kOthers = 0.25;          // CPUs that others kept, of all
 constexpr double kSomeOthers = 0.1;       // CPUs: less cannot be what made our threads wait
 constexpr double kStolen = 0.05;          // of the time, by the host
 constexpr double kWaited = 0.05;          // of the time, ready and not running
-constexpr double kForcedASecond = 50;     // switches, where nothing better is known
+constexpr double kForcedASecond = 25;     // switches of a thread, where nothing better is known
 constexpr double kLoadACore = 1.5;        // likewise
 
 std::string fixed(double value, int decimals) {
@@ -46,7 +47,8 @@ bool others(const MeasurementRow& row) {
 
 bool forced(const MeasurementRow& row) {
   return row.waited < 0 && row.wall_ns > 0 &&
-         static_cast<double>(row.preempted) * 1e9 / static_cast<double>(row.wall_ns) > kForcedASecond;
+         static_cast<double>(row.preempted) * 1e9 / static_cast<double>(row.wall_ns) >
+             kForcedASecond * static_cast<double>(std::max<int64_t>(1, row.threads));
 }
 
 bool loaded(const MeasurementRow& row) {
