@@ -1,6 +1,7 @@
 #include <map>
 
 #include "app/cli/json_rows.h"
+#include "app/cli/run_times.h"
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
 #include "core/session/launches.h"
@@ -42,6 +43,23 @@ std::string gpu_table(const Reader& s, const std::vector<KernelRow>& kernels,
   return table.empty() ? "" : "\n" + table.text() + notes;
 }
 
+// Of all launches of a kernel together.
+struct KernelTime {
+  int64_t launches = 0, calls = 0;
+  double ns = 0, lower_ns = 0, upper_ns = 0;
+};
+
+std::map<Id, KernelTime> kernel_times(const Reader& s) {
+  std::map<Id, KernelTime> out;
+  for (const LaunchRow& l : s.all<LaunchRow>()) {
+    KernelTime& time = out[l.kernel];
+    ++time.launches;
+    time.calls = time.calls ? std::min(time.calls, l.calls) : l.calls;
+    time.ns += l.median_ns, time.lower_ns += l.lower_ns, time.upper_ns += l.upper_ns;
+  }
+  return out;
+}
+
 std::string kernel_heading(const KernelRow& k, std::string_view stage) {
   const bool gpu = k.language == "cuda c++";
   const char* comment = stage == "assembly" && !gpu ? "# " : stage == "ir" && !gpu ? "; " : "// ";
@@ -64,9 +82,14 @@ std::string show_kernel_text(const Reader& s, const ShowOptions& options, std::s
     return json_text(json);
   }
   std::string out;
-  TextTable table({"kernel", "name", "kind", "space", ">bytes", ">compile", "from"});
+  const std::map<Id, KernelTime> times = kernel_times(s);
+  TextTable table({"kernel", "name", "kind", "space", ">launches", ">time", ">half of the calls", ">bytes",
+                   ">compile", "from"});
   for (const KernelRow& k : kernels) {
-    table.row({k.label, k.name, k.kind, k.space, bytes(k.bytes),
+    const auto found = times.find(k.id);
+    const KernelTime time = found == times.end() ? KernelTime{} : found->second;
+    table.row({k.label, k.name, k.kind, k.space, std::to_string(time.launches), nanoseconds(time.ns),
+               middle_half(time.lower_ns, time.upper_ns, time.calls), bytes(k.bytes),
                nanoseconds(static_cast<double>(k.compile_ns)),
                k.kind != "generated" ? "PyTorch"
                : k.cached            ? "cache"
@@ -75,7 +98,7 @@ std::string show_kernel_text(const Reader& s, const ShowOptions& options, std::s
     if (!text.empty()) out += "\n" + kernel_heading(k, stage) + "\n" + text;
   }
   if (table.empty()) return nothing("kernels", "nothing was compiled");
-  return table.text() + gpu_table(s, kernels, gpu) + out;
+  return table.text() + shown_call_notes(s) + gpu_table(s, kernels, gpu) + out;
 }
 
 std::string show_remarks(const Reader& s, const ShowOptions& options, std::string_view) {
@@ -147,7 +170,8 @@ std::string show_launch(const Reader& s, const ShowOptions& options, std::string
   auto launches = of_compilation<LaunchRow>(s, options);
   if (options.json) return json_table(s, launches);
   Names names(s);
-  TextTable table({"compilation", ">#", "kind", "launch", "arguments", ">bytes", ">median"});
+  TextTable table({"compilation", ">#", "kind", "launch", "arguments", ">bytes", ">time",
+                   ">half of the calls", ">calls"});
   int64_t number = 0;
   Id before = 0;
   for (const LaunchRow& l : launches) {
@@ -155,9 +179,10 @@ std::string show_launch(const Reader& s, const ShowOptions& options, std::string
     before = l.compilation;
     const int64_t moved = l.bytes || !l.kernel ? l.bytes : s.row<KernelRow>(l.kernel).bytes;
     table.row({names.compilation(l.compilation), launches_something(l) ? std::to_string(++number) : "",
-               l.kind, l.text, l.args, bytes(moved), nanoseconds(l.median_ns)});
+               l.kind, l.text, l.args, bytes(moved), nanoseconds(l.median_ns),
+               middle_half(l.lower_ns, l.upper_ns, l.calls), l.calls ? std::to_string(l.calls) : "–"});
   }
-  return table.empty() ? nothing("launch plan", "nothing was compiled") : table.text();
+  return table.empty() ? nothing("launch plan", "nothing was compiled") : table.text() + shown_call_notes(s);
 }
 
 }  // namespace vitrine::cli

@@ -4,8 +4,10 @@
 #include <map>
 
 #include "app/cli/json_rows.h"
+#include "app/cli/run_times.h"
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
+#include "core/session/roofs.h"
 
 namespace vitrine::cli {
 
@@ -13,43 +15,36 @@ using namespace session;
 
 namespace {
 
-// Of one launch. bandwidth in bytes a second, rate in operations a second; parts are those of the ceilings, 0
-// where something is not known.
+// Of one launch. bandwidth in bytes a second, rate in operations a second.
 struct Point {
   std::string label, name;
-  int64_t bytes = 0, flops = 0;
-  double ns = 0, bandwidth = 0, rate = 0, of_copy = 0, of_product = 0;
+  Worked work;
+  double bandwidth = 0, rate = 0;
+  std::string half;  // of the calls
 };
-
-struct Ceilings {
-  double copy = 0, product = 0;
-};
-
-Ceilings ceilings_of(const std::vector<CeilingRow>& rows) {
-  Ceilings out;
-  for (const CeilingRow& row : rows)
-    if (row.kind == "copy")
-      out.copy = std::max(out.copy, row.rate);
-    else if (row.type == "f32")  // of what kernels of our own compute in
-      out.product = std::max(out.product, row.rate);
-  return out;
-}
 
 std::vector<Point> points_of(const Reader& s, const ShowOptions& options) {
   const Names names(s);
-  const Ceilings ceilings = ceilings_of(s.all<CeilingRow>());
   std::vector<Point> out;
   for (const LaunchRow& launch : s.all<LaunchRow>("ORDER BY compilation, ordinal")) {
     const KernelRow kernel = s.row<KernelRow>(launch.kernel);
     if (!kernel.id || launch.median_ns <= 0 || !names.shown(launch.compilation, options)) continue;
-    Point p{kernel.label, kernel.name, kernel.bytes, kernel.flops, launch.median_ns};
-    p.bandwidth = static_cast<double>(p.bytes) / p.ns * 1e9;
-    p.rate = static_cast<double>(p.flops) / p.ns * 1e9;
-    if (ceilings.copy > 0) p.of_copy = p.bandwidth / ceilings.copy;
-    if (ceilings.product > 0) p.of_product = p.rate / ceilings.product;
+    Point p{kernel.label, kernel.name};
+    // Kernels of our own compute in float32.
+    p.work = {kernel.id,        static_cast<double>(kernel.bytes), static_cast<double>(kernel.flops),
+              launch.median_ns, static_cast<double>(kernel.bytes), "f32"};
+    p.bandwidth = p.work.bytes / p.work.ns * 1e9;
+    p.rate = p.work.flops / p.work.ns * 1e9;
+    p.half = middle_half(launch.lower_ns, launch.upper_ns, launch.calls);
     out.push_back(p);
   }
   return out;
+}
+
+Roofs roofs_of(const Reader& s, const std::vector<Point>& points) {
+  std::vector<Worked> works;
+  for (const Point& p : points) works.push_back(p.work);
+  return Roofs(s.all<CeilingRow>(), works);
 }
 
 std::string scaled(double value, const char* unit) {
@@ -73,18 +68,19 @@ std::string percent(double part) {
   return out.data();
 }
 
-nlohmann::ordered_json as_json(const Reader& s, const std::vector<Point>& points) {
+nlohmann::ordered_json as_json(const Reader& s, const std::vector<Point>& points, const Roofs& roofs) {
   auto rows = nlohmann::ordered_json::array();
   for (const Point& p : points)
     rows.push_back({{"kernel", p.label},
                     {"name", p.name},
-                    {"time_ns", p.ns},
-                    {"bytes", p.bytes},
-                    {"flops", p.flops},
+                    {"time_ns", p.work.ns},
+                    {"bytes", static_cast<int64_t>(p.work.bytes)},
+                    {"flops", static_cast<int64_t>(p.work.flops)},
                     {"bytes_per_second", p.bandwidth},
                     {"flops_per_second", p.rate},
-                    {"of_copy", p.of_copy},
-                    {"of_product", p.of_product}});
+                    {"of_copy", roofs.of_copy(p.work)},
+                    {"of_product", roofs.of_product(p.work)},
+                    {"cache", Roofs::cache_words(roofs.in_cache(p.work))}});
   for (const auto& ceiling : json_rows(s, s.all<CeilingRow>())) rows.push_back({{"ceiling", ceiling}});
   return rows;
 }
@@ -93,19 +89,25 @@ nlohmann::ordered_json as_json(const Reader& s, const std::vector<Point>& points
 
 std::string show_roofline(const Reader& s, const ShowOptions& options, std::string_view) {
   const std::vector<Point> points = points_of(s, options);
-  if (options.json) return json_text(as_json(s, points));
-  TextTable table(
-      {"kernel", "name", ">time", ">bytes", ">bandwidth", ">of copy", ">operations", ">rate", ">of product"});
-  for (const Point& p : points)
-    table.row({p.label, p.name, nanoseconds(p.ns), bytes(p.bytes), scaled(p.bandwidth, "B/s"),
-               percent(p.of_copy), p.flops ? scaled(static_cast<double>(p.flops), "FLOP") : "–",
-               scaled(p.rate, "FLOP/s"), percent(p.of_product)});
+  const Roofs roofs = roofs_of(s, points);
+  if (options.json) return json_text(as_json(s, points, roofs));
+  TextTable table({"kernel", "name", ">time", ">half of the calls", ">bytes", ">bandwidth", ">of copy",
+                   ">operations", ">rate", ">of product"});
+  std::map<Id, std::string> labels;
+  for (const Point& p : points) {
+    labels[p.work.kernel] = p.label;
+    table.row({p.label, p.name, nanoseconds(p.work.ns), p.half, bytes(static_cast<int64_t>(p.work.bytes)),
+               scaled(p.bandwidth, "B/s"), roofs.copy_words(p.work),
+               p.work.flops > 0 ? scaled(p.work.flops, "FLOP") : "–", scaled(p.rate, "FLOP/s"),
+               percent(roofs.of_product(p.work))});
+  }
   if (table.empty()) return nothing("roofline", "no launch was measured");
   std::string out = table.text();
   for (const CeilingRow& row : s.all<CeilingRow>())
     out += "ceiling: " + row.kind + " " + row.type + " " +
-           scaled(row.rate, row.kind == "copy" ? "B/s" : "FLOP/s") + " (" + row.note + ")\n";
-  return out;
+           scaled(row.rate, row.kind == "copy" ? "B/s" : "FLOP/s") + " (" + ceiling_words(row) + ")\n";
+  const std::string too_low = roofs.too_low(labels);
+  return out + (too_low.empty() ? "" : too_low + "\n") + shown_call_notes(s);
 }
 
 }  // namespace vitrine::cli

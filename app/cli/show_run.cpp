@@ -4,6 +4,7 @@
 #include <map>
 
 #include "app/cli/json_rows.h"
+#include "app/cli/run_times.h"
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
 #include "core/session/launches.h"
@@ -22,8 +23,14 @@ std::string number(double v, const char* format = "%.3g") {
   return out.data();
 }
 
-std::string ratio(const RunRow& run) {
-  return run.eager_ns > 0 && run.compiled_ns > 0 ? number(run.eager_ns / run.compiled_ns, "%.2f×") : "–";
+std::string or_dash(std::string text) {
+  return text.empty() ? "–" : text;
+}
+
+// A median with the middle half of its calls: "1.42 ms (1.38 ms to 1.50 ms)".
+std::string with_spread(double median_ns, const MeasurementRow& calls) {
+  if (median_ns <= 0 || calls.calls < 2) return nanoseconds(median_ns);
+  return nanoseconds(median_ns) + " (" + middle_half(calls.lower_ns, calls.upper_ns, calls.calls) + ")";
 }
 
 }  // namespace
@@ -34,8 +41,8 @@ std::string show_runs(const Reader& s, const ShowOptions& options, std::string_v
 }
 
 std::string run_summary(const Reader& s) {
-  TextTable table(
-      {"run", "entry", "inputs", "status", ">eager", ">compiled", ">speed-up", ">first call", "outputs"});
+  TextTable table({"run", "entry", "inputs", "status", ">eager (half of the calls)",
+                   ">compiled (half of the calls)", ">speed-up", ">95 % interval", ">first call", "outputs"});
   for (const RunRow& run : s.all<RunRow>()) {
     auto checks = s.rows<AccuracyRow>("run = ?1", {run.id});
     size_t differ = 0;
@@ -44,11 +51,15 @@ std::string run_summary(const Reader& s) {
                           : differ
                               ? std::to_string(differ) + " of " + std::to_string(checks.size()) + " differ"
                               : verdict_words(checks);
-    table.row({run.label, run.entry, run.inputs, run.status, nanoseconds(run.eager_ns),
-               nanoseconds(run.compiled_ns), ratio(run), nanoseconds(static_cast<double>(run.first_call_ns)),
+    const RunTimes times = times_of(s, run);
+    table.row({run.label, run.entry, run.inputs, run.status, with_spread(run.eager_ns, times.eager.plain),
+               with_spread(run.compiled_ns, times.compiled.plain), or_dash(times.speed_up.words()),
+               or_dash(times.speed_up.interval()), nanoseconds(static_cast<double>(run.first_call_ns)),
                outputs});
   }
-  return table.empty() ? nothing("runs", "the session ended before one began") : table.text();
+  if (table.empty()) return nothing("runs", "the session ended before one began");
+  const std::string kept = kept_calls(s);
+  return table.text() + (kept.empty() ? "" : "\n" + kept + ".\n") + call_notes(s);
 }
 
 std::string show_stages(const Reader& s, const ShowOptions& options, std::string_view) {
@@ -145,7 +156,11 @@ std::string stage_summary(const Reader& s) {
                none && sum.note == last_note ? "" : sum.note});
     last_note = none ? sum.note : "";
   }
-  return table.empty() ? nothing("stages", "nothing was compiled") : table.text() + graphs_text(s);
+  const size_t compilations = s.all<CompilationRow>().size();
+  const std::string total = compilations > 1 ? "\nSizes and times are totals of " +
+                                                   std::to_string(compilations) + " compilations.\n"
+                                             : "";
+  return table.empty() ? nothing("stages", "nothing was compiled") : table.text() + total + graphs_text(s);
 }
 
 namespace {
@@ -173,6 +188,8 @@ Slices slices_of(const Reader& s, const LaneRow& lane, size_t most) {
 std::string show_timeline(const Reader& s, const ShowOptions& options, std::string_view) {
   std::map<int64_t, std::string> names;
   for (const NameRow& name : s.all<NameRow>()) names[name.id] = name.text;
+  std::map<Id, RunTimes> times;
+  for (const RunRow& run : s.all<RunRow>()) times[run.id] = times_of(s, run);
   std::string out, json = "[";
   size_t left = kMostSlices;
   for (const LaneRow& lane : s.all<LaneRow>("ORDER BY run, ordinal")) {
@@ -196,11 +213,18 @@ std::string show_timeline(const Reader& s, const ShowOptions& options, std::stri
                               {"entity", slices.entity[i]},
                               {"replaced_by", launch}});
     }
-    if (!options.json) out += "# " + lane.side + ", " + lane.label + "\n" + table.text() + "\n";
+    if (options.json) continue;
+    const std::string basis = times[lane.run].basis(lane.side);
+    out += "# " + lane.side + ", " + lane.label + (basis.empty() ? "" : ": " + basis) + "\n" + table.text() +
+           "\n";
   }
-  if (left == 0) out += "Only the first " + std::to_string(kMostSlices) + " slices are shown.\n";
   if (options.json) return json == "[" ? "[]\n" : json + "\n]\n";
-  return out.empty() ? nothing("timeline", "the run was not measured") : out;
+  if (out.empty()) return nothing("timeline", "the run was not measured");
+  if (left == 0) out += "Only the first " + std::to_string(kMostSlices) + " slices are shown.\n";
+  for (const auto& [run, of] : times)
+    if (const std::string doubt = of.doubt(TimesOf::ShownCall); !doubt.empty()) out += doubt + "\n";
+  if (const std::string kept = kept_calls(s); !kept.empty()) out += kept + ".\n";
+  return out;
 }
 
 std::string show_accuracy(const Reader& s, const ShowOptions& options, std::string_view) {
@@ -237,7 +261,9 @@ std::string show_calls(const Reader& s, const ShowOptions& options, std::string_
     table.row({std::to_string(c.ordinal), names.compilation(c.compilation), what_happened(c.kind),
                nanoseconds(static_cast<double>(c.duration_ns))});
   }
-  return table.empty() ? nothing("calls", "no segment was entered") : table.text();
+  if (table.empty()) return nothing("calls", "no segment was entered");
+  const std::string kept = kept_calls(s);
+  return table.text() + (kept.empty() ? "" : "\n" + kept + ".\n") + call_notes(s);
 }
 
 }  // namespace vitrine::cli

@@ -3,11 +3,13 @@
 #include <Python.h>
 
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/python/engine_state.h"
 #include "core/python/parts.h"
 #include "core/session/rows.h"
+#include "core/session/speed_up.h"
 #include "core/torch_bridge/border.h"
 
 namespace vitrine::python {
@@ -213,6 +215,26 @@ PyObject* profile_take(PyObject*, PyObject*) {
   return out;
 }
 
+// A list of numbers; false: a Python error is set.
+bool read_times(PyObject* list, std::vector<double>& out) {
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    out.push_back(PyFloat_AsDouble(PyList_GET_ITEM(list, i)));
+    if (PyErr_Occurred()) return false;
+  }
+  return true;
+}
+
+PyObject* speed_up(PyObject*, PyObject* args) {
+  PyObject *eager = nullptr, *compiled = nullptr;
+  if (!PyArg_ParseTuple(args, "O!O!:speed_up", &PyList_Type, &eager, &PyList_Type, &compiled)) return nullptr;
+  std::vector<double> theirs, ours;
+  if (!read_times(eager, theirs) || !read_times(compiled, ours)) return nullptr;
+  const session::SpeedUp s = session::speed_up(theirs, ours);
+  return Py_BuildValue("{s:d,s:d,s:d,s:L,s:O,s:s,s:s}", "ratio", s.ratio, "low", s.low, "high", s.high,
+                       "calls", static_cast<long long>(s.calls), "known", s.known() ? Py_True : Py_False,
+                       "words", s.words().c_str(), "interval", s.interval().c_str());
+}
+
 PyObject* is_user_file(PyObject*, PyObject* path) {
   if (!PyUnicode_Check(path)) return PyErr_Format(PyExc_TypeError, "a path is needed");
   return PyBool_FromLong(capture::is_user_file(capture::text_of(path)));
@@ -239,6 +261,9 @@ PyMethodDef kMethods[] = {
     {"profile", torch_bridge::border<profile>, METH_O,
      "profile(calls): of each compilation the next so many calls note when each launch begins and ends; 0: "
      "none."},
+    {"speed_up", torch_bridge::border<speed_up>, METH_VARARGS,
+     "speed_up(eager, compiled) -> dict of ratio, low, high, calls, known, words, interval; lists of ns, the "
+     "i-th of both from one round."},
     {"profile_take", torch_bridge::border<profile_take>, METH_NOARGS, "What was noted since the last call."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -6,7 +6,9 @@
                                                a model's steady state beside its peers, those that are installed
     vitrine bench --cuda --against inductor    the table of a GPU (vitrine bench --cuda --help)
     vitrine bench --compile bert.py            cold and warm first call of a model, five fresh processes a side
-Every figure is a median; threads are equal on all sides; nothing is profiled while it is timed.
+Every figure is a median; threads are equal on all sides; nothing is profiled while it is timed. Beside each ratio stands
+its 95 % interval, of the order statistics of the rounds' ratios (core/session/speed_up.h); one of fewer than five rounds, or
+whose interval includes 1, is not told as a ratio.
 """
 
 import argparse
@@ -85,8 +87,22 @@ def median(values) -> float:
     return sorted(values)[len(values) // 2]
 
 
-def measure(sides: dict[str, Callable], args, seconds: float) -> dict[str, float]:
-    """Median ns a call of each side, interleaved for about `seconds`."""
+def speed_up(theirs: list[float], ours: list[float]) -> dict:
+    """How much faster `ours` is: ratio of the medians, low and high of its interval, rounds, and whether it is known. times: the
+    i-th of both from one round."""
+    from vitrine import _engine
+
+    return _engine.speed_up([float(ns) for ns in theirs], [float(ns) for ns in ours])
+
+
+def ratio_text(found: dict) -> str:
+    """ "1.11x (1.08 to 1.13)", "none seen (0.97 to 1.06)", "3 calls"."""
+    between = f"({found['low']:.2f} to {found['high']:.2f})"
+    return f"{found['ratio']:.2f}x {between}" if found["known"] else f"none seen {between}" if found["low"] else f"{found['calls']} calls"
+
+
+def measure(sides: dict[str, Callable], args, seconds: float) -> dict[str, list[float]]:
+    """ns a call of each side in each round, interleaved for about `seconds`."""
     for function in sides.values():
         for _ in range(3):
             function(*args)
@@ -97,7 +113,7 @@ def measure(sides: dict[str, Callable], args, seconds: float) -> dict[str, float
     while time.perf_counter() < end or len(next(iter(times.values()))) < 7:
         for name, function in sides.items():
             times[name].append(time_call(function, args, inner))
-    return {name: median(v) for name, v in times.items()}
+    return times
 
 
 def model_of(file: str):
@@ -147,15 +163,15 @@ def model_rows(file: str, against: list[str], seconds: float) -> tuple[list[dict
             for name, side in sides.items():
                 side(*args)  # threads and caches are the other side's still
                 times[name] += [time_call(side, args, 1) for _ in range(3)]
-    rows = [{"side": name, "ns": median(ns), "n": len(ns), "error": errors[name]} for name, ns in times.items()]
+    rows = [{"side": name, "ns": median(ns), "n": len(ns), "error": errors[name], "vitrine_faster": speed_up(ns, times["vitrine"])} for name, ns in times.items()]
     return rows, notes
 
 
 def print_model(file: str, rows: list[dict], notes: list[str]) -> None:
-    ours = next(r["ns"] for r in rows if r["side"] == "vitrine")
-    print(f"{os.path.basename(file)}: median of a call, interleaved; error: greatest difference from eager")
+    print(f"{os.path.basename(file)}: median of a call, interleaved, how much faster Vitrine is (95 % interval); error: greatest difference from eager")
     for r in rows:
-        print(f"{r['side']:14}{r['ns'] / 1e6:>10.3f} ms{r['ns'] / ours:>9.2f}x of vitrine's{r['n']:>7} calls   error {r['error']:.1e}")
+        faster = "" if r["side"] == "vitrine" else ratio_text(r["vitrine_faster"])
+        print(f"{r['side']:14}{r['ns'] / 1e6:>10.3f} ms{faster:>26}{r['n']:>7} calls   error {r['error']:.1e}")
     for note in notes:
         print(note)
 
@@ -164,7 +180,7 @@ def copy_ns(torch, moved: int, seconds: float) -> float:
     """Time of a copy that reads and writes `moved` bytes together, into memory that is there already."""
     source = torch.randn(moved // 8)
     target = torch.empty_like(source)
-    return measure({"copy": target.copy_}, (source,), seconds)["copy"]
+    return median(measure({"copy": target.copy_}, (source,), seconds)["copy"])
 
 
 def steady_state(against: list[str], seconds: float) -> list[dict]:
@@ -182,19 +198,21 @@ def steady_state(against: list[str], seconds: float) -> list[dict]:
                 sides["inductor"] = torch.compile(function)
             torch.testing.assert_close(sides["vitrine"](*args), function(*args))
             times = measure(sides, args, seconds)
-            row = {"case": case.name, **{f"{name}_ns": ns for name, ns in times.items()}}
+            row = {"case": case.name, **{f"{name}_ns": median(ns) for name, ns in times.items()}}
+            row |= {f"{name}_vitrine_faster": speed_up(ns, times["vitrine"]) for name, ns in times.items() if name != "vitrine"}
             if case.bytes:
-                row["bandwidth_of_copy"] = copy_ns(torch, case.bytes, seconds) / times["vitrine"]
+                row["bandwidth_of_copy"] = copy_ns(torch, case.bytes, seconds) / row["vitrine_ns"]
             rows.append(row)
     return rows
 
 
 def print_steady(rows: list[dict], against: list[str]) -> None:
     sides = ["eager", "vitrine", *against]
-    print(f"{'case':32}" + "".join(f"{s:>12}" for s in sides) + f"{'vs eager':>10}" + "".join(f"{'vs ' + a:>13}" for a in against) + f"{'of copy':>9}")
+    others = [side for side in sides if side != "vitrine"]
+    print(f"{'case':32}" + "".join(f"{s:>12}" for s in sides) + "".join(f"{'vs ' + side:>26}" for side in others) + f"{'of copy':>9}")
     for r in rows:
         cells = "".join(f"{r[s + '_ns'] / 1000:>10.2f}us" for s in sides)
-        ratios = f"{r['eager_ns'] / r['vitrine_ns']:>9.2f}x" + "".join(f"{r[a + '_ns'] / r['vitrine_ns']:>12.2f}x" for a in against)
+        ratios = "".join(f"{ratio_text(r[side + '_vitrine_faster']):>26}" for side in others)
         share = f"{r['bandwidth_of_copy']:>8.0%}" if "bandwidth_of_copy" in r else ""
         print(f"{r['case']:32}{cells}{ratios}{share}")
 

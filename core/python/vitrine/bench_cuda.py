@@ -154,6 +154,12 @@ SIDES = {
 LATE = "not run (time)"
 
 
+def speed_up(theirs: list[float], ours: list[float]) -> dict:
+    from vitrine import bench
+
+    return bench.speed_up(theirs, ours)
+
+
 def median(values) -> float:
     return sorted(values)[len(values) // 2]
 
@@ -305,6 +311,7 @@ def child(name: str, sides: list[str], seconds: float, cache: str) -> None:
             call()
             times[side] += [once(torch, call) for _ in range(3)]
     row["ms"] = {side: median(t) for side, t in times.items()}
+    row["faster"] = {side: speed_up(times["eager"], t) for side, t in times.items() if side != "eager"}
     if program.bytes:
         source = torch.randn(program.bytes // 8, device="cuda")
         target = torch.empty_like(source)
@@ -416,7 +423,9 @@ def print_row(r: dict, sides: list[str]) -> None:
             cells += f"{LATE if r['failed'][s] == LATE else 'failed':>18}"
             continue
         wrong = "" if is_right(r, s) else "!"
-        cells += f"{r['ms']['eager'] / r['ms'][s]:>9.2f}x{wrong:1}{r['first_s'][s]:>6.2f}s"
+        found = r["faster"][s]
+        faster = f"{found['ratio']:.2f}x" if found["known"] else "no diff." if found["low"] else "–"
+        cells += f"{faster:>10}{wrong:1}{r['first_s'][s]:>6.2f}s"
     share = f"{r['copy_ms'] / r['ms']['vitrine']:>8.0%}" if "copy_ms" in r and "vitrine" in r["ms"] else ""
     print(f"{r['title']:52}{r['ms']['eager']:>10.3f}{cells}{share}", flush=True)
     for s, why in r["failed"].items():
@@ -425,7 +434,7 @@ def print_row(r: dict, sides: list[str]) -> None:
 
 
 def print_means(rows: list[dict], sides: list[str]) -> None:
-    print("speed-up over eager, first call; ! = its error against float64 is more than twice eager's")
+    print("speed-up over eager (no diff.: its 95 % interval includes 1; –: fewer than five calls), first call; ! = its error against float64 is more than twice eager's")
     for who in ("vitrine", "inductor"):
         if means := best_of(rows, [s for s in sides if s.startswith(who)]):
             print(f"{who}: geometric mean of the best mode {means:.2f}x")

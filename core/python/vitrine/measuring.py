@@ -12,6 +12,7 @@ import vitrine
 from vitrine import _engine, ceilings, gpu
 from vitrine._apart import apart
 from vitrine.accuracy import Tf32Watch, compare, nudge, type_text, widened
+from vitrine.evidence import Watch, spread
 from vitrine.loading import Entry, LoadError, raised
 
 LONGEST_MEASUREMENT_NS = 6_000_000_000
@@ -207,19 +208,25 @@ def measure(entry: Entry, options, recording, report, run, compiled) -> None:
     sides = (entry.function, compiled)
     if gpu.device_of(entry.function, args, kwargs):
         sides = tuple(map(gpu.finished, sides))
+    watch = Watch()
     with quiet():
         eager_ns, compiled_ns = interleaved(*sides, args, kwargs, options.repeats, report.border)
+    evidence = watch.evidence()
     for side, times in (("eager", eager_ns), ("compiled", compiled_ns)):
         for i, ns in enumerate(times):
             recording.put("timing", run=run["id"], side=side, ordinal=i, ns=ns)
+        recording.put("measurement", run=run["id"], kind="plain", side=side, **spread(times), **evidence)
     recording.update_run(run, eager_ns=median(eager_ns), compiled_ns=median(compiled_ns))
     device = gpu.device_of(entry.function, args, kwargs)
-    for row in ceilings.measured(device or torch.device("cpu")):
-        recording.put("ceiling", run=run["id"], **row)
+    roofs = ceilings.Ceilings(device or torch.device("cpu"))
+    roofs.measure()
     report.progress("timelines", "timeline", 2, 2)
     report.flush()
     with quiet():
         ours = record_timelines(recording, run, entry.function, compiled, args, kwargs)
+    roofs.measure()
+    for row in roofs.rows(vitrine.config.cache_dir):
+        recording.put("ceiling", run=run["id"], **row)
     if device and options.counters > 0:
         # Last of all: what CUPTI puts around each launch for it stays there.
         report.progress("hardware counters", "timeline", 2, 2)

@@ -141,6 +141,7 @@ def use_edited_kernels(pairs: list[str]) -> tuple[str, str] | None:
 def run_script(options, recording) -> int:
     """Runs the file as __main__; what it compiles is recorded. Returns the exit status."""
     from vitrine import _engine
+    from vitrine.evidence import Watch
     from vitrine.loading import LoadError, parse, raised
     from vitrine.measuring import record_differences
     from vitrine.take_over import torch_compile_taken_over
@@ -153,6 +154,7 @@ def run_script(options, recording) -> int:
     failure = None
     recording.report.progress(f"run {Path(options.file).name}")
     _engine.profile(_engine.CALLS_RECORDED)
+    watch = Watch()
     try:
         with torch_compile_taken_over() if options.take_over else contextlib.nullcontext():
             runpy.run_path(options.file, run_name="__main__")
@@ -165,6 +167,7 @@ def run_script(options, recording) -> int:
         raise
     except BaseException as error:
         failure = raised(error)
+    recording.put("measurement", run=run["id"], kind="script", side="compiled", **watch.evidence())
     record_script_timeline(recording, run, _engine.profile_take())
     nothing = not failure and not recording.compilations()
     if nothing and not options.take_over:

@@ -16,9 +16,11 @@ import torch
 from torch.autograd.profiler import profile, record_function
 
 from vitrine import _engine, gpu
+from vitrine.evidence import Watch, spread
 
 REPETITIONS = 5, 25  # of a profiled call: at least; at most, while they take less than
-PROFILED_NS = 200_000_000
+PROFILED_NS = 1_000_000_000
+LONGEST_NS = 6_000_000_000  # from which on there are no further calls, however few there were
 MOST_CELLS = 4_000_000  # of the exact alignment of eager operators with graph nodes: about a second
 LOOK_AHEAD = 80  # eager calls that the alignment of a longer program may skip
 KIND_SHIFT = 40
@@ -215,6 +217,8 @@ class Call:
     activities: list[dict]
     problem: tuple[str, str] | None = None
     compilations: list[int] = field(default_factory=list)  # that ran in it, in order, each as often as it began
+    measurement: dict = field(default_factory=dict)  # of the calls that it was chosen from: a row of the session, but for run and side
+    others: list["Call"] = field(default_factory=list)  # all of them, with slices and activities; of a compiled call
 
     def owners(self) -> list[tuple]:
         return [(self.begin + s.start, self.begin + s.start + s.duration, s.name, s.family, s.entity, s.relation) for s in self.slices]
@@ -233,11 +237,23 @@ class Call:
 def enough(durations: list[int]) -> bool:
     """Whether these profiled calls, in ns, will do: short ones vary most, and cost least to repeat."""
     fewest, most = REPETITIONS
-    return len(durations) >= most or len(durations) >= fewest and sum(durations) > PROFILED_NS
+    spent = sum(durations)
+    return len(durations) >= most or len(durations) >= fewest and spent > PROFILED_NS or spent > LONGEST_NS
 
 
-def eager_call(function, args, kwargs, on_gpu=False) -> Call:
-    """Of some profiled calls the one with the median duration."""
+def nearest(durations: list[int], plain: float) -> int:
+    """Which of the profiled calls stands for the others: the one that took most nearly what the unprofiled calls did in the
+    median, `plain`; where these were not measured (0), the one most nearly their own median."""
+    wanted = plain or statistics.median(durations)
+    return min(range(len(durations)), key=lambda i: abs(durations[i] - wanted))
+
+
+def measurement(durations: list[int], kept: int, watch: Watch) -> dict:
+    return {"kind": "profiled", "kept": kept, "kept_ns": float(durations[kept]), **spread(durations), **watch.evidence()}
+
+
+def eager_call(function, args, kwargs, on_gpu=False, plain: float = 0) -> Call:
+    """Of some profiled calls the one that is nearest to `plain`, the median of calls without a profile."""
     calls: list[tuple[int, int]] = []
     modules: list[tuple[int, int, str]] = []
     marks: list[tuple[int, int]] = []
@@ -251,13 +267,17 @@ def eager_call(function, args, kwargs, on_gpu=False) -> Call:
             with record_function("vitrine.mark"):
                 pass
             marks.append((begin, time.monotonic_ns()))
+        watch = Watch()
         while not enough([end - begin for begin, end in calls]):
             begin = time.monotonic_ns()
             called(*args, **kwargs)
             calls.append((begin, time.monotonic_ns()))
+        durations = [end - begin for begin, end in calls]
+        kept = nearest(durations, plain)
+        measured = measurement(durations, kept, watch)
     events = prof.kineto_results.events()
     offset = clock_offset(events, marks)
-    begin, end = sorted(calls, key=lambda c: c[1] - c[0])[len(calls) // 2]
+    begin, end = calls[kept]
     main_thread = next(e.start_thread_id() for e in events if e.name() == "vitrine.mark")
     operators = [
         Slice(max(0, e.start_ns() - offset - begin), e.duration_ns(), e.name().removeprefix("aten::"))
@@ -265,7 +285,9 @@ def eager_call(function, args, kwargs, on_gpu=False) -> Call:
         if begin <= e.start_ns() - offset < end and e.start_thread_id() == main_thread and e.name() != "vitrine.mark"
     ]
     ranges = [Slice(s - begin, e - s, name, "view") for s, e, name in modules if begin <= s < end]
-    return Call(add_depths(operators), add_depths(ranges), begin, end - begin, recording.activities, recording.problem)
+    call = Call(add_depths(operators), add_depths(ranges), begin, end - begin, recording.activities, recording.problem)
+    call.measurement = measured
+    return call
 
 
 def begun(entries: list[tuple]) -> list[int]:
@@ -279,14 +301,24 @@ def begun(entries: list[tuple]) -> list[int]:
     return out
 
 
-def compiled_call(function, args, kwargs, recording, on_gpu=False) -> tuple[Call, Graph]:
-    """Of some profiled calls the one with the median duration, with its launches; and what is known after them, since
-    a call may compile."""
+def launch_slices(entries: list[tuple], begin: int, graph: Graph) -> list[Slice]:
+    """The launches of one profiled call, from its begin."""
+    slices = []
+    for compilation, ordinal, start, end in entries:
+        launch, text, family = graph.launches.get((compilation, ordinal), (0, f"launch {ordinal}", "opaque"))
+        slices.append(Slice(start - begin, end - start, text, family, launch, 0, launch))
+    return add_depths(slices)
+
+
+def compiled_call(function, args, kwargs, recording, on_gpu=False, plain: float = 0) -> tuple[Call, Graph]:
+    """Of some profiled calls the one that is nearest to `plain`, with its launches; and what is known after them, since a
+    call may compile."""
     runs = []
     called = gpu.finished(function) if on_gpu else function
     if on_gpu:
         called(*args, **kwargs)
     with gpu.recorded(on_gpu) as device:
+        watch = Watch()
         while not enough([duration for duration, _, _ in runs]):
             _engine.profile(sys.maxsize)
             begin = time.monotonic_ns()
@@ -297,21 +329,24 @@ def compiled_call(function, args, kwargs, recording, on_gpu=False) -> tuple[Call
                 entries = _engine.profile_take()
                 _engine.profile(0)
             runs.append((end - begin, begin, entries))
-    duration, begin, entries = sorted(runs, key=lambda r: r[0])[len(runs) // 2]
+        durations = [duration for duration, _, _ in runs]
+        kept = nearest(durations, plain)
+        measured = measurement(durations, kept, watch)
     recording.commit()
     graph = Graph(recording.path)
-    slices = []
-    for compilation, ordinal, start, end in entries:
-        launch, text, family = graph.launches.get((compilation, ordinal), (0, f"launch {ordinal}", "opaque"))
-        slices.append(Slice(start - begin, end - start, text, family, launch, 0, launch))
-    return Call(add_depths(slices), [], begin, duration, device.activities, device.problem, begun(entries)), graph
+    calls = [
+        Call(launch_slices(entries, begin, graph), [], begin, duration, device.activities, device.problem, begun(entries)) for duration, begin, entries in runs
+    ]
+    call = calls[kept]
+    call.measurement, call.others = measured, calls
+    return call, graph
 
 
 def record_timelines(recording, run, function, compiled, args, kwargs) -> Call:
     """Writes the lanes of both sides; returns the compiled call."""
     on_gpu = gpu.device_of(function, args, kwargs) is not None
-    eager = eager_call(function, args, kwargs, on_gpu)
-    ours, graph = compiled_call(compiled, args, kwargs, recording, on_gpu)
+    eager = eager_call(function, args, kwargs, on_gpu, run.get("eager_ns", 0))
+    ours, graph = compiled_call(compiled, args, kwargs, recording, on_gpu, run.get("compiled_ns", 0))
     relate(eager.slices, graph, ours.compilations or list(graph.nodes))
     problem = eager.problem or ours.problem
     theirs_there, ours_there = ({}, {}) if problem or not on_gpu else (eager.on_gpu(), ours.on_gpu())
@@ -323,6 +358,7 @@ def record_timelines(recording, run, function, compiled, args, kwargs) -> Call:
     for ordinal, (side, kind, label, slices) in enumerate(lanes):
         put_lane(recording, run, side, kind, label, ordinal, add_depths(slices))
     for side, call, plain in (("eager", eager, run["eager_ns"]), ("compiled", ours, run["compiled_ns"])):
+        recording.put("measurement", run=run["id"], side=side, **call.measurement)
         recording.put("meta", key=f"profiled_{side}_ns", value=str(call.duration))
         if plain:
             recording.put("meta", key=f"profiling_cost_{side}", value=f"{call.duration / plain - 1:+.1%}")
@@ -330,13 +366,14 @@ def record_timelines(recording, run, function, compiled, args, kwargs) -> Call:
         text = f"There is no timeline of the GPU: {problem[0]}."
         recording.message("warning", "environment", text, problem[1], run=run["id"])
     elif on_gpu:
-        median_launches(recording, graph, gpu.time_of_launches(ours_there))
+        put_launch_times(recording, graph, gpu.time_of_launches(ours_there), [gpu.time_of_launches(call.on_gpu()) for call in ours.others])
         if run["mode"] in ("reduce-overhead", "max-autotune"):
             text = "The timeline shows the compiled call launch by launch: a call whose launches are timed replays no CUDA graph."
             recording.message("info", "environment", text, "The measured times and the speed-up are of replays.", run=run["id"])
     else:
-        median_launches(recording, graph, {s.entity: s.duration for s in ours.slices})
+        put_launch_times(recording, graph, time_of_launches(ours), [time_of_launches(call) for call in ours.others])
     ours.problem = problem
+    ours.others = []
     return ours
 
 
@@ -364,13 +401,26 @@ def record_script_timeline(recording, run, entries) -> None:
     put_lane(recording, run, "compiled", "call", "calls", 0, add_depths(calls))
     put_lane(recording, run, "compiled", "launch", "launches", 1, add_depths(launches))
     if not torch.cuda.is_initialized():  # what a launch takes on a GPU is not seen from here
-        median_launches(recording, graph, {launch: statistics.median(ns) for launch, ns in times.items()})
+        put_launch_times(recording, graph, {launch: statistics.median(ns) for launch, ns in times.items()}, of_calls(times))
 
 
-def median_launches(recording, graph: Graph, times: dict[int, int]) -> None:
-    """Fills each launch's time in ns from the profiled call, by its id: of a GPU's launch that of its kernels."""
+def time_of_launches(call: Call) -> dict[int, int]:
+    """How long each launch of a call took, in ns: where its code ran several times, the last of them."""
+    return {s.entity: s.duration for s in call.slices}
+
+
+def of_calls(times: dict[int, list[int]]) -> list[dict[int, int]]:
+    """{launch: its times} as one dict a call."""
+    longest = max(map(len, times.values()), default=0)
+    return [{launch: ns[i] for launch, ns in times.items() if i < len(ns)} for i in range(longest)]
+
+
+def put_launch_times(recording, graph: Graph, times: dict[int, float], calls: list[dict[int, int]]) -> None:
+    """Fills each launch's time in ns, by its id (of a GPU's launch that of its kernels), and how it scatters over `calls`."""
     columns = [c[1] for c in graph.db.execute("PRAGMA table_info(launch)")]
     for launch, ns in times.items():
         found = graph.db.execute("SELECT * FROM launch WHERE id = ?", (launch,)).fetchone()
         if found:
-            recording.put("launch", **{**dict(zip(columns, found)), "median_ns": float(ns)})
+            each = spread([call[launch] for call in calls if launch in call])
+            several = {"calls": each["calls"], "lower_ns": each["lower_ns"], "upper_ns": each["upper_ns"]} if each["calls"] else {}
+            recording.put("launch", **{**dict(zip(columns, found)), "median_ns": float(ns), **several})

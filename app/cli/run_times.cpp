@@ -1,0 +1,70 @@
+#include "app/cli/run_times.h"
+
+#include <algorithm>
+#include <map>
+
+#include "app/cli/text_table.h"
+
+namespace vitrine::cli {
+
+using namespace session;
+
+namespace {
+
+std::map<std::string, std::string> meta_of(const Reader& s) {
+  std::map<std::string, std::string> out;
+  for (MetaRow& row : s.all<MetaRow>()) out[row.key] = std::move(row.value);
+  return out;
+}
+
+template <class F>
+std::string of_runs(const Reader& s, F words) {
+  std::string out;
+  const auto runs = s.all<RunRow>();
+  for (const RunRow& run : runs)
+    for (const std::string& line : words(times_of(s, run)))
+      if (!line.empty()) out += (runs.size() > 1 ? run.label + ": " : "") + line + "\n";
+  return out.empty() ? "" : "\n" + out;
+}
+
+std::string basis_line(const RunTimes& times, const std::string& side) {
+  const std::string basis = times.basis(side);
+  return basis.empty() ? ""
+                       : std::string(side == "eager" ? "Eager" : "Compiled") + " times are of " + basis + ".";
+}
+
+}  // namespace
+
+RunTimes times_of(const Reader& s, const RunRow& run) {
+  return session::times_of(run, s.rows<TimingRow>("run = ?1", {run.id}),
+                           s.rows<MeasurementRow>("run = ?1", {run.id}), meta_of(s));
+}
+
+std::string shown_call_notes(const Reader& s) {
+  return of_runs(s, [](const RunTimes& t) {
+    return std::vector{basis_line(t, "eager"), basis_line(t, "compiled"), t.doubt(TimesOf::ShownCall)};
+  });
+}
+
+std::string call_notes(const Reader& s) {
+  return of_runs(s, [](const RunTimes& t) { return std::vector{t.doubt(TimesOf::Calls)}; });
+}
+
+std::string middle_half(double lower_ns, double upper_ns, int64_t calls) {
+  return calls > 1 && lower_ns > 0 ? nanoseconds(lower_ns) + " to " + nanoseconds(upper_ns) : "–";
+}
+
+std::string kept_calls(const Reader& s) {
+  std::map<Id, int64_t> kept;
+  for (const CallRow& row : s.all<CallRow>()) ++kept[row.compilation];
+  int64_t all = 0, rows = 0;
+  for (const CompilationRow& row : s.all<CompilationRow>()) {
+    all += std::max(row.calls, kept[row.id]);
+    rows += kept[row.id];
+  }
+  return rows < all ? std::to_string(rows) + " of " + std::to_string(all) +
+                          " calls are kept: the first of each compilation"
+                    : "";
+}
+
+}  // namespace vitrine::cli
