@@ -165,6 +165,7 @@ namespace {
 // The calls of a place are numbered from 1, as the window does: the first that ran this compilation.
 int64_t number_of_call(const std::vector<CompilationRow>& compilations, const std::vector<CallRow>& calls,
                        const RecompilationRow& row) {
+  if (row.call_of_place > 0) return row.call_of_place;
   std::map<Id, Id> segments;
   for (const CompilationRow& each : compilations) segments[each.id] = each.segment;
   int64_t number = 0;

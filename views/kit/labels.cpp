@@ -78,6 +78,7 @@ QString labelOfCapture(const SessionData& d, Id id) {
 }  // namespace
 
 int64_t callOf(const SessionData& data, const RecompilationRow& row) {
+  if (row.call_of_place > 0) return row.call_of_place;
   const CompilationRow* made = data.compilations.find(row.compilation);
   int64_t number = 0;
   for (const CallRow& call : data.calls.of(data.runOf(row.compilation))) {

@@ -407,6 +407,9 @@ void Recording::recompilation(const CompilationRecord& record, Id previous, cons
   row.compilation = record.row.id;
   row.previous = previous;
   row.call = calls_;
+  row.call_of_place = 1;
+  for (const Watched& w : watched_)
+    if (w.row.segment == record.row.segment) row.call_of_place += recorded_calls_[w.row.id];
   for (const Watched& w : watched_)
     if (w.row.id == previous && failure.guard >= 0 && static_cast<size_t>(failure.guard) < w.guards.size())
       row.guard = w.guards[failure.guard].id;
