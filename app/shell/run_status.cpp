@@ -5,6 +5,7 @@
 #include "core/session/verdict.h"
 #include "views/kit/break_places.h"
 #include "views/kit/numbers.h"
+#include "views/kit/run_times.h"
 
 namespace vitrine::app {
 
@@ -49,6 +50,15 @@ RunStatus runStatus(const kit::SessionData& d, Id compilation) {
     if (again) out.text += (breaks ? ", " : "") + counted(again, "recompilation");
   }
   QStringList facts;
+  // What one compilation of several took and checks is not the run's.
+  const QString which = kit::whichOf(d, compilation);
+  if (which.contains(QLatin1String(" of "))) {
+    double all = 0;
+    size_t n = 0;
+    for (const auto& row : d.compilations)
+      if (d.runOf(row.id) == run_id) all += static_cast<double>(row.duration_ns), ++n;
+    facts << counted(n, "compilation") + " " + kit::timeText(all) + " in all" << "compilation " + which;
+  }
   if (const auto* row = d.compilations.find(compilation); row && row->duration_ns > 0)
     facts << "compile " + kit::timeText(static_cast<double>(row->duration_ns));
   double cost = 0;

@@ -10,6 +10,7 @@
 #include "views/kit/icons.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
+#include "views/kit/run_times.h"
 #include "views/kit/widgets.h"
 
 namespace vitrine::app {
@@ -30,7 +31,7 @@ QString countText(const kit::SessionData& d, Id compilation, std::string_view st
   if (stage == "memory") return kit::bytesText(static_cast<double>(count));
   if (stage == "timeline") {
     const auto* run = d.runs.find(d.runOf(compilation));
-    return run && run->compiled_ns > 0 ? kit::ratioText(run->eager_ns / run->compiled_ns) : QString();
+    return run ? s(kit::runTimes(d, run->id).speed_up.short_words()) : QString();
   }
   return QString::number(count);
 }
@@ -52,6 +53,8 @@ void StageStrip::setSession(const kit::SessionPtr& session, Id compilation) {
     cell.stage = std::string(info.name);
     cell.title = s(session::stage_title(info, session && session->isGpu(compilation)));
     cell.note = s(info.about);
+    if (session && session->compilations.find(compilation))
+      cell.note += "\ncompilation " + kit::whichOf(*session, compilation);
     cell.group = info.group;
     if (session) {
       const session::StageRow* row = nullptr;

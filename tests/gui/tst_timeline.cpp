@@ -59,6 +59,7 @@ class TestTimeline : public QObject {
     views::Timeline t;
     t.eager_ns = 2.25e6, t.compiled_ns = 523e3;
     t.profiled_eager_ns = 6.78e6, t.profiled_compiled_ns = 1.42e6;
+    t.times.speed_up = session::speed_up(std::vector<double>(9, 2.25e6), std::vector<double>(9, 523e3));
     const auto words = [&](views::Lane::Side side, bool shorter = false) {
       return views::end_words(t, side, shorter).replace(QChar(0x202F), ' ');
     };

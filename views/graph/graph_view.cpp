@@ -12,6 +12,7 @@
 #include "views/kit/missing.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
+#include "views/kit/run_times.h"
 
 namespace vitrine::views {
 
@@ -43,6 +44,13 @@ QString GraphView::title() const {
 }
 
 QString GraphView::subtitle() const {
+  const QString what = counts();
+  if (colour_ != Colour::Time || what.isEmpty()) return what;
+  const QString times = shownCallText(*session(), session()->runOf(compilation()));
+  return times.isEmpty() ? what : what + "; times: " + times;
+}
+
+QString GraphView::counts() const {
   const session::GraphRow* g = graph();
   if (!g) return {};
   if (stage() == "fused" || stage() == "loops") return kernelCounts(*g);
@@ -100,6 +108,7 @@ QList<QWidget*> GraphView::headerControls() {
 void GraphView::colourBy(Colour colour) {
   colour_ = colour;
   if (colours_) colours_->setCurrent(static_cast<int>(colour_));
+  Q_EMIT headerChanged();
   rebuild();
 }
 

@@ -20,6 +20,7 @@ class GraphView : public kit::View {
 
   QString title() const override;
   QString subtitle() const override;
+  QString counts() const;  // what the graph is made of, "36 nodes"
   QList<QWidget*> headerControls() override;
   QString searchPlaceholder() const override {
     return QStringLiteral("name, operator, shape, dtype or /regex/");

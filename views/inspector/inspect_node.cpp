@@ -5,6 +5,7 @@
 #include "core/session/launches.h"
 #include "views/inspector/inspect_counters.h"
 #include "views/kit/numbers.h"
+#include "views/kit/run_times.h"
 #include "views/kit/symbolic_types.h"
 
 namespace vitrine::views {
@@ -47,10 +48,19 @@ QString company(const SessionData& d, const KernelRow& kernel, const NodeRow& no
 }
 
 InspectorSection costOf(const SessionData& d, const KernelRow& kernel, const QString& note) {
-  double ns = 0;
-  for (const LaunchRow& launch : d.launches.of(kernel.compilation))
-    if (launch.kernel == kernel.id) ns += launch.median_ns;
+  double ns = 0, lower = 0, upper = 0;
+  int64_t calls = 0;
+  for (const LaunchRow& launch : d.launches.of(kernel.compilation)) {
+    if (launch.kernel != kernel.id) continue;
+    ns += launch.median_ns, lower += launch.lower_ns, upper += launch.upper_ns;
+    calls = launch.calls;
+  }
   InspectorSection cost{"Cost", {{"compiled", ns > 0 ? kit::timeText(ns) : kit::unknown(), note}}};
+  if (const QString half = kit::middleHalf(lower, upper, calls); !half.isEmpty())
+    cost.rows.push_back({"half of the calls", half, QStringLiteral("of %1 profiled").arg(calls)});
+  const Id run = d.runOf(kernel.compilation);
+  if (const QString doubt = kit::shortDoubt(d, run, TimesOf::ShownCall); ns > 0 && !doubt.isEmpty())
+    cost.rows.push_back({"", doubt, "", "warning", Tone::Warn, 0, true});
   if (kernel.bytes > 0)
     cost.rows.push_back({"traffic", kit::bytesText(static_cast<double>(kernel.bytes)),
                          ns > 0 ? kit::rateText(static_cast<double>(kernel.bytes), ns) : QString()});
@@ -150,7 +160,11 @@ void inspectLaunch(const SessionData& d, const LaunchRow& row, InspectorContent&
              : QStringLiteral("launches nothing")},
         {"kind", s(row.kind)},
         {"arguments", s(row.args)},
-        {"time", row.median_ns > 0 ? kit::timeText(row.median_ns) : kit::unknown()},
+        {"time", row.median_ns > 0 ? kit::timeText(row.median_ns) : kit::unknown(),
+         row.calls > 1 ? QStringLiteral("half of %1: %2")
+                             .arg(row.calls)
+                             .arg(kit::middleHalf(row.lower_ns, row.upper_ns, row.calls))
+                       : QString()},
         {"traffic", row.bytes > 0 ? kit::bytesText(static_cast<double>(row.bytes)) : kit::unknown(),
          row.median_ns > 0 ? kit::rateText(static_cast<double>(row.bytes), row.median_ns) : QString()}}});
 }

@@ -8,6 +8,7 @@
 #include "views/kit/break_places.h"
 #include "views/kit/missing.h"
 #include "views/kit/numbers.h"
+#include "views/kit/run_times.h"
 
 namespace vitrine::views {
 
@@ -47,21 +48,35 @@ std::vector<InspectorRow> outputsRows(const SessionData& d, Id run) {
   return out;
 }
 
+// A speed-up where there is one, both sides with what half of their calls took, and what makes them doubtful.
+std::vector<InspectorRow> timesRows(const SessionData& d, const RunRow& run) {
+  if (run.eager_ns <= 0 || run.compiled_ns <= 0) return {};
+  const RunTimes times = kit::runTimes(d, run.id);
+  const SpeedUp& up = times.speed_up;
+  auto calls = [](const MeasurementRow& row) {
+    const QString half = kit::middleHalf(row);
+    return half.isEmpty() ? QString() : QStringLiteral("half of %1: %2").arg(row.calls).arg(half);
+  };
+  const Tone tone = !up.known() ? Tone::None : up.ratio > 1 ? Tone::Ok : Tone::Warn;
+  std::vector<InspectorRow> out{{"speed-up", s(up.words()), s(up.interval()), "", tone},
+                                {"eager", kit::timeText(run.eager_ns), calls(times.eager.plain)},
+                                {"compiled", kit::timeText(run.compiled_ns), calls(times.compiled.plain)}};
+  if (const std::string doubt = times.doubt(TimesOf::Calls); !doubt.empty())
+    out.push_back({"", s(doubt), "", "warning", Tone::Warn, 0, true});
+  return out;
+}
+
 InspectorSection resultOf(const SessionData& d, const RunRow& run) {
   InspectorSection out{"Result", {}};
-  if (run.eager_ns > 0 && run.compiled_ns > 0) {
-    const double by = run.compiled_ns - run.eager_ns;
-    out.rows.push_back(
-        {"speed-up", kit::ratioText(run.eager_ns / run.compiled_ns), "", "", by < 0 ? Tone::Ok : Tone::Warn});
-    out.rows.push_back({"eager", kit::timeText(run.eager_ns)});
-    out.rows.push_back(
-        {"compiled", kit::timeText(run.compiled_ns), kit::signedText(kit::timeText(std::abs(by)), by)});
-  }
+  for (InspectorRow& row : timesRows(d, run)) out.rows.push_back(std::move(row));
   if (!d.accuracies.of(run.id).empty())
     for (InspectorRow& row : outputsRows(d, run.id)) out.rows.push_back(std::move(row));
   const auto breaks = static_cast<int64_t>(kit::breakPlaces(d, run.id).size());
-  int64_t recompilations = 0, graphs = 0;
+  int64_t recompilations = 0, graphs = 0, all = 0;
+  double compile_ns = 0;
   eachCompilation(d, run.id, [&](const CompilationRow& row) {
+    ++all;
+    compile_ns += static_cast<double>(row.duration_ns);
     graphs += row.status == "ok" && d.lastGraph(row.id, "captured") != nullptr;
     recompilations += static_cast<int64_t>(d.recompilations.of(row.id).size());
   });
@@ -69,13 +84,18 @@ InspectorSection resultOf(const SessionData& d, const RunRow& run) {
       {"graphs", QString::number(graphs),
        breaks ? QStringLiteral("with ") + kit::countText(breaks, "break") : QStringLiteral("no breaks"), "",
        breaks ? Tone::Warn : Tone::None});
+  if (all > 1)
+    out.rows.push_back(
+        {"compiling", kit::timeText(compile_ns), kit::countText(all, "compilation") + " in all"});
+  if (const QString kept = kit::keptCalls(d, run.id); !kept.isEmpty()) out.rows.push_back({"calls", kept});
   if (recompilations)
     out.rows.push_back({"compiled", kit::countText(recompilations, "more time"), "", "", Tone::Warn});
   return out;
 }
 
 InspectorSection compilationOf(const SessionData& d, const CompilationRow& row) {
-  InspectorSection out{d.label(row.id), {{"took", kit::timeText(static_cast<double>(row.duration_ns))}}};
+  InspectorSection out{"Compilation " + kit::whichOf(d, row.id),
+                       {{"took", kit::timeText(static_cast<double>(row.duration_ns))}}};
   double guards = 0;
   for (const GuardRow& guard : d.guards.of(row.id)) guards += guard.cost_ns;
   if (const auto count = static_cast<int64_t>(d.guards.of(row.id).size()))
@@ -115,7 +135,10 @@ InspectorSection dearestOf(const SessionData& d, Id compilation) {
   std::vector<Cost> order;
   for (const auto& [name, cost] : costs) order.push_back(cost);
   std::stable_sort(order.begin(), order.end(), [](const Cost& a, const Cost& b) { return a.ns > b.ns; });
-  InspectorSection out{"Where the time goes", {}};
+  const QString which = kit::whichOf(d, compilation);
+  const bool one_of = which.contains(QLatin1String(" of "));
+  InspectorSection out{one_of ? "Where the time goes in " + which : QStringLiteral("Where the time goes"),
+                       {}};
   order.resize(std::min(order.size(), kMostKernels));
   for (const Cost& cost : order) {
     const QString name = cost.launches > 1 ? s(cost.row->name) + QStringLiteral(" × %1").arg(cost.launches)
@@ -127,6 +150,12 @@ InspectorSection dearestOf(const SessionData& d, Id compilation) {
                         Tone::None, cost.row->id, false, kit::familyOf(cost.row->family),
                         alike > 1 ? s(cost.row->space) : QString()});
   }
+  if (order.empty()) return out;
+  const RunTimes times = kit::runTimes(d, d.runOf(compilation));
+  if (const std::string basis = times.basis("compiled"); !basis.empty())
+    out.rows.push_back({"", "Of " + s(basis) + ".", "", "info", Tone::Info, 0, true});
+  if (const std::string doubt = times.doubt(TimesOf::ShownCall); !doubt.empty())
+    out.rows.push_back({"", s(doubt), "", "warning", Tone::Warn, 0, true});
   return out;
 }
 

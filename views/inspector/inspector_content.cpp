@@ -5,6 +5,7 @@
 #include "views/kit/chain.h"
 #include "views/kit/labels.h"
 #include "views/kit/numbers.h"
+#include "views/kit/run_times.h"
 #include "views/kit/sources.h"
 
 namespace vitrine::views {
@@ -128,13 +129,17 @@ void inspectRun(const SessionData& d, const RunRow& row, InspectorContent& out) 
                            {"inputs", s(row.inputs)},
                            {"device", s(row.device)},
                            {"mode", s(row.mode)}}});
+  const RunTimes times = kit::runTimes(d, row.id);
+  const SpeedUp& up = times.speed_up;
   out.sections.push_back(
       {"Time",
        {{"eager", time(row.eager_ns)},
         {"compiled", time(row.compiled_ns)},
-        {"ratio", row.compiled_ns > 0 ? kit::ratioText(row.eager_ns / row.compiled_ns) : kit::unknown()},
+        {"speed-up", up.words().empty() ? kit::unknown() : s(up.words()), s(up.interval())},
         {"imports", time(static_cast<double>(row.import_ns))},
         {"first call", time(static_cast<double>(row.first_call_ns))}}});
+  if (const std::string doubt = times.doubt(TimesOf::Both); !doubt.empty())
+    out.sections.back().rows.push_back({"", s(doubt), "", "warning", Tone::Warn, 0, true});
   InspectorSection outputs{"Outputs against eager", {}};
   for (const AccuracyRow& each : d.accuracies.of(row.id)) {
     const Tone tone = each.verdict == "differs" ? Tone::Err : Tone::Ok;

@@ -1,6 +1,10 @@
 #include "views/kit/roofline.h"
 
 #include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "views/kit/numbers.h"
 
 namespace vitrine::kit {
 
@@ -16,38 +20,48 @@ std::string elementType(const SessionData& data, const KernelRow& kernel) {
   return "f32";
 }
 
-}  // namespace
-
-double copyCeiling(const SessionData& data) {
-  double out = 0;
-  for (const CeilingRow& row : data.ceilings)
-    if (row.kind == "copy") out = std::max(out, row.rate);
-  return out;
+Worked workOf(const SessionData& data, const KernelRow& kernel, double ns, int64_t launches) {
+  const auto times = static_cast<double>(std::max<int64_t>(1, launches));
+  return {kernel.id, static_cast<double>(kernel.bytes) * times, static_cast<double>(kernel.flops) * times,
+          ns,        static_cast<double>(kernel.bytes),         elementType(data, kernel)};
 }
 
-std::vector<RoofPoint> roofPoints(const SessionData& data, Id compilation) {
+}  // namespace
+
+Roofline rooflineOf(const SessionData& data, Id compilation) {
   std::unordered_map<Id, std::pair<double, int64_t>> measured;
-  for (const LaunchRow& launch : data.launches.of(compilation)) {
+  for (const LaunchRow& launch : data.launches) {
     measured[launch.kernel].first += launch.median_ns;
     ++measured[launch.kernel].second;
   }
-  const double copy = copyCeiling(data);
-  std::vector<RoofPoint> out;
+  std::vector<Worked> works;
+  std::map<Id, std::string> labels;
+  for (const KernelRow& kernel : data.kernels) {
+    const auto& [ns, launches] = measured[kernel.id];
+    works.push_back(workOf(data, kernel, ns, launches));
+    labels[kernel.id] = kernel.label;
+  }
+  Roofline out;
+  out.roofs = Roofs(data.ceilings, works);
+  out.too_low = QString::fromStdString(out.roofs.too_low(labels));
   for (const KernelRow& kernel : data.kernels.of(compilation)) {
-    RoofPoint p{kernel.id};
-    std::tie(p.ns, p.launches) = measured[kernel.id];
-    const auto times = static_cast<double>(std::max<int64_t>(1, p.launches));
-    p.bytes = static_cast<double>(kernel.bytes) * times;
-    p.flops = static_cast<double>(kernel.flops) * times;
-    const std::string type = elementType(data, kernel);
-    for (const CeilingRow& row : data.ceilings)
-      if (row.kind == "product" && row.type == type) p.product = std::max(p.product, row.rate);
-    const double least =
-        std::max(copy > 0 ? p.bytes / copy : 0, p.product > 0 ? p.flops / p.product : 0) * 1e9;
-    if (p.ns > 0 && copy > 0) p.part = least / p.ns;
-    out.push_back(p);
+    const auto& [ns, launches] = measured[kernel.id];
+    const Worked work = workOf(data, kernel, ns, launches);
+    const double product = out.roofs.product(work.type).rate;
+    RoofPoint p{kernel.id, ns, launches, work.bytes, work.flops, product};
+    if (out.roofs.copy().rate > 0) p.part = out.roofs.of_roof(work);
+    p.cache = out.roofs.in_cache(work);
+    if (product > 0 && work.flops > 0) out.products[work.type] = product;
+    out.points.push_back(p);
   }
   return out;
+}
+
+QString partText(const RoofPoint& p) {
+  const QString where = QString::fromStdString(Roofs::cache_words(p.cache));
+  if (p.ns <= 0) return unknown();
+  if (p.part <= 0) return where.isEmpty() ? unknown() : where;
+  return where.isEmpty() ? percentText(p.part) : percentText(p.part) + ", " + where;
 }
 
 }  // namespace vitrine::kit

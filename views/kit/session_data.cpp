@@ -122,6 +122,7 @@ void loadRuns(const Reader& r, SessionData& d) {
   d.lanes = table<LaneRow>(r, "ORDER BY side DESC, ordinal", &LaneRow::run);
   d.accuracies = table<AccuracyRow>(r, "", &AccuracyRow::run);
   d.timings = table<TimingRow>(r, "ORDER BY ordinal", &TimingRow::run);
+  d.measurements = table<MeasurementRow>(r, "", &MeasurementRow::run);
   d.messages = table<MessageRow>(r, "ORDER BY time_ns, id", &MessageRow::run);
   d.ceilings = r.all<CeilingRow>();
   d.names = r.all<NameRow>("ORDER BY id");

@@ -84,6 +84,7 @@ struct SessionData {
   Table<session::LaneRow> lanes;                              // of(run)
   Table<session::AccuracyRow> accuracies;                     // of(run)
   Table<session::TimingRow> timings;                          // of(run)
+  Table<session::MeasurementRow> measurements;                // of(run)
   std::vector<session::CeilingRow> ceilings;
   Table<session::MessageRow> messages;  // of(run)
   std::vector<session::NameRow> names;  // names[i].id == i + 1

@@ -7,6 +7,7 @@
 #include "views/kit/break_places.h"
 #include "views/kit/labels.h"
 #include "views/kit/numbers.h"
+#include "views/kit/run_times.h"
 #include "views/kit/sources.h"
 
 namespace vitrine::views {
@@ -64,7 +65,10 @@ void addMessages(const SessionData& d, std::vector<Problem>& out) {
 
 void addRuns(const SessionData& d, std::vector<Problem>& out) {
   for (const RunRow& run : d.runs) {
-    if (run.compiled_ns > 0 && run.compiled_ns > run.eager_ns)
+    const RunTimes times = kit::runTimes(d, run.id);
+    if (const std::string doubt = times.doubt(TimesOf::Both); !doubt.empty())
+      out.push_back({Tone::Info, "clock", "doubtful times", s(doubt), "", 0, run.id, {}});
+    if (times.speed_up.known() && times.speed_up.ratio < 1)
       out.push_back({Tone::Warn,
                      "clock",
                      "slower than eager",

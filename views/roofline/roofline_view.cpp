@@ -12,6 +12,7 @@
 #include "views/kit/missing.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
+#include "views/kit/run_times.h"
 
 namespace vitrine::views {
 
@@ -35,17 +36,23 @@ RooflineView::RooflineView(Jobs* jobs, QWidget* parent) : View(jobs, parent) {
 
 QString RooflineView::subtitle() const {
   if (points_.empty()) return {};
-  QString out = countText(static_cast<int64_t>(points_.size()), "kernel");
+  const Id run = session()->runOf(compilation());
+  QString out = shortDoubt(*session(), run, session::TimesOf::ShownCall);
+  if (!out.isEmpty()) out += "; ";
+  if (!roofline_.too_low.isEmpty()) out += roofline_.too_low + ' ';
+  out += countText(static_cast<int64_t>(points_.size()), "kernel");
   if (moving_) out += QStringLiteral("; %1 more only move data").arg(moving_);
-  return out;
+  const QString basis = QString::fromStdString(runTimes(*session(), run).basis("compiled"));
+  return basis.isEmpty() ? out : out + "; times of " + basis;
 }
 
 void RooflineView::sessionChanged() {
   points_.clear();
   moving_ = 0;
-  copy_ = session() ? copyCeiling(*session()) : 0;
-  if (session() && copy_ > 0)
-    for (const RoofPoint& p : roofPoints(*session(), compilation())) {
+  roofline_ = session() ? rooflineOf(*session(), compilation()) : Roofline{};
+  copy_ = roofline_.roofs.copy().rate;
+  if (copy_ > 0)
+    for (const RoofPoint& p : roofline_.points) {
       if (p.ns <= 0) continue;
       if (p.flops > 0 && p.bytes > 0)
         points_.push_back(p);
@@ -143,7 +150,9 @@ QString RooflineView::text(const RoofPoint& p) const {
   QString out =
       QStringLiteral("%1, %2, %3 FLOP a byte")
           .arg(rateText(p.bytes, p.ns), flopsText(p.flops, p.ns), QString::number(p.intensity(), 'g', 3));
-  return p.part > 0 ? out + QStringLiteral(", %1 of the roof").arg(percentText(p.part)) : out;
+  const QString cache = QString::fromStdString(session::Roofs::cache_words(p.cache));
+  if (p.part > 0) out += QStringLiteral(", %1 of the roof").arg(percentText(p.part));
+  return cache.isEmpty() ? out : out + ", " + cache;
 }
 
 QString RooflineView::copy(CopyAs as) const {
@@ -205,9 +214,7 @@ void RooflineView::paintGrid(QPainter& painter) const {
 // computes; each with its name at the first place along it where no kernel stands.
 std::vector<RooflineView::Roof> RooflineView::roofs() const {
   std::map<double, std::string> products;
-  for (const RoofPoint& p : points_)
-    for (const CeilingRow& row : session()->ceilings)
-      if (row.kind == "product" && row.rate == p.product) products[row.rate] = row.type;
+  for (const auto& [type, rate] : roofline_.products) products[rate] = type;
   const double top = products.empty() ? std::pow(10, y_.high) : products.rbegin()->first;
   const double right = std::pow(10, x_.high);
   const double left = std::max(std::pow(10, x_.low), std::pow(10, y_.low) / copy_);

@@ -57,7 +57,8 @@ class RooflineView : public kit::View {
   void paintPoints(QPainter& painter, const std::vector<Roof>& roofs) const;
 
   std::vector<kit::RoofPoint> points_;  // with a time and operations
-  size_t moving_ = 0;                   // kernels that only move data
+  kit::Roofline roofline_;
+  size_t moving_ = 0;  // kernels that only move data
   double copy_ = 0;
   Axis x_, y_;
 };

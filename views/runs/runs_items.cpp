@@ -5,6 +5,7 @@
 
 #include "views/kit/break_places.h"
 #include "views/kit/numbers.h"
+#include "views/kit/run_times.h"
 #include "views/kit/sources.h"
 
 namespace vitrine::views {
@@ -192,6 +193,8 @@ Item frameItem(const SessionData& d, const FrameRow& row, const Units& units) {
   item.cells = {
       word(frameName(d, row), "function", row.state != "captured"),
       number(row.state == "captured" ? (took > 0 ? units.compile.text(took) : QString()) : s(row.state))};
+  if (row.state == "captured" && took > 0)
+    item.cells[1].tooltip = QStringLiteral("compiling, all compilations of this frame");
   item.cells[0].tooltip = row.reason.empty() && code ? s(code->qualname) : s(row.reason);
   const auto segments = d.segments.of(row.id);
   for (const SegmentRow& segment : segments) {
@@ -228,9 +231,15 @@ Item runItem(const SessionData& d, const RunRow& row) {
   const QString about =
       breaks ? counted(breaks, "break") + ", " + counted(compilations, "compilation") : s(row.inputs);
   name.below = s(row.device) + (about.isEmpty() ? QString() : ", " + about);
-  QString value = row.compiled_ns > 0 ? kit::ratioText(row.eager_ns / row.compiled_ns) : QString();
+  const RunTimes times = kit::runTimes(d, row.id);
+  for (const QString& part : {s(times.short_doubt(TimesOf::Both)), kit::keptCalls(d, row.id)})
+    if (!part.isEmpty()) name.below = part + "; " + name.below;
+  name.tooltip = s(times.doubt(TimesOf::Both));
+  QString value = s(times.speed_up.short_words());
   if (row.status != "finished") value = s(row.status);
-  item.cells = {name, number(value)};
+  Cell ratio = number(value);
+  ratio.tooltip = s(times.speed_up.known() ? times.speed_up.interval() : times.speed_up.words());
+  item.cells = {name, ratio};
   return item;
 }
 

@@ -10,6 +10,7 @@
 #include "views/kit/break_places.h"
 #include "views/kit/labels.h"
 #include "views/kit/numbers.h"
+#include "views/kit/run_times.h"
 #include "views/kit/sources.h"
 #include "views/tables/cells.h"
 #include "views/tables/recompilation_diff.h"
@@ -318,7 +319,7 @@ QString guard_subtitle(const TableScope& scope) {
   if (!c || guards.empty()) return {};
   double ns = 0;
   for (const GuardRow& g : guards) ns += g.cost_ns;
-  return QStringLiteral("%1, compile %2").arg(guards.size()).arg(q(c->label)) +
+  return countText(static_cast<int64_t>(guards.size()), "guard") +
          (ns > 0 ? QStringLiteral(", ") + timeText(ns) + QStringLiteral(" a call") : QString());
 }
 
@@ -401,7 +402,10 @@ QString recompilation_subtitle(const TableScope& scope) {
       ns += static_cast<double>(c->duration_ns);
     ++n;
   }
-  return n ? QStringLiteral("%1, %2").arg(n).arg(timeText(ns)) : QString();
+  if (!n) return {};
+  const QString kept = keptCalls(scope.data, scope.run);
+  return QStringLiteral("%1, %2 of compiling").arg(n).arg(timeText(ns)) +
+         (kept.isEmpty() ? kept : "; " + kept);
 }
 
 size_t guard_count(const SessionData& data, Id compilation) {

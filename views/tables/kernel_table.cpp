@@ -7,6 +7,7 @@
 #include "views/kit/roofline.h"
 #include "views/tables/cells.h"
 #include "views/tables/tables.h"
+#include "views/tables/time_cells.h"
 
 namespace vitrine::views {
 
@@ -46,16 +47,18 @@ bool any_counted(const TableScope& s) {
 }
 
 std::vector<Column> kernel_columns(const TableScope& s) {
-  const KernelUnits units = units_of(s, roofPoints(s.data, s.compilation));
+  const KernelUnits units = units_of(s, rooflineOf(s.data, s.compilation).points);
   std::vector<Column> out{{"kernel", 64, false, true},
                           {"name", 170, false, true, true},
                           {"kind", 84},
                           {"space", 130, false, true, false, false, true},
                           {"launches", 68, true}};
-  if (units.most > 0) out.push_back({unit_title("time", units.time), 140, true, false, false, true});
+  if (units.most > 0)
+    out.insert(out.end(), {{unit_title("time", units.time), 140, true, false, false, true},
+                           {QStringLiteral("half of the calls"), 130, true, false, false, false, true}});
   out.push_back({unit_title("traffic", units.bytes), 84, true});
   if (units.most > 0) out.push_back({unit_title("rate", units.rate), 86, true});
-  if (units.roof) out.push_back({"of roof", 60, true});
+  if (units.roof) out.push_back({"of roof", 96, true});
   if (s.data.isGpu(s.compilation))
     out.insert(out.end(), {{"registers", 66, true},
                            {"spilled, B", 68, true},
@@ -84,6 +87,18 @@ void add_counted_cells(const TableScope& s, const KernelRow& k, const Unit& unit
   cells.insert(
       cells.end(),
       {dram, of_traffic, {occupancy ? percentText(*occupancy / 100) : unknown(), occupancy.value_or(0)}});
+}
+
+// Of all launches of the kernel together.
+Cell half_cell(const TableScope& s, Id kernel) {
+  double lower = 0, upper = 0;
+  int64_t calls = 0;
+  for (const LaunchRow& launch : s.data.launches.of(s.compilation)) {
+    if (launch.kernel != kernel) continue;
+    lower += launch.lower_ns, upper += launch.upper_ns;
+    calls = calls ? std::min(calls, launch.calls) : launch.calls;
+  }
+  return spread_cell(lower, upper, calls);
 }
 
 Cell compile_cell(const KernelRow& k, const Unit& unit) {
@@ -116,7 +131,7 @@ void add_gpu_cells(const TableScope& s, const KernelRow& k, std::vector<Cell>& c
 
 std::vector<Item> kernel_rows(const TableScope& s) {
   std::vector<Item> out;
-  const std::vector<RoofPoint> points = roofPoints(s.data, s.compilation);
+  const std::vector<RoofPoint> points = rooflineOf(s.data, s.compilation).points;
   const KernelUnits units = units_of(s, points);
   const bool gpu = s.data.isGpu(s.compilation), spills = !gpu && any_spills(s), counted = any_counted(s);
   for (const RoofPoint& p : points) {
@@ -126,10 +141,10 @@ std::vector<Item> kernel_rows(const TableScope& s) {
     Cell time = number(p.ns, units.time);
     if (p.ns > 0) time.bar = p.ns / units.most;
     const Cell rate = number(p.bandwidth(), units.rate);
-    Cell part{p.part > 0 ? percentText(p.part) : unknown(), p.part};
+    Cell part{partText(p), p.part};
     if (p.part > 0) part.tooltip = QStringLiteral("of what the measured copy and product allow");
     Item item{k.id, {label, {q(k.name)}, {q(k.kind)}, {q(k.space)}, number(p.launches)}};
-    if (units.most > 0) item.cells.push_back(time);
+    if (units.most > 0) item.cells.insert(item.cells.end(), {time, half_cell(s, k.id)});
     item.cells.push_back(number(static_cast<double>(k.bytes), units.bytes));
     if (units.most > 0) item.cells.push_back(rate);
     if (units.roof) item.cells.push_back(part);
@@ -151,10 +166,10 @@ QString kernel_subtitle(const TableScope& s) {
     return std::count_if(rows.begin(), rows.end(), [&](const KernelRow& k) { return k.kind == kind; });
   };
   return rows.empty() ? QString()
-                      : QStringLiteral("%1 generated, %2 library, %3 PyTorch")
-                            .arg(of("generated"))
-                            .arg(of("library"))
-                            .arg(of("opaque"));
+                      : with_times(s, QStringLiteral("%1 generated, %2 library, %3 PyTorch")
+                                          .arg(of("generated"))
+                                          .arg(of("library"))
+                                          .arg(of("opaque")));
 }
 
 // --- who computes a product ---

@@ -6,6 +6,7 @@
 #include "views/kit/numbers.h"
 #include "views/tables/cells.h"
 #include "views/tables/tables.h"
+#include "views/tables/time_cells.h"
 
 namespace vitrine::views {
 
@@ -35,7 +36,8 @@ std::vector<Column> launch_columns(const TableScope& s) {
           {"kind", 80},
           {"arguments", 260, false, true, true},
           {unit_title("traffic", launch_bytes_unit(s)), 90, true},
-          {unit_title("time", launch_time_unit(s)), 84, true}};
+          {unit_title("time", launch_time_unit(s)), 84, true},
+          {QStringLiteral("half of the calls"), 130, true, false, false, false, true}};
 }
 
 std::vector<Item> launch_rows(const TableScope& s) {
@@ -52,7 +54,8 @@ std::vector<Item> launch_rows(const TableScope& s) {
                time = number(l.median_ns, time_unit);
     Cell place{launches_something(l) ? QString::number(launch_number(plan, l.ordinal)) : QString()};
     place.sort = static_cast<double>(l.ordinal);
-    out.push_back({l.id, {place, text, {q(l.kind)}, args, bytes, time}, {}, {}, false, false});
+    const Cell half = spread_cell(l.lower_ns, l.upper_ns, l.calls);
+    out.push_back({l.id, {place, text, {q(l.kind)}, args, bytes, time, half}, {}, {}, false, false});
   }
   return out;
 }
@@ -61,7 +64,7 @@ QString launch_subtitle(const TableScope& s) {
   qint64 launched = 0, views = 0;
   for (const LaunchRow& row : s.data.launches.of(s.compilation)) (row.kind == "view" ? views : launched) += 1;
   if (launched + views == 0) return {};
-  return QString::number(launched) + (views ? ", " + countText(views, "view") : QString());
+  return with_times(s, QString::number(launched) + (views ? ", " + countText(views, "view") : QString()));
 }
 
 // --- memory plan ---
@@ -155,6 +158,10 @@ std::vector<Item> became_rows(const TableScope& s) {
   return out;
 }
 
+QString became_subtitle(const TableScope& s) {
+  return with_times(s, {});
+}
+
 size_t launch_count(const SessionData& data, Id compilation) {
   return data.launches.of(compilation).size();
 }
@@ -188,7 +195,7 @@ const TableSpec kBecameTable{.id = "became",
                              .title = "What became what",
                              .columns = became_columns,
                              .rows = became_rows,
-                             .subtitle = nullptr,
+                             .subtitle = became_subtitle,
                              .empty = "No launches: nothing was compiled in this run.",
                              .sort = 3,
                              .stage = "launch",

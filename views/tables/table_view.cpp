@@ -6,6 +6,7 @@
 
 #include "views/kit/missing.h"
 #include "views/kit/paint.h"
+#include "views/kit/run_times.h"
 #include "views/kit/widgets.h"
 
 namespace vitrine::views {
@@ -42,7 +43,13 @@ TableScope TableView::scope() const {
 }
 
 QString TableView::subtitle() const {
-  return session() && spec_.subtitle ? spec_.subtitle(scope()) : QString();
+  if (!session() || !spec_.subtitle) return {};
+  const TableScope all = scope();
+  const QString text = spec_.subtitle(all);
+  // What one compilation of several has is not the run's.
+  const QString which = spec_.count ? kit::whichOf(all.data, all.compilation) : QString();
+  return text.isEmpty() || !which.contains(QLatin1String(" of ")) ? text
+                                                                  : "compilation " + which + "; " + text;
 }
 
 QList<QWidget*> TableView::headerControls() {

@@ -6,6 +6,7 @@
 #include "views/kit/copied.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
+#include "views/kit/run_times.h"
 
 namespace vitrine::views {
 
@@ -38,11 +39,15 @@ Id RangeView::run() const {
 
 QString RangeView::subtitle() const {
   if (!timeline_ || timeline_->empty()) return {};
-  if (whole()) return QStringLiteral("all of the time; a drag on the ruler selects a part");
+  const QString doubt = shortDoubt(*session(), run(), session::TimesOf::ShownCall);
+  const QString before = doubt.isEmpty() ? doubt : doubt + "; ";
+  const QString basis = QString::fromStdString(timeline_->times.basis("compiled"));
+  const QString of = basis.isEmpty() ? basis : "; compiled: " + basis;
+  if (whole()) return before + QStringLiteral("all of the time; a drag on the ruler selects a part") + of;
   const TimeRange& range = selection().range;
   const Unit unit = timeUnit(static_cast<double>(range.to_ns));
-  return unit.format(static_cast<double>(range.from_ns)) + QStringLiteral("–") +
-         unit.text(static_cast<double>(range.to_ns));
+  return before + unit.format(static_cast<double>(range.from_ns)) + QStringLiteral("–") +
+         unit.text(static_cast<double>(range.to_ns)) + of;
 }
 
 void RangeView::sessionChanged() {

@@ -10,6 +10,7 @@
 #include "views/kit/copied.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
+#include "views/kit/run_times.h"
 
 namespace vitrine::views {
 
@@ -37,7 +38,14 @@ Id SpeedupView::run() const {
 }
 
 QString SpeedupView::subtitle() const {
-  return speedup_.empty() ? QString() : QStringLiteral("where the time went, ") + unit().name;
+  if (speedup_.empty()) return {};
+  const session::RunTimes times = runTimes(*session(), run());
+  QStringList parts;
+  if (!times.speed_up.known()) parts << QString::fromStdString(times.speed_up.words());
+  if (const QString doubt = shortDoubt(*session(), run(), session::TimesOf::Both); !doubt.isEmpty())
+    parts << doubt;
+  parts << QStringLiteral("where the time went, ") + unit().name;
+  return parts.join(QStringLiteral("; "));
 }
 
 // The header's and the rows' one unit; steps are smaller than both sides, and tell something by a decimal.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "views/kit/numbers.h"
+#include "views/kit/run_times.h"
 
 namespace vitrine::views {
 
@@ -172,10 +173,6 @@ void add_calls(const kit::SessionData& data, Timeline& t) {
 }
 
 // 0: not recorded.
-double profiled_ns(const kit::SessionData& data, const char* side) {
-  const auto it = data.meta.find(std::string("profiled_") + side + "_ns");
-  return it == data.meta.end() ? 0 : QString::fromStdString(it->second).toDouble();
-}
 
 QString why_no_eager(const RunRow& run) {
   if (run.status == "running") return QStringLiteral("not measured yet: the run has not come to it");
@@ -223,10 +220,9 @@ TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
     out->eager_ns = row->eager_ns;
     out->compiled_ns = row->compiled_ns;
     out->why_no_eager = why_no_eager(*row);
-    if (row->eager_ns > 0) {  // the run that was measured
-      out->profiled_eager_ns = profiled_ns(data, "eager");
-      out->profiled_compiled_ns = profiled_ns(data, "compiled");
-    }
+    out->times = kit::runTimes(data, run);
+    out->profiled_eager_ns = out->times.eager.kept_ns;
+    out->profiled_compiled_ns = out->times.compiled.kept_ns;
   }
   std::vector<const LaneRow*> rows;
   for (const LaneRow& row : data.lanes.of(run)) rows.push_back(&row);
@@ -276,10 +272,16 @@ QString end_words(const Timeline& t, Lane::Side side, bool shorter) {
   QStringList words;
   if (!eager && t.eager_ns > 0 && t.compiled_ns > 0) {
     const double by = t.compiled_ns - t.eager_ns;
-    words << kit::signedText(kit::timeText(std::abs(by)), by) << kit::ratioText(t.eager_ns / t.compiled_ns);
+    const QString speed_up = QString::fromStdString(t.times.speed_up.words());
+    words << kit::signedText(kit::timeText(std::abs(by)), by);
+    if (!speed_up.isEmpty()) words << speed_up;
   }
   const double ns = eager ? t.profiled_eager_ns : t.profiled_compiled_ns;
-  if (ns > 0 && !shorter) words << QStringLiteral("profiled: ") + kit::timeText(ns);
+  if (ns > 0 && !shorter) {
+    const double of_median = (eager ? t.times.eager : t.times.compiled).ratio();
+    words << QStringLiteral("profiled: ") + kit::timeText(ns);
+    if (of_median > 0) words << kit::ratioText(of_median) + QStringLiteral(" of the median");
+  }
   return words.join(QStringLiteral(", "));
 }
 

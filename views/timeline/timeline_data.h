@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/session/doubts.h"
 #include "views/kit/session_data.h"
 #include "views/kit/theme.h"
 
@@ -66,6 +67,7 @@ struct Timeline {
   int64_t end_ns = 0;
   double eager_ns = 0, compiled_ns = 0;                    // unprofiled medians
   double profiled_eager_ns = 0, profiled_compiled_ns = 0;  // of the calls whose slices these are
+  session::RunTimes times;
   bool empty() const { return lanes.empty(); }
 };
 

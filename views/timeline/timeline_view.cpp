@@ -13,6 +13,7 @@
 #include "views/kit/find_pattern.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
+#include "views/kit/run_times.h"
 
 namespace vitrine::views {
 
@@ -37,11 +38,20 @@ Id TimelineView::run() const {
 
 QString TimelineView::subtitle() const {
   if (!session()) return {};
-  if (timeline_ && timeline_->script) return QStringLiteral("each call of what was compiled, as it happened");
-  size_t n = 0;
-  for (const session::TimingRow& row : session()->timings.of(run())) n += row.side == "eager";
-  return n ? QStringLiteral("times: median of %1 interleaved calls; slices: one profiled call a side").arg(n)
-           : QString();
+  QStringList parts;
+  if (const QString doubt = shortDoubt(*session(), run(), session::TimesOf::Both); !doubt.isEmpty())
+    parts << doubt;
+  const QString kept = keptCalls(*session(), run());
+  if (timeline_ && timeline_->script)
+    parts << QStringLiteral("calls of what was compiled, as they happened")
+          << (kept.isEmpty() ? QStringLiteral("all of them") : kept);
+  const session::RunTimes times = runTimes(*session(), run());
+  if (times.eager.plain.calls)
+    parts << QStringLiteral("times: median of %1 interleaved calls").arg(times.eager.plain.calls);
+  for (const char* side : {"eager", "compiled"})
+    if (const std::string basis = times.basis(side); !basis.empty())
+      parts << QLatin1String(side) + QStringLiteral(" slices: ") + QString::fromStdString(basis);
+  return parts.join(QStringLiteral("; "));
 }
 
 QList<QWidget*> TimelineView::headerControls() {

@@ -1,0 +1,26 @@
+// What tables say beside the times of launches: how the calls scatter, and which call it is.
+#pragma once
+
+#include "views/kit/run_times.h"
+#include "views/tables/tables.h"
+
+namespace vitrine::views {
+
+// "1.20 to 1.42 µs": the middle half of the profiled calls.
+inline kit::Cell spread_cell(double lower_ns, double upper_ns, int64_t calls) {
+  const QString text = kit::middleHalf(lower_ns, upper_ns, calls);
+  kit::Cell out{text.isEmpty() ? kit::unknown() : text};
+  out.sort = upper_ns - lower_ns;
+  out.quiet = true;
+  if (!text.isEmpty()) out.tooltip = QStringLiteral("half of %1 profiled calls took so long").arg(calls);
+  return out;
+}
+
+// "4 generated, 3 library, 1 PyTorch; times: one of 25 profiled calls, 1.03× of the median of 20; busy
+// machine".
+inline QString with_times(const TableScope& s, const QString& text) {
+  const QString shown = kit::shownCallText(s.data, s.data.runOf(s.compilation));
+  return shown.isEmpty() ? text : text + (text.isEmpty() ? "" : "; ") + "times: " + shown;
+}
+
+}  // namespace vitrine::views
