@@ -71,7 +71,6 @@ Values log_softmax(Writer& w) {
 
 // mean(x) = sum x / n
 Values mean(Writer& w, const Dims& dims, bool keepdim) {
-  if (ir::is_complex(w.node.type().dtype)) return std::nullopt;  // its sum has no rule
   Ref x = w.wide(0);
   DType out = w.node.type().dtype, compute = ops::opmath(out);
   if (w.type(x).dtype != compute) x = w.cast(x, compute);
@@ -331,6 +330,16 @@ std::set<std::pair<NodeId, int32_t>> used_values(const ir::Graph& graph, const s
   return used;
 }
 
+// The formulas are those of real numbers.
+bool has_complex(const ir::Graph& graph, const Node& node) {
+  const auto complex = [](const TensorType& t) { return ir::is_complex(t.dtype); };
+  bool found = std::ranges::any_of(node.outputs, complex);
+  ir::each_ref(node, [&](Ref r) {
+    found = found || complex(graph.node(r.node).outputs.at(static_cast<size_t>(r.output)));
+  });
+  return found;
+}
+
 const Rule* rule_for(const Node& node) {
   for (const Rule& rule : kRules) {
     if (node.op == rule.op) return &rule;
@@ -349,7 +358,7 @@ GraphPtr written_out(const GraphPtr& graph, const std::shared_ptr<ir::NodeIds>& 
       out.drop(node);
       continue;
     }
-    const Rule* rule = wanted(node) ? rule_for(node) : nullptr;
+    const Rule* rule = wanted(node) && !has_complex(*graph, node) ? rule_for(node) : nullptr;
     auto args = rule ? ops::bind(*ops::find(node.op), node) : Error{};
     Values values;
     if (args.ok()) {
