@@ -63,6 +63,8 @@ class Edges:
     def __init__(self, inputs, reached, complete):
         """reached: indices of inputs that get a gradient."""
         wants = [i for i, each in enumerate(inputs) if each.requires_grad]
+        # Where none gets one, the result still requires grad (a norm of order 0), and eager's engine comes by the inputs.
+        reached = reached if any(i in reached for i in wants) else set(wants)
         # Eager has no way to the nodes behind what gets no gradient, which may not run again.
         self.idle = tuple(i for i in wants if i not in reached)
         first = laid([i for i in wants if i in reached], inputs, complete)
