@@ -50,8 +50,8 @@ CONFINED = {
     r"^(llvm|clang|lld)/": ["core/kernel_compiler"],
     r"^(cuda|nvrtc|cublas|cudnn)": ["core/runtime", "core/codegen/cuda", "tests/gpu"],
     r"^cupti": ["profiler/cupti", "tests/gpu"],
-    r"^sqlite3\.h": ["core/session", "tests/unit"],
-    r"^Q[A-Z]": ["views", "app", "tests/gui"],
+    r"^sqlite3\.h": ["core/session", "tests/unit", "tests/fuzz"],
+    r"^Q[A-Z]": ["views", "app", "tests/gui", "tests/fuzz"],
 }
 
 # The one file of views/ that names every view.

@@ -1,0 +1,2 @@
+UPDATE step SET depth = 1099511627776 WHERE rowid % 2 = 0;
+UPDATE step SET depth = 4611686018427387904 WHERE rowid % 2 = 1;

@@ -1,0 +1,1 @@
+UPDATE segment SET frame = (SELECT id FROM compilation LIMIT 1);

@@ -1,0 +1,1 @@
+UPDATE blob SET raw_bytes = 2147483647;

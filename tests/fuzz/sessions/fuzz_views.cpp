@@ -1,0 +1,25 @@
+// libFuzzer on everything that the window paints of a session.
+#include <QApplication>
+
+#include "app/shell/settings.h"
+#include "tests/fuzz/sessions/fuzz_target.h"
+#include "tests/fuzz/sessions/session_file.h"
+#include "tests/fuzz/sessions/view_reading.h"
+#include "views/kit/theme.h"
+
+extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
+  qputenv("QT_QPA_PLATFORM", "offscreen");
+  new QApplication(*argc, *argv);  // lives as long as the process
+  vitrine::app::Settings::ignoreStored();
+  vitrine::kit::Theme theme = vitrine::kit::Theme::make(true);
+  theme.motion = false;
+  vitrine::kit::applyTheme(*qApp, theme);
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const vitrine::fuzz::SessionFile file;
+  file.write({reinterpret_cast<const char*>(data), size});
+  vitrine::fuzz::paint_everything(file.path());
+  return 0;
+}
