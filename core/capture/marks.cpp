@@ -15,8 +15,11 @@ PyObject* attribute(PyObject* function, const char* name) {
   return dict ? PyDict_GetItemString(dict, name) : nullptr;
 }
 
-bool is_set(PyObject* function, const char* name) {
-  PyObject* value = attribute(function, name);
+// Asked of every frame whose function has attributes.
+bool is_marked(PyObject* function) {
+  static PyObject* const name = PyUnicode_InternFromString("_torchdynamo_disable");
+  PyObject* dict = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
+  PyObject* value = dict ? PyDict_GetItemWithError(dict, name) : nullptr;
   return value && PyObject_IsTrue(value) == 1;
 }
 
@@ -96,8 +99,7 @@ bool globals_of_torch(PyObject* globals, const char* part) {
 }
 
 Mark mark_of(PyObject* function) {
-  if (!reinterpret_cast<PyFunctionObject*>(function)->func_dict || !is_set(function, "_torchdynamo_disable"))
-    return Mark::None;
+  if (!is_marked(function)) return Mark::None;
   if (made_by_dynamo(function)) {
     if (marked_by_pytorch(function, attribute(function, "_torchdynamo_orig_callable"))) return Mark::None;
     PyObject* recursive = attribute(function, "_torchdynamo_disable_recursive");

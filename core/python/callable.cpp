@@ -155,15 +155,6 @@ PyObject* class_of(PyObject* self, void*) {
   return Py_NewRef(code_of(as_callable(self)->wrapped) ? &PyFunction_Type : Py_TYPE(self));
 }
 
-// What torch.compile leaves on its results: who takes a wrapper for the function itself
-// (torch.compiler.disable, torch.compile) goes on to what was compiled.
-PyObject* compiled_behind(PyObject* self, void*) {
-  return Py_NewRef(as_callable(self)->wrapped);
-}
-PyObject* address(PyObject* self, void*) {
-  return PyLong_FromVoidPtr(self);
-}
-
 char kCode[] = "__code__", kDefaults[] = "__defaults__", kKeywordDefaults[] = "__kwdefaults__",
      kGlobals[] = "__globals__", kClosure[] = "__closure__";
 
@@ -183,24 +174,14 @@ PyMemberDef kDisabledMembers[] = {
     {nullptr, 0, 0, 0, nullptr},
 };
 
-#define VITRINE_FUNCTION_ATTRIBUTES                                                                       \
-  {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},                       \
-      {kCode, of_wrapped, nullptr, nullptr, kCode}, {kDefaults, of_wrapped, nullptr, nullptr, kDefaults}, \
-      {kKeywordDefaults, of_wrapped, nullptr, nullptr, kKeywordDefaults},                                 \
-      {kGlobals, of_wrapped, nullptr, nullptr, kGlobals},                                                 \
-      {kClosure, of_wrapped, nullptr, nullptr, kClosure}, {                                               \
-    "__class__", class_of, nullptr, nullptr, nullptr                                                      \
-  }
-
-PyGetSetDef kDisabledGetSet[] = {
-    VITRINE_FUNCTION_ATTRIBUTES,
-    {nullptr, nullptr, nullptr, nullptr, nullptr},
-};
-
 PyGetSetDef kGetSet[] = {
-    VITRINE_FUNCTION_ATTRIBUTES,
-    {"_torchdynamo_orig_callable", compiled_behind, nullptr, nullptr, nullptr},
-    {"_torchdynamo_wrapper_id", address, nullptr, nullptr, nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {kCode, of_wrapped, nullptr, nullptr, kCode},
+    {kDefaults, of_wrapped, nullptr, nullptr, kDefaults},
+    {kKeywordDefaults, of_wrapped, nullptr, nullptr, kKeywordDefaults},
+    {kGlobals, of_wrapped, nullptr, nullptr, kGlobals},
+    {kClosure, of_wrapped, nullptr, nullptr, kClosure},
+    {"__class__", class_of, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
@@ -210,8 +191,7 @@ PyMethodDef kMethods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyTypeObject make_type(const char* name, const char* doc, newfunc create, PyMemberDef* members,
-                       PyGetSetDef* attributes) {
+PyTypeObject make_type(const char* name, const char* doc, newfunc create, PyMemberDef* members) {
   PyTypeObject t = {PyVarObject_HEAD_INIT(nullptr, 0)};
   t.tp_name = name;
   t.tp_doc = doc;
@@ -228,16 +208,16 @@ PyTypeObject make_type(const char* name, const char* doc, newfunc create, PyMemb
   t.tp_descr_get = bind;
   t.tp_repr = represent;
   t.tp_members = members;
-  t.tp_getset = attributes;
+  t.tp_getset = kGetSet;
   t.tp_methods = kMethods;
   return t;
 }
 
 PyTypeObject compiled_type = make_type("vitrine._engine.CompiledFunction", "A callable that runs compiled.",
-                                       torch_bridge::border<new_compiled>, kMembers, kGetSet);
+                                       torch_bridge::border<new_compiled>, kMembers);
 PyTypeObject disabled_type =
     make_type("vitrine._engine.DisabledFunction", "A callable that is never captured.",
-              torch_bridge::border<new_disabled>, kDisabledMembers, kDisabledGetSet);
+              torch_bridge::border<new_disabled>, kDisabledMembers);
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 """What PyTorch offers to steer its compiler holds for Vitrine: disable, graph_break, stances, switches of the environment; what is
 not followed is named once."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -23,6 +24,11 @@ def fields(value):
     return value
 
 
+@functools.cache
+def by_torch_compile(program):
+    return fields(program(lambda f: torch.compile(f, backend="eager")))
+
+
 @pytest.fixture(autouse=True)
 def _forgotten():
     yield
@@ -34,7 +40,7 @@ def _forgotten():
 @pytest.mark.parametrize("how", ["own", "taken over"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_a_control_does_what_it_does_in_torch_compile(program, how):
-    expected = fields(program(lambda f: torch.compile(f, backend="eager")))
+    expected = by_torch_compile(program)
     if how == "own":
         assert fields(program(lambda f: vitrine.compile(f, backend="eager"))) == expected
         return
@@ -299,3 +305,19 @@ def test_the_default_backend_is_taken_over():
     finally:
         torch.compiler.set_default_backend(None)
     assert len(graphs) == 1
+
+
+def test_pytorchs_own_marks_break_no_training_step():
+    """Optimizers ask for a graph break in each step, and torch._dynamo disables functions of theirs once it is loaded."""
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    explanation = vitrine.explain(step)(torch.ones(2, 4))
+    assert (explanation.graph_count, explanation.graph_breaks) == (1, [])

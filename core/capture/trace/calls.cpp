@@ -66,6 +66,8 @@ void Tracer::stop_at_disallowed(PyObject* function, const Arguments& a) {
   if (!is_disallowed(function)) return;
   const std::string name = name_of_callable(function);
   if (PyFunction_Check(function) && globals_of_torch(PyFunction_GET_GLOBALS(function), "_dynamo")) {
+    // Optimizers ask PyTorch's compiler for one in each step.
+    if (globals_of_torch(frame().globals)) return;
     Value* given = !a.positional.empty() ? a.positional[0] : nullptr;
     for (const auto& [key, value] : a.keyword)
       if (key == "msg") given = value;

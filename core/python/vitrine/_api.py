@@ -13,7 +13,7 @@ import torch
 
 from vitrine import _controls, _engine
 from vitrine._explain import Explanation
-from vitrine._module import OptimizedModule
+from vitrine._module import OptimizedModule, leads_on
 
 # torch.compile's modes. On a CPU they mean the same: what they switch on does not exist there.
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -182,7 +182,7 @@ def _compile(model, settings, disable):
 
 
 def _function(function, settings):
-    return _like(_engine.CompiledFunction(function, settings), function)
+    return leads_on(_like(_engine.CompiledFunction(function, settings), function), function)
 
 
 def _reduce(wrapper):

@@ -9,6 +9,13 @@ import torch
 from vitrine import _engine
 
 
+def leads_on(wrapper, compiled):
+    """Leaves on a wrapper what torch.compile leaves on its own: by it PyTorch goes on to what was compiled, where it is asked to
+    disable or compile the wrapper."""
+    wrapper.__dict__.update(_torchdynamo_orig_callable=compiled, _torchdynamo_wrapper_id=id(wrapper))
+    return wrapper
+
+
 class OptimizedModule(torch.nn.Module):
     """Runs a module compiled. Everything else (state, attributes, mode, conversion) is the module's own.
 
@@ -28,6 +35,7 @@ class OptimizedModule(torch.nn.Module):
         with contextlib.suppress(TypeError, ValueError):  # a forward without a signature
             call.__signature__ = inspect.signature(module.forward)
         self.__dict__["_compiled_call"] = self.__dict__["forward"] = call
+        leads_on(self, module)
         if type(module).__doc__ is not None:
             object.__setattr__(self, "__doc__", module.__doc__)
 
@@ -85,15 +93,6 @@ class OptimizedModule(torch.nn.Module):
         from vitrine import _api  # which imports this module
 
         return functools.partial(_api._compile, settings=self._settings, disable=False)
-
-    @property
-    def _torchdynamo_orig_callable(self):
-        """By these two names PyTorch goes on from a wrapper to what was compiled (torch.compiler.disable, torch.compile)."""
-        return self._orig_mod
-
-    @property
-    def _torchdynamo_wrapper_id(self) -> int:
-        return id(self)
 
     def __dir__(self):
         return sorted({*dir(self._orig_mod), *super().__dir__()})
