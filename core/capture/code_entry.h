@@ -18,6 +18,7 @@ class CodeData {
 struct CodeEntry {
   bool skip = false;                   // never captured: marked so
   bool wanted = false;                 // verdict of the frame handlers of policy `judged_by`
+  bool chosen = false;                 // what the user gave to vitrine.compile
   bool pauses = false;                 // nothing that its frames call is captured (core/capture/hook.cpp)
   uint32_t judged_by = 0;              // 0: not judged yet
   std::unique_ptr<Bytecode> bytecode;  // read when first needed: see bytecode_of()

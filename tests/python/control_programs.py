@@ -368,6 +368,15 @@ def fail_on_recompile(compile):
             return same, type(error), str(error).split(".")[0]
 
 
+def fail_on_the_first_compilation(compile):
+    f = compile(lambda n: n + 1)
+    with torch.compiler.set_stance("fail_on_recompile"):
+        try:
+            return f(3)
+        except RuntimeError as error:
+            return type(error)
+
+
 def switched_off(compile):
     seen = Seen()
     f = compile(lambda x: deep(seen, x))

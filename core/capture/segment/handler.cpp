@@ -49,6 +49,7 @@ bool CaptureHandler::wants(PyObject* object) {
 
 void CaptureHandler::insist(PyObject* code) {
   CodeEntry& entry = entry_of(code);
+  entry.chosen = true;
   constexpr int kSuspends = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE;
   if (reinterpret_cast<PyCodeObject*>(code)->co_flags & kSuspends) return;
   entry.judged_by = kPolicy;

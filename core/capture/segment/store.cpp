@@ -268,7 +268,8 @@ std::optional<Outcome> Store::held_back(Frame& frame, const Place& place,
   const auto previous = std::find_if(place.segments.begin(), place.segments.end(),
                                      [this](const auto& s) { return s->settings == number_; });
   const bool known = previous != place.segments.end();
-  if (!known && !holds_tensors(frame)) return Outcome::none();
+  const CodeEntry* entry = find_entry(frame.code());
+  if (!known && !(entry && entry->chosen) && !holds_tensors(frame)) return Outcome::none();
   raise_recompile(frame, known ? (*previous)->explain(frame, state).text() : "");
   return Outcome::raised();
 }
