@@ -112,9 +112,17 @@ def original(callable_or_module):
 def _innermost(function):
     """What PyTorch's own wrappers (torch.compile, torch.compiler.disable) stand around: compiling one compiles that, as in
     torch.compile. A copy of their attributes on another wrapper counts for nothing."""
-    while getattr(function, "_torchdynamo_wrapper_id", None) == id(function) and hasattr(function, "_torchdynamo_orig_callable"):
+    while hasattr(function, "_torchdynamo_orig_callable") and _is_pytorchs(function):
         function = original(function._torchdynamo_orig_callable)
     return function
+
+
+def _is_pytorchs(wrapper) -> bool:
+    if hasattr(wrapper, "_torchdynamo_wrapper_id"):
+        return wrapper._torchdynamo_wrapper_id == id(wrapper)
+    names = wrapper.__globals__ if isinstance(wrapper, types.FunctionType) else {}  # older versions leave no number
+    name = names.get("__name__", "")
+    return name.startswith("torch._dynamo.") and getattr(sys.modules.get(name), "__dict__", None) is names
 
 
 def compile(
