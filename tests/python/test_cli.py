@@ -145,6 +145,16 @@ def test_a_script_that_compiles_nothing_says_what_to_do(tmp_path):
     assert query(tmp_path / "s.vitrine", "SELECT status FROM run") == [("failed",)]  # in the window, too, it is no success
 
 
+@pytest.mark.parametrize("arguments", [("m.py",), ("m.py", "--target", "sm_90"), ("s.py",), ("s.py", "--take-over")], ids=" ".join)
+def test_a_run_where_compilation_is_switched_off_says_so(tmp_path, monkeypatch, arguments):
+    write(tmp_path, "m.py", TINY)
+    write(tmp_path, "s.py", "import torch\nprint(torch.compile(lambda x: x + 1)(torch.ones(2)))\n")
+    monkeypatch.setenv("TORCH_COMPILE_DISABLE", "1")
+    result = vitrine("run", *arguments, cwd=tmp_path)
+    assert result.returncode == (0 if "--take-over" in arguments else 2 if "m.py" in arguments else 1), said(result)
+    assert "TORCH_COMPILE_DISABLE=1 in the environment switches compilation off" in said(result)
+
+
 def test_a_session_is_replaced_and_nothing_else_is(tmp_path):
     path = write(tmp_path, "m.py", TINY)
     for _ in range(2):

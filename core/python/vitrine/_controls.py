@@ -37,8 +37,9 @@ _named: set[str] = set()  # said already
 _stances: list[str] = []  # parts of a stance that are not followed, to be said
 
 
-def disabled_by_environment() -> bool:
-    return any(os.environ.get(name) == "1" for name in _SWITCHES)
+def disabled_by_environment() -> str:
+    """The variable that switches compilation off ("TORCH_COMPILE_DISABLE=1"), "" = none."""
+    return next((f"{name}=1" for name in _SWITCHES if os.environ.get(name) == "1"), "")
 
 
 def switched_off() -> bool:

@@ -176,15 +176,33 @@ def run_script(options, recording) -> int:
     if failure:
         raise failure
     if nothing:  # as a script it did what it was asked for
-        recording.message("warning", "user", "Nothing was compiled: the script called neither vitrine.compile nor torch.compile.", run=run["id"])
+        why = switched_off() or "the script called neither vitrine.compile nor torch.compile"
+        recording.message("warning", "user", f"Nothing was compiled: {why}.", run=run["id"])
         return 0
     return 3 if record_differences(recording, run) else 0
+
+
+def switched_off():
+    """"TORCH_COMPILE_DISABLE=1 in the environment ...", "" where nothing is."""
+    from vitrine._controls import disabled_by_environment
+
+    switch = disabled_by_environment()
+    return switch and f"{switch} in the environment switches compilation off"
+
+
+def refuse_where_switched_off():
+    from vitrine.loading import UsageError
+
+    if why := switched_off():
+        raise UsageError(f"There is nothing to record: {why}.", "Unset it.")
 
 
 def nothing_compiled(path):
     """The LoadError of a script that compiled nothing, with what it may have meant."""
     from vitrine.loading import LoadError, half_an_entry, module_names, parse
 
+    if why := switched_off():
+        return LoadError(f"Nothing was compiled: {why}.", "Unset it.")
     half = half_an_entry(module_names(parse(path)))
     why = f"{half}, and" if half else "the file names no entry, and"
     return LoadError(f"Nothing was compiled: {why} as a script it called no function of vitrine.compile.", NOTHING_COMPILED)
@@ -257,12 +275,14 @@ def record(options, recording, report) -> int:
                 entry = load(options.file, options.entry, options.input)
             if entry is None:
                 raise UsageError("--target needs an entry: the file is a script.", "Define model and inputs, or name a function with --entry.")
+            refuse_where_switched_off()
             status, code = "finished", record_for_target(entry, options, recording, report)
             return code
         entry = None if as_script else load(options.file, options.entry, options.input)
         if entry is None:
             code = run_script(options, recording)
         else:
+            refuse_where_switched_off()
             from vitrine.measuring import record_entry
 
             code = record_entry(entry, options, recording, report)
