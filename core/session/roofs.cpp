@@ -112,7 +112,7 @@ std::string ceiling_words(const CeilingRow& row) {
   std::tm day{};
   std::array<char, 16> text{};
   if (!gmtime_r(&when, &day) || !std::strftime(text.data(), text.size(), "%Y-%m-%d", &day)) return out;
-  return out + "; kept from " + text.data();
+  return out + "; kept from " + text.data() + (row.machine.empty() ? "" : ", " + row.machine);
 }
 
 }  // namespace vitrine::session

@@ -58,7 +58,7 @@ class Roofs {
   double cache_ = 0;  // bytes; 0 = not known
 };
 
-// "64 MiB; the best of 2 measurements", "64 MiB; kept from 2026-11-24": beside its rate.
+// "64 MiB; the best of 2 measurements", "64 MiB; kept from 2026-11-24, AMD EPYC, 2 threads": beside its rate.
 std::string ceiling_words(const CeilingRow& row);
 
 }  // namespace vitrine::session

@@ -1,5 +1,6 @@
 #include "views/roofline/roofline_view.h"
 
+#include <QDateTime>
 #include <QHelpEvent>
 #include <QMouseEvent>
 #include <QPainter>
@@ -210,6 +211,15 @@ void RooflineView::paintGrid(QPainter& painter) const {
   drawText(painter, corner, QLatin1String(name), t.ui(11), t.text3);
 }
 
+// ", 2026-11-24": when it was measured, where that was not in this run.
+QString RooflineView::keptFrom(std::string_view kind, const std::string& type) const {
+  for (const CeilingRow& row : session()->ceilings)
+    if (row.kind == kind && row.type == type && row.source == "kept" && row.measured_unix_ns > 0)
+      return ", " + QDateTime::fromMSecsSinceEpoch(row.measured_unix_ns / 1'000'000, Qt::UTC)
+                        .toString(QStringLiteral("yyyy-MM-dd"));
+  return {};
+}
+
 // One slanted line, what copying allows, and a level one for each type of product that a kernel here
 // computes; each with its name at the first place along it where no kernel stands.
 std::vector<RooflineView::Roof> RooflineView::roofs() const {
@@ -219,10 +229,13 @@ std::vector<RooflineView::Roof> RooflineView::roofs() const {
   const double right = std::pow(10, x_.high);
   const double left = std::max(std::pow(10, x_.low), std::pow(10, y_.low) / copy_);
   std::vector<Roof> out;
-  out.push_back({{at(left, left * copy_), at(top / copy_, top)}, "copy " + rateText(copy_, 1e9), {}, {}});
+  out.push_back({{at(left, left * copy_), at(top / copy_, top)},
+                 "copy " + rateText(copy_, 1e9) + keptFrom("copy", "f32"),
+                 {},
+                 {}});
   for (const auto& [rate, type] : products)
     out.push_back({{at(rate / copy_, rate), at(right, rate)},
-                   QString::fromStdString(type) + " " + flopsText(rate, 1e9),
+                   QString::fromStdString(type) + " " + flopsText(rate, 1e9) + keptFrom("product", type),
                    {},
                    {}});
   std::vector<QPolygonF> taken;

@@ -51,6 +51,7 @@ class RooflineView : public kit::View {
     QSizeF size;
     QPolygonF area() const { return at.map(QPolygonF(QRectF({}, size))); }
   };
+  QString keptFrom(std::string_view kind, const std::string& type) const;
   std::vector<Roof> roofs() const;
   void place(Roof& roof, const std::vector<QPolygonF>& taken) const;
   void paintRoofs(QPainter& painter, const std::vector<Roof>& roofs) const;
