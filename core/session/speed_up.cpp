@@ -33,22 +33,28 @@ std::string digits(double ratio) {
   return out.data();
 }
 
-std::string range(const SpeedUp& s) {
-  return digits(s.low) + " to " + digits(s.high) + "×";
-}
-
 }  // namespace
 
 std::string ratio_words(double ratio) {
   return digits(ratio) + "×";
 }
 
+std::string against_words(const Timed& before, const Timed& now) {
+  if (std::min(before.calls, now.calls) < kFewestCalls || before.ns <= 0 || now.ns <= 0) return "";
+  const bool apart = before.lower_ns > now.upper_ns || now.lower_ns > before.upper_ns;
+  return apart ? ratio_words(before.ns / now.ns) : "no difference seen";
+}
+
 std::string SpeedUp::words() const {
   if (kind == Kind::Known) return ratio_words(ratio);
-  if (kind == Kind::NoDifference) return "no difference seen: " + range(*this);
+  if (kind == Kind::NoDifference) return "no difference seen: " + range();
   if (kind == Kind::TooFew)
     return "not measured: " + std::to_string(calls) + (calls == 1 ? " call" : " calls");
   return "";
+}
+
+std::string SpeedUp::range() const {
+  return digits(low) + " to " + digits(high) + "×";
 }
 
 std::string SpeedUp::short_words() const {
@@ -56,7 +62,7 @@ std::string SpeedUp::short_words() const {
 }
 
 std::string SpeedUp::interval() const {
-  return known() ? range(*this) + ", " + std::to_string(calls) + " calls a side" : "";
+  return known() ? range() + ", " + std::to_string(calls) + " calls a side" : "";
 }
 
 SpeedUp speed_up(const std::vector<double>& eager, const std::vector<double>& compiled) {

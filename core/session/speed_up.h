@@ -32,7 +32,8 @@ struct SpeedUp {
   std::string words() const;
   // Where there is little room: "1.11×", "no difference", "not measured".
   std::string short_words() const;
-  // "1.08 to 1.13×, 20 calls a side"; "" unless it is known.
+  std::string range() const;  // "1.08 to 1.13×"
+  // The same with the number of calls: "1.08 to 1.13×, 20 calls a side"; "" unless it is known.
   std::string interval() const;
 };
 
@@ -40,6 +41,16 @@ struct SpeedUp {
 SpeedUp speed_up(const std::vector<double>& eager, const std::vector<double>& compiled);
 // Of a run's interleaved calls.
 SpeedUp speed_up(const RunRow& run, const std::vector<TimingRow>& timings);
+
+// The time of something with what the middle half of its calls took.
+struct Timed {
+  double ns = 0, lower_ns = 0, upper_ns = 0;
+  int64_t calls = 0;
+};
+// Of calls that were not made in turns: "1.15×" where the middle halves of both are apart, else "no
+// difference seen";
+// "" where one of them was called too seldom to tell.
+std::string against_words(const Timed& before, const Timed& now);
 
 std::string ratio_words(double ratio);  // "1.11×", "12.3×", "103×"
 

@@ -120,6 +120,14 @@ TEST_CASE("a thousand rounds have a narrow interval") {
   CHECK(up.high <= 1.14);
 }
 
+TEST_CASE("calls of two runs differ where the middle halves of their times are apart") {
+  const Timed before{100, 95, 110, 20};
+  CHECK(against_words(before, {80, 75, 90, 20}) == "1.25×");
+  CHECK(against_words(before, {90, 85, 96, 20}) == "no difference seen");
+  CHECK(against_words(before, {80, 75, 90, 4}) == "");
+  CHECK(against_words({100, 0, 0, 0}, {80, 75, 90, 20}) == "");
+}
+
 TEST_CASE("the call that is shown is told with how many it was chosen from and how it stands to the median") {
   const RunTimes t = times_of(run_of(209, 109), timings_of(20, 200, 100),
                               {profiled("eager", 215), profiled("compiled", 186, 12)}, {});
@@ -243,4 +251,6 @@ TEST_CASE("a ceiling says how it is known") {
   CHECK(ceiling_words(row) == "128 MiB; the best of 2 measurements");
   row.source = "kept", row.measured_unix_ns = 1'700'000'000'000'000'000;
   CHECK(ceiling_words(row) == "128 MiB; kept from 2023-11-14");
+  row.machine = "AMD EPYC, 2 threads";
+  CHECK(ceiling_words(row) == "128 MiB; kept from 2023-11-14, AMD EPYC, 2 threads");
 }
