@@ -33,6 +33,18 @@ std::string basis_line(const RunTimes& times, const std::string& side) {
                        : std::string(side == "eager" ? "Eager" : "Compiled") + " times are of " + basis + ".";
 }
 
+// "20 calls a side: half of eager's took 695 ms to 724 ms, of the compiled ones 508 ms to 521 ms; the
+// speed-up is 1.23 to 1.43× (95 % interval)."
+std::string spread_line(const RunTimes& t) {
+  const MeasurementRow &eager = t.eager.plain, &compiled = t.compiled.plain;
+  if (eager.calls < 2 || compiled.calls < 2) return "";
+  const SpeedUp& up = t.speed_up;
+  return std::to_string(up.calls) + " calls a side: half of eager's took " +
+         middle_half(eager.lower_ns, eager.upper_ns, eager.calls) + ", of the compiled ones " +
+         middle_half(compiled.lower_ns, compiled.upper_ns, compiled.calls) +
+         (up.known() ? "; the speed-up is " + up.range() + " (95 % interval)." : ".");
+}
+
 }  // namespace
 
 RunTimes times_of(const Reader& s, const RunRow& run) {
@@ -47,7 +59,7 @@ std::string shown_call_notes(const Reader& s) {
 }
 
 std::string call_notes(const Reader& s) {
-  return of_runs(s, [](const RunTimes& t) { return std::vector{t.doubt(TimesOf::Calls)}; });
+  return of_runs(s, [](const RunTimes& t) { return std::vector{spread_line(t), t.doubt(TimesOf::Calls)}; });
 }
 
 std::string middle_half(double lower_ns, double upper_ns, int64_t calls) {

@@ -27,12 +27,6 @@ std::string or_dash(std::string text) {
   return text.empty() ? "–" : text;
 }
 
-// A median with the middle half of its calls: "1.42 ms (1.38 ms to 1.50 ms)".
-std::string with_spread(double median_ns, const MeasurementRow& calls) {
-  if (median_ns <= 0 || calls.calls < 2) return nanoseconds(median_ns);
-  return nanoseconds(median_ns) + " (" + middle_half(calls.lower_ns, calls.upper_ns, calls.calls) + ")";
-}
-
 }  // namespace
 
 std::string show_runs(const Reader& s, const ShowOptions& options, std::string_view) {
@@ -41,8 +35,8 @@ std::string show_runs(const Reader& s, const ShowOptions& options, std::string_v
 }
 
 std::string run_summary(const Reader& s) {
-  TextTable table({"run", "entry", "inputs", "status", ">eager (half of the calls)",
-                   ">compiled (half of the calls)", ">speed-up", ">95 % interval", ">first call", "outputs"});
+  TextTable table(
+      {"run", "entry", "inputs", "status", ">eager", ">compiled", ">speed-up", ">first call", "outputs"});
   for (const RunRow& run : s.all<RunRow>()) {
     auto checks = s.rows<AccuracyRow>("run = ?1", {run.id});
     size_t differ = 0;
@@ -52,10 +46,9 @@ std::string run_summary(const Reader& s) {
                               ? std::to_string(differ) + " of " + std::to_string(checks.size()) + " differ"
                               : verdict_words(checks);
     const RunTimes times = times_of(s, run);
-    table.row({run.label, run.entry, run.inputs, run.status, with_spread(run.eager_ns, times.eager.plain),
-               with_spread(run.compiled_ns, times.compiled.plain), or_dash(times.speed_up.words()),
-               or_dash(times.speed_up.interval()), nanoseconds(static_cast<double>(run.first_call_ns)),
-               outputs});
+    table.row({run.label, run.entry, run.inputs, run.status, nanoseconds(run.eager_ns),
+               nanoseconds(run.compiled_ns), or_dash(times.speed_up.words()),
+               nanoseconds(static_cast<double>(run.first_call_ns)), outputs});
   }
   if (table.empty()) return nothing("runs", "the session ended before one began");
   const std::string kept = kept_calls(s);

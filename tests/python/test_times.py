@@ -55,6 +55,7 @@ def test_three_calls_make_no_speed_up(session):
     path, printed = session
     for text in (printed, vitrine("show", path, "runs").stdout):
         assert "not measured: 3 calls" in text and "×" not in text.split("speed-up")[1].splitlines()[1]
+        assert "3 calls a side: half of eager's took " in text and "the speed-up is" not in text
 
 
 @pytest.mark.parametrize("stage", ["launch", "roofline", "kernels", "timeline"])
