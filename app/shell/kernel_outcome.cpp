@@ -1,41 +1,56 @@
 #include "app/shell/kernel_outcome.h"
 
 #include <QRegularExpression>
+#include <algorithm>
 #include <cmath>
 
 #include "core/session/verdict.h"
 #include "views/kit/numbers.h"
+#include "views/kit/run_times.h"
 
 namespace vitrine::app {
 
 using kit::SessionData;
+using session::Timed;
 
 namespace {
 
 constexpr double kSameMachine = 0.25;  // by how much eager's times may differ, as part of the shorter
 
-// Median of the launches of all kernels that have the text, 0 = none was timed; `found`: whether any has it.
-double medianOf(const SessionData& data, const std::string& text, bool& found) {
-  double sum = 0;
-  int64_t timed = 0;
+// A launch of a kernel that has the text, as long as all of them are in the mean; ns 0 = none was timed;
+// `found`: whether any kernel has it.
+Timed launchOf(const SessionData& data, const std::string& text, bool& found) {
+  Timed sum;
+  double timed = 0;
   for (const session::KernelRow& kernel : data.kernels) {
     if (!kernel.source.row || *data.texts->load(kernel.source) != text) continue;
     found = true;
     for (const session::LaunchRow& launch : data.launches.of(kernel.compilation))
       if (launch.kernel == kernel.id && launch.median_ns > 0) {
-        sum += launch.median_ns;
+        sum.ns += launch.median_ns, sum.lower_ns += launch.lower_ns, sum.upper_ns += launch.upper_ns;
+        sum.calls = timed > 0 ? std::min(sum.calls, launch.calls) : launch.calls;
         ++timed;
       }
   }
-  return timed ? sum / static_cast<double>(timed) : 0;
+  if (timed > 0) sum.ns /= timed, sum.lower_ns /= timed, sum.upper_ns /= timed;
+  return sum;
 }
 
-// "12.3 µs, was 14.1 µs (1.15×)"; no ratio between times that do not compare.
-QString against(const QString& what, double now, double before, bool comparable) {
-  if (now <= 0) return {};
-  QString out = what + " " + kit::timeText(now);
-  if (before > 0) out += QStringLiteral(", was %1").arg(kit::timeText(before));
-  if (before > 0 && comparable) out += QStringLiteral(" (%1)").arg(kit::ratioText(before / now));
+// A call of one side of the run.
+Timed callOf(const SessionData& data, bool compiled) {
+  const session::RunTimes times = kit::runTimes(data, 0);
+  const session::MeasurementRow& row = (compiled ? times.compiled : times.eager).plain;
+  return {row.median_ns, row.lower_ns, row.upper_ns, row.calls};
+}
+
+// "12.3 µs, was 14.1 µs (1.15×)"; no ratio between times that do not compare, or in which no difference is
+// seen.
+QString against(const QString& what, const Timed& now, const Timed& before, bool comparable) {
+  if (now.ns <= 0) return {};
+  QString out = what + " " + kit::timeText(now.ns);
+  if (before.ns > 0) out += QStringLiteral(", was %1").arg(kit::timeText(before.ns));
+  const std::string words = session::against_words(before, now);
+  if (comparable && !words.empty()) out += QStringLiteral(" (%1)").arg(QString::fromStdString(words));
   return out;
 }
 
@@ -72,7 +87,7 @@ kit::KernelEdit kernelOutcome(const SessionData& before, Id kernel, const Sessio
   out.recording = QString::fromStdString(after.path);
   const session::KernelRow* generated = before.kernels.find(kernel);
   bool found = false, was = false;
-  const double now = medianOf(after, text.toStdString(), found);
+  const Timed now = launchOf(after, text.toStdString(), found);
   if (!found || !generated) {
     out.tone = kit::Tone::Warn;
     out.said = QStringLiteral("The run did not use the edited text.");
@@ -93,13 +108,12 @@ kit::KernelEdit kernelOutcome(const SessionData& before, Id kernel, const Sessio
   }
   const bool same = comparable(before, after);
   const QString time =
-      against(label, now, medianOf(before, *before.texts->load(generated->source), was), same);
+      against(label, now, launchOf(before, *before.texts->load(generated->source), was), same);
   out.said = QStringLiteral("%1; %2.").arg(time.isEmpty() ? label + " was compiled" : time, compared);
   if (before.runs.empty() || after.runs.empty()) return out;
-  out.detail =
-      against("A call of the whole takes", after.runs[0].compiled_ns, before.runs[0].compiled_ns, same);
+  out.detail = against("A call of the whole takes", callOf(after, true), callOf(before, true), same);
   if (!same && before.runs[0].eager_ns > 0 && after.runs[0].eager_ns > 0)
-    out.detail += "; " + against("eager", after.runs[0].eager_ns, before.runs[0].eager_ns, false) +
+    out.detail += "; " + against("eager", callOf(after, false), callOf(before, false), false) +
                   ": the machine is not as it was, and the times do not compare";
   return out;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/session/speed_up.h"
 #include "views/kit/numbers.h"
 #include "views/kit/sources.h"
 #include "views/kit/symbolic_types.h"
@@ -149,10 +150,14 @@ QString graph(const SessionData& data, Id before, Id after) {
   return out.join(QStringLiteral("<br>"));
 }
 
-double launched(const SessionData& data, Id compilation) {
-  double ns = 0;
-  for (const LaunchRow& row : data.launches.of(compilation)) ns += row.median_ns;
-  return ns;
+Timed launched(const SessionData& data, Id compilation) {
+  Timed out;
+  for (const LaunchRow& row : data.launches.of(compilation)) {
+    if (row.median_ns <= 0) continue;
+    out.calls = out.ns > 0 ? std::min(out.calls, row.calls) : row.calls;
+    out.ns += row.median_ns, out.lower_ns += row.lower_ns, out.upper_ns += row.upper_ns;
+  }
+  return out;
 }
 
 constexpr double kManyTimes = 10;  // from there on a factor says more than percent
@@ -162,15 +167,20 @@ QString times(const SessionData& data, Id before, Id after) {
   if (!old || !now) return {};
   QStringList out;
   auto add = [&](const char* what, double a, double b) {
-    if (a <= 0 || b <= 0) return;
-    out << QString::fromUtf8(what) + ' ' + arrow(timeText(a), timeText(b)) +
-               QStringLiteral(" (%1)").arg(b < kManyTimes * a
-                                               ? signedText(percentText(std::abs(b / a - 1)), b - a)
-                                               : ratioText(b / a));
+    if (a > 0 && b > 0) out << QString::fromUtf8(what) + ' ' + arrow(timeText(a), timeText(b));
+    return a > 0 && b > 0;
+  };
+  auto by = [](double a, double b) {
+    return b < kManyTimes * a ? signedText(percentText(std::abs(b / a - 1)), b - a) : ratioText(b / a);
   };
   add("compile", static_cast<double>(old->duration_ns), static_cast<double>(now->duration_ns));
-  // The first call of a compilation is no measure of the others.
-  if (old->calls > 1 && now->calls > 1) add("a call", launched(data, before), launched(data, after));
+  // The first call of a compilation is no measure of the others, and calls that scatter are none of a
+  // difference.
+  if (old->calls <= 1 || now->calls <= 1) return out.join(QStringLiteral(", "));
+  const Timed a = launched(data, before), b = launched(data, after);
+  const std::string words = against_words(a, b);
+  if (add("a call", a.ns, b.ns) && !words.empty())
+    out.last() += QStringLiteral(" (%1)").arg(words.ends_with("×") ? by(a.ns, b.ns) : q(words));
   return out.join(QStringLiteral(", "));
 }
 
