@@ -44,6 +44,12 @@ def test_every_measurement_is_recorded_with_its_spread_and_evidence(session):
             assert abs(profiled["kept_ns"] - run[f"{side}_ns"]) <= abs(profiled[quartile] - run[f"{side}_ns"])
 
 
+def test_the_session_reads_whole(session):
+    for stage in ("runs", "roofline", "launch"):
+        result = vitrine("show", session[0], stage)
+        assert result.returncode == 0 and not result.stderr, result.stderr
+
+
 def test_each_launch_has_what_half_of_its_calls_took(session):
     launches = rows(session[0], "SELECT * FROM launch WHERE median_ns > 0")
     assert launches

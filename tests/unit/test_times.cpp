@@ -3,13 +3,18 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
+#include <unistd.h>
+
 #include <cmath>
+#include <filesystem>
 #include <random>
 
 #include "core/session/doubts.h"
 #include "core/session/quartiles.h"
+#include "core/session/reader.h"
 #include "core/session/roofs.h"
 #include "core/session/speed_up.h"
+#include "core/session/writer.h"
 
 using namespace vitrine;
 using namespace vitrine::session;
@@ -43,6 +48,31 @@ MeasurementRow profiled(const std::string& side, double kept_ns, int64_t calls =
 }
 
 }  // namespace
+
+TEST_CASE("what is not known of a measurement is read as it was written") {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("vitrine_times_" + std::to_string(getpid()) + ".vitrine"))
+          .string();
+  {
+    auto writer = Writer::create(path).take();
+    MeasurementRow row;
+    row.run = writer->next(Kind::Run), row.kind = "plain";
+    writer->put(row);
+    writer->put(
+        CeilingRow{row.run, "copy", "f32", 1e9, "", 1, "kept", "a machine", 1'795'520'366'480'782'297});
+    writer->finish("finished");
+  }
+  auto opened = Reader::open(path);
+  REQUIRE(opened.ok());
+  const auto rows = opened.value()->all<MeasurementRow>();
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].kept == -1);
+  CHECK(rows[0].others == -1);
+  CHECK(rows[0].preempted == -1);
+  CHECK(opened.value()->all<CeilingRow>().at(0).measured_unix_ns == 1'795'520'366'480'782'297);
+  CHECK(opened.value()->damage() == "");
+  std::filesystem::remove(path);
+}
 
 TEST_CASE("quartiles lie between neighbours in proportion") {
   const Quartiles q = quartiles_of({4, 1, 3, 2});
