@@ -105,8 +105,11 @@ void DockHeader::paintEvent(QPaintEvent*) {
   }
   if (focused_) painter.fillRect(QRect(0, 0, width(), theme().px(2)), theme().accent);
   const QString subtitle = dock_->host()->view()->subtitle();
-  if (docks.size() == 1 && x + theme().px(30) < right)
-    kit::drawText(painter, QRect(x, 0, right - x, height()), subtitle, theme().mono(11), theme().text2);
+  // Beside several tabs what stands in the current one's has been said.
+  const int from = x + (docks.size() > 1 ? theme().px(12) : 0);
+  const bool said = docks.size() > 1 && !subtitle.contains(',') && !subtitle.contains(';');
+  if (!said && from + theme().px(docks.size() > 1 ? 120 : 30) < right)
+    kit::drawText(painter, QRect(from, 0, right - from, height()), subtitle, theme().mono(11), theme().text2);
 }
 
 void DockHeader::mousePressEvent(QMouseEvent* event) {

@@ -50,21 +50,22 @@ RunStatus runStatus(const kit::SessionData& d, Id compilation) {
     if (again) out.text += (breaks ? ", " : "") + counted(again, "recompilation");
   }
   QStringList facts;
-  // What one compilation of several took and checks is not the run's.
+  // What one compilation of several took is not the run's.
   const QString which = kit::whichOf(d, compilation);
-  if (which.contains(QLatin1String(" of "))) {
-    double all = 0;
-    size_t n = 0;
-    for (const auto& row : d.compilations)
-      if (d.runOf(row.id) == run_id) all += static_cast<double>(row.duration_ns), ++n;
-    facts << counted(n, "compilation") + " " + kit::timeText(all) + " in all" << "compilation " + which;
-  }
+  const bool several = which.contains(QLatin1String(" of "));
   if (const auto* row = d.compilations.find(compilation); row && row->duration_ns > 0)
-    facts << "compile " + kit::timeText(static_cast<double>(row->duration_ns));
+    facts << (several ? which + ": compile " : QStringLiteral("compile ")) +
+                 kit::timeText(static_cast<double>(row->duration_ns));
   double cost = 0;
   for (const auto& guard : d.guards.of(compilation)) cost += guard.cost_ns;
   const size_t guards = d.guards.of(compilation).size();
   if (guards) facts << counted(guards, "guard") + (cost > 0 ? " " + kit::timeText(cost) : QString());
+  if (several) {
+    double all = 0;
+    for (const auto& row : d.compilations)
+      if (d.runOf(row.id) == run_id) all += static_cast<double>(row.duration_ns);
+    facts << "compile " + kit::timeText(all) + " in all";
+  }
   const QString verdict = accuracy(d, run_id);
   if (!verdict.isEmpty()) facts << verdict;
   if (verdict.contains("differs")) out.tone = kit::Tone::Err;

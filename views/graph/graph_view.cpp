@@ -45,8 +45,13 @@ QString GraphView::title() const {
 
 QString GraphView::subtitle() const {
   const QString what = counts();
-  if (colour_ != Colour::Time || what.isEmpty()) return what;
-  const QString times = shownCallText(*session(), session()->runOf(compilation()));
+  if (what.isEmpty()) return what;
+  // Groups have the times of their kernels whatever the colours mean.
+  const Id run = session()->runOf(compilation());
+  const bool of_kernels = stage() == "fused" || stage() == "loops" || stage() == "optimised";
+  const QString times = colour_ == Colour::Time ? shownCallText(*session(), run)
+                        : of_kernels            ? shortDoubt(*session(), run, session::TimesOf::ShownCall)
+                                                : QString();
   return times.isEmpty() ? what : what + "; times: " + times;
 }
 

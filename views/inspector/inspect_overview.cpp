@@ -1,6 +1,5 @@
 // What stands in the Inspector before anything is clicked: how the run went, and where its time goes.
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "core/session/verdict.h"
@@ -53,14 +52,13 @@ std::vector<InspectorRow> timesRows(const SessionData& d, const RunRow& run) {
   if (run.eager_ns <= 0 || run.compiled_ns <= 0) return {};
   const RunTimes times = kit::runTimes(d, run.id);
   const SpeedUp& up = times.speed_up;
-  auto calls = [](const MeasurementRow& row) {
-    const QString half = kit::middleHalf(row);
-    return half.isEmpty() ? QString() : QStringLiteral("half of %1: %2").arg(row.calls).arg(half);
-  };
   const Tone tone = !up.known() ? Tone::None : up.ratio > 1 ? Tone::Ok : Tone::Warn;
-  std::vector<InspectorRow> out{{"speed-up", s(up.words()), s(up.interval()), "", tone},
-                                {"eager", kit::timeText(run.eager_ns), calls(times.eager.plain)},
-                                {"compiled", kit::timeText(run.compiled_ns), calls(times.compiled.plain)}};
+  std::vector<InspectorRow> out{
+      {"speed-up", s(up.words()), up.known() ? s(up.range()) : QString(), "", tone},
+      {"eager", kit::timeText(run.eager_ns), kit::middleHalf(times.eager.plain)},
+      {"compiled", kit::timeText(run.compiled_ns), kit::middleHalf(times.compiled.plain)}};
+  if (up.calls > 1)
+    out.push_back({"calls", QStringLiteral("%1 a side").arg(up.calls), "beside: half of them"});
   if (const std::string doubt = times.doubt(TimesOf::Calls); !doubt.empty())
     out.push_back({"", s(doubt), "", "warning", Tone::Warn, 0, true});
   return out;
@@ -85,8 +83,7 @@ InspectorSection resultOf(const SessionData& d, const RunRow& run) {
        breaks ? QStringLiteral("with ") + kit::countText(breaks, "break") : QStringLiteral("no breaks"), "",
        breaks ? Tone::Warn : Tone::None});
   if (all > 1)
-    out.rows.push_back(
-        {"compiling", kit::timeText(compile_ns), kit::countText(all, "compilation") + " in all"});
+    out.rows.push_back({"compiling", kit::timeText(compile_ns), kit::countText(all, "compilation")});
   if (const QString kept = kit::keptCalls(d, run.id); !kept.isEmpty()) out.rows.push_back({"calls", kept});
   if (recompilations)
     out.rows.push_back({"compiled", kit::countText(recompilations, "more time"), "", "", Tone::Warn});

@@ -232,7 +232,7 @@ Item runItem(const SessionData& d, const RunRow& row) {
       breaks ? counted(breaks, "break") + ", " + counted(compilations, "compilation") : s(row.inputs);
   name.below = s(row.device) + (about.isEmpty() ? QString() : ", " + about);
   const RunTimes times = kit::runTimes(d, row.id);
-  for (const QString& part : {s(times.short_doubt(TimesOf::Both)), kit::keptCalls(d, row.id)})
+  for (const QString& part : {kit::keptCalls(d, row.id), s(times.short_doubt(TimesOf::Both))})
     if (!part.isEmpty()) name.below = part + "; " + name.below;
   name.tooltip = s(times.doubt(TimesOf::Both));
   QString value = s(times.speed_up.short_words());

@@ -319,7 +319,7 @@ QString guard_subtitle(const TableScope& scope) {
   if (!c || guards.empty()) return {};
   double ns = 0;
   for (const GuardRow& g : guards) ns += g.cost_ns;
-  return countText(static_cast<int64_t>(guards.size()), "guard") +
+  return QString::number(guards.size()) +
          (ns > 0 ? QStringLiteral(", ") + timeText(ns) + QStringLiteral(" a call") : QString());
 }
 

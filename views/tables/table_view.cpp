@@ -48,8 +48,13 @@ QString TableView::subtitle() const {
   const QString text = spec_.subtitle(all);
   // What one compilation of several has is not the run's.
   const QString which = spec_.count ? kit::whichOf(all.data, all.compilation) : QString();
-  return text.isEmpty() || !which.contains(QLatin1String(" of ")) ? text
-                                                                  : "compilation " + which + "; " + text;
+  if (text.isEmpty() || !which.contains(QLatin1String(" of "))) return text;
+  // A number at the beginning is what the view's tab shows.
+  const QString first = text.section(',', 0, 0), rest = text.section(',', 1);
+  bool counted = false;
+  first.toLongLong(&counted);
+  return counted ? first + ", compilation " + which + (rest.isEmpty() ? rest : "," + rest)
+                 : "compilation " + which + "; " + text;
 }
 
 QList<QWidget*> TableView::headerControls() {
