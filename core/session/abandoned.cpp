@@ -29,10 +29,11 @@ Result<bool> close_abandoned(const std::string& path, Whose whose) {
     if (!opened) return opened.error();
     running = opened.value()->meta("status") == "running";
   }
-  if (!is_unfinished(path, whose)) return false;
+  // An engine that ended without closing may have left no log.
+  if (!is_unfinished(path, whose) && !(running && whose == Whose::Mine)) return false;
   bool one_file = false;
   {
-    auto opened = open_unfinished(path, whose);
+    auto opened = open_unfinished(path);
     if (!opened) return opened.error();
     sqlite3* db = opened.value().db.get();
     if (running) {

@@ -86,7 +86,7 @@ std::string change_closed(const std::string& path, Id id, const std::string* tex
 
 // Its run has ended, and somebody who reads it keeps its log from being taken in.
 std::string change_live(const std::string& path, Id id, const std::string* text) {
-  auto opened = open_unfinished(path, Whose::Found);
+  auto opened = open_unfinished(path);
   return opened ? change_rows(opened.value().db.get(), id, text) : opened.error().what;
 }
 

@@ -81,14 +81,14 @@ std::string write_file(int folder, const std::string& name, const std::string& t
 }  // namespace
 
 bool has_notes_beside(const std::string& path) {
-  const Descriptor folder = state_folder("notes");
+  const Descriptor folder = state_folder("notes", Absent::Stays);
   return access(beside(path).c_str(), F_OK) == 0 ||
          (folder && faccessat(folder.get(), name_of(path).c_str(), F_OK, 0) == 0);
 }
 
 NotesBeside read_notes_beside(const std::string& path, const std::string& created) {
   NotesBeside out;
-  if (const Descriptor folder = state_folder("notes"); folder)
+  if (const Descriptor folder = state_folder("notes", Absent::Stays); folder)
     parse(content(folder.get(), name_of(path)), created, out);
   parse(content(AT_FDCWD, beside(path)), created, out);
   return out;
@@ -105,7 +105,7 @@ Status write_notes_beside(const std::string& path, const std::string& created, c
     return Error{"The note cannot be kept: there are too many.", "Remove some.", path};
   std::string why = write_file(AT_FDCWD, beside(path), text);
   if (why.empty()) return std::nullopt;
-  if (const Descriptor folder = state_folder("notes");
+  if (const Descriptor folder = state_folder("notes", Absent::IsMade);
       folder && write_file(folder.get(), name_of(path), text).empty())
     return std::nullopt;
   return Error{"The note cannot be kept: " + why, "Copy the session to a place that can be written.", path};

@@ -28,13 +28,13 @@ Error refused(const std::string& path, const std::string& why, const std::string
 }
 
 // Of a file of a stranger's: in proportion to its size, so that a small file cannot cost much. The rows of an
-// honest session take at most 3.5 times what they take in the file, its texts a fifth of this.
+// honest session take at most 3.5 times what they take in the file, its texts two thirds of this.
 Limits stranger_limits(int64_t bytes) {
   Limits out;
   out.row_bytes = 16 * kMB + 4 * bytes;
-  out.text_bytes = 64 * kMB + 8 * bytes;
-  out.one_text = 64 * kMB + 4 * bytes;
-  out.operations = 200'000'000 + 20 * bytes;
+  out.text_bytes = 24 * kMB + 8 * bytes;
+  out.one_text = std::min(16 * kMB + 8 * bytes, std::max(48 * kMB, bytes));
+  out.operations = 150'000'000 + 20 * bytes;
   return out;
 }
 
@@ -290,8 +290,7 @@ Result<Opened> open_session(const std::string& path, Whose whose) {
   return out;
 }
 
-Result<Opened> open_unfinished(const std::string& path, Whose whose) {
-  if (!is_unfinished(path, whose)) return Error{"This session is not being recorded.", "", path};
+Result<Opened> open_unfinished(const std::string& path) {
   return open_live(path);
 }
 

@@ -41,9 +41,9 @@ struct Opened {
 // session's, written by a newer Vitrine, unfinished and a stranger's.
 Result<Opened> open_session(const std::string& path, Whose whose = Whose::Found);
 
-// A session that is being recorded, or was until its engine died, for writing; its log is taken in. Errors:
-// as above, or it is none of those.
-Result<Opened> open_unfinished(const std::string& path, Whose whose);
+// For writing: a session of this user's that was being recorded until its engine died (is_unfinished, or this
+// process had it recorded). Its log is taken in. Errors: as above.
+Result<Opened> open_unfinished(const std::string& path);
 
 // Whether the path is of a session that is still written, or was until its writer died: of this user.
 bool is_unfinished(const std::string& path, Whose whose);

@@ -21,8 +21,8 @@ namespace {
 constexpr size_t kMostNotes = 6000;  // of what is older a third is forgotten
 
 // The folder of the notes; no folder, no notes.
-Descriptor notes_folder() {
-  return state_folder("recorded");
+Descriptor notes_folder(Absent absent = Absent::Stays) {
+  return state_folder("recorded", absent);
 }
 
 bool there(int folder, const std::string& name) {
@@ -122,7 +122,7 @@ std::string content_begin(const State& state) {
 }  // namespace
 
 void mark_being_recorded(const std::string& path) {
-  const Descriptor folder = notes_folder();
+  const Descriptor folder = notes_folder(Absent::IsMade);
   const auto state = state_of(AT_FDCWD, path.c_str(), 0);
   if (!folder || !state) return;
   forget_oldest(folder.get());
@@ -142,7 +142,7 @@ void forget_being_recorded(const std::string& path) {
 }
 
 void mark_recorded(const std::string& path) {
-  const Descriptor folder = notes_folder();
+  const Descriptor folder = notes_folder(Absent::IsMade);
   const Descriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   const auto state = file ? state_of(file.get(), "", AT_EMPTY_PATH) : std::nullopt;
   if (!folder || !state) return;

@@ -29,13 +29,13 @@ bool only_mine(const std::string& path) {
 
 }  // namespace
 
-Descriptor state_folder(const char* name) {
+Descriptor state_folder(const char* name, Absent absent) {
   const std::string home = state_home();
   if (home.empty()) return Descriptor(-1);
   const std::string path = home + "/vitrine/" + name;
   for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string part = path.substr(0, end);
-    mkdir(part.c_str(), 0700);
+    if (absent == Absent::IsMade) mkdir(part.c_str(), 0700);
     if (!only_mine(part)) return Descriptor(-1);
     if (end == std::string::npos) break;
   }

@@ -21,8 +21,10 @@ class Descriptor {
   int value_;
 };
 
-// A folder in it, made with its parents as needed, that only this user can look into. None where it cannot be
-// made, or where somebody else could put things into it or one of its parents.
-Descriptor state_folder(const char* name);
+enum class Absent { Stays, IsMade };
+
+// A folder in it, that only this user can look into. None where it is not there or cannot be made, or where
+// somebody else could put things into it or one of its parents.
+Descriptor state_folder(const char* name, Absent absent);
 
 }  // namespace vitrine::session
