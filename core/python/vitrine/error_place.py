@@ -3,11 +3,10 @@
 import contextlib
 import hashlib
 import linecache
-import sqlite3
 import traceback
-from urllib.parse import quote
 
 from vitrine import _engine
+from vitrine.session_file import read_own
 
 
 def innermost(error: BaseException) -> tuple[str, int, int, int, int] | None:
@@ -27,7 +26,7 @@ def innermost(error: BaseException) -> tuple[str, int, int, int, int] | None:
 
 def known_file(session: str, path: str) -> int:
     """The row that the engine wrote of a file, or 0."""
-    with contextlib.closing(sqlite3.connect(f"file:{quote(session)}?mode=ro", uri=True)) as db:
+    with contextlib.closing(read_own(session)) as db:
         found = db.execute("SELECT id FROM file WHERE path = ?", (path,)).fetchone()
     return found[0] if found else 0
 

@@ -3,13 +3,12 @@
 import contextlib
 import os
 import platform
-import sqlite3
 import time
-from urllib.parse import quote
 
 import torch
 
 from vitrine import _engine
+from vitrine.session_file import read_own
 
 
 class Recording:
@@ -38,7 +37,7 @@ class Recording:
     def compilations(self) -> int:
         """How many compilations were recorded so far."""
         self.commit()
-        with contextlib.closing(sqlite3.connect(f"file:{quote(os.path.abspath(self.path))}?mode=ro", uri=True)) as db:
+        with contextlib.closing(read_own(self.path)) as db:
             return db.execute("SELECT count(*) FROM compilation").fetchone()[0]
 
     def update_run(self, run: dict, **facts) -> None:

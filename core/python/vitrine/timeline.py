@@ -6,7 +6,6 @@ plan. Profiled times are shown, and never used for a speed-up.
 
 import contextlib
 import os
-import sqlite3
 import statistics
 import sys
 import time
@@ -17,6 +16,7 @@ from torch.autograd.profiler import profile, record_function
 
 from vitrine import _engine, gpu
 from vitrine.evidence import Watch, spread
+from vitrine.session_file import read_own
 
 REPETITIONS = 5, 25  # of a profiled call: at least; at most, while they take less than
 PROFILED_NS = 1_000_000_000
@@ -69,7 +69,7 @@ class Graph:
     """What the session knows of the compiled programs: ATen nodes in order and the launch each became."""
 
     def __init__(self, path: str):
-        self.db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        self.db = read_own(path)
         rows = "SELECT graph.compilation, node.id, node.op, node.family FROM node JOIN graph ON node.graph = graph.id WHERE graph.stage = 'aten' AND graph.pass = '' AND node.kind = 'op' ORDER BY graph.compilation, node.ordinal"
         self.nodes: dict[int, list[tuple]] = {}  # by compilation
         for compilation, node, op, family in self.db.execute(rows):
