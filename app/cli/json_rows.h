@@ -50,6 +50,11 @@ inline void append_element(std::string& out, const nlohmann::ordered_json& eleme
   }
 }
 
+// The array is whole.
+inline std::string array_text(const std::string& elements) {
+  return elements == "[" ? "[]\n" : elements + "\n]\n";
+}
+
 inline std::string json_text(const nlohmann::ordered_json& json) {
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
@@ -58,10 +63,9 @@ inline std::string json_text(const nlohmann::ordered_json& json) {
 // takes many times its room.
 template <class Row>
 std::string json_table(const session::Reader& s, const std::vector<Row>& rows, bool texts = true) {
-  if (rows.empty()) return "[]\n";
   std::string out = "[";
   for (const Row& row : rows) append_element(out, json_row(s, row, texts));
-  return out + "\n]\n";
+  return array_text(out);
 }
 
 }  // namespace vitrine::cli

@@ -1,3 +1,5 @@
+#include <cstdio>
+
 #include "app/cli/json_rows.h"
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
@@ -7,6 +9,8 @@ namespace vitrine::cli {
 using namespace session;
 
 namespace {
+
+constexpr size_t kMostJson = size_t{256} << 20;
 
 // The snapshots of a stage to print: all with --passes, else the last of each compilation.
 std::vector<GraphRow> snapshots(const Reader& s, const ShowOptions& options, std::string_view stage) {
@@ -43,15 +47,19 @@ std::string show_graph(const Reader& s, const ShowOptions& options, std::string_
   auto graphs = snapshots(s, options, stage);
   Names names(s);
   if (options.json) {
-    auto all = nlohmann::ordered_json::array();
+    std::string all = "[";
     for (const GraphRow& graph : graphs) {
+      if (all.size() > kMostJson) {  // many snapshots may name the same nodes
+        std::fputs("vitrine: only the first snapshots are printed: together they are too large.\n", stderr);
+        break;
+      }
       auto json = json_row(s, graph);
       const int64_t keeper = keeper_of_nodes(s, graph);
       json["nodes"] = json_rows(s, s.rows<NodeRow>("graph = ?1", {keeper}, "ORDER BY ordinal"));
       json["edges"] = json_rows(s, s.rows<EdgeRow>("graph = ?1", {keeper}));
-      all.push_back(std::move(json));
+      append_element(all, json);
     }
-    return json_text(all);
+    return array_text(all);
   }
   std::string out;
   for (const GraphRow& graph : graphs) {

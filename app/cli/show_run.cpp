@@ -211,7 +211,7 @@ std::string show_timeline(const Reader& s, const ShowOptions& options, std::stri
     out += "# " + lane.side + ", " + lane.label + (basis.empty() ? "" : ": " + basis) + "\n" + table.text() +
            "\n";
   }
-  if (options.json) return json == "[" ? "[]\n" : json + "\n]\n";
+  if (options.json) return array_text(json);
   if (out.empty()) return nothing("timeline", "the run was not measured");
   if (left == 0) out += "Only the first " + std::to_string(kMostSlices) + " slices are shown.\n";
   for (const auto& [run, of] : times)

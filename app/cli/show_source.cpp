@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "app/cli/json_rows.h"
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
@@ -7,6 +9,8 @@ namespace vitrine::cli {
 using namespace session;
 
 namespace {
+
+constexpr size_t kDeepestShown = 40;  // calls that a step is moved to the right for
 
 // What disassembly calls it; the bare number where it has no name, as the count of a CALL.
 std::string argument(const InstructionRow& i) {
@@ -44,25 +48,25 @@ std::string show_bytecode(const Reader& s, const ShowOptions& options, std::stri
 
 std::string show_steps(const Reader& s, const ShowOptions& options, std::string_view) {
   Names names(s);
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  std::string out;
+  std::string out, json = "[";
   for (const CompilationRow& c : s.all<CompilationRow>()) {
     if (!names.shown(c.id, options)) continue;
     auto steps = s.rows<StepRow>("compilation = ?1", {c.id}, "ORDER BY ordinal");
     if (options.json) {
-      for (const StepRow& step : steps) all.push_back(json_row(s, step));
+      for (const StepRow& step : steps) append_element(json, json_row(s, step));
       continue;
     }
     TextTable table({">step", ">pc", "instruction", "argument", "caused"});
     for (const StepRow& step : steps) {
       auto i = s.row<InstructionRow>(step.instruction);
-      table.row({std::to_string(step.ordinal), std::to_string(i.pc),
-                 std::string(static_cast<size_t>(2 * step.depth), ' ') + i.op, argument(i),
-                 step.event.empty() ? "" : step.event + " " + step.text});
+      table.row(
+          {std::to_string(step.ordinal), std::to_string(i.pc),
+           std::string(2 * std::min<size_t>(static_cast<size_t>(step.depth), kDeepestShown), ' ') + i.op,
+           argument(i), step.event.empty() ? "" : step.event + " " + step.text});
     }
     if (!table.empty()) out += "# " + names.compilation(c.id) + "\n" + table.text() + "\n";
   }
-  if (options.json) return json_text(all);
+  if (options.json) return array_text(json);
   return out.empty() ? nothing("capture steps", "nothing was captured") : out;
 }
 

@@ -4,9 +4,13 @@
 #include <array>
 #include <cstdio>
 
+#include "core/base/visible.h"
+
 namespace vitrine::cli {
 
 namespace {
+
+constexpr size_t kWidest = 200;  // a cell beyond that moves its own row only
 
 size_t width(const std::string& text) {
   return static_cast<size_t>(
@@ -35,17 +39,24 @@ TextTable::TextTable(std::vector<std::string> titles) : titles_(std::move(titles
   }
 }
 
+void TextTable::row(std::vector<std::string> cells) {
+  for (std::string& cell : cells)
+    if (std::any_of(cell.begin(), cell.end(), [](unsigned char c) { return c < 0x20 || c >= 0x7F; }))
+      cell = visible(cell);
+  rows_.push_back(std::move(cells));
+}
+
 std::string TextTable::text() const {
   std::vector<size_t> widths;
   for (const std::string& title : titles_) widths.push_back(width(title));
   for (const auto& row : rows_) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::min(kWidest, std::max(widths[i], width(row[i])));
   }
   std::string out;
   auto line = [&](const std::vector<std::string>& cells) {
     std::string text;
     for (size_t i = 0; i < cells.size(); ++i) {
-      std::string pad(widths[i] - width(cells[i]), ' ');
+      std::string pad(widths[i] - std::min(widths[i], width(cells[i])), ' ');
       text += (i ? "  " : "") + (right_[i] ? pad + cells[i] : cells[i] + pad);
     }
     text.erase(text.find_last_not_of(' ') + 1);

@@ -11,7 +11,7 @@ class TextTable {
  public:
   // A title that starts with '>' is right-aligned: numbers.
   explicit TextTable(std::vector<std::string> titles);
-  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  void row(std::vector<std::string> cells);  // a cell is one line: what would break it is written out
   bool empty() const { return rows_.empty(); }
   std::string text() const;
 
