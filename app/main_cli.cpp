@@ -24,7 +24,10 @@ int show_command(const std::string& path, const std::string& stage, const ShowOp
   if (!opened) return fail(opened.error());
   auto text = show(*opened.value(), stage, options);
   if (!text) return fail(text.error(), 2);
-  std::fwrite(text.value().data(), 1, text.value().size(), stdout);
+  if (options.json)  // exact: JSON escapes what steers a terminal
+    std::fwrite(text.value().data(), 1, text.value().size(), stdout);
+  else
+    print_text(text.value());
   if (opened.value()->damage().empty()) return 0;
   return fail(Error{"A part of the session is damaged: " + opened.value()->damage() + ".",
                     "What could be read is above.", path});
@@ -89,6 +92,7 @@ int main(int argc, char** argv) {
       "run", "Record a model or script: capture, compile, run, check against eager, measure");
   c->add_option("file", run_arguments.file, "Python file")->required();
   c->add_option("-o,--output", run_arguments.session, "session file (default: FILE's name with .vitrine)");
+  c->add_flag("--redact", run_arguments.redact, "keep only what can be shared: see `vitrine share`");
   c->add_flag("--open", run_arguments.open, "open the application afterwards, when there is a display");
   run_arguments.engine.declare(*c);
   c->footer(
@@ -125,6 +129,21 @@ int main(int argc, char** argv) {
   c = app.add_subcommand("open", "Open sessions in the application");
   c->add_option("sessions", files, "session files");
   c->callback([&] { status = open_command(files); });
+
+  std::string shared, copy;
+  c = app.add_subcommand(
+      "share",
+      "Write a copy of a session that can be given away: without the script's arguments, strings of "
+      "guards and steps, folders of paths and texts of exceptions");
+  c->add_option("session", shared, "session file")->required();
+  c->add_option("-o,--output", copy, "the copy (default: NAME.shared.vitrine beside it)");
+  c->callback([&] { status = share_command(shared, copy); });
+
+  std::string trusted;
+  c = app.add_subcommand("trust",
+                         "Say that a session from elsewhere may be run again without asking, and written to");
+  c->add_option("session", trusted, "session file")->required();
+  c->callback([&] { status = trust_command(trusted); });
 
   c = pass_on(app, "shot",
               "Render a view: shot SESSION VIEW OUT.png [--theme light|dark] [--size WxH] [--scale N]");

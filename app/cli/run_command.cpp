@@ -1,5 +1,6 @@
 #include "app/cli/run_command.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,7 +10,9 @@
 
 #include "app/cli/python_process.h"
 #include "app/cli/show.h"
+#include "core/base/visible.h"
 #include "core/session/abandoned.h"
+#include "core/session/shared_copy.h"
 
 namespace vitrine::cli {
 
@@ -62,8 +65,9 @@ int report_death(const Ended& ended, const std::string& session, bool kept) {
 }
 
 void print_summary(const session::Reader& s) {
-  std::printf("\n%s\n%s", stage_summary(s).c_str(), run_summary(s).c_str());
-  if (std::string problems = problem_summary(s); !problems.empty()) std::printf("\n%s", problems.c_str());
+  std::string text = "\n" + stage_summary(s) + "\n" + run_summary(s);
+  if (std::string problems = problem_summary(s); !problems.empty()) text += "\n" + problems;
+  print_text(text);
 }
 
 constexpr int kNotClosed = 74;  // vitrine.run could not write the session to its end, and has said so
@@ -81,7 +85,7 @@ int record(const EngineArguments& engine, const std::string& file, const std::st
   bool died = ended.value().signal != 0;
   bool kept = false;
   if (fs::exists(session, ignored) && ended.value().status != 2) {
-    auto abandoned = session::close_abandoned(session);
+    auto abandoned = session::close_abandoned(session, session::Whose::Mine);
     kept = abandoned.ok();
     died = died || (abandoned && abandoned.value());
   }
@@ -92,10 +96,15 @@ int record(const EngineArguments& engine, const std::string& file, const std::st
 }  // namespace
 
 int fail(const Error& error, int status) {
-  std::fprintf(stderr, "vitrine: %s%s\n", error.where.empty() ? "" : (error.where + ": ").c_str(),
-               error.what.c_str());
-  if (!error.hint.empty()) std::fprintf(stderr, "  %s\n", error.hint.c_str());
+  const std::string where = error.where.empty() ? "" : error.where + ": ";
+  std::fprintf(stderr, "vitrine: %s\n", visible(where + error.what, Keep::Lines).c_str());
+  if (!error.hint.empty()) std::fprintf(stderr, "  %s\n", visible(error.hint, Keep::Lines).c_str());
   return status;
+}
+
+void print_text(const std::string& text) {
+  const std::string shown = visible(text, Keep::Lines);
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
 }
 
 void EngineArguments::declare(CLI::App& command) {
@@ -127,16 +136,52 @@ std::vector<std::string> EngineArguments::words(const std::string& file) const {
   return out;
 }
 
+namespace {
+
+// Differs once something was recorded there: a run that failed may have left the earlier session.
+std::string stamp_of(const std::string& path) {
+  struct stat st{};
+  if (stat(path.c_str(), &st) != 0) return "";
+  return std::to_string(st.st_ino) + " " + std::to_string(st.st_size) + " " +
+         std::to_string(st.st_mtim.tv_sec) + "." + std::to_string(st.st_mtim.tv_nsec);
+}
+
+}  // namespace
+
 int run_command(const RunArguments& a) {
   const std::string session = a.session.empty() ? default_session(a.file) : a.session;
+  const std::string before = stamp_of(session);
   const int status = record(a.engine, a.file, session);
+  if (const std::string now = stamp_of(session); a.redact && now != before && !now.empty())
+    if (Status bad = session::keep_shared_copy_only(session)) {
+      std::error_code ignored;
+      fs::remove(session, ignored);  // rather none than one that says what it should not
+      return fail(*bad);
+    }
   if (status != 0 && status != 3) return status;
-  auto opened = session::Reader::open(session);
+  auto opened = session::Reader::open(session, session::Whose::Mine);
   if (!opened) return fail(opened.error());
   print_summary(*opened.value());
   if (a.open && has_display()) return fail(exec_program(places().bin + "/vitrine-app", {session}));
   std::printf("\nrecorded %s; open it with: vitrine open %s\n", session.c_str(), quoted(session).c_str());
   return status;
+}
+
+int share_command(const std::string& session, const std::string& copy) {
+  const fs::path from(session);
+  const std::string to =
+      copy.empty() ? (from.parent_path() / (from.stem().string() + ".shared.vitrine")).string() : copy;
+  if (Status bad = session::write_shared_copy(session, to)) return fail(*bad);
+  print_text("written " + to +
+             ": without arguments of the script, strings of guards and steps, folders and\n"
+             "texts of exceptions. The source of the program is in it.\n");
+  return 0;
+}
+
+int trust_command(const std::string& session) {
+  if (Status bad = session::trust_session(session)) return fail(*bad);
+  print_text(session + " is trusted from now on: what it names may be run again without asking.\n");
+  return 0;
 }
 
 int explain_command(const RunArguments& a) {
@@ -153,7 +198,7 @@ int explain_command(const RunArguments& a) {
   }
   int status = 0;
   if (auto opened = session::Reader::open(session))
-    std::printf("%s", explain(*opened.value()).c_str());
+    print_text(explain(*opened.value()));
   else
     status = fail(opened.error());
   std::error_code ignored;

@@ -12,6 +12,9 @@ namespace vitrine::cli {
 // Prints an error to stderr; its exit status.
 int fail(const Error& error, int status = 1);
 
+// Prints what a session says. What would steer the terminal is written out.
+void print_text(const std::string& text);
+
 // The engine's options, declared on a command so that its --help lists them and wrong ones are refused.
 class EngineArguments {
  public:
@@ -27,13 +30,18 @@ class EngineArguments {
 
 struct RunArguments {
   std::string file, session;
-  bool open = false;
+  bool open = false, redact = false;
   EngineArguments engine;
 };
 
 // Records, then prints the stages, the runs and what went wrong. Exit status: 0; 1 the file or the
 // environment; 2 wrong arguments; 3 outputs differ; 130 cancelled; 128 + N when signal N ended the engine.
 int run_command(const RunArguments& arguments);
+
+// A copy of a session that can be given away.
+int share_command(const std::string& session, const std::string& copy);
+// Says that a session is the user's own, or as good.
+int trust_command(const std::string& session);
 
 // Prose about a session, or about a Python file that is recorded for it.
 int explain_command(const RunArguments& arguments);
