@@ -8,6 +8,7 @@
 
 #include "views/kit/icons.h"
 #include "views/kit/paint.h"
+#include "views/kit/shown.h"
 
 namespace vitrine::app {
 
@@ -139,7 +140,7 @@ bool ChainBar::event(QEvent* event) {
   auto* help = static_cast<QHelpEvent*>(event);
   if (const int at = linkAt(help->pos()); at >= 0) {
     const kit::ChainLink& link = links_[static_cast<size_t>(at)];
-    QToolTip::showText(help->globalPos(), link.stage + ": " + link.text, this);
+    QToolTip::showText(help->globalPos(), kit::tip(link.stage + ": " + link.text), this);
   } else {
     QToolTip::hideText();
   }

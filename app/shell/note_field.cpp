@@ -4,6 +4,7 @@
 #include <QVBoxLayout>
 
 #include "app/shell/own_keys.h"
+#include "views/kit/shown.h"
 #include "views/kit/theme.h"
 
 namespace vitrine::app {
@@ -32,7 +33,8 @@ NoteField::NoteField(QWidget* parent)
 
 void NoteField::open(Id id, const QString& name, const QString& text) {
   id_ = id;
-  title_->setText("Note on " + name);
+  title_->setTextFormat(Qt::PlainText);
+  title_->setText(kit::shown("Note on " + name));
   text_->setPlainText(text);
   text_->moveCursor(QTextCursor::End);
   const int width = std::min(theme().px(560), parentWidget()->width() - theme().px(40));

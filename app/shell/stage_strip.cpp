@@ -11,6 +11,7 @@
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
 #include "views/kit/run_times.h"
+#include "views/kit/shown.h"
 #include "views/kit/widgets.h"
 
 namespace vitrine::app {
@@ -260,7 +261,7 @@ bool StageStrip::event(QEvent* event) {
   if (event->type() == QEvent::ToolTip) {
     auto* help = static_cast<QHelpEvent*>(event);
     if (const Cell* cell = at(help->pos()))
-      QToolTip::showText(help->globalPos(), cell->title + ": " + cell->note, this);
+      QToolTip::showText(help->globalPos(), kit::tip(cell->title + ": " + cell->note), this);
     return true;
   }
   if (event->type() == QEvent::StyleChange) place();

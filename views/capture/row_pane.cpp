@@ -8,6 +8,7 @@
 
 #include "views/kit/find_pattern.h"
 #include "views/kit/paint.h"
+#include "views/kit/shown.h"
 
 namespace vitrine::views {
 
@@ -192,7 +193,7 @@ bool RowPane::viewportEvent(QEvent* event) {
   if (row < 0 || rows_[size_t(row)].tooltip.isEmpty())
     QToolTip::hideText();
   else
-    QToolTip::showText(help->globalPos(), rows_[size_t(row)].tooltip, this);
+    QToolTip::showText(help->globalPos(), kit::tip(rows_[size_t(row)].tooltip), this);
   return true;
 }
 

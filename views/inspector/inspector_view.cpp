@@ -7,6 +7,7 @@
 
 #include "views/kit/icons.h"
 #include "views/kit/paint.h"
+#include "views/kit/shown.h"
 #include "views/kit/widgets.h"
 
 namespace vitrine::views {
@@ -75,14 +76,15 @@ int InspectorSheet::layRow(QPainter* painter, const InspectorRow& row, int y, in
   if (row.prose) {
     const int left = row.icon.isEmpty() ? 0 : theme().px(24);
     const QRect room(pad + left, y + theme().px(3), width - 2 * pad - left, 4000);
-    const QRect text = QFontMetrics(theme().ui(12)).boundingRect(room, Qt::TextWordWrap, row.value);
+    const QRect text =
+        QFontMetrics(theme().ui(12)).boundingRect(room, Qt::TextWordWrap, kit::shown(row.value, true));
     const int height = std::max(theme().px(kRow), text.height() + theme().px(8));
     if (painter) {
       kit::drawIcon(*painter, row.icon, QRect(pad, y + theme().px(4), theme().px(14), theme().px(14)),
                     row.tone == kit::Tone::None ? theme().text2 : ink);
       painter->setFont(theme().ui(12));
       painter->setPen(theme().text1);
-      painter->drawText(room, Qt::TextWordWrap, row.value);
+      painter->drawText(room, Qt::TextWordWrap, kit::shown(row.value, true));
       if (row.id) hits_.emplace_back(QRect(0, y, width, height), row.id);
     }
     return height;

@@ -7,6 +7,7 @@
 #include "views/kit/icons.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
+#include "views/kit/shown.h"
 
 namespace vitrine::kit {
 
@@ -166,7 +167,7 @@ void CodePainter::text(int row, const QRectF& box) {
   auto draw = [&](int start, int length, const QColor& colour) {
     if (length <= 0) return;
     p_.setPen(colour);
-    p_.drawText(QPointF(left_ + start * w, baseline), line.text.mid(start, length));
+    p_.drawText(QPointF(left_ + start * w, baseline), shown(line.text.mid(start, length)));
   };
   int at = 0;
   for (const Token& token : line.tokens) {

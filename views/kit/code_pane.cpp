@@ -11,6 +11,7 @@
 
 #include "views/kit/code_painter.h"
 #include "views/kit/find_pattern.h"
+#include "views/kit/shown.h"
 #include "views/kit/tick_bar.h"
 
 namespace vitrine::kit {
@@ -350,7 +351,7 @@ bool CodePane::viewportEvent(QEvent* event) {
     if (lines.isEmpty())
       QToolTip::hideText();
     else
-      QToolTip::showText(help->globalPos(), lines.join('\n'), viewport());
+      QToolTip::showText(help->globalPos(), tip(lines.join('\n')), viewport());
     return true;
   }
   return QAbstractScrollArea::viewportEvent(event);

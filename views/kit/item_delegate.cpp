@@ -10,6 +10,7 @@
 #include "views/kit/icons.h"
 #include "views/kit/item_view.h"
 #include "views/kit/paint.h"
+#include "views/kit/shown.h"
 
 namespace vitrine::kit {
 
@@ -87,7 +88,7 @@ void layoutRichText(QTextDocument& document, const QString& html, int width) {
           " .q{color:%4} td{padding-right:%5px;padding-bottom:3px}")
           .arg(theme().text2.name(), theme().text1.name(), theme().accent.name(), theme().text3.name())
           .arg(theme().px(12)));
-  document.setHtml(QStringLiteral("<body>%1</body>").arg(html));
+  document.setHtml(QStringLiteral("<body>%1</body>").arg(shown(html, true)));
   document.setTextWidth(width);
   plainCode(document);
 }

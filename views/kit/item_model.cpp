@@ -2,6 +2,8 @@
 
 #include <functional>
 
+#include "views/kit/shown.h"
+
 namespace vitrine::kit {
 
 void ItemModel::setColumns(std::vector<Column> columns) {
@@ -95,7 +97,7 @@ QVariant ItemModel::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
       return cell ? cell->text : QVariant();
     case Qt::ToolTipRole:
-      return cell && !cell->tooltip.isEmpty() ? cell->tooltip : QVariant();
+      return cell && !cell->tooltip.isEmpty() ? tip(cell->tooltip) : QVariant();
     case CellRole:
       return QVariant::fromValue(cell);
     case IdRole:

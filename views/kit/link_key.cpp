@@ -3,6 +3,7 @@
 #include <QPainter>
 
 #include "views/kit/paint.h"
+#include "views/kit/shown.h"
 #include "views/kit/theme.h"
 
 namespace vitrine::kit {
@@ -23,7 +24,7 @@ void LinkKey::setEntries(std::vector<LinkEntry> entries) {
   QStringList lines;
   for (const LinkEntry& entry : entries_)
     lines << letterText(entry.letter) + QStringLiteral("  ") + entry.text;
-  setToolTip(lines.join('\n'));
+  setToolTip(tip(lines.join('\n')));
   setAccessibleName(lines.join(QStringLiteral(", ")));
   updateGeometry();
   update();

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "views/kit/icons.h"
+#include "views/kit/shown.h"
 
 namespace vitrine::kit {
 
@@ -104,18 +105,18 @@ int drawPill(QPainter& painter, QPoint at, int height, const QString& text, Tone
 }
 
 int textWidth(const QFont& font, const QString& text) {
-  return QFontMetrics(font).horizontalAdvance(text);
+  return QFontMetrics(font).horizontalAdvance(shown(text));
 }
 
-int drawText(QPainter& painter, const QRect& box, const QString& text, const QFont& font,
+int drawText(QPainter& painter, const QRect& box, const QString& given, const QFont& font,
              const QColor& colour, Qt::Alignment alignment, Elide elide) {
-  if (box.width() <= 0 || text.isEmpty()) return 0;
+  if (box.width() <= 0 || given.isEmpty()) return 0;
   const QFontMetrics metrics(font);
+  QString text = shown(given);
   int width = metrics.horizontalAdvance(text);
-  QString shown = text;
   if (width > box.width()) {
-    shown = metrics.elidedText(text, elide == Elide::Middle ? Qt::ElideMiddle : Qt::ElideRight, box.width());
-    width = metrics.horizontalAdvance(shown);
+    text = metrics.elidedText(text, elide == Elide::Middle ? Qt::ElideMiddle : Qt::ElideRight, box.width());
+    width = metrics.horizontalAdvance(text);
   }
   int x = box.x();
   if (alignment & Qt::AlignRight) x = box.right() + 1 - width;
@@ -124,7 +125,7 @@ int drawText(QPainter& painter, const QRect& box, const QString& text, const QFo
   const int baseline = box.y() + (box.height() + metrics.capHeight()) / 2;
   painter.setFont(font);
   painter.setPen(colour);
-  painter.drawText(x, baseline, shown);
+  painter.drawText(x, baseline, text);
   return width;
 }
 
@@ -134,7 +135,7 @@ QRect drawEmpty(QPainter& painter, const QRect& box, const QString& text) {
   painter.setPen(theme().text2);
   QRect taken;
   painter.drawText(inner.intersected(QRect(inner.topLeft(), QSize(theme().px(560), inner.height()))),
-                   Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, text, &taken);
+                   Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, shown(text, true), &taken);
   return taken;
 }
 

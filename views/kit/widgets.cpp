@@ -9,6 +9,7 @@
 #include "views/kit/facts.h"
 #include "views/kit/icons.h"
 #include "views/kit/paint.h"
+#include "views/kit/shown.h"
 
 namespace vitrine::kit {
 
@@ -122,7 +123,7 @@ void HeaderBar::setTitle(const QString& title, const QString& subtitle) {
   title_ = title;
   subtitle_ = subtitle;
   setAccessibleName(title);
-  setToolTip(subtitle);
+  setToolTip(tip(subtitle));
   makeRoom();
   update();
 }
@@ -194,6 +195,7 @@ Banner::Banner(QWidget* parent)
   column->setSpacing(theme().px(4));
   for (QLabel* label : {title_, detail_}) {
     label->setWordWrap(true);
+    label->setTextFormat(Qt::PlainText);
     label->setTextInteractionFlags(Qt::TextSelectableByMouse);
     column->addWidget(label);
   }
@@ -208,9 +210,9 @@ void Banner::show(Tone tone, const QString& text, const QString& detail,
   tone_ = tone;
   text_ = text;
   title_->setFont(theme().ui(12, 600));
-  title_->setText(text);
+  title_->setText(shown(text, true));
   detail_->setFont(theme().mono(11));
-  detail_->setText(detail);
+  detail_->setText(shown(detail, true));
   detail_->setVisible(!detail.isEmpty());
   qDeleteAll(actions_->findChildren<QLabel*>());
   auto* row = static_cast<QHBoxLayout*>(actions_->layout());
@@ -258,7 +260,7 @@ void EmptyState::set(const QString& sentence, const QString& link, const QString
   sentence_ = sentence;
   command_ = command;
   QString html = QStringLiteral("<span style=\"color:%1\">%2</span>")
-                     .arg(theme().text2.name(), sentence.toHtmlEscaped());
+                     .arg(theme().text2.name(), shown(sentence, true).toHtmlEscaped());
   if (!link.isEmpty())
     html += QStringLiteral("&nbsp; <a href=\"#\" style=\"color:%1;text-decoration:none\">%2</a>")
                 .arg(theme().accent.name(), link.toHtmlEscaped());

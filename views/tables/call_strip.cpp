@@ -8,6 +8,7 @@
 
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
+#include "views/kit/shown.h"
 
 namespace vitrine::views {
 
@@ -169,10 +170,11 @@ bool CallStrip::event(QEvent* event) {
                                             : QStringLiteral("served by");
   QToolTip::showText(
       help->globalPos(),
-      QStringLiteral("call %1 %2 %3%4")
-          .arg(call + 1)
-          .arg(how, c ? QString::fromStdString(c->label) : unknown(),
-               row.duration_ns > 0 ? QStringLiteral(", ") + timeText(double(row.duration_ns)) : QString()),
+      kit::tip(QStringLiteral("call %1 %2 %3%4")
+                   .arg(call + 1)
+                   .arg(how, c ? QString::fromStdString(c->label) : unknown(),
+                        row.duration_ns > 0 ? QStringLiteral(", ") + timeText(double(row.duration_ns))
+                                            : QString())),
       this);
   return true;
 }

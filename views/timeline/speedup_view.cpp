@@ -11,6 +11,7 @@
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
 #include "views/kit/run_times.h"
+#include "views/kit/shown.h"
 
 namespace vitrine::views {
 
@@ -188,7 +189,8 @@ bool SpeedupView::event(QEvent* event) {
     QToolTip::hideText();
   } else {
     const SpeedupStep& step = speedup_.steps[static_cast<size_t>(at)];
-    QToolTip::showText(help->globalPos(), step.text + (step.note.isEmpty() ? "" : "\n" + step.note), this);
+    QToolTip::showText(help->globalPos(), kit::tip(step.text + (step.note.isEmpty() ? "" : "\n" + step.note)),
+                       this);
   }
   return true;
 }

@@ -1,0 +1,16 @@
+// Words of a session as they are painted and as tooltips have them: what a stranger wrote is never markup,
+// and nothing in it is hidden.
+#pragma once
+
+#include <QString>
+
+namespace vitrine::kit {
+
+// Each hidden character (core/base/visible.h) as one that shows, so that columns stay what they are: control
+// characters as their pictures "␛", others as "�". Line ends and tabs stay where the text has lines.
+QString shown(const QString& text, bool lines = false);
+
+// Plain text for a tooltip, which would take what looks like HTML for it.
+QString tip(const QString& text);
+
+}  // namespace vitrine::kit
