@@ -105,7 +105,8 @@ void Document::followLater() {
       [path = following_.toStdString(), known, by_another = by_another_](const kit::Cancel&) -> Loaded {
         if (by_another) session::close_if_abandoned(path);
         if (kit::SessionData::stampOf(path) == known) return nullptr;
-        return std::make_shared<Result<kit::SessionPtr>>(kit::SessionData::load(path));
+        const auto whose = by_another ? session::Whose::Found : session::Whose::Mine;
+        return std::make_shared<Result<kit::SessionPtr>>(kit::SessionData::load(path, whose));
       },
       [this, first](const Loaded& loaded) {
         // While the engine is starting there is no file yet; that is no error.

@@ -66,6 +66,8 @@ void KernelRebuild::start() {
   if (runs_->running())
     return tell(kit::Tone::Warn, QStringLiteral("A run is going on: cancel it, or wait for its end."));
   text_ = edit->text;
+  if (!runs_->mayRun(text_))
+    return tell(kit::Tone::Warn, QStringLiteral("Nothing was run: this session was recorded elsewhere."));
   if (!write(generatedFile(), edit->generated) || !write(editedFile(), text_))
     return tell(kit::Tone::Err, QStringLiteral("The text could not be written."), folder_.errorString());
   compile();
@@ -134,7 +136,7 @@ void KernelRebuild::ended(const EngineEnd& end) {
       this, "rebuilt",
       [before, outcome, path = engine_.session().toStdString(), kernel = kernel_,
        text = text_](const kit::Cancel&) {
-        const auto after = kit::SessionData::load(path);
+        const auto after = kit::SessionData::load(path, session::Whose::Mine);
         if (!after || !before) return false;
         *outcome = kernelOutcome(*before, kernel, *after.value(), text);
         return true;

@@ -73,6 +73,7 @@ void MainWindow::build() {
   setStatusBar(status);
   palette_ = new Palette(document_, actions_, this);
   run_ = new RunController(document_, this);
+  run_->setAsk([this](const WouldRun& run) { return askToRun(run, this); });
   rebuild_ = new KernelRebuild(document_, run_, this);
   note_ = new NoteField(this);
 }

@@ -18,14 +18,14 @@ QString pathIn(const std::string& detail) {
 
 QStringList reproducers(const kit::SessionData* session) {
   QStringList out;
-  if (!session) return out;
+  if (!session || !session->trusted) return out;  // a stranger's may name any file of the reader's
   for (const session::MessageRow& row : session->messages)
     if (const QString path = pathIn(row.detail); !path.isEmpty()) out.prepend(path);
   return out;
 }
 
 QString reproducerOf(const kit::SessionData* session, Id id) {
-  if (session && id)
+  if (session && session->trusted && id)
     for (const session::MessageRow& row : session->messages)
       if (row.id == id || row.entity == id)
         if (const QString path = pathIn(row.detail); !path.isEmpty()) return path;

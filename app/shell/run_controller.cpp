@@ -84,7 +84,19 @@ void RunController::start(const QString& file, const QStringList& arguments) {
 }
 
 void RunController::again() {
-  if (canRun()) start(file(), arguments());
+  if (canRun() && mayRun()) start(file(), arguments());
+}
+
+bool RunController::mayRun(const QString& kernel) {
+  const auto& session = document_->session();
+  const QString path = session ? QString::fromStdString(session->path) : QString();
+  if (!session || session->trusted || path == last_session_) return true;
+  const Answer answer = ask_ ? ask_({path, file(), arguments(), kernel}) : Answer::No;
+  if (answer != Answer::Always) return answer == Answer::Once;
+  if (const Status bad = session::trust_session(session->path))
+    Q_EMIT message(kit::Tone::Warn, QString::fromStdString(bad->what), QString::fromStdString(bad->hint));
+  document_->open(path);
+  return true;
 }
 
 void RunController::cancel() {
@@ -115,7 +127,7 @@ void RunController::end(const EngineEnd& end) {
       this, "abandoned",
       [path = engine_.session().toStdString(), broken](const kit::Cancel&) {
         if (!broken) return false;
-        const auto closed = session::close_abandoned(path);
+        const auto closed = session::close_abandoned(path, session::Whose::Mine);
         return closed && closed.value();
       },
       [this](bool) { document_->stopFollowing(); });

@@ -4,9 +4,11 @@
 
 #include <QObject>
 #include <QTimer>
+#include <functional>
 
 #include "app/bridge/engine_process.h"
 #include "app/shell/document.h"
+#include "app/shell/trust_dialog.h"
 #include "views/kit/theme.h"
 
 namespace vitrine::app {
@@ -16,10 +18,14 @@ class RunController : public QObject {
  public:
   RunController(Document* document, QObject* parent);
   void start(const QString& file, const QStringList& arguments = {});  // as vitrine.run takes them
-  void again();                                                        // as the open session was recorded
+  void again();  // as the open session was recorded, once mayRun()
   void cancel();
   bool running() const { return engine_.running(); }
   bool canRun() const { return !file().isEmpty(); }
+  // Whether what the open session names may run: it was recorded here, or the user says so. kernel: the text
+  // that would be compiled and called, "" = none. Nobody to ask: no.
+  bool mayRun(const QString& kernel = {});
+  void setAsk(std::function<Answer(const WouldRun&)> ask) { ask_ = std::move(ask); }
   QString file() const;                            // of the open session, or that a run was last asked of
   QStringList arguments() const;                   // with which that file was recorded
   static QString sessionFor(const QString& file);  // where its recording goes
@@ -37,6 +43,7 @@ class RunController : public QObject {
   void end(const EngineEnd& end);
   Document* document_;
   EngineProcess engine_;
+  std::function<Answer(const WouldRun&)> ask_;
   QString last_file_, last_session_;
   QString said_;
   QTimer tick_;  // a stage that says nothing is seen to go on

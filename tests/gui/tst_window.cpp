@@ -328,6 +328,8 @@ class TestWindow : public fixture::WindowTest {
     ours.entity = ids_.compilation;
     gone.detail = "reproducer: /nowhere/repro.py";
     data.messages = kit::Table<session::MessageRow>({ours, gone});
+    QVERIFY(app::reproducers(&data).isEmpty());  // a stranger's session may name any file
+    data.trusted = true;
     QCOMPARE(app::reproducers(&data), QStringList{file.fileName()});
     QCOMPARE(app::reproducerOf(&data, ids_.compilation), file.fileName());
     QVERIFY(app::reproducers(nullptr).isEmpty());

@@ -1,0 +1,99 @@
+// What a session from elsewhere names is run only once the user has seen it; what its author wrote is shown
+// as it is.
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "app/shell/run_controller.h"
+#include "app/shell/trust_dialog.h"
+#include "core/session/writer.h"
+#include "views/kit/shown.h"
+
+using namespace vitrine;
+using app::Answer;
+using app::WouldRun;
+
+class TestTrust : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    qputenv("XDG_STATE_HOME", folder_.filePath("mine").toUtf8());
+    path_ = folder_.filePath("x.vitrine");
+    auto w = session::Writer::create(path_.toStdString()).take();
+    w->put(session::RunRow{w->next(Kind::Run), "a.py"});
+    w->meta("file", __FILE__);
+    w->meta("arguments", R"(["--repeats=1","--","rm\u001b[2J"])");
+    w->finish("finished");
+  }
+
+  void whatWasRecordedHereRunsWithoutAQuestion() {
+    Opened o(path_);
+    QVERIFY(o.document.session()->trusted);
+    QVERIFY(o.run.mayRun());
+    QVERIFY(o.asked.isEmpty());
+  }
+
+  void whatComesFromElsewhereAsksEachTimeAndShowsWhatWouldRun() {
+    qputenv("XDG_STATE_HOME", folder_.filePath("another").toUtf8());
+    Opened o(path_);
+    QVERIFY(!o.document.session()->trusted);
+    QVERIFY(!o.run.mayRun());
+    QCOMPARE(o.asked.size(), 1);
+    QCOMPARE(o.asked[0].file, QStringLiteral(__FILE__));
+    QCOMPARE(o.asked[0].arguments.size(), 3);
+    o.run.again();
+    QVERIFY(!o.run.running());
+    o.answer = Answer::Once;
+    QVERIFY(o.run.mayRun("void k() {}"));
+    QCOMPARE(o.asked.last().kernel, QStringLiteral("void k() {}"));
+    QCOMPARE(o.asked.size(), 3);
+    o.answer = Answer::Always;
+    QVERIFY(o.run.mayRun());
+    QVERIFY(o.document.session()->trusted);
+    QVERIFY(o.run.mayRun());
+    QCOMPARE(o.asked.size(), 4);
+  }
+
+  void withNobodyToAskNothingRuns() {
+    qputenv("XDG_STATE_HOME", folder_.filePath("third").toUtf8());
+    Opened o(path_);
+    o.run.setAsk({});
+    QVERIFY(!o.run.mayRun());
+  }
+
+  void theQuestionHidesNothing() {
+    app::TrustDialog dialog({path_, "/a/\u202emodel.py", {"--", "rm\x1b[2J"}, "line\n\x1b"}, nullptr);
+    QVERIFY(dialog.shown().contains("/a/\\u202emodel.py"));
+    QVERIFY(dialog.shown().contains("rm\\x1b[2J"));
+    QVERIFY(dialog.shown().contains("line\n\\x1b"));
+    QCOMPARE(dialog.answer(), Answer::No);
+  }
+
+  void aSessionsWordsAreNeverMarkupAndNeverHidden() {
+    QCOMPARE(kit::shown("a\x1b[2J\n"), QString("a\u241b[2J\u240a"));
+    QCOMPARE(kit::shown("a\n\tb", true), QString("a\n\tb"));
+    QCOMPARE(kit::shown(QString("\u202eevil\u200b")), QString("\ufffdevil\ufffd"));
+    QCOMPARE(kit::shown(QString::fromUtf8("\U000E0041")), QString("\ufffd\ufffd"));
+    QCOMPARE(kit::shown(QString::fromUtf8("grüße \U0001F600")), QString::fromUtf8("grüße \U0001F600"));
+    QCOMPARE(kit::tip("a < b"), QString("a < b"));
+    QVERIFY(!kit::tip("<img src=\"file:///etc/passwd\">").contains("<img"));
+  }
+
+ private:
+  struct Opened {
+    explicit Opened(const QString& path) : document(&jobs), run(&document, nullptr) {
+      run.setAsk([this](const WouldRun& what) { return asked << what, answer; });
+      if (document.openNow(path)) qFatal("the session does not open");
+    }
+    app::JobRunner jobs{nullptr, app::JobRunner::Mode::Inline};
+    app::Document document;
+    app::RunController run;
+    QList<WouldRun> asked;
+    Answer answer = Answer::No;
+  };
+
+  QTemporaryDir folder_;
+  QString path_;
+};
+
+QTEST_MAIN(TestTrust)
+#include "tst_trust.moc"
