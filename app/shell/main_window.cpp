@@ -209,6 +209,7 @@ void MainWindow::refreshEnabled() {
   enable("go.back", document_->canGoBack());
   enable("go.forward", document_->canGoForward());
   enable("file.close", open);
+  enable("file.share", open);
   enable("run.start", run_->canRun() && !run_->running());
   enable("run.cancel", run_->running() || rebuild_->running());
   const bool edited = document_->edits().last() != 0;

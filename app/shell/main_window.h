@@ -48,6 +48,7 @@ class MainWindow : public QMainWindow {
   DockSet* docks() { return docks_; }
   Actions* actions() { return actions_; }
   kit::Banner* banner() { return banner_; }
+  void saveSharedCopy(const QString& to);  // of the open session
   RunController* runs() { return run_; }
   KernelRebuild* rebuild() { return rebuild_; }
   NoteField* noteField() { return note_; }
@@ -77,6 +78,7 @@ class MainWindow : public QMainWindow {
   void addNoteCommands();
   void addKernelCommands();
   void saveReproducer();
+  void saveSharedCopy();
   void sessionChanged();
   void refreshStatus();
   void tellFailure(const kit::SessionData& session);

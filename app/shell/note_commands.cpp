@@ -7,6 +7,7 @@
 #include "app/shell/reproducers.h"
 #include "app/shell/settings_dialog.h"
 #include "core/session/notes.h"
+#include "core/session/shared_copy.h"
 
 namespace vitrine::app {
 
@@ -43,11 +44,41 @@ void MainWindow::addNoteCommands() {
     if (next != all.end()) openIn(next->first, {}, false);
   });
   on.on("run.reproducer", [this] { saveReproducer(); });
+  on.on("file.share", [this] { saveSharedCopy(); });
   on.on("app.settings", [this] {
     SettingsDialog dialog(actions_, this);
     connect(&dialog, &SettingsDialog::pythonWanted, this, [this] { (*actions_)["run.python"]->trigger(); });
     dialog.exec();
   });
+}
+
+void MainWindow::saveSharedCopy() {
+  if (!document_->session()) return;
+  const QFileInfo from(QString::fromStdString(document_->session()->path));
+  const QString wanted = from.absolutePath() + "/" + from.completeBaseName() + ".shared.vitrine";
+  const QString to =
+      QFileDialog::getSaveFileName(this, "Save a copy to share", wanted, "Sessions (*.vitrine)");
+  if (!to.isEmpty()) saveSharedCopy(to);
+}
+
+void MainWindow::saveSharedCopy(const QString& to) {
+  using Outcome = std::shared_ptr<Status>;
+  document_->jobs()->run<Outcome>(
+      this, "share",
+      [from = document_->session()->path, to = to.toStdString()](const kit::Cancel&) {
+        return std::make_shared<Status>(session::write_shared_copy(from, to));
+      },
+      [this, to](const Outcome& bad) {
+        if (*bad)
+          banner_->show(kit::Tone::Err, QString::fromStdString((*bad)->what),
+                        QString::fromStdString((*bad)->hint), {{"Dismiss", "edit.clear"}});
+        else
+          banner_->show(
+              kit::Tone::Ok, "The copy is " + to + ".",
+              "The script's arguments, strings of guards and steps, folders and texts of exceptions are "
+              "not in it; the source of the program is.",
+              {{"Dismiss", "edit.clear"}});
+      });
 }
 
 void MainWindow::saveReproducer() {
