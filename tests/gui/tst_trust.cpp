@@ -21,7 +21,7 @@ class TestTrust : public QObject {
     auto w = session::Writer::create(path_.toStdString()).take();
     w->put(session::RunRow{w->next(Kind::Run), "a.py"});
     w->meta("file", __FILE__);
-    w->meta("arguments", R"(["--repeats=1","--","rm\u001b[2J"])");
+    w->meta("arguments", "[\"--repeats=1\",\"--\",\"rm\\u001b[2J\"]");
     w->finish("finished");
   }
 

@@ -37,14 +37,14 @@ Row full_of(const std::string& text) {
 
 void write_session(const std::string& path) {
   auto w = Writer::create(path).take();
-  w->meta("file", "/home/alice/plans/model.py");
+  w->meta("file", "/home/user/plans/model.py");
   w->meta(
       "arguments",
-      R"(["--repeats=3","--entry=/home/alice/x.py:f","--edited=/home/alice/a=b","--","--token","hunter2"])");
+      R"(["--repeats=3","--entry=/home/user/x.py:f","--edited=/home/user/a=b","--","--token","hunter2"])");
   w->meta("environment", kSecret);
   w->meta("torch", "2.9");
   w->meta("note:17592186044417", "look here");
-  w->put(FileRow{w->next(Kind::File), "/home/alice/plans/model.py", "", w->blob("def f(x): return x\n"), 1});
+  w->put(FileRow{w->next(Kind::File), "/home/user/plans/model.py", "", w->blob("def f(x): return x\n"), 1});
   GuardRow guard = full_of<GuardRow>("");
   guard.id = w->next(Kind::Guard), guard.source = "L['x']", guard.kind = "value",
   guard.expected = "== " + quoted();
@@ -55,7 +55,7 @@ void write_session(const std::string& path) {
   w->put(step);
   BreakRow broken = full_of<BreakRow>("print(" + quoted() + ")");
   broken.id = w->next(Kind::Break), broken.kind = "print",
-  broken.stack = R"([{"file":"/home/alice/plans/model.py","line":3}])";
+  broken.stack = R"([{"file":"/home/user/plans/model.py","line":3}])";
   w->put(broken);
   RecompilationRow again = full_of<RecompilationRow>(quoted());
   again.id = w->next(Kind::Recompilation), again.old_value = kSecret, again.new_value = kSecret;
@@ -67,11 +67,11 @@ void write_session(const std::string& path) {
   message.id = w->next(Kind::Message), message.origin = "user", message.severity = "error";
   w->put(message);
   message.id = w->next(Kind::Message), message.origin = "vitrine";
-  message.text = "The graph of " + quoted() + " in /home/alice/plans/model.py runs as eager.";
+  message.text = "The graph of " + quoted() + " in /home/user/plans/model.py runs as eager.";
   w->put(message);
   KernelRow kernel;
   kernel.id = w->next(Kind::Kernel), kernel.label = "K0", kernel.error = kSecret;
-  kernel.ir = w->blob("!1 = !DIFile(filename: \"k.cpp\", directory: \"/home/alice/.cache/vitrine\")\n");
+  kernel.ir = w->blob("!1 = !DIFile(filename: \"k.cpp\", directory: \"/home/user/.cache/vitrine\")\n");
   w->put(kernel);
   w->finish("finished");
 }
@@ -103,7 +103,7 @@ TEST_CASE("a copy to share keeps what explains the compilation, and no secret of
   REQUIRE(write_shared_copy(from, to) == std::nullopt);
   const std::string all = texts_of(to);
   INFO(all);
-  for (const char* gone : {kSecret, "alice", "plans", "--token", "--edited", "environment", "pid:["})
+  for (const char* gone : {kSecret, "user/", "plans", "--token", "--edited", "environment", "pid:["})
     CHECK(all.find(gone) == std::string::npos);
   for (const char* kept : {"…/model.py", "def f(x): return x", "L['x']", "== '…'", "print('…')",
                            "--repeats=3", "2.9", "look here", "0/0", "K0", "runs as eager"})
@@ -121,7 +121,7 @@ TEST_CASE("a copy to share keeps what explains the compilation, and no secret of
 }
 
 TEST_CASE("of a path only its last name stays, of a string only its quotes") {
-  CHECK(without_folders("in /home/a/b.py:3, \"/x/y\" and a / b") == "in …/b.py:3, \"…/y\" and a / b");
+  CHECK(without_folders("in /home/user/b.py:3, \"/x/y\" and a / b") == "in …/b.py:3, \"…/y\" and a / b");
   CHECK(without_folders("/tmp and 1/2/3 and //x") == "/tmp and 1/2/3 and //x");
   CHECK(without_strings("== 'a\\'b' or b\"c\", it's '' x") == "== '…' or b\"…\", it's '' x");
   CHECK(without_strings("== 'open") == "== '…");
