@@ -80,6 +80,29 @@ TEST_CASE("a reader follows a writer, and a killed writer loses nothing that was
   CHECK(r->all<RunRow>().size() == 1);
 }
 
+TEST_CASE("columns that a file does not have yet read as their default") {
+  TempFile file;
+  {
+    auto w = Writer::create(file.path).take();
+    InstructionRow row;
+    row.id = w->next(Kind::Instruction);
+    row.op = "CALL";
+    w->put(row);
+    w->finish("finished");
+  }
+  sqlite3* db = nullptr;
+  sqlite3_open(file.path.c_str(), &db);
+  sqlite3_exec(db, "ALTER TABLE instruction DROP COLUMN target; PRAGMA user_version=2", nullptr, nullptr,
+               nullptr);
+  sqlite3_close(db);
+  auto r = Reader::open(file.path).take();
+  const auto rows = r->all<InstructionRow>();
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].op == "CALL");
+  CHECK(rows[0].target == -1);
+  CHECK(r->damage().empty());
+}
+
 TEST_CASE("what is not a session is refused with its reason") {
   TempFile file;
   auto why = [&] {
