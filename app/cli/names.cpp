@@ -37,6 +37,25 @@ bool Names::shown(Id compilation, const ShowOptions& options) const {
   return found != by_id_.end() && found->second->label == options.compilation;
 }
 
+std::string why_nothing(const Reader& s, std::string_view stage, std::string_view otherwise) {
+  if (s.all<CompilationRow>().empty()) {
+    const auto runs = s.all<RunRow>();
+    const std::string status = runs.empty() ? "no run was recorded" : runs.front().status;
+    return status == "finished" ? "nothing was compiled"
+           : runs.empty()       ? status
+                                : "nothing was compiled, and the run is " + status;
+  }
+  for (const StageRow& row : s.all<StageRow>())
+    if (row.name == stage && row.state != "ok" && !row.note.empty()) return row.note;
+  return std::string(otherwise);
+}
+
+std::string why_no_halves(const Reader& s) {
+  for (const CompilationRow& row : s.all<CompilationRow>())
+    if (row.autograd) return "PyTorch's autograd differentiates what was compiled";
+  return why_nothing(s, "joint", "no graph of this session needs gradients");
+}
+
 std::string nothing(std::string_view what, std::string_view why) {
   return "No " + std::string(what) + (why.empty() ? "" : ": " + std::string(why)) + ".\n";
 }

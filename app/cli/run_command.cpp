@@ -65,7 +65,7 @@ int report_death(const Ended& ended, const std::string& session, bool kept) {
 }
 
 void print_summary(const session::Reader& s) {
-  std::string text = "\n" + stage_summary(s) + "\n" + run_summary(s);
+  std::string text = "\n" + stage_summary(s) + "\n" + run_summary(s) + "\n" + verdict_summary(s);
   if (std::string problems = problem_summary(s); !problems.empty()) text += "\n" + problems;
   print_text(text);
 }

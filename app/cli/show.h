@@ -34,6 +34,8 @@ Result<std::string> show(const session::Reader& session, const std::string& stag
 std::string stage_summary(const session::Reader& session);
 // Runs with eager and compiled medians and the check of the outputs.
 std::string run_summary(const session::Reader& session);
+// What was compared with eager, how many frames are one graph, what was not measured; a paragraph a run.
+std::string verdict_summary(const session::Reader& session);
 // Errors and warnings of the session, one paragraph each; "" when there are none.
 std::string problem_summary(const session::Reader& session);
 // Graphs, breaks with reasons and hints, guards and recompilations as prose.

@@ -8,6 +8,7 @@
 #include "app/cli/json_rows.h"
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
+#include "core/session/verdict.h"
 #include "profiler/analysis/counters.h"
 #include "profiler/analysis/metrics.h"
 #include "profiler/analysis/stalls.h"
@@ -53,11 +54,19 @@ std::vector<std::pair<KernelRow, std::vector<Row>>> by_kernel(const Reader& s, c
   return out;
 }
 
+// On a GPU they are read last of all, unless --counters 0 was given.
+std::string why_no_counters(const Reader& s) {
+  for (const RunRow& run : s.all<RunRow>())
+    if (const Verdict verdict = verdict_of(s, run); !verdict.measured) return verdict.why_not_measured;
+  return "--counters 0 reads none, and samples none";
+}
+
 // Why there is nothing: the message that a refusal left.
 std::string refusal(const Reader& s, std::string_view about) {
   for (const MessageRow& row : s.all<MessageRow>())
     if (row.text.find(about) != std::string::npos) return row.text + " " + row.hint;
-  return "the run was not on a GPU, or --counters 0 was given";
+  return s.all<GpuKernelRow>().empty() ? "not recorded: the run was not on a GPU"
+                                       : "not recorded: " + why_no_counters(s);
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

@@ -33,12 +33,8 @@ int64_t keeper_of_nodes(const Reader& s, const GraphRow& graph) {
 }
 
 std::string why_none(const Reader& s, std::string_view stage) {
-  for (const StageRow& row : s.all<StageRow>()) {
-    if (row.name == stage && !row.note.empty()) return row.note;
-  }
-  if (s.all<CompilationRow>().empty()) return "nothing was compiled";
   const bool derived = stage == "joint" || stage == "forward" || stage == "backward";
-  return derived ? "no graph of this session needs gradients" : "this run did not reach the stage";
+  return derived ? why_no_halves(s) : why_nothing(s, stage, "no compilation of this session has the stage");
 }
 
 }  // namespace

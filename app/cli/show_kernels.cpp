@@ -97,9 +97,23 @@ std::string show_kernel_text(const Reader& s, const ShowOptions& options, std::s
     std::string text = s.text(stage == "ir" ? k.ir : stage == "assembly" ? k.assembly : k.source);
     if (!text.empty()) out += "\n" + kernel_heading(k, stage) + "\n" + text;
   }
-  if (table.empty()) return nothing("kernels", "nothing was compiled");
+  if (table.empty()) return nothing("kernels", why_nothing(s, "kernels", "what was compiled launches none"));
   return table.text() + shown_call_notes(s) + gpu_table(s, kernels, gpu) + out;
 }
+
+namespace {
+
+std::string why_no_remarks(const Reader& s) {
+  int64_t generated = 0, cached = 0;
+  for (const KernelRow& k : s.all<KernelRow>()) {
+    generated += k.kind == "generated";
+    cached += k.kind == "generated" && k.cached;
+  }
+  if (!generated) return why_nothing(s, "kernels", "no kernel was generated");
+  return cached == generated ? "every generated kernel came from the cache" : "none was recorded";
+}
+
+}  // namespace
 
 std::string show_remarks(const Reader& s, const ShowOptions& options, std::string_view) {
   auto remarks = s.all<RemarkRow>("ORDER BY kernel, line");
@@ -107,7 +121,7 @@ std::string show_remarks(const Reader& s, const ShowOptions& options, std::strin
   TextTable table({"kernel", ">line", "kind", "remark"});
   for (const RemarkRow& r : remarks)
     table.row({s.row<KernelRow>(r.kernel).label, std::to_string(r.line), r.kind, r.text});
-  return table.empty() ? nothing("remarks", "no generated kernel was compiled in this run") : table.text();
+  return table.empty() ? nothing("remarks", why_no_remarks(s)) : table.text();
 }
 
 std::string show_choices(const Reader& s, const ShowOptions& options, std::string_view) {
@@ -127,8 +141,10 @@ std::string show_choices(const Reader& s, const ShowOptions& options, std::strin
                c.ns ? nanoseconds(static_cast<double>(c.ns)) : "–", std::to_string(c.threads),
                c.chosen ? "chosen" : "", c.source});
   }
-  return table.empty() ? nothing("choices", "no matrix product was large enough to be measured")
-                       : table.text();
+  return table.empty()
+             ? nothing("choices",
+                       why_nothing(s, "kernels", "no product of this session was timed against others"))
+             : table.text();
 }
 
 std::string show_memory(const Reader& s, const ShowOptions& options, std::string_view) {
@@ -144,7 +160,8 @@ std::string show_memory(const Reader& s, const ShowOptions& options, std::string
                std::to_string(launch_number(plan, b.last)), b.offset < 0 ? "–" : std::to_string(b.offset),
                b.reuses ? s.row<BufferRow>(b.reuses).name : ""});
   }
-  return table.empty() ? nothing("buffers", "nothing was compiled") : table.text();
+  return table.empty() ? nothing("buffers", why_nothing(s, "memory", "what was compiled has no memory plan"))
+                       : table.text();
 }
 
 // What stands between forward and backward of each graph that needs gradients.
@@ -163,7 +180,7 @@ std::string show_partition(const Reader& s, const ShowOptions& options, std::str
            bytes(p.saved_bytes) + " instead of " + bytes(p.eager_bytes) + "; " +
            std::to_string(p.recomputed) + " computed again\n" + table.text() + "\n";
   }
-  return out.empty() ? nothing("partition", "no graph of this session needs gradients") : out;
+  return out.empty() ? nothing("partition", why_no_halves(s)) : out;
 }
 
 std::string show_launch(const Reader& s, const ShowOptions& options, std::string_view) {
@@ -182,7 +199,8 @@ std::string show_launch(const Reader& s, const ShowOptions& options, std::string
                l.kind, l.text, l.args, bytes(moved), nanoseconds(l.median_ns),
                middle_half(l.lower_ns, l.upper_ns, l.calls), l.calls ? std::to_string(l.calls) : "–"});
   }
-  return table.empty() ? nothing("launch plan", "nothing was compiled") : table.text() + shown_call_notes(s);
+  return table.empty() ? nothing("launch plan", why_nothing(s, "launch", "what was compiled has none"))
+                       : table.text() + shown_call_notes(s);
 }
 
 }  // namespace vitrine::cli

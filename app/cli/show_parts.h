@@ -54,5 +54,12 @@ class Names {
 
 // The message for a table without rows.
 std::string nothing(std::string_view what, std::string_view why);
+// Why no graph was divided into forward and backward.
+std::string why_no_halves(const session::Reader& session);
+// Why nothing was timed.
+std::string why_no_times(const session::Reader& session);
+// Why there are no rows: nothing was compiled, and what became of the run; else what the stage left as its
+// note, and `otherwise` where there is none.
+std::string why_nothing(const session::Reader& session, std::string_view stage, std::string_view otherwise);
 
 }  // namespace vitrine::cli

@@ -9,6 +9,7 @@
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
 #include "core/session/source_text.h"
+#include "core/session/verdict.h"
 
 namespace vitrine::cli {
 
@@ -16,23 +17,24 @@ using namespace session;
 
 namespace {
 
-// The compilations of a place break at the same instruction: one cause.
-struct BreakSum {
-  const BreakRow* first = nullptr;
-  int64_t calls = 0;
-  double ns = 0;
-};
-
-std::vector<BreakSum> by_place(const std::vector<BreakRow>& breaks) {
-  std::vector<BreakSum> out;
-  std::map<std::pair<Id, std::string>, size_t> places;
-  for (const BreakRow& b : breaks) {
-    const auto [at, fresh] = places.try_emplace({b.instruction ? b.instruction : b.id, b.kind}, out.size());
-    if (fresh) out.push_back({&b});
-    BreakSum& sum = out[at->second];
-    sum.calls += b.calls;
-    sum.ns += b.ns_per_call * static_cast<double>(b.calls);
+// Why there is no break, where there is none: a session in which nothing was captured has looked for none.
+std::string no_breaks(const Reader& s) {
+  std::string out;
+  for (const RunRow& run : s.all<RunRow>()) {
+    const Verdict verdict = verdict_of(s, run);
+    const std::string frames = verdict.frames();
+    if (out.find(frames) == std::string::npos) out += (out.empty() ? "" : "; ") + frames;
   }
+  return nothing("graph breaks", out.empty() ? "no run was recorded" : out);
+}
+
+std::string price_of(const BreakCause& cause) {
+  std::string out = std::to_string(cause.calls) + (cause.calls == 1 ? " call" : " calls");
+  if (cause.ns_per_call <= 0) return out + ", price not measured: no steady call was recorded";
+  out += ", " + nanoseconds(cause.ns_per_call) + " each";
+  if (cause.priced)
+    out += " (median of " + std::to_string(cause.priced) +
+           (cause.priced == 1 ? " steady call)" : " steady calls)");
   return out;
 }
 
@@ -44,19 +46,17 @@ std::string show_breaks(const Reader& s, const ShowOptions& options, std::string
   std::erase_if(breaks, [&](const BreakRow& b) { return !names.shown(b.compilation, options); });
   if (options.json) return json_table(s, breaks);
   std::string out;
-  for (const BreakSum& sum : by_place(breaks)) {
-    const BreakRow& b = *sum.first;
+  for (const BreakCause& cause : break_causes(s, breaks)) {
+    const BreakRow& b = *cause.rows.front();
     std::string kind = b.kind;
     std::replace(kind.begin(), kind.end(), '_', ' ');
-    out += names.place_of_instruction(b.instruction) + "  " + (b.expression.empty() ? kind : b.expression) +
+    out += names.place_of_instruction(place_of(cause)) + "  " + (b.expression.empty() ? kind : b.expression) +
            "  [" + kind + "]\n";
     out += "    " + b.reason + "\n";
     if (!b.hint.empty()) out += "    instead: " + b.hint + "\n";
-    if (sum.calls)
-      out += "    " + std::to_string(sum.calls) + (sum.calls == 1 ? " call, " : " calls, ") +
-             nanoseconds(sum.ns / static_cast<double>(sum.calls)) + " each\n";
+    if (cause.calls) out += "    " + price_of(cause) + "\n";
   }
-  return out.empty() ? "No graph breaks: each frame is one graph.\n" : out;
+  return out.empty() ? no_breaks(s) : out;
 }
 
 namespace {
@@ -100,7 +100,8 @@ std::string show_guards(const Reader& s, const ShowOptions& options, std::string
     table.row({names.compilation(g.compilation), source_text(g.source), g.kind, elided(g.expected),
                names.place_of_instruction(g.instruction), std::to_string(g.checks), std::to_string(g.fails)});
   }
-  return table.empty() ? nothing("guards", "nothing was compiled") : table.text() + letters(guards);
+  return table.empty() ? nothing("guards", why_nothing(s, "captured", "what was compiled has none"))
+                       : table.text() + letters(guards);
 }
 
 namespace {
@@ -152,7 +153,8 @@ std::string show_symbols(const Reader& s, const ShowOptions& options, std::strin
   for (const SymbolRow& r : symbols)
     table.row({names.compilation(r.compilation), r.name, source_text(r.source), std::to_string(r.hint),
                range_text(r.lo, r.hi), r.origin, r.fixed_by});
-  if (table.empty()) return nothing("symbols", "every size is fixed");
+  if (table.empty())
+    return nothing("symbols", why_nothing(s, "captured", "every size is fixed in what was compiled"));
   std::string out = table.text();
   if (guards.empty()) return out;
   TextTable asked({"compilation", "holds while", "asked at"});
@@ -194,7 +196,9 @@ std::string show_recompilations(const Reader& s, const ShowOptions& options, std
     out += "    failed:  " + source_text(r.failed) + "   " + r.old_value + " → " + r.new_value + "\n";
     if (!r.hint.empty()) out += "    instead: " + r.hint + "\n";
   }
-  return out.empty() ? nothing("recompilations", "every call found a compilation that fits") : out;
+  return out.empty()
+             ? nothing("recompilations", why_nothing(s, "captured", "nothing was compiled a second time"))
+             : out;
 }
 
 namespace {
@@ -224,7 +228,7 @@ std::string show_messages(const Reader& s, const ShowOptions& options, std::stri
   const std::vector<MessageRow> rows = s.all<MessageRow>();
   if (options.json) return json_table(s, rows);
   const std::string out = messages_text(rows, "");
-  return out.empty() ? nothing("messages", "") : out;
+  return out.empty() ? nothing("messages", "none was recorded") : out;
 }
 
 std::string problem_summary(const Reader& s) {
@@ -251,13 +255,12 @@ std::string explain(const Reader& s) {
       break;
     }
   }
-  auto breaks = s.all<BreakRow>();
-  std::set<std::pair<Id, std::string>> places;  // each compilation of a segment ends at the same one
-  for (const BreakRow& b : breaks) places.emplace(b.instruction ? b.instruction : b.id, b.kind);
-  std::string out =
-      count(graphs, "graph", "graphs") + ", " + count(places.size(), "graph break", "graph breaks") + ", " +
-      count(nodes, "operator", "operators") + ", " + count(s.all<GuardRow>().size(), "guard", "guards") +
-      ", " + count(s.all<RecompilationRow>().size(), "recompilation", "recompilations") + "\n" + list;
+  const auto breaks = s.all<BreakRow>();
+  std::string out = count(graphs, "graph", "graphs") + ", " +
+                    count(break_causes(s, breaks).size(), "graph break", "graph breaks") + ", " +
+                    count(nodes, "operator", "operators") + ", " +
+                    count(s.all<GuardRow>().size(), "guard", "guards") + ", " +
+                    count(s.all<RecompilationRow>().size(), "recompilation", "recompilations") + "\n" + list;
   if (!breaks.empty()) out += "\nGraph breaks\n" + show_breaks(s, {}, "breaks");
   if (!s.all<RecompilationRow>().empty())
     out += "\nRecompilations\n" + show_recompilations(s, {}, "recompilations");

@@ -101,7 +101,7 @@ std::string show_roofline(const Reader& s, const ShowOptions& options, std::stri
                p.work.flops > 0 ? scaled(p.work.flops, "FLOP") : "–", scaled(p.rate, "FLOP/s"),
                percent(roofs.of_product(p.work))});
   }
-  if (table.empty()) return nothing("roofline", "no launch was measured");
+  if (table.empty()) return nothing("roofline", why_no_times(s));
   std::string out = table.text();
   for (const CeilingRow& row : s.all<CeilingRow>())
     out += "ceiling: " + row.kind + " " + row.type + " " +

@@ -31,20 +31,22 @@ std::string or_dash(std::string text) {
 
 std::string show_runs(const Reader& s, const ShowOptions& options, std::string_view) {
   if (options.json) return json_table(s, s.all<RunRow>());
-  return run_summary(s);
+  const std::string verdict = verdict_summary(s);
+  return run_summary(s) + (verdict.empty() ? "" : "\n" + verdict);
 }
 
 std::string run_summary(const Reader& s) {
   TextTable table(
       {"run", "entry", "inputs", "status", ">eager", ">compiled", ">speed-up", ">first call", "outputs"});
   for (const RunRow& run : s.all<RunRow>()) {
-    auto checks = s.rows<AccuracyRow>("run = ?1", {run.id});
+    const auto checks = s.rows<AccuracyRow>("run = ?1", {run.id});
     size_t differ = 0;
     for (const AccuracyRow& a : checks) differ += a.verdict == "differs";
-    std::string outputs = checks.empty() ? "not checked"
-                          : differ
-                              ? std::to_string(differ) + " of " + std::to_string(checks.size()) + " differ"
-                              : verdict_words(checks);
+    const Verdict verdict = verdict_of(s, run);
+    const std::string outputs =
+        !verdict.compared ? "not compared"
+        : differ          ? std::to_string(differ) + " of " + std::to_string(checks.size()) + " differ"
+                          : verdict.words;
     const RunTimes times = times_of(s, run);
     table.row({run.label, run.entry, run.inputs, run.status, nanoseconds(run.eager_ns),
                nanoseconds(run.compiled_ns), or_dash(times.speed_up.words()),
@@ -53,6 +55,14 @@ std::string run_summary(const Reader& s) {
   if (table.empty()) return nothing("runs", "the session ended before one began");
   const std::string kept = kept_calls(s);
   return table.text() + (kept.empty() ? "" : "\n" + kept + ".\n") + call_notes(s);
+}
+
+std::string verdict_summary(const Reader& s) {
+  std::string out;
+  const auto runs = s.all<RunRow>();
+  for (const RunRow& run : runs)
+    out += (runs.size() > 1 ? run.label + ": " : "") + verdict_of(s, run).text() + "\n";
+  return out;
 }
 
 std::string show_stages(const Reader& s, const ShowOptions& options, std::string_view) {
@@ -153,7 +163,15 @@ std::string stage_summary(const Reader& s) {
   const std::string total = compilations > 1 ? "\nSizes and times are totals of " +
                                                    std::to_string(compilations) + " compilations.\n"
                                              : "";
-  return table.empty() ? nothing("stages", "nothing was compiled") : table.text() + total + graphs_text(s);
+  return table.empty() ? nothing("stages", why_nothing(s, "captured", "none was recorded"))
+                       : table.text() + total + graphs_text(s);
+}
+
+std::string why_no_times(const Reader& s) {
+  for (const RunRow& run : s.all<RunRow>())
+    if (const Verdict verdict = verdict_of(s, run); !verdict.measured)
+      return "not recorded: " + verdict.why_not_measured;
+  return "not recorded";
 }
 
 namespace {
@@ -212,13 +230,27 @@ std::string show_timeline(const Reader& s, const ShowOptions& options, std::stri
            "\n";
   }
   if (options.json) return array_text(json);
-  if (out.empty()) return nothing("timeline", "the run was not measured");
+  if (out.empty()) return nothing("timeline", why_no_times(s));
   if (left == 0) out += "Only the first " + std::to_string(kMostSlices) + " slices are shown.\n";
   for (const auto& [run, of] : times)
     if (const std::string doubt = of.doubt(TimesOf::ShownCall); !doubt.empty()) out += doubt + "\n";
   if (const std::string kept = kept_calls(s); !kept.empty()) out += kept + ".\n";
   return out;
 }
+
+namespace {
+
+// Graphs that --check compares leave a row only where they differ.
+std::string why_none_compared(const Reader& s) {
+  std::string out;
+  for (const RunRow& run : s.all<RunRow>()) {
+    const std::string said = verdict_of(s, run).outputs();
+    if (out.find(said) == std::string::npos) out += (out.empty() ? "" : "; ") + said;
+  }
+  return out.empty() ? "no run was recorded" : out;
+}
+
+}  // namespace
 
 std::string show_accuracy(const Reader& s, const ShowOptions& options, std::string_view) {
   auto rows = s.all<AccuracyRow>();
@@ -228,7 +260,7 @@ std::string show_accuracy(const Reader& s, const ShowOptions& options, std::stri
     table.row({a.output, a.type, a.verdict, number(a.max_abs), number(a.max_rel), std::to_string(a.max_ulp),
                a.message});
   }
-  return table.empty() ? nothing("checks", "no compiled output was compared with eager") : table.text();
+  return table.empty() ? nothing("differences", why_none_compared(s)) : table.text();
 }
 
 namespace {
@@ -254,7 +286,8 @@ std::string show_calls(const Reader& s, const ShowOptions& options, std::string_
     table.row({std::to_string(c.ordinal), names.compilation(c.compilation), what_happened(c.kind),
                nanoseconds(static_cast<double>(c.duration_ns))});
   }
-  if (table.empty()) return nothing("calls", "no segment was entered");
+  if (table.empty())
+    return nothing("calls", why_nothing(s, "captured", "no call of what was compiled was recorded"));
   const std::string kept = kept_calls(s);
   return table.text() + (kept.empty() ? "" : "\n" + kept + ".\n") + call_notes(s);
 }

@@ -2,10 +2,9 @@
 
 #include <QRegularExpression>
 
-#include "core/session/verdict.h"
-#include "views/kit/break_places.h"
 #include "views/kit/numbers.h"
 #include "views/kit/run_times.h"
+#include "views/kit/verdict.h"
 
 namespace vitrine::app {
 
@@ -15,14 +14,14 @@ QString counted(size_t n, const char* word) {
   return QStringLiteral("%1 %2%3").arg(n).arg(QString::fromLatin1(word), n == 1 ? "" : "s");
 }
 
-// "outputs equal eager", "outputs close to eager", "output 0 differs from eager".
-QString accuracy(const kit::SessionData& d, Id run) {
+// "outputs equal eager", "outputs close to eager", "output 0 differs from eager", "outputs not compared".
+QString accuracy(const kit::SessionData& d, Id run, const session::Verdict& verdict) {
   for (const auto& row : d.accuracies.of(run))
     if (row.verdict == "differs")
       return (row.output == "output" ? "" : "output ") + QString::fromStdString(row.output) +
              " differs from eager";
-  const std::string words = session::verdict_words(d.accuracies.of(run));
-  return words.empty() ? QString() : "outputs " + QString::fromStdString(words);
+  return "outputs " +
+         (verdict.compared ? QString::fromStdString(verdict.words) : QStringLiteral("not compared"));
 }
 
 }  // namespace
@@ -41,9 +40,8 @@ RunStatus runStatus(const kit::SessionData& d, Id compilation) {
   out.tone = run->status == "finished"  ? kit::Tone::Ok
              : run->status == "running" ? kit::Tone::Info
                                         : kit::Tone::Err;
-  const size_t breaks = kit::breakPlaces(d, run_id).size();
-  size_t again = 0;
-  for (const auto& row : d.recompilations) again += d.runOf(row.id) == run_id;
+  const session::Verdict judged = kit::verdictOf(d, run_id);
+  const auto breaks = static_cast<size_t>(judged.breaks), again = static_cast<size_t>(judged.recompilations);
   if (run->status == "finished" && breaks + again > 0) {
     out.tone = kit::Tone::Warn;
     out.text = breaks ? counted(breaks, "break") : QString();
@@ -66,8 +64,8 @@ RunStatus runStatus(const kit::SessionData& d, Id compilation) {
       if (d.runOf(row.id) == run_id) all += static_cast<double>(row.duration_ns);
     facts << "compile " + kit::timeText(all) + " in all";
   }
-  const QString verdict = accuracy(d, run_id);
-  if (!verdict.isEmpty()) facts << verdict;
+  const QString verdict = accuracy(d, run_id, judged);
+  if (judged.compared || run->status == "finished") facts << verdict;
   if (verdict.contains("differs")) out.tone = kit::Tone::Err;
   out.numbers = facts.join(", ");
   return out;

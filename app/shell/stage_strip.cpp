@@ -6,12 +6,12 @@
 #include <QToolTip>
 
 #include "core/session/stages.h"
-#include "views/kit/break_places.h"
 #include "views/kit/icons.h"
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
 #include "views/kit/run_times.h"
 #include "views/kit/shown.h"
+#include "views/kit/verdict.h"
 #include "views/kit/widgets.h"
 
 namespace vitrine::app {
@@ -69,8 +69,14 @@ void StageStrip::setSession(const kit::SessionPtr& session, Id compilation) {
       if (!cell.there)
         cell.note +=
             QStringLiteral("\nnot in this run") + (row && !row->note.empty() ? ": " + s(row->note) : "");
-      if (info.name == "captured")
-        cell.breaks = static_cast<int>(kit::breakPlaces(*session, session->runOf(compilation)).size());
+      if (info.name == "captured" && compilation) {
+        const session::Verdict verdict = kit::verdictOf(*session, session->runOf(compilation));
+        cell.breaks = static_cast<int>(verdict.breaks);
+        cell.note += "\n" + QString::fromStdString(verdict.frames());
+      }
+      if (info.name == "timeline" && compilation)
+        cell.note +=
+            "\n" + QString::fromStdString(kit::verdictOf(*session, session->runOf(compilation)).outputs());
     }
     cells_.push_back(std::move(cell));
   }

@@ -139,9 +139,15 @@ struct Effect {
 };
 
 struct BreakInfo {
+  // An instruction that was being interpreted.
+  struct At {
+    std::shared_ptr<_object> code;
+    int32_t pc = 0;
+  };
   std::string kind, reason, hint;  // kind: a row of break_kinds.h
-  std::vector<std::pair<std::string, int>>
-      stack;  // user's frames inside inlined calls: "file:line function", innermost first
+  std::vector<std::pair<std::string, int>> stack =
+      {};                   // user's frames inside inlined calls: "file:line function", innermost first
+  std::vector<At> at = {};  // the same frames
 };
 
 // One interpreted instruction, for the film. Filled only when recording.

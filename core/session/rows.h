@@ -140,11 +140,12 @@ struct CompilationRow {
   std::string status, end, message;
   int64_t end_pc = 0, start_ns = 0, duration_ns = 0, calls = 0;
   int64_t autograd = 0;  // 1 = replayed through PyTorch under its autograd
+  int64_t checked = 0;   // calls whose results were compared with those of the captured graph through PyTorch
   VITRINE_ROW("compilation") {
     f("id", s.id); f("segment", s.segment); f("ordinal", s.ordinal); f("label", s.label);
     f("status", s.status); f("end", s.end); f("message", s.message); f("end_pc", s.end_pc);
     f("start_ns", s.start_ns); f("duration_ns", s.duration_ns); f("calls", s.calls);
-    f("autograd", s.autograd);
+    f("autograd", s.autograd); f("checked", s.checked);
   }
 };
 
@@ -208,17 +209,21 @@ struct SymbolGuardRow {
   }
 };
 
-// kind: a row of the break kinds table; stack: JSON [{"file","line","function"}...], outermost last.
+// kind: a row of the break kinds table; stack: JSON [{"file","line","function"}...], outermost last. instruction:
+// where the segment ends; cause: what ends it, the instruction of the user's that is deepest in the calls (0: not
+// recorded). ns_per_call: the median of `priced` steady calls, those that compiled nothing; priced 0: there was none.
 struct BreakRow {
   Id id = 0, compilation = 0, instruction = 0;
   std::string kind, expression, reason, hint, stack;
   int64_t calls = 0;
   double ns_per_call = 0;
-  Id next_segment = 0;
+  Id next_segment = 0, cause = 0;
+  int64_t priced = 0;
   VITRINE_ROW("graph_break") {
     f("id", s.id); f("compilation", s.compilation); f("instruction", s.instruction); f("kind", s.kind);
     f("expression", s.expression); f("reason", s.reason); f("hint", s.hint); f("stack", s.stack);
     f("calls", s.calls); f("ns_per_call", s.ns_per_call); f("next_segment", s.next_segment);
+    f("cause", s.cause); f("priced", s.priced);
   }
 };
 

@@ -43,4 +43,12 @@ struct GpuIds {
 };
 GpuIds writeGpu(const std::string& path);
 
+// A run on a GPU whose product and activation became one library call. timed: how long the profiled calls
+// took is recorded.
+struct FusedCallIds {
+  Id compilation = 0;
+  Id call = 0, mean = 0, normal = 0;  // launches: the library call, and the two kernels of a norm
+};
+FusedCallIds writeFusedCall(const std::string& path, bool timed = true);
+
 }  // namespace vitrine::fixture

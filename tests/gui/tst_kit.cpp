@@ -386,6 +386,37 @@ class TestKit : public QObject {
     QCOMPARE(items[2].cells[2].text, QString("train.py:9"));
   }
 
+  // Without problems a view says what was looked at; what nothing compared is not said to match.
+  void noProblemsSaysWhatWasComparedAndMeasured() {
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("gpu.vitrine").toStdString();
+    fixture::writeFusedCall(path);
+    const kit::SessionPtr data = kit::SessionData::load(path).value();
+    QVERIFY(views::problemItems(*data).empty());
+    const QString text = views::noProblems(*data);
+    QVERIFY2(text.contains("Outputs were not compared") && text.contains("1 frame is"), qPrintable(text));
+    QVERIFY2(!text.contains("match") && !text.contains("equal") && !text.contains("Times were not"),
+             qPrintable(text));
+    const views::InspectorContent about = views::inspect(*data, {});
+    QStringList rows;
+    for (const views::InspectorSection& section : about.sections)
+      for (const views::InspectorRow& row : section.rows) rows << row.key + ' ' + row.value;
+    QVERIFY2(rows.contains("outputs not compared"), qPrintable(rows.join('\n')));
+
+    const std::string empty = folder.filePath("empty.vitrine").toStdString();
+    {
+      auto writer = session::Writer::create(empty).take();
+      session::RunRow run;
+      run.id = writer->next(Kind::Run);
+      run.status = "died";
+      writer->put(run);
+      writer->finish("died");
+    }
+    const QString nothing = views::noProblems(*kit::SessionData::load(empty).value());
+    QVERIFY2(nothing.contains("No frame was captured") && nothing.contains("the engine ended before it"),
+             qPrintable(nothing));
+  }
+
   void itemViewFiltersAndSorts() {
     kit::ItemView view;
     view.setColumns({{"name", 80, false, false, true}, {"n", 40, true}});

@@ -2,12 +2,11 @@
 #include <algorithm>
 #include <map>
 
-#include "core/session/verdict.h"
 #include "views/inspector/inspect_node.h"
-#include "views/kit/break_places.h"
 #include "views/kit/missing.h"
 #include "views/kit/numbers.h"
 #include "views/kit/run_times.h"
+#include "views/kit/verdict.h"
 
 namespace vitrine::views {
 
@@ -30,19 +29,19 @@ void eachCompilation(const SessionData& d, Id run, F f) {
       for (const CompilationRow& row : d.compilations.of(segment.id)) f(row);
 }
 
-// "max |Δ| 2.4e-07" of the worst output, and what is said of all of them.
-std::vector<InspectorRow> outputsRows(const SessionData& d, Id run) {
+// What was compared and what came of it, "max |Δ| 2.4e-07" of the worst output; why nothing was compared.
+std::vector<InspectorRow> outputsRows(const SessionData& d, Id run, const Verdict& verdict) {
   double worst = 0;
-  bool differs = false;
   QString why;
   for (const AccuracyRow& row : d.accuracies.of(run)) {
     worst = std::max(worst, row.max_abs);
-    differs = differs || row.verdict == "differs";
     if (as_exact(row) && why.isEmpty()) why = s(row.message);
   }
-  const Tone tone = differs ? Tone::Err : Tone::Ok;
-  std::vector<InspectorRow> out{{"outputs", s(verdict_words(d.accuracies.of(run))), "", "", tone}};
+  const Tone tone = verdict.differs ? Tone::Err : verdict.compared ? Tone::Ok : Tone::None;
+  std::vector<InspectorRow> out{
+      {"outputs", verdict.compared ? s(verdict.words) : QStringLiteral("not compared"), "", "", tone}};
   if (worst > 0) out.push_back({"max |Δ|", QString::number(worst, 'g', 2)});
+  out.push_back({"", s(verdict.outputs()), "", "", Tone::None, 0, true});
   if (!why.isEmpty()) out.push_back({"", why, "", "info", Tone::Info, 0, true});
   return out;
 }
@@ -67,26 +66,27 @@ std::vector<InspectorRow> timesRows(const SessionData& d, const RunRow& run) {
 InspectorSection resultOf(const SessionData& d, const RunRow& run) {
   InspectorSection out{"Result", {}};
   for (InspectorRow& row : timesRows(d, run)) out.rows.push_back(std::move(row));
-  if (!d.accuracies.of(run.id).empty())
-    for (InspectorRow& row : outputsRows(d, run.id)) out.rows.push_back(std::move(row));
-  const auto breaks = static_cast<int64_t>(kit::breakPlaces(d, run.id).size());
-  int64_t recompilations = 0, graphs = 0, all = 0;
+  const Verdict verdict = kit::verdictOf(d, run.id);
+  for (InspectorRow& row : outputsRows(d, run.id, verdict)) out.rows.push_back(std::move(row));
+  int64_t graphs = 0, all = 0;
   double compile_ns = 0;
   eachCompilation(d, run.id, [&](const CompilationRow& row) {
     ++all;
     compile_ns += static_cast<double>(row.duration_ns);
     graphs += row.status == "ok" && d.lastGraph(row.id, "captured") != nullptr;
-    recompilations += static_cast<int64_t>(d.recompilations.of(row.id).size());
   });
+  // Of a run in which no frame was captured, that there was no break says nothing.
+  const QString breaks = verdict.breaks                   ? "with " + kit::countText(verdict.breaks, "break")
+                         : verdict.whole + verdict.broken ? QStringLiteral("no breaks")
+                                                          : QString();
   out.rows.push_back(
-      {"graphs", QString::number(graphs),
-       breaks ? QStringLiteral("with ") + kit::countText(breaks, "break") : QStringLiteral("no breaks"), "",
-       breaks ? Tone::Warn : Tone::None});
+      {"graphs", QString::number(graphs), breaks, "", verdict.breaks ? Tone::Warn : Tone::None});
   if (all > 1)
     out.rows.push_back({"compiling", kit::timeText(compile_ns), kit::countText(all, "compilation")});
   if (const QString kept = kit::keptCalls(d, run.id); !kept.isEmpty()) out.rows.push_back({"calls", kept});
-  if (recompilations)
-    out.rows.push_back({"compiled", kit::countText(recompilations, "more time"), "", "", Tone::Warn});
+  if (verdict.recompilations)
+    out.rows.push_back({"compiled", kit::countText(verdict.recompilations, "more time"), "", "", Tone::Warn});
+  out.rows.push_back({"", s(verdict.frames()), "", "", Tone::None, 0, true});
   return out;
 }
 
@@ -174,10 +174,10 @@ InspectorSection kernelsOf(const SessionData& d, Id compilation) {
 
 InspectorSection breaksOf(const SessionData& d, Id run) {
   InspectorSection out{"Graph breaks", {}};
-  std::vector<kit::BreakPlace> places = kit::breakPlaces(d, run);
+  std::vector<session::BreakCause> places = kit::breakCauses(d, run);
   std::stable_sort(places.begin(), places.end(),
                    [](const auto& a, const auto& b) { return a.ns_per_call > b.ns_per_call; });
-  for (const kit::BreakPlace& place : places) {
+  for (const session::BreakCause& place : places) {
     if (out.rows.size() == kMostBreaks) break;
     const BreakRow& row = *place.rows[0];
     out.rows.push_back({"", s(row.expression.empty() ? row.kind : row.expression),

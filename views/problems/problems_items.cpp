@@ -4,11 +4,11 @@
 #include <map>
 #include <tuple>
 
-#include "views/kit/break_places.h"
 #include "views/kit/labels.h"
 #include "views/kit/numbers.h"
 #include "views/kit/run_times.h"
 #include "views/kit/sources.h"
+#include "views/kit/verdict.h"
 
 namespace vitrine::views {
 
@@ -146,14 +146,22 @@ std::vector<Problem> grouped(const std::vector<Problem>& found) {
   return out;
 }
 
+// How the price was found, where it was.
+QString priced(const BreakCause& cause) {
+  if (cause.ns_per_call <= 0) return paragraph("Its price is not known: no steady call was recorded.");
+  return cause.priced ? paragraph("The price is the median of " + std::to_string(cause.priced) +
+                                  (cause.priced == 1 ? " steady call." : " steady calls."))
+                      : QString();
+}
+
 void addCapture(const SessionData& d, std::vector<Problem>& out) {
-  for (const kit::BreakPlace& place : kit::breakPlaces(d, 0)) {
+  for (const session::BreakCause& place : kit::breakCauses(d, 0)) {
     const BreakRow& row = *place.rows[0];
-    const InstructionRow* ins = d.instructions.find(row.instruction);
+    const InstructionRow* ins = d.instructions.find(place_of(place));
     out.push_back({Tone::Warn, "scissors", "graph break",
                    s(row.expression.empty() ? row.kind : row.expression),
                    ins ? d.place(ins->span) : QString(), place.ns_per_call, row.id,
-                   paragraph(row.reason) + paragraph(row.hint)});
+                   paragraph(row.reason) + paragraph(row.hint) + priced(place)});
   }
   for (const CompilationRow& row : d.compilations)
     if (row.status == "failed")
@@ -181,6 +189,17 @@ int rank(Tone tone) {
 std::vector<kit::Column> problemColumns() {
   return {
       {"kind", 150}, {"problem", 300, false, false, true}, {"line", 90, false, true}, {"a call", 90, true}};
+}
+
+QString noProblems(const SessionData& session) {
+  if (session.runs.empty()) return QStringLiteral("No problems are known: no run was recorded.");
+  QStringList said;
+  for (const RunRow& run : session.runs) {
+    const QString text = s(kit::verdictOf(session, run.id).text());
+    said << (session.runs.size() > 1 ? s(run.label) + ": " + text : text);
+  }
+  said.removeDuplicates();
+  return QStringLiteral("No problems were found. ") + said.join(' ');
 }
 
 std::vector<Item> problemItems(const SessionData& session) {

@@ -12,4 +12,7 @@ namespace vitrine::views {
 std::vector<kit::Item> problemItems(const kit::SessionData& session);
 std::vector<kit::Column> problemColumns();
 
+// What is said where there are none: what was looked at, and what was not.
+QString noProblems(const kit::SessionData& session);
+
 }  // namespace vitrine::views

@@ -37,8 +37,7 @@ int ProblemsView::find(const QString& text) {
 
 void ProblemsView::sessionChanged() {
   auto items = session() ? problemItems(*session()) : std::vector<kit::Item>();
-  empty_->set(session() ? "No problems: every frame is one graph, outputs match eager."
-                        : "Problems of a run stand here.");
+  empty_->set(session() ? noProblems(*session()) : QStringLiteral("Problems of a run stand here."));
   pages_->setCurrentWidget(items.empty() ? static_cast<QWidget*>(empty_) : table_);
   table_->setItems(std::move(items));
 }

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
-#include "views/kit/break_places.h"
 #include "views/kit/numbers.h"
 #include "views/kit/run_times.h"
 #include "views/kit/sources.h"
+#include "views/kit/verdict.h"
 
 namespace vitrine::views {
 
@@ -118,7 +118,13 @@ Item breakItem(const SessionData& d, const BreakRow& row, int times) {
   const InstructionRow* ins = d.instructions.find(row.instruction);
   Cell name = word(s(row.expression.empty() ? row.kind : row.expression), "scissors");
   if (times > 1) name.text += QStringLiteral(" × %1").arg(times);
-  name.tone = Tone::Warn;
+  // What breaks stands where it does; its callers only end there.
+  const bool is_caller = row.cause && row.cause != row.instruction;
+  if (is_caller)
+    name.tooltip = QStringLiteral("a break of what is called here");
+  else
+    name.tone = Tone::Warn;
+  name.quiet = is_caller;
   Item item;
   item.id = row.id;
   item.cells = {name, number(ins ? d.place(ins->span) : QString())};
@@ -219,7 +225,8 @@ Item runItem(const SessionData& d, const RunRow& row) {
   item.id = row.id;
   item.open = true;
   item.heading = true;
-  const auto breaks = static_cast<int64_t>(kit::breakPlaces(d, row.id).size());
+  const Verdict verdict = kit::verdictOf(d, row.id);
+  const int64_t breaks = verdict.breaks;
   int64_t compilations = 0;
   const Units units = unitsOf(d, row);
   for (const FrameRow& frame : d.frames.of(row.id)) {
@@ -230,6 +237,7 @@ Item runItem(const SessionData& d, const RunRow& row) {
   Cell name = word(s(row.label), "file");
   const QString about =
       breaks ? counted(breaks, "break") + ", " + counted(compilations, "compilation") : s(row.inputs);
+  name.tooltip = s(verdict.text());
   name.below = s(row.device) + (about.isEmpty() ? QString() : ", " + about);
   const RunTimes times = kit::runTimes(d, row.id);
   for (const QString& part : {kit::keptCalls(d, row.id), s(times.short_doubt(TimesOf::Both))})

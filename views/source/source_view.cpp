@@ -3,11 +3,11 @@
 #include <QPainter>
 #include <QScrollBar>
 
-#include "views/kit/break_places.h"
 #include "views/kit/frames.h"
 #include "views/kit/link_letters.h"
 #include "views/kit/missing.h"
 #include "views/kit/paint.h"
+#include "views/kit/verdict.h"
 
 namespace vitrine::views {
 
@@ -175,9 +175,9 @@ std::vector<CodeSpan> SourceView::spans(const QStringList& lines) const {
 
 std::vector<CodeMark> SourceView::breakMarks() const {
   std::vector<CodeMark> out;
-  for (const BreakPlace& place : breakPlaces(*session(), 0)) {
+  for (const BreakCause& place : breakCauses(*session(), 0)) {
     const BreakRow& b = *place.rows[0];
-    const InstructionRow* i = session()->instructions.find(b.instruction);
+    const InstructionRow* i = session()->instructions.find(place_of(place));
     const SpanRow* span = i ? session()->spans.find(i->span) : nullptr;
     if (!span || span->file != file_) continue;
     const int line = static_cast<int>(span->line) - 1;

@@ -7,11 +7,11 @@
 #include <map>
 #include <set>
 
-#include "views/kit/break_places.h"
 #include "views/kit/labels.h"
 #include "views/kit/numbers.h"
 #include "views/kit/run_times.h"
 #include "views/kit/sources.h"
+#include "views/kit/verdict.h"
 #include "views/tables/cells.h"
 #include "views/tables/recompilation_diff.h"
 #include "views/tables/tables.h"
@@ -78,28 +78,28 @@ QString stack_text(const std::string& json) {
 
 // --- breaks ---
 
-std::vector<BreakPlace> causes(const TableScope& scope) {
-  return breakPlaces(scope.data, scope.run);
+std::vector<BreakCause> causes(const TableScope& scope) {
+  return breakCauses(scope.data, scope.run);
 }
 
 // A line number alone says where a break is as long as all are in one file.
 bool in_several_files(const TableScope& scope) {
   std::set<Id> files;
-  for (const BreakPlace& cause : causes(scope))
-    if (const SpanRow* span = span_of(scope.data, cause.rows[0]->instruction)) files.insert(span->file);
+  for (const BreakCause& cause : causes(scope))
+    if (const SpanRow* span = span_of(scope.data, session::place_of(cause))) files.insert(span->file);
   return files.size() > 1;
 }
 
-QString break_place(const SessionData& data, const BreakRow& b, bool with_file) {
-  const SpanRow* span = span_of(data, b.instruction);
+QString break_place(const SessionData& data, Id instruction, bool with_file) {
+  const SpanRow* span = span_of(data, instruction);
   const FileRow* file = with_file && span ? data.files.find(span->file) : nullptr;
-  const QString place = place_of(data, b.instruction);
+  const QString place = place_of(data, instruction);
   return file ? q(file->path).section('/', -1) + ':' + place : place;
 }
 
 Unit break_unit(const TableScope& scope) {
   Extent prices;
-  for (const BreakPlace& cause : causes(scope)) {
+  for (const BreakCause& cause : causes(scope)) {
     prices.add(cause.ns_per_call);
     for (const BreakRow* b : cause.rows) prices.add(b->ns_per_call);
   }
@@ -115,31 +115,41 @@ std::vector<Column> break_columns(const TableScope& scope) {
           {QStringLiteral("%1 a call").arg(break_unit(scope).name), 96, true}};
 }
 
+// Of how many calls the price is the median; the caller's part is in it.
+QString price_text(const BreakCause& cause) {
+  if (cause.ns_per_call <= 0) return QStringLiteral("not measured: no steady call was recorded");
+  if (!cause.priced) return {};
+  return QStringLiteral("median of %1").arg(countText(cause.priced, "steady call"));
+}
+
 std::vector<Item> break_rows(const TableScope& scope) {
   std::vector<Item> out;
-  const std::vector<BreakPlace> all = causes(scope);
+  const std::vector<BreakCause> all = causes(scope);
   const Unit unit = break_unit(scope);
   const bool with_file = in_several_files(scope);
   auto price = [&](double ns) { return number(ns, ns > 0 ? unit.format(ns) : unknown()); };
   double dearest = -1;
-  for (const BreakPlace& cause : all) dearest = std::max(dearest, cause.ns_per_call);
-  for (const BreakPlace& cause : all) {
+  for (const BreakCause& cause : all) dearest = std::max(dearest, cause.ns_per_call);
+  for (const BreakCause& cause : all) {
     const BreakRow* b = cause.rows[0];
     QString kind = q(b->kind);
     kind.replace('_', ' ');
-    Cell line{break_place(scope.data, *b, with_file)};
+    Cell line{break_place(scope.data, session::place_of(cause), with_file)};
     line.icon = "scissors";
     line.tone = Tone::Warn;
     Item item{b->id, {line, {q(b->expression)}, {kind}, count(cause.calls), price(cause.ns_per_call)},
               {},    {},
               false, false};
-    item.detail = QStringLiteral("<table>%1%2%3</table>")
+    item.detail = QStringLiteral("<table>%1%2%3%4</table>")
                       .arg(fact("why", html(b->reason)), fact("stack", stack_text(b->stack)),
-                           fact("instead", html(b->hint)));
+                           fact("price", price_text(cause)), fact("instead", html(b->hint)));
     if (cause.rows.size() > 1)
       for (const BreakRow* each : cause.rows) {
         if (each == b) continue;
-        Cell where{QStringLiteral("also")};
+        // Its caller, another compilation, or where the same line stopped before.
+        Cell where{each->instruction != b->instruction && each->cause == b->cause
+                       ? QStringLiteral("called at ") + break_place(scope.data, each->instruction, with_file)
+                       : QStringLiteral("also")};
         where.quiet = true;
         item.children.push_back(
             {each->id,
@@ -156,14 +166,21 @@ std::vector<Item> break_rows(const TableScope& scope) {
   return out;
 }
 
+// What was looked at, where no break was found.
+QString break_why(const TableScope& scope) {
+  return QString::fromStdString(verdictOf(scope.data, scope.run).frames());
+}
+
 QString break_subtitle(const TableScope& scope) {
-  double ns = 0;
-  const std::vector<BreakPlace> all = causes(scope);
-  for (const BreakPlace& cause : all) ns += cause.ns_per_call;
-  return all.empty()
-             ? QString()
-             : countText(static_cast<int64_t>(all.size()), "break") +
-                   (ns > 0 ? QStringLiteral(", ") + timeText(ns) + QStringLiteral(" a call") : QString());
+  double dearest = 0;
+  const std::vector<BreakCause> all = causes(scope);
+  for (const BreakCause& cause : all) dearest = std::max(dearest, cause.ns_per_call);
+  const QString price = dearest > 0 ? timeText(dearest) + QStringLiteral(" each time") : QString();
+  return all.empty() ? QString()
+                     : countText(static_cast<int64_t>(all.size()), "break") +
+                           (price.isEmpty()  ? QString()
+                            : all.size() > 1 ? QStringLiteral(", the dearest ") + price
+                                             : QStringLiteral(", ") + price);
 }
 
 // --- guards: a tree by source, in evaluation order ---
@@ -414,22 +431,27 @@ size_t guard_count(const SessionData& data, Id compilation) {
 
 }  // namespace
 
-const TableSpec kBreaksTable{"breaks",   "Graph breaks",     break_columns,
-                             break_rows, break_subtitle,     "No graph breaks: each frame is one graph.",
-                             4,          Qt::DescendingOrder};
+const TableSpec kBreaksTable{.id = "breaks",
+                             .title = "Graph breaks",
+                             .columns = break_columns,
+                             .rows = break_rows,
+                             .subtitle = break_subtitle,
+                             .empty = "No graph breaks",
+                             .sort = 4,
+                             .why = break_why};
 const TableSpec kGuardsTable{.id = "guards",
                              .title = "Guards",
                              .columns = guard_columns,
                              .rows = guard_rows,
                              .subtitle = guard_subtitle,
-                             .empty = "No guards: nothing was compiled in this run.",
+                             .empty = "No guards: this compilation checks nothing.",
                              .count = guard_count};
 const TableSpec kRecompilationsTable{"recompilations",
                                      "Recompilations",
                                      recompilation_columns,
                                      recompilation_rows,
                                      recompilation_subtitle,
-                                     "No recompilations: every call found a compilation that fits.",
+                                     "No recompilations: nothing was compiled a second time.",
                                      1,
                                      Qt::AscendingOrder,
                                      true};

@@ -260,12 +260,12 @@ const TableSpec kKernelsTable{.id = "kernels",
                               .columns = kernel_columns,
                               .rows = kernel_rows,
                               .subtitle = kernel_subtitle,
-                              .empty = "No kernels: nothing was compiled in this run.",
+                              .empty = "No kernels: this compilation launches none.",
                               .sort = 5,
                               .stage = "kernels",
                               .count = kernel_count};
 const TableSpec kChoicesTable{
     "choices",   "Choices",       choice_columns,
-    choice_rows, choice_subtitle, "No choices: there is no product here that several could compute."};
+    choice_rows, choice_subtitle, "No choices: no product of this compilation was timed against others."};
 
 }  // namespace vitrine::views

@@ -43,8 +43,12 @@ QString note_subtitle(const TableScope& s) {
 
 }  // namespace
 
-const TableSpec kNotesTable{
-    "notes",   "Notes",       note_columns,
-    note_rows, note_subtitle, "No notes: Ctrl+M writes one on the active thing, Ctrl+D marks it."};
+const TableSpec kNotesTable{.id = "notes",
+                            .title = "Notes",
+                            .columns = note_columns,
+                            .rows = note_rows,
+                            .subtitle = note_subtitle,
+                            .empty = "No notes: Ctrl+M writes one on the active thing, Ctrl+D marks it.",
+                            .of_compilations = false};
 
 }  // namespace vitrine::views

@@ -204,7 +204,11 @@ void TableView::showCompilation(Id id) {
 // known.
 QString TableView::why_empty() const {
   if (!session()) return QStringLiteral("Open a session to see this.");
-  const QString sentence = QString::fromUtf8(spec_.empty);
+  QString sentence = QString::fromUtf8(spec_.empty);
+  // Where nothing was compiled, nothing was looked for; what a person wrote is no matter of that.
+  if (session()->compilations.empty() && spec_.of_compilations)
+    return (sentence.section(':', 0, 0) + ". " + whyMissing(*session(), 0, "")).trimmed();
+  if (spec_.why) sentence = sentence.section(':', 0, 0) + ": " + spec_.why(scope()) + ".";
   const QString why = *spec_.stage ? whyMissing(*session(), compilation(), spec_.stage) : QString();
   return why.isEmpty() ? sentence : sentence.section(':', 0, 0) + ". " + why;
 }

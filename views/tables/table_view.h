@@ -24,7 +24,7 @@ struct TableSpec {
   std::vector<kit::Column> (*columns)(const TableScope& scope);
   std::vector<kit::Item> (*rows)(const TableScope& scope);
   QString (*subtitle)(const TableScope& scope);
-  const char* empty;  // the sentence when there are no rows
+  const char* empty;  // the sentence when there are no rows, of a session in which something was compiled
   int sort = -1;      // column of the first order, -1 = as given
   Qt::SortOrder order = Qt::DescendingOrder;
   bool calls = false;      // the strip of calls stands above the rows
@@ -32,6 +32,8 @@ struct TableSpec {
   int split = -1;          // column by whose words a switch in the header divides the rows
   // Rows that a compilation has, of tables of one compilation: an empty one leads to where some are.
   size_t (*count)(const kit::SessionData& data, Id compilation) = nullptr;
+  QString (*why)(const TableScope& scope) = nullptr;  // instead of what stands behind the colon of `empty`
+  bool of_compilations = true;                        // false: rows are a person's
 };
 
 class TableView : public kit::View {

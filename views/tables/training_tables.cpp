@@ -78,9 +78,15 @@ QString saved_subtitle(const TableScope& s) {
 }  // namespace
 
 const TableSpec kSavedTable{
-    "saved",    "Saved tensors",     saved_columns,
-    saved_rows, saved_subtitle,      "Nothing is saved for backward: no gradient was asked for.",
-    3,          Qt::DescendingOrder, false,
+    "saved",
+    "Saved tensors",
+    saved_columns,
+    saved_rows,
+    saved_subtitle,
+    "Nothing is saved for backward: this graph was not divided into forward and backward.",
+    3,
+    Qt::DescendingOrder,
+    false,
     "joint"};
 
 }  // namespace vitrine::views

@@ -15,6 +15,7 @@ namespace vitrine::capture {
 struct Check {
   std::string cache_dir;  // where reproducers go
   std::string text, reproducer;
+  bool compared = false;
 };
 
 // New references that are dropped at the end of the scope.

@@ -1,5 +1,10 @@
 #include "core/capture/segment/observer.h"
 
+#include <algorithm>
+
+#include "core/capture/segment/code_rows.h"
+#include "core/capture/segment/values.h"
+
 #include "core/ir/print.h"
 
 namespace vitrine::capture {
@@ -36,17 +41,35 @@ std::vector<std::string> ops_of(const Trace& trace) {
   return out;
 }
 
+// "file:line:pc function" of what causes a break, "" where it is not known.
+std::string cause_text(const BreakInfo& broke) {
+  const BreakInfo::At* cause = cause_of(broke);
+  if (!cause) return "";
+  const auto* code = reinterpret_cast<PyCodeObject*>(cause->code.get());
+  return text_of(code->co_filename) + ":" + std::to_string(code->co_firstlineno) + ":" +
+         std::to_string(cause->pc) + " " + text_of(code->co_qualname);
+}
+
 Owned break_dict(const Trace& trace) {
   if (!trace.broke) return share(Py_None);
   const BreakInfo& b = *trace.broke;
   std::vector<std::string> places;
   for (const auto& [text, line] : b.stack) places.push_back(text);
   Owned stack = list_of(places);
-  return Owned(Py_BuildValue("{ss,ss,ss,sO}", "kind", b.kind.c_str(), "reason", b.reason.c_str(), "hint",
-                             b.hint.c_str(), "stack", stack.get()));
+  return Owned(Py_BuildValue("{ss,ss,ss,sO,ss}", "kind", b.kind.c_str(), "reason", b.reason.c_str(), "hint",
+                             b.hint.c_str(), "stack", stack.get(), "cause", cause_text(b).c_str()));
 }
 
 }  // namespace
+
+const BreakInfo::At* cause_of(const BreakInfo& broke) {
+  const auto is_users = [](const BreakInfo::At& at) {
+    return at.code && is_user_file(text_of(reinterpret_cast<PyCodeObject*>(at.code.get())->co_filename));
+  };
+  const auto found = std::find_if(broke.at.begin(), broke.at.end(), is_users);
+  if (found != broke.at.end()) return &*found;
+  return broke.at.empty() || !broke.at.front().code ? nullptr : &broke.at.front();
+}
 
 std::string gradients_sentence(const torch_bridge::Joint& joint) {
   if (joint.borrowed.empty()) {

@@ -12,6 +12,10 @@ namespace vitrine::capture {
 // Who wrote the derivative, and why not we, as a sentence.
 std::string gradients_sentence(const torch_bridge::Joint& joint);
 
+// What causes a break, among the instructions that were being interpreted: the user's that is deepest in the
+// calls, or the deepest where none is the user's. nullptr: not known.
+const BreakInfo::At* cause_of(const BreakInfo& broke);
+
 // Appends a dict about the trace to the settings' observer, if there is one: graph, ops, guards, break,
 // message, gradients.
 void observe(const CallSettings& settings, const Trace& trace, const std::string& message);

@@ -111,6 +111,7 @@ Id Recording::frame(PyObject* code, const std::string& state, const std::string&
 
 std::unique_ptr<CompilationRecord> Recording::begin(PyObject* code, int32_t pc, int32_t depth) {
   auto record = std::make_unique<CompilationRecord>();
+  ++compilations_;
   record->frame = frame(code, "captured", "");
   Place& place = places_[{record->frame, pc, depth}];
   if (!place.segment) {
@@ -213,6 +214,8 @@ void Recording::write_break(CompilationRecord& record, const Trace& trace) {
   row.reason = trace.broke->reason;
   row.hint = trace.broke->hint;
   row.stack = stack_json(*trace.broke);
+  if (const BreakInfo::At* cause = cause_of(*trace.broke))
+    row.cause = codes_->of(cause->code.get()).instruction(cause->pc);
   if (code) {
     const Bytecode bytecode(code);
     row.instruction = codes_->of(code).instruction(trace.end_pc);
@@ -441,8 +444,8 @@ void Recording::call(Id compilation, const char* kind, int64_t start_ns, int64_t
       session::CallRow{writer_->next(Kind::Call), run_, calls_, compilation, kind, start_ns, duration_ns});
 }
 
-void Recording::break_begins(const Frame& frame, std::shared_ptr<Segment> segment) {
-  running_breaks_[frame.raw()] = {std::move(segment), frame.code(), now(), told_ns_};
+void Recording::break_begins(const Frame& frame, std::shared_ptr<Segment> segment, bool steady) {
+  running_breaks_[frame.raw()] = {std::move(segment), frame.code(), now(), told_ns_, steady, compilations_};
 }
 
 void Recording::frame_asks(const Frame& frame, bool at_start) {
@@ -452,7 +455,8 @@ void Recording::frame_asks(const Frame& frame, bool at_start) {
   const RunningBreak& broke = it->second;
   if (!at_start && broke.code == frame.code()) {
     const int64_t elapsed = now() - broke.start_ns;
-    broke.segment->add_break_ns(std::max<int64_t>(0, elapsed - (told_ns_ - broke.told_ns)));
+    if (broke.steady && broke.compilations == compilations_)
+      broke.segment->add_break_ns(std::max<int64_t>(0, elapsed - (told_ns_ - broke.told_ns)));
     tell({broke.start_ns, elapsed});
   }
   running_breaks_.erase(it);
@@ -486,6 +490,7 @@ void Recording::write_counts() {
   }
   for (Watched& w : watched_) {
     w.row.calls = w.segment->calls;
+    w.row.checked = w.segment->checked;
     writer_->put(w.row);
     write_graph(w);
     const std::vector<GuardCount>& counts = w.segment->guards().counts();
@@ -497,6 +502,7 @@ void Recording::write_counts() {
     if (!w.broke.id) continue;
     w.broke.calls = w.segment->calls;
     w.broke.ns_per_call = w.segment->median_break_ns();
+    w.broke.priced = w.segment->breaks_measured();
     writer_->put(w.broke);
   }
 }

@@ -80,8 +80,9 @@ class Recording {
 
   // A segment of the frame has ended at a break; the frame asks for compiled code again (`at_start`: where a
   // call of its function begins). The time between is what the break costs, less what other rows tell of it:
-  // compilations, compiled calls and breaks of the functions that are called there.
-  void break_begins(const Frame& frame, std::shared_ptr<Segment> segment);
+  // compilations, compiled calls and breaks of the functions that are called there. It is a price only of a
+  // steady call: one that entered what was compiled before, and compiles nothing meanwhile.
+  void break_begins(const Frame& frame, std::shared_ptr<Segment> segment, bool steady);
   void frame_asks(const Frame& frame, bool at_start);
   void call(Id compilation, const char* kind, int64_t start_ns, int64_t duration_ns);
   void message(const std::string& severity, const std::string& text, const std::string& hint,
@@ -108,6 +109,8 @@ class Recording {
     std::shared_ptr<Segment> segment;
     PyObject* code = nullptr;  // borrowed, only compared
     int64_t start_ns = 0, told_ns = 0;
+    bool steady = false;
+    int64_t compilations = 0;
   };
   struct Interval {
     int64_t start_ns = 0, duration_ns = 0;
@@ -129,7 +132,7 @@ class Recording {
   std::unique_ptr<session::Writer> writer_;
   std::unique_ptr<CodeRows> codes_;
   Id run_ = 0;
-  int64_t start_ns_ = 0, calls_ = 0;
+  int64_t start_ns_ = 0, calls_ = 0, compilations_ = 0;
   int64_t told_ns_ = 0;         // in compilations, compiled calls and breaks so far, each moment once
   std::vector<Interval> told_;  // the last of them, of which no one holds another
   std::map<std::pair<Id, PyObject*>, Id> frames_;             // by run and code

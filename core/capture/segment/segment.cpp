@@ -347,6 +347,7 @@ Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
                            inputs,  {inputs.begin(), inputs.begin() + captured()}};
     switch (run_checked(call, results, *check)) {
       case Checked::Ran:
+        check->compared = true;
         return use_up(*trace_, inputs, results) ? Outcome::ran() : Outcome::raised();
       case Checked::Raised:
         return is_refuted() ? failed() : Outcome::raised();

@@ -71,11 +71,12 @@ class Segment {
   int32_t settings = 0;  // number of the settings it was made under
   Owner owner;           // whose call it was compiled for
   Id compilation = 0;
-  int64_t ordinal = 0, calls = 0, failures = 0;
+  int64_t ordinal = 0, calls = 0, failures = 0, checked = 0;
   bool refuted = false;  // a call took a way that it was taken not to take
   // How long the instruction behind the segment took: the newest kBreaksKept times, in ns.
   void add_break_ns(int64_t ns);
   double median_break_ns() const;  // 0: never measured
+  int64_t breaks_measured() const { return static_cast<int64_t>(break_ns_.size()); }
 
  private:
   static constexpr size_t kBreaksKept = 64;

@@ -207,13 +207,14 @@ Outcome Store::enter(Frame& frame, const std::shared_ptr<Segment>& segment, cons
       segment->run(frame, engine_.profiles(segment->compilation, segment->plan()) ? &times : nullptr,
                    checked ? &check : nullptr);
   if (only_compiled(*segment, outcome)) outcome = Outcome::eager_throughout();
+  segment->checked += check.compared;
   report(frame, *segment, check);
   engine_.note_launches(segment->compilation, times);
   if (!recording) return outcome;
   const bool eager = outcome.kind == Outcome::Kind::None;
   recording->call(segment->compilation, eager ? "eager" : how, start, recording->now() - start);
   if (segment->trace().broke && (eager || outcome.kind == Outcome::Kind::Ran))
-    recording->break_begins(frame, segment);
+    recording->break_begins(frame, segment, std::string_view(how) == "hit");
   return outcome;
 }
 

@@ -98,6 +98,20 @@ bool Tracer::run() {
   return false;
 }
 
+namespace {
+
+// The code lives as long as what is told of it: another attempt at the trace may leave the call out.
+BreakInfo::At instruction_of(const VirtualFrame& f) {
+  const auto& instructions = f.bytecode->instructions();
+  const auto at = static_cast<size_t>(f.position);
+  if (f.position < 0 || at >= instructions.size()) return {};
+  Py_INCREF(f.code);
+  return {std::shared_ptr<PyObject>(reinterpret_cast<PyObject*>(f.code), [](PyObject* o) { Py_DECREF(o); }),
+          instructions[at].pc};
+}
+
+}  // namespace
+
 void Tracer::break_at(const BreakInfo& info) {
   broke_ = info;
   if (broke_.hint.empty())
@@ -106,6 +120,7 @@ void Tracer::break_at(const BreakInfo& info) {
   for (const VirtualFrame* f = current_; f; f = f->caller) {
     int line = 0;
     broke_.stack.emplace_back(place(*f, &line), line);
+    broke_.at.push_back(instruction_of(*f));
     broke_in_higher_order |= text_of(f->code->co_qualname).starts_with("HigherOrderOperator.") &&
                              globals_of_torch(f->globals, "_ops");
     if (f == &root_) break;
@@ -151,7 +166,9 @@ Value* Tracer::execute(VirtualFrame& f, bool* yielded) {
   bool entered = true;
   while (true) {
     if (outermost && executed_ == stop_at_) throw Reached{};
-    if (++instructions_ > options_.max_instructions) stop("limit", "too many instructions in one segment");
+    if (++instructions_ > options_.max_instructions)
+      stop("limit", "too many instructions in one segment",
+           "Compile the body of the loop instead of the loop.");
     const Instruction& in = instructions[static_cast<size_t>(f.position)];
     if (options_.record_steps) before = begin_step(f, in, entered);
     entered = false;

@@ -12,7 +12,7 @@ class BreakReason:
     kind: str
     reason: str
     hint: str
-    stack: tuple[str, ...] = ()
+    stack: tuple[str, ...] = ()  # "file:line function", innermost first
 
     def __str__(self) -> str:
         lines = [f"{self.reason} [{self.kind}]"]
@@ -24,7 +24,11 @@ class BreakReason:
 
 @dataclass(repr=False)
 class Explanation:
-    """Graphs, breaks, operators and guards of one call. ``print`` it."""
+    """Graphs, breaks, operators and guards of one call. ``print`` it.
+
+    A break is counted once by its cause: a function that breaks ends the graphs of its callers, too. ``torch.compile``
+    counts graphs less one: ``torch_compile_break_count``.
+    """
 
     compilations: list[dict]
     result: Any = None
@@ -45,7 +49,7 @@ class Explanation:
         self.messages = [c["message"] for c in self.compilations if c["message"]]
         self.gradients = [c["gradients"] for c in self.compilations if "gradients" in c]
         self.graph_break_reasons = [
-            BreakReason(b["kind"], b["reason"], b["hint"], tuple(b["stack"])) for b in _breaks(self.compilations)
+            BreakReason(b["kind"], b["reason"], b["hint"], tuple(b["stack"])) for b in _causes(self.compilations)
         ]
 
     @property
@@ -61,6 +65,11 @@ class Explanation:
         return len(self.graph_break_reasons)
 
     @property
+    def torch_compile_break_count(self) -> int:
+        """As ``torch._dynamo.explain`` counts breaks: graphs less one."""
+        return max(0, self.graph_count - 1)
+
+    @property
     def op_count(self) -> int:
         return len(self.ops)
 
@@ -72,6 +81,8 @@ class Explanation:
             f"{count(self.graph_count, 'graph')}, {count(self.graph_break_count, 'graph break')}, "
             f"{count(self.op_count, 'operator')}, {count(len(self.guards), 'guard')}"
         ]
+        if self.torch_compile_break_count != self.graph_break_count:
+            out.append(f"(torch.compile counts graphs less one: {count(self.torch_compile_break_count, 'graph break')})")
         for i, (graph, ops) in enumerate(zip(self.graphs, self.ops_per_graph), 1):
             out += ["", f"graph {i}: {count(len(ops), 'operator')}", _indent(graph)]
         for i, reason in enumerate(self.graph_break_reasons, 1):
@@ -97,7 +108,7 @@ def as_pytorch_says(explanation: Explanation, graphs: list):
         GraphCompileReason(f"{reason.reason} [{reason.kind}]", [_frame(place) for place in reason.stack], graph_break=True)
         for reason in explanation.graph_break_reasons
     ]
-    breaks = explanation.graph_break_count
+    breaks = explanation.torch_compile_break_count
     return ExplainOutput(graphs, len(graphs), breaks, reasons, sum(map(len, ops)), ops, explanation.guards)
 
 
@@ -108,13 +119,22 @@ def _frame(place: str) -> traceback.FrameSummary:
     return traceback.FrameSummary(file, int(line) if line.isdigit() else 0, name, lookup_line=False)
 
 
-def _breaks(compilations: list[dict]):
-    """The breaks, those without a graph between them as one: `print(f"{t}")` stops at the text, then at print."""
-    open_break = False
+def _causes(compilations: list[dict]):
+    """The breaks by what causes them, each once: where it is met alone, or else inside its callers. What the same line
+    stops at again, without a graph between, is one with it: `print(f"{t}")` stops at the text, then at print."""
+    causes: dict[str, dict] = {}
+    before = None  # the break that the last compilation ended with
     for c in compilations:
-        if c["break"] and (c["graph"] or not open_break):
-            yield c["break"]
-        open_break = bool(c["break"])
+        broke = c["break"]
+        if broke and before and not c["graph"] and broke["stack"][:1] == before["stack"][:1]:
+            before = broke
+            continue
+        if broke:
+            known = causes.setdefault(broke["cause"] or f"break {len(causes)}", broke)
+            if len(broke["stack"]) < len(known["stack"]):
+                causes[broke["cause"]] = broke
+        before = broke
+    return causes.values()
 
 
 def _indent(text: str) -> str:

@@ -40,6 +40,12 @@ class Recording:
         with contextlib.closing(read_own(self.path)) as db:
             return db.execute("SELECT count(*) FROM compilation").fetchone()[0]
 
+    def kernels(self) -> int:
+        """How many generated kernels were compiled so far."""
+        self.commit()
+        with contextlib.closing(sqlite3.connect(f"file:{quote(os.path.abspath(self.path))}?mode=ro", uri=True)) as db:
+            return db.execute("SELECT count(*) FROM kernel WHERE kind = 'generated' AND error = ''").fetchone()[0]
+
     def update_run(self, run: dict, **facts) -> None:
         run.update(facts)
         _engine.session_put("run", run)

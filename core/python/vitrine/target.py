@@ -89,11 +89,13 @@ def record_for_target(entry, options, recording, report) -> int:
 
 
 def tell(recording, report, run, target, failure) -> None:
-    """What became of the call itself."""
+    """What was compiled, and what became of the call itself."""
+    kernels = recording.kernels()
+    what = f"{kernels} generated kernel{'' if kernels == 1 else 's'} compiled for {target}." if kernels else f"No kernel was generated for {target}."
     if failure:
         why = str(failure).splitlines()[0].split(". ")[0].removesuffix(".")  # PyTorch goes on to name every backend
-        text = f"Compiled for {target}. The call was not run: its code itself asks for a GPU ({why})."
+        text = f"{what} The call was not run: its code itself asks for a GPU ({why})."
     else:
-        text = f"Compiled for {target}. The call itself ran eagerly, on the CPU; nothing was launched or measured."
+        text = f"{what} The call itself ran eagerly, on the CPU; nothing was launched or measured."
     recording.message("info", "vitrine", text, run=run["id"])
     report.progress(text)
