@@ -253,6 +253,9 @@ GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const
   switch (c.kind) {
     case GuardKind::TensorMatch:
       return explain_tensor(c, o);
+    case GuardKind::ConstEquals:
+      f.other_type = c.object && o && Py_TYPE(c.object.get()) != Py_TYPE(o);
+      break;
     case GuardKind::TypeIs:
       f.source = "type(" + f.source + ")";
       f.actual = describe(reinterpret_cast<PyObject*>(Py_TYPE(o)));

@@ -25,6 +25,7 @@ struct GuardFailure {
   std::string source, expected, actual;
   std::string hint = {};     // what to do about it; "": what recompilation_hint says
   bool is_relation = false;  // `expected` begins with its own sign: "< 0.5"
+  bool other_type = false;   // a value of another type than the one expected
   std::string condition() const { return source + (is_relation ? " " : " == ") + expected; }
   std::string text() const { return condition() + ", got " + actual; }
 };

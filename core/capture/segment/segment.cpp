@@ -228,14 +228,16 @@ GuardFailure Segment::find_failure(const Frame& frame, const torch_bridge::Globa
   if (const ir::SymGuard* guard = table.first_failing(values, known)) {
     const auto value = table.evaluate(*guard, values);
     const std::string now = value ? std::to_string(*value) : "no number";
+    const std::string asked = named(table, table.text(*guard));
+    const std::string what = asked.find(".size(") != std::string::npos ? "size" : "number";
     if (guard->relation == ir::SymRelation::Eq)
       return {-1, named(table, left_side(table.text(*guard))), std::to_string(guard->bound),
               now + " (fixed at " + guard->place + ")",
-              "That line works for one size only, and each is compiled by itself: compute with the symbol "
-              "there."};
-    return {-1, named(table, table.text(*guard)), "True",
-            "False: it is " + now + " (asked at " + guard->place + ")",
-            "That line asks about the size: each answer is compiled by itself, once."};
+              "That line needs the " + what +
+                  " itself, and each is compiled by itself: compute with it there, or "
+                  "pass few different ones."};
+    return {-1, asked, "True", "False: it is " + now + " (asked at " + guard->place + ")",
+            "That line asks about the " + what + ": each answer is compiled by itself, once."};
   }
   return {-1, "what the program does with its sizes", "as at capture", "otherwise"};
 }

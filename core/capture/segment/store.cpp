@@ -1,7 +1,5 @@
 #include "core/capture/segment/store.h"
 
-#include "core/capture/segment/recompilation_hint.h"
-
 #include <algorithm>
 
 #include "core/capture/break_kinds.h"
@@ -239,7 +237,14 @@ Outcome Store::entered(Place& place, const std::shared_ptr<Segment>& segment, Ou
   return outcome;
 }
 
-bool Store::limited(Frame& frame, const CodeSegments& code, const Place& place) {
+std::shared_ptr<Segment> Store::newest(const Place& place) const {
+  for (const auto& s : place.segments)
+    if (s->settings == number_) return s;
+  return nullptr;
+}
+
+bool Store::limited(Frame& frame, const CodeSegments& code, const Place& place,
+                    const torch_bridge::GlobalState& state) {
   const int64_t of_place =
       settings_->recompile_limit ? settings_->recompile_limit : engine_.config.recompile_limit;
   const bool here = place.compilations(number_, frame) >= of_place;
@@ -249,8 +254,11 @@ bool Store::limited(Frame& frame, const CodeSegments& code, const Place& place) 
   if (!captured) return true;  // nothing was ever compiled here: there is nothing to tell
   const int64_t limit = here ? of_place : engine_.config.accumulated_recompile_limit;
   const std::string text = place_text(frame) + " was compiled " + std::to_string(limit) + " times";
-  const std::string hint = "Pass the changing value as a tensor, or raise vitrine.config." +
-                           std::string(here ? "recompile_limit." : "accumulated_recompile_limit.");
+  const std::shared_ptr<Segment> previous = newest(place);
+  const std::string why =
+      previous ? recompilation_hint(cause_of(frame, code, place, *previous, state)) + " Or raise" : "Raise";
+  const std::string hint =
+      why + " vitrine.config." + std::string(here ? "recompile_limit." : "accumulated_recompile_limit.");
   if (settings_->fullgraph) {
     Owned type = error_type("RecompileLimitError");
     Owned error(type ? PyObject_CallFunction(type.get(), "ss", text.c_str(), hint.c_str()) : nullptr);
@@ -275,26 +283,47 @@ std::optional<Outcome> Store::held_back(Frame& frame, const Place& place,
   return Outcome::raised();
 }
 
+RecompilationCause Store::cause_of(Frame& frame, const CodeSegments& code, const Place& place,
+                                   Segment& previous, const torch_bridge::GlobalState& state) const {
+  RecompilationCause out;
+  out.failure = previous.explain(frame, state);
+  out.dynamic = settings_->dynamic;
+  out.is_behind_break = !code.begins_at(place);
+  const auto* function = reinterpret_cast<PyCodeObject*>(frame.code());
+  out.arguments = function->co_argcount + function->co_kwonlyargcount;
+  if (function->co_flags & CO_VARARGS) out.varargs = out.arguments++;
+  if (function->co_flags & CO_VARKEYWORDS) ++out.arguments;
+  const std::vector<Guard>& guards = previous.trace().guards;
+  const auto at = static_cast<size_t>(out.failure.guard);
+  if (out.failure.guard < 0 || at >= guards.size()) return out;
+  out.guard = &guards[at];
+  if (out.guard->kind != GuardKind::ConstEquals || !out.guard->source) return out;
+  const std::string path = out.guard->source->path();
+  const auto asks = [&](const Guard& g) {
+    return g.kind == GuardKind::ConstEquals && g.source && g.source->path() == path;
+  };
+  for (const auto& other : place.segments)
+    if (other.get() != &previous && other->settings == number_)
+      out.asked_before |= std::any_of(other->trace().guards.begin(), other->trace().guards.end(), asks);
+  return out;
+}
+
 Outcome Store::miss(Frame& frame, CodeSegments& code, Place& place, const torch_bridge::GlobalState& state) {
   if (place.eager) return place.eager_rest ? Outcome::eager() : Outcome::none();
   if (std::string why = torch_bridge::unsupported_state(); !why.empty()) return Outcome::eager();
   if (const std::optional<Outcome> outcome = held_back(frame, place, state)) return *outcome;
-  if (limited(frame, code, place)) return PyErr_Occurred() ? Outcome::raised() : Outcome::none();
+  if (limited(frame, code, place, state)) return PyErr_Occurred() ? Outcome::raised() : Outcome::none();
   if (engine_.controls.switched_off()) return Outcome::eager();
   for (const std::string& sentence : engine_.controls.not_followed()) engine_.warn(sentence, "", "", 0);
-  const std::shared_ptr<Segment> previous = [&]() -> std::shared_ptr<Segment> {
-    for (const auto& s : place.segments)
-      if (s->settings == number_) return s;
-    return nullptr;
-  }();
+  const std::shared_ptr<Segment> previous = newest(place);
   Recording* recording = engine_.live_recording();
   const int64_t start = recording ? recording->now() : 0;
   std::unique_ptr<CompilationRecord> record;
   if (recording) record = recording->begin(frame.code(), frame.pc(), frame.depth());
   if (record && previous) {
-    const GuardFailure failure = previous->explain(frame, state);
-    recording->recompilation(*record, previous->compilation, failure,
-                             recompilation_hint(failure, settings_->dynamic), call_site());
+    const RecompilationCause cause = cause_of(frame, code, place, *previous, state);
+    recording->recompilation(*record, previous->compilation, cause.failure, recompilation_hint(cause),
+                             call_site());
   }
   std::shared_ptr<Segment> segment;
   bool interrupted = false;

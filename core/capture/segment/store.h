@@ -7,6 +7,7 @@
 #include "core/capture/hook.h"
 #include "core/capture/segment/code_segments.h"
 #include "core/capture/segment/engine.h"
+#include "core/capture/segment/recompilation_hint.h"
 #include "core/capture/segment_store.h"
 
 namespace vitrine::capture {
@@ -37,7 +38,13 @@ class Store : public SegmentStore {
   Outcome miss(Frame& frame, CodeSegments& code, Place& place, const torch_bridge::GlobalState& state);
   // Whether it was compiled as often as it may be. That is told once, and under fullgraph an error is set.
   Outcome entered(Place& place, const std::shared_ptr<Segment>& segment, Outcome outcome);
-  bool limited(Frame& frame, const CodeSegments& code, const Place& place);
+  bool limited(Frame& frame, const CodeSegments& code, const Place& place,
+               const torch_bridge::GlobalState& state);
+  // What was compiled last for the place under these settings; nullptr: nothing.
+  std::shared_ptr<Segment> newest(const Place& place) const;
+  // Why what was compiled before does not serve this call.
+  RecompilationCause cause_of(Frame& frame, const CodeSegments& code, const Place& place, Segment& previous,
+                              const torch_bridge::GlobalState& state) const;
   std::shared_ptr<Segment> compile(Frame& frame, Place& place, const torch_bridge::GlobalState& state,
                                    CompilationRecord* record);
   std::shared_ptr<Segment> build(std::unique_ptr<Trace> trace, Frame& frame, Place& place,

@@ -396,9 +396,12 @@ Value* Tracer::call_function(Value* f, Arguments a) {
 
 Value* Tracer::inline_code(PyCodeObject* code, PyObject* globals, const Source* owner, Values bound,
                            Values closure, const std::string& module) {
-  if (depth_ >= kMaxDepth) stop("limit", "calls are nested deeper than " + std::to_string(kMaxDepth));
+  if (depth_ >= kMaxDepth)
+    stop("limit", "calls are nested deeper than " + std::to_string(kMaxDepth),
+         "Write the recursion as a loop, or compile the function that it ends in.");
   if (code->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE))
-    stop("generator", "an async function");
+    stop("generator", "an async function",
+         "Await it outside of the compiled function, and pass what it gives.");
   auto frame = std::make_shared<VirtualFrame>();
   frame->code = code;
   frame->bytecode = bytecode_of(code);

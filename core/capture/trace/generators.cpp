@@ -215,7 +215,8 @@ Value* Tracer::generator_method(Value* v, const std::string& name, const Argumen
     }
     exception = look(exception);
     if (exception->kind != Kind::Object || exception->obj || !exception->cls)
-      stop("generator", with_article(describe(exception)) + " is thrown into a generator");
+      stop("generator", with_article(describe(exception)) + " is thrown into a generator",
+           "Keep generators that exceptions are thrown into outside of the compiled function.");
     Value* returned = nullptr;
     Value* item = throw_into(v, exception, &returned);
     if (!item) raise_stop_iteration(returned);

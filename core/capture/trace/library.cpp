@@ -75,7 +75,8 @@ Value* product(T& t, const A& a) {
   for (const Values& pool : all) {
     std::vector<Values> longer;
     if (!pool.empty() && rows.size() > kEndless / pool.size())
-      stop("limit", "itertools.product() gives very many");
+      stop("limit", "itertools.product() gives very many",
+           "Use torch.cartesian_prod(), or loop over ranges.");
     for (const Values& row : rows)
       for (Value* item : pool) {
         longer.push_back(row);

@@ -143,7 +143,8 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
       Values items;
       const int64_t times = int_of(n, "a repeat count");
       if (times > 0 && s->items.size() > kEndless / static_cast<size_t>(times))
-        stop("limit", "a sequence of very many elements is made");
+        stop("limit", "a sequence of very many elements is made",
+             "Make a tensor of them, with torch.full() or repeat().");
       for (int64_t i = times; i > 0; --i) items.insert(items.end(), s->items.begin(), s->items.end());
       if (in_place && s == a && s->kind == Kind::List) {
         touch(s);
@@ -467,7 +468,9 @@ bool Tracer::same_or_equal(Value* candidate, Value* item) {
 
 bool Tracer::contains(Value* container, Value* item) {
   container = look(container);
-  if (container->kind == Kind::Tensor) stop("data_dependent_branch", "`in` a tensor reads its elements");
+  if (container->kind == Kind::Tensor)
+    stop("data_dependent_branch", "`in` a tensor reads its elements",
+         "Use (a == b).any() as a tensor, in torch.where.");
   if (container->cls && container->kind != Kind::Constant)
     if (PyObject* method = python_method(type_of(container), "__contains__"))
       return truth(call_special(container, method, {item}));

@@ -119,7 +119,8 @@ Flow runSend(Tracer& t, VirtualFrame& f, const Instruction& in) {
   else if (t.is_none(sent))
     item = t.next(receiver, &returned);
   else
-    stop("generator", "a value is sent to a " + t.describe(receiver));
+    stop("generator", "a value is sent to a " + t.describe(receiver),
+         "Keep generators that are sent values outside of the compiled function.");
   if (item) {
     push(f, item);
     return Flow::Next;

@@ -18,7 +18,8 @@ static SliceRange slice_range(Tracer& t, Value* key, size_t size) {
   Owned slice(t.constant_tree(key));
   if (!slice) {
     PyErr_Clear();
-    stop("scalar_read", "a slice bound that is not a constant");
+    stop("scalar_read", "a slice bound that is not a constant",
+         "Use a mask of fixed size instead of the slice.");
   }
   SliceRange r{};
   if (PySlice_Unpack(slice.get(), &r.start, &r.stop, &r.step) < 0) t.raise_python();

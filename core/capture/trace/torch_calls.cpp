@@ -243,7 +243,9 @@ PyObject* Tracer::to_python(Value* v) {
       };
       Owned a(bound(v->items[0])), b(bound(v->items[1])), c(bound(v->items[2]));
       for (PyObject* each : {a.get(), b.get(), c.get()})
-        if (torch_bridge::is_tensor(each)) stop("scalar_read", "a tensor is used as a slice bound");
+        if (torch_bridge::is_tensor(each))
+          stop("scalar_read", "a tensor is used as a slice bound",
+               "Use a mask of fixed size instead of the slice.");
       return PySlice_New(a.get(), b.get(), c.get());
     }
     case Kind::Object:

@@ -126,7 +126,9 @@ Value* size(T& t, const A& a) {
 Value* fix_sizes(T& t, const A& a) {
   Value* v = t.look(need(t, a, 0, "tensor"));
   Value* index = need(t, a, 1, "index", t.none());
-  if (v->kind != Kind::Tensor) stop("disabled", "mark_static of something that is no tensor");
+  if (v->kind != Kind::Tensor)
+    stop("disabled", "mark_static of something that is no tensor",
+         "Give it a tensor, before the compiled function.");
   if (t.is_none(index)) return t.settle(t.tensor_attr(v, "shape")), t.none();
   for (Value* d : t.look(index)->kind == Kind::Constant ? Values{index} : t.unpack(index))
     t.settle(t.tensor_method(v, "size", nullptr, Arguments{{d}, {}}));

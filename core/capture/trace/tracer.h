@@ -77,7 +77,8 @@ class Nested {
  public:
   explicit Nested(int& depth) : depth_(depth) {
     constexpr int kDeepest = 500;
-    if (depth_ >= kDeepest) stop("limit", "an object that holds others very deep, or itself");
+    if (depth_ >= kDeepest)
+      stop("limit", "an object that holds others very deep, or itself", "Pass the inner object by itself.");
     ++depth_;
   }
   ~Nested() { --depth_; }
@@ -426,7 +427,8 @@ class Tracer {
   void for_rest_of(Value* iterator, Use use) {
     for (size_t n = 1; Value* item = next(iterator); ++n) {
       use(item);
-      if (n > kEndless) stop("limit", "an iterator without end");
+      if (n > kEndless)
+        stop("limit", "an iterator without end", "Bound it, with itertools.islice() or zip().");
     }
   }
   Values rest_of(Value* iterator);

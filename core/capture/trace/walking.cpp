@@ -100,7 +100,8 @@ Value* builtin_sorted(Tracer& t, const Arguments& a) {
   for (Value* item : items)
     ranked.emplace_back(key && !t.is_none(key) ? t.call(key, {{item}, {}}) : item, item);
   for (auto& [rank, item] : ranked)
-    if (t.is_tensor(t.look(rank))) stop("data_dependent_branch", "sorted() compares tensors");
+    if (t.is_tensor(t.look(rank)))
+      stop("data_dependent_branch", "sorted() compares tensors", "Stack them and use torch.sort().");
   if (down) std::reverse(ranked.begin(), ranked.end());
   sort_as_python(t, ranked);
   if (down) std::reverse(ranked.begin(), ranked.end());
