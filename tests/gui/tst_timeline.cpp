@@ -2,6 +2,7 @@
 #include <QWheelEvent>
 
 #include "tests/gui/view_rig.h"
+#include "views/kit/became.h"
 #include "views/kit/theme.h"
 #include "views/timeline/range_view.h"
 #include "views/timeline/speedup_view.h"
@@ -137,13 +138,104 @@ class TestTimeline : public QObject {
     double sum = 0;
     for (const views::SpeedupStep& step : s.steps) sum += step.ns;
     QVERIFY(std::abs(sum - (s.eager_ns - s.compiled_ns)) < 1);
+    // How long the profiled calls took was not recorded.
     QCOMPARE(s.steps.back().text, QStringLiteral("not explained"));
+    QVERIFY(s.steps.back().note.contains("not recorded"));
     bool gelu = false;
     for (const views::SpeedupStep& step : s.steps) gelu |= step.launch == ids().launch_k2;
     QCOMPARE(views::Speedup({10, 12, {{"gained", 5}, {"lost", -9}, {"rest", 2}}}).widest(), 14.0);
     QVERIFY(gelu);
     rig.activate(ids().aten_gelu);
     QCOMPARE(rig.view.canShow(ids().aten_gelu), ids().launch_k2);
+  }
+
+  // One row for a product and its activation that became one library call, another for a norm that became two
+  // kernels; idle time of either side is a row, and nothing is left over.
+  void theSpeedUpFollowsWhatBecameWhat() {
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("a.vitrine").toStdString();
+    const fixture::FusedCallIds made = fixture::writeFusedCall(path);
+    const kit::SessionPtr gpu = kit::SessionData::load(path).value();
+    const views::TimelinePtr t = views::load_timeline(*gpu, gpu->runs[0].id);
+    const views::Speedup s = views::speedup_of(*gpu, *t);
+    std::map<QString, double> steps;
+    double sum = 0;
+    for (const views::SpeedupStep& step : s.steps) {
+      steps[step.text] = step.ns;
+      sum += step.ns;
+    }
+    QCOMPARE(sum, 301'000.0);
+    const QStringList texts = texts_of(s);
+    QVERIFY2(!texts.contains("not explained"), qPrintable(texts.join(", ")));
+    QCOMPARE(steps.at("addmm, gelu → addmm_gelu"), 59'000.0 + 8'000 - 62'000);
+    QCOMPARE(steps.at("layer_norm → mean, mul"), 10'000.0 - 9'000);
+    QCOMPARE(steps.at("not needed"), 6'000.0);         // the copy
+    QCOMPARE(steps.at("at the same time"), -4'000.0);  // 4 of its 6 µs ran beside the activation
+    QCOMPARE(steps.at("eager: GPU idle"), 500'000.0 - 79'000);
+    QCOMPARE(steps.at("compiled: GPU idle"), -(199'000.0 - 71'000));
+    QCOMPARE(s.steps.size(), size_t(6));
+    // The Range view has the same times, and What became what the same groups.
+    const views::RangeTotals totals = views::totals_of(*gpu, *t, {});
+    QCOMPARE(totals.eager.busy_ns, 79'000.0);
+    QCOMPARE(totals.compiled.busy_ns, 71'000.0);
+    QCOMPARE(totals.eager.slices, int64_t(4));
+    const kit::Became became = kit::Became::of(*gpu, {made.compilation});
+    QCOMPARE(became.groups().size(), size_t(2));
+    QCOMPARE(became.groups()[0].nodes.size(), size_t(2));
+    QCOMPARE(became.groups()[1].launches, std::vector<Id>({made.normal, made.mean}));
+    QCOMPARE(became.firstOf(made.mean), made.normal);
+  }
+
+  // Operators on the CPU are longer while they are profiled: that is a row of its own, of each side.
+  void whatProfilingCostIsARow() {
+    views::Timeline t;
+    views::Lane eager, compiled;
+    compiled.side = views::Lane::Side::Compiled, compiled.kind = views::Lane::Kind::Launch;
+    eager.slices = {{100, 400, 0, 0, 1, 7}, {520, 300, 0, 0, 2, 7}};
+    compiled.slices = {{50, 200, 0, 0, 7, 0}, {300, 100, 0, 0, 8, 0}};
+    t.lanes = {eager, compiled};
+    t.facing_eager = 0, t.facing_compiled = 1;
+    t.eager_ns = 700, t.compiled_ns = 400, t.profiled_eager_ns = 1'000, t.profiled_compiled_ns = 450;
+    const views::Speedup s = views::speedup_of(*session(), t);
+    const QStringList texts = texts_of(s);
+    QCOMPARE(texts.front(), QStringLiteral("eager: profiling"));
+    QCOMPARE(s.steps.front().ns, -300.0);
+    QCOMPARE(texts.back(), QStringLiteral("compiled: profiling"));
+    QCOMPARE(s.steps.back().ns, 50.0);
+    for (const char* text : {"eager: between operators", "eager: host overhead", "compiled: launch gaps",
+                             "compiled: host overhead"})
+      QVERIFY2(texts.contains(text), qPrintable(texts.join(", ")));
+    double sum = 0;
+    for (const views::SpeedupStep& step : s.steps) sum += step.ns;
+    QCOMPARE(sum, 300.0);
+    QVERIFY(s.lowest() >= 0);
+  }
+
+  // Labels, bars and numbers share no pixel, however long a name, narrow a pane or negative a step is.
+  void labelsNeverStandUnderBars() {
+    QTemporaryDir folder;
+    const std::string path = folder.filePath("a.vitrine").toStdString();
+    fixture::writeFusedCall(path);
+    const kit::SessionPtr gpu = kit::SessionData::load(path).value();
+    for (const kit::SessionPtr& data : {session(), gpu})
+      for (const QSize size :
+           {QSize(1200, 260), QSize(700, 300), QSize(360, 220), QSize(240, 120), QSize(140, 90)}) {
+        Rig<views::SpeedupView> rig(data, "", size);
+        const auto& shown = rig.view.shown_steps();
+        QVERIFY(!shown.empty());
+        double sum = 0;
+        for (const views::SpeedupStep& step : shown.steps) sum += step.ns;
+        QVERIFY(std::abs(sum - (shown.eager_ns - shown.compiled_ns)) < 1);  // what is merged still adds up
+        for (size_t i = 0; i < shown.steps.size() + 2; ++i) {
+          const auto place = rig.view.row_place(i);
+          const QByteArray at =
+              QStringLiteral("%1 at %2: %3").arg(rig.view.row_text(i)).arg(size.width()).arg(i).toUtf8();
+          QVERIFY2(place.label.left() >= 0 && place.number.right() <= size.width(), at);
+          QVERIFY2(!place.label.intersects(place.number), at);
+          if (place.bar.isEmpty()) continue;
+          QVERIFY2(place.label.right() < place.bar.left() && place.bar.right() < place.number.left(), at);
+        }
+      }
   }
 
   // Busy and idle fill the selected time on both sides.
@@ -233,6 +325,11 @@ class TestTimeline : public QObject {
   }
 
  private:
+  static QStringList texts_of(const views::Speedup& s) {
+    QStringList out;
+    for (const views::SpeedupStep& step : s.steps) out << step.text;
+    return out;
+  }
   const kit::SessionPtr& session() const { return loaded_->session; }
   const fixture::Ids& ids() const { return loaded_->ids; }
   static QPoint middle(const TimelineView& view, Id id) {

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "core/session/launches.h"
+#include "views/kit/became.h"
 #include "views/kit/numbers.h"
 #include "views/tables/cells.h"
 #include "views/tables/tables.h"
@@ -125,35 +126,34 @@ std::vector<Column> became_columns(const TableScope& s) {
           {unit_title("time", launch_time_unit(s)), 84, true}};
 }
 
+// One row a group: what the waterfall of the speed-up adds up, too. The launches of a group stand below it.
 std::vector<Item> became_rows(const TableScope& s) {
-  std::map<Id, std::vector<Id>> nodes;
-  const GraphRow* aten = nullptr;
-  for (const GraphRow& g : s.data.graphs.of(s.compilation))
-    if (g.stage == "aten" && !aten) aten = &g;
-  if (!aten) return {};
-  for (const NodeRow& node : s.data.nodes.of(aten->id)) {
-    if (node.kind != "op") continue;
-    for (Id id :
-         relativesOf(s.data, node.id).derived)  // also the launches of the other half of a training step
-      if (const LaunchRow* l = s.data.launches.find(id); l && l->compilation == s.compilation)
-        nodes[id].push_back(node.id);
-  }
   std::vector<Item> out;
   const Unit unit = launch_time_unit(s);
-  for (const LaunchRow& l : s.data.launches.of(s.compilation)) {
-    QStringList names;
-    for (Id id : nodes[l.id]) names << s.data.label(id);
-    const KernelRow* kernel = s.data.kernels.find(l.kernel);
-    Cell text{q(l.text)};
+  auto launch_item = [&](Id id, const Cell& operators, const Cell& count, double ns) {
+    const LaunchRow* l = s.data.launches.find(id);
+    const KernelRow* kernel = l ? s.data.kernels.find(l->kernel) : nullptr;
+    Cell text{l ? q(l->text) : QString()};
     if (kernel) text.family = familyOf(kernel->family);
-    const Cell time = number(l.median_ns, unit);
-    out.push_back(
-        {l.id,
-         {text, {names.join(QStringLiteral(", "))}, number(static_cast<int64_t>(nodes[l.id].size())), time},
-         {},
-         {},
-         false,
-         false});
+    return Item{id, {text, operators, count, number(ns, unit)}, {}, {}, false, false};
+  };
+  auto time_of = [&](Id id) {
+    const LaunchRow* l = s.data.launches.find(id);
+    return l ? l->median_ns : 0;
+  };
+  const Became became = Became::of(s.data, {s.compilation});
+  for (const BecameGroup& group : became.groups()) {
+    QStringList names;
+    for (Id id : group.nodes) names << s.data.label(id);
+    double ns = 0;
+    for (Id id : group.launches) ns += time_of(id);
+    Item item = launch_item(group.launches.front(), {names.join(QStringLiteral(", "))},
+                            number(static_cast<int64_t>(group.nodes.size())), ns);
+    if (group.launches.size() > 1) {
+      item.cells[0].text += QStringLiteral(" +%1").arg(group.launches.size() - 1);
+      for (Id id : group.launches) item.children.push_back(launch_item(id, {}, {}, time_of(id)));
+    }
+    out.push_back(std::move(item));
   }
   return out;
 }
@@ -177,7 +177,7 @@ const TableSpec kLaunchesTable{.id = "launches",
                                .columns = launch_columns,
                                .rows = launch_rows,
                                .subtitle = launch_subtitle,
-                               .empty = "No launch plan: nothing was compiled in this run.",
+                               .empty = "No launch plan: this compilation has none.",
                                .sort = 0,
                                .order = Qt::AscendingOrder,
                                .stage = "launch",
@@ -187,7 +187,7 @@ const TableSpec kMemoryTable{.id = "memory",
                              .columns = memory_columns,
                              .rows = memory_rows,
                              .subtitle = memory_subtitle,
-                             .empty = "No memory plan: nothing was compiled in this run.",
+                             .empty = "No memory plan: this compilation has none.",
                              .sort = 3,
                              .stage = "memory",
                              .count = buffer_count};
@@ -196,7 +196,7 @@ const TableSpec kBecameTable{.id = "became",
                              .columns = became_columns,
                              .rows = became_rows,
                              .subtitle = became_subtitle,
-                             .empty = "No launches: nothing was compiled in this run.",
+                             .empty = "No launches: this compilation has none.",
                              .sort = 3,
                              .stage = "launch",
                              .count = launch_count};

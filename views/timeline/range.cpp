@@ -2,41 +2,38 @@
 
 #include <algorithm>
 
+#include "views/timeline/work.h"
+
 namespace vitrine::views {
 
 using namespace session;
 
 namespace {
 
-RangeSide side_of(const kit::SessionData& data, const Timeline& timeline, int index, int64_t from,
+RangeSide side_of(const kit::SessionData& data, const Timeline& timeline, Lane::Side which, int64_t from,
                   int64_t to) {
   RangeSide out;
-  if (index < 0) return out;
+  if ((which == Lane::Side::Eager ? timeline.facing_eager : timeline.facing_compiled) < 0) return out;
   out.known = true;
-  const Lane& lane = timeline.lanes[static_cast<size_t>(index)];
+  const std::vector<const Slice*> work = work_of(timeline, which);
   int64_t end = 0;
-  for (const Slice& s : lane.slices) end = std::max(end, s.end());
+  for (const Lane& lane : timeline.lanes)
+    if (lane.side == which)
+      for (const Slice& s : lane.slices) end = std::max(end, s.end());
   to = std::min(to, std::max(end, from));
-  int64_t until = from;
-  auto gap = [&](int64_t at) {
-    out.longest_gap_ns = std::max(out.longest_gap_ns, static_cast<double>(at - until));
-  };
-  for (const Slice& s : lane.slices) {
-    if (!s.entity || s.end() <= until || s.start >= to) continue;
-    const int64_t begin = std::max(s.start, until), stop = std::min(s.end(), to);
-    if (begin > until) gap(begin);
-    out.busy_ns += static_cast<double>(std::max<int64_t>(0, stop - begin));
-    until = stop;
-    if (s.start < from) continue;
-    const LaunchRow* launch = data.launches.find(s.entity);
+  const TimeUse use = time_use(work, from, to);
+  out.busy_ns = use.busy;
+  out.longest_gap_ns = use.longest_gap;
+  out.idle_ns = use.idle();
+  for (const Slice* s : work) {
+    if (s->start < from || s->start >= to) continue;
+    const LaunchRow* launch = data.launches.find(s->entity);
     if (!launch || launch->kind != "view") ++out.slices;  // as the launch plan counts them
     const KernelRow* kernel = launch ? data.kernels.find(launch->kernel) : nullptr;
     out.bytes += launch ? static_cast<double>(launch->bytes) : 0;
     out.flops += kernel ? static_cast<double>(kernel->flops) : 0;
-    if (const NodeRow* node = data.nodes.find(s.entity)) out.flops += static_cast<double>(node->flops);
+    if (const NodeRow* node = data.nodes.find(s->entity)) out.flops += static_cast<double>(node->flops);
   }
-  if (until < to) gap(to);
-  out.idle_ns = std::max(0.0, static_cast<double>(to - from) - out.busy_ns);
   return out;
 }
 
@@ -45,8 +42,8 @@ RangeSide side_of(const kit::SessionData& data, const Timeline& timeline, int in
 RangeTotals totals_of(const kit::SessionData& data, const Timeline& timeline, const kit::TimeRange& range) {
   const bool all = range.from_ns == range.to_ns;
   const int64_t from = all ? 0 : range.from_ns, to = all ? timeline.end_ns : range.to_ns;
-  return {static_cast<double>(to - from), side_of(data, timeline, timeline.facing_eager, from, to),
-          side_of(data, timeline, timeline.facing_compiled, from, to)};
+  return {static_cast<double>(to - from), side_of(data, timeline, Lane::Side::Eager, from, to),
+          side_of(data, timeline, Lane::Side::Compiled, from, to)};
 }
 
 }  // namespace vitrine::views

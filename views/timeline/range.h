@@ -20,7 +20,8 @@ struct RangeTotals {
   RangeSide eager, compiled;
 };
 
-// Of the lanes that face each other, cut at the range's ends. An empty range is all of the time of each side.
+// Of what work_of says, cut at the range's ends: the waterfall's times. An empty range is all of the time of
+// each side.
 RangeTotals totals_of(const kit::SessionData& data, const Timeline& timeline, const kit::TimeRange& range);
 
 }  // namespace vitrine::views

@@ -3,50 +3,233 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
+#include "views/kit/became.h"
 #include "views/kit/numbers.h"
+#include "views/timeline/work.h"
 
 namespace vitrine::views {
 
 namespace {
 
-constexpr size_t kMostSteps = 9;  // of kernels; the smallest others are one
+constexpr size_t kMostGroups = 9;    // the smallest others are one
+constexpr qsizetype kMostNames = 3;  // of a group's operators
+constexpr double kMostNs = 9e15;     // a file may claim any time
+constexpr double kNothing = 0.5;     // ns: what is less is no step
 
-struct Kind {
+using Kind = SpeedupStep::Kind;
+
+// What is idle, and what the profiled call took beyond the median.
+struct Side {
+  std::vector<const Slice*> work;
+  TimeUse use;
+  double idle = 0, profiling = 0;
+  bool timed = true;  // how long the profiled call took is known
+};
+
+// A GPU's kernels take as long in a profiled call as in any other, and what launches them does not: what the
+// call takes beyond them is idle time of the device. Operators and launches on the CPU are longer while they
+// are profiled.
+Side side_of(const Timeline& t, Lane::Side which) {
+  const bool eager = which == Lane::Side::Eager;
+  const double median = eager ? t.eager_ns : t.compiled_ns;
+  const double profiled = eager ? t.profiled_eager_ns : t.profiled_compiled_ns;
+  const int64_t begin = eager ? 0 : t.inserted_ns;
+  Side out;
+  out.work = work_of(t, which);
+  int64_t end = begin;
+  for (const Slice* s : out.work) end = std::max(end, s->end());
+  const int64_t whole = std::max(end, begin + static_cast<int64_t>(std::clamp(profiled, 0.0, kMostNs)));
+  out.use = time_use(out.work, begin, whole);
+  if (on_gpu(t, which)) {
+    out.idle = std::max(0.0, median - out.use.busy);
+    out.profiling = out.use.busy + out.idle - median;
+  } else {
+    out.idle = out.use.idle();
+    out.profiling = static_cast<double>(whole - begin) - median;
+    out.timed = profiled > 0;
+  }
+  return out;
+}
+
+// All groups of one name: the layers of a model.
+struct Sum {
   double eager = 0, compiled = 0;
-  int launches = 0;
+  int64_t groups = 0;
   Id first = 0;
 };
 
-int64_t end_of(const std::vector<Slice>& slices) {
-  int64_t out = 0;
-  for (const Slice& s : slices) out = std::max(out, s.end());
+class Groups {
+ public:
+  Groups(const kit::SessionData& data, const Side& eager, const Side& compiled)
+      : data_(data), became_(kit::Became::of(data, compilations_of(data, compiled))) {
+    for (const Slice* s : compiled.work) ran_.insert(launch_of(*s));
+    for (const Slice* s : eager.work) add_eager(*s);
+    for (const Slice* s : compiled.work) add_compiled(*s);
+  }
+
+  std::vector<SpeedupStep> steps() {
+    std::map<QString, Sum> sums;
+    for (const auto& [first, group] : groups_) {
+      Sum& sum = sums[name_of(group)];
+      sum.eager += group.eager_ns;
+      sum.compiled += group.compiled_ns;
+      sum.groups += std::max<int64_t>(1, group.times);
+      if (!sum.first) sum.first = first;
+    }
+    std::vector<SpeedupStep> out;
+    for (const auto& [name, sum] : sums)
+      out.push_back({sum.groups > 1 ? name + QStringLiteral(" × %1").arg(sum.groups) : name,
+                     sum.eager - sum.compiled, sum.first, both(sum.eager, sum.compiled)});
+    if (unneeded_ > kNothing)
+      out.push_back({QStringLiteral("not needed"), unneeded_, 0,
+                     QStringLiteral("eager operators that nothing had to replace")});
+    if (unknown_ > kNothing)
+      out.push_back({QStringLiteral("of no node"), unknown_, 0,
+                     QStringLiteral("what eager ran and no node of a graph stands for")});
+    if (outside_ > kNothing)
+      out.push_back({QStringLiteral("outside of launches"), -outside_, 0,
+                     QStringLiteral("what the compiled call ran and no launch of a plan started")});
+    return out;
+  }
+
+  static QString both(double eager, double compiled) {
+    return QStringLiteral("eager %1, compiled %2").arg(kit::timeText(eager), kit::timeText(compiled));
+  }
+
+ private:
+  struct Group {
+    double eager_ns = 0, compiled_ns = 0;
+    QStringList operators, launches;
+    int64_t times = 0;  // how often its first launch ran
+  };
+
+  static std::vector<Id> compilations_of(const kit::SessionData& data, const Side& compiled) {
+    std::set<Id> out;
+    for (const Slice* s : compiled.work)
+      if (const auto* launch = data.launches.find(s->entity)) out.insert(launch->compilation);
+    return {out.begin(), out.end()};
+  }
+
+  // The first launch of its group, or itself.
+  Id launch_of(const Slice& compiled) const {
+    const Id first = became_.firstOf(compiled.entity);
+    return first ? first : compiled.entity;
+  }
+
+  // Where the launch that was recorded for it did not run, another one of what it became.
+  Id launch_for(const Slice& eager) const {
+    const Id recorded = became_.firstOf(eager.relation) ? became_.firstOf(eager.relation) : eager.relation;
+    if (recorded && ran_.contains(recorded)) return recorded;
+    const Id of_node = became_.launchOf(eager.entity);
+    return of_node && ran_.contains(of_node) ? of_node : 0;
+  }
+
+  void add_eager(const Slice& s) {
+    const auto ns = static_cast<double>(s.duration);
+    const Id launch = launch_for(s);
+    if (!launch) {
+      (s.entity ? unneeded_ : unknown_) += ns;
+      return;
+    }
+    Group& group = groups_[launch];
+    group.eager_ns += ns;
+    const auto* node = data_.nodes.find(s.entity);
+    const QString name = node ? kit::operatorName(*node) : slice_name(data_, s);
+    if (!group.operators.contains(name)) group.operators << name;
+  }
+
+  void add_compiled(const Slice& s) {
+    const auto ns = static_cast<double>(s.duration);
+    if (!s.entity) {
+      outside_ += ns;
+      return;
+    }
+    const Id first = launch_of(s);
+    Group& group = groups_[first];
+    group.compiled_ns += ns;
+    group.times += s.entity == first;
+    const auto* launch = data_.launches.find(s.entity);
+    const QString text = launch ? QString::fromStdString(launch->text) : slice_name(data_, s);
+    const QString name =
+        text.contains(' ') ? text.section(' ', 1) : text;  // K2 of "K2 add_gelu" is one of many
+    if (!group.launches.contains(name)) group.launches << name;
+  }
+
+  static QString listed(const QStringList& names) {
+    if (names.size() <= kMostNames) return names.join(QStringLiteral(", "));
+    return names.mid(0, kMostNames).join(QStringLiteral(", ")) +
+           QStringLiteral(" +%1").arg(names.size() - kMostNames);
+  }
+
+  static QString name_of(const Group& group) {
+    const QString from = listed(group.operators), to = listed(group.launches);
+    if (from.isEmpty()) return to + QStringLiteral(" (new)");
+    return from == to ? to : from + QStringLiteral(" → ") + to;
+  }
+
+  const kit::SessionData& data_;
+  kit::Became became_;
+  std::set<Id> ran_;
+  std::map<Id, Group> groups_;  // by the first launch
+  double unneeded_ = 0, unknown_ = 0, outside_ = 0;
+};
+
+// Idle time of one side: on the CPU what lies between and around, on a GPU what its kernels leave of the
+// call.
+std::vector<SpeedupStep> idle_steps(const Timeline& t, const Side& side, Lane::Side which) {
+  const bool eager = which == Lane::Side::Eager;
+  const QString who = eager ? QStringLiteral("eager: ") : QStringLiteral("compiled: ");
+  const double sign = eager ? 1 : -1;
+  const QString split =
+      QStringLiteral("in the profiled call %1 before the first, %2 between, %3 after the last")
+          .arg(kit::timeText(side.use.before), kit::timeText(side.use.between),
+               kit::timeText(side.use.after));
+  std::vector<SpeedupStep> out;
+  auto add = [&](const QString& text, double ns, const QString& note) {
+    if (ns > kNothing) out.push_back({who + text, sign * ns, 0, note, Kind::Idle});
+  };
+  if (on_gpu(t, which)) {
+    add(QStringLiteral("GPU idle"), side.idle,
+        QStringLiteral(
+            "the median call less what its kernels take: waiting for launches, and for the end; ") +
+            split);
+    return out;
+  }
+  add(eager ? QStringLiteral("between operators") : QStringLiteral("launch gaps"), side.use.between,
+      eager ? QStringLiteral("dispatch and Python between operators")
+            : QStringLiteral("between launches: what runs in Python, as at a graph break, and allocations"));
+  add(QStringLiteral("host overhead"), side.use.before + side.use.after,
+      (eager ? QStringLiteral("Python before the first operator and behind the last; ")
+             : QStringLiteral("guards before the first launch, results behind the last; ")) +
+          split);
   return out;
 }
 
-// Linked slices that stand in no other linked slice: the operators themselves.
-std::vector<size_t> outer(const std::vector<Slice>& slices) {
-  std::vector<size_t> out;
-  int64_t until = -1;
-  for (size_t i = 0; i < slices.size(); ++i) {
-    if (!slices[i].entity || slices[i].start < until) continue;
-    until = slices[i].end();
-    out.push_back(i);
-  }
+std::vector<SpeedupStep> profiling_steps(const Side& side, Lane::Side which) {
+  if (std::abs(side.profiling) <= kNothing || !side.timed) return {};
+  const bool eager = which == Lane::Side::Eager;
+  return {{eager ? QStringLiteral("eager: profiling") : QStringLiteral("compiled: profiling"),
+           (eager ? -1 : 1) * side.profiling, 0,
+           QStringLiteral("the profiled call took %1 than the median of the others")
+               .arg(kit::timeText(std::abs(side.profiling)) +
+                    (side.profiling > 0 ? QStringLiteral(" longer") : QStringLiteral(" less"))),
+           Kind::Profiling}};
+}
+
+void append(std::vector<SpeedupStep>& to, std::vector<SpeedupStep> from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+double total_of(const std::vector<SpeedupStep>& steps) {
+  double out = 0;
+  for (const SpeedupStep& step : steps) out += step.ns;
   return out;
 }
 
-void sort_and_merge(std::vector<SpeedupStep>& steps) {
-  std::stable_sort(steps.begin(), steps.end(),
-                   [](const auto& a, const auto& b) { return std::abs(a.ns) > std::abs(b.ns); });
-  if (steps.size() > kMostSteps + 1) {
-    SpeedupStep others;
-    for (size_t i = kMostSteps; i < steps.size(); ++i) others.ns += steps[i].ns;
-    others.text = QStringLiteral("%1 others").arg(steps.size() - kMostSteps);
-    steps.resize(kMostSteps);
-    steps.push_back(others);
-  }
-  std::stable_sort(steps.begin(), steps.end(), [](const auto& a, const auto& b) { return a.ns > b.ns; });
+bool is_middle(const SpeedupStep& step) {
+  return step.kind == Kind::Group || step.kind == Kind::Idle;
 }
 
 }  // namespace
@@ -54,54 +237,60 @@ void sort_and_merge(std::vector<SpeedupStep>& steps) {
 Speedup speedup_of(const kit::SessionData& data, const Timeline& t) {
   Speedup out{t.eager_ns, t.compiled_ns, {}};
   if (t.eager_ns <= 0 || t.compiled_ns <= 0 || t.facing_eager < 0 || t.facing_compiled < 0) return out;
-  const auto& eager = t.lanes[static_cast<size_t>(t.facing_eager)].slices;
-  const auto& compiled = t.lanes[static_cast<size_t>(t.facing_compiled)].slices;
-  std::map<size_t, size_t> replaced_by;
-  for (const Ribbon& r : t.ribbons) replaced_by[r.eager] = r.compiled;
-  std::map<QString, Kind> kinds;  // "product_add_gelu" of all launches of that name
-  auto kind_of_slice = [&](const Slice& s) -> Kind& {
-    const QString name = slice_name(data, s);
-    return kinds[name.contains(' ') ? name.section(' ', 1) : name];
-  };
-  double unneeded = 0, eager_busy = 0, compiled_busy = 0;
-  for (size_t i : outer(eager)) {
-    const auto ns = static_cast<double>(eager[i].duration);
-    eager_busy += ns;
-    const auto by = replaced_by.find(i);
-    (by == replaced_by.end() ? unneeded : kind_of_slice(compiled[by->second]).eager) += ns;
-  }
-  for (size_t i : outer(compiled)) {
-    Kind& kind = kind_of_slice(compiled[i]);
-    kind.compiled += static_cast<double>(compiled[i].duration);
-    compiled_busy += static_cast<double>(compiled[i].duration);
-    if (!kind.launches++) kind.first = compiled[i].entity;
-  }
-  for (const auto& [name, kind] : kinds)
-    out.steps.push_back({kind.launches > 1 ? name + QStringLiteral(" × %1").arg(kind.launches) : name,
-                         kind.eager - kind.compiled, kind.first,
-                         QStringLiteral("eager %1, compiled %2")
-                             .arg(kit::timeText(kind.eager), kit::timeText(kind.compiled))});
-  if (unneeded > 0)
-    out.steps.push_back({QStringLiteral("not needed"), unneeded, 0,
-                         QStringLiteral("eager operators that nothing had to replace")});
-  const double eager_gaps = static_cast<double>(end_of(eager)) - eager_busy;
-  const double compiled_gaps =
-      static_cast<double>(end_of(compiled)) - static_cast<double>(t.inserted_ns) - compiled_busy;
-  out.steps.push_back({QStringLiteral("between operators"), eager_gaps - compiled_gaps, 0,
-                       QStringLiteral("eager %1, compiled %2: dispatch, Python and waiting")
-                           .arg(kit::timeText(eager_gaps), kit::timeText(compiled_gaps))});
-  sort_and_merge(out.steps);
-  double explained = 0;
-  for (const SpeedupStep& step : out.steps) explained += step.ns;
-  out.steps.push_back(
-      {QStringLiteral("not explained"), t.eager_ns - t.compiled_ns - explained, 0,
-       QStringLiteral("the calls that were profiled took another time than the median of the others")});
-  return out;
+  const Side eager = side_of(t, Lane::Side::Eager), compiled = side_of(t, Lane::Side::Compiled);
+  std::vector<SpeedupStep> middle = Groups(data, eager, compiled).steps();
+  if (const double together = compiled.use.together - eager.use.together; std::abs(together) > kNothing)
+    middle.push_back({QStringLiteral("at the same time"), together, 0,
+                      Groups::both(eager.use.together, compiled.use.together) +
+                          QStringLiteral(" that several streams ran at once")});
+  append(middle, idle_steps(t, eager, Lane::Side::Eager));
+  append(middle, idle_steps(t, compiled, Lane::Side::Compiled));
+  std::stable_sort(middle.begin(), middle.end(), [](const auto& a, const auto& b) { return a.ns > b.ns; });
+  append(out.steps, profiling_steps(eager, Lane::Side::Eager));
+  append(out.steps, std::move(middle));
+  append(out.steps, profiling_steps(compiled, Lane::Side::Compiled));
+  const double rest = t.eager_ns - t.compiled_ns - total_of(out.steps);
+  if (std::abs(rest) > kNothing)
+    out.steps.push_back({QStringLiteral("not explained"), rest, 0,
+                         QStringLiteral("how long the profiled calls took was not recorded"), Kind::Rest});
+  else if (!out.steps.empty())
+    out.steps.back().ns += rest;  // rounding: the sum is exact
+  return out.fitted(out.steps.size());
 }
 
 double Speedup::widest() const {
   double level = eager_ns, out = std::max(eager_ns, compiled_ns);
   for (const SpeedupStep& step : steps) out = std::max(out, level -= step.ns);
+  return out;
+}
+
+double Speedup::lowest() const {
+  double level = eager_ns, out = 0;
+  for (const SpeedupStep& step : steps) out = std::min(out, level -= step.ns);
+  return out;
+}
+
+Speedup Speedup::fitted(size_t most) const {
+  std::vector<size_t> groups;
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (steps[i].kind == Kind::Group) groups.push_back(i);
+  const size_t fixed = steps.size() - groups.size();
+  const size_t room = std::clamp<size_t>(most > fixed ? most - fixed : 1, 1, kMostGroups + 1);
+  if (groups.size() <= room) return *this;
+  std::stable_sort(groups.begin(), groups.end(),
+                   [&](size_t a, size_t b) { return std::abs(steps[a].ns) > std::abs(steps[b].ns); });
+  const std::set<size_t> merged(groups.begin() + static_cast<std::ptrdiff_t>(room) - 1, groups.end());
+  SpeedupStep others{QStringLiteral("%1 others").arg(merged.size()), 0, 0, {}, Kind::Group};
+  Speedup out{eager_ns, compiled_ns, {}};
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (merged.contains(i))
+      others.ns += steps[i].ns;
+    else
+      out.steps.push_back(steps[i]);
+  // Among gains and losses, by size as they are.
+  auto at = std::find_if(out.steps.begin(), out.steps.end(), is_middle);
+  while (at != out.steps.end() && is_middle(*at) && at->ns >= others.ns) ++at;
+  out.steps.insert(at, others);
   return out;
 }
 

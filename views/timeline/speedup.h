@@ -1,6 +1,7 @@
-// From eager's time to the compiled one, step by step: what each kind of kernel gained or lost against the
-// eager operators it replaced, what was not needed, what stood between operators, and what none of these
-// explains.
+// From eager's time to the compiled one, step by step, so that the steps add up to the measured difference:
+// what each group of eager operators gained or lost against the launches that replaced it, what was not
+// needed, what ran at the same time, how long either side was idle, and how much longer the profiled calls
+// took than the measured ones.
 #pragma once
 
 #include <vector>
@@ -10,21 +11,32 @@
 namespace vitrine::views {
 
 struct SpeedupStep {
+  enum class Kind {
+    Group,      // eager operators and what replaced them
+    Idle,       // of one side
+    Profiling,  // what the calls whose slices these are took besides
+    Rest        // not explained
+  };
   QString text;
   double ns = 0;  // gained; negative: lost
   Id launch = 0;  // the first of its launches
   QString note;   // for the tooltip
+  Kind kind = Kind::Group;
 };
 struct Speedup {
   double eager_ns = 0, compiled_ns = 0;  // medians of unprofiled calls
-  std::vector<SpeedupStep> steps;  // they add up to eager_ns - compiled_ns: gains by size, losses, the rest
+  // They add up to eager_ns - compiled_ns: what profiling eager cost, gains by size, losses, what profiling
+  // the compiled side cost, and what none of them explains, where that is anything.
+  std::vector<SpeedupStep> steps;
   bool empty() const { return steps.empty(); }
-  // The most that the way from eager to compiled reaches: losses may lead above both.
+  // The most and the least that the way from eager to compiled reaches: losses may lead above both.
   double widest() const;
+  double lowest() const;
+  // With the smallest groups as one, so that there are no more steps than that where there can be.
+  Speedup fitted(size_t most) const;
 };
 
-// Empty where both sides were not measured. Slices are of one profiled call a side; that it took another time
-// than the median is the last step.
+// Empty where both sides were not measured. Slices are of one profiled call a side.
 Speedup speedup_of(const kit::SessionData& data, const Timeline& timeline);
 
 }  // namespace vitrine::views

@@ -19,11 +19,21 @@ class SpeedupView : public kit::View {
   std::vector<kit::Thing> things() const override;
   QString copy(kit::CopyAs as) const override;
   const Speedup& speedup() const { return speedup_; }
+  const Speedup& shown_steps() const { return shown_; }  // as many as there is room for
+
+  // Where a row's parts stand; bar is empty where the pane is too narrow for one.
+  struct RowPlace {
+    QRectF label, bar, number;
+  };
+  RowPlace row_place(size_t index) const;  // 0 = eager, then the steps shown, then compiled
+  QString row_text(size_t index) const;
+  QString why_empty() const;  // what stands there without steps
 
  protected:
   void sessionChanged() override;
   void selectionChanged(kit::ChangeMask mask) override;
   void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;
   void mouseReleaseEvent(QMouseEvent* event) override;
   void leaveEvent(QEvent* event) override;
@@ -35,10 +45,14 @@ class SpeedupView : public kit::View {
   double row_height() const;
   QRectF row(size_t index) const;    // 0 = eager, then the steps, then compiled
   int step_at(QPointF point) const;  // -1 = none
-  void paint_row(QPainter& p, size_t index, const QString& text, double from, double to, const QColor& fill,
-                 const QString& number, bool total) const;
+  void fit();
+  QString row_number(size_t index) const;
+  std::pair<double, double> row_levels(size_t index) const;
+  QColor row_fill(size_t index) const;
+  void paint_row(QPainter& p, size_t index) const;
 
-  Speedup speedup_;
+  Speedup speedup_, shown_;
+  double label_width_ = 0, number_width_ = 0;  // of the widest
 };
 
 }  // namespace vitrine::views

@@ -81,8 +81,9 @@ class Graph:
             )
         }
         # A library's bytes and operations are not counted, so that a matrix product or convolution comes first by name.
-        rows = "SELECT launch.id, kernel.family = 'matmul', kernel.flops, launch.bytes FROM launch LEFT JOIN kernel ON launch.kernel = kernel.id"
-        self.launch_work = {launch: (bool(matmul), flops or 0, moved or 0) for launch, matmul, flops, moved in self.db.execute(rows)}
+        # What launches nothing (a view) does no work at all, however large it is.
+        rows = "SELECT launch.id, launch.kernel != 0, kernel.family = 'matmul', kernel.flops, launch.bytes FROM launch LEFT JOIN kernel ON launch.kernel = kernel.id"
+        self.launch_work = {launch: (bool(runs), bool(matmul), flops or 0, moved or 0) for launch, runs, matmul, flops, moved in self.db.execute(rows)}
 
     def launch_of(self, node: int) -> int:
         """The launch that descends from a node, of several the one that does most of the work; 0: it needed none (a folded view,
