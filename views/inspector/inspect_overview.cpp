@@ -38,10 +38,12 @@ std::vector<InspectorRow> outputsRows(const SessionData& d, Id run, const Verdic
     if (as_exact(row) && why.isEmpty()) why = s(row.message);
   }
   const Tone tone = verdict.differs ? Tone::Err : verdict.compared ? Tone::Ok : Tone::None;
+  const QString of = verdict.output_calls ? "of " + kit::countText(verdict.output_calls, "call") : QString();
   std::vector<InspectorRow> out{
-      {"outputs", verdict.compared ? s(verdict.words) : QStringLiteral("not compared"), "", "", tone}};
+      {"outputs", verdict.compared ? s(verdict.words) : QStringLiteral("not compared"), of, "", tone}};
   if (worst > 0) out.push_back({"max |Δ|", QString::number(worst, 'g', 2)});
-  out.push_back({"", s(verdict.outputs()), "", "", Tone::None, 0, true});
+  if (!verdict.compared || verdict.checked_graphs || verdict.gradients)
+    out.push_back({"", s(verdict.outputs()), "", "", Tone::None, 0, true});
   if (!why.isEmpty()) out.push_back({"", why, "", "info", Tone::Info, 0, true});
   return out;
 }
@@ -86,7 +88,8 @@ InspectorSection resultOf(const SessionData& d, const RunRow& run) {
   if (const QString kept = kit::keptCalls(d, run.id); !kept.isEmpty()) out.rows.push_back({"calls", kept});
   if (verdict.recompilations)
     out.rows.push_back({"compiled", kit::countText(verdict.recompilations, "more time"), "", "", Tone::Warn});
-  out.rows.push_back({"", s(verdict.frames()), "", "", Tone::None, 0, true});
+  if (verdict.whole != 1 || verdict.broken + verdict.eager + verdict.skipped + verdict.without_graph > 0)
+    out.rows.push_back({"", s(verdict.frames()), "", "", Tone::None, 0, true});
   return out;
 }
 

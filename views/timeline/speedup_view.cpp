@@ -25,7 +25,7 @@ constexpr double kMostLabel = 0.45;  // of the width, where there are bars
 
 // "<0.1" of what is too little to be written has no sign.
 QString signedNumber(const Unit& unit, double ns) {
-  const QString text = unit.format(std::abs(ns));
+  const QString text = unit.bound(std::abs(ns));
   return text.startsWith('<') ? text : signedText(text, ns);
 }
 }  // namespace
