@@ -179,7 +179,8 @@ class TestTimeline : public QObject {
     QCOMPARE(totals.eager.busy_ns, 79'000.0);
     QCOMPARE(totals.compiled.busy_ns, 71'000.0);
     QCOMPARE(totals.eager.slices, int64_t(4));
-    const kit::Became became = kit::Became::of(*gpu, {made.compilation});
+    const std::unordered_set<Id> ran = {made.call, made.mean, made.normal};
+    const kit::Became became = kit::Became::of(*gpu, {made.compilation}, &ran);
     QCOMPARE(became.groups().size(), size_t(2));
     QCOMPARE(became.groups()[0].nodes.size(), size_t(2));
     QCOMPARE(became.groups()[1].launches, std::vector<Id>({made.normal, made.mean}));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <tuple>
-#include <unordered_set>
 
 namespace vitrine::kit {
 
@@ -11,7 +10,8 @@ using namespace session;
 namespace {
 
 // Views, and memory that is taken and given back, launch nothing.
-bool works(const LaunchRow& launch) {
+bool works(const LaunchRow& launch, const std::unordered_set<Id>* ran) {
+  if (ran && !ran->contains(launch.id)) return false;
   return launch.kernel || launch.kind == "kernel" || launch.kind == "library" || launch.kind == "opaque";
 }
 
@@ -29,7 +29,8 @@ const GraphRow* firstAten(const SessionData& data, Id compilation) {
 }
 
 // The launches of the compilation that descend from a node, the one that does most of the work first.
-std::vector<const LaunchRow*> launchesOf(const SessionData& data, Id compilation, Id node) {
+std::vector<const LaunchRow*> launchesOf(const SessionData& data, Id compilation, Id node,
+                                         const std::unordered_set<Id>* ran) {
   std::vector<const LaunchRow*> out;
   std::unordered_set<Id> seen{node};
   std::vector<Id> frontier{node};
@@ -38,7 +39,7 @@ std::vector<const LaunchRow*> launchesOf(const SessionData& data, Id compilation
       if (kind_of(next) == Kind::Decision || !seen.insert(next).second) continue;  // a verdict on a pair
       frontier.push_back(next);
       const LaunchRow* launch = data.launches.find(next);
-      if (launch && launch->compilation == compilation && works(*launch)) out.push_back(launch);
+      if (launch && launch->compilation == compilation && works(*launch, ran)) out.push_back(launch);
     }
   std::sort(out.begin(), out.end(), [](auto* a, auto* b) { return a->ordinal < b->ordinal; });
   std::stable_sort(out.begin(), out.end(),
@@ -48,7 +49,7 @@ std::vector<const LaunchRow*> launchesOf(const SessionData& data, Id compilation
 
 }  // namespace
 
-void Became::add(const SessionData& data, Id compilation) {
+void Became::add(const SessionData& data, Id compilation, const std::unordered_set<Id>* ran) {
   const GraphRow* aten = firstAten(data, compilation);
   if (!aten) return;
   std::unordered_map<Id, std::vector<Id>> nodes;  // by the launch that does most of the work
@@ -56,19 +57,19 @@ void Became::add(const SessionData& data, Id compilation) {
   std::vector<Id> order;
   for (const NodeRow& node : data.nodes.of(aten->id)) {
     if (node.kind != "op") continue;
-    const auto launches = launchesOf(data, compilation, node.id);
+    const auto launches = launchesOf(data, compilation, node.id, ran);
     if (launches.empty()) continue;
     nodes[launches.front()->id].push_back(node.id);
     for (const LaunchRow* launch : launches) descends.try_emplace(launch->id, node.id);
   }
   for (const LaunchRow& launch : data.launches.of(compilation)) {
-    if (!works(launch) || !nodes.contains(launch.id)) continue;
+    if (!works(launch, ran) || !nodes.contains(launch.id)) continue;
     by_launch_[launch.id] = groups_.size();
     for (Id node : nodes[launch.id]) by_node_[node] = groups_.size();
     groups_.push_back({nodes[launch.id], {launch.id}});
   }
   for (const LaunchRow& launch : data.launches.of(compilation)) {
-    if (!works(launch) || by_launch_.contains(launch.id)) continue;
+    if (!works(launch, ran) || by_launch_.contains(launch.id)) continue;
     const auto from = descends.find(launch.id);
     const auto group = from == descends.end() ? by_node_.end() : by_node_.find(from->second);
     by_launch_[launch.id] = group == by_node_.end() ? groups_.size() : group->second;
@@ -79,9 +80,10 @@ void Became::add(const SessionData& data, Id compilation) {
   }
 }
 
-Became Became::of(const SessionData& data, const std::vector<Id>& compilations) {
+Became Became::of(const SessionData& data, const std::vector<Id>& compilations,
+                  const std::unordered_set<Id>* ran) {
   Became out;
-  for (Id compilation : compilations) out.add(data, compilation);
+  for (Id compilation : compilations) out.add(data, compilation, ran);
   return out;
 }
 

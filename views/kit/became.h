@@ -5,6 +5,7 @@
 #pragma once
 
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "views/kit/session_data.h"
@@ -17,8 +18,10 @@ struct BecameGroup {
 
 class Became {
  public:
-  // Of one compilation, or of all of a run's.
-  static Became of(const SessionData& data, const std::vector<Id>& compilations);
+  // Of one compilation, or of all of a run's. ran: the launches that count, where not all of a plan ran (a
+  // call of a library may do the next kernel's work); null: all.
+  static Became of(const SessionData& data, const std::vector<Id>& compilations,
+                   const std::unordered_set<Id>* ran = nullptr);
 
   const std::vector<BecameGroup>& groups() const { return groups_; }
   // The group's first launch stands for it; 0: the operator became none, the launch is not known.
@@ -27,7 +30,7 @@ class Became {
   const BecameGroup* groupOf(Id launch) const;  // nullptr: not known
 
  private:
-  void add(const SessionData& data, Id compilation);
+  void add(const SessionData& data, Id compilation, const std::unordered_set<Id>* ran);
   std::vector<BecameGroup> groups_;
   std::unordered_map<Id, size_t> by_node_, by_launch_;
 };

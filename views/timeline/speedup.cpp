@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <unordered_set>
 
 #include "views/kit/became.h"
 #include "views/kit/numbers.h"
@@ -63,8 +64,9 @@ struct Sum {
 class Groups {
  public:
   Groups(const kit::SessionData& data, const Side& eager, const Side& compiled)
-      : data_(data), became_(kit::Became::of(data, compilations_of(data, compiled))) {
-    for (const Slice* s : compiled.work) ran_.insert(launch_of(*s));
+      : data_(data),
+        ran_(launches_of(compiled)),
+        became_(kit::Became::of(data, compilations_of(data, compiled), &ran_)) {
     for (const Slice* s : eager.work) add_eager(*s);
     for (const Slice* s : compiled.work) add_compiled(*s);
   }
@@ -112,18 +114,22 @@ class Groups {
     return {out.begin(), out.end()};
   }
 
+  static std::unordered_set<Id> launches_of(const Side& compiled) {
+    std::unordered_set<Id> out;
+    for (const Slice* s : compiled.work)
+      if (s->entity) out.insert(s->entity);
+    return out;
+  }
+
   // The first launch of its group, or itself.
-  Id launch_of(const Slice& compiled) const {
-    const Id first = became_.firstOf(compiled.entity);
-    return first ? first : compiled.entity;
+  Id first_of(Id launch) const {
+    const Id first = became_.firstOf(launch);
+    return first ? first : launch;
   }
 
   // Where the launch that was recorded for it did not run, another one of what it became.
   Id launch_for(const Slice& eager) const {
-    const Id recorded = became_.firstOf(eager.relation) ? became_.firstOf(eager.relation) : eager.relation;
-    if (recorded && ran_.contains(recorded)) return recorded;
-    const Id of_node = became_.launchOf(eager.entity);
-    return of_node && ran_.contains(of_node) ? of_node : 0;
+    return ran_.contains(eager.relation) ? first_of(eager.relation) : became_.launchOf(eager.entity);
   }
 
   void add_eager(const Slice& s) {
@@ -146,7 +152,7 @@ class Groups {
       outside_ += ns;
       return;
     }
-    const Id first = launch_of(s);
+    const Id first = first_of(s.entity);
     Group& group = groups_[first];
     group.compiled_ns += ns;
     group.times += s.entity == first;
@@ -170,8 +176,8 @@ class Groups {
   }
 
   const kit::SessionData& data_;
+  std::unordered_set<Id> ran_;
   kit::Became became_;
-  std::set<Id> ran_;
   std::map<Id, Group> groups_;  // by the first launch
   double unneeded_ = 0, unknown_ = 0, outside_ = 0;
 };
