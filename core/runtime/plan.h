@@ -58,6 +58,7 @@ class ProgramPlan : public Plan {
     std::vector<int32_t> fresh;      // output buffers that are allocated before it
     std::vector<int32_t> written;    // input buffers whose storage our own code writes
     std::vector<int32_t> counted;    // input buffers whose version is counted up after it, once an entry
+    std::vector<int32_t> uncounted;  // input buffers whose version stays, whatever PyTorch counts
     std::vector<int32_t> saved;      // buffers copied before it, because a later step may fail
     std::vector<int32_t> released;   // buffers whose tensor goes after it
     std::vector<int32_t> last_read;  // inputs (positions) that no later step reads

@@ -315,7 +315,7 @@ std::vector<int32_t> ProgramPlan::version_owners() const {
 }
 
 // One kernel may do what were several writes, and none what came to nothing: a version tells how many the
-// program has made.
+// program has made. What was written out may be written by an operator that counts, where the whole did not.
 void ProgramPlan::count_as_eager() {
   for (Step& step : steps_) step.counted = step.written;
   const codegen::WriteCounts& wanted = program_.writes;
@@ -325,15 +325,18 @@ void ProgramPlan::count_as_eager() {
     const int32_t base = program_.input_buffer[i];
     if (steps_.empty()) continue;
     Step* last = &steps_.back();
-    int32_t by_pytorch = 0;
-    for (Step& step : steps_) {
+    std::vector<Step*> by_pytorch;
+    for (size_t s = 0; s < steps_.size(); ++s) {
+      Step& step = steps_[s];
       std::erase(step.counted, base);
       if (holds(step.written, base)) last = &step;
-      if (!step.op) continue;
-      for (int32_t b : step.op->mutates()) by_pytorch += owner(b) == base;
+      if (!step.op || ops::counted(program_.steps[s].node).empty()) continue;
+      for (int32_t b : step.op->mutates())
+        if (owner(b) == base) by_pytorch.push_back(&step);
     }
-    last->counted.insert(last->counted.end(), static_cast<size_t>(std::max(0, wanted.inputs[i] - by_pytorch)),
-                         base);
+    const auto many = static_cast<size_t>(wanted.inputs[i]);
+    if (many > by_pytorch.size()) last->counted.insert(last->counted.end(), many - by_pytorch.size(), base);
+    for (size_t k = many; k < by_pytorch.size(); ++k) by_pytorch[k]->uncounted.push_back(base);
   }
   for (size_t i = 0; i < std::min(wanted.results.size(), results_.size()); ++i) {
     ResultItem& item = results_[i];

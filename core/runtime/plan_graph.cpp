@@ -124,7 +124,8 @@ void ProgramPlan::count_in_graph(GraphRuns::Roles& roles) const {
     for (int32_t b : step.op->mutates()) {
       if (input(b) < 0) continue;
       roles.written[static_cast<size_t>(input(b))] = true;
-      if (root(b) == b) roles.counted_by_pytorch.push_back(static_cast<size_t>(input(b)));
+      const bool counts = std::find(step.uncounted.begin(), step.uncounted.end(), b) == step.uncounted.end();
+      if (root(b) == b && counts) roles.counted_by_pytorch.push_back(static_cast<size_t>(input(b)));
     }
   }
 }

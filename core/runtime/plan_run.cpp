@@ -288,6 +288,8 @@ bool ProgramPlan::run_step(const Step& step, CallState& state) {
     state.saved.push_back({b, tensor, copy, seen_version(state, b)});
   }
   if (runs && step.first_random && !(state.random_state = bridge::generator_state())) return false;
+  std::vector<std::optional<uint32_t>> versions;
+  for (int32_t b : step.uncounted) versions.push_back(bridge::version(state.handle(b)));
   bool ok = false;
   switch (step.kind) {
     case StepKind::kernel:
@@ -301,6 +303,8 @@ bool ProgramPlan::run_step(const Step& step, CallState& state) {
       ok = run_view(step, state);
       break;
   }
+  for (size_t i = 0; i < versions.size(); ++i)
+    if (versions[i]) bridge::set_version(state.handle(step.uncounted[i]), static_cast<int32_t>(*versions[i]));
   for (int32_t b : step.counted) {
     if (!ok || !runs || bridge::bump_version(state.handle(b))) continue;
     bridge::set_python_error("this PyTorch does not let a write to a tensor be counted");

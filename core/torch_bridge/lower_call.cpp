@@ -65,6 +65,16 @@ void refuse_unwritten(const std::string& name, const Outs& outs) {
       stop("unsupported_operator", name + " leaves its out= as it was when it is recorded");
 }
 
+// PyTorch's linear layer adds its bias in place, but out of place under a dispatch mode: eager's result was
+// written to once more.
+void count_bias(Recording& recording, const std::string& name, PyObject* result,
+                const Recording::Mark& mark) {
+  const auto& nodes = recording.aten_nodes();
+  if (!name.ends_with("linear") || nodes.size() == mark.aten || nodes.back().op != "aten.add.Tensor") return;
+  const int index = is_tensor(result) ? recording.find(result) : -1;
+  if (index >= 0 && recording.at(index).aten == ir::Ref{nodes.back().id, 0}) bump_version(handle_of(result));
+}
+
 }  // namespace
 
 PyObject* Lowering::state_call(const std::string& name, PyObject* callable, PyObject* args,
@@ -199,6 +209,7 @@ Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Onc
     if (result && !dispatch.stopped) {
       refuse_inference_inputs(name, args, result.get());
       refuse_unwritten(name, outs);
+      count_bias(recording, name, result.get(), mark);
       if (whole) collapse(*whole, run_args, run_kwargs, result.get(), mark);
       if (is_attention && is_tensor(result.get()) && requires_grad(result.get()) && for_absent_gpu() &&
           !has_attention(recording, mark))

@@ -54,7 +54,7 @@ def call_again(function, args, kwargs):
 
 def one_hot(tensor, num_classes):
     """torch.nn.functional.one_hot of a known number of classes: a class that is none of them is no place to write."""
-    zeros = torch.zeros((*tensor.shape, num_classes), dtype=torch.int64, device=tensor.device)
+    zeros = torch.empty((*tensor.shape, num_classes), dtype=torch.int64, device=tensor.device).zero_()  # eager counts both writes
     return zeros.scatter_(-1, tensor.unsqueeze(-1), 1)
 
 
