@@ -15,6 +15,7 @@
 #include <fstream>
 
 #include "core/session/abandoned.h"
+#include "core/session/borders.h"
 #include "core/session/notes.h"
 #include "core/session/reader.h"
 #include "core/session/writer.h"
@@ -237,6 +238,22 @@ TEST_CASE("a value that a column cannot hold reads as its default, and the colum
   write(path, "UPDATE frame SET id = 7");
   r = Reader::open(path).take();
   CHECK(r->all<FrameRow>().empty());  // nothing can name it
+}
+
+TEST_CASE("what a column is by default lies within its border"){
+#define X(Row)                                                                                      \
+  {                                                                                                 \
+    const Row row;                                                                                  \
+    Row::each(row, [](const char* name, const auto& field) {                                        \
+      INFO(Row::table, ".", name);                                                                  \
+      if constexpr (std::is_same_v<std::decay_t<decltype(field)>, int64_t>)                         \
+        CHECK((std::string_view(name) == "id" || within(integer_border(Row::table, name), field))); \
+      if constexpr (std::is_same_v<std::decay_t<decltype(field)>, double>)                          \
+        CHECK(within(real_border(Row::table), field));                                              \
+    });                                                                                             \
+  }
+    VITRINE_TABLES(X)
+#undef X
 }
 
 TEST_CASE("a step is at most one call deeper than the one before it") {
