@@ -37,7 +37,7 @@ def test_run_prints_stages_and_times(recorded):
     assert any(re.match(r"Memory +[\d.]+ (kB|MB|B) ", line) for line in lines)
     assert any(re.match(r"ATen +\d+ nodes +[\d.]+ (µs|ms) +ok", line) for line in lines)
     (run,) = [line for line in lines if line.startswith("transformer_block.py")]
-    assert "finished" in run and re.search("(equal|close to) eager", run) and re.search(r"\d+\.\d\d×", run)
+    assert "finished" in run and re.search("(equal|close to) eager", run) and "not measured: 2 calls" in run
     assert f"vitrine open {session}" in result.stdout
     assert "USDT" not in result.stderr and all(line.startswith("vitrine: ") for line in result.stderr.splitlines())
 
@@ -85,7 +85,7 @@ def test_tables_say_units_and_count_as_the_window_does(recorded):
         return vitrine("show", recorded[0], stage).stdout.splitlines()
 
     assert "offset, B" in shown("memory")[0]
-    launched = [int(n) for n in (re.split(r"  +", line)[1] for line in shown("launch")[1:]) if n.isdigit()]
+    launched = [int(n) for n in (re.split(r"  +", line)[1] for line in shown("launch")[1:] if "  " in line) if n.isdigit()]
     assert launched == list(range(1, len(launched) + 1)) and "view" in "".join(shown("launch"))
     assert any(re.match(rf"Launch plan +{len(launched)} launches ", line) for line in shown("stages"))
     decisions = shown("decisions")
