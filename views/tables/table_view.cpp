@@ -8,6 +8,7 @@
 #include "views/kit/paint.h"
 #include "views/kit/run_times.h"
 #include "views/kit/widgets.h"
+#include "views/tables/time_cells.h"
 
 namespace vitrine::views {
 
@@ -49,12 +50,7 @@ QString TableView::subtitle() const {
   // What one compilation of several has is not the run's.
   const QString which = spec_.count ? kit::whichOf(all.data, all.compilation) : QString();
   if (text.isEmpty() || !which.contains(QLatin1String(" of "))) return text;
-  // A number at the beginning is what the view's tab shows.
-  const QString first = text.section(',', 0, 0), rest = text.section(',', 1);
-  bool counted = false;
-  first.toLongLong(&counted);
-  return counted ? first + ", compilation " + which + (rest.isEmpty() ? rest : "," + rest)
-                 : "compilation " + which + "; " + text;
+  return after_count(text, "compilation " + which);
 }
 
 QList<QWidget*> TableView::headerControls() {

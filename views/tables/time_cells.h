@@ -2,6 +2,7 @@
 #pragma once
 
 #include "views/kit/run_times.h"
+#include "views/tables/cells.h"
 #include "views/tables/tables.h"
 
 namespace vitrine::views {
@@ -16,11 +17,22 @@ inline kit::Cell spread_cell(double lower_ns, double upper_ns, int64_t calls) {
   return out;
 }
 
-// "4 generated, 3 library, 1 PyTorch; times: one of 25 profiled calls, 1.03× of the median of 20; busy
-// machine".
+// The words at the beginning of a subtitle, behind the number that stands there: its view's tab shows it.
+inline QString after_count(const QString& text, const QString& words) {
+  if (words.isEmpty() || text.isEmpty()) return text + words;
+  const QString first = text.section(',', 0, 0), rest = text.section(',', 1);
+  bool counted = false;
+  first.toLongLong(&counted);
+  return counted ? first + ", " + words + (rest.isEmpty() ? rest : ";" + rest) : words + "; " + text;
+}
+
+// "busy machine; 4 generated, 3 library, 1 PyTorch; times: one of 25 profiled calls, 1.03× of the median of
+// 20".
 inline QString with_times(const TableScope& s, const QString& text) {
-  const QString shown = kit::shownCallText(s.data, s.data.runOf(s.compilation));
-  return shown.isEmpty() ? text : text + (text.isEmpty() ? "" : "; ") + "times: " + shown;
+  const session::RunTimes times = kit::runTimes(s.data, s.data.runOf(s.compilation));
+  const QString basis = q(times.basis("compiled"));
+  const QString all = basis.isEmpty() ? text : text + (text.isEmpty() ? "times: " : "; times: ") + basis;
+  return after_count(all, q(times.short_doubt(session::TimesOf::ShownCall)));
 }
 
 }  // namespace vitrine::views
