@@ -44,4 +44,20 @@ class StateGuard {
 using AutocastGuard = StateGuard<AutocastState, autocast_state, set_autocast_state>;
 using AttentionGuard = StateGuard<AttentionChoice, attention_choice, set_attention_choice>;
 
+// Modes that the calls set and leave so are effects of the trace, which follow; a call that fails leaves
+// none.
+class ModesAsBefore {
+ public:
+  ModesAsBefore() = default;
+  ModesAsBefore(const ModesAsBefore&) = delete;
+
+ private:
+  bool grad_ = api().symbols.grad_enabled();
+  AutocastState autocast_ = autocast_state();
+  AttentionChoice attention_ = attention_choice();
+  const GradModeGuard grad_guard_{grad_};
+  const AutocastGuard autocast_guard_{autocast_};
+  const AttentionGuard attention_guard_{attention_};
+};
+
 }  // namespace vitrine::torch_bridge

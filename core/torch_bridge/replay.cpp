@@ -155,16 +155,6 @@ void each_slot(const Template& t, const std::function<void(int)>& f) {
   for (const Template& c : t.children) each_slot(c, f);
 }
 
-// Modes that the calls set and leave so are effects of the trace, which follow; a call that fails leaves
-// none.
-class ModesAsBefore {
-  bool grad_ = api().symbols.grad_enabled();
-  AutocastState autocast_ = autocast_state();
-  AttentionChoice attention_ = attention_choice();
-  const GradModeGuard grad_guard_{grad_};
-  const AutocastGuard autocast_guard_{autocast_};
-  const AttentionGuard attention_guard_{attention_};
-};
 }  // namespace
 
 Replayer::Replayer(Lowering::Graphs graphs) : state_(std::make_unique<State>()) {

@@ -169,13 +169,14 @@ def test_sizes_and_ints_that_change_are_one_graph(dynamic, most):
         torch.testing.assert_close(compiled(x, 5), f(x, 5), rtol=0, atol=0)
     assert len(keep.modules) <= most and keep.calls == 103  # 100 numbers, and rows that change
     module, inputs = keep.modules[-1], keep.inputs[-1]
-    ints = [n for n in module.graph.nodes if n.op == "placeholder" and isinstance(n.meta["val"], int)]
-    assert ints and [type(v) for v in inputs[: len(ints)]] == [int] * len(ints)
-    n = inputs[[i.meta["source"] for i in ints].index("L['n']")]
-    assert torch.equal(module(*inputs)[0], f(inputs[-1], n)[0])
+    ints = [n for n in module.graph.nodes if n.op == "placeholder" and isinstance(n.meta["val"], torch.SymInt)]
+    assert ints and [type(v) for v in inputs[: len(ints)]] == [torch.SymInt] * len(ints)
+    values = [v.node.hint if isinstance(v, torch.SymInt) else v for v in inputs]
+    n = values[[i.meta["source"] for i in ints].index("L['n']")]
+    assert torch.equal(module(*values)[0], f(inputs[-1], n)[0])
 
 
-def test_sizes_that_stand_in_no_call_are_no_inputs():
+def test_sizes_of_inputs_are_inputs_before_them():
     keep = Keep()
     norm = torch.nn.LayerNorm(16)
     compiled = vitrine.compile(norm, backend=keep)
@@ -183,7 +184,7 @@ def test_sizes_that_stand_in_no_call_are_no_inputs():
         x = torch.randn(2**i, 16)
         torch.testing.assert_close(compiled(x), norm(x), rtol=0, atol=0)
     assert len(keep.modules) == 2 and keep.calls == 10
-    assert all(isinstance(value, torch.Tensor) for value in keep.inputs[1])
+    assert [type(value) for value in keep.inputs[1]] == [torch.SymInt, torch.Tensor, torch.nn.Parameter, torch.nn.Parameter]
 
 
 def test_with_fixed_sizes_each_is_a_graph():

@@ -192,13 +192,19 @@ bool Store::give_backend(Segment& segment, const Frame& frame, const torch_bridg
   const Trace& trace = segment.trace();
   const std::vector<Owned> examples = segment.read_inputs(frame, state);
   VITRINE_CHECK(examples.size() == trace.inputs.size(), "a segment's inputs cannot be read again");
-  const std::vector<OpenInt> ints = segment.open_ints();
-  Owned compiled = compile_by_backend(settings_->backend.get(), trace.graphs, ints, examples);
+  const BackendSizes sizes = backend_sizes(trace);
+  BackendCode code = compile_by_backend(settings_->backend.get(), trace, sizes, examples);
   message = "a backend of the user's own runs the captured graph";
   if (record) engine_.recording->not_compiled(*record, trace, message);
-  if (compiled) {
-    segment.set_backend(std::move(compiled), ints);
+  const auto broken = code.callable && trace.symbolic ? trace.symbolic->broken_mark() : std::nullopt;
+  if (code.callable && !broken) {
+    segment.set_backend(std::move(code), sizes);
     return true;
+  }
+  if (broken) {
+    if (record) engine_.recording->finish(*record, &trace, "failed", broken->text);
+    raise_mark_error(*broken);
+    return false;
   }
   if (record) {
     ErrorAside aside;

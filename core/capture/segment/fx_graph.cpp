@@ -1,6 +1,6 @@
 #include "core/capture/segment/fx_graph.h"
 
-#include <map>
+#include <set>
 
 #include "core/base/result.h"
 #include "core/torch_bridge/bridge.h"
@@ -42,25 +42,25 @@ Owned types_of(const ir::Node& node) {
 // Walks a replay program with the values of vitrine._fx.GraphBuilder in its slots.
 class FxWalk {
  public:
-  FxWalk(const torch_bridge::Lowering::Graphs& graphs, PyObject* builder)
+  FxWalk(const torch_bridge::Lowering::Graphs& graphs, const BackendSizes& sizes, PyObject* builder)
       : program_(*graphs.replay),
         captured_(*graphs.captured),
+        sizes_(sizes),
         builder_(builder),
         slots_(static_cast<size_t>(program_.slots)) {
     filled_ = [this](int number) {
-      PyObject* node = ints_.at(number).get();
-      Py_INCREF(node);
-      return node;
+      const Symbolic& symbolic = *sizes_.symbolic;
+      const ir::Sym& value = symbolic.integers.at(static_cast<size_t>(number));
+      return PyObject_CallMethod(builder_, "integer", "s", symbolic.table.text(value).c_str());
     };
   }
 
   // false: a Python error is set.
-  bool run(const std::vector<OpenInt>& open_ints, const std::vector<Owned>& examples) {
-    for (const OpenInt& open : open_ints)
-      if (!(ints_[open.number] =
-                Py::steal(PyObject_CallMethod(builder_, "integer", "ssO", open.expression.c_str(),
-                                              open.source.c_str(), open.example.get()))))
-        return false;
+  bool run(const std::vector<Owned>& examples) {
+    for (int32_t number : sizes_.symbols)
+      if (!symbol(number)) return false;
+    for (int32_t number : sizes_.fixed)
+      if (!fixed(number)) return false;
     if (!inputs(examples)) return false;
     size_t next = 0;
     for (const ir::Node& node : captured_.nodes())
@@ -74,13 +74,48 @@ class FxWalk {
  private:
   Py& at(int slot) { return slots_[static_cast<size_t>(slot)]; }
 
+  bool symbol(int32_t number) {
+    const ir::Symbol& s = sizes_.symbolic->table.symbols()[static_cast<size_t>(number)];
+    return static_cast<bool>(
+        Owned(PyObject_CallMethod(builder_, "symbol", "ssLO", s.name.c_str(), s.source.c_str(),
+                                  static_cast<long long>(s.hint), s.range.lo >= 2 ? Py_True : Py_False)));
+  }
+
+  bool fixed(int32_t number) {
+    const ir::Symbol& s = sizes_.symbolic->table.symbols()[static_cast<size_t>(number)];
+    return static_cast<bool>(
+        Owned(PyObject_CallMethod(builder_, "fixed", "sL", s.name.c_str(), static_cast<long long>(s.hint))));
+  }
+
+  // By dim of an input: the name of its symbol, or None.
+  Owned names_of(const Symbolic::Input* input, size_t dims) const {
+    Owned out(PyTuple_New(static_cast<Py_ssize_t>(dims)));
+    for (size_t d = 0; out && d < dims; ++d) {
+      const int32_t symbol = input ? input->symbols.at(d) : -1;
+      const auto& symbols = sizes_.symbolic->table.symbols();
+      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(d),
+                       symbol < 0 ? Py_NewRef(Py_None)
+                                  : PyUnicode_FromString(symbols[static_cast<size_t>(symbol)].name.c_str()));
+    }
+    return out;
+  }
+
+  PyObject* placeholder(const ir::Node& node, size_t i, PyObject* tensor) {
+    const Symbolic::Input* input = sizes_.inputs.at(i);
+    const Owned names = names_of(input, node.type().sizes.size());
+    return names ? PyObject_CallMethod(builder_, "placeholder", "ssOOO", node.name.c_str(),
+                                       node.source.c_str(), tensor, names.get(), input ? Py_True : Py_False)
+                 : nullptr;
+  }
+
   bool inputs(const std::vector<Owned>& examples) {
     size_t i = 0;
     for (const ir::Node* node : captured_.inputs()) {
-      const bool constant = i >= examples.size();
-      PyObject* tensor = constant ? program_.constants.at(i - examples.size()).get() : examples[i].get();
-      Py value = Py::steal(PyObject_CallMethod(builder_, constant ? "constant" : "placeholder", "ssO",
-                                               node->name.c_str(), node->source.c_str(), tensor));
+      Py value = Py::steal(i < examples.size()
+                               ? placeholder(*node, i, examples[i].get())
+                               : PyObject_CallMethod(builder_, "constant", "ssO", node->name.c_str(),
+                                                     node->source.c_str(),
+                                                     program_.constants.at(i - examples.size()).get()));
       if (!value) return false;
       at(program_.input_slots.at(i++)) = std::move(value);
     }
@@ -111,33 +146,98 @@ class FxWalk {
 
   const ReplayProgram& program_;
   const ir::Graph& captured_;
+  const BackendSizes& sizes_;
   PyObject* builder_;
   std::vector<Py> slots_;
-  std::map<int32_t, Py> ints_;  // by number
   torch_bridge::Integers filled_;
 };
 
+// Throws where the text is none of sizes, which is our error.
+ir::Sym parsed(ir::SymbolTable& table, PyObject* text) {
+  Result<ir::Sym> value = table.parse(text_of(text));
+  VITRINE_CHECK(value.ok(), "a backend's guard: " + value.error().what);
+  return value.take();
+}
+
+// Asked of the symbols as the backend has asked it: the answer becomes a guard.
+void add_guard(ir::SymbolTable& table, std::string_view relation, PyObject* left, PyObject* right) {
+  if (relation == "fix")
+    (void)static_cast<int64_t>(parsed(table, left));
+  else if (relation == "<=")
+    (void)(parsed(table, left) <= parsed(table, right));
+  else
+    (void)(parsed(table, left) == parsed(table, right));
+}
+
+// Where a number leaves 64 bits on the way, every symbol is fixed.
+void add_guards(ir::SymbolTable& table, const BackendSizes& sizes, PyObject* guards) {
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(guards); ++i) {
+    PyObject* row = PyList_GET_ITEM(guards, i);
+    const std::string relation = text_of(PyTuple_GET_ITEM(row, 0));
+    try {
+      add_guard(table, relation, PyTuple_GET_ITEM(row, 1), PyTuple_GET_ITEM(row, 2));
+    } catch (const InternalError&) {
+      for (int32_t symbol : sizes.symbols) (void)static_cast<int64_t>(table.symbol(symbol));
+    }
+  }
+}
+
+std::vector<std::vector<ir::Sym>> strides_of(ir::SymbolTable& table, PyObject* rows) {
+  std::vector<std::vector<ir::Sym>> out(static_cast<size_t>(PyList_GET_SIZE(rows)));
+  for (size_t i = 0; i < out.size(); ++i) {
+    PyObject* row = PyList_GET_ITEM(rows, static_cast<Py_ssize_t>(i));
+    for (Py_ssize_t d = 0; row != Py_None && d < PyList_GET_SIZE(row); ++d)
+      out[i].push_back(parsed(table, PyList_GET_ITEM(row, d)));
+  }
+  return out;
+}
+
 }  // namespace
 
-Owned compile_by_backend(PyObject* backend, const torch_bridge::Lowering::Graphs& graphs,
-                         const std::vector<OpenInt>& open_ints, const std::vector<Owned>& example_inputs) {
+BackendSizes backend_sizes(const Trace& trace) {
+  BackendSizes out;
+  out.symbolic = trace.symbolic.get();
+  out.inputs.resize(trace.inputs.size());
+  if (!trace.symbolic) return out;
+  const Symbolic& symbolic = *trace.symbolic;
+  std::set<int32_t> used;
+  for (size_t i = 0; i < trace.inputs.size(); ++i)
+    for (const Symbolic::Input& input : symbolic.inputs)
+      if (input.is_tensor && input.source == trace.inputs[i]) {
+        out.inputs[i] = &input;
+        used.insert(input.symbols.begin(), input.symbols.end());
+      }
+  used.erase(-1);
+  for (int32_t number : symbolic.in_calls)
+    for (size_t s = 0; s < symbolic.table.symbols().size(); ++s)
+      if (symbolic.table.depends_on(symbolic.integers[static_cast<size_t>(number)], static_cast<int32_t>(s)))
+        used.insert(static_cast<int32_t>(s));
+  for (int32_t symbol : used) {
+    const ir::SymRange range = symbolic.table.symbol_range(symbol);
+    (range.lo == range.hi ? out.fixed : out.symbols).push_back(symbol);
+  }
+  return out;
+}
+
+BackendCode compile_by_backend(PyObject* backend, const Trace& trace, const BackendSizes& sizes,
+                               const std::vector<Owned>& example_inputs) {
   Owned module(PyImport_ImportModule("vitrine._fx"));
   Owned builder(module ? PyObject_CallMethod(module.get(), "GraphBuilder", nullptr) : nullptr);
-  if (!builder || !FxWalk(graphs, builder.get()).run(open_ints, example_inputs)) return {};
-  Owned graph_module(PyObject_CallMethod(builder.get(), "finish", nullptr));
-  Owned examples(PyList_New(0));
-  for (const OpenInt& open : open_ints)
-    if (!examples || PyList_Append(examples.get(), open.example.get()) != 0) return {};
-  for (const Owned& input : example_inputs)
-    if (!examples || PyList_Append(examples.get(), input.get()) != 0) return {};
-  if (!graph_module || !examples) return {};
-  Owned compiled(PyObject_CallFunctionObjArgs(backend, graph_module.get(), examples.get(), nullptr));
-  if (compiled && !PyCallable_Check(compiled.get())) {
-    PyErr_Format(PyExc_TypeError, "the backend %R returned %R, which cannot be called", backend,
-                 compiled.get());
+  if (!builder || !FxWalk(trace.graphs, sizes, builder.get()).run(example_inputs)) return {};
+  Owned made(PyObject_CallMethod(builder.get(), "compile", "O", backend));
+  PyObject *callable = nullptr, *guards = nullptr, *strides = nullptr;
+  if (!made ||
+      !PyArg_ParseTuple(made.get(), "OO!O!", &callable, &PyList_Type, &guards, &PyList_Type, &strides))
     return {};
+  BackendCode code;
+  if (sizes.symbolic) {
+    ir::SymbolTable& table = trace.symbolic->table;
+    const ir::SymPlace place(table, "the backend");
+    add_guards(table, sizes, guards);
+    code.strides = strides_of(table, strides);
   }
-  return compiled;
+  code.callable = share(callable);
+  return code;
 }
 
 bool run_by_backend(PyObject* compiled, const std::vector<PyObject*>& inputs, size_t expected,

@@ -5,23 +5,32 @@
 #include <vector>
 
 #include "core/capture/segment/owned.h"
-#include "core/torch_bridge/lowering.h"
+#include "core/capture/trace.h"
 
 namespace vitrine::capture {
 
-// An int that the graph's calls use and that may be another one in the next call.
-struct OpenInt {
-  int32_t number = 0;              // Symbolic::integers
-  std::string expression, source;  // "s0", "L['n']"; source: "" of a computed one
-  Owned example;
+// What the graph has of sizes and ints that may be others in the next call.
+struct BackendSizes {
+  const Symbolic* symbolic = nullptr;  // null: all sizes are fixed
+  std::vector<int32_t> symbols;        // that the graph depends on, and that are its inputs
+  std::vector<int32_t> fixed;          // that turned out to be the same in every call
+  // By input: its sizes, where they or its strides may change; null where neither does.
+  std::vector<const Symbolic::Input*> inputs;
+};
+BackendSizes backend_sizes(const Trace& trace);
+
+// What a backend made of a graph.
+struct BackendCode {
+  Owned callable;                             // of the symbols, then of the graph's inputs
+  std::vector<std::vector<ir::Sym>> strides;  // by input, where they may change: what they must be
 };
 
-// Calls backend(graph_module, example_inputs) and returns what it returned, which can be called. The module's
-// placeholders are the open ints, then the graph's inputs (arguments, parameters and buffers; constants are
-// attributes of the module), its output is the tuple of the graph's results. Null: a Python error is set, the
-// backend's or ours.
-Owned compile_by_backend(PyObject* backend, const torch_bridge::Lowering::Graphs& graphs,
-                         const std::vector<OpenInt>& open_ints, const std::vector<Owned>& example_inputs);
+// Calls backend(graph_module, example_inputs) as torch.compile does. The module's placeholders are the
+// symbols that are not fixed, then the graph's inputs (arguments, parameters and buffers; constants are
+// attributes of the module), its output is the tuple of the graph's results. What the backend asks of the
+// sizes becomes guards of the trace's symbol table. Null: a Python error is set, the backend's or ours.
+BackendCode compile_by_backend(PyObject* backend, const Trace& trace, const BackendSizes& sizes,
+                               const std::vector<Owned>& example_inputs);
 
 // Calls what a backend returned. On success: new references, one a result of the graph. false: a Python error
 // is set.

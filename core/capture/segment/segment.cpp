@@ -10,6 +10,7 @@
 #include "core/capture/segment/training.h"
 #include "core/capture/signals_aside.h"
 #include "core/torch_bridge/bridge.h"
+#include "core/torch_bridge/lowering_guards.h"
 #include "core/torch_bridge/op_call.h"
 
 namespace vitrine::capture {
@@ -117,7 +118,7 @@ Segment::Fit Segment::judge_new_sizes() {
   if (std::find(refused_.begin(), refused_.end(), call_.key) != refused_.end()) return Fit::No;
   std::vector<bool> known;
   const std::vector<int64_t> values = symbol_values(*trace_->symbolic, call_, known);
-  if (!trace_->symbolic->table.may_hold(values, known)) return Fit::No;
+  if (!trace_->symbolic->table.may_hold(values, known) || !has_backend_strides(values)) return Fit::No;
   return is_rare() ? Fit::Rare : Fit::New;
 }
 
@@ -252,26 +253,31 @@ std::vector<Owned> Segment::read_inputs(const Frame& frame, const torch_bridge::
   return out;
 }
 
-void Segment::set_backend(Owned compiled, const std::vector<OpenInt>& ints) {
-  backend_ = std::move(compiled);
-  for (const OpenInt& open : ints) backend_ints_.push_back(open.number);
+void Segment::set_backend(BackendCode code, const BackendSizes& sizes) {
+  backend_ = std::move(code.callable);
+  if (!sizes.symbolic) return;
+  backend_symbols_ = sizes.symbols;
+  backend_strides_.resize(sizes.symbolic->inputs.size());
+  for (size_t i = 0; i < code.strides.size(); ++i)
+    if (sizes.inputs[i])
+      backend_strides_[static_cast<size_t>(sizes.inputs[i] - sizes.symbolic->inputs.data())] =
+          std::move(code.strides[i]);
 }
 
-std::vector<OpenInt> Segment::open_ints() const {
-  std::vector<OpenInt> out;
-  if (!trace_->symbolic) return out;
-  const Symbolic& symbolic = *trace_->symbolic;
-  std::set<int32_t> numbers(symbolic.in_calls.begin(), symbolic.in_calls.end());
-  for (int32_t number : numbers) {
-    const ir::Sym& value = symbolic.integers[static_cast<size_t>(number)];
-    const std::string text = symbolic.table.text(value);
-    const auto& symbols = symbolic.table.symbols();
-    const auto own =
-        std::find_if(symbols.begin(), symbols.end(), [&](const ir::Symbol& s) { return s.name == text; });
-    out.push_back({number, text, own == symbols.end() ? "" : own->source,
-                   share(now_->integers.at(static_cast<size_t>(number)).get())});
+bool Segment::has_backend_strides(const std::vector<int64_t>& values) const {
+  size_t at = 0;
+  for (size_t i = 0; i < backend_strides_.size(); ++i) {
+    const Symbolic::Input& input = trace_->symbolic->inputs[i];
+    const std::vector<ir::Sym>& strides = backend_strides_[i];
+    for (size_t d = 0; d < strides.size(); ++d)
+      if (trace_->symbolic->table.evaluate(strides[d], values) != call_.key.at(at + strides.size() + d))
+        return false;
+    if (input.is_tensor)
+      at += 2 * input.symbols.size();
+    else
+      at += input.in_graph ? 1 : 0;
   }
-  return out;
+  return true;
 }
 
 // Floats that come of the sizes of this call. false: they give none now, or Python raises.
@@ -319,14 +325,18 @@ bool Segment::add_inputs(std::span<const Owned> sources, std::vector<PyObject*>&
   return true;
 }
 
-// What the user's own code raises is the user's.
-Outcome Segment::run_backend(std::span<const Owned> sources, const std::vector<Owned>& integers,
+// What the user's own code raises is the user's. Modes that it leaves on are not: those of the program
+// follow.
+Outcome Segment::run_backend(std::span<const Owned> sources, const std::vector<int64_t>& values,
                              std::vector<PyObject*>& results) {
   std::vector<PyObject*> inputs;
   std::vector<Owned> numbers;
-  for (int32_t number : backend_ints_) inputs.push_back(integers.at(static_cast<size_t>(number)).get());
+  numbers.reserve(backend_symbols_.size() + inputs_.size());
+  for (int32_t symbol : backend_symbols_)
+    inputs.push_back(numbers.emplace_back(PyLong_FromLongLong(values.at(static_cast<size_t>(symbol)))).get());
   if (!add_inputs(sources, inputs, numbers)) return Outcome::raised();
   const size_t expected = trace_->graphs.captured->results().size();
+  const torch_bridge::ModesAsBefore modes;
   if (run_by_backend(backend_.get(), inputs, expected, results)) return Outcome::ran();
   return is_refuted() ? failed() : Outcome::raised();
 }
@@ -452,14 +462,18 @@ Outcome Segment::run(Frame& frame, std::vector<runtime::LaunchTime>* times, Chec
   std::vector<Owned> integers;                      // where they are others than the instance's
   const bool own = !call_.apart.empty();
   ++instance->uses;
-  if (own && !make_integers(*trace_->symbolic, symbol_values(*trace_->symbolic, call_, *instance), integers))
-    return Outcome::none();
+  std::vector<int64_t> values;
+  if (own)
+    values = symbol_values(*trace_->symbolic, call_, *instance);
+  else if (backend_)
+    values = instance->values;
+  if (own && !make_integers(*trace_->symbolic, values, integers)) return Outcome::none();
   if (!compute_floats(sources.all(), own ? integers : instance->integers)) return Outcome::none();
   Draws draws;
   if (!drawn_.empty() && !draws.make(sources.all(), drawn_)) return Outcome::none();
   if (!freed_.empty() && !check) free_gradients(sources.all());
   if (instance->replayer) {
-    Outcome outcome = backend_ ? run_backend(sources.all(), own ? integers : instance->integers, results.all)
+    Outcome outcome = backend_ ? run_backend(sources.all(), values, results.all)
                                : run_graph(*instance, sources.all(), results.all, times, check);
     if (outcome.kind == Outcome::Kind::None) draws.take_back();
     if (outcome.kind != Outcome::Kind::Ran) return outcome;

@@ -32,9 +32,8 @@ class Segment {
   // PyTorch.
   // Of the instance for the sizes of the last check.
   void set_plan(std::shared_ptr<runtime::Plan> plan) { now_->plan = std::move(plan); }
-  // A backend's callable serves all instances: it takes open_ints(), then the graph's inputs.
-  void set_backend(Owned compiled, const std::vector<OpenInt>& ints);
-  std::vector<OpenInt> open_ints() const;
+  // A backend's code serves all instances.
+  void set_backend(BackendCode code, const BackendSizes& sizes);
   // The graph's inputs as the frame holds them now, constants left out. Empty: they cannot be read.
   std::vector<Owned> read_inputs(const Frame& frame, const torch_bridge::GlobalState& state);
 
@@ -100,8 +99,10 @@ class Segment {
   // Python error is set.
   bool add_inputs(std::span<const Owned> sources, std::vector<PyObject*>& inputs,
                   std::vector<Owned>& numbers) const;
-  Outcome run_backend(std::span<const Owned> sources, const std::vector<Owned>& integers,
+  Outcome run_backend(std::span<const Owned> sources, const std::vector<int64_t>& values,
                       std::vector<PyObject*>& results);
+  // Whether inputs of these sizes lie in memory as the backend was told.
+  bool has_backend_strides(const std::vector<int64_t>& values) const;
   Outcome commit(Frame& frame, Ingredients& from);
   struct Made;
   bool waits(const Recipe& recipe) const;  // for the containers that effects change
@@ -122,9 +123,11 @@ class Segment {
   std::shared_ptr<codegen::SizeMemory> sizes_;
   CallSizes call_;                             // of the last check
   std::vector<std::vector<int64_t>> refused_;  // keys of sizes that it does not fit, newest last
-  Owned backend_;                              // callable(*open ints, *inputs) -> results
-  std::vector<int32_t> backend_ints_;          // numbers of its open ints
-  std::vector<int32_t> nodes_;                 // guard tree node of each source, by ordinal
+  Owned backend_;                              // callable(*symbols, *inputs) -> results
+  std::vector<int32_t> backend_symbols_;       // numbers of those that it takes
+  // By input of Symbolic: strides that it was made for; empty: it takes any.
+  std::vector<std::vector<ir::Sym>> backend_strides_;
+  std::vector<int32_t> nodes_;  // guard tree node of each source, by ordinal
   std::vector<int64_t> break_ns_;
   size_t next_break_ = 0;
   bool changes_containers_ = false;                    // that others can see

@@ -149,7 +149,8 @@ def compile(
         backend: ``None`` or ``"vitrine"``, ``"eager"`` (``"aot_eager"``) to run the captured graph through PyTorch,
             ``"cudagraphs"`` for the mode ``"reduce-overhead"``, or a callable. It receives a
             ``torch.fx.GraphModule`` and the list of example inputs, and returns a callable that takes the graph's
-            inputs and returns the tuple of its outputs.
+            inputs and returns the tuple of its outputs. As under ``torch.compile``, sizes that may change come first, as
+            ``SymInt``, and what the backend asks of them is asked of later calls again.
         mode: one of ``torch.compile``'s modes; on a CPU all mean ``"default"``.
         options: ``fuse``, ``verify``, ``disabled_passes``, ``products`` (``"measured"``, ``"generated"`` or
             ``"library"``: matrix products by the faster of PyTorch and a generated kernel, always the kernel, or
