@@ -12,14 +12,24 @@
 #include "app/cli/run_command.h"
 #include "app/cli/show.h"
 #include "core/session/abandoned.h"
+#include "core/session/recording_place.h"
 
 namespace {
 
 using namespace vitrine;
 using namespace vitrine::cli;
 
+// What a command that reads a session says first, on stderr; it moves nothing.
+void tell_of_recording_beside(const std::string& path) {
+  const std::string beside = session::unsettled_recording(path);
+  if (beside.empty()) return;
+  std::fprintf(stderr, "vitrine: a later run for %s was cut short or is going on; it is in %s\n",
+               path.c_str(), beside.c_str());
+}
+
 int show_command(const std::string& path, const std::string& stage, const ShowOptions& options) {
   session::close_if_abandoned(path);
+  tell_of_recording_beside(path);
   auto opened = session::Reader::open(path);
   if (!opened) return fail(opened.error());
   auto text = show(*opened.value(), stage, options);
@@ -42,6 +52,7 @@ std::string stage_list() {
 }
 
 int open_command(const std::vector<std::string>& files) {
+  for (const std::string& file : files) tell_of_recording_beside(file);
   for (const std::string& file : files)
     if (!std::filesystem::exists(file)) return fail(Error{file + " does not exist.", "Check the path.", ""});
   const bool elsewhere = std::getenv("QT_QPA_PLATFORM") != nullptr;  // vnc, eglfs, offscreen need no display
@@ -101,7 +112,12 @@ int main(int argc, char** argv) {
       "script.\n"
       "Exit status: 0; 1 the file or the environment is at fault; 2 wrong arguments; 3 compiled and eager "
       "outputs\n"
-      "differ; 130 cancelled; 128 + N when signal N ended the engine.");
+      "differ; 130 cancelled; 128 + N when signal N ended the engine. A script that ends with a status of "
+      "its\n"
+      "own gives that one.\n"
+      "A session that stands at -o is replaced by a run that has finished, and by any other only where it "
+      "is\n"
+      "worth no more; what such a run recorded is then kept beside it, as NAME.failed.vitrine.");
   c->callback([&] { status = run_command(run_arguments); });
 
   std::string session, stage;

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <QDir>
 #include <QFileInfo>
 #include <QJsonDocument>
 
@@ -51,6 +52,7 @@ void EngineProcess::start(const QString& python, const QString& file, const QStr
   file_ = file;
   session_ = session;
   stage_.clear();
+  status_.clear();
   errors_.clear();
   pending_.clear();
   cancelling_ = told_error_ = false;
@@ -106,7 +108,21 @@ void EngineProcess::readEvent(const QJsonObject& event) {
   } else if (kind == "error") {
     told_error_ = true;
     Q_EMIT failed({event["text"].toString(), event["hint"].toString(), event["detail"].toString()});
+  } else if (kind == "note") {
+    Q_EMIT noted(event["text"].toString());
+  } else if (kind == "recording") {
+    recordedAt(event["session"].toString());
+  } else if (kind == "finished") {
+    status_ = event["status"].toString();
+    recordedAt(event["session"].toString());
   }
+}
+
+// Beside a session that stands where this one belongs, until it has ended.
+void EngineProcess::recordedAt(const QString& session) {
+  if (session.isEmpty() || QFileInfo(session).fileName() == QFileInfo(session_).fileName()) return;
+  session_ = QDir(QFileInfo(file_).absolutePath()).absoluteFilePath(session);
+  Q_EMIT movedTo(session_);
 }
 
 void EngineProcess::finish(int code, QProcess::ExitStatus status) {
@@ -117,9 +133,9 @@ void EngineProcess::finish(int code, QProcess::ExitStatus status) {
   if (status == QProcess::CrashExit) {
     end.kind = cancelling_ ? EngineEnd::Cancelled : EngineEnd::Died;
     end.signal = code;  // Qt reports the signal's number as the exit code of a crash
-  } else if (cancelling_) {
+  } else if (cancelling_ || status_ == "cancelled") {
     end.kind = EngineEnd::Cancelled;
-  } else if (code == 1 || code == 2 || code > 3) {
+  } else if (status_ == "failed" || (status_.isEmpty() && code != 0 && code != 3)) {
     end.kind = EngineEnd::Failed;
     if (!told_error_)
       Q_EMIT failed({"The engine stopped with exit status " + QString::number(code) + ".",

@@ -47,11 +47,14 @@ class EngineProcess : public QObject {
   void progress(const QString& text, const QString& stage, int done, int total);
   void output(const QString& line);  // what the user's code prints
   void failed(const vitrine::app::EngineError& error);
+  void noted(const QString& text);       // something to know that is no failure
+  void movedTo(const QString& session);  // where the recording is now
   void ended(const vitrine::app::EngineEnd& end);
 
  private:
   void readOutput();
   void readEvent(const QJsonObject& event);
+  void recordedAt(const QString& session);
   void finish(int code, QProcess::ExitStatus status);
   void insist();
 
@@ -60,6 +63,7 @@ class EngineProcess : public QObject {
   QElapsedTimer clock_;
   QByteArray pending_;
   QString file_, session_, stage_;
+  QString status_;  // that it told at its end
   QByteArray errors_;
   bool cancelling_ = false, told_error_ = false;
   int insisted_ = 0;

@@ -1,9 +1,12 @@
 #include "app/cli/python_process.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -78,24 +81,47 @@ Error exec_doctor(const Places& places, const std::vector<std::string>& args) {
   return exec_python(places, {places.package + "/vitrine/doctor.py"}, args);
 }
 
-Result<Ended> run_module(const Places& places, const std::string& module,
-                         const std::vector<std::string>& args) {
+Result<Ended> run_module(const Places& places, const std::string& module, std::vector<std::string> args) {
+  int ends[2];
+  if (pipe(ends) != 0)
+    return Error{std::string("No process could be started: ") + std::strerror(errno), "", ""};
+  fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);  // what the user's code started may hold the other end
+  args.insert(args.begin(), "--outcome=" + std::to_string(ends[1]));
+  // Until the child is ready to answer an interrupt it is held back: a Python that starts prints its insides.
+  sigset_t interrupt, before;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  sigprocmask(SIG_BLOCK, &interrupt, &before);
   pid_t child = fork();
-  if (child < 0) return Error{std::string("No process could be started: ") + std::strerror(errno), "", ""};
   if (child == 0) {
     Error error = exec_module(places, module, args);
     std::fprintf(stderr, "vitrine: %s\n  %s\n", error.what.c_str(), error.hint.c_str());
+    [[maybe_unused]] const ssize_t n = write(ends[1], "{\"status\":\"\"}\n", 14);
     _exit(1);
   }
-  running_child = child;
-  signal(SIGINT, SIG_IGN);
-  signal(SIGTERM, pass_to_child);
-  signal(SIGHUP, pass_to_child);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  const int problem = errno;
+  close(ends[1]);
+  if (child > 0) {
+    running_child = child;
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, pass_to_child);
+    signal(SIGHUP, pass_to_child);
   }
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  int status = 0;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  Ended out;
+  std::array<char, 8192> text;
+  const ssize_t n = child > 0 ? read(ends[0], text.data(), text.size()) : 0;
+  if (n > 0) out.said.assign(text.data(), static_cast<size_t>(n));
+  close(ends[0]);
+  if (child < 0) return Error{std::string("No process could be started: ") + std::strerror(problem), "", ""};
   for (int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);
-  return WIFEXITED(status) ? Ended{WEXITSTATUS(status), 0} : Ended{0, WTERMSIG(status)};
+  out.status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  out.signal = WIFEXITED(status) ? 0 : WTERMSIG(status);
+  return out;
 }
 
 bool has_display() {

@@ -20,15 +20,16 @@ Places places();
 Error exec_module(const Places& places, const std::string& module, const std::vector<std::string>& args);
 // The same for doctor.py by its path: it must run where the package cannot be imported.
 Error exec_doctor(const Places& places, const std::vector<std::string>& args);
-// How a child ended: its exit status, or the signal that killed it.
+// How a child ended: its exit status, or the signal that killed it; and what it wrote to the descriptor that
+// it was told of, "" if it never came to that.
 struct Ended {
   int status = 0, signal = 0;
+  std::string said;
 };
 
-// Runs it as a child and waits. An interrupt from the keyboard is the child's to answer; a request to end is
-// passed on to it.
-Result<Ended> run_module(const Places& places, const std::string& module,
-                         const std::vector<std::string>& args);
+// Runs it as a child and waits; --outcome=N, the descriptor, is put before args. An interrupt from the
+// keyboard is the child's to answer, once it has unblocked it; a request to end is passed on to it.
+Result<Ended> run_module(const Places& places, const std::string& module, std::vector<std::string> args);
 Error exec_program(const std::string& path, const std::vector<std::string>& args);
 
 bool has_display();

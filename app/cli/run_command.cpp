@@ -7,11 +7,13 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "app/cli/python_process.h"
 #include "app/cli/show.h"
 #include "core/base/visible.h"
-#include "core/session/abandoned.h"
+#include "core/session/recording_place.h"
 #include "core/session/shared_copy.h"
 
 namespace vitrine::cli {
@@ -48,20 +50,44 @@ std::string default_session(const std::string& file) {
   return fs::path(file).stem().string() + ".vitrine";
 }
 
-std::string quoted(const std::string& path) {
+std::string in_quotes(const std::string& path) {
   return path.find(' ') == std::string::npos ? path : "\"" + path + "\"";
 }
 
+// What the engine told when it ended by itself, or what was found out about its recording.
+struct Recorded {
+  int status = 0;       // exit status, as the user gets it
+  std::string session;  // where the recording is; "": there is none
+  bool finished = false;
+};
+
+// Where the recording of an engine that has died is; "" where nothing had been compiled.
+std::string recording_of_the_dead(const std::string& session) {
+  using What = session::Settled::What;
+  auto settled = session::settle_recording(session);
+  if (!settled) return settled.error().where;
+  const session::Settled& s = settled.value();
+  if (s.what == What::kept) return (fs::path(session).parent_path() / fs::path(s.path).filename()).string();
+  return s.what == What::nothing || s.what == What::replaced ? session : "";
+}
+
 // Says what became of an engine that did not end by itself.
-int report_death(const Ended& ended, const std::string& session, bool kept) {
+Recorded report_death(const Ended& ended, const EngineArguments& engine, const std::string& session,
+                      const nlohmann::json& told) {
   std::string what = ended.signal ? "The engine was ended by signal " + std::to_string(ended.signal) + " (" +
                                         strsignal(ended.signal) + ")."
                                   : "The engine ended without closing the session (exit status " +
                                         std::to_string(ended.status) + ").";
-  std::string hint = ended.signal ? "A crash in native code, or the system ran out of memory."
-                                  : "Did the code call os._exit()?";
-  if (kept) hint += " What was recorded until then is in " + quoted(session) + ".";
-  return fail(Error{what, hint, ""}, ended.signal ? 128 + ended.signal : 1);
+  std::string hint = engine.has("--edited")
+                         ? "The kernel whose text was edited may touch what is not its tensors'."
+                     : ended.signal ? "A crash in native code, or the system ran out of memory."
+                                    : "Did the code call os._exit()?";
+  const std::string kept = told.contains("recording") ? recording_of_the_dead(session) : "";
+  std::error_code ignored;
+  if (!kept.empty()) hint += " What was recorded until then is in " + in_quotes(kept) + ".";
+  if (kept != session && fs::exists(session, ignored)) hint += " " + in_quotes(session) + " is as it was.";
+  const int status = ended.signal ? 128 + ended.signal : told.contains("script") ? ended.status : 1;
+  return {fail(Error{what, hint, ""}, status), kept, false};
 }
 
 void print_summary(const session::Reader& s) {
@@ -70,27 +96,25 @@ void print_summary(const session::Reader& s) {
   print_text(text);
 }
 
-constexpr int kNotClosed = 74;  // vitrine.run could not write the session to its end, and has said so
-
-// Runs the engine; its exit status, or that of its death.
-int record(const EngineArguments& engine, const std::string& file, const std::string& session,
-           std::vector<std::string> more = {}) {
+// Runs the engine.
+Recorded record(const EngineArguments& engine, const std::string& file, const std::string& session,
+                std::vector<std::string> more = {}) {
   std::vector<std::string> words = engine.words(file);
   more.insert(more.begin(), {"-o", session});
   words.insert(words.begin() + 1, more.begin(), more.end());
   auto ended = run_module(places(), "vitrine.run", words);
-  if (!ended) return fail(ended.error());
+  if (!ended) return {fail(ended.error())};
   std::fflush(stdout);
-  std::error_code ignored;
-  bool died = ended.value().signal != 0;
-  bool kept = false;
-  if (fs::exists(session, ignored) && ended.value().status != 2) {
-    auto abandoned = session::close_abandoned(session, session::Whose::Mine);
-    kept = abandoned.ok();
-    died = died || (abandoned && abandoned.value());
-  }
-  if (ended.value().status == kNotClosed && !ended.value().signal) return 1;
-  return died ? report_death(ended.value(), session, kept) : ended.value().status;
+  nlohmann::json told = nlohmann::json::object();
+  std::istringstream lines(ended.value().said);
+  for (std::string line; std::getline(lines, line);)
+    if (const auto facts = nlohmann::json::parse(line, nullptr, false); facts.is_object()) told.update(facts);
+  if (ended.value().signal || !told.contains("status"))
+    return report_death(ended.value(), engine, session, told);
+  Recorded out{ended.value().status};
+  out.session = told.value("session", "");
+  out.finished = told.value("status", "") == "finished" && !out.session.empty();
+  return out;
 }
 
 }  // namespace
@@ -136,35 +160,27 @@ std::vector<std::string> EngineArguments::words(const std::string& file) const {
   return out;
 }
 
-namespace {
-
-// Differs once something was recorded there: a run that failed may have left the earlier session.
-std::string stamp_of(const std::string& path) {
-  struct stat st{};
-  if (stat(path.c_str(), &st) != 0) return "";
-  return std::to_string(st.st_ino) + " " + std::to_string(st.st_size) + " " +
-         std::to_string(st.st_mtim.tv_sec) + "." + std::to_string(st.st_mtim.tv_nsec);
+bool EngineArguments::has(const std::string& name) const {
+  for (size_t i = 0; i < kEngineOptions.size(); ++i)
+    if (kEngineOptions[i].name == name) return flags_[i] || !values_[i].empty();
+  return false;
 }
 
-}  // namespace
-
 int run_command(const RunArguments& a) {
-  const std::string session = a.session.empty() ? default_session(a.file) : a.session;
-  const std::string before = stamp_of(session);
-  const int status = record(a.engine, a.file, session);
-  if (const std::string now = stamp_of(session); a.redact && now != before && !now.empty())
-    if (Status bad = session::keep_shared_copy_only(session)) {
-      std::error_code ignored;
-      fs::remove(session, ignored);  // rather none than one that says what it should not
+  const Recorded run = record(a.engine, a.file, a.session.empty() ? default_session(a.file) : a.session);
+  if (a.redact && !run.session.empty())
+    if (Status bad = session::keep_shared_copy_only(run.session)) {
+      session::remove_session(run.session);  // rather none than one that says what it should not
       return fail(*bad);
     }
-  if (status != 0 && status != 3) return status;
-  auto opened = session::Reader::open(session, session::Whose::Mine);
+  if (!run.finished) return run.status;
+  auto opened = session::Reader::open(run.session, session::Whose::Mine);
   if (!opened) return fail(opened.error());
   print_summary(*opened.value());
-  if (a.open && has_display()) return fail(exec_program(places().bin + "/vitrine-app", {session}));
-  std::printf("\nrecorded %s; open it with: vitrine open %s\n", session.c_str(), quoted(session).c_str());
-  return status;
+  if (a.open && has_display()) return fail(exec_program(places().bin + "/vitrine-app", {run.session}));
+  std::printf("\nrecorded %s; open it with: vitrine open %s\n", run.session.c_str(),
+              in_quotes(run.session).c_str());
+  return run.status;
 }
 
 int share_command(const std::string& session, const std::string& copy) {
@@ -190,10 +206,9 @@ int explain_command(const RunArguments& a) {
   if (python) {
     session =
         (fs::temp_directory_path() / ("vitrine-explain-" + std::to_string(getpid()) + ".vitrine")).string();
-    if (int status = record(a.engine, a.file, session, {"--repeats=0"}); status != 0 && status != 3) {
-      std::error_code ignored;
-      fs::remove(session, ignored);
-      return status;
+    if (const Recorded run = record(a.engine, a.file, session, {"--repeats=0"}); !run.finished) {
+      session::remove_session(session);
+      return run.status;
     }
   }
   int status = 0;
@@ -201,8 +216,7 @@ int explain_command(const RunArguments& a) {
     print_text(explain(*opened.value()));
   else
     status = fail(opened.error());
-  std::error_code ignored;
-  if (python) fs::remove(session, ignored);
+  if (python) session::remove_session(session);
   return status;
 }
 

@@ -21,7 +21,8 @@ class EngineArguments {
   void declare(CLI::App& command);
   // As the engine takes them: FILE, then what was given, then -- and the script's own arguments.
   std::vector<std::string> words(const std::string& file) const;
-  std::vector<std::string> script;  // behind --
+  bool has(const std::string& name) const;  // whether "--name" was given
+  std::vector<std::string> script;          // behind --
 
  private:
   std::vector<std::vector<std::string>> values_;  // by row of the table
@@ -35,7 +36,8 @@ struct RunArguments {
 };
 
 // Records, then prints the stages, the runs and what went wrong. Exit status: 0; 1 the file or the
-// environment; 2 wrong arguments; 3 outputs differ; 130 cancelled; 128 + N when signal N ended the engine.
+// environment; 2 wrong arguments; 3 outputs differ; 130 cancelled; 128 + N when signal N ended the engine; of
+// a script that ends with a status of its own, that one.
 int run_command(const RunArguments& arguments);
 
 // A copy of a session that can be given away.

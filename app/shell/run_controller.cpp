@@ -1,5 +1,7 @@
 #include "app/shell/run_controller.h"
 
+#include <sys/stat.h>
+
 #include <QDateTime>
 #include <QDir>
 #include <QFileInfo>
@@ -28,6 +30,12 @@ RunController::RunController(Document* document, QObject* parent) : QObject(pare
     if (!error.hint.isEmpty()) detail += (detail.isEmpty() ? "" : "\n") + error.hint;
     Q_EMIT message(kit::Tone::Err, error.text, detail);
   });
+  connect(&engine_, &EngineProcess::noted, this,
+          [this](const QString& text) { Q_EMIT message(kit::Tone::Info, text, ""); });
+  connect(&engine_, &EngineProcess::movedTo, this, [this](const QString& session) {
+    last_session_ = session;
+    document_->follow(session);
+  });
   connect(&engine_, &EngineProcess::ended, this, &RunController::end);
 }
 
@@ -36,7 +44,9 @@ QString RunController::sessionFor(const QString& file) {
   if (folder.isEmpty())
     folder = QStandardPaths::writableLocation(QStandardPaths::GenericCacheLocation) + "/vitrine";
   folder += "/sessions";
+  const mode_t before = umask(077);  // what a session holds is its owner's
   QDir().mkpath(folder);
+  umask(before);
   return folder + "/" + QFileInfo(file).completeBaseName() + "-" +
          QDateTime::currentDateTime().toString("yyyyMMdd-HHmmss-zzz") + ".vitrine";
 }

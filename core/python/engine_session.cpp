@@ -8,6 +8,7 @@
 #include "core/base/result.h"
 #include "core/python/engine_state.h"
 #include "core/python/parts.h"
+#include "core/session/recording_place.h"
 #include "core/session/rows.h"
 #include "core/session/speed_up.h"
 #include "core/torch_bridge/border.h"
@@ -179,6 +180,44 @@ PyObject* session_blob(PyObject*, PyObject* args) {
   return out;
 }
 
+// session_path() -> where the open session is being written
+PyObject* session_path(PyObject*, PyObject*) {
+  Recording* recording = recording_or_error();
+  return recording ? PyUnicode_DecodeFSDefault(recording->writer().path().c_str()) : nullptr;
+}
+
+PyObject* session_compilations(PyObject*, PyObject*) {
+  Recording* recording = recording_or_error();
+  return recording ? PyLong_FromLongLong(recording->writer().made(Kind::Compilation)) : nullptr;
+}
+
+const char* word_of(session::Settled::What what) {
+  using What = session::Settled::What;
+  switch (what) {
+    case What::nothing:
+      return "nothing";
+    case What::recording:
+      return "recording";
+    case What::replaced:
+      return "replaced";
+    case What::kept:
+      return "kept";
+    case What::dropped:
+      return "dropped";
+  }
+  return "";
+}
+
+// session_settle(target) -> (what became of a recording beside it, where it is, how it ended)
+PyObject* session_settle(PyObject*, PyObject* target) {
+  if (!PyUnicode_Check(target)) return PyErr_Format(PyExc_TypeError, "a path is needed");
+  auto settled = session::settle_recording(capture::text_of(target));
+  if (!settled)
+    return PyErr_Format(PyExc_OSError, "%s\n%s", settled.error().what.c_str(), settled.error().where.c_str());
+  const session::Settled& s = settled.value();
+  return Py_BuildValue("(sNs)", word_of(s.what), PyUnicode_DecodeFSDefault(s.path.c_str()), s.status.c_str());
+}
+
 PyObject* session_started(PyObject*, PyObject*) {
   Recording* recording = recording_or_error();
   return recording ? PyLong_FromLongLong(recording->started_ns()) : nullptr;
@@ -252,6 +291,11 @@ PyMethodDef kMethods[] = {
     {"session_run", torch_bridge::border<session_run>, METH_O, "session_run(row) -> id: begins a run."},
     {"session_commit", torch_bridge::border<session_commit>, METH_NOARGS,
      "Makes what was written so far visible to readers."},
+    {"session_path", torch_bridge::border<session_path>, METH_NOARGS, "Where the session is being written."},
+    {"session_compilations", torch_bridge::border<session_compilations>, METH_NOARGS,
+     "How many compilations were recorded."},
+    {"session_settle", torch_bridge::border<session_settle>, METH_O,
+     "session_settle(target) -> (what, path, status): moves a finished recording to where it belongs."},
     {"session_started", torch_bridge::border<session_started>, METH_NOARGS,
      "When the session was opened, in ns on CLOCK_MONOTONIC."},
     {"session_blob", torch_bridge::border<session_blob>, METH_VARARGS,

@@ -24,9 +24,7 @@ constexpr size_t kCompressFrom = 256;  // shorter text gains nothing from zstd
 constexpr int kZstdLevel = 3;
 }  // namespace
 
-namespace {
-// What must not be replaced by a session: a folder, or a file that is something else.
-Status foreign(const std::string& path) {
+Status check_replaceable(const std::string& path) {
   struct stat st{};
   if (stat(path.c_str(), &st) != 0 || (S_ISREG(st.st_mode) && st.st_size == 0)) return std::nullopt;
   const char* hint = "Name another place with -o.";
@@ -45,21 +43,34 @@ Status foreign(const std::string& path) {
   return Error{path + " exists and is not a Vitrine session; it is left as it is.", hint, path};
 }
 
-// An empty file that only its user can read, whatever the umask; SQLite gives its log the same mode. A
-// failure is told by SQLite, which opens it next.
-void make_private(const std::string& path) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (file >= 0) close(file);
+void remove_session(const std::string& path) {
+  for (const char* suffix : {"", "-wal", "-shm"}) unlink((path + suffix).c_str());
+}
+
+namespace {
+// A file of this process's own making, which nobody else reads: a session holds what the user's code holds.
+bool make_file(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd >= 0) close(fd);
+  return fd >= 0;
 }
 }  // namespace
 
 Result<std::unique_ptr<Writer>> Writer::create(const std::string& path) {
-  if (Status bad = foreign(path)) return *bad;
-  for (const char* suffix : {"", "-wal", "-shm"}) unlink((path + suffix).c_str());
+  if (Status bad = check_replaceable(path)) return *bad;
+  remove_session(path);
+  if (!make_file(path))
+    return Error{"The session file cannot be written: " + std::string(std::strerror(errno)),
+                 "Name another place with -o, or make the folder writable.", path};
+  auto made = begin_in(path);
+  if (!made) remove_session(path);  // a part of a header serves nobody
+  return made;
+}
+
+Result<std::unique_ptr<Writer>> Writer::begin_in(const std::string& path) {
   std::unique_ptr<Writer> w(new Writer);
   w->path_ = path;
   w->pid_ = getpid();
-  make_private(path);
   if (sqlite3_open_v2(path.c_str(), &w->db_,
                       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX,
                       guarded_files()) != SQLITE_OK) {
@@ -89,6 +100,7 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path) {
 
 // Its tables, and that it is being written. Throws what SQLite refuses.
 void Writer::begin_session() {
+  begin();  // all of it, or nothing that could be taken for a session
 #define X(Row) exec(sql::create_statement<Row>().c_str());
   VITRINE_TABLES(X)
 #undef X

@@ -18,6 +18,12 @@ struct sqlite3_stmt;
 
 namespace vitrine::session {
 
+// What a session may not take the place of: a folder, a device, a file that is something else.
+Status check_replaceable(const std::string& path);
+
+// A session's file with SQLite's own beside it. One that is not there is no error.
+void remove_session(const std::string& path);
+
 class Writer {
  public:
   // Creates the file; an existing session is replaced, any other file is left alone. Errors: that, or the
@@ -42,6 +48,8 @@ class Writer {
     return blob({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
   }
 
+  int64_t made(Kind kind) const { return seq_[static_cast<size_t>(kind)]; }  // how many ids of a kind
+
   void link(Id origin, Id derived);  // derived came from origin; 0 on either side is ignored
   void meta(const std::string& key, const std::string& value);
   int64_t name(const std::string& text, const std::string& family);  // interned row of `name`
@@ -55,6 +63,7 @@ class Writer {
 
  private:
   Writer() = default;
+  static Result<std::unique_ptr<Writer>> begin_in(const std::string& path);
   sqlite3_stmt* statement(const char* table, const std::string& sql);
   void begin_session();
   void begin();

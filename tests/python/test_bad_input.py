@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 from command_line import TINY, said, vitrine, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,7 +58,7 @@ FILES = [
 def test_files_at_fault(tmp_path, text, words, what, where, line):
     path = write(tmp_path, "m.py", text)
     result = vitrine("run", path, "-o", tmp_path / "s.vitrine", *words)
-    assert result.returncode == 1
+    assert result.returncode == (5 if "sys.exit(5)" in text else 1)
     assert what in result.stderr and where in result.stderr and line in result.stderr, result.stderr
     for ours in ("vitrine/run.py", "vitrine/loading.py", "vitrine/measuring.py", "<frozen", "runpy", "Traceback (most recent call last):\n\n"):
         assert ours not in result.stderr
@@ -66,6 +67,21 @@ def test_files_at_fault(tmp_path, text, words, what, where, line):
     assert query(tmp_path / "s.vitrine", "SELECT value FROM meta WHERE key = 'status'") == [("failed",)]
     assert query(tmp_path / "s.vitrine", "SELECT count(*) FROM run WHERE status = 'running'") == [(0,)]
     assert what.split(":")[0] in vitrine("show", tmp_path / "s.vitrine", "messages").stdout
+
+
+ASKS_FOR_A_GPU = [
+    "import torch\nmodel = torch.nn.Linear(4, 4).cuda()\ninputs = (torch.ones(2, 4).cuda(),)\n",
+    "import torch\ndef get_model():\n    return torch.nn.Linear(4, 4).to('cuda')\ndef get_inputs():\n    return torch.ones(2, 4)\n",
+    "import torch\ntorch.ones(2, device='cuda')\n",
+]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+@pytest.mark.parametrize("text", ASKS_FOR_A_GPU)
+def test_a_gpu_that_is_not_here(tmp_path, text):
+    write(tmp_path, "m.py", text)
+    result = vitrine("run", "m.py", cwd=tmp_path)
+    assert result.returncode == 1 and "There is no GPU here" in result.stderr and "--target sm_90" in result.stderr, said(result)
 
 
 @pytest.mark.parametrize("how", [(), ("--take-over",)])

@@ -6,6 +6,7 @@
 #include "core/capture/segment/observer.h"
 #include "core/capture/segment/segment.h"
 #include "core/capture/segment/training.h"
+#include "core/session/recording_place.h"
 #include "core/session/stages.h"
 #include "core/torch_bridge/joint.h"
 
@@ -81,7 +82,7 @@ int64_t monotonic_ns() {
 }
 
 Result<std::unique_ptr<Recording>> Recording::open(const std::string& path) {
-  auto writer = session::Writer::create(path);
+  auto writer = session::begin_recording(path);
   if (!writer) return writer.error();
   std::unique_ptr<Recording> r(new Recording);
   r->writer_ = writer.take();

@@ -33,6 +33,7 @@ class LoadError(Exception):
     def __init__(self, what: str, hint: str = "", detail: str = ""):
         super().__init__(what)
         self.what, self.hint, self.detail = what, hint, detail
+        self.status = 1  # of the process that ends by it; a script chooses its own
 
 
 class UsageError(LoadError):
@@ -73,6 +74,17 @@ def user_traceback(error: BaseException) -> str:
     return text if whole.stack else text.replace("Traceback (most recent call last):\n", "", 1)
 
 
+# What PyTorch says where it has no GPU to work with, whether it was built for one or not.
+WITHOUT_GPU = ("not compiled with CUDA enabled", "Found no NVIDIA driver", "No CUDA GPUs are available", "no CUDA-capable device", "CUDA driver initialization failed")
+
+
+def mend(error: BaseException, hint: str = "Mend that error.") -> str:
+    """What to do about an error of the user's code: `hint`, unless it is that a GPU is asked for and there is none."""
+    if not torch.cuda.is_available() and any(text in text_of(error) for text in WITHOUT_GPU):
+        return "There is no GPU here. Run it on the CPU, or give --target sm_90, say: it compiles what model and inputs, or --entry, name for such a GPU and runs nothing on it."
+    return hint
+
+
 def raised(error: BaseException, where: str = "", by_eager: bool = False) -> LoadError:
     """An error of the user's code, which is its cause. by_eager: it was raised without Vitrine; otherwise nobody has tried."""
     failure = _told(error, where, by_eager)
@@ -89,7 +101,7 @@ def _told(error: BaseException, where: str, by_eager: bool) -> LoadError:
     if by_eager:
         missing = isinstance(error, TypeError) and "required positional argument" in text_of(error)
         hint = "Eager raises this too: " + ("give each argument an --input." if missing else "check the inputs and their shapes.")
-    return LoadError(f"Your code raised {type(error).__name__}{place}: {text_of(error)}", hint, user_traceback(error))
+    return LoadError(f"Your code raised {type(error).__name__}{place}: {text_of(error)}", mend(error, hint), user_traceback(error))
 
 
 def module_names(tree: ast.Module) -> set[str]:
@@ -174,7 +186,7 @@ def import_file(path: str):
         if isinstance(error, KeyboardInterrupt):
             raise
         raise LoadError(
-            f"{path} does not import: {type(error).__name__}: {text_of(error)}", "Mend that error.", user_traceback(error)
+            f"{path} does not import: {type(error).__name__}: {text_of(error)}", mend(error), user_traceback(error)
         ) from error
     return module
 
@@ -233,7 +245,7 @@ def guarded(what: str, function: Callable, *args):
     try:
         return function(*args)
     except (Exception, SystemExit) as error:
-        raise LoadError(f"{what} raised {type(error).__name__}: {text_of(error)}", "Mend that error.", user_traceback(error)) from error
+        raise LoadError(f"{what} raised {type(error).__name__}: {text_of(error)}", mend(error), user_traceback(error)) from error
 
 
 def defined_names(module) -> str:

@@ -181,7 +181,11 @@ def record_in_mode(entry: Entry, options, recording, report, run) -> int:
         locate(entry, compiled, rng)
     vitrine.config.check = False  # what is measured is what runs unchecked
     if record_differences(recording, run):
-        report.failure("A compiled graph differs from eager; eager's result is used.", "vitrine show SESSION messages names its reproducer.".replace("SESSION", recording.path))
+        where = f"vitrine show {recording.target} messages names its reproducer"
+        if options.edited:
+            report.failure("With the kernel whose text was edited, a compiled graph differs from eager; eager's result is used.", f"{where}, which contains the edit.")
+        else:
+            report.failure("A compiled graph differs from eager; eager's result is used.", f"{where}.")
         agree = False
     elif not agree and not repeats(entry, eager, rng):
         agree = True
@@ -190,7 +194,7 @@ def record_in_mode(entry: Entry, options, recording, report, run) -> int:
         report.failure(text, "Have get_model() make all that a call changes.")
     elif not agree:
         recording.message("error", "vitrine", "Compiled outputs differ from eager.", "vitrine show SESSION accuracy lists them.", run=run["id"])
-        report.failure("Compiled outputs differ from eager; use eager's.", f"vitrine show {recording.path} accuracy")
+        report.failure("Compiled outputs differ from eager; use eager's.", f"vitrine show {recording.target} accuracy")
     recording.commit()
     measure(entry, options, recording, report, run, compiled)
     recording.end_run(run, "finished")

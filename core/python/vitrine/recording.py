@@ -12,13 +12,15 @@ from vitrine.session_file import read_own
 
 
 class Recording:
-    """Owns the session file of this process. Raises OSError when it cannot be written."""
+    """Owns the session of this process, which belongs at `target`. Raises OSError when it cannot be written."""
 
-    def __init__(self, path: str, import_ns: int, report=None):
-        error = _engine.session_open(path)
+    def __init__(self, target: str, import_ns: int, report=None):
+        error = _engine.session_open(target)
         if error:
             raise OSError(error)
-        self.path, self.import_ns, self.report = path, import_ns, report
+        self.target, self.import_ns, self.report = target, import_ns, report
+        self.absolute = os.path.abspath(target)  # the user's code may change the working folder
+        self.path = _engine.session_path()  # beside an earlier session, until it is known what this one is worth
         self.started = time.monotonic_ns()
         self.runs: list[dict] = []
         for key, value in facts().items():
@@ -36,14 +38,12 @@ class Recording:
 
     def compilations(self) -> int:
         """How many compilations were recorded so far."""
-        self.commit()
-        with contextlib.closing(read_own(self.path)) as db:
-            return db.execute("SELECT count(*) FROM compilation").fetchone()[0]
+        return _engine.session_compilations()
 
     def kernels(self) -> int:
         """How many generated kernels were compiled so far."""
         self.commit()
-        with contextlib.closing(sqlite3.connect(f"file:{quote(os.path.abspath(self.path))}?mode=ro", uri=True)) as db:
+        with contextlib.closing(read_own(self.path)) as db:
             return db.execute("SELECT count(*) FROM kernel WHERE kind = 'generated' AND error = ''").fetchone()[0]
 
     def update_run(self, run: dict, **facts) -> None:
@@ -63,11 +63,36 @@ class Recording:
     def commit(self) -> None:
         _engine.session_commit()
 
-    def close(self, status: str) -> None:
+    def close(self, status: str) -> tuple[str, str]:
+        """What became of the recording (see :func:`settle`; "nothing": it was at its target all the time), and where it is."""
         for run in self.runs:
             if run["status"] == "running":
                 self.end_run(run, status)
         _engine.session_close(status)
+        if same_file(self.path, self.absolute):
+            return "nothing", self.target
+        what, where, _ = settle(self.absolute)
+        if what in ("nothing", "recording"):  # another process came first, and has put it where it belongs
+            return "replaced", self.target
+        return what, self.target if what == "replaced" else as_spelled(where, self.target)
+
+
+def same_file(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:  # one of them is not there
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
+def as_spelled(path: str, target: str) -> str:
+    """A file beside the target, named from where the target was named."""
+    return os.path.join(os.path.dirname(target), os.path.basename(path)) if path else ""
+
+
+def settle(target: str) -> tuple[str, str, str]:
+    """Moves a recording that was made beside `target`, and is closed or has lost its process, to where it belongs:
+    what became of it (nothing | recording | replaced | kept | dropped), where it is, how it ended. Raises OSError."""
+    return _engine.session_settle(target)
 
 
 def cpu_name() -> str:

@@ -1,7 +1,7 @@
 """Records one file: `python -m vitrine.run FILE -o SESSION`. Capture, compile, run, check against eager, measure.
 
 Exit status: 0; 1 the user's file or environment is at fault; 2 wrong arguments; 3 compiled and eager outputs differ;
-130 cancelled.
+130 cancelled; of a script that ends with a status of its own, that one.
 With --events each event is one line on stdout: a record separator (0x1e), then JSON.
 """
 
@@ -22,16 +22,29 @@ from pathlib import Path
 STARTED = time.perf_counter_ns()
 COUNTED_KERNELS = 128
 SESSION_LOST = "the session cannot be written: "  # what every error of the engine's session begins with
-NOT_CLOSED = 74  # for `vitrine run`, which then asks nothing more: the session took no more, and that has been told
 
 
 class Reporter:
     """Tells a person (stderr) or the application (--events) how far the run is."""
 
-    def __init__(self, events: bool):
+    def __init__(self, events: bool, outcome: int | None = None):
         # A stream of its own: the user's code may close sys.stdout.
         self.events = os.fdopen(os.dup(1), "w") if events else None
         self.cancelled = threading.Event()
+        self.outcome = outcome
+        if outcome is not None:
+            os.set_inheritable(outcome, False)  # what the user's code starts must not hold it open
+
+    def tell(self, **facts) -> None:
+        """Tells `vitrine run` something, by the descriptor that it named: a line of JSON."""
+        if self.outcome is not None:
+            with contextlib.suppress(OSError):
+                os.write(self.outcome, json.dumps(facts).encode() + b"\n")
+
+    def ended(self, status: str, session: str = "") -> None:
+        """That the run has ended by itself: how, and where it is recorded."""
+        self.tell(status=status, session=session)
+        self.outcome = None
 
     def listen(self) -> None:
         """Reads the application's commands, JSON lines on stdin; the user's code sees an empty stdin from here on."""
@@ -76,6 +89,13 @@ class Reporter:
         with contextlib.suppress(ValueError, AttributeError, OSError):
             sys.stdout.flush()
 
+    def note(self, text: str) -> None:
+        """Something to know that is no failure."""
+        self.event("note", text=text)
+        if not self.events:
+            self.flush()
+            print(f"vitrine: {text}", file=sys.stderr)
+
     def failure(self, what: str, hint: str = "", detail: str = "") -> None:
         self.event("error", text=what, hint=hint, detail=detail)
         if not self.events:
@@ -101,6 +121,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--check", action="store_true", help="compare every compiled graph with eager")
     parser.add_argument("--edited", action="append", default=[], metavar="GENERATED=EDITED", help="two files: a kernel's text, and what is compiled in its place; repeatable")
     parser.add_argument("--events", action="store_true", help="report progress as JSON lines on stdout")
+    parser.add_argument("--outcome", type=int, help=argparse.SUPPRESS)  # a descriptor, see Reporter.ended
     own = argv[: argv.index("--")] if "--" in argv else argv
     options = parser.parse_args(own)
     options.again = arguments_of(options, argv[len(own) :])
@@ -112,7 +133,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 
 # What a run of the same file is given besides it: all but where its recording goes and who listens.
-NOT_AGAIN = {"file", "output", "edited", "events"}
+NOT_AGAIN = {"file", "output", "edited", "events", "outcome"}
 
 
 def arguments_of(options, script: list[str]) -> list[str]:
@@ -152,6 +173,7 @@ def run_script(options, recording) -> int:
     sys.argv = [options.file, *options.script_args]
     sys.path.insert(0, str(Path(options.file).resolve().parent))
     failure = None
+    recording.report.tell(script=True)  # a status that it ends the process with is its own
     recording.report.progress(f"run {Path(options.file).name}")
     _engine.profile(_engine.CALLS_RECORDED)
     watch = Watch()
@@ -162,6 +184,7 @@ def run_script(options, recording) -> int:
         if stop.code not in (None, 0):
             code = f"with exit status {stop.code}" if isinstance(stop.code, int) else f"saying: {stop.code}"
             failure = LoadError(f"Your script ended {code}.", "What it compiled until then is recorded.")
+            failure.status = stop.code if isinstance(stop.code, int) else 1
     except KeyboardInterrupt:
         recording.end_run(run, "cancelled")
         raise
@@ -225,8 +248,8 @@ def failed_by(error: Exception, edited: list[str]) -> tuple[str, str, str]:
     return f"Vitrine itself failed: {type(error).__name__}: {error}", REPORT_IT, "vitrine"
 
 
-def cancel(*_) -> None:
-    raise KeyboardInterrupt
+# How a run that was found beside its target had ended, by its status.
+ENDED = {"died": "was killed", "cancelled": "was cancelled", "failed": "failed", "finished": "had ended"}
 
 
 def target_problem(options) -> tuple[str, str] | None:
@@ -239,14 +262,63 @@ def target_problem(options) -> tuple[str, str] | None:
     return problem
 
 
-def output_problem(path: str) -> tuple[str, str] | None:
-    """What keeps a session from being written there, and what to do."""
+def file_problem(path: str) -> tuple[str, str] | None:
+    """What keeps a file from being run whatever is in it, and what to do."""
+    if not os.path.exists(path):
+        return f"{path} does not exist.", "Check the path."
+    if os.path.isdir(path):
+        return f"{path} is a folder.", "Name a Python file in it."
+    try:
+        with open(path, "rb") as file:
+            is_session = file.read(16) == b"SQLite format 3\0"
+    except OSError as error:
+        return f"{path} cannot be read: {error.strerror}.", "Name a Python file."
+    return (f"{path} is a recorded session, not a Python file.", f"To see it: vitrine open {path}") if is_session else None
+
+
+def same_file(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:  # one of them is not there
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
+def output_problem(options) -> tuple[str, str] | None:
+    """What keeps a session from being written to options.output, and what to do."""
+    path = options.output
+    for read in (options.file, *(name for pair in options.edited for name in pair.split("="))):
+        if same_file(path, read):
+            return f"{path} is read by this run, so no session is written there.", "Name another place with -o."
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         return f"The folder {folder} for the session does not exist.", "Make it, or name another place with -o."
     if not os.access(folder, os.W_OK):
         return f"The folder {folder} cannot be written.", "Name another place with -o."
     return None
+
+
+def heed(reaction) -> None:
+    """What Ctrl-C and a request to end do from now on. What the caller had ignored stays ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, reaction)
+
+
+def close(options, recording, report, status: str) -> None:
+    """Ends the recording and tells where it is, if it is not where it was asked for or is not whole. Raises OSError."""
+    heed(lambda *_: report.cancelled.set())  # it has ended already
+    if not recording.runs:  # it ended while the file was loaded: that is a run too
+        recording.end_run(recording.start_run(Path(options.file).name, options.entry or "", "", options.mode), status)
+    compiled = recording.compilations()
+    what, path = recording.close(status)
+    if what == "dropped":
+        report.note(f"{options.output} is as it was: nothing was compiled in this run.")
+    elif what == "kept":
+        report.note(f"What was recorded is in {path}; {options.output} is as it was.")
+    elif compiled and status != "finished":
+        report.note(f"What was recorded until then is in {options.output}.")
+    report.event("finished", status=status, session=path)
+    report.ended(status, path)
 
 
 def record(options, recording, report) -> int:
@@ -262,9 +334,9 @@ def record(options, recording, report) -> int:
     # torch.compile leaves out is not.
     warnings.filterwarnings("ignore", r"vitrine: (?!torch\.compile)", vitrine.VitrineWarning)
     vitrine.config.check = options.check
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, cancel)
     try:
+        heed(signal.default_int_handler)  # which raises KeyboardInterrupt
+        report.border()
         recording.put("meta", key="file", value=os.path.abspath(options.file))
         recording.put("meta", key="arguments", value=json.dumps(options.again))
         as_script = options.take_over and not options.entry  # its own calls are what is asked for
@@ -293,10 +365,10 @@ def record(options, recording, report) -> int:
 
         recording.message("error", "user", error.what, error.hint, error.detail, entity=record_place(recording, error.__cause__))
         report.failure(error.what, error.hint, error.detail)
-        return 2 if isinstance(error, UsageError) else 1
+        return 2 if isinstance(error, UsageError) else error.status
     except KeyboardInterrupt:
         status = "cancelled"
-        report.failure("Cancelled.", f"What was recorded until then is in {options.output}.")
+        report.failure("Cancelled.")
         return 130
     except Exception as error:
         if str(error).startswith(SESSION_LOST):
@@ -306,19 +378,32 @@ def record(options, recording, report) -> int:
         report.failure(what, hint, traceback.format_exc())
         return 1
     finally:
-        if not recording.runs:  # it ended while the file was loaded: that is a run too
-            recording.end_run(recording.start_run(Path(options.file).name, options.entry or "", "", options.mode), status)
-        recording.close(status)
-        report.event("finished", status=status, session=options.output)
+        close(options, recording, report, status)
 
 
 def main(argv: list[str] | None = None) -> int:
     options = parse_arguments(sys.argv[1:] if argv is None else argv)
-    report = Reporter(options.events)
+    report = Reporter(options.events, options.outcome)
     faulthandler.enable()
+
+    def leave(*_):  # nothing is recorded yet, and an import that is interrupted can raise anything
+        report.failure("Cancelled.")
+        report.ended("cancelled")
+        os._exit(130)
+
+    heed(leave)
+    # `vitrine run` holds it back until somebody heeds it.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     if options.events:
         report.listen()
-    if problem := output_problem(options.output):
+    code = prepared(options, report)
+    report.ended("refused")  # unless it was told already how it ended
+    return code
+
+
+def prepared(options, report) -> int:
+    """Runs the file if all that a run needs is there. Returns the exit status."""
+    if problem := file_problem(options.file) or output_problem(options):
         report.failure(*problem)
         return 1
     try:
@@ -329,9 +414,6 @@ def main(argv: list[str] | None = None) -> int:
     except ImportError as error:
         report.failure(f"Vitrine cannot run in {sys.executable}: {error}", "vitrine doctor says what is missing; VITRINE_PYTHON names another Python.")
         return 1
-    except KeyboardInterrupt:
-        report.failure("Cancelled.")
-        return 130
     import_ns = time.perf_counter_ns() - STARTED
     if options.mode and options.mode not in MODES:
         report.failure(f"There is no mode {options.mode!r}.", f"Modes: {', '.join(MODES)}.")
@@ -343,7 +425,6 @@ def main(argv: list[str] | None = None) -> int:
         report.failure(*problem)
         return 2
     from vitrine.loading import LoadError, UsageError, check_arguments
-    from vitrine.recording import Recording
 
     try:
         check_arguments(options.file, options.entry, options.input)
@@ -352,19 +433,36 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     except LoadError:
         pass  # told in the session, when the file is loaded
+    return recorded(options, report, import_ns)
+
+
+def recorded(options, report, import_ns: int) -> int:
+    """Opens the session and records the run in it. Returns the exit status."""
+    from vitrine.recording import Recording, as_spelled, settle
+
+    heed(lambda *_: report.cancelled.set())  # a session that is half open is opened first
     try:
+        what, path, status = settle(options.output)
+        if what in ("kept", "replaced"):
+            report.note(f"An earlier run {ENDED.get(status, 'ended')} before it could be put in place; it is in {as_spelled(path, options.output)}.")
         recording = Recording(options.output, import_ns, report)
     except OSError as error:
         what, _, hint = str(error).partition("\n")
         report.failure(what, hint)
         return 1
+    report.event("recording", session=recording.path)
+    report.tell(recording=recording.path)
     try:
         return record(options, recording, report)
+    except OSError as error:
+        what, _, where = str(error).partition("\n")
+        report.failure(what, f"What was recorded is in {where}." if where else "")
     except RuntimeError as error:
         if not str(error).startswith(SESSION_LOST):
             raise
         report.failure(f"The session could not be written to its end: {str(error).removeprefix(SESSION_LOST).removeprefix('session: ')}.", "Make room on the disk, or name another place with -o.")
-        return NOT_CLOSED
+    report.ended("not closed", recording.path)
+    return 1
 
 
 if __name__ == "__main__":

@@ -85,6 +85,9 @@ class Graph:
         rows = "SELECT launch.id, launch.kernel != 0, kernel.family = 'matmul', kernel.flops, launch.bytes FROM launch LEFT JOIN kernel ON launch.kernel = kernel.id"
         self.launch_work = {launch: (bool(runs), bool(matmul), flops or 0, moved or 0) for launch, runs, matmul, flops, moved in self.db.execute(rows)}
 
+    def __del__(self):  # at once: a connection is in a cycle, and while it is open the session keeps its log
+        self.db.close()
+
     def launch_of(self, node: int) -> int:
         """The launch that descends from a node, of several the one that does most of the work; 0: it needed none (a folded view,
         dead code)."""
