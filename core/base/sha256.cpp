@@ -79,4 +79,27 @@ std::string sha256_hex(std::string_view bytes) {
   return out;
 }
 
+std::array<uint8_t, 32> hmac_sha256(std::string_view key, std::initializer_list<std::string_view> parts) {
+  std::array<char, 64> inner{}, outer{};
+  std::string_view short_key = key;
+  std::array<uint8_t, 32> digest;
+  if (key.size() > inner.size()) {
+    digest = Sha256().add(key).digest();
+    short_key = {reinterpret_cast<const char*>(digest.data()), digest.size()};
+  }
+  for (size_t i = 0; i < inner.size(); ++i) {
+    const char byte = i < short_key.size() ? short_key[i] : '\0';
+    inner[i] = static_cast<char>(byte ^ 0x36);
+    outer[i] = static_cast<char>(byte ^ 0x5c);
+  }
+  Sha256 inside;
+  inside.add({inner.data(), inner.size()});
+  for (std::string_view part : parts) inside.add(part);
+  digest = inside.digest();
+  return Sha256()
+      .add({outer.data(), outer.size()})
+      .add({reinterpret_cast<const char*>(digest.data()), digest.size()})
+      .digest();
+}
+
 }  // namespace vitrine

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -22,5 +23,8 @@ class Sha256 {
 };
 
 std::string sha256_hex(std::string_view bytes);  // 64 characters
+
+// HMAC (RFC 2104) over the parts one after the other.
+std::array<uint8_t, 32> hmac_sha256(std::string_view key, std::initializer_list<std::string_view> parts);
 
 }  // namespace vitrine

@@ -9,8 +9,10 @@ namespace vitrine::kernel_compiler {
 
 struct LinkOutcome {
   Status failed;
+  std::string shared;         // the shared object
   bool can_run_again = true;  // false: lld asks for a fresh process
 };
-LinkOutcome link_shared(const std::string& object, const std::string& output);
+// No file is made: a full disk or an odd path is nothing to the linker.
+LinkOutcome link_shared(const std::string& object);
 
 }  // namespace vitrine::kernel_compiler

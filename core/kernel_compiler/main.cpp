@@ -36,17 +36,29 @@ int64_t now_ns() {
       .count();
 }
 
+bool write_file(const std::string& path, const std::string& content) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out << content;
+  out.close();
+  return out.good();
+}
+
 Response compile(const Request& request, bool& can_run_again) {
   Response response;
   response.id = request.id;
   std::string object;
   if (!compile_object(request, response, object)) return response;
   int64_t start = now_ns();
-  LinkOutcome linked = link_shared(object, request.output);
+  LinkOutcome linked = link_shared(object);
   response.link_ns = now_ns() - start;
   can_run_again = linked.can_run_again;
-  response.ok = !linked.failed;
-  if (linked.failed) response.error = linked.failed->what;
+  if (linked.failed)
+    response.error = linked.failed->what;
+  else if (request.output.empty())
+    response.object = std::move(linked.shared);
+  else if (!write_file(request.output, linked.shared))
+    response.error = request.output + " could not be written";
+  response.ok = response.error.empty();
   return response;
 }
 

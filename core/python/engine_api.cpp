@@ -4,6 +4,7 @@
 #include "core/capture/segment/store.h"
 #include "core/python/engine_state.h"
 #include "core/python/parts.h"
+#include "core/runtime/kernels/sealed_folder.h"
 #include "core/torch_bridge/border.h"
 
 namespace vitrine::python {
@@ -47,6 +48,28 @@ PyObject* configure(PyObject*, PyObject* args) {
   }
   if (!ok) return nullptr;
   Py_RETURN_NONE;
+}
+
+// private_folder_problem(path) -> None, or why the folder cannot be one that only this user writes to; it is
+// made
+PyObject* private_folder_problem(PyObject*, PyObject* path) {
+  if (!PyUnicode_Check(path)) return PyErr_Format(PyExc_TypeError, "a path is needed");
+  auto folder = runtime::cache_folder(capture::text_of(path));
+  if (folder) Py_RETURN_NONE;
+  const Error& error = folder.error();
+  return PyUnicode_FromFormat("%s (%s)", error.what.c_str(), error.where.c_str());
+}
+
+PyObject* edited_kernels(PyObject*, PyObject*) {
+  const auto texts = engine().config.edited;
+  PyObject* out = PyList_New(0);
+  if (!texts) return out;
+  for (const auto& [generated, edited] : *texts) {
+    PyObject* pair = out ? Py_BuildValue("(ss)", generated.c_str(), edited.c_str()) : nullptr;
+    if (!pair || PyList_Append(out, pair) != 0) Py_CLEAR(out);
+    Py_XDECREF(pair);
+  }
+  return out;
 }
 
 // edit_kernel(generated, edited): what is compiled from now on has the second text where it would have the
@@ -107,6 +130,10 @@ PyMethodDef kMethods[] = {
      "Ends compilation as soon as possible; what is not compiled runs eagerly."},
     {"configure", torch_bridge::border<configure>, METH_VARARGS,
      "configure(name, value): a setting of vitrine.config."},
+    {"private_folder_problem", torch_bridge::border<private_folder_problem>, METH_O,
+     "private_folder_problem(path): makes the folder for this user alone; None, or why it cannot be used."},
+    {"edited_kernels", torch_bridge::border<edited_kernels>, METH_NOARGS,
+     "The pairs that edit_kernel was given."},
     {"edit_kernel", torch_bridge::border<edit_kernel>, METH_VARARGS,
      "edit_kernel(generated, edited): a kernel's text from now on."},
     {"take_differences", torch_bridge::border<take_differences>, METH_NOARGS,

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "core/ir/parse.h"
+#include "core/python/engine_state.h"
 #include "core/python/parts.h"
 #include "core/runtime/compile.h"
 #include "core/runtime/kernel_stage.h"
@@ -42,6 +43,7 @@ PyObject* plan_compile(PyObject*, PyObject* args) {
     runtime::CompileOptions options;
     options.fuse = fuse != 0;
     options.cache_dir = cache_dir;
+    options.edited = engine().config.edited;
     options.kernel_compiler = compiler;
     options.products = products;
     options.lanes = lanes;

@@ -1,20 +1,14 @@
 #include "core/runtime/choice_store.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "core/base/sha256.h"
 #include "core/runtime/kernels/host_cpu.h"
+#include "core/runtime/kernels/sealed_folder.h"
 #include "core/torch_bridge/bridge.h"
 
 namespace vitrine::runtime {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -74,26 +68,14 @@ std::string ChoiceStore::gpu_key(const std::string& work, const std::string& mac
 }
 
 std::optional<codegen::ProductChoice> ChoiceStore::find(const std::string& key) const {
-  if (dir_.empty()) return {};
-  std::ifstream in(dir_ + "/" + key, std::ios::binary);
-  if (!in) return {};
-  std::ostringstream text;
-  text << in.rdbuf();
-  return choice_of(text.str());
+  auto folder = dir_.empty() ? Result<SealedFolder>(Error{}) : SealedFolder::open(dir_);
+  auto file = folder ? folder.value().find(key, "") : std::nullopt;
+  return file ? choice_of(file->content) : std::nullopt;
 }
 
 void ChoiceStore::insert(const std::string& key, const codegen::ProductChoice& choice) const {
   if (dir_.empty()) return;
-  static std::atomic<int> count = 0;
-  std::error_code error;
-  fs::create_directories(dir_, error);
-  const std::string path = dir_ + "/" + key;
-  const std::string fresh = path + "." + std::to_string(getpid()) + "." + std::to_string(++count) + ".tmp";
-  std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
-  out << text_of(choice);
-  out.close();
-  if (out.good()) fs::rename(fresh, path, error);
-  if (!out.good() || error) fs::remove(fresh, error);
+  if (auto folder = SealedFolder::open(dir_)) (void)folder.value().insert(key, "", text_of(choice));
 }
 
 }  // namespace vitrine::runtime

@@ -1,10 +1,11 @@
 #include "core/runtime/kernel_stage.h"
 
-#include "core/runtime/cuda/cuda_stage.h"
-
 #include <chrono>
 #include <map>
 #include <unordered_map>
+
+#include "core/runtime/cuda/cuda_stage.h"
+#include "core/runtime/reproducer_file.h"
 
 namespace vitrine::runtime {
 
@@ -20,7 +21,7 @@ int64_t now_ns() {
 
 // One text to compile; several kernels of a program may share it.
 struct Work {
-  std::string key, fresh;
+  std::string key;
   const codegen::Kernel* kernel = nullptr;  // the first that has this text
   bool sent = false;
   KernelService::Ticket ticket;
@@ -46,22 +47,21 @@ class Stage {
     out.start_ns = now_ns();
     gather(kernels);
     auto cache = ObjectCache::open(options_.cache_dir);
-    if (!cache) {  // kernels still run; they are compiled anew in every process
-      no_place_ = {"no place for compiled kernels: " + cache.error().what + " (" + cache.error().where + ")",
-                   cache.error().hint, ""};
-      cache = ObjectCache::open("");
-    }
-    if (cache) {
+    if (!cache)  // kernels still run; they are compiled anew in every process
+      no_place_ = cache.error();
+    else
       cache_ = cache.take();
-      for (Work& w : work_) look_up(w);
-      send();
-      for (Work& w : work_) receive(w);
-      if (grown_) cache_->trim();
-    }
+    for (Work& w : work_) look_up(w);
+    send();
+    for (Work& w : work_) receive(w);
+    if (grown_) cache_->trim();
     out.cancelled = cancelled_now_;
     for (Work& w : work_) w.result.failed = !w.result.loaded.function && !cancelled_now_;
     for (const codegen::Kernel* k : kernels) out.kernels.push_back(work_[place_.at(k->text)].result);
-    if (!cache) out.problems.push_back(no_place_);
+    if (no_place_) {
+      const std::string text = no_place_->what + " (" + no_place_->where + ")";
+      if (first_time(text)) out.problems.push_back({text, no_place_->hint, ""});
+    }
     if (!missing_.text.empty() && !without_compiler(kernels, out)) out.problems.push_back(missing_);
     for (Work& w : work_)
       if (!w.problem.text.empty()) out.problems.push_back(w.problem);
@@ -91,11 +91,11 @@ class Stage {
   }
 
   void look_up(Work& w) {
-    auto path = cache_->find(w.key);
-    if (!path) return;
+    auto entry = cache_ ? cache_->find(w.key) : std::nullopt;
+    if (!entry) return;
     std::optional<kc::Texts> texts;
     if (with_texts_ && !(texts = cache_->texts(w.key))) return;  // compile again, for the texts
-    auto loaded = load_kernel(*path);
+    auto loaded = load_kernel(entry->fd);
     if (!loaded) return cache_->remove(w.key);
     w.result.loaded = loaded.take();
     w.result.cached = true;
@@ -116,9 +116,8 @@ class Stage {
         }
         service = &shared_kernel_service(program);
       }
-      w.fresh = cache_->fresh_path(w.key);
       w.result.start_ns = now_ns();
-      w.ticket = service->submit({0, w.kernel->label, w.kernel->text, w.fresh, "native", with_texts_});
+      w.ticket = service->submit({0, w.kernel->label, w.kernel->text, "", "native", with_texts_});
       w.sent = true;
     }
   }
@@ -138,9 +137,7 @@ class Stage {
     if (!wait(w)) return;
     KernelAnswer answer = w.ticket.answer.get();
     if (answer.kind != KernelAnswer::Kind::compiled) return refuse(w, answer);
-    auto path = cache_->insert(w.key, w.fresh);
-    grown_ = grown_ || path;
-    auto loaded = path ? load_kernel(path.value()) : Result<LoadedKernel>(path.error());
+    auto loaded = load_kernel(keep(w.key, answer.response.object));
     if (!loaded) {
       answer.error = loaded.error().what;
       return refuse(w, answer);
@@ -152,7 +149,17 @@ class Stage {
     w.result.link_ns = answer.response.link_ns;
     if (!with_texts_) return;
     w.result.texts = std::move(answer.response.texts);
-    cache_->insert_texts(w.key, w.result.texts);
+    if (cache_) cache_->insert_texts(w.key, w.result.texts);
+  }
+
+  // The file from which it is loaded: of the cache, else of memory.
+  Descriptor keep(const std::string& key, const std::string& object) {
+    if (!cache_) return memory_file(object);
+    auto entry = cache_->insert(key, object);
+    grown_ = grown_ || entry;
+    if (entry) return std::move(entry.value().fd);
+    no_place_ = entry.error();
+    return memory_file(object);
   }
 
   void refuse(Work& w, const KernelAnswer& answer) {
@@ -170,8 +177,9 @@ class Stage {
   bool with_texts_;
   const std::function<bool()>& cancelled_;
   bool cancelled_now_ = false;
-  bool grown_ = false;          // the folder: only then is it measured, which takes milliseconds
-  Problem no_place_, missing_;  // of the machine: said once, not once a kernel
+  bool grown_ = false;  // the folder: only then is it measured, which takes milliseconds
+  Status no_place_;     // of the machine: said once, not once a kernel
+  Problem missing_;     // the same
   std::shared_ptr<ObjectCache> cache_;
   std::vector<Work> work_;
   std::unordered_map<std::string, size_t> place_;  // text -> work

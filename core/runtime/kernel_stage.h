@@ -2,6 +2,7 @@
 // kernel compilers.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -28,10 +29,12 @@ struct CompiledKernel {
 
 struct KernelStage {
   std::vector<CompiledKernel> kernels;  // by position of program.kernels
-  std::vector<Problem> problems;        // kernels that have no code
+  std::vector<Problem> problems;        // kernels that have no code, and what is wrong with the machine
   bool cancelled = false;
   int64_t start_ns = 0, duration_ns = 0;
-  bool ok() const { return problems.empty() && !cancelled; }
+  bool ok() const {
+    return !cancelled && std::none_of(kernels.begin(), kernels.end(), [](const auto& k) { return k.failed; });
+  }
 };
 
 // with_texts: IR, assembly and remarks too. `cancelled` (may be empty) is polled; compilers at work are

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import torch
 from command_line import TINY, said, vitrine, write
+from kernel_cache import content, put
 
 ROOT = Path(__file__).resolve().parents[2]
 F = "import torch\ndef f(x):\n    return (x * 2).relu()\n"
@@ -386,7 +387,7 @@ def test_a_result_that_differs_from_eager(tmp_path, more):
     """The object of one kernel is put in the place of another's: a compiler that generates wrong code."""
     right = record_kernel(tmp_path, "x * 2 + 1", tmp_path / "right")
     wrong = record_kernel(tmp_path, "x * 2 + 3", tmp_path / "wrong")
-    shutil.copy(wrong, right)
+    put(right, content(wrong))
     write(tmp_path, "m.py", "import torch\ndef f(x):\n    return x * 2 + 1\n")
     env = {"VITRINE_CACHE_DIR": str(tmp_path / "right")}
     result = vitrine("run", "m.py", "--entry", "f", "--input", "f32[64]", "--repeats", 1, *more, cwd=tmp_path, env=env)
@@ -408,7 +409,7 @@ def test_a_result_that_differs_from_eager(tmp_path, more):
 def test_a_checked_call_inside_a_program(tmp_path):
     """vitrine.config.check in the user's own program: the caller gets eager's numbers and a warning."""
     right = record_kernel(tmp_path, "x * 2 + 1", tmp_path / "right")
-    shutil.copy(record_kernel(tmp_path, "x * 2 + 3", tmp_path / "wrong"), right)
+    put(right, content(record_kernel(tmp_path, "x * 2 + 3", tmp_path / "wrong")))
     text = """
 import warnings, torch, vitrine
 from m import f

@@ -2,6 +2,9 @@
 
 import json
 import sqlite3
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from command_line import said, vitrine, write
@@ -49,7 +52,22 @@ def test_the_edited_text_is_compiled_and_recorded(generated):
 def test_a_wrong_result_is_told(generated):
     folder, text = generated
     result = run_edited(folder, text.replace("* 0.5f;", "* 0.25f;"), "wrong")
-    assert result.returncode == 3 and "differ" in said(result)
+    assert result.returncode == 3 and "With the kernel whose text was edited, a compiled graph differs from eager" in result.stderr, said(result)
+    assert "report" not in said(result).replace("reproducer", ""), said(result)
+    # Its reproducer has the edit in it, and shows the difference by itself.
+    with sqlite3.connect(folder / "wrong.vitrine") as db:
+        ((detail,),) = db.execute("SELECT detail FROM message WHERE detail LIKE '%reproducer%'").fetchall()
+    script = Path(detail.split("reproducer: ")[1].split("\n")[0])
+    assert "* 0.25f;" in script.read_text()
+    end = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert end.returncode == 1 and "differ" in end.stdout, end.stdout + end.stderr
+
+
+def test_an_edited_kernel_that_crashes_is_told_as_such(generated):
+    folder, text = generated
+    body = text.index("{", text.index("vitrine_kernel(")) + 1
+    result = run_edited(folder, text[:body] + " *(volatile int*)8 = 0; " + text[body:], "crash")
+    assert result.returncode == 139 and "The kernel whose text was edited" in result.stderr, said(result)
 
 
 def test_what_does_not_compile_runs_through_pytorch(generated):

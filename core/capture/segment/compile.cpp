@@ -1,6 +1,4 @@
 // From a frame to a new segment: trace, guards, plan, and the record of all of it.
-#include <fstream>
-
 #include "core/capture/segment/fx_graph.h"
 #include "core/capture/segment/marked_sizes.h"
 #include "core/capture/segment/observer.h"
@@ -10,6 +8,7 @@
 #include "core/capture/signals_aside.h"
 #include "core/capture/trace/signals.h"
 #include "core/ir/print.h"
+#include "core/runtime/reproducer_file.h"
 #include "core/torch_bridge/joint.h"
 
 namespace vitrine::capture {
@@ -21,17 +20,10 @@ constexpr const char* kAsksForVersions = "the program asks for versions of tenso
 // A file with what it takes to see the failure again. Returns its path, "" when there is no place for it.
 std::string write_reproducer(const std::string& cache_dir, const Trace& trace, const Error& error) {
   if (cache_dir.empty()) return "";
-  Owned os(PyImport_ImportModule("os"));
-  const std::string folder = cache_dir + "/reproducers";
-  Owned made(os ? PyObject_CallMethod(os.get(), "makedirs", "siO", folder.c_str(), 0777, Py_True) : nullptr);
-  PyErr_Clear();
-  const std::string path = folder + "/" + std::to_string(monotonic_ns()) + ".txt";
-  std::ofstream out(path);
-  out << "error: " << error.what << "\n"
-      << error.where << "\n\n"
-      << ir::print(*trace.graphs.captured) << "\n";
-  if (trace.graphs.aten) out << ir::print(*trace.graphs.aten) << "\n";
-  return out.good() ? path : "";
+  std::string text =
+      "error: " + error.what + "\n" + error.where + "\n\n" + ir::print(*trace.graphs.captured) + "\n";
+  if (trace.graphs.aten) text += ir::print(*trace.graphs.aten) + "\n";
+  return runtime::write_reproducer(cache_dir, "failed.txt", text);
 }
 
 void raise_mark_error(const MarkError& error) {

@@ -221,8 +221,12 @@ void Store::report(Frame& frame, Segment& segment, const Check& check) {
   segment.set_plan(nullptr);  // from now on through PyTorch
   engine_.differences.push_back({segment.compilation, check.text, check.reproducer});
   ErrorAside aside;
-  engine_.warn(place_text(frame) + ": " + check.text, "Eager's result is used; please report it.",
-               check.reproducer.empty() ? "" : "reproducer: " + check.reproducer, segment.compilation);
+  engine_.warn(
+      place_text(frame) + ": " + check.text,
+      engine_.config.edited
+          ? "Eager's result is used. The text of a kernel was edited: mend it, or leave --edited out."
+          : "Eager's result is used; please report it.",
+      check.reproducer.empty() ? "" : "reproducer: " + check.reproducer, segment.compilation);
 }
 
 // What the segment took for granted does not hold: the place does without from now on. Where a break is an

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -71,7 +72,8 @@ std::string encode(const Request& request) {
   return dump(request);
 }
 std::string encode(const Response& response) {
-  return dump(response);
+  std::string out = dump(response);
+  return out + '\0' + response.object;
 }
 std::string encode(const Texts& texts) {
   return dump(texts);
@@ -80,7 +82,10 @@ Result<Request> decode_request(std::string_view frame) {
   return parse<Request>(frame);
 }
 Result<Response> decode_response(std::string_view frame) {
-  return parse<Response>(frame);
+  const size_t end = std::min(frame.find('\0'), frame.size());
+  auto response = parse<Response>(frame.substr(0, end));
+  if (response && end < frame.size()) response.value().object = frame.substr(end + 1);
+  return response;
 }
 Result<Texts> decode_texts(std::string_view text) {
   return parse<Texts>(text);

@@ -14,7 +14,7 @@
 namespace vitrine::kernel_compiler {
 
 // Changes when frames, flags or what a kernel may assume change: part of the object cache's key.
-constexpr int kProtocolVersion = 3;
+constexpr int kProtocolVersion = 4;
 
 std::string_view llvm_version_built_for();  // "19.1.7"
 
@@ -47,7 +47,7 @@ struct Request {
   int64_t id = 0;
   std::string label;           // for diagnostics: "K2"
   std::string source;          // C++ text
-  std::string output;          // path of the shared object to write
+  std::string output;          // path of the shared object to write; "": it comes with the answer
   std::string cpu = "native";  // an LLVM CPU name
   bool texts = false;          // IR, assembly, remarks and spills too
 };
@@ -84,6 +84,7 @@ struct Response {
   Texts texts;
   std::string cpu;  // what "native" was
   int64_t front_ns = 0, codegen_ns = 0, link_ns = 0;
+  std::string object;  // the shared object, unless the request names a path; behind the JSON and a zero byte
 };
 
 std::string encode(const Request& request);

@@ -28,7 +28,7 @@ from vitrine import _engine
 from vitrine.accuracy import compare
 
 GRAPH = """{graph}"""
-
+{edits}
 inputs = torch.load(Path(__file__).with_suffix(".pt"), weights_only=False)
 outcomes = []
 with torch.no_grad():
@@ -91,14 +91,44 @@ def run_again(inputs: list, cache_dir: str, count: int, graph: str, convert):
     return (results + own)[:count]
 
 
+EDITS = """
+# Kernels whose text a person has written anew: what was generated, and what is compiled in its place.
+EDITED = [
+{pairs}
+]
+for generated, edited in EDITED:
+    _engine.edit_kernel(generated, edited)
+"""
+
+
+def edits() -> str:
+    """The part of a reproducer without which the edited kernels would be the generated ones again."""
+    pairs = [f"    ({lines_of(generated)},\n     {lines_of(edited)})," for generated, edited in _engine.edited_kernels()]
+    return EDITS.format(pairs="\n".join(pairs)) if pairs else ""
+
+
+def lines_of(text: str) -> str:
+    """The text as Python writes it, a line a line."""
+    return "\n     ".join(map(repr, text.splitlines(keepends=True)))
+
+
+def anew(path: Path):
+    """A new file for this user alone in the place of one that may be there."""
+    path.unlink(missing_ok=True)
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb")
+
+
 def write_reproducer(text: str, inputs: list, graph: str, cache_dir: str) -> str:
     """A script and its inputs, named by the graph; "" when they cannot be written."""
-    folder = Path(cache_dir or os.path.join(tempfile.gettempdir(), "vitrine")) / "reproducers"
-    path = folder / f"differs-{hashlib.sha256(graph.encode()).hexdigest()[:12]}.py"
+    folder = Path(cache_dir or os.path.join(tempfile.gettempdir(), f"vitrine-{os.geteuid()}")) / "reproducers"
+    path = folder / f"differs-{hashlib.sha256((graph + edits()).encode()).hexdigest()[:12]}.py"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        torch.save(detached(inputs), path.with_suffix(".pt"))
-        path.write_text(REPRODUCER.format(text=text.replace('"""', "'''"), name=path.name, graph=graph))
+        if _engine.private_folder_problem(str(folder)):
+            return ""
+        with anew(path.with_suffix(".pt")) as file:
+            torch.save(detached(inputs), file)
+        with anew(path) as file:
+            file.write(REPRODUCER.format(text=text.replace('"""', "'''"), name=path.name, graph=graph, edits=edits()).encode())
     except (OSError, RuntimeError):
         return ""
     return str(path)

@@ -118,13 +118,16 @@ def application() -> tuple[str, str, str]:
 
 
 def cache_folder() -> tuple[str, str, str]:
-    folder = Path(os.environ.get("VITRINE_CACHE_DIR") or Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "vitrine")
+    off = "kernels are compiled anew in each process"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        usable = os.access(folder, os.W_OK)
-    except OSError:
-        usable = False
-    return (OK, str(folder), "") if usable else (PART, f"{folder} cannot be written", "kernels are compiled anew in each process")
+        import torch  # noqa: F401  (the engine needs its libraries)
+        from vitrine import _engine, config
+    except ImportError as error:
+        return MISSING, str(error), off
+    if not config.cache_dir:
+        return PART, "none", off
+    problem = _engine.private_folder_problem(os.path.join(config.cache_dir, "kernels"))
+    return (PART, problem, off) if problem else (OK, config.cache_dir, "")
 
 
 # name, look-up -> (state, what was found, what its absence switches off)

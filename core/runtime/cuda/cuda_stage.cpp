@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <fstream>
-#include <sstream>
 #include <thread>
 #include <unordered_map>
 
@@ -12,6 +10,7 @@
 #include "core/runtime/cuda/driver.h"
 #include "core/runtime/cuda/listing.h"
 #include "core/runtime/cuda/nvrtc.h"
+#include "core/runtime/reproducer_file.h"
 
 namespace vitrine::runtime::cuda {
 
@@ -21,13 +20,6 @@ int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
-}
-
-std::string file_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
 }
 
 struct Work {
@@ -54,6 +46,10 @@ class Stage {
       for (Work& w : work_) finish(w);
     }
     if (missing_) out.problems.push_back(environment_problem(*missing_));
+    if (no_place_) {
+      const std::string text = no_place_->what + " (" + no_place_->where + ")";
+      if (first_time(text)) out.problems.push_back({text, no_place_->hint, ""});
+    }
     for (Work& w : work_) {
       w.result.failed = missing_ || !w.error.empty();
       if (!w.error.empty()) out.problems.push_back(problem(w));
@@ -88,9 +84,10 @@ class Stage {
     if (std::string refused = nvrtc_->refuses(arch_); !refused.empty())
       return Error{refused, "Install the NVRTC of a CUDA version that serves this GPU."};
     auto cache = ObjectCache::open(options_.cache_dir);
-    if (!cache) cache = ObjectCache::open("");
-    if (!cache) return cache.error();
-    cache_ = cache.take();
+    if (cache)
+      cache_ = cache.take();
+    else
+      no_place_ = cache.error();
     // Machine code that tells its lines is another than that of the steady state.
     const std::string how = "cuda " + arch_ + " nvrtc " + nvrtc_->version() + (with_texts_ ? " lines" : "");
     for (Work& w : work_) w.key = ObjectCache::key(how + "\n" + w.kernel->text);
@@ -98,11 +95,11 @@ class Stage {
   }
 
   void look_up(Work& w) {
-    auto path = cache_->find(w.key);
-    if (!path) return;
+    auto entry = cache_ ? cache_->find(w.key) : std::nullopt;
+    if (!entry) return;
     std::optional<kernel_compiler::Texts> texts;
     if (with_texts_ && !(texts = cache_->texts(w.key))) return;
-    w.cubin = file_text(*path);
+    w.cubin = std::move(entry->content);
     w.result.cached = true;
     w.result.arch = arch_;
     if (texts) take_texts(w, std::move(*texts));
@@ -177,11 +174,12 @@ class Stage {
       missing_ = loaded.error();
   }
   void store(const Work& w) {
-    const std::string fresh = cache_->fresh_path(w.key);
-    std::ofstream(fresh, std::ios::binary) << w.cubin;
+    if (!cache_) return;
     // Without its SASS an entry is complete only until there is a disassembler.
     const bool complete = !w.result.texts.assembly.empty() || options_.nvdisasm.empty();
-    if (cache_->insert(w.key, fresh) && with_texts_ && complete) cache_->insert_texts(w.key, w.result.texts);
+    auto kept = cache_->insert(w.key, w.cubin);
+    if (!kept) no_place_ = kept.error();
+    if (kept && with_texts_ && complete) cache_->insert_texts(w.key, w.result.texts);
   }
 
   static Problem environment_problem(const Error& error) {
@@ -203,7 +201,8 @@ class Stage {
   bool with_texts_;
   const std::function<bool()>& cancelled_;
   std::atomic<bool> stopped_ = false;
-  Status missing_;  // what of the machine keeps kernels from running
+  Status missing_;   // what of the machine keeps kernels from running
+  Status no_place_;  // and what keeps them from being kept
   const Nvrtc* nvrtc_ = nullptr;
   std::string arch_;
   std::shared_ptr<ObjectCache> cache_;

@@ -1,6 +1,6 @@
 // Compiled kernels on disk, by what they were compiled from. An entry is one shared object with a seal behind
-// it (length and checksum): a damaged one counts as missing and is removed. Entries appear by an atomic
-// rename, so several processes share a folder. Not thread-safe within a process.
+// it: a damaged one, or one of another kernel, counts as missing and is removed. Entries appear by an atomic
+// rename, so several processes share a folder. Code is loaded from the descriptor that was checked.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "core/base/result.h"
 #include "core/kernel_compiler/protocol/protocol.h"
+#include "core/runtime/kernels/sealed_folder.h"
 
 namespace vitrine::codegen {
 struct ScalarCode;  // core/codegen/scalar_code.h
@@ -36,8 +37,10 @@ class ObjectCache {
  public:
   static constexpr int64_t kMaxBytes = int64_t{512} << 20;
 
+  using Entry = PrivateFolder::File;
+
   // dir "": a folder of this process, removed with the cache. Errors: the folder cannot be made, or others
-  // may write into it (code from it is run).
+  // may write into it or into one on the way (code from it is run).
   static Result<std::shared_ptr<ObjectCache>> open(const std::string& dir, int64_t max_bytes = kMaxBytes);
   ~ObjectCache();
   ObjectCache(const ObjectCache&) = delete;
@@ -46,12 +49,10 @@ class ObjectCache {
   // Everything that the machine code depends on: source, flags, LLVM's version, this CPU.
   static std::string key(const std::string& source);
 
-  // Path of a sound entry, or nothing.
-  std::optional<std::string> find(const std::string& key);
-  // Where a new object is to be linked before insert().
-  std::string fresh_path(const std::string& key);
-  // Seals the object at fresh_path() and gives it its name; its path.
-  Result<std::string> insert(const std::string& key, const std::string& fresh);
+  // A sound entry, or nothing.
+  std::optional<Entry> find(const std::string& key) { return folder_.find(key, ".so"); }
+  // Keeps an object. Errors: the folder cannot be written; the object can still be loaded from memory.
+  Result<Entry> insert(const std::string& key, const std::string& object);
   void remove(const std::string& key);
 
   // IR, assembly and remarks of a kernel, kept beside its object for runs that are recorded.
@@ -59,20 +60,21 @@ class ObjectCache {
   void insert_texts(const std::string& key, const kernel_compiler::Texts& texts);
 
   // Removes the entries that were used longest ago until less than the limit is left.
-  void trim();
-  const std::string& dir() const { return dir_; }
+  void trim() { folder_.trim(max_bytes_); }
+  const std::string& dir() const { return folder_.path(); }
+  std::string path(const std::string& key) const { return dir() + "/" + folder_.name(key, ".so"); }
 
  private:
   ObjectCache() = default;
-  std::string path(const std::string& key, const char* suffix) const { return dir_ + "/" + key + suffix; }
 
-  std::string dir_;
+  SealedFolder folder_;
   bool own_dir_ = false;
   int64_t max_bytes_ = kMaxBytes;
-  int64_t count_ = 0;
 };
 
 // Opens a shared object and finds its kernel. Errors: the loader's own words.
 Result<LoadedKernel> load_kernel(const std::string& path);
+// The same of an open file, whatever has become of its name.
+Result<LoadedKernel> load_kernel(const Descriptor& file);
 
 }  // namespace vitrine::runtime
