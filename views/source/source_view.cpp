@@ -113,6 +113,7 @@ void SourceView::sessionChanged() {
 
 // The line of `def`: a function's first line may be its first decorator's.
 static int headLine(const QStringList& lines, int first) {
+  first = std::max(first, 0);  // a function whose line is not known
   for (int line = first; line < lines.size() && line < first + 40; ++line) {
     const QString text = lines[line].trimmed();
     if (text.startsWith("def ") || text.startsWith("async def ") || text.contains("lambda")) return line;
