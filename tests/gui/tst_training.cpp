@@ -115,7 +115,7 @@ class TestTraining : public QObject {
              qPrintable(rows.join('\n')));
     QVERIFY2(rows.contains("s1 | L['n'] | 4 | 4 | mark_dynamic | train.py:7"), qPrintable(rows.join('\n')));
     QVERIFY2(rows.contains("  s0 <= 4096 | train.py:6"), qPrintable(rows.join('\n')));
-    QCOMPARE(rig.view.subtitle(), QStringLiteral("2 symbols, 1 fixed"));
+    QCOMPARE(rig.view.subtitle(), QStringLiteral("compilation 0/0 backward of 2; 2 symbols, 1 fixed"));
     QVERIFY(rig.view.items()->items()->indexOf(ids_.line_6).isValid());  // a click goes to the expression
   }
 
