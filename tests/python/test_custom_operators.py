@@ -120,12 +120,12 @@ READ = [
 ]
 
 
-@pytest.mark.parametrize("type_, value", READ + WRITTEN, ids=str)
+@pytest.mark.parametrize("type_, value", READ + WRITTEN, ids=[type_ for type_, _ in READ + WRITTEN])
 def test_an_argument_of_any_type_is_passed_on(type_, value):
     assert_as_eager(operator(f"{type_} v", "Tensor", lambda y, v: y), value)
 
 
-@pytest.mark.parametrize("type_, value", WRITTEN, ids=str)
+@pytest.mark.parametrize("type_, value", WRITTEN, ids=[type_ for type_, _ in WRITTEN])
 @pytest.mark.parametrize("returns, result", [("()", lambda y, v: None), ("(Tensor, Tensor[])", lambda y, v: (y, [y * 2, y + 1]))], ids=["nothing", "list"])
 def test_written_arguments_with_other_results(type_, value, returns, result):
     assert_as_eager(operator(f"{type_} v", returns, result), value)
