@@ -42,7 +42,9 @@ class Observing {
 
 PyObject* call_compiled(PyObject* self, PyObject* const* args, size_t n, PyObject* names) {
   Callable* c = as_callable(self);
-  if (engine().controls.stance() == capture::Stance::Eager) {
+  const capture::Stance stance = engine().controls.stance();
+  if (PyErr_Occurred()) return nullptr;  // a signal's handler raised
+  if (stance == capture::Stance::Eager) {
     const capture::PauseCapture off;
     return PyObject_Vectorcall(c->wrapped, args, n, names);
   }

@@ -2,15 +2,18 @@
 
 #include "core/capture/hook.h"
 #include "core/capture/segment/values.h"
+#include "core/capture/signals_aside.h"
 
 namespace vitrine::capture {
 namespace {
 
-// Of a function of vitrine._controls, asked in Python; nothing when it fails.
+// Of a function of vitrine._controls, asked in Python; nothing when it fails. An error that is set afterwards
+// is a signal handler's.
 template <class... Arguments>
 Owned ask(const char* function, const char* format, Arguments... arguments) {
+  const SignalsAside signals;
   const PauseCapture pause;
-  ErrorAside aside;
+  const ErrorAside aside;
   Owned module(PyImport_ImportModule("vitrine._controls"));
   Owned answer(module ? PyObject_CallMethod(module.get(), function, format, arguments...) : nullptr);
   PyErr_Clear();

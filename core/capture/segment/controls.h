@@ -17,6 +17,7 @@ enum class Stance : uint8_t {
   FailOnRecompile,   // the same, and what would be compiled is an error
 };
 
+// Each may leave the error set that a signal's handler raised meanwhile.
 class Controls {
  public:
   // A few loads while the program has not changed it.

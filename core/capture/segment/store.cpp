@@ -317,8 +317,12 @@ Outcome Store::miss(Frame& frame, CodeSegments& code, Place& place, const torch_
   if (std::string why = torch_bridge::unsupported_state(); !why.empty()) return Outcome::eager();
   if (const std::optional<Outcome> outcome = held_back(frame, place, state)) return *outcome;
   if (limited(frame, code, place, state)) return PyErr_Occurred() ? Outcome::raised() : Outcome::none();
-  if (engine_.controls.switched_off()) return Outcome::eager();
-  for (const std::string& sentence : engine_.controls.not_followed()) engine_.warn(sentence, "", "", 0);
+  const bool off = engine_.controls.switched_off();
+  const std::vector<std::string> sentences =
+      off ? std::vector<std::string>{} : engine_.controls.not_followed();
+  if (PyErr_Occurred()) return Outcome::raised();
+  if (off) return Outcome::eager();
+  for (const std::string& sentence : sentences) engine_.warn(sentence, "", "", 0);
   const std::shared_ptr<Segment> previous = newest(place);
   Recording* recording = engine_.live_recording();
   const int64_t start = recording ? recording->now() : 0;
