@@ -12,6 +12,7 @@ import json
 import os
 import runpy
 import signal
+import sqlite3
 import sys
 import threading
 import time
@@ -370,6 +371,8 @@ def record(options, recording, report) -> int:
         status = "cancelled"
         report.failure("Cancelled.")
         return 130
+    except sqlite3.Error as error:  # of the session alone: what the user's code raises is a LoadError by now
+        raise RuntimeError(f"{SESSION_LOST}it cannot be read back: {error}") from error
     except Exception as error:
         if str(error).startswith(SESSION_LOST):
             raise

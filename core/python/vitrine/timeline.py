@@ -68,6 +68,8 @@ def put_lane(recording, run, side, kind, label, ordinal, slices: list[Slice]) ->
 class Graph:
     """What the session knows of the compiled programs: ATen nodes in order and the launch each became."""
 
+    db = None
+
     def __init__(self, path: str):
         self.db = read_own(path)
         rows = "SELECT graph.compilation, node.id, node.op, node.family FROM node JOIN graph ON node.graph = graph.id WHERE graph.stage = 'aten' AND graph.pass = '' AND node.kind = 'op' ORDER BY graph.compilation, node.ordinal"
@@ -86,7 +88,8 @@ class Graph:
         self.launch_work = {launch: (bool(runs), bool(matmul), flops or 0, moved or 0) for launch, runs, matmul, flops, moved in self.db.execute(rows)}
 
     def __del__(self):  # at once: a connection is in a cycle, and while it is open the session keeps its log
-        self.db.close()
+        if self.db:
+            self.db.close()
 
     def launch_of(self, node: int) -> int:
         """The launch that descends from a node, of several the one that does most of the work; 0: it needed none (a folded view,
