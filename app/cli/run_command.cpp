@@ -109,6 +109,8 @@ Recorded record(const EngineArguments& engine, const std::string& file, const st
   std::istringstream lines(ended.value().said);
   for (std::string line; std::getline(lines, line);)
     if (const auto facts = nlohmann::json::parse(line, nullptr, false); facts.is_object()) told.update(facts);
+  // It ended before it began to record, and has said why.
+  if (!ended.value().signal && ended.value().status && told.empty()) return {ended.value().status};
   if (ended.value().signal || !told.contains("status"))
     return report_death(ended.value(), engine, session, told);
   Recorded out{ended.value().status};
