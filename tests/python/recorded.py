@@ -33,3 +33,4 @@ def recorded(folder, name="session.vitrine"):
         yield Session(path)
     finally:
         _engine.session_close("finished")
+        _engine.session_settle(path)  # it was recorded beside one that stood there

@@ -127,7 +127,7 @@ def test_a_session_that_cannot_be_begun_for_want_of_space(kilobytes, tmp_path):
 
 def test_a_disk_that_fills_up_during_a_run(tmp_path):
     write(tmp_path, "m.py", F)
-    words = "ulimit -f 1000; exec vitrine run m.py --entry f --input 'f32[3]'"
+    words = "ulimit -f 600; exec vitrine run m.py --entry f --input 'f32[3]'"
     result = subprocess.run(["bash", "-c", words], cwd=tmp_path, capture_output=True, text=True)
     assert result.returncode == 1 and "Traceback" not in result.stderr, said(result)
     assert result.stderr.count("could not be written to its end") == 1 and "ended without" not in result.stderr
@@ -236,7 +236,7 @@ def test_overwritten_bytes_never_crash_the_reader(tmp_path, good):
 
 
 DEATHS = [
-    ("exit", "import os\n    os._exit(7)", 1, "exit status 7"),
+    ("exit", "import os\n    os._exit(7)", 7, "exit status 7"),
     ("killed", "import os, signal\n    os.kill(os.getpid(), signal.SIGKILL)", 137, "signal 9"),
     ("crash", "import ctypes\n    ctypes.string_at(0)", 139, "signal 11"),
     ("aborted", "import os\n    os.abort()", 134, "signal 6"),

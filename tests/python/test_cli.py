@@ -159,7 +159,8 @@ def test_a_session_is_replaced_and_nothing_else_is(tmp_path):
     path = write(tmp_path, "m.py", TINY)
     for _ in range(2):
         assert vitrine("run", path, "-o", "s.vitrine", "--repeats", 0, cwd=tmp_path).returncode == 0
-    for target, why in (("m.py", "not a Vitrine session"), (".", "folder"), ("none/s.vitrine", "does not exist"), ("/proc/s.vitrine", "cannot be written")):
+    write(tmp_path, "other.py", TINY)
+    for target, why in (("m.py", "is read by this run"), ("other.py", "not a Vitrine session"), (".", "folder"), ("none/s.vitrine", "does not exist"), ("/proc/s.vitrine", "cannot be written")):
         result = vitrine("run", path, "-o", target, cwd=tmp_path)
         assert result.returncode == 1 and why in result.stderr and "-o" in result.stderr, said(result)
     assert path.read_text() == TINY

@@ -61,7 +61,8 @@ def test_a_damaged_cache_is_built_anew(tmp_path):
 
 def test_a_cache_that_cannot_be_written_does_not_matter():
     plan, problems, cached = _engine.plan_kernel(graph(4), source("nowhere"), 4, 16, "/proc/nowhere")
-    assert problems == [] and cached is False
+    assert cached is False
+    assert all("kernel cache is not used" in what and "/proc/nowhere" in what for what, _ in problems)  # told once a process
     assert _engine.plan_run(plan, [torch.zeros(4)])[0].tolist() == [1, 1, 1, 1]
 
 

@@ -252,7 +252,7 @@ def test_a_measured_choice_is_kept_for_later_processes(tmp_path):
     compiled(str(cache), 0, a, b, session=paths[0], products="measured")
     compiled(str(cache), 0, a, b, session=paths[1], products="measured")
     (kept,) = (cache / "choices").iterdir()
-    kept.write_text(kept.read_text().replace("end", "en"))  # damaged: as if it were not there
+    kept.write_bytes(kept.read_bytes().replace(b"end", b"en"))  # damaged: as if it were not there
     compiled(str(cache), 0, a, b, session=paths[2], products="measured")
     rows = [choices_of(path)[2] for path in paths]
     assert [{row[4] for row in r} for r in rows] == [{"measured"}, {"kept"}, {"measured"}]

@@ -135,7 +135,8 @@ def test_a_break_costs_nothing_that_other_rows_tell(tmp_path):
 
     compiled = vitrine.compile(Outer().eval())
     with recorded(tmp_path) as session, torch.no_grad():
-        compiled(torch.ones(2))
+        for _ in range(3):  # the first calls compile, and have no price
+            compiled(torch.ones(2))
     price = {row["expression"]: row["ns_per_call"] for row in session.rows("graph_break")}
     assert set(price) == {"self.inner(x * 2)", "time.sleep(0.2)"}, price
     assert price["self.inner(x * 2)"] < 2e8 <= price["time.sleep(0.2)"]  # the call of inner holds the sleep
