@@ -97,6 +97,10 @@ Ref Builder::op(std::string op, std::vector<Arg> args, std::vector<TensorType> o
   return add(std::move(node));
 }
 
+void Builder::also_from(NodeId node, NodeId from) {
+  graph_->nodes_.at(graph_->position(node)).origin.from.push_back(from);
+}
+
 GraphPtr Builder::finish(std::vector<Arg> results) {
   graph_->results_ = std::move(results);
   return std::move(graph_);

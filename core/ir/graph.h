@@ -154,6 +154,8 @@ class Builder {
   // Keeps fresh nodes from taking this name: a node that is kept later has it.
   void reserve(const std::string& name) { names_.try_emplace(name, 0); }
   const Node& node(NodeId id) const { return graph_->node(id); }
+  // The node does the work of this one of an earlier graph, too.
+  void also_from(NodeId node, NodeId from);
   size_t size() const { return graph_->nodes_.size(); }
   const std::shared_ptr<NodeIds>& ids() const { return ids_; }
   GraphPtr finish(std::vector<Arg> results);

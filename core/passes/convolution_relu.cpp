@@ -21,6 +21,7 @@ struct Term {
 struct Sum {
   std::vector<Term> convolutions;
   std::vector<Ref> channels, whole;
+  std::vector<const Node*> joined;  // sums and products that are computed with it
 };
 
 class Joiner {
@@ -76,11 +77,13 @@ class Joiner {
       sum.convolutions.push_back({&n, {}});
     } else if (n.op == "aten.add.Tensor" && n.args.size() == 2 && n.kwargs.empty() && ref(n, 0) &&
                ref(n, 1) && read_once(r)) {
+      sum.joined.push_back(&n);
       return collect(*ref(n, 0), image, sum) && collect(*ref(n, 1), image, sum);
     } else if (n.op == "aten.mul.Tensor" && ref(n, 0) && ref(n, 1) && read_once(r) &&
                is_convolution(*ref(n, 0), image) && is_by_channel(*ref(n, 1), image) &&
                !storages_.written(ref(n, 1)->node)) {
       sum.convolutions.push_back({&producer(*ref(n, 0)), *ref(n, 1)});
+      sum.joined.push_back(&n);
     } else if (type(r) == image && !storages_.written(r.node)) {
       sum.whole.push_back(r);
     } else {
@@ -166,7 +169,9 @@ class Joiner {
     args.emplace_back(bias_of(node, sum));
     for (size_t i : {3, 4, 5, 8}) args.push_back(given[i]);
     const char* op = adds ? "aten.cudnn_convolution_add_relu.default" : "aten.cudnn_convolution_relu.default";
-    out_.change(node, op, std::move(args), {});
+    const Ref joined = out_.change(node, op, std::move(args), {});
+    for (const Term& term : sum.convolutions) out_.absorb(joined, *term.convolution);
+    for (const Node* add : sum.joined) out_.absorb(joined, *add);
   }
 
   const GraphPtr& graph_;

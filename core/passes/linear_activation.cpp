@@ -68,10 +68,11 @@ class Joiner {
     for (const Arg& a : linear.args) args.push_back(out_.mapped(a));
     const Kwargs how = {{"use_gelu", Arg(true)}};
     if (linear.type() == activation.type()) {
-      out_.change(activation, "aten._addmm_activation.default", std::move(args), how);
+      out_.absorb(out_.change(activation, "aten._addmm_activation.default", std::move(args), how), linear);
       return;
     }
     Ref joined = out_.emit(activation, "aten._addmm_activation.default", std::move(args), how);
+    out_.absorb(joined, linear);
     out_.change(activation, "aten.view.default", {Arg(joined), Arg::ints(activation.type().sizes)}, {});
   }
 

@@ -54,6 +54,8 @@ class Rewriter {
 
   // A new node that stands for `from`; values in args are of the new graph.
   Ref emit(const Node& from, const std::string& op, std::vector<Arg> args, Kwargs kwargs = {});
+  // A new value is computed with the work of this old node in it, which nobody reads any more.
+  void absorb(Ref fresh, const Node& old) { builder_.also_from(fresh.node, old.id); }
 
   bool changed() const { return changed_; }
   // The old pointer if nothing changed.

@@ -134,6 +134,26 @@ TEST_CASE("every pass does to each golden graph what its file says") {
   }
 }
 
+TEST_CASE("a call that takes the place of several comes of each of them") {
+  for (const char* name : {"linear_activation", "convolution_relu"}) {
+    for (const Case& c : read(fs::path(kFolder) / (std::string(name) + ".txt"))) {
+      CAPTURE(name);
+      CAPTURE(c.comment);
+      auto ids = std::make_shared<ir::NodeIds>();
+      const ir::GraphPtr before = ir::parse(c.input, ids).take(), after = pass_named(name).run(before, ids);
+      std::set<ir::NodeId> stood_for;
+      for (const ir::Node& node : after->nodes())
+        stood_for.insert(node.origin.from.begin(), node.origin.from.end());
+      for (const ir::Node& node : before->nodes()) {
+        const bool product = node.op == "aten.addmm.default" || node.op == "aten.convolution.default";
+        if (!product || before->users()[before->position(node.id)].empty()) continue;
+        if (after->find(node.id) && !after->users()[after->position(node.id)].empty()) continue;
+        CHECK_MESSAGE(stood_for.contains(node.id), node.name);
+      }
+    }
+  }
+}
+
 TEST_CASE("every pass of the pipeline has a golden file") {
   for (const passes::Pass& pass : passes::pipeline()) {
     CAPTURE(pass.name);
