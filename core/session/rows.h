@@ -227,8 +227,8 @@ struct BreakRow {
   }
 };
 
-// call: the how manieth of the run's calls of what was compiled had been; call_of_place: the how manieth call of its
-// place it was, from 1; 0 = not recorded.
+// call: how many calls of what was compiled there had been; call_of_place: the number of the call at its place,
+// from 1; 0 = not recorded.
 struct RecompilationRow {
   Id id = 0, compilation = 0, previous = 0, guard = 0;
   int64_t call = 0;
