@@ -2,14 +2,16 @@
 not followed is named once."""
 
 import functools
+import multiprocessing
 import os
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 import torch
 import torch._dynamo
-from control_programs import PROGRAMS
+from control_programs import PROGRAMS, fail_on_recompile, fail_on_the_first_compilation
 
 import vitrine
 from vitrine.take_over import torch_compile_taken_over
@@ -24,9 +26,17 @@ def fields(value):
     return value
 
 
+def with_torch_compile(program):
+    return fields(program(lambda f: torch.compile(f, backend="eager")))
+
+
 @functools.cache
 def by_torch_compile(program):
-    return fields(program(lambda f: torch.compile(f, backend="eager")))
+    if program not in (fail_on_recompile, fail_on_the_first_compilation):
+        return with_torch_compile(program)
+    # PyTorch's hook stays in place for the rest of a process in which this stance has forbidden a compilation.
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as child:
+        return child.submit(with_torch_compile, program).result()
 
 
 @pytest.fixture(autouse=True)
