@@ -2,16 +2,19 @@
 compute is known so without a GPU; how fast they are is not."""
 
 import ctypes
+import functools
 import hashlib
 import json
 import re
 import subprocess
+import tempfile
+from pathlib import Path
 
 import torch
 from codegen_harness import CLANG, KERNEL, ROOT, Program, tool
 
 SHIM = ROOT / "tests/tools/cuda_threads.h"
-FLAGS = ["-O1", "-std=c++20", "-shared", "-fPIC", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-w"]
+FLAGS = ["-O1", "-std=c++20", "-fPIC", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-w"]
 # What the prelude writes as PTX.
 CONVERSIONS = {
     r'asm\("cvt.f32.f16.*?\)\);': "y = half_to_float(x.bits);",
@@ -51,6 +54,16 @@ def split_types(types):
     return [*out, part.strip()]
 
 
+@functools.cache
+def precompiled_shim():
+    """The shim, parsed once a process: its headers take a kernel's compilation far longer than the kernel itself."""
+    folder = tempfile.TemporaryDirectory(prefix="vitrine-shim-")
+    path = Path(folder.name) / "shim.pch"
+    done = subprocess.run([CLANG, *FLAGS, "-x", "c++-header", str(SHIM), "-o", str(path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:4000]
+    return folder, path  # the folder goes with the process
+
+
 def compile_kernel(kernel, folder):
     text = kernel["text"]
     for ptx, plain in CONVERSIONS.items():
@@ -60,8 +73,7 @@ def compile_kernel(kernel, folder):
     arguments = ", ".join(f"({t})given[{i}]" for i, t in enumerate(types))
     if types == ["const __grid_constant__ Members"]:  # one struct of all
         arguments = "*(const Members*)given"
-    source = f"""#include "{SHIM}"
-{text}
+    source = f"""{text}
 static void** given;
 static void one() {{ vitrine_kernel({arguments}); }}
 extern "C" void run_kernel(void** arguments) {{
@@ -74,7 +86,8 @@ extern "C" void run_kernel(void** arguments) {{
     library = path.with_suffix(".so")
     if not library.exists():
         path.write_text(source)
-        done = subprocess.run([CLANG, *FLAGS, str(path), "-o", str(library)], capture_output=True, text=True)
+        shim = ["-include-pch", str(precompiled_shim()[1])]
+        done = subprocess.run([CLANG, *FLAGS, *shim, "-shared", str(path), "-o", str(library)], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[:4000] + "\n" + text
     return ctypes.CDLL(str(library)).run_kernel
 
