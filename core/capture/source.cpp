@@ -1,5 +1,7 @@
 #include "core/capture/source.h"
 
+#include <utility>
+
 #include "core/capture/trace/python.h"
 
 namespace vitrine::capture {
@@ -89,7 +91,15 @@ const Source* Source::root() const {
 }
 
 SourcePool::~SourcePool() {
-  for (const auto& source : all_) Py_XDECREF(source->key);
+  for (PyObject* key : take_keys()) Py_DECREF(key);
+}
+
+std::vector<PyObject*> SourcePool::take_keys() {
+  std::vector<PyObject*> keys;
+  if (!std::exchange(has_keys_, false)) return keys;
+  for (const auto& source : all_)
+    if (source->key) keys.push_back(source->key);
+  return keys;
 }
 
 const Source* SourcePool::make(SourceKind kind, const Source* base, int32_t index, const std::string& name,

@@ -65,6 +65,8 @@ struct Source {
 class SourcePool {
  public:
   ~SourcePool();
+  // Its references to the keys, which whoever takes them has for as long as the pool lives.
+  std::vector<_object*> take_keys();
   const Source* make(SourceKind kind, const Source* base, int32_t index, const std::string& name,
                      _object* key = nullptr);
   const Source* local(int slot, const std::string& name) {
@@ -77,6 +79,7 @@ class SourcePool {
  private:
   std::vector<std::unique_ptr<Source>> all_;
   std::unordered_map<std::string, std::vector<Source*>> by_path_;
+  bool has_keys_ = true;
 };
 
 }  // namespace vitrine::capture

@@ -1,7 +1,7 @@
 #include "core/capture/segment/code_segments.h"
 
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 #include "core/capture/segment/engine.h"
 
@@ -19,6 +19,26 @@ void Place::bring_forward(const Frame& frame) {
     std::stable_partition(segments.begin(), segments.end(), mine);
 }
 
+Place::~Place() {
+  for (const std::shared_ptr<Segment>& s : segments) s->place = nullptr;
+}
+
+void Place::add(const std::shared_ptr<Segment>& segment) {
+  segment->place = this;
+  segments.insert(segments.begin(), segment);
+}
+
+// What served many calls was worth its compilation, and does not count for the limit. Where each call brings
+// a class of its own, that limit is reached.
+void Place::bury(Segment& segment) {
+  constexpr int64_t kMany = 16;
+  if (segment.calls >= kMany)
+    --code.compilations;
+  else
+    ++code.buried;
+  take([&](const std::shared_ptr<Segment>& s) { return s.get() == &segment; });
+}
+
 CodeSegments::CodeSegments(Engine& engine) : engine_(engine) {
   engine_.codes.insert(this);
 }
@@ -30,17 +50,19 @@ CodeSegments::~CodeSegments() {
 Place& CodeSegments::place(int32_t pc, int32_t depth) {
   for (const auto& p : places_)
     if (p->pc == pc && p->depth == depth) return *p;
-  places_.push_back(std::make_unique<Place>());
+  places_.push_back(std::make_unique<Place>(*this));
   places_.back()->pc = pc;
   places_.back()->depth = depth;
   return *places_.back();
 }
 
 void CodeSegments::forget(int32_t settings, std::vector<std::shared_ptr<Segment>>& dropped) {
+  compilations -= std::exchange(buried, 0);
   for (const auto& p : places_) {
-    const auto mine = [&](const std::shared_ptr<Segment>& s) { return s->settings == settings; };
-    std::copy_if(p->segments.begin(), p->segments.end(), std::back_inserter(dropped), mine);
-    compilations -= std::erase_if(p->segments, mine);
+    for (auto& segment : p->take([&](const auto& s) { return s->settings == settings; })) {
+      dropped.push_back(std::move(segment));
+      --compilations;
+    }
     p->eager = p->eager_rest = false;
     p->sizes.erase(settings);
   }

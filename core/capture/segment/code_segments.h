@@ -11,10 +11,15 @@
 
 namespace vitrine::capture {
 
+class CodeSegments;
 class Engine;
 
 // A position of a frame at which compiled code may begin.
 struct Place {
+  explicit Place(CodeSegments& code) : code(code) {}
+  ~Place();
+  Place(const Place&) = delete;
+  CodeSegments& code;
   int32_t pc = 0, depth = 0;
   bool tracing = false;                            // some thread is at it; others run eagerly meanwhile
   bool observed = true;                            // whether a profiler saw operators before it was
@@ -23,6 +28,18 @@ struct Place {
   bool eager_rest = false;                         // nor behind it
   std::vector<std::shared_ptr<Segment>> segments;  // most recently used first
   std::unordered_map<int32_t, SizeHistory> sizes;  // what its compilations saw, by number of the settings
+  void add(const std::shared_ptr<Segment>& segment);
+  // Gives up those that are chosen, and hands them over: they end when nothing uses them any more.
+  template <class Chosen>
+  std::vector<std::shared_ptr<Segment>> take(Chosen&& chosen) {
+    std::vector<std::shared_ptr<Segment>> taken;
+    for (const std::shared_ptr<Segment>& s : segments)
+      if (chosen(s)) taken.push_back(s), s->place = nullptr;
+    std::erase_if(segments, [](const std::shared_ptr<Segment>& s) { return !s->place; });
+    return taken;
+  }
+  // What a segment was compiled for has ended.
+  void bury(Segment& segment);
   // What was compiled for the module whose method the frame runs comes first.
   void bring_forward(const Frame& frame);
   // Those that count against the limit of this frame.
@@ -54,6 +71,7 @@ class CodeSegments : public CodeData {
   // Hands over what it drops: the end of a segment may end code objects, and with them others of this class.
   void forget(int32_t settings, std::vector<std::shared_ptr<Segment>>& dropped);
   int64_t compilations = 0;  // of all places
+  int64_t buried = 0;        // of these: what they were for has ended
 
  private:
   Engine& engine_;

@@ -266,8 +266,8 @@ void Store::give_plan(const Segment& segment, Instance& instance, CompilationRec
       instance.plan = plan.take();
       return;
     }
-    const std::string name = text_of(reinterpret_cast<PyCodeObject*>(trace.codes.front())->co_qualname);
-    Owned region = make_region(instance.joint, plan.take(), options, {engine_, name, std::move(origin)});
+    Owned region =
+        make_region(instance.joint, plan.take(), options, {engine_, segment.name, std::move(origin)});
     if (region) {
       instance.training = std::move(region);
       return;

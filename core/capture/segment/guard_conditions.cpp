@@ -127,13 +127,13 @@ bool GuardTree::heeds_marks(const TensorExpected& t, PyObject* o) const {
 // A class that has changed where nobody looked has a new version from now on.
 bool GuardTree::class_serves(Condition& c, PyTypeObject* type) {
   if (has_version(type, c.number)) return true;
-  if (!c.snapshot->still_serves(asked_)) return false;
+  if (lifeline_->is_over() || !c.snapshot->still_serves(asked_)) return false;
   c.number = type->tp_version_tag;
   return true;
 }
 
 bool GuardTree::compares(const Condition& c, PyObject* left) const {
-  PyObject* right = c.other >= 0 ? values_[c.other] : c.object.get();
+  PyObject* right = c.other >= 0 ? values_[c.other] : c.object;
   if (!PyFloat_CheckExact(left) || (c.other >= 0 && !PyFloat_CheckExact(right))) return false;
   return numbers_compare(left, right, static_cast<int>(c.number / 2)) == static_cast<int>(c.number % 2);
 }
@@ -144,17 +144,16 @@ bool GuardTree::holds(Condition& c) {
     case GuardKind::TensorMatch:
       return tensor_matches(tensors_[c.tensor], o);
     case GuardKind::ConstEquals:
-      return same_constant(c.object.get(), o);
+      return same_constant(c.object, o);
     case GuardKind::Compares:
       return compares(c, o);
     case GuardKind::Bound:
       return (o != nullptr) == (c.number != 0);
     case GuardKind::Identity:
-      return o == c.object.get();
     case GuardKind::WeakIdentity:
-      return o == PyWeakref_GET_OBJECT(c.object.get());
+      return o == c.object;
     case GuardKind::TypeIs:
-      return reinterpret_cast<PyObject*>(Py_TYPE(o)) == c.object.get();
+      return reinterpret_cast<PyObject*>(Py_TYPE(o)) == c.object;
     case GuardKind::Length:
       return builtin_length(o) == c.number;
     case GuardKind::LengthAtLeast:
@@ -162,15 +161,15 @@ bool GuardTree::holds(Condition& c) {
     case GuardKind::LengthBelow:
       return builtin_length(o) < c.number;
     case GuardKind::DictKeys:
-      return same_keys(o, c.object.get());
+      return same_keys(o, c.object);
     case GuardKind::HasAttr:
       return has_attribute(o, c.name.get()) == (c.number != 0);
     case GuardKind::DictContains: {
-      PyObject* key = c.number & kWeakKey ? PyWeakref_GET_OBJECT(c.object.get()) : c.object.get();
+      PyObject* key = c.number & kWeakKey ? PyWeakref_GET_OBJECT(c.object) : c.object;
       return PyDict_Check(o) && (dict_value(o, key) != nullptr) == ((c.number & 1) != 0);
     }
     case GuardKind::SetEquals:
-      return same_set(c.object.get(), o);
+      return same_set(c.object, o);
     case GuardKind::InstanceHas: {
       PyObject* dict = instance_dict(o);
       return (dict && dict_value(dict, c.name.get())) == (c.number != 0);
@@ -187,7 +186,7 @@ bool GuardTree::holds(Condition& c) {
       return globals && !dict_value(globals, c.name.get());
     }
     case GuardKind::FunctionCode:
-      return PyFunction_Check(o) && PyFunction_GET_CODE(o) == c.object.get();
+      return PyFunction_Check(o) && PyFunction_GET_CODE(o) == c.object;
     case GuardKind::PlainLeaf:
       return is_plain_leaf(o);
     case GuardKind::EndsQuietly:
@@ -198,7 +197,7 @@ bool GuardTree::holds(Condition& c) {
     case GuardKind::IterPosition: {
       PyObject* sequence = nullptr;
       if (iterator_position(o, &sequence) != c.number) return false;
-      return !c.object || !sequence || sequence == c.object.get();
+      return !c.object || !sequence || sequence == c.object;
     }
     case GuardKind::NotAliased:
       return c.number ? !share_memory(o, values_[c.other]) : o != values_[c.other];
@@ -249,12 +248,12 @@ GuardFailure GuardTree::explain_tensor(const Condition& c, PyObject* o) const {
 
 GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const {
   const Source* source = nodes_[c.node].source;
-  GuardFailure f{c.guard, source ? source->text() : "", describe(c.object.get()), describe(o)};
+  GuardFailure f{c.guard, source ? source->text() : "", describe(c.object), describe(o)};
   switch (c.kind) {
     case GuardKind::TensorMatch:
       return explain_tensor(c, o);
     case GuardKind::ConstEquals:
-      f.other_type = c.object && o && Py_TYPE(c.object.get()) != Py_TYPE(o);
+      f.other_type = c.object && o && Py_TYPE(c.object) != Py_TYPE(o);
       break;
     case GuardKind::TypeIs:
       f.source = "type(" + f.source + ")";
@@ -263,7 +262,7 @@ GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const
     case GuardKind::Compares:
       f.is_relation = true;
       f.expected = comparison_text(static_cast<int>(c.number)) + " " +
-                   (c.other >= 0 ? nodes_[c.other].source->text() : repr_of(c.object.get()));
+                   (c.other >= 0 ? nodes_[c.other].source->text() : repr_of(c.object));
       break;
     case GuardKind::Length:
     case GuardKind::LengthAtLeast:
@@ -357,17 +356,25 @@ GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const
   return f;
 }
 
+namespace {
+
+const GuardFailure kGone = {-1, "an object that it was compiled for", "alive", "gone"};
+
+}  // namespace
+
 GuardFailure GuardTree::explain(const Frame& frame, const torch_bridge::GlobalState& state) {
   if (!(state == state_)) {
     torch_bridge::StateChange change = torch_bridge::state_change(state_, state);
     return {state_guard_, std::move(change.question), std::move(change.was), std::move(change.now)};
   }
   temporaries_.clear();
+  if (lifeline_->is_over()) return kGone;
   globals_ = frame.globals();
   for (int32_t i = 0; i < static_cast<int32_t>(nodes_.size()); ++i) {
     const Node& node = nodes_[i];
     PyObject* base = node.parent >= 0 ? values_[node.parent] : nullptr;
     PyObject* value = values_[i] = read_step(node.step, base, frame, temporaries_);
+    if (lifeline_->is_over()) return kGone;
     if (!value && node.optional) continue;
     if (!value)
       return {node.last > node.first ? conditions_[node.first].guard : -1, node.source->text(), "present",

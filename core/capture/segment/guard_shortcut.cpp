@@ -1,6 +1,7 @@
 #include "core/capture/segment/guard_shortcut.h"
 
 #include <cstring>
+#include <memory>
 
 #include "core/capture/segment/guard_tree.h"
 #include "core/capture/thread_locals.h"
@@ -100,9 +101,9 @@ bool Watches::step(const SourceStep& step, PyObject* base, int32_t node) {
     case SourceKind::InstanceDict:
       if (PyModule_Check(base)) return dict(PyModule_GetDict(base), node);
       if (PyType_Check(base)) return type(reinterpret_cast<PyTypeObject*>(base), node);
-      return own_dict(base, step.key.get(), node);
+      return own_dict(base, step.key, node);
     case SourceKind::Attr:
-      return attribute(base, step.key.get(), node);
+      return attribute(base, step.key, node);
     case SourceKind::Item:
     case SourceKind::ItemOf:
       return PyTuple_CheckExact(base) || dict(base, node);
@@ -175,19 +176,26 @@ bool may_anchor(PyObject* o) {
 
 }  // namespace
 
-// The address of an object says that it is the same while it is kept alive. One that is not may have gone,
+// The address of what the shortcut looks at means what it is while that lives. Without it the check is
+// walked.
+void GuardTree::keep_for_shortcut(PyObject* o) {
+  if (!lifeline_->holds(o)) shortcut_.kept->hold_weakly(o);
+}
+
+// The address of an object says that it is the same while that lives. One that is not may have gone,
 // and another one lie there: it is as good as the same when it is of the same class and has the same
 // attributes.
 bool GuardTree::anchored(PyObject* o, int32_t node, Watches& watches) {
   if (!PyType_Check(o) && !PyModule_Check(o)) return watches.object(o, node);
-  shortcut_.kept.push_back(share(o));
+  keep_for_shortcut(o);
   return true;
 }
 
 // Right after a walk in which all held.
 void GuardTree::build_shortcut() {
   GuardShortcut& s = shortcut_;
-  s.ops.clear(), s.watches.clear(), s.tensors.clear(), s.kept.clear();
+  s.ops.clear(), s.watches.clear(), s.tensors.clear();
+  s.kept = std::make_unique<Lifeline>([&s] { s.ready = false; });
   s.misses.resize(nodes_.size());
   s.values = values_;
   ++s.built;
@@ -231,8 +239,8 @@ void GuardTree::build_shortcut() {
     }
   }
   for (const Watch& watch : s.watches)
-    if (watch.type) s.kept.push_back(share(reinterpret_cast<PyObject*>(watch.type)));
-  s.ready = true;
+    if (watch.type) keep_for_shortcut(reinterpret_cast<PyObject*>(watch.type));
+  s.ready = !s.kept->is_over();
 }
 
 // Something has changed. Whether it matters, the walk finds out.
@@ -259,6 +267,7 @@ GuardTree::Shortened GuardTree::check_shortened(const Frame& frame) {
         const Node& node = nodes_[op.first];
         PyObject* base = node.parent >= 0 ? values_[node.parent] : nullptr;
         PyObject* value = values_[op.first] = read_step(node.step, base, frame, temporaries_);
+        if (lifeline_->is_over() || s.kept->is_over()) return Shortened::Unknown;  // reading made room
         if (op.kind == Kind::Anchor && value != s.values[op.first]) return missed(op.first);
         if (!value && !node.optional) return fail(op.first, -1), Shortened::Fails;
         break;

@@ -6,10 +6,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <unordered_set>
 #include <vector>
 
+#include "core/capture/segment/lifeline.h"
 #include "core/capture/segment/owned.h"
 #include "core/capture/segment/source_reader.h"
 
@@ -73,11 +75,11 @@ struct GuardShortcut {
   bool ready = false;
   std::vector<Op> ops;
   std::vector<Watch> watches;
-  std::vector<int32_t> tensors;   // conditions on tensors: asked last, all of them at each check
-  std::vector<PyObject*> values;  // by node; never looked at before they are known to be alive
-  std::vector<Owned> kept;        // the classes of watched objects
-  std::vector<uint8_t> misses;    // by node: how often it was what had changed
-  int32_t built = 0, walks = 0;   // walks since it was built last
+  std::vector<int32_t> tensors;    // conditions on tensors: asked last, all of them at each check
+  std::vector<PyObject*> values;   // by node; never looked at before they are known to be alive
+  std::unique_ptr<Lifeline> kept;  // what the addresses are of, but for what the segment itself holds
+  std::vector<uint8_t> misses;     // by node: how often it was what had changed
+  int32_t built = 0, walks = 0;    // walks since it was built last
 };
 
 }  // namespace vitrine::capture

@@ -28,7 +28,7 @@ int32_t GuardTree::add_source(const Source* source) {
 int32_t GuardTree::frame_node() {
   if (frame_node_ >= 0) return frame_node_;
   Node node;
-  node.step.key = share(Py_None);
+  node.step.key = Py_None;
   nodes_.push_back(std::move(node));
   return frame_node_ = static_cast<int32_t>(nodes_.size()) - 1;
 }
@@ -39,8 +39,9 @@ int32_t GuardTree::node_of(const Source* source) const {
 }
 
 Status GuardTree::build(const std::vector<Guard>& guards, const std::vector<const Source*>& wanted,
-                        const Frame& frame, const GlobalState& state, AskedNames asked) {
+                        const Frame& frame, const GlobalState& state, Lifeline& lifeline, AskedNames asked) {
   state_ = state;
+  lifeline_ = &lifeline;
   asked_ = std::move(asked);
   counts_.resize(guards.size());
   for (size_t i = 0; i < guards.size(); ++i)
@@ -92,18 +93,21 @@ Status GuardTree::add_guard(const Guard& guard, int32_t index, const Frame& fram
   c.node = guard.source ? add_source(guard.source) : frame_node();
   if (guard.kind == GuardKind::Bound && guard.number == 0) nodes_[c.node].optional = true;
   if (guard.other) c.other = add_source(guard.other);
-  c.object = share(guard.object);
   c.number = guard.number;
   c.expected = guard.expected;
   if (guard.kind == GuardKind::TypeVersion)
-    c.snapshot = std::make_unique<ClassSnapshot>(reinterpret_cast<PyTypeObject*>(guard.object));
+    c.snapshot =
+        std::make_unique<ClassSnapshot>(reinterpret_cast<PyTypeObject*>(guard.object), asked_, *lifeline_);
   if (!guard.name.empty()) c.name = Owned(PyUnicode_InternFromString(guard.name.c_str()));
   if (guard.kind == GuardKind::TensorMatch) {
     Temporaries keep;
     PyObject* now = guard.object ? guard.object : read_source(*guard.source, frame, keep);
     if (!now) return Error{"A tensor cannot be read again: " + guard.source->text(), "", ""};
     if (Status error = expect_tensor(c, now, guard)) return error;
-    c.object = {};  // the tensor itself must not be kept alive
+  } else if (guard.kind == GuardKind::WeakIdentity) {
+    c.object = lifeline_->hold_weakly(PyWeakref_GET_OBJECT(guard.object));
+  } else {
+    c.object = lifeline_->hold(guard.object);
   }
   const bool relation = c.kind == GuardKind::NotAliased || c.kind == GuardKind::SameObject;
   if (c.kind != GuardKind::Compares && relation != (c.other >= 0))
@@ -133,7 +137,7 @@ Status GuardTree::expect_tensor(Condition& condition, PyObject* now, const Guard
   }
   t.heeds_marks = guard.heeds_marks;
   condition.tensor = static_cast<int32_t>(tensors_.size());
-  condition.name = share(reinterpret_cast<PyObject*>(t.type));  // keeps the class alive
+  lifeline_->hold(reinterpret_cast<PyObject*>(t.type));
   tensors_.push_back(t);
   return {};
 }
@@ -170,6 +174,7 @@ bool GuardTree::check_node(int32_t index, const Frame& frame) {
   PyObject* base = node.parent >= 0 ? values_[node.parent] : nullptr;
   const size_t made = temporaries_.size();
   PyObject* value = read_step(node.step, base, frame, temporaries_);
+  if (lifeline_->is_over()) return fail(index, -1);  // reading may run the garbage collector
   values_[index] = value;
   made_[index] = temporaries_.size() != made;
   if (!value) return node.optional || fail(index, -1);
@@ -195,7 +200,7 @@ bool GuardTree::check_hint(const Frame& frame, const GlobalState& state) {
     const Node& node = nodes_[path[depth]];
     PyObject* base = node.parent >= 0 ? values_[node.parent] : nullptr;
     values_[path[depth]] = read_step(node.step, base, frame, temporaries_);
-    if (!values_[path[depth]]) return true;  // the full check finds out
+    if (!values_[path[depth]] || lifeline_->is_over()) return true;  // the full check finds out
     // PyTorch warns of the .grad of what is no leaf.
     for (int32_t i = node.first; i < node.last; ++i)
       if (conditions_[i].kind == GuardKind::PlainLeaf && !holds(conditions_[i])) return fail(path[depth], i);
@@ -207,6 +212,7 @@ bool GuardTree::check_hint(const Frame& frame, const GlobalState& state) {
 bool GuardTree::check(const Frame& frame, const GlobalState& state) {
   temporaries_.clear();
   globals_ = frame.globals();
+  if (lifeline_->is_over()) return false;
   if (counting && state_guard_ >= 0) ++counts_[state_guard_].checks;
   if (!(state == state_)) return fail(-1, -1);
   if (!check_hint(frame, state)) return false;
@@ -220,7 +226,7 @@ bool GuardTree::check(const Frame& frame, const GlobalState& state) {
   // The more often something has changed, the longer it waits.
   if (!counting && ++shortcut_.walks > std::min(shortcut_.built * shortcut_.built, kLongestWait))
     build_shortcut();
-  return true;
+  return !lifeline_->is_over();
 }
 
 namespace {

@@ -13,6 +13,7 @@
 
 #include "core/capture/segment/class_snapshot.h"
 #include "core/capture/segment/guard_shortcut.h"
+#include "core/capture/segment/lifeline.h"
 #include "core/capture/segment/source_reader.h"
 #include "core/capture/trace.h"
 #include "core/torch_bridge/bridge.h"
@@ -40,8 +41,9 @@ class GuardTree {
   // capture began. `wanted`: further sources that the segment reads. Errors: a guard cannot be compiled, or
   // does not hold at this very moment (`what` names it): such a segment would never be entered.
   // asked: the names that the trace asked objects for.
+  // lifeline: outlives the tree; it holds what the guards compare with.
   Status build(const std::vector<Guard>& guards, const std::vector<const Source*>& wanted, const Frame& frame,
-               const torch_bridge::GlobalState& state, AskedNames asked = {});
+               const torch_bridge::GlobalState& state, Lifeline& lifeline, AskedNames asked = {});
 
   // Whether all guards hold. After true, value() is valid until anything else runs.
   bool check(const Frame& frame, const torch_bridge::GlobalState& state);
@@ -88,7 +90,8 @@ class GuardTree {
   struct Condition {
     GuardKind kind = GuardKind::Identity;
     int32_t guard = -1, node = -1, other = -1, tensor = -1;
-    Owned object, name;
+    PyObject* object = nullptr;  // of the lifeline
+    Owned name;
     int64_t number = 0;
     std::string expected;
     std::unique_ptr<ClassSnapshot> snapshot;  // TypeVersion
@@ -111,6 +114,7 @@ class GuardTree {
   Shortened missed(int32_t node);
   void build_shortcut();
   bool anchored(PyObject* o, int32_t node, Watches& watches);
+  void keep_for_shortcut(PyObject* o);
   bool stays(const Condition& condition, const std::vector<bool>& same, Watches& watches) const;
   bool tensor_matches(const TensorExpected& expected, PyObject* o) const;
   bool heeds_marks(const TensorExpected& expected, PyObject* o) const;
@@ -128,6 +132,7 @@ class GuardTree {
   Temporaries temporaries_;
   std::vector<GuardCount> counts_;
   AskedNames asked_;
+  Lifeline* lifeline_ = nullptr;
   std::unordered_map<const Source*, int32_t> node_by_source_;
   torch_bridge::GlobalState state_;
   int32_t state_guard_ = -1, frame_node_ = -1;

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <set>
+#include <utility>
 
+#include "core/capture/segment/code_segments.h"
 #include "core/capture/segment/draws.h"
 #include "core/capture/segment/owned.h"
 #include "core/capture/segment/plan_call.h"
 #include "core/capture/segment/training.h"
+#include "core/capture/segment/values.h"
 #include "core/capture/signals_aside.h"
 #include "core/torch_bridge/bridge.h"
 #include "core/torch_bridge/lowering_guards.h"
@@ -44,22 +48,42 @@ Owned as_tensor(PyObject* number) {
 
 }  // namespace
 
+namespace {
+
+void each_recipe(Trace& trace, const std::function<void(Recipe&)>& f) {
+  f(trace.result);
+  for (auto& [slot, recipe] : trace.locals) f(recipe);
+  for (Recipe& recipe : trace.stack) f(recipe);
+  for (Recipe& recipe : trace.computed) f(recipe);
+  for (Effect& effect : trace.effects)
+    for (Recipe* recipe : {&effect.target, &effect.key, &effect.value}) f(*recipe);
+}
+
+// A class, a function or a module that is left behind is read like what the frame has: a segment does not
+// keep it alive between its calls.
+void read_from_lifeline(Recipe& recipe, SourcePool& sources) {
+  for (Recipe& child : recipe.children) read_from_lifeline(child, sources);
+  if (recipe.kind != Recipe::Kind::Constant || is_light(recipe.object)) return;
+  recipe.kind = Recipe::Kind::Source;
+  recipe.source =
+      sources.make(SourceKind::Constant, nullptr, -1, Py_TYPE(recipe.object)->tp_name, recipe.object);
+  Py_CLEAR(recipe.object);
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, const Frame& frame,
                                                const torch_bridge::GlobalState& state) {
   std::unique_ptr<Segment> s(new Segment);
   RecipeSources sources;
+  each_recipe(*trace, [&](Recipe& recipe) { read_from_lifeline(recipe, *trace->sources); });
   for (const Source* input : trace->inputs) {
     if (!input) return Error{"An input of the graph has no source", "", ""};
     s->inputs_.push_back(sources.add(input));
     if (input->kind == SourceKind::Drawn) s->drawn_.push_back(s->inputs_.back());
     if (input->kind == SourceKind::Computed) s->computed_.emplace_back(s->inputs_.back(), input->index);
   }
-  sources.add(trace->result);
-  for (auto& [slot, recipe] : trace->locals) sources.add(recipe);
-  for (Recipe& recipe : trace->stack) sources.add(recipe);
-  for (Recipe& recipe : trace->computed) sources.add(recipe);
-  for (Effect& effect : trace->effects)
-    for (Recipe* recipe : {&effect.target, &effect.key, &effect.value}) sources.add(*recipe);
+  each_recipe(*trace, [&](Recipe& recipe) { sources.add(recipe); });
   s->changes_containers_ =
       std::any_of(trace->effects.begin(), trace->effects.end(), [](const Effect& effect) {
         return effect.kind == Effect::Kind::ListReplace || effect.kind == Effect::Kind::ListExtend ||
@@ -67,7 +91,8 @@ Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, con
       });
   AskedNames asked = std::move(trace->asked);
   for (PyObject* code : trace->codes) add_names(code, asked);
-  if (Status error = s->guards_.build(trace->guards, sources.all(), frame, state, std::move(asked)))
+  if (Status error =
+          s->guards_.build(trace->guards, sources.all(), frame, state, s->lifeline_, std::move(asked)))
     return *error;
   for (Guard& guard : trace->guards)  // the tensors of the first call must not live on
     if (guard.kind == GuardKind::TensorMatch) Py_CLEAR(guard.object);
@@ -87,9 +112,35 @@ Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, con
   if (trace->symbolic) s->sizes_ = runtime::new_size_memory();
   s->now_ = first_instance(*trace, s->call_);
   s->instances_.push_back(s->now_);
+  if (!trace->codes.empty())
+    s->name = text_of(reinterpret_cast<PyCodeObject*>(trace->codes.front())->co_qualname);
   s->trace_ = std::move(trace);
   s->find_freed(sources.all());
   return s;
+}
+
+Segment::~Segment() {
+  lifeline_.cut();
+}
+
+// Alive, whatever else holds it, until it is done.
+void Segment::bury() {
+  if (place) place->bury(*this);
+}
+
+// Its code object has it, which must not have itself.
+void Segment::let_go() {
+  Trace& t = *trace_;
+  for (Guard& guard : t.guards)
+    if (guard.kind != GuardKind::ConstEquals) Py_CLEAR(guard.object);
+  for (PyObject* key : t.sources->take_keys()) {
+    lifeline_.hold(key);
+    Py_DECREF(key);
+  }
+  t.steps = {};
+  if (t.broke) t.broke->at = {};
+  for (PyObject* code : std::exchange(t.codes, {})) Py_DECREF(code);
+  lifeline_.settle();
 }
 
 // What was read for a segment that does not run is let go: it may be large.

@@ -13,6 +13,7 @@
 #include "core/capture/segment/fx_graph.h"
 #include "core/capture/segment/guard_tree.h"
 #include "core/capture/segment/instance.h"
+#include "core/capture/segment/lifeline.h"
 #include "core/capture/segment/owner.h"
 #include "core/capture/segment/recipe.h"
 #include "core/capture/segment_store.h"
@@ -21,12 +22,20 @@
 
 namespace vitrine::capture {
 
+struct Place;
+
 class Segment {
  public:
+  ~Segment();
   // Takes a trace whose frame still stands where capture began. Errors: see GuardTree::build; a graph input
   // without a source.
   static Result<std::unique_ptr<Segment>> make(std::unique_ptr<Trace> trace, const Frame& frame,
                                                const torch_bridge::GlobalState& state);
+
+  // From now on it keeps nothing alive that it was compiled for, nor what only its making needed.
+  void let_go();
+  // Whether something that it was compiled for has ended.
+  bool is_over() const { return lifeline_.is_over(); }
 
   // Its graph runs by `plan`, by what a backend of the user's own made of it, or else node by node through
   // PyTorch.
@@ -71,7 +80,9 @@ class Segment {
   Owner owner;           // whose call it was compiled for
   Id compilation = 0;
   int64_t ordinal = 0, calls = 0, failures = 0, checked = 0;
-  bool refuted = false;  // a call took a way that it was taken not to take
+  Place* place = nullptr;  // where it is looked up
+  std::string name;        // of the function
+  bool refuted = false;    // a call took a way that it was taken not to take
   // How long the instruction behind the segment took: the newest kBreaksKept times, in ns.
   void add_break_ns(int64_t ns);
   double median_break_ns() const;  // 0: never measured
@@ -80,6 +91,7 @@ class Segment {
  private:
   static constexpr size_t kBreaksKept = 64;
   Segment() = default;
+  void bury();
   Fit judge(const Frame& frame, const torch_bridge::GlobalState& state);
   Fit judge_new_sizes();
   bool knows_sizes();
@@ -113,6 +125,7 @@ class Segment {
   void find_freed(const std::vector<const Source*>& sources);
   void free_gradients(std::span<const Owned> sources);
 
+  Lifeline lifeline_{[this] { bury(); }};
   std::unique_ptr<Trace> trace_;
   GuardTree guards_;
   static constexpr size_t kInstancesKept = 64;

@@ -134,7 +134,7 @@ PyObject* object_attribute(PyObject* base, PyObject* name, Temporaries& keep) {
 
 // Of the container itself: capture interprets a __getitem__ that a class defines over it.
 PyObject* item(const SourceStep& step, PyObject* base, Temporaries& keep) {
-  if (PyDict_Check(base)) return lookup(base, step.key.get(), step.hash);
+  if (PyDict_Check(base)) return lookup(base, step.key, step.hash);
   if (!step.integer_key) return nullptr;
   Py_ssize_t i = step.index;
   if (PyList_Check(base)) {
@@ -153,20 +153,20 @@ PyObject* item(const SourceStep& step, PyObject* base, Temporaries& keep) {
 
 // A tensor that is gone has left no dict that had it as a key, but another one may lie where it lay.
 PyObject* item_of(const SourceStep& step, PyObject* base) {
-  PyObject* key = PyWeakref_GET_OBJECT(step.key.get());
+  PyObject* key = PyWeakref_GET_OBJECT(step.key);
   return key != Py_None && PyDict_Check(base) ? lookup(base, key, step.hash) : nullptr;
 }
 
 PyObject* own_member(const SourceStep& step, PyObject* base) {
-  if (PyModule_Check(base)) return lookup(PyModule_GetDict(base), step.key.get(), step.hash);
+  if (PyModule_Check(base)) return lookup(PyModule_GetDict(base), step.key, step.hash);
   if (PyType_Check(base)) {
     PyObject* dict = class_dict(reinterpret_cast<PyTypeObject*>(base));
-    return dict ? lookup(dict, step.key.get(), step.hash) : nullptr;
+    return dict ? lookup(dict, step.key, step.hash) : nullptr;
   }
   PyObject* dict = instance_dict(base);
   if (!dict) return nullptr;
-  if (PyObject* own = lookup(dict, step.key.get(), step.hash)) return own;
-  return finds_module_members(Py_TYPE(base)) ? module_member(dict, step.key.get(), step.hash) : nullptr;
+  if (PyObject* own = lookup(dict, step.key, step.hash)) return own;
+  return finds_module_members(Py_TYPE(base)) ? module_member(dict, step.key, step.hash) : nullptr;
 }
 
 PyObject* nth_key(PyObject* base, int32_t index, Temporaries& keep) {
@@ -220,7 +220,7 @@ PyObject* reckon(PyObject* part, PyObject* base) {
 }
 
 PyObject* in_dict(PyObject* dict, const SourceStep& step) {
-  return dict && PyDict_Check(dict) ? lookup(dict, step.key.get(), step.hash) : nullptr;
+  return dict && PyDict_Check(dict) ? lookup(dict, step.key, step.hash) : nullptr;
 }
 
 }  // namespace
@@ -280,21 +280,19 @@ SourceStep prepare_step(const Source& source) {
   SourceStep step;
   step.kind = source.kind;
   step.index = source.index;
-  if (source.key) {
-    step.key = share(source.key);
-  } else if (!source.name.empty()) {
-    step.key = Owned(PyUnicode_InternFromString(source.name.c_str()));
-  }
-  if (source.kind == SourceKind::Item && step.key && PyLong_CheckExact(step.key.get())) {
+  if (!source.key && !source.name.empty()) step.name = Owned(PyUnicode_InternFromString(source.name.c_str()));
+  step.key = source.key ? source.key : step.name.get();
+  if (source.kind == SourceKind::Item && step.key && PyLong_CheckExact(step.key)) {
     int overflow = 0;
-    long value = PyLong_AsLongAndOverflow(step.key.get(), &overflow);
+    long value = PyLong_AsLongAndOverflow(step.key, &overflow);
     step.integer_key = !overflow && value >= INT32_MIN && value <= INT32_MAX;
     step.index = static_cast<int32_t>(value);
   } else if (source.kind == SourceKind::Item && !source.key) {
     step.integer_key = source.index >= 0;
-    step.key = Owned(PyLong_FromLong(source.index));
+    step.name = Owned(PyLong_FromLong(source.index));
+    step.key = step.name.get();
   }
-  if (step.key && source.kind != SourceKind::Constant) step.hash = hash_of(step.key.get());
+  if (step.key && source.kind != SourceKind::Constant) step.hash = hash_of(step.key);
   return step;
 }
 
@@ -311,7 +309,7 @@ PyObject* read_step(const SourceStep& step, PyObject* base, const Frame& frame, 
     case SourceKind::Drawn:     // how to draw it: who runs the segment does
     case SourceKind::Computed:  // likewise
     case SourceKind::Constant:
-      return step.key.get();
+      return step.key;
     default:
       break;
   }
@@ -320,7 +318,7 @@ PyObject* read_step(const SourceStep& step, PyObject* base, const Frame& frame, 
     case SourceKind::GlobalOf:
       return in_dict(globals_of(base), step);
     case SourceKind::Attr:
-      return read_attribute(base, step.key.get(), keep);
+      return read_attribute(base, step.key, keep);
     case SourceKind::InstanceDict:
       return own_member(step, base);
     case SourceKind::Item:
@@ -355,7 +353,7 @@ PyObject* read_step(const SourceStep& step, PyObject* base, const Frame& frame, 
     case SourceKind::IterState:
       return keep_new(iterator_state(base, step.index), keep);
     case SourceKind::Reckoned:
-      return PyFloat_CheckExact(base) ? keep_new(reckon(step.key.get(), base), keep) : nullptr;
+      return PyFloat_CheckExact(base) ? keep_new(reckon(step.key, base), keep) : nullptr;
     default:
       return nullptr;
   }

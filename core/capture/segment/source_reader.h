@@ -14,12 +14,14 @@ namespace vitrine::capture {
 // Objects made while reading (bound methods, values of C-level getters); they must outlive the values read.
 using Temporaries = std::vector<Owned>;
 
-// One source with its key prepared: interned name or key object, and its hash.
+// One source with its key prepared: interned name or key object, and its hash. The source's own key belongs
+// to whoever has the source.
 struct SourceStep {
   SourceKind kind = SourceKind::Constant;
   int32_t index = -1;
   bool integer_key = false;  // Item: `index` is the position when the base is a list or a tuple
-  Owned key;
+  PyObject* key = nullptr;
+  Owned name;  // the key, where it was made of the source's name
   Py_hash_t hash = -1;
 };
 SourceStep prepare_step(const Source& source);

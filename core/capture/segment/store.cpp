@@ -237,7 +237,7 @@ Outcome Store::entered(Place& place, const std::shared_ptr<Segment>& segment, Ou
   if (!segment->refuted || outcome.kind != Outcome::Kind::None) return outcome;
   if (settings_->fullgraph) return Outcome::eager_throughout();
   place.takes_for_granted = false;
-  std::erase(place.segments, segment);
+  place.take([&](const auto& s) { return s == segment; });
   return outcome;
 }
 
@@ -278,12 +278,11 @@ std::optional<Outcome> Store::held_back(Frame& frame, const Place& place,
   const Stance stance = engine_.controls.stance();
   if (stance == Stance::EagerOnRecompile) return Outcome::eager();
   if (stance != Stance::FailOnRecompile) return {};
-  const auto previous = std::find_if(place.segments.begin(), place.segments.end(),
-                                     [this](const auto& s) { return s->settings == number_; });
-  const bool known = previous != place.segments.end();
+  const std::shared_ptr<Segment> previous = newest(place);
+  const bool known = previous != nullptr;
   const CodeEntry* entry = find_entry(frame.code());
   if (!known && !(entry && entry->chosen) && !holds_tensors(frame)) return Outcome::none();
-  raise_recompile(frame, known ? (*previous)->explain(frame, state).text() : "");
+  raise_recompile(frame, known ? previous->explain(frame, state).text() : "");
   return Outcome::raised();
 }
 
@@ -349,7 +348,8 @@ Outcome Store::miss(Frame& frame, CodeSegments& code, Place& place, const torch_
   segment->owner = Owner::of(frame);
   if (record)
     recording->watch(*record, segment, segment->guards().measure(frame, torch_bridge::global_state()));
-  place.segments.insert(place.segments.begin(), segment);
+  segment->let_go();
+  if (!segment->is_over()) place.add(segment);
   // Compiling may have let other threads run.
   if (!segment->check(frame, torch_bridge::global_state())) return Outcome::none();
   return entered(place, segment, enter(frame, segment, "compile", start));

@@ -1,0 +1,61 @@
+// What a segment was compiled for, held so that it may go: classes, functions, modules and other objects by
+// weak references. When one of them ends, what was compiled for it has no use any more, and its address means
+// nothing: whoever compares addresses is told at once, before another object can lie there.
+#pragma once
+
+#include <functional>
+#include <unordered_set>
+#include <vector>
+
+#include "core/capture/segment/owned.h"
+
+namespace vitrine::capture {
+
+// Whether nothing of the program's hangs on it: numbers, words, and small containers of such.
+bool is_light(PyObject* o);
+
+// Needs the GIL throughout.
+class Lifeline {
+ public:
+  // `ended` is called once, when an object that is held weakly ends; it may destroy the lifeline.
+  explicit Lifeline(std::function<void()> ended) : ended_(std::move(ended)) {}
+  ~Lifeline() { cut(); }
+  Lifeline(const Lifeline&) = delete;
+  Lifeline& operator=(const Lifeline&) = delete;
+
+  // Holds it, by a reference of its own until settle(). Returns it.
+  PyObject* hold(PyObject* o);
+  // The same, weakly from the start: whoever has it need not be found out.
+  PyObject* hold_weakly(PyObject* o);
+  bool holds(PyObject* o) const { return held_.contains(o); }
+  // Whether it leads to nothing that is held, as far as can be seen: to keep it alive keeps none of that
+  // alive.
+  bool is_apart(PyObject* o) const;
+  // From now on objects are held weakly. What has no weak references stays, and what nobody else has: it was
+  // made for the segment.
+  void settle();
+  // Whether an object has ended.
+  bool is_over() const { return over_; }
+  // Nobody is told any more.
+  void cut();
+
+ private:
+  struct Link {
+    Lifeline* to;
+  };
+  static PyObject* object_ended(PyObject* link, PyObject* reference);
+  static void free_link(PyObject* capsule);
+  bool make_callback();
+  Owned weak_reference(PyObject* o);
+  void loosen(Owned o);
+
+  std::function<void()> ended_;
+  std::unordered_set<PyObject*> held_;
+  std::vector<Owned> waiting_;  // until settle()
+  std::vector<Owned> strong_, weak_;
+  Owned callback_;        // of all weak references
+  Link* link_ = nullptr;  // of the callback, which may outlive this
+  bool settled_ = false, over_ = false;
+};
+
+}  // namespace vitrine::capture
