@@ -181,6 +181,18 @@ def a_function_given_back():
     return f, torch.randn(4, 10), [weight, inner, Kind, f]
 
 
+def an_own_backend():
+    weight = torch.randn(10)
+
+    def f(x):
+        return x * weight
+
+    def backend(graph, inputs):
+        return graph.forward
+
+    return functools.partial(vitrine.compile, backend=backend)(f), torch.randn(4, 10), [weight, f, backend]
+
+
 def a_cached_function():
     weight = torch.randn(10)
 
@@ -243,7 +255,7 @@ def made_inside():
 
 PROGRAMS = [
     closure, function_of_a_module, module_itself, class_over_a_module, class_with_a_closure, inherited, broken_in_two,
-    function_that_calls_itself, a_lambda, a_partial, a_method, a_function_given_back, a_cached_function,
+    function_that_calls_itself, a_lambda, a_partial, a_method, a_function_given_back, an_own_backend, a_cached_function,
     an_enum, a_class_with_slots, made_inside,
 ]  # fmt: skip
 

@@ -1,24 +1,43 @@
 #include "core/capture/segment/engine.h"
 
 #include <limits>
+#include <utility>
 
 #include "core/capture/segment/code_segments.h"
 
 namespace vitrine::capture {
 
 int32_t Engine::number_of(const Settings& settings) {
-  for (size_t i = 0; i < numbered_.size(); ++i)
-    if (numbered_[i] && numbered_[i]->same_code_as(*settings)) return static_cast<int32_t>(i);
-  numbered_.push_back(settings);
-  return static_cast<int32_t>(numbered_.size()) - 1;
+  PyObject *const backend = settings->backend.get(), *const observer = settings->observer.get();
+  size_t place = numbered_.size();
+  for (size_t i = 0; i < numbered_.size(); ++i) {
+    const Numbered& n = numbered_[i];
+    if (!n.lifeline)
+      place = i;
+    else if (n.backend == backend && n.observer == observer && n.plain.same_code_as(*settings))
+      return static_cast<int32_t>(i);
+  }
+  if (place == numbered_.size()) numbered_.emplace_back();
+  auto lifeline = std::make_unique<Lifeline>([this, place] {
+    std::vector<std::shared_ptr<Segment>> dropped;
+    give_back(place, dropped);
+  });
+  for (PyObject* o : {backend, observer}) lifeline->hold_weakly(o);
+  numbered_[place] = {*settings, backend, observer, std::move(lifeline)};
+  return static_cast<int32_t>(place);
+}
+
+void Engine::give_back(size_t number, std::vector<std::shared_ptr<Segment>>& dropped) {
+  for (CodeSegments* code : codes) code->forget(static_cast<int32_t>(number), dropped);
+  const Numbered last = std::exchange(numbered_[number], {});  // its end may run code of the user's
 }
 
 void Engine::forget(PyObject* observer) {
   std::vector<std::shared_ptr<Segment>> dropped;  // alive until nothing iterates over `codes`
   for (size_t i = 0; i < numbered_.size(); ++i) {
-    if (!numbered_[i] || (observer && numbered_[i]->observer.get() != observer)) continue;
+    if (observer && numbered_[i].observer == observer) give_back(i, dropped);
+    if (observer) continue;
     for (CodeSegments* code : codes) code->forget(static_cast<int32_t>(i), dropped);
-    if (observer) numbered_[i] = nullptr;
   }
   if (!observer) warned_.clear();
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/capture/segment/controls.h"
+#include "core/capture/segment/lifeline.h"
 #include "core/capture/segment/recording.h"
 #include "core/capture/segment/settings.h"
 #include "core/runtime/compile.h"
@@ -17,6 +18,7 @@
 namespace vitrine::capture {
 
 class CodeSegments;
+class Segment;
 
 // One launch of a profiled call.
 struct ProfileEntry {
@@ -67,7 +69,14 @@ class Engine {
   runtime::CompileOptions compile_options(const CallSettings& settings) const;
 
  private:
-  std::vector<Settings> numbered_;  // nullptr: given back
+  // Settings that have a number. The user's own backend is not kept alive by it.
+  struct Numbered {
+    PlainSettings plain;
+    PyObject *backend = nullptr, *observer = nullptr;
+    std::unique_ptr<Lifeline> lifeline;  // null: given back
+  };
+  void give_back(size_t number, std::vector<std::shared_ptr<Segment>>& dropped);
+  std::vector<Numbered> numbered_;
   std::set<std::string> warned_;
   int64_t profiled_calls_ = 0;
   std::map<Id, int64_t> calls_profiled_;

@@ -13,13 +13,10 @@
 
 namespace vitrine::capture {
 
-// What vitrine.compile was given. Segments are shared by callables whose settings differ in `fullgraph` at
-// most.
-struct CallSettings {
+// What vitrine.compile was given, but for objects.
+struct PlainSettings {
   bool fullgraph = false;
   bool replay = false;  // backend "eager": run the captured graph through PyTorch
-  Owned backend;        // the user's own backend, or nothing
-  Owned observer;       // a list that receives one dict a compilation (vitrine.explain), or nothing
   std::string mode = "default";
   bool fuse = true, verify = false, freezing = false;
   torch_bridge::Gradients gradients = torch_bridge::Gradients::own;
@@ -35,13 +32,18 @@ struct CallSettings {
 
   bool tunes() const { return mode.starts_with("max-autotune"); }
   bool graphs() const { return mode == "reduce-overhead" || mode == "max-autotune"; }  // CUDA Graphs
-  bool same_code_as(const CallSettings& other) const {
-    return replay == other.replay && backend.get() == other.backend.get() &&
-           observer.get() == other.observer.get() && fuse == other.fuse && verify == other.verify &&
+  bool same_code_as(const PlainSettings& other) const {
+    return replay == other.replay && fuse == other.fuse && verify == other.verify &&
            freezing == other.freezing && gradients == other.gradients && products == other.products &&
            target == other.target && graphs() == other.graphs() && tunes() == other.tunes() &&
            dynamic == other.dynamic && isolated == other.isolated && disabled_passes == other.disabled_passes;
   }
+};
+
+// Segments are shared by callables whose settings differ in `fullgraph` at most.
+struct CallSettings : PlainSettings {
+  Owned backend;   // the user's own backend, or nothing
+  Owned observer;  // a list that receives one dict a compilation (vitrine.explain), or nothing
 };
 
 using Settings = std::shared_ptr<const CallSettings>;
