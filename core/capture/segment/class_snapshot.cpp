@@ -43,7 +43,7 @@ PyObject* part(PyObject* o, const char* name) {
 }  // namespace
 
 ClassSnapshot::ClassSnapshot(PyTypeObject* type, const AskedNames& asked, Lifeline& lifeline)
-    : type_(type), lifeline_(lifeline) {
+    : type_(type), lifeline_(lifeline), members_(std::make_unique<Lifeline>(nullptr)) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type_->tp_mro); ++i) {
     auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type_->tp_mro, i));
     mro_.push_back(lifeline_.hold(PyTuple_GET_ITEM(type_->tp_mro, i)));
@@ -74,7 +74,7 @@ ClassSnapshot::Member ClassSnapshot::member(PyObject* name, PyObject* value, con
   const bool held = out.kind != Member::Kind::Object || lifeline_.holds(value);
   if (!held && !PyType_SUPPORTS_WEAKREFS(Py_TYPE(value)) && !is_light(value) && !lifeline_.is_apart(value))
     return {Member::Kind::Unknown, out.plain};
-  for (PyObject* one : out.parts) lifeline_.hold(one);
+  for (PyObject* one : out.parts) members_->hold_weakly(one);
   return out;
 }
 
@@ -124,7 +124,7 @@ bool ClassSnapshot::has_same_bases() const {
 }
 
 bool ClassSnapshot::still_serves(const AskedNames& asked) {
-  if (!has_version(type_) || !has_same_bases()) return false;
+  if (members_->is_over() || !has_version(type_) || !has_same_bases()) return false;
   for (Base& base : bases_) {
     if (base.version != 0 && has_version(base.type) && base.type->tp_version_tag == base.version) continue;
     if (!unnoticed(base, asked)) return PyErr_Clear(), false;

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -59,7 +60,8 @@ class ClassSnapshot {
   bool has_same_bases() const;
 
   _typeobject* type_;
-  Lifeline& lifeline_;
+  Lifeline& lifeline_;                 // of the classes
+  std::unique_ptr<Lifeline> members_;  // of what they hold: what ends was taken out of them
   std::vector<_object*> mro_;
   std::vector<Base> bases_;  // written in Python; others cannot change
 };
