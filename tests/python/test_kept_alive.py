@@ -211,6 +211,20 @@ def a_cached_function():
     return f, torch.randn(4, 10), [weight, key, size, f]
 
 
+def a_dict_of_classes():
+    class Kind:
+        factor = 2.0
+
+    kinds = {Kind: 3.0}
+
+    def f(x):
+        for kind, more in kinds.items():
+            x = x * kind.factor + more
+        return x
+
+    return f, torch.randn(4, 10), [Kind, f]
+
+
 def an_enum():
     import enum
 
@@ -256,7 +270,7 @@ def made_inside():
 PROGRAMS = [
     closure, function_of_a_module, module_itself, class_over_a_module, class_with_a_closure, inherited, broken_in_two,
     function_that_calls_itself, a_lambda, a_partial, a_method, a_function_given_back, an_own_backend, a_cached_function,
-    an_enum, a_class_with_slots, made_inside,
+    a_dict_of_classes, an_enum, a_class_with_slots, made_inside,
 ]  # fmt: skip
 
 

@@ -86,6 +86,14 @@ std::string shown_scalar_type(int32_t scalar_type) {
   return "torch." + std::string(ir::dtype_torch_name(t));
 }
 
+std::string keys_text(const std::vector<PyObject*>& keys) {
+  Owned all(PyTuple_New(static_cast<Py_ssize_t>(keys.size())));
+  for (size_t i = 0; all && i < keys.size(); ++i)
+    PyTuple_SET_ITEM(all.get(), static_cast<Py_ssize_t>(i), Py_NewRef(keys[i]));
+  if (!all) PyErr_Clear();
+  return describe(all.get());
+}
+
 std::string shown_keys(uint64_t keys) {
   char text[24];
   std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(keys));
@@ -161,7 +169,7 @@ bool GuardTree::holds(Condition& c) {
     case GuardKind::LengthBelow:
       return builtin_length(o) < c.number;
     case GuardKind::DictKeys:
-      return same_keys(o, c.object);
+      return same_keys(o, c.keys);
     case GuardKind::HasAttr:
       return has_attribute(o, c.name.get()) == (c.number != 0);
     case GuardKind::DictContains: {
@@ -275,6 +283,7 @@ GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const
       break;
     case GuardKind::DictKeys: {
       f.source = "list(" + f.source + ")";
+      f.expected = keys_text(c.keys);
       Owned keys = Owned(PyDict_Check(o) ? PySequence_Tuple(o) : nullptr);
       if (!keys) PyErr_Clear();
       if (keys) f.actual = describe(keys.get());

@@ -106,6 +106,9 @@ Status GuardTree::add_guard(const Guard& guard, int32_t index, const Frame& fram
     if (Status error = expect_tensor(c, now, guard)) return error;
   } else if (guard.kind == GuardKind::WeakIdentity) {
     c.object = lifeline_->hold_weakly(PyWeakref_GET_OBJECT(guard.object));
+  } else if (guard.kind == GuardKind::DictKeys) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(guard.object); ++i)
+      c.keys.push_back(lifeline_->hold(PyTuple_GET_ITEM(guard.object, i)));
   } else {
     c.object = lifeline_->hold(guard.object);
   }

@@ -90,7 +90,8 @@ class GuardTree {
   struct Condition {
     GuardKind kind = GuardKind::Identity;
     int32_t guard = -1, node = -1, other = -1, tensor = -1;
-    PyObject* object = nullptr;  // of the lifeline
+    PyObject* object = nullptr;   // of the lifeline
+    std::vector<PyObject*> keys;  // DictKeys, instead of the object
     Owned name;
     int64_t number = 0;
     std::string expected;

@@ -178,18 +178,21 @@ int64_t builtin_length(PyObject* o) {
   return n;
 }
 
-bool same_keys(PyObject* dict, PyObject* keys) {
-  if (!PyDict_Check(dict) || !PyTuple_Check(keys) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys))
-    return false;
+bool same_keys(PyObject* dict, std::span<PyObject* const> keys) {
+  if (!PyDict_Check(dict) || static_cast<size_t>(PyDict_GET_SIZE(dict)) != keys.size()) return false;
   if (PyODict_Check(dict)) {  // keeps an order of its own
-    Owned list = Owned(own_keys(dict)), actual = Owned(list ? PyList_AsTuple(list.get()) : nullptr);
-    if (!actual) PyErr_Clear();
-    return actual && same_tuple(actual.get(), keys);
+    Owned list = Owned(own_keys(dict));
+    if (!list) PyErr_Clear();
+    size_t same = 0;
+    while (list && same < keys.size() &&
+           same_constant(PyList_GET_ITEM(list.get(), static_cast<Py_ssize_t>(same)), keys[same]))
+      ++same;
+    return list && same == keys.size();
   }
   PyObject* key = nullptr;
   Py_ssize_t at = 0;
-  for (Py_ssize_t i = 0; PyDict_Next(dict, &at, &key, nullptr); ++i)
-    if (!same_constant(key, PyTuple_GET_ITEM(keys, i))) return false;
+  for (size_t i = 0; PyDict_Next(dict, &at, &key, nullptr); ++i)
+    if (!same_constant(key, keys[i])) return false;
   return true;
 }
 

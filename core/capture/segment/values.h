@@ -4,6 +4,7 @@
 #include "core/capture/trace/python.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace vitrine::capture {
@@ -25,7 +26,7 @@ bool is_deque(PyObject* o);  // collections.deque itself
 bool same_set(PyObject* a, PyObject* b);
 
 // The keys of a dict, in order, equal a tuple of constants.
-bool same_keys(PyObject* dict, PyObject* keys);
+bool same_keys(PyObject* dict, std::span<PyObject* const> keys);
 
 // Position of a list, tuple or range iterator, -1 for an exhausted one and for any other object. `sequence`
 // receives what it walks (borrowed; nullptr for a range).
