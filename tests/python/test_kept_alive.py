@@ -10,6 +10,7 @@ import weakref
 import pytest
 import torch
 import vitrine
+from recorded import recorded
 from torch import nn
 from vitrine.take_over import torch_compile_taken_over
 
@@ -404,6 +405,27 @@ def test_class_that_has_changed_meanwhile_goes():
         return [weakref.ref(o) for o in kept]
 
     assert all_gone(*once())
+
+
+def test_function_that_was_replaced_and_has_ended_is_named_by_the_recompilation(tmp_path):
+    def helper(x):
+        return x + 1
+
+    def f(x):
+        return helper(x) * 2
+
+    run = vitrine.compile(f)
+    with recorded(tmp_path) as session:
+        assert torch.equal(run(torch.ones(3)), torch.full((3,), 4.0))
+        reference = weakref.ref(helper)
+
+        def helper(x):
+            return x - 1
+
+        assert torch.equal(run(torch.ones(3)), torch.zeros(3))
+    assert all_gone(reference)
+    (row,) = session.rows("recompilation")
+    assert "helper" in row["failed"] or "__closure__" in row["failed"], row
 
 
 def test_address_of_an_ended_class_proves_nothing():

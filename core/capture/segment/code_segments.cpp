@@ -32,6 +32,7 @@ void Place::add(const std::shared_ptr<Segment>& segment) {
 // a class of its own, that limit is reached.
 void Place::bury(Segment& segment) {
   constexpr int64_t kMany = 16;
+  if (segment.compilation) ended[segment.settings] = {segment.compilation, segment.guards().ending()};
   if (segment.calls >= kMany)
     --code.compilations;
   else
@@ -65,6 +66,7 @@ void CodeSegments::forget(int32_t settings, std::vector<std::shared_ptr<Segment>
     }
     p->eager = p->eager_rest = false;
     p->sizes.erase(settings);
+    p->ended.erase(settings);
   }
 }
 

@@ -38,6 +38,12 @@ struct Place {
     std::erase_if(segments, [](const std::shared_ptr<Segment>& s) { return !s->place; });
     return taken;
   }
+  // The last recorded segment for these settings that was buried, and why.
+  struct Ended {
+    Id compilation = 0;
+    GuardFailure failure;
+  };
+  std::unordered_map<int32_t, Ended> ended;
   // What a segment was compiled for has ended.
   void bury(Segment& segment);
   // What was compiled for the module whose method the frame runs comes first.

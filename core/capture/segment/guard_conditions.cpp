@@ -371,6 +371,13 @@ const GuardFailure kGone = {-1, "an object that it was compiled for", "alive", "
 
 }  // namespace
 
+GuardFailure GuardTree::ending() const {
+  for (const Condition& c : conditions_)
+    if (c.object && c.object == lifeline_->ended_at() && nodes_[c.node].source)
+      return {c.guard, nodes_[c.node].source->text(), c.expected, "another object: that one has ended"};
+  return kGone;
+}
+
 GuardFailure GuardTree::explain(const Frame& frame, const torch_bridge::GlobalState& state) {
   if (!(state == state_)) {
     torch_bridge::StateChange change = torch_bridge::state_change(state_, state);

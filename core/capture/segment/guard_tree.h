@@ -60,6 +60,9 @@ class GuardTree {
   // The guard that made the last check() fail, evaluated again.
   GuardFailure explain(const Frame& frame, const torch_bridge::GlobalState& state);
 
+  // Of a tree whose lifeline is over: the guard that asked for what has ended.
+  GuardFailure ending() const;
+
   // After a check that passed: what the inputs with symbols are now, in order: of a tensor its sizes, then
   // its strides; of an int itself. Those of ints that the graph does not use are apart. false: an int does
   // not fit.

@@ -114,6 +114,8 @@ PyObject* Lifeline::object_ended(PyObject* capsule, PyObject* reference) {
   auto* link = static_cast<Link*>(PyCapsule_GetPointer(capsule, kLink));
   if (Lifeline* line = link ? std::exchange(link->to, nullptr) : nullptr) {
     line->over_ = true;
+    for (const Weak& weak : line->weak_)
+      if (weak.reference.get() == reference) line->ended_at_ = weak.to;
     const std::function<void()> ended = std::move(line->ended_);
     if (ended && !_Py_IsFinalizing()) ended();
   }
@@ -146,7 +148,7 @@ void Lifeline::loosen(Owned o) {
                       !PyType_HasFeature(reinterpret_cast<PyTypeObject*>(o.get()), Py_TPFLAGS_HEAPTYPE));
   Owned weak = stays ? Owned() : weak_reference(o.get());
   if (weak)
-    weak_.push_back(std::move(weak));
+    weak_.push_back({std::move(weak), o.get()});
   else
     strong_.push_back(std::move(o));
 }
@@ -164,7 +166,7 @@ PyObject* Lifeline::hold_weakly(PyObject* o) {
   if (!o || !held_.insert(o).second) return o;
   Owned weak = weak_reference(o);
   if (weak)
-    weak_.push_back(std::move(weak));
+    weak_.push_back({std::move(weak), o});
   else
     strong_.push_back(share(o));
   return o;

@@ -36,6 +36,8 @@ class Lifeline {
   void settle();
   // Whether an object has ended.
   bool is_over() const { return over_; }
+  // Where that object was: an address to compare only.
+  const void* ended_at() const { return ended_at_; }
   // Nobody is told any more.
   void cut();
 
@@ -52,10 +54,16 @@ class Lifeline {
   std::function<void()> ended_;
   std::unordered_set<PyObject*> held_;
   std::vector<Owned> waiting_;  // until settle()
-  std::vector<Owned> strong_, weak_;
+  std::vector<Owned> strong_;
+  struct Weak {
+    Owned reference;
+    const void* to;
+  };
+  std::vector<Weak> weak_;
   Owned callback_;        // of all weak references
   Link* link_ = nullptr;  // of the callback, which may outlive this
   bool settled_ = false, over_ = false;
+  const void* ended_at_ = nullptr;
 };
 
 }  // namespace vitrine::capture

@@ -332,6 +332,10 @@ Outcome Store::miss(Frame& frame, CodeSegments& code, Place& place, const torch_
     recording->recompilation(*record, previous->compilation, cause.failure, recompilation_hint(cause),
                              call_site());
   }
+  if (const auto ended = place.ended.find(number_); record && !previous && ended != place.ended.end())
+    recording->recompilation(*record, ended->second.compilation, ended->second.failure,
+                             recompilation_hint({ended->second.failure}), call_site());
+  place.ended.erase(number_);
   std::shared_ptr<Segment> segment;
   bool interrupted = false;
   {
