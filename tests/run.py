@@ -89,7 +89,9 @@ def main() -> int:
     env = dict(os.environ, QT_QPA_PLATFORM="offscreen", PYTHONPATH=os.pathsep.join([str(BUILD / "python"), str(ROOT)]))
     env["PATH"] = f"{BUILD / 'bin'}{os.pathsep}{env['PATH']}"
     env.setdefault("VITRINE_CACHE_DIR", str(BUILD / "test-cache"))
-    shutil.rmtree(env["VITRINE_CACHE_DIR"], ignore_errors=True)
+    env["XDG_STATE_HOME"] = str(BUILD / "test-state")  # the key of the cache and the marks of own sessions
+    for folder in ("VITRINE_CACHE_DIR", "XDG_STATE_HOME"):
+        shutil.rmtree(env[folder], ignore_errors=True)
     failed = []
     for name, about, command in SUITES:
         if name not in wanted:
