@@ -199,9 +199,9 @@ class TestTimeline : public QObject {
     t.eager_ns = 700, t.compiled_ns = 400, t.profiled_eager_ns = 1'000, t.profiled_compiled_ns = 450;
     const views::Speedup s = views::speedup_of(*session(), t);
     const QStringList texts = texts_of(s);
-    QCOMPARE(texts.front(), QStringLiteral("eager: profiling"));
+    QCOMPARE(texts.front(), QStringLiteral("eager: profiled call"));
     QCOMPARE(s.steps.front().ns, -300.0);
-    QCOMPARE(texts.back(), QStringLiteral("compiled: profiling"));
+    QCOMPARE(texts.back(), QStringLiteral("compiled: profiled call"));
     QCOMPARE(s.steps.back().ns, 50.0);
     for (const char* text : {"eager: between operators", "eager: host overhead", "compiled: launch gaps",
                              "compiled: host overhead"})
@@ -227,6 +227,8 @@ class TestTimeline : public QObject {
         double sum = 0;
         for (const views::SpeedupStep& step : shown.steps) sum += step.ns;
         QVERIFY(std::abs(sum - (shown.eager_ns - shown.compiled_ns)) < 1);  // what is merged still adds up
+        QVERIFY(QStringList({"ns", "µs", "ms", "s"}).contains(rig.view.unit_text()));
+        QVERIFY(rig.view.unit_place().bottom() <= rig.view.row_place(0).number.top());
         for (size_t i = 0; i < shown.steps.size() + 2; ++i) {
           const auto place = rig.view.row_place(i);
           const QByteArray at =

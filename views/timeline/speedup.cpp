@@ -216,7 +216,7 @@ std::vector<SpeedupStep> idle_steps(const Timeline& t, const Side& side, Lane::S
 std::vector<SpeedupStep> profiling_steps(const Side& side, Lane::Side which) {
   if (std::abs(side.profiling) <= kNothing || !side.timed) return {};
   const bool eager = which == Lane::Side::Eager;
-  return {{eager ? QStringLiteral("eager: profiling") : QStringLiteral("compiled: profiling"),
+  return {{eager ? QStringLiteral("eager: profiled call") : QStringLiteral("compiled: profiled call"),
            (eager ? -1 : 1) * side.profiling, 0,
            QStringLiteral("the profiled call took %1 than the median of the others")
                .arg(kit::timeText(std::abs(side.profiling)) +

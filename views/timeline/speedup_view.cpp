@@ -19,7 +19,7 @@ namespace vitrine::views {
 using namespace kit;
 
 namespace {
-constexpr double kTop = 8, kLeastRow = 16, kMostRow = 26;
+constexpr double kTop = 8, kUnitRow = 18, kLeastRow = 16, kMostRow = 26;
 constexpr int kGap = 12, kLeastBar = 40, kLeastLabel = 60;
 constexpr double kMostLabel = 0.45;  // of the width, where there are bars
 
@@ -47,11 +47,12 @@ QString SpeedupView::subtitle() const {
   if (!times.speed_up.known()) parts << QString::fromStdString(times.speed_up.words());
   if (const QString doubt = shortDoubt(*session(), run(), session::TimesOf::Both); !doubt.isEmpty())
     parts << doubt;
-  parts << QStringLiteral("where the time went, ") + unit().name;
+  parts << QStringLiteral("where the time went");
   return parts.join(QStringLiteral("; "));
 }
 
-// The header's and the rows' one unit; steps are smaller than both sides, and tell something by a decimal.
+// The rows' one unit, written above their numbers; steps are smaller than both sides, and tell something by a
+// decimal.
 Unit SpeedupView::unit() const {
   Unit out = timeUnit(std::max(speedup_.eager_ns, speedup_.compiled_ns));
   out.decimals = std::max(out.decimals, out.size > 1 ? 1 : 0);
@@ -86,7 +87,8 @@ void SpeedupView::resizeEvent(QResizeEvent* event) {
 // As many steps as have a row, and how wide their texts are.
 void SpeedupView::fit() {
   const Theme& t = theme();
-  const auto rows = static_cast<size_t>(std::max(3.0, (height() - 2.0 * t.px(kTop)) / t.px(kLeastRow)));
+  const auto rows =
+      static_cast<size_t>(std::max(3.0, (height() - rows_top() - t.px(kTop)) / t.px(kLeastRow)));
   shown_ = speedup_.fitted(rows - 2);
   label_width_ = number_width_ = 0;
   for (size_t i = 0; i < shown_.steps.size() + 2; ++i) {
@@ -95,15 +97,28 @@ void SpeedupView::fit() {
   }
 }
 
+double SpeedupView::rows_top() const {
+  return theme().px(kTop) + theme().px(kUnitRow);
+}
+
+QRectF SpeedupView::unit_place() const {
+  const Theme& t = theme();
+  return {t.padding() * 1.0, t.px(kTop) * 1.0, width() - 2.0 * t.padding(), t.px(kUnitRow) * 1.0};
+}
+
+QString SpeedupView::unit_text() const {
+  return unit().name;
+}
+
 double SpeedupView::row_height() const {
   const double rows = static_cast<double>(shown_.steps.size()) + 2;
-  return std::clamp((height() - 2 * theme().px(kTop)) / rows, theme().px(kLeastRow) * 1.0,
+  return std::clamp((height() - rows_top() - theme().px(kTop)) / rows, theme().px(kLeastRow) * 1.0,
                     theme().px(kMostRow) * 1.0);
 }
 
 QRectF SpeedupView::row(size_t index) const {
   const double h = row_height();
-  return {0, theme().px(kTop) + h * static_cast<double>(index), width() * 1.0, h};
+  return {0, rows_top() + h * static_cast<double>(index), width() * 1.0, h};
 }
 
 int SpeedupView::step_at(QPointF point) const {
@@ -191,6 +206,7 @@ void SpeedupView::paintEvent(QPaintEvent*) {
     return paintEmpty(
         p, rect(),
         session() ? why_empty() : QStringLiteral("From eager's time to the compiled one, step by step."));
+  drawText(p, unit_place().toAlignedRect(), unit_text(), theme().mono(11), theme().text3, Qt::AlignRight);
   for (size_t i = 0; i < shown_.steps.size() + 2; ++i) {
     const bool step = i > 0 && i <= shown_.steps.size();
     if (const Id launch = step ? shown_.steps[i - 1].launch : 0)
@@ -221,7 +237,7 @@ std::vector<Thing> SpeedupView::things() const {
 }
 
 QString SpeedupView::copy(CopyAs as) const {
-  QStringList lines;
+  QStringList lines{kit::separated({"step", "saved ns"}, as == CopyAs::Csv)};
   for (const SpeedupStep& step : speedup_.steps)
     lines << kit::separated({step.text, QString::number(step.ns)}, as == CopyAs::Csv);
   return lines.join('\n');

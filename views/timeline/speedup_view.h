@@ -27,6 +27,8 @@ class SpeedupView : public kit::View {
   };
   RowPlace row_place(size_t index) const;  // 0 = eager, then the steps shown, then compiled
   QString row_text(size_t index) const;
+  QRectF unit_place() const;  // above the numbers
+  QString unit_text() const;
   QString why_empty() const;  // what stands there without steps
 
  protected:
@@ -43,6 +45,7 @@ class SpeedupView : public kit::View {
   kit::Unit unit() const;
   Id run() const;
   double row_height() const;
+  double rows_top() const;
   QRectF row(size_t index) const;    // 0 = eager, then the steps, then compiled
   int step_at(QPointF point) const;  // -1 = none
   void fit();
