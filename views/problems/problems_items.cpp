@@ -188,7 +188,7 @@ int rank(Tone tone) {
 
 std::vector<kit::Column> problemColumns() {
   return {
-      {"kind", 150}, {"problem", 300, false, false, true}, {"line", 90, false, true}, {"a call", 90, true}};
+      {"kind", 150}, {"problem", 300, false, false, true}, {"line", 150, false, true}, {"a call", 90, true}};
 }
 
 QString noProblems(const SessionData& session) {
