@@ -126,6 +126,51 @@ struct Measured {
   int64_t lanes = 0;
 };
 
+// A script whose first compilation had 20,000 calls, of which one is kept, and the second one call.
+struct Scripted {
+  Scripted() {
+    const std::string path = folder.filePath("script.vitrine").toStdString();
+    auto w = Writer::create(path).take();
+    run = w->next(Kind::Run);
+    w->put(RunRow{run, "a.py", "script", "", "cpu", "default", "finished"});
+    const Id code = w->next(Kind::Code), frame = w->next(Kind::Frame), segment = w->next(Kind::Segment);
+    w->put(CodeRow{code, 0, "f", 1, 4});
+    w->put(FrameRow{frame, run, code, "captured", ""});
+    w->put(SegmentRow{segment, frame});
+    std::vector<int64_t> entity;
+    LaunchRow launch;
+    launch.id = w->next(Kind::Launch), launch.kind = "kernel", launch.median_ns = 500, launch.calls = 1;
+    for (int i = 0; i < 2; ++i) {
+      CompilationRow row;
+      row.id = w->next(Kind::Compilation), row.label = std::to_string(i) + "/0", row.status = "ok";
+      row.segment = segment, row.calls = i ? 1 : 20'000;
+      w->put(row);
+      w->put(CallRow{w->next(Kind::Call), run, i, row.id, "hit", i * 9'000, 1'000});
+      entity.push_back(row.id);
+    }
+    auto blob = [&](const auto& values) {
+      return w->blob({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0])});
+    };
+    const std::vector<int64_t> start{0, 9'000}, duration{1'000, 1'000};
+    for (const char* kind : {"call", "launch"}) {
+      LaneRow row;
+      row.id = std::string(kind) == "call" ? 1 : 2, row.run = run, row.side = "compiled", row.kind = kind;
+      row.ordinal = row.id, row.count = 2, row.start = blob(start), row.duration = blob(duration);
+      row.name = blob(std::vector<int32_t>(2, static_cast<int32_t>(w->name("add", "pointwise"))));
+      if (row.id == 1) row.entity = blob(entity);
+      w->put(row);
+    }
+    launch.compilation = entity[0];
+    w->put(launch);
+    w->finish("finished");
+    w.reset();
+    session = kit::SessionData::load(path).value();
+  }
+  QTemporaryDir folder;
+  kit::SessionPtr session;
+  Id run = 0;
+};
+
 QString plain(QString text) {
   return text.replace(QChar(0x202F), ' ');
 }
@@ -223,6 +268,20 @@ class TestTimes : public QObject {
     SAYS(kernels.view.items()->items()->lines().join('\n'), "16.0 to 38.0 ms");
   }
 
+  // The tree has times of three kinds below each other, and the graph sums of launches: each says which.
+  void addedTimesSayWhatTheyAre() {
+    const kit::Item run = views::runItems(*many_->session)[0];
+    const kit::Item& frame = run.children.at(0);
+    QCOMPARE(plain(frame.cells[1].text), QStringLiteral("compile 300 ms"));
+    const kit::Item& compilation = frame.children.at(0);
+    QVERIFY2(compilation.cells[1].text.endsWith(" a call"), qPrintable(compilation.cells[1].text));
+    SAYS(compilation.cells[1].tooltip, "the launches of a call, added: one of 25 profiled calls");
+    const kit::Item& kernel = compilation.children.at(0);
+    SAYS(kernel.cells[1].tooltip, "half of 25 calls: 80 to 190 µs");
+    Rig<views::GraphView> graph(many_->session, "fused", {600, 300});
+    SAYS(graph.view.subtitle(), "times: launches of a call, added");
+  }
+
   void ceilingsThatWereTooLowAndDataInCacheAreTold() {
     Rig<views::TableView> kernels(many_->session, "", {900, 300}, views::kKernelsTable);
     const QString lines = kernels.view.items()->items()->lines().join('\n');
@@ -230,6 +289,28 @@ class TestTimes : public QObject {
     SAYS(lines, "100 %");     // 5 GB/s over 100 MB: the ceiling was too low
     Rig<views::RooflineView> roofline(many_->session, "", {600, 300});
     SAYS(roofline.view.subtitle(), "copy was measured too low: K1 reaches 5.00× of it and stands for it.");
+  }
+
+  // 64 of the first compilation's 20,000 calls are kept: what comes behind them is no gap and has no number.
+  void callsThatAreNotKeptAreNotClaimedAway() {
+    views::CallStrip strip;
+    strip.setScope(many_->session.get(), many_->id, many_->first);
+    QVERIFY(!strip.blocks().empty());
+    for (const auto& block : strip.blocks())
+      QVERIFY2(block.words().startsWith("kept call"), qPrintable(block.words()));
+    Scripted script;
+    const views::TimelinePtr t = views::load_timeline(*script.session, script.run);
+    QVERIFY(t->script && t->hides_calls(5'000) && !t->hides_calls(1'000));
+    QCOMPARE(kit::launchTimesText(*script.session, script.session->launches.begin()->compilation),
+             QStringLiteral("medians of 1 kept call"));
+    const views::RangeTotals all = views::totals_of(*script.session, *t, {});
+    QVERIFY(all.compiled.known && !all.compiled.all_kept);
+    QVERIFY(views::totals_of(*script.session, *t, {0, 1'000}).compiled.all_kept);
+    Rig<views::RangeView> range(script.session, "", {600, 300});
+    SAYS(range.view.subtitle(), "2 of 20001 calls kept");
+    for (const auto& row : range.view.rows())
+      if (row.title.startsWith("idle") || row.title.startsWith("longest gap"))
+        QCOMPARE(row.compiled, kit::unknown());
   }
 
   void whatIsOfOneCompilationSaysOfWhich() {

@@ -46,13 +46,23 @@ QString GraphView::title() const {
 QString GraphView::subtitle() const {
   const QString what = counts();
   if (what.isEmpty()) return what;
-  // Groups have the times of their kernels whatever the colours mean.
   const Id run = session()->runOf(compilation());
-  const bool of_kernels = stage() == "fused" || stage() == "loops" || stage() == "optimised";
-  const QString times = colour_ == Colour::Time ? shownCallText(*session(), run)
-                        : of_kernels            ? shortDoubt(*session(), run, session::TimesOf::ShownCall)
-                                                : QString();
-  return times.isEmpty() ? what : what + "; times: " + times;
+  QStringList times;
+  if (colour_ == Colour::Time) {
+    times << shownCallText(*session(), run);
+  } else if (showsTimes()) {
+    times << QStringLiteral("launches of a call, added")
+          << shortDoubt(*session(), run, session::TimesOf::ShownCall);
+  }
+  times.removeAll(QString());
+  return times.isEmpty() ? what : what + "; times: " + times.join("; ");
+}
+
+// Groups have the times of their kernels whatever the colours mean.
+bool GraphView::showsTimes() const {
+  if (stage() != "fused" && stage() != "loops" && stage() != "optimised") return false;
+  const auto launches = session()->launches.of(compilation());
+  return std::any_of(launches.begin(), launches.end(), [](const auto& each) { return each.median_ns > 0; });
 }
 
 QString GraphView::counts() const {

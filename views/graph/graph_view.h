@@ -21,6 +21,7 @@ class GraphView : public kit::View {
   QString title() const override;
   QString subtitle() const override;
   QString counts() const;  // what the graph is made of, "36 nodes"
+  bool showsTimes() const;
   QList<QWidget*> headerControls() override;
   QString searchPlaceholder() const override {
     return QStringLiteral("name, operator, shape, dtype or /regex/");

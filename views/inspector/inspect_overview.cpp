@@ -152,8 +152,8 @@ InspectorSection dearestOf(const SessionData& d, Id compilation) {
   }
   if (order.empty()) return out;
   const RunTimes times = kit::runTimes(d, d.runOf(compilation));
-  if (const std::string basis = times.basis("compiled"); !basis.empty())
-    out.rows.push_back({"", "Of " + s(basis) + ".", "", "info", Tone::Info, 0, true});
+  if (const QString of = kit::launchTimesText(d, compilation); !of.isEmpty())
+    out.rows.push_back({"", "Of " + of + ".", "", "info", Tone::Info, 0, true});
   if (const std::string doubt = times.doubt(TimesOf::ShownCall); !doubt.empty())
     out.rows.push_back({"", s(doubt), "", "warning", Tone::Warn, 0, true});
   return out;
@@ -184,8 +184,8 @@ InspectorSection breaksOf(const SessionData& d, Id run) {
     if (out.rows.size() == kMostBreaks) break;
     const BreakRow& row = *place.rows[0];
     out.rows.push_back({"", s(row.expression.empty() ? row.kind : row.expression),
-                        place.ns_per_call > 0 ? kit::timeText(place.ns_per_call) : QString(), "scissors",
-                        Tone::Warn, row.id});
+                        place.ns_per_call > 0 ? kit::timeText(place.ns_per_call) + " a call" : QString(),
+                        "scissors", Tone::Warn, row.id});
   }
   return out;
 }

@@ -42,6 +42,14 @@ QString shownCallText(const SessionData& data, Id run) {
   return basis.isEmpty() || doubt.isEmpty() ? basis + doubt : basis + "; " + doubt;
 }
 
+QString launchTimesText(const SessionData& data, Id compilation) {
+  const std::string basis = runTimes(data, data.runOf(compilation)).basis("compiled");
+  if (!basis.empty()) return s(basis);
+  int64_t calls = 0;
+  for (const LaunchRow& launch : data.launches.of(compilation)) calls = std::max(calls, launch.calls);
+  return calls ? QStringLiteral("medians of %1").arg(countText(calls, "kept call")) : QString();
+}
+
 QString shortDoubt(const SessionData& data, Id run, TimesOf what) {
   return s(runTimes(data, run).short_doubt(what));
 }

@@ -15,6 +15,9 @@ session::RunTimes runTimes(const SessionData& data, Id run);
 // machine".
 // "" when no call was profiled.
 QString shownCallText(const SessionData& data, Id run);
+// What the times of a compilation's launches are: the former's first part, of a script "medians of 19 kept
+// calls"; "" where it was not recorded.
+QString launchTimesText(const SessionData& data, Id compilation);
 // "busy machine, calls scatter"; "" when there is nothing to say.
 QString shortDoubt(const SessionData& data, Id run, session::TimesOf what);
 // The same in full sentences.

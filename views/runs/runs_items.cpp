@@ -79,6 +79,27 @@ Units unitsOf(const SessionData& d, const RunRow& run) {
   return {kit::timeTextUnit(calls), kit::timeTextUnit(kernels), kit::timeTextUnit(compile)};
 }
 
+// What the time of launches is, that are added: the numbers of a frame, a compilation and a kernel are not of
+// one kind.
+QString addedText(const SessionData& d, Id compilation) {
+  const QString times = kit::launchTimesText(d, compilation);
+  return QStringLiteral("the launches of a call, added: ") +
+         (times.isEmpty() ? QStringLiteral("of which calls was not recorded") : times);
+}
+
+// How far the calls of a kernel scatter. Halves of several launches do not add up.
+QString spreadText(const SessionData& d, const KernelRow& row) {
+  const LaunchRow* only = nullptr;
+  for (const LaunchRow& launch : d.launches.of(row.compilation)) {
+    if (launch.kernel != row.id) continue;
+    if (only) return addedText(d, row.compilation);
+    only = &launch;
+  }
+  const QString half = only ? kit::middleHalf(only->lower_ns, only->upper_ns, only->calls) : QString();
+  return half.isEmpty() ? addedText(d, row.compilation)
+                        : QStringLiteral("half of %1 calls: %2").arg(only->calls).arg(half);
+}
+
 Item kernelItem(const SessionData& d, const KernelRow& row, const Units& units) {
   double ns = 0;
   for (const LaunchRow& launch : d.launches.of(row.compilation))
@@ -89,6 +110,7 @@ Item kernelItem(const SessionData& d, const KernelRow& row, const Units& units) 
   name.family = kit::familyOf(row.family);
   name.mono = true;
   item.cells = {name, number(ns > 0 ? units.kernels.text(ns) : kit::unknown())};
+  if (ns > 0) item.cells[1].tooltip = spreadText(d, row);
   return item;
 }
 
@@ -104,11 +126,12 @@ Item compilationItem(const SessionData& d, const CompilationRow& row, const Unit
   item.id = row.id;
   const double total = launched(d, row.id);
   const QString value = row.status != "ok" ? s(row.status).replace('_', ' ')
-                        : total > 0        ? units.calls.text(total)
+                        : total > 0        ? units.calls.text(total) + QStringLiteral(" a call")
                                            : counted(callsOf(d, row), "call");
   Cell name = word("compile " + s(row.label), "graph", row.status != "ok");
   if (row.status == "failed") name.tone = Tone::Err;
   item.cells = {name, number(value)};
+  if (row.status == "ok" && total > 0) item.cells[1].tooltip = addedText(d, row.id);
   for (const KernelRow& kernel : d.kernels.of(row.id)) item.children.push_back(kernelItem(d, kernel, units));
   return item;
 }
@@ -196,9 +219,10 @@ Item frameItem(const SessionData& d, const FrameRow& row, const Units& units) {
   item.id = row.id;
   item.open = row.state == "captured";
   const double took = compileTime(d, row);
-  item.cells = {
-      word(frameName(d, row), "function", row.state != "captured"),
-      number(row.state == "captured" ? (took > 0 ? units.compile.text(took) : QString()) : s(row.state))};
+  item.cells = {word(frameName(d, row), "function", row.state != "captured"),
+                number(row.state == "captured"
+                           ? (took > 0 ? QStringLiteral("compile ") + units.compile.text(took) : QString())
+                           : s(row.state))};
   if (row.state == "captured" && took > 0)
     item.cells[1].tooltip = QStringLiteral("compiling, all compilations of this frame");
   item.cells[0].tooltip = row.reason.empty() && code ? s(code->qualname) : s(row.reason);

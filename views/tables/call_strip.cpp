@@ -5,6 +5,7 @@
 #include <QPainter>
 #include <QToolTip>
 #include <algorithm>
+#include <map>
 
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
@@ -21,8 +22,9 @@ constexpr double kGapFrom = 4, kWidest = 64;                     // cells from 4
 }  // namespace
 
 QString CallStrip::Block::words() const {
-  return to - from == 1 ? QStringLiteral("call %1").arg(from + 1)
-                        : QStringLiteral("calls %1–%2").arg(from + 1).arg(to);
+  const QString kept = all ? QString() : QStringLiteral("kept ");
+  return kept + (to - from == 1 ? QStringLiteral("call %1").arg(from + 1)
+                                : QStringLiteral("calls %1–%2").arg(from + 1).arg(to));
 }
 
 CallStrip::CallStrip(QWidget* parent) : QWidget(parent) {
@@ -56,6 +58,14 @@ void CallStrip::setScope(const SessionData* data, Id run, Id compilation) {
     }
     blocks_.back().to = i + 1;
   }
+  // Of each compilation the first calls are kept.
+  std::map<Id, int64_t> kept;
+  for (const CallRow* call : calls_) ++kept[call->compilation];
+  const bool all = std::all_of(kept.begin(), kept.end(), [&](const auto& each) {
+    const CompilationRow* c = data->compilations.find(each.first);
+    return !c || c->calls <= each.second;
+  });
+  for (Block& block : blocks_) block.all = all;
   setVisible(!calls_.empty());
   update();
 }
@@ -170,7 +180,8 @@ bool CallStrip::event(QEvent* event) {
                                             : QStringLiteral("served by");
   QToolTip::showText(
       help->globalPos(),
-      kit::tip(QStringLiteral("call %1 %2 %3%4")
+      kit::tip(QStringLiteral("%1call %2 %3 %4%5")
+                   .arg(blocks_.front().all ? QString() : QStringLiteral("kept "))
                    .arg(call + 1)
                    .arg(how, c ? QString::fromStdString(c->label) : unknown(),
                         row.duration_ns > 0 ? QStringLiteral(", ") + timeText(double(row.duration_ns))

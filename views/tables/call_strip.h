@@ -22,7 +22,8 @@ class CallStrip : public QWidget {
   struct Block {  // calls [from, to) of one compilation
     Id compilation = 0;
     size_t from = 0, to = 0;
-    QString label;  // "0/1"
+    QString label;    // "0/1"
+    bool all = true;  // every call is kept, so that these are the numbers of calls
     QString words() const;
   };
   const std::vector<Block>& blocks() const { return blocks_; }

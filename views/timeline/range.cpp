@@ -21,6 +21,7 @@ RangeSide side_of(const kit::SessionData& data, const Timeline& timeline, Lane::
     if (lane.side == which)
       for (const Slice& s : lane.slices) end = std::max(end, s.end());
   to = std::min(to, std::max(end, from));
+  out.all_kept = which == Lane::Side::Eager || !timeline.hides_calls(to);
   const TimeUse use = time_use(work, from, to);
   out.busy_ns = use.busy;
   out.longest_gap_ns = use.longest_gap;

@@ -10,6 +10,7 @@ namespace vitrine::views {
 
 struct RangeSide {
   bool known = false;
+  bool all_kept = true;  // else only kept calls count, and what lies between them may be others
   double busy_ns = 0, idle_ns = 0, longest_gap_ns = 0;
   int64_t slices = 0;  // that begin in it: operators, kernels
   double bytes = 0;    // that these move; 0 = not known

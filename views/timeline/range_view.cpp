@@ -19,11 +19,13 @@ using Value = double RangeSide::*;
 // One unit for both sides; what is not known of a side is "–".
 RangeView::Row row_of(const char* title, const RangeTotals& totals, Value value, Unit (*unit_of)(Extent),
                       bool zero) {
+  const bool idle = value == &RangeSide::idle_ns || value == &RangeSide::longest_gap_ns;
   Extent both;
   for (const RangeSide* side : {&totals.eager, &totals.compiled}) both.add(side->*value);
   const Unit unit = unit_of(both);
   auto text = [&](const RangeSide& side) {
-    return !side.known || (!zero && side.*value <= 0) ? unknown() : unit.format(side.*value);
+    return !side.known || (idle && !side.all_kept) || (!zero && side.*value <= 0) ? unknown()
+                                                                                  : unit.format(side.*value);
   };
   return {QString::fromLatin1(title) + ", " + unit.name, text(totals.eager), text(totals.compiled)};
 }
@@ -42,7 +44,9 @@ QString RangeView::subtitle() const {
   const QString doubt = shortDoubt(*session(), run(), session::TimesOf::ShownCall);
   const QString before = doubt.isEmpty() ? doubt : doubt + "; ";
   const QString basis = QString::fromStdString(timeline_->times.basis("compiled"));
-  const QString of = basis.isEmpty() ? basis : "; compiled: " + basis;
+  QString of = basis.isEmpty() ? basis : "; compiled: " + basis;
+  const QString kept = keptCalls(*session(), run());
+  if (timeline_->script && !kept.isEmpty()) of += "; " + kept;
   if (whole()) return before + QStringLiteral("all of the time; a drag on the ruler selects a part") + of;
   const TimeRange& range = selection().range;
   const Unit unit = timeUnit(static_cast<double>(range.to_ns));

@@ -172,7 +172,21 @@ void add_calls(const kit::SessionData& data, Timeline& t) {
   t.lanes.push_back(std::move(lane));
 }
 
-// 0: not recorded.
+// When the first compilation of a script had as many calls as are kept of it.
+void find_hidden_calls(const kit::SessionData& data, Timeline& t) {
+  std::map<Id, std::pair<int64_t, int64_t>> kept;  // how many, and the end of the last
+  for (const Lane& lane : t.lanes)
+    for (const Slice& s : lane.slices) {
+      if (lane.kind != Lane::Kind::Call) continue;
+      auto& [calls, end] = kept[s.entity];
+      ++calls, end = std::max(end, s.end());
+    }
+  for (const auto& [id, of] : kept) {
+    const CompilationRow* row = data.compilations.find(id);
+    if (!row || row->calls <= of.first) continue;
+    t.all_kept_until_ns = t.all_kept_until_ns < 0 ? of.second : std::min(t.all_kept_until_ns, of.second);
+  }
+}
 
 QString why_no_eager(const RunRow& run) {
   if (run.status == "running") return QStringLiteral("not measured yet: the run has not come to it");
@@ -249,6 +263,7 @@ TimelinePtr load_timeline(const kit::SessionData& data, Id run) {
   for (size_t l = 0; l < out->lanes.size(); ++l)
     for (size_t i = 0; i < out->lanes[l].slices.size(); ++i)
       if (const Id id = out->lanes[l].slices[i].entity) out->first_of.try_emplace(id, static_cast<int>(l), i);
+  if (out->script) find_hidden_calls(data, *out);
   relate(*out);
   add_arrows(data, *out);
   add_memory(data, *out);

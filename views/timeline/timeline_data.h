@@ -63,7 +63,11 @@ struct Timeline {
   double memory_peak = 0;                          // the memory kept for them, as the stage tells it
   int64_t inserted_ns = 0;                         // by which the compiled half stands later than it ran
   bool script = false;                             // only its calls are known, and no eager operator
-  QString why_no_eager;                            // then
+  // Of each compilation the first calls are kept: from then on others may have run between the slices; -1:
+  // no.
+  int64_t all_kept_until_ns = -1;
+  bool hides_calls(int64_t until_ns) const { return all_kept_until_ns >= 0 && until_ns > all_kept_until_ns; }
+  QString why_no_eager;  // then
   int64_t end_ns = 0;
   double eager_ns = 0, compiled_ns = 0;                    // unprofiled medians
   double profiled_eager_ns = 0, profiled_compiled_ns = 0;  // of the calls whose slices these are
