@@ -8,6 +8,7 @@
 #include "app/cli/json_rows.h"
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
+#include "core/base/whole.h"
 #include "core/session/verdict.h"
 #include "profiler/analysis/counters.h"
 #include "profiler/analysis/metrics.h"
@@ -36,7 +37,7 @@ std::string in_unit(const KernelCounters& c, std::string_view key) {
   if (!value || !metric) return "–";
   if (*value == 0) return "0";
   if (metric->unit == "ns") return nanoseconds(*value);
-  if (metric->unit == "B") return bytes(static_cast<int64_t>(*value));
+  if (metric->unit == "B") return bytes(whole(*value));
   if (metric->unit == "%") return number(*value < 1 ? "%.1f %%" : "%.0f %%", *value);
   return number(*value < 100 ? "%.3g" : "%.0f", *value);
 }

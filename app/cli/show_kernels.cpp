@@ -4,6 +4,7 @@
 #include "app/cli/run_times.h"
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
+#include "core/base/whole.h"
 #include "core/session/launches.h"
 
 namespace vitrine::cli {
@@ -23,7 +24,7 @@ std::vector<Row> of_compilation(const Reader& s, const ShowOptions& options) {
 namespace {
 
 std::string percent(double part) {
-  return part > 0 ? std::to_string(static_cast<int>(part * 100 + 0.5)) + " %" : "–";
+  return part > 0 ? std::to_string(whole(part * 100 + 0.5)) + " %" : "–";
 }
 
 // What the kernels of a GPU take of it; "" where there are none.

@@ -7,6 +7,7 @@
 #include "app/cli/run_times.h"
 #include "app/cli/show_parts.h"
 #include "app/cli/text_table.h"
+#include "core/base/whole.h"
 #include "core/session/roofs.h"
 
 namespace vitrine::cli {
@@ -74,8 +75,8 @@ nlohmann::ordered_json as_json(const Reader& s, const std::vector<Point>& points
     rows.push_back({{"kernel", p.label},
                     {"name", p.name},
                     {"time_ns", p.work.ns},
-                    {"bytes", static_cast<int64_t>(p.work.bytes)},
-                    {"flops", static_cast<int64_t>(p.work.flops)},
+                    {"bytes", whole(p.work.bytes)},
+                    {"flops", whole(p.work.flops)},
                     {"bytes_per_second", p.bandwidth},
                     {"flops_per_second", p.rate},
                     {"of_copy", roofs.of_copy(p.work)},
@@ -96,7 +97,7 @@ std::string show_roofline(const Reader& s, const ShowOptions& options, std::stri
   std::map<Id, std::string> labels;
   for (const Point& p : points) {
     labels[p.work.kernel] = p.label;
-    table.row({p.label, p.name, nanoseconds(p.work.ns), p.half, bytes(static_cast<int64_t>(p.work.bytes)),
+    table.row({p.label, p.name, nanoseconds(p.work.ns), p.half, bytes(whole(p.work.bytes)),
                scaled(p.bandwidth, "B/s"), roofs.copy_words(p.work),
                p.work.flops > 0 ? scaled(p.work.flops, "FLOP") : "–", scaled(p.rate, "FLOP/s"),
                percent(roofs.of_product(p.work))});

@@ -2,7 +2,10 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "core/base/visible.h"
+#include "core/base/whole.h"
 #include "core/base/words.h"
 
 TEST_CASE("a noun has the article that is spoken before it") {
@@ -26,4 +29,16 @@ TEST_CASE("what steers a terminal or turns text round is written out") {
   CHECK(visible("\xff\xc0\x80\xed\xa0\x80 gr\u00fc\u00df \U0001F600") ==
         "\\xff\\xc0\\x80\\xed\\xa0\\x80 gr\u00fc\u00df \U0001F600");
   CHECK(visible("\u009b31m") == "\\x9b31m");  // an escape sequence in one character
+}
+
+TEST_CASE("a number beyond the whole ones is the last of them") {
+  using Limits = std::numeric_limits<int64_t>;
+  CHECK(vitrine::whole(41.9) == 41);
+  CHECK(vitrine::whole(-41.9) == -41);
+  CHECK(vitrine::whole(1e300) == Limits::max());
+  CHECK(vitrine::whole(-1e300) == Limits::min());
+  CHECK(vitrine::whole(9223372036854775808.0) == Limits::max());
+  CHECK(vitrine::whole(-9223372036854775808.0) == Limits::min());
+  CHECK(vitrine::whole(std::numeric_limits<double>::infinity()) == Limits::max());
+  CHECK(vitrine::whole(std::numeric_limits<double>::quiet_NaN()) == 0);
 }

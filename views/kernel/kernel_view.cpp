@@ -2,7 +2,6 @@
 
 #include <QPainter>
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "core/session/stages.h"
@@ -93,7 +92,7 @@ QString KernelView::subtitle() const {
     if (g->spill_bytes)
       text += QStringLiteral(", %1 spilled").arg(bytesText(static_cast<double>(g->spill_bytes)));
     text += QStringLiteral(", %1 × %2 threads").arg(g->blocks).arg(g->threads);
-    if (g->occupancy > 0) text += QStringLiteral(", occupancy %1 %").arg(std::lround(g->occupancy * 100));
+    if (g->occupancy > 0) text += QStringLiteral(", occupancy ") + percentText(g->occupancy);
     return text + sampled();
   }
   if (stage() == "assembly" && k->spills > 0) text += ", " + countText(k->spills, "spill");
