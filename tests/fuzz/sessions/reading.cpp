@@ -1,11 +1,14 @@
 #include "tests/fuzz/sessions/reading.h"
 
 #include "app/cli/show.h"
+#include "core/session/abandoned.h"
 #include "core/session/reader.h"
+#include "core/session/shared_copy.h"
 
 namespace vitrine::fuzz {
 
 size_t print_part(const std::string& path, uint64_t part, uint64_t parts) {
+  session::close_if_abandoned(path);
   auto opened = session::Reader::open(path);
   if (!opened) return 0;
   const session::Reader& reader = *opened.value();
@@ -21,6 +24,7 @@ size_t print_part(const std::string& path, uint64_t part, uint64_t parts) {
   }
   for (auto* summary : {cli::stage_summary, cli::run_summary, cli::problem_summary, cli::explain})
     if (wanted()) printed += summary(reader).size();
+  if (wanted()) printed += !session::write_shared_copy(path, path + ".shared");
   return printed;
 }
 
