@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/session/notes_beside.h"
 #include "tests/fuzz/sessions/database.h"
+#include "tests/fuzz/sessions/hostile_values.h"
 #include "tests/fuzz/sessions/reading.h"
 #include "tests/fuzz/sessions/session_file.h"
 #include "tests/fuzz/sessions/session_mutator.h"
@@ -78,4 +80,43 @@ TEST_CASE("a mutation is decided by its seed alone") {
   const std::string base = fuzz::read_file(files_below("tests/sessions", ".vitrine").front());
   CHECK(fuzz::mutate_session(base, 7) == fuzz::mutate_session(base, 7));
   CHECK(fuzz::mutate_session(base, 7) != fuzz::mutate_session(base, 8));
+}
+
+TEST_CASE("notes that came with a session are words for its things, or nothing") {
+  const fuzz::SessionFile file;
+  const std::string path = file.path(), beside = path + "-notes";
+  session::NotesBeside notes;
+  for (Id id = 1; id < 9; ++id)
+    notes[id] = id % 3 ? std::optional("note " + std::to_string(id)) : std::nullopt;
+  file.write("");
+  REQUIRE(!session::write_notes_beside(path, "17", notes));
+  const std::string whole = fuzz::read_file(beside);
+  REQUIRE(session::read_notes_beside(path, "17") == notes);
+  CHECK(session::read_notes_beside(path, "18").empty());
+  size_t read = 0;
+  fuzz::Random random(1);
+  for (int i = 0; i < 3000; ++i) {
+    CAPTURE(i);
+    std::string bytes = whole;
+    random.of(fuzz::byte_mutations()).apply(bytes, random);
+    if (random.one_in(2)) {
+      const std::string value = fuzz::hostile_text(random);
+      bytes = whole;
+      bytes.replace(random.below(bytes.size()), random.below(20), value.substr(0, 200'000));
+    }
+    REQUIRE(fuzz::write_file(beside, bytes));
+    for (const auto& [id, text] : session::read_notes_beside(path, "17")) {
+      CHECK(id > 0);
+      read += text ? 1 : 0;
+    }
+  }
+  CHECK(read > 1000);  // most keep some
+  for (const std::string& bytes :
+       {std::string(4'000'000, '['), R"({"session":"17","notes":)" + std::string(4'000'000, '['),
+        R"({"session":"17","notes":{"1":)" + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}}",
+        std::string(5 << 20, ' ')}) {
+    REQUIRE(fuzz::write_file(beside, bytes));
+    CHECK(session::read_notes_beside(path, "17").empty());
+  }
+  CHECK(peak_memory() < kMegabytes);
 }
