@@ -3,6 +3,7 @@ that no speed-up, ceiling or call is claimed that was not measured."""
 
 import json
 import os
+import random
 import sqlite3
 
 import pytest
@@ -199,6 +200,23 @@ def test_kept_ceilings_that_are_not_ours_or_not_whole_are_not_used(measured, tmp
     spoil(how, tmp_path / ceilings.FILE)
     measured(2e9, 1e11)
     assert rates(tmp_path)["copy"]["rate"] == 2e9
+
+
+def test_kept_ceilings_changed_at_random_are_rows_that_can_be_recorded(measured, tmp_path):
+    measured(10e9, 1e12)
+    rates(tmp_path)
+    file = tmp_path / ceilings.FILE
+    whole, draw, used = file.read_bytes(), random.Random(1), 0
+    words = [b"null", b"-1", b"1e999", b"NaN", b"[[[", b"{}", b'"\\ud800"', b"9" * 5000, b'"\xff"', b"\0", b'"a\\u001b[2J"', b"true", b", ", b'"']
+    for _ in range(2000):
+        text, at = bytearray(whole), draw.randrange(len(whole))
+        text[at : at + draw.choice([0, 1, 4, 20])] = draw.choice(words)
+        file.write_bytes(text)
+        for row in (row for rows in ceilings.read(str(tmp_path)).values() for row in rows):
+            used += 1
+            assert f"{row['kind']} {row['type']} {row['note']}".encode().isascii() or "×" in row["note"], row
+            assert row["kind"] in ("copy", "product") and 0 < row["rate"] < ceilings.FASTEST, row
+    assert used > 500
 
 
 def test_without_a_cache_folder_ceilings_are_measured_only(measured, tmp_path, monkeypatch):

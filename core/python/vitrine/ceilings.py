@@ -150,7 +150,8 @@ KEPT = {"kind": str, "type": str, "rate": float, "note": str, "measured_unix_ns"
 def whole(row) -> bool:
     return (
         isinstance(row, dict) and row.keys() == KEPT.keys() and all(type(row[name]) is kind for name, kind in KEPT.items())
-        and math.isfinite(row["rate"]) and 0 < row["rate"] < FASTEST and len(row["note"]) < 100 and 0 <= row["measured_unix_ns"] < 1 << 62
+        and row["kind"] in ("copy", "product") and row["type"] in NAMES.values() and row["note"].isprintable() and len(row["note"]) < 100
+        and math.isfinite(row["rate"]) and 0 < row["rate"] < FASTEST and 0 <= row["measured_unix_ns"] < 1 << 62
     )  # fmt: skip
 
 
