@@ -3,8 +3,6 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "views/registry.h"
-
 namespace vitrine::app {
 
 Centre::Centre(Document* document, QWidget* parent)
@@ -57,8 +55,6 @@ void Centre::arrange(const std::vector<ColumnSpec>& columns) {
     auto* column = new QSplitter(Qt::Vertical, row_);
     column->setChildrenCollapsible(false);
     for (const PaneSpec& pane : spec.panes) {
-      // A layout may name a view that this build does not have.
-      if (pane.what.starts_with("view:") && !views::viewInfo(pane.what.substr(5))) continue;
       add(column, pane);
       column->setStretchFactor(column->count() - 1, pane.share);
     }

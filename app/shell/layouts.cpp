@@ -3,8 +3,10 @@
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <algorithm>
 
 #include "app/shell/settings.h"
+#include "views/registry.h"
 
 namespace vitrine::app {
 
@@ -26,19 +28,34 @@ QByteArray toJson(const LayoutInfo& layout) {
       .toJson(QJsonDocument::Compact);
 }
 
+// What a file of settings may ask for: it may be damaged, or another's.
+constexpr int kMostColumns = 8, kMostPanes = 8, kMostDocks = 100;  // in a layout, in a column, in a layout
+
+QJsonArray first(const QJsonValue& list, int most) {
+  QJsonArray out = list.toArray();
+  while (out.size() > most) out.removeLast();
+  return out;
+}
+
+int share_of(const QJsonValue& value) {
+  return std::clamp(value["share"].toInt(), 1, 10'000);
+}
+
 LayoutInfo fromJson(const QString& name, const QByteArray& text) {
   const QJsonObject json = QJsonDocument::fromJson(text).object();
-  LayoutInfo out{name, {}, {}, static_cast<FilmUnit>(json["unit"].toInt()), {}};
-  for (const QJsonValue dock : json["docks"].toArray()) out.docks << dock.toString();
-  for (const QJsonValue column : json["columns"].toArray()) {
-    ColumnSpec spec{std::max(1, column["share"].toInt()), {}};
-    for (const QJsonValue pane : column["panes"].toArray()) {
+  const int unit = std::clamp(json["unit"].toInt(), 0, kFilmUnits - 1);
+  LayoutInfo out{name, {}, {}, static_cast<FilmUnit>(unit), {}};
+  for (const QJsonValue dock : first(json["docks"], kMostDocks)) out.docks << dock.toString();
+  for (const QJsonValue column : first(json["columns"], kMostColumns)) {
+    ColumnSpec spec{share_of(column), {}};
+    for (const QJsonValue pane : first(column["panes"], kMostPanes)) {
       const QString letter = pane["letter"].toString();
-      spec.panes.push_back({pane["what"].toString().toStdString(),
-                            letter.isEmpty() ? char(0) : letter[0].toLatin1(),
-                            std::max(1, pane["share"].toInt())});
+      const std::string what = pane["what"].toString().toStdString();
+      // It may name a view that this build does not have.
+      if (what.starts_with("view:") && !views::viewInfo(what.substr(5))) continue;
+      spec.panes.push_back({what, letter.isEmpty() ? char(0) : letter[0].toLatin1(), share_of(pane)});
     }
-    out.columns.push_back(std::move(spec));
+    if (!spec.panes.empty()) out.columns.push_back(std::move(spec));
   }
   return out;
 }
@@ -101,8 +118,9 @@ QStringList layoutNames() {
 std::optional<LayoutInfo> layoutNamed(const QString& name) {
   for (const LayoutInfo& row : layouts())
     if (name.compare(row.name, Qt::CaseInsensitive) == 0) return row;
-  if (isOwnLayout(name)) return fromJson(name, Settings::ownLayout(name));
-  return std::nullopt;
+  if (!isOwnLayout(name)) return std::nullopt;
+  LayoutInfo own = fromJson(name, Settings::ownLayout(name));
+  return own.columns.empty() ? std::nullopt : std::optional(std::move(own));
 }
 
 bool isOwnLayout(const QString& name) {

@@ -4,6 +4,7 @@
 #include <QDir>
 #include <QFileInfo>
 #include <QSettings>
+#include <cmath>
 
 #include "views/kit/theme.h"
 
@@ -42,7 +43,8 @@ void Settings::setTheme(ThemeChoice choice) {
 }
 
 double Settings::scale() {
-  return qBound(1.0, store().value("scale", 1.0).toDouble(), 2.0);
+  const double scale = store().value("scale", 1.0).toDouble();
+  return std::isfinite(scale) ? qBound(1.0, scale, 2.0) : 1.0;
 }
 
 void Settings::setScale(double scale) {

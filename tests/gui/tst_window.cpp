@@ -186,6 +186,40 @@ class TestWindow : public fixture::WindowTest {
     app::Settings::ignoreStored();
   }
 
+  // A file of settings may be damaged, or another's.
+  void layoutsOfADamagedFileAreShownOrRefused() {
+    app::Settings::keepIn(folder_.filePath("damaged.ini"));
+    MainWindow window;
+    openIn(window);
+    QVERIFY(window.chooseLayout("Fusion"));
+    window.keepLayout("Kept");
+    const QByteArray whole = app::Settings::ownLayout("Kept");
+    QVERIFY(whole.size() > 50);
+    QList<QByteArray> texts = {"",
+                               "[]",
+                               "{",
+                               QByteArray(200'000, '['),
+                               "{\"columns\":[]}",
+                               "{\"columns\":[{\"panes\":[{\"what\":\"view:none\"}]}]}"};
+    for (const char* number : {"-1", "5", "99", "2147483647", "1e300", "null", "[]"}) {
+      for (const char* key : {"unit", "share"})
+        texts << QByteArray(whole).replace(
+            QByteArray("\"") + key + "\":" + (key == std::string("unit") ? "1" : "100"),
+            QByteArray("\"") + key + "\":" + number);
+      texts << "{\"unit\":" + QByteArray(number) + ",\"columns\":[{\"share\":" + number +
+                   ",\"panes\":[{\"what\":\"source\",\"share\":" + number + "},{\"what\":\"\"}]}]}";
+    }
+    texts << "{\"columns\":[" + QByteArray("{\"panes\":[{\"what\":\"source\"}]},").repeated(500) + "{}]}";
+    for (const QByteArray& text : texts) {
+      app::Settings::setOwnLayout("Mine", text);
+      QVERIFY(window.chooseLayout("Fusion"));
+      const bool shown = window.chooseLayout("Mine");
+      QCOMPARE(window.layoutName(), shown ? QStringLiteral("Mine") : QStringLiteral("Fusion"));
+      QVERIFY(!window.grab().isNull());
+    }
+    app::Settings::ignoreStored();
+  }
+
   void notesCanBeUndone() {
     const QString path = folder_.filePath("undone.vitrine");
     const fixture::Ids ids = fixture::writeSession(path.toStdString());
