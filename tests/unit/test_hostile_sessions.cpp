@@ -72,6 +72,7 @@ TEST_CASE("what crashed a reader once is printed or refused") {
       db.run(fuzz::read_file(kept));
       file.write(db.bytes());
       fuzz::print_everything(file.path());
+      fuzz::copy_to_share(file.path());
     }
   }
 }

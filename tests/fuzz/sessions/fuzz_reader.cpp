@@ -1,5 +1,5 @@
 // libFuzzer on the reader and on what the command line prints: an eighth of it each time, by the file's
-// bytes.
+// bytes; and a copy to share of one in 32.
 #include <functional>
 
 #include "tests/fuzz/sessions/fuzz_target.h"
@@ -10,6 +10,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const vitrine::fuzz::SessionFile file;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   file.write(bytes);
-  vitrine::fuzz::print_part(file.path(), std::hash<std::string_view>()(bytes), 8);
+  const size_t part = std::hash<std::string_view>()(bytes);
+  vitrine::fuzz::print_part(file.path(), part, 8);
+  if (part / 8 % 32 == 0) vitrine::fuzz::copy_to_share(file.path());
   return 0;
 }

@@ -24,8 +24,11 @@ size_t print_part(const std::string& path, uint64_t part, uint64_t parts) {
   }
   for (auto* summary : {cli::stage_summary, cli::run_summary, cli::problem_summary, cli::explain})
     if (wanted()) printed += summary(reader).size();
-  if (wanted()) printed += !session::write_shared_copy(path, path + ".shared");
   return printed;
+}
+
+bool copy_to_share(const std::string& path) {
+  return !session::write_shared_copy(path, path + ".shared");
 }
 
 size_t print_everything(const std::string& path) {
