@@ -1,5 +1,6 @@
-/* Makes one call of the system fail once. Preloaded into a process that names, by fault_arm(), which kind of call,
-   the how-manieth of them that is about a file with a word in its path, and how it fails. Descriptors are told apart
+/* Makes one call of the system fail once. Preloaded into a process that names, by fault_arm() or in FAULT
+   ("kind:word:nth:error", for that process alone), which kind of call, the how-manieth of them that is about a file
+   with a word in its path, and how it fails. Descriptors are told apart
    by the path that they were opened with. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -8,6 +9,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -23,6 +25,13 @@ void fault_arm(const char* kind, const char* path, int nth, int error) {
   left = nth;
   number = error;
   fired = counted = 0;
+}
+__attribute__((constructor)) static void arm_from_environment(void) {
+  char kind[32] = "", path[256] = "";
+  int nth = -1, error = 0;
+  const char* text = getenv("FAULT");
+  if (text && sscanf(text, "%31[^:]:%255[^:]:%d:%d", kind, path, &nth, &error) == 4) fault_arm(kind, path, nth, error);
+  unsetenv("FAULT"); /* it is not meant for what this process starts */
 }
 int fault_fired(void) { return fired; }
 int fault_counted(void) { return counted; }
@@ -133,9 +142,21 @@ int renameat(int from_dir, const char* from, int to_dir, const char* to) {
   if (hit_at("rename", from_dir, from)) return -1;
   return REAL(renameat)(from_dir, from, to_dir, to);
 }
+int mkdir(const char* path, mode_t mode) {
+  if (hit("mkdir", path)) return -1;
+  return REAL(mkdir)(path, mode);
+}
 int mkdirat(int dir, const char* path, mode_t mode) {
   if (hit_at("mkdir", dir, path)) return -1;
   return REAL(mkdirat)(dir, path, mode);
+}
+pid_t fork(void) {
+  if (hit("fork", "process")) return -1;
+  return REAL(fork)();
+}
+int pipe(int ends[2]) {
+  if (hit("pipe", "process")) return -1;
+  return REAL(pipe)(ends);
 }
 int fchmod(int fd, mode_t mode) {
   if (hit_fd("chmod", fd)) return -1;

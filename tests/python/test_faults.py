@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import write
+from command_line import vitrine, write
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL = os.environ.get("VITRINE_TESTS") == "all"
@@ -42,6 +42,7 @@ def act(case):
     for name, flags in (("out", 1), ("errors", 2)):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), flags)
     vitrine.config.cache_dir = case["cache"]
+    os.environ["XDG_STATE_HOME"] = case["state"]
     faults.fault_arm(case["kind"].encode(), case["word"].encode(), case["nth"], case["error"])
     try:
         code = vitrine.run.main(case["words"]) if case["words"] else runpy.run_path("program.py") and 0
@@ -73,16 +74,15 @@ for line in sys.stdin:
 
 class Server:
     def __init__(self, folder):
-        self.folder, self.count = folder, 0
+        self.folder, self.count, self.shim = folder, 0, folder / "faults.so"
         compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
         assert compiler, "a C compiler is needed"
-        shim = folder / "faults.so"
-        subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", shim, ROOT / "tests/fuzz/faults.c", "-ldl"], check=True)
-        env = {**os.environ, "LD_PRELOAD": str(shim), "XDG_STATE_HOME": str(folder / "state"), "VITRINE_CACHE_DIR": str(folder / "warm")}
+        subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", self.shim, ROOT / "tests/fuzz/faults.c", "-ldl"], check=True)
+        env = {**os.environ, "LD_PRELOAD": str(self.shim), "XDG_STATE_HOME": str(folder / "state"), "VITRINE_CACHE_DIR": str(folder / "warm")}
         words = [sys.executable, "-u", write(folder, "server.py", SERVER)]
         self.process = subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def act(self, kind="", word="", nth=-1, error=0, words=(), folder=None, cache=None):
+    def act(self, kind="", word="", nth=-1, error=0, words=(), folder=None, cache=None, state=None):
         """What became of it, in a folder of its own with an earlier session."""
         self.count += 1
         if folder is None:
@@ -93,7 +93,7 @@ class Server:
                 shutil.copy(self.folder / "m.vitrine", folder / "m.vitrine")
         for name in ("out", "errors", "facts"):
             (folder / name).unlink(missing_ok=True)
-        case = {"folder": str(folder), "kind": kind, "word": word, "nth": nth, "error": error, "words": list(words), "cache": str(cache or self.folder / "warm")}
+        case = {"folder": str(folder), "kind": kind, "word": word, "nth": nth, "error": error, "words": list(words), "cache": str(cache or self.folder / "warm"), "state": str(state or self.folder / "state")}
         self.process.stdin.write(json.dumps(case) + "\n")
         self.process.stdin.flush()
         end = json.loads(self.process.stdout.readline())
@@ -128,6 +128,12 @@ def chosen(count):
     return range(count) if ALL else sorted({0, 1, count // 2, count - 2, count - 1} & set(range(count)))
 
 
+def messages(errors):
+    """What is told of a failure; where the recording is stands beside why."""
+    lines = [line for line in errors.splitlines() if line.startswith("vitrine: ") and line != "vitrine: run program.py"]
+    return [line for line in lines if not line.startswith("vitrine: What was recorded is in")]
+
+
 RUN = ["program.py", "-o", "m.vitrine"]
 # kind of call, word in the path, error, whether a run that meets it may all the same end well
 RECORDER = [
@@ -136,7 +142,8 @@ RECORDER = [
     ("sync", "", errno.EIO),
     ("truncate", "m.vitrine", errno.EIO),
     ("rename", "m.vitrine", errno.EACCES),
-    ("chmod", "m.vitrine", errno.EPERM),
+    ("mkdir", "state", errno.ENOSPC),
+    ("kill-mkdir", "state", 0),
     ("kill-open", "m.vitrine", 0),
     ("kill-write", "m.vitrine", 0),
     ("kill-sync", "", 0),
@@ -148,9 +155,11 @@ RECORDER = [
 @pytest.mark.parametrize("kind, word, error", RECORDER, ids=[r[0] for r in RECORDER])
 def test_the_earlier_session_is_whole_whatever_fails_while_one_is_recorded(server, kind, word, error):
     earlier = (server.folder / "m.vitrine").read_bytes()
-    count = server.act(kind, word, 10**9, error, RUN)["counted"]
+    states = (server.folder / f"states-{kind}/state{n}" for n in range(10**9)) if word == "state" else iter(lambda: None, 0)  # a fresh one each time
+    count = server.act(kind, word, 10**9, error, RUN, state=next(states))["counted"]
+    assert count > 0
     for nth in chosen(count):
-        end = server.act(kind, word, nth, error, RUN)
+        end = server.act(kind, word, nth, error, RUN, state=next(states))
         about = f"{kind} {nth} of {count}: {end}"
         session = end["folder"] / "m.vitrine"
         if session.read_bytes() != earlier:
@@ -160,9 +169,7 @@ def test_the_earlier_session_is_whole_whatever_fails_while_one_is_recorded(serve
             assert end["signal"] == 9 and kind.startswith("kill"), about
         else:
             assert end["code"] in (0, 1), about
-            lines = [line for line in end["errors"].splitlines() if line.startswith("vitrine: ") and line != "vitrine: run program.py"]
-            told = [line for line in lines if not line.startswith("vitrine: What was recorded is in")]  # where it is stands beside why
-            assert len(told) == (0 if end["code"] == 0 else 1), about
+            assert len(messages(end["errors"])) == (0 if end["code"] == 0 else 1), about
             assert end["code"] != 0 or end["out"] == "right\n", about
         # What is left is another session, named in words, or nothing.
         for path in end["folder"].iterdir():
@@ -197,6 +204,7 @@ def test_results_are_right_whatever_fails_in_the_cache(server, kind, word, error
     if word == "cache.key":
         shutil.rmtree(server.folder / "state", ignore_errors=True)
     count = server.act(kind, word, 10**9, error, cache=cold())["counted"]
+    assert count > 0
     for nth in chosen(count):
         if word == "cache.key":
             shutil.rmtree(server.folder / "state", ignore_errors=True)
@@ -208,3 +216,19 @@ def test_results_are_right_whatever_fails_in_the_cache(server, kind, word, error
             assert end["out"].count("warning:") <= 1, about
         again = server.act(folder=end["folder"], cache=server.folder / "cold/cache")
         assert again["code"] == 0 and again["out"] == "right\n", f"{about}: then {again}"
+
+
+@pytest.mark.parametrize("kind, error", [("fork", errno.EAGAIN), ("pipe", errno.EMFILE), ("kill-fork", 0)])
+def test_the_earlier_session_is_whole_where_no_process_can_be_started(server, kind, error):
+    folder = server.folder / f"command-{kind}"
+    folder.mkdir()
+    write(folder, "program.py", PROGRAM)
+    shutil.copy(server.folder / "m.vitrine", folder)
+    earlier = (folder / "m.vitrine").read_bytes()
+    end = vitrine("run", *RUN, cwd=folder, env={"LD_PRELOAD": str(server.shim), "FAULT": f"{kind}:process:0:{error}"})
+    assert (folder / "m.vitrine").read_bytes() == earlier and sorted(os.listdir(folder)) == ["m.vitrine", "program.py"]
+    if error:
+        assert end.returncode == 1 and end.stdout == "" and end.stderr.count("vitrine: ") == 1, end
+        assert f"No process could be started: {os.strerror(error)}" in end.stderr, end
+    else:
+        assert end.returncode == -9, end
