@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <thread>
 
 LLD_HAS_DRIVER(elf)
@@ -23,21 +24,25 @@ class MemoryFile {
     size_t left = fd_ < 0 ? 0 : content.size();
     while (left > 0) {
       ssize_t n = ::write(fd_, p, left);
+      if (n < 0 && errno == EINTR) continue;
       if (n <= 0) break;
       p += n;
       left -= static_cast<size_t>(n);
     }
     ok_ = fd_ >= 0 && left == 0;
+    problem_ = errno;
   }
   ~MemoryFile() {
     if (fd_ >= 0) close(fd_);
   }
   bool ok() const { return ok_; }
+  int problem() const { return problem_; }  // errno, where it is not ok
   std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
 
  private:
   int fd_;
   bool ok_ = false;
+  int problem_ = 0;
 };
 
 // Takes in what is written to a pipe. lld puts a temporary file beside its output unless that is a pipe.
@@ -75,7 +80,9 @@ LinkOutcome link_shared(const std::string& object) {
   MemoryFile file(object);
   PipeReader output;
   if (!file.ok() || !output.ok())
-    return {Error{"the object could not be kept in memory for the linker"}, "", true};
+    return {Error{std::string("the object could not be kept in memory for the linker: ") +
+                  std::strerror(file.ok() ? errno : file.problem())},
+            "", true, true};
   std::string path = file.path(), to = output.path();
   // One thread: a kernel is a few kilobytes, and every core has a helper of its own.
   std::array<const char*, 10> arguments = {"ld.lld",          "-shared",   "--threads=1", "--strip-debug",

@@ -1,9 +1,11 @@
 // vitrine-cc: the kernel compiler. The engine starts one a core and talks to it over standard input and
 // output; by hand it compiles a kernel from a file (a reproducer) or tests itself.
 #include <dlfcn.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -36,11 +38,17 @@ int64_t now_ns() {
       .count();
 }
 
-bool write_file(const std::string& path, const std::string& content) {
+// "" or why not; then nothing is left there.
+std::string write_file(const std::string& path, const std::string& content) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  const bool opened = out.is_open();
   out << content;
   out.close();
-  return out.good();
+  if (out.good()) return "";
+  const int number = errno;
+  std::error_code ignored;
+  if (opened && std::filesystem::is_regular_file(path, ignored)) std::filesystem::remove(path, ignored);
+  return path + " could not be written: " + std::strerror(number);
 }
 
 Response compile(const Request& request, bool& can_run_again) {
@@ -52,12 +60,13 @@ Response compile(const Request& request, bool& can_run_again) {
   LinkOutcome linked = link_shared(object);
   response.link_ns = now_ns() - start;
   can_run_again = linked.can_run_again;
+  response.of_machine = linked.of_machine;
   if (linked.failed)
     response.error = linked.failed->what;
   else if (request.output.empty())
     response.object = std::move(linked.shared);
-  else if (!write_file(request.output, linked.shared))
-    response.error = request.output + " could not be written";
+  else
+    response.error = write_file(request.output, linked.shared);
   response.ok = response.error.empty();
   return response;
 }
@@ -110,7 +119,9 @@ int compile_file(const std::string& file, const std::string& output, const std::
     return 1;
   }
   if (texts) print_texts(response.texts);
-  return 0;
+  if (std::cout.flush()) return 0;
+  std::cerr << "vitrine-cc: standard output could not be written: " << std::strerror(errno) << "\n";
+  return 1;
 }
 
 int self_test() {
@@ -151,6 +162,7 @@ int usage() {
 int main(int argc, char** argv) {
   rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
+  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of a write, which says so
   std::string file, output, cpu = "native";
   bool texts = false, server = false, warm = false;
   for (int i = 1; i < argc; ++i) {

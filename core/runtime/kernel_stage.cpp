@@ -1,6 +1,8 @@
 #include "core/runtime/kernel_stage.h"
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <map>
 #include <unordered_map>
 
@@ -27,6 +29,7 @@ struct Work {
   KernelService::Ticket ticket;
   CompiledKernel result;
   Problem problem;
+  bool died = false;  // the compiler, of this one
 };
 
 std::string diagnostics_text(const kc::Response& response) {
@@ -35,6 +38,12 @@ std::string diagnostics_text(const kc::Response& response) {
     out += "line " + std::to_string(d.line) + ":" + std::to_string(d.col) + ": " + d.severity + ": " +
            d.text + "\n";
   return out;
+}
+
+// "the object could not be kept in memory for the linker: File too large" -> "File too large".
+std::string cause_of(const std::string& text) {
+  const size_t at = text.rfind(": ");
+  return at == std::string::npos ? text : text.substr(at + 2);
 }
 
 class Stage {
@@ -58,11 +67,16 @@ class Stage {
     out.cancelled = cancelled_now_;
     for (Work& w : work_) w.result.failed = !w.result.loaded.function && !cancelled_now_;
     for (const codegen::Kernel* k : kernels) out.kernels.push_back(work_[place_.at(k->text)].result);
+    if (no_place_ && !lacks_.empty()) no_place_.reset();  // of what the machine lacks this says less
     if (no_place_) {
       const std::string text = no_place_->what + " (" + no_place_->where + ")";
-      if (first_time(text)) out.problems.push_back({text, no_place_->hint, ""});
+      if (first_time(text)) out.problems.push_back({text, no_place_->hint, "", cause_of(no_place_->what)});
     }
+    if (!lacks_.empty())
+      missing_ = {"kernels cannot be compiled here: " + lacks_ + ": they run through PyTorch instead",
+                  "Look at the limits of this process (ulimit -a).", "", cause_of(lacks_)};
     if (!missing_.text.empty() && !without_compiler(kernels, out)) out.problems.push_back(missing_);
+    tell_deaths_once();
     for (Work& w : work_)
       if (!w.problem.text.empty()) out.problems.push_back(w.problem);
     out.duration_ns = now_ns() - out.start_ns;
@@ -136,8 +150,17 @@ class Stage {
     if (!w.sent) return;
     if (!wait(w)) return;
     KernelAnswer answer = w.ticket.answer.get();
+    if (answer.of_machine) {
+      lacks_ = answer.error;
+      return;
+    }
     if (answer.kind != KernelAnswer::Kind::compiled) return refuse(w, answer);
-    auto loaded = load_kernel(keep(w.key, answer.response.object));
+    const Descriptor file = keep(w.key, answer.response.object);
+    if (!file) {
+      lacks_ = std::string("a compiled kernel cannot be kept in memory: ") + std::strerror(errno);
+      return;
+    }
+    auto loaded = load_kernel(file);
     if (!loaded) {
       answer.error = loaded.error().what;
       return refuse(w, answer);
@@ -164,6 +187,7 @@ class Stage {
 
   void refuse(Work& w, const KernelAnswer& answer) {
     std::string said = diagnostics_text(answer.response);
+    w.died = answer.kind == KernelAnswer::Kind::failed;
     w.problem.text =
         "kernel " + w.kernel->label + " (" + w.kernel->name + ") could not be compiled: " + answer.error;
     if (!answer.response.diagnostics.empty()) w.problem.text += ": " + answer.response.diagnostics[0].text;
@@ -173,6 +197,16 @@ class Stage {
                                                    w.kernel->text, w.problem.text + "\n" + said);
   }
 
+  // A compiler that dies of one kernel tells of that kernel; one that dies of several tells of itself.
+  void tell_deaths_once() {
+    std::vector<Problem*> deaths;
+    for (Work& w : work_)
+      if (w.died) deaths.push_back(&w.problem);
+    if (deaths.size() < 2) return;
+    deaths[0]->text += "; " + std::to_string(deaths.size() - 1) + " more fared the same";
+    for (size_t i = 1; i < deaths.size(); ++i) *deaths[i] = {};
+  }
+
   const CompileOptions& options_;
   bool with_texts_;
   const std::function<bool()>& cancelled_;
@@ -180,6 +214,7 @@ class Stage {
   bool grown_ = false;  // the folder: only then is it measured, which takes milliseconds
   Status no_place_;     // of the machine: said once, not once a kernel
   Problem missing_;     // the same
+  std::string lacks_;   // what the machine lacks for any kernel; the same
   std::shared_ptr<ObjectCache> cache_;
   std::vector<Work> work_;
   std::unordered_map<std::string, size_t> place_;  // text -> work

@@ -12,6 +12,7 @@ namespace vitrine::runtime {
 struct Problem {
   std::string text, hint;
   std::string reproducer;  // path; "" if none could be written
+  std::string cause;       // of the machine, as "File too large": the user is told of it once
 };
 
 // Writes a kernel's source with the diagnostics and the command to compile it again at its head. Path or "".

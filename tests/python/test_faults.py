@@ -4,7 +4,9 @@ stays whole, results are right, and there is one message. A few of them here, al
 import errno
 import json
 import os
+import resource
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -232,3 +234,34 @@ def test_the_earlier_session_is_whole_where_no_process_can_be_started(server, ki
         assert f"No process could be started: {os.strerror(error)}" in end.stderr, end
     else:
         assert end.returncode == -9, end
+
+
+def limited(*words, cwd, most, cache):
+    """With files of at most so many bytes, as under `ulimit -f`."""
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # as a shell leaves it
+
+    env = {**os.environ, "VITRINE_CACHE_DIR": str(cache), "XDG_STATE_HOME": str(cache.parent / "state")}
+    return subprocess.run([*map(str, words)], cwd=cwd, env=env, capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL, preexec_fn=limit)
+
+
+MANY = """
+import torch, vitrine
+x, w = torch.linspace(-1, 1, 64), torch.randn(64, 64)
+loss = vitrine.compile(lambda p: ((p * x).exp().tanh() @ w).softmax(0).sum())
+p = torch.zeros(64, requires_grad=True)
+loss(p).backward()
+for f in (lambda x: (x * 3 + 1).relu(), lambda x: (x - 2).exp() * x, lambda x: x.softmax(0) @ w + x.sin()):
+    assert torch.allclose(vitrine.compile(f)(x), f(x), atol=1e-6), "a wrong result"
+print("right")
+"""
+
+
+@pytest.mark.parametrize("most", [0, 2000, 100_000])
+def test_files_that_may_not_grow_are_told_of_once(tmp_path, most):
+    end = limited(sys.executable, write(tmp_path, "many.py", MANY), cwd=tmp_path, most=most, cache=tmp_path / "cache")
+    assert end.returncode == 0 and end.stdout == "right\n", end
+    assert end.stderr.count("VitrineWarning") == (most < 100_000), end
+    assert most == 100_000 or ("PyTorch instead" in end.stderr and "please report" not in end.stderr), end

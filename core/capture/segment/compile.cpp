@@ -260,8 +260,7 @@ void Store::give_plan(const Segment& segment, Instance& instance, CompilationRec
   }
   PyErr_Clear();
   if (plan) {
-    for (const runtime::Problem& p : plan.value()->problems())
-      engine_.tell(p.text, p.hint, p.reproducer.empty() ? "" : "reproducer: " + p.reproducer);
+    engine_.tell(*plan.value());
     if (!instance.joint) {
       instance.plan = plan.take();
       return;

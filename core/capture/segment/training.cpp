@@ -179,6 +179,7 @@ Backward compile_backward(const Plans& plans, const Asked& asked) {
     if (record) recording->finish(*record, nullptr, plan ? "ok" : "failed", plan ? "" : plan.error().what);
     const Id forward = plans.place.origin.forward.id;
     const Id told = record ? record->row.id : recording ? recording->backward_of(forward, tangents) : 0;
+    if (plan) plans.place.engine.tell(*plan.value());
     if (plan) return {plan.take(), told, record != nullptr};
     failure = plan.error().what;
   } catch (const std::exception& error) {

@@ -17,8 +17,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Diagnostic, severity, line, col, text)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Remark, line, col, pass, kind, text)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LineMap, line, end_line, source_line)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Texts, ir, assembly, ir_lines, assembly_lines, remarks, spills)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Response, id, ok, error, diagnostics, texts, cpu, front_ns, codegen_ns,
-                                   link_ns)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Response, id, ok, error, of_machine, diagnostics, texts, cpu, front_ns,
+                                   codegen_ns, link_ns)
 
 namespace {
 

@@ -14,7 +14,7 @@
 namespace vitrine::kernel_compiler {
 
 // Changes when frames, flags or what a kernel may assume change: part of the object cache's key.
-constexpr int kProtocolVersion = 4;
+constexpr int kProtocolVersion = 5;
 
 std::string_view llvm_version_built_for();  // "19.1.7"
 
@@ -79,7 +79,8 @@ struct Texts {
 struct Response {
   int64_t id = 0;
   bool ok = false;
-  std::string error;  // not ok: one sentence
+  std::string error;        // not ok: one sentence
+  bool of_machine = false;  // not ok, and any other kernel would fare the same here
   std::vector<Diagnostic> diagnostics;
   Texts texts;
   std::string cpu;  // what "native" was

@@ -147,6 +147,7 @@ KernelAnswer KernelService::compile(HelperProcess& helper, Job& job, size_t work
     if (!helper.running()) {
       if (Status failed = helper.start(options_.program, false)) {
         answer.error = failed->what + " (" + options_.program + ")";
+        answer.of_machine = true;
         return answer;
       }
       std::lock_guard lock(mutex_);
@@ -173,6 +174,7 @@ KernelAnswer KernelService::compile(HelperProcess& helper, Job& job, size_t work
     answer.response = response.take();
     answer.kind = answer.response.ok ? KernelAnswer::Kind::compiled : KernelAnswer::Kind::rejected;
     answer.error = answer.response.error;
+    answer.of_machine = answer.response.of_machine;
     return answer;
   }
   if (job.cancelled->load()) {

@@ -26,7 +26,8 @@ struct KernelAnswer {
     cancelled
   };
   Kind kind = Kind::failed;
-  std::string error;  // one sentence, unless compiled
+  std::string error;        // one sentence, unless compiled
+  bool of_machine = false;  // not compiled, and any other kernel would fare the same here
   kernel_compiler::Response response;
   int64_t wall_ns = 0;  // in the queue and in the helper
 };
