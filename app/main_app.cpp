@@ -1,19 +1,23 @@
 // vitrine-app [FILE.vitrine | FILE.py ...]; vitrine-app --shot SESSION VIEW OUT.png.
+#include <signal.h>
+
 #include <QApplication>
 #include <cstdio>
 
 #include "app/shell/main_window.h"
 #include "app/shell/settings.h"
 #include "app/shell/shot.h"
+#include "core/base/visible.h"
 #include "views/kit/accessible.h"
 #include "views/kit/theme.h"
 
 namespace {
 
 int complain(const vitrine::Error& error) {
-  std::fprintf(stderr, "vitrine-app: %s\n", error.what.c_str());
+  using vitrine::Keep, vitrine::visible;
+  std::fprintf(stderr, "vitrine-app: %s\n", visible(error.what, Keep::Lines).c_str());
   for (const std::string& line : {error.where, error.hint})
-    if (!line.empty()) std::fprintf(stderr, "  %s\n", line.c_str());
+    if (!line.empty()) std::fprintf(stderr, "  %s\n", visible(line, Keep::Lines).c_str());
   return 1;
 }
 
@@ -41,6 +45,7 @@ int shoot(int& argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of a write, which says so
   QApplication::setApplicationName("vitrine");
   QApplication::setApplicationVersion(VITRINE_VERSION);
   if (argc > 1 && std::string_view(argv[1]) == "--version")

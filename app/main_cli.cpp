@@ -1,9 +1,13 @@
-// The command line: every command is one block in main(). Recording and measuring happen in Python (the
+// The command line: every command is one block in commands(). Recording and measuring happen in Python (the
 // engine); what was recorded is printed from the session file.
+#include <signal.h>
 #include <CLI/CLI.hpp>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -84,9 +88,7 @@ std::optional<Error> unknown_command(const CLI::App& app, const std::string& wor
   return Error{"There is no command \"" + word + "\".", "Commands: " + names + ".", ""};
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int commands(int argc, char** argv) {
   CLI::App app{"Vitrine: a compiler for PyTorch models that you can see through"};
   app.require_subcommand(1);
   app.set_version_flag("--version", VITRINE_VERSION);
@@ -192,4 +194,15 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of a write, which says so
+  const int status = commands(argc, argv);
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return status;
+  return fail(Error{std::string("The output could not be written: ") + std::strerror(errno) + ".",
+                    "Make room, or write it elsewhere.", ""},
+              status ? status : 1);
 }

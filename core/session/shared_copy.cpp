@@ -336,7 +336,7 @@ Status write_shared_copy(const std::string& from, const std::string& to) {
   close(made);
   auto remove = [&] { fs::remove(name, ignored); };
   auto created = Writer::create(name);
-  if (!created) return remove(), created.error();
+  if (!created) return remove(), Error{created.error().what, "Name another place.", to};
   try {
     SharedCopy copy(*opened.value(), *created.value());
 #define X(Row) copy.table<Row>();

@@ -265,3 +265,43 @@ def test_files_that_may_not_grow_are_told_of_once(tmp_path, most):
     assert end.returncode == 0 and end.stdout == "right\n", end
     assert end.stderr.count("VitrineWarning") == (most < 100_000), end
     assert most == 100_000 or ("PyTorch instead" in end.stderr and "please report" not in end.stderr), end
+
+
+@pytest.mark.parametrize("most", [100_000, 350_000])  # not begun, not written to its end
+def test_a_recording_that_may_not_grow_is_one_message(server, tmp_path, most):
+    write(tmp_path, "program.py", PROGRAM)
+    shutil.copy(server.folder / "m.vitrine", tmp_path)
+    earlier = (tmp_path / "m.vitrine").read_bytes()
+    end = limited("vitrine", "run", *RUN, cwd=tmp_path, most=most, cache=tmp_path / "cache")
+    assert end.returncode == 1 and (tmp_path / "m.vitrine").read_bytes() == earlier, end
+    (told,) = messages(end.stderr)
+    assert "written" in told and "Traceback" not in end.stderr, end
+
+
+def test_the_kernel_compiler_says_in_a_sentence_what_it_cannot_write(tmp_path):
+    source = write(tmp_path, "k.cpp", 'extern "C" void vitrine_kernel(void* const* args, long, long) { *(float*)args[0] = 1; }\n')
+    compiler = Path(shutil.which("vitrine")).parent / "vitrine-cc"
+
+    def sentence(words, most=1 << 30, **more):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))  # noqa: E731
+        end = subprocess.run([compiler, source, *words], stderr=subprocess.PIPE, text=True, preexec_fn=limit, timeout=120, **more)
+        assert end.returncode == 1 and end.stderr.count("\n") == 1 and end.stderr.startswith("vitrine-cc: "), end
+        return end.stderr
+
+    assert "/dev/full could not be written: No space left on device" in sentence(["-o", "/dev/full"])
+    assert "File too large" in sentence(["-o", tmp_path / "k.so"], most=500)
+    assert not (tmp_path / "k.so").exists()  # half a library is none
+    with open("/dev/full", "w") as full:
+        assert "standard output" in sentence(["-o", tmp_path / "k.so", "--texts"], stdout=full)
+
+
+def test_what_a_command_cannot_print_is_an_error(server):
+    with open("/dev/full", "w") as full:
+        end = subprocess.run(["vitrine", "show", server.folder / "m.vitrine", "runs"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert end.returncode == 1 and "The output could not be written: No space left on device" in end.stderr, end
+
+
+def test_a_copy_to_share_that_may_not_grow_leaves_nothing(server, tmp_path):
+    end = limited("vitrine", "share", server.folder / "m.vitrine", "-o", tmp_path / "copy.vitrine", cwd=tmp_path, most=20_000, cache=tmp_path / "cache")
+    assert end.returncode == 1 and end.stderr.count("\n") == 2 and "copy.vitrine: The session file cannot be written" in end.stderr, end  # and a hint
+    assert not list(tmp_path.glob("*copy*")) and not list(tmp_path.glob(".*copy*")), end
