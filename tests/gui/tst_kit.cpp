@@ -20,6 +20,7 @@
 #include "views/kit/numbers.h"
 #include "views/kit/paint.h"
 #include "views/kit/selection.h"
+#include "views/kit/shown.h"
 #include "views/kit/sources.h"
 #include "views/kit/types.h"
 #include "views/problems/problems_items.h"
@@ -473,6 +474,17 @@ class TestKit : public QObject {
     QCOMPARE(session_->place(ids_.gelu_span), QStringLiteral("32:12"));
     QCOMPARE(session_->label(ids_.gelu_span), QStringLiteral("32:12 F.gelu(…)"));
     QCOMPARE(session_->label(ids_.rejected_pair), QStringLiteral("mm_2 → l6"));
+  }
+
+  void ofALongTextALineHasTheEnds() {
+    const QString lines = QStringLiteral("a\n").repeated(100'000);
+    QVERIFY(kit::shownLine(lines).size() < 1100);
+    QVERIFY(kit::shownLine(lines).contains(QStringLiteral("…")));
+    QCOMPARE(kit::shownLine("begin" + lines + "end").first(5), QStringLiteral("begin"));
+    QCOMPARE(kit::shownLine("begin" + lines + "end").last(3), QStringLiteral("end"));
+    QCOMPARE(kit::shownLine("a\tb"), kit::shown("a\tb"));
+    const QFont font = kit::theme().ui(12);
+    QVERIFY(kit::textWidth(font, lines) < 100'000);
   }
 
  private:

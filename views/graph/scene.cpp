@@ -8,6 +8,7 @@
 #include "views/graph/operators.h"
 #include "views/graph/rows.h"
 #include "views/kit/numbers.h"
+#include "views/kit/shown.h"
 #include "views/kit/sources.h"
 #include "views/kit/symbolic_types.h"
 
@@ -520,16 +521,17 @@ class SceneBuilder {
     const kit::Theme& t = kit::theme();
     QFontMetricsF mono(t.mono(12)), small(t.mono(11));
     QFontMetricsF ui(t.ui(11));
+    const auto width = [](const QFontMetricsF& font, const QString& text) {
+      return font.horizontalAdvance(kit::shownLine(text));
+    };
     double widest = t.px(options_.compact ? kCompactLeast : kLeastWidth);
     for (const SceneItem& it : out_.items) {
       if (it.kind == SceneItem::Kind::Input || it.kind == SceneItem::Kind::Output) continue;
-      double top = t.px(34) + mono.horizontalAdvance(it.name) +
-                   (it.what.isEmpty() ? 0 : t.px(8) + ui.horizontalAdvance(it.what)),
-             second = t.px(34) + small.horizontalAdvance(it.line);
-      if (!it.right.isEmpty()) second += t.px(14) + small.horizontalAdvance(it.right);
+      double top = t.px(34) + width(mono, it.name) + (it.what.isEmpty() ? 0 : t.px(8) + width(ui, it.what)),
+             second = t.px(34) + width(small, it.line);
+      if (!it.right.isEmpty()) second += t.px(14) + width(small, it.right);
       if (options_.compact)
-        top += t.px(8) + ui.horizontalAdvance(it.line) + t.px(18) + small.horizontalAdvance(it.right),
-            second = 0;
+        top += t.px(8) + width(ui, it.line) + t.px(18) + width(small, it.right), second = 0;
       widest = std::max({widest, top + t.px(10), second + t.px(8)});
     }
     widest = std::min(widest, static_cast<double>(t.px(options_.compact ? kCompactMost : kMostWidth)));
@@ -537,9 +539,9 @@ class SceneBuilder {
       SceneItem& it = out_.items[i];
       kit::LayoutNode& box = out_.layout.nodes[i];
       bool pill = it.kind == SceneItem::Kind::Input || it.kind == SceneItem::Kind::Output;
-      box.width = pill ? std::clamp(mono.horizontalAdvance(it.name) + t.px(34), double(t.px(64)),
-                                    double(t.px(kMostWidth)))
-                       : widest;
+      box.width =
+          pill ? std::clamp(width(mono, it.name) + t.px(34), double(t.px(64)), double(t.px(kMostWidth)))
+               : widest;
       box.height = t.px(box.height);
       if (it.pills.size() > kMostPills) {  // backward reads every weight: more than a node has room for
         const size_t more = it.pills.size() - (kMostPills - 1);
@@ -547,7 +549,8 @@ class SceneBuilder {
         it.pills.push_back({0, QStringLiteral("%1 more").arg(more), false});
       }
       for (const Pill& p : it.pills)
-        box.left_extra = std::max(box.left_extra, small.horizontalAdvance(p.text) + t.px(p.saved ? 48 : 34));
+        box.left_extra = std::max(box.left_extra, std::min(width(small, p.text), double(t.px(kMostWidth))) +
+                                                      t.px(p.saved ? 48 : 34));
       // Pills stand 18 high, one above the other, at the node's left.
       box.height = std::max(box.height, static_cast<double>(t.px(20)) * static_cast<double>(it.pills.size()));
     }

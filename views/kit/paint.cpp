@@ -105,14 +105,14 @@ int drawPill(QPainter& painter, QPoint at, int height, const QString& text, Tone
 }
 
 int textWidth(const QFont& font, const QString& text) {
-  return QFontMetrics(font).horizontalAdvance(shown(text));
+  return QFontMetrics(font).horizontalAdvance(shownLine(text));
 }
 
 int drawText(QPainter& painter, const QRect& box, const QString& given, const QFont& font,
              const QColor& colour, Qt::Alignment alignment, Elide elide) {
   if (box.width() <= 0 || given.isEmpty()) return 0;
   const QFontMetrics metrics(font);
-  QString text = shown(given);
+  QString text = shownLine(given);
   int width = metrics.horizontalAdvance(text);
   if (width > box.width()) {
     text = metrics.elidedText(text, elide == Elide::Middle ? Qt::ElideMiddle : Qt::ElideRight, box.width());

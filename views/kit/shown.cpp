@@ -33,6 +33,12 @@ QString shown(const QString& text, bool lines) {
   return out;
 }
 
+QString shownLine(const QString& text) {
+  constexpr qsizetype kEnd = 500;
+  if (text.size() <= 2 * kEnd) return shown(text);
+  return shown(text.first(kEnd) + QStringLiteral("…") + text.last(kEnd));
+}
+
 QString tip(const QString& text) {
   const QString plain = shown(text, true);
   if (!Qt::mightBeRichText(plain)) return plain;

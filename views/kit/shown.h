@@ -10,6 +10,10 @@ namespace vitrine::kit {
 // characters as their pictures "␛", others as "�". Line ends and tabs stay where the text has lines.
 QString shown(const QString& text, bool lines = false);
 
+// For a line that is cut where its room ends: of a text longer than any such room the ends alone, since a
+// font takes seconds for what nobody sees.
+QString shownLine(const QString& text);
+
 // Plain text for a tooltip, which would take what looks like HTML for it.
 QString tip(const QString& text);
 
