@@ -97,7 +97,7 @@ def fuzz(program: Path, folder: Path, executions: int, seed: int, whole: bool) -
     begun, held = len(inputs), sum(path.stat().st_size for path in inputs) >> 20
     rss = MEGABYTES + SHADOW + 2 * held + (1000 if whole else 100)  # it holds them all, and those that it adds
     limits = [f"-timeout={SECONDS}", f"-rss_limit_mb={rss}", f"-malloc_limit_mb={MEGABYTES}", f"-max_len={FILE_BYTES if whole else SMALL_BYTES}"]
-    control = [f"-runs={executions + begun}", f"-seed={seed}", "-len_control=0", "-reload=0", "-print_final_stats=1", f"-artifact_prefix={failures}/"]
+    control = [f"-runs={executions + begun + 8}", f"-seed={seed}", "-len_control=0", "-reload=0", "-print_final_stats=1", f"-artifact_prefix={failures}/"]
     log = FOLDER / f"log-{program.name}-{seed}"
     start = time.monotonic()
     with log.open("w") as out:
