@@ -1,6 +1,7 @@
 #include "views/inspector/inspect_node.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "core/session/launches.h"
 #include "views/inspector/inspect_counters.h"
@@ -22,22 +23,28 @@ QString s(const std::string& text) {
 
 constexpr size_t kMostVerdicts = 6;
 
-// The nodes of `graph` that a later node came from.
-void ancestorsIn(const SessionData& d, Id from, Id graph, std::vector<Id>& out) {
-  for (Id origin : d.links.origins(from)) {
-    const NodeRow* node = d.nodes.find(origin);
-    if (!node) continue;
-    if (node->graph != graph)
-      ancestorsIn(d, origin, graph, out);
-    else if (std::find(out.begin(), out.end(), origin) == out.end())
-      out.push_back(origin);
+// The nodes of `graph` that a later thing came from, each once: the links of a file may go in a circle.
+std::vector<Id> ancestorsIn(const SessionData& d, Id from, Id graph) {
+  std::vector<Id> out, open{from};
+  std::unordered_set<Id> seen{from};
+  while (!open.empty()) {
+    const Id at = open.back();
+    open.pop_back();
+    const NodeRow* node = d.nodes.find(at);
+    if (node && node->graph == graph) {
+      out.push_back(at);
+      continue;
+    }
+    const auto origins = d.links.origins(at);
+    for (auto origin = origins.rbegin(); origin != origins.rend(); ++origin)
+      if (d.nodes.find(*origin) && seen.insert(*origin).second) open.push_back(*origin);
   }
+  return out;
 }
 
 // Nodes of the same graph that run in the same kernel: "with add_2, in K2".
 QString company(const SessionData& d, const KernelRow& kernel, const NodeRow& node) {
-  std::vector<Id> all;
-  ancestorsIn(d, kernel.id, node.graph, all);
+  const std::vector<Id> all = ancestorsIn(d, kernel.id, node.graph);
   QStringList others;
   for (Id id : all)
     if (id != node.id) others << d.label(id);
