@@ -163,7 +163,7 @@ def test_a_gpus_kernel_takes_pointers_and_sizes_in_one_argument(tmp_path):
     if _engine.cuda_target_problem("sm_90", config.nvrtc):
         pytest.skip("NVRTC is not here")
     sizes = [n * 37 + 2 for n in range(150)]
-    lines, results = [], []
+    lines = []
     for i, n in enumerate(sizes):
         t = f"f32[{n}]cuda:0"
         lines += [f"  %x{i} = placeholder() : {t}", f"  %g{i} = placeholder() : {t}"]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from codegen_harness import GraphWriter, TOOL, check, tool
+from codegen_harness import GraphWriter, TOOL, check
 
 pytestmark = pytest.mark.skipif(not TOOL.exists(), reason="codegen_tool is not built")
 

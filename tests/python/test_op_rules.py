@@ -169,7 +169,7 @@ def test_parameters_are_those_of_the_schema(name):
 def calls_without_samples():
     """Operators that the samples do not reach: in-place forms and numbers in place of tensors."""
     a = torch.ops.aten
-    x, y, h = torch.randn(3, 4).abs() + 0.1, torch.randn(3, 4), torch.randn(4)
+    x, _, h = torch.randn(3, 4).abs() + 0.1, torch.randn(3, 4), torch.randn(4)
     i, b = torch.randint(1, 5, (3, 4)), torch.rand(3, 4) > 0.5
     image = torch.randn(2, 3, 4, 4)
     w, m, v = torch.randn(3), torch.randn(3), torch.rand(3)

@@ -1,7 +1,6 @@
 """Every pass preserves values: the graph after each pass of the pipeline, run through PyTorch operator by operator,
 gives what eager gives, with the same strides, and leaves the same in the inputs it writes."""
 
-import copy
 import random
 import warnings
 

@@ -60,6 +60,9 @@ REGISTRY = "views/registry.cpp"
 MAX_LINES = 800
 SOURCE_ENDINGS = (".cpp", ".h", ".py")
 
+# What ruff reads, by the rules of pyproject.toml.
+PYTHON_FOLDERS = ["core/python", "tests", "samples"]
+
 # What must not stand in the repository: folders of somebody's machine, and trackers' numbers.
 FOREIGN_WORDS = [r"(?<![\w.~])/(?:work|root|mnt|Users|home/(?!user/))[/\w]+", r"\bissue #?\d"]
 

@@ -1,6 +1,7 @@
 """The tree keeps its own rules: include directions, confined headers, sizes, formatting, wording."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -106,3 +107,12 @@ def test_the_repository_speaks_of_vitrine_alone():
         text = (ROOT / f).read_text(errors="replace")
         problems += [f"{f}: {m.group(0)}" for w in rules.FOREIGN_WORDS for m in re.finditer(w, text)]
     assert not problems, "\n".join(problems)
+
+
+def test_python_has_no_mistakes_that_ruff_finds():
+    tool = next((t for t in (Path(sys.executable).parent / "ruff", shutil.which("ruff")) if t and Path(t).exists()), None)
+    if not tool:
+        pytest.skip("ruff is not in this environment: requirements.txt has it")
+    folders = [f for f in rules.PYTHON_FOLDERS if (ROOT / f).exists()]
+    result = subprocess.run([tool, "check", "--no-cache", "--output-format", "concise", *folders], cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout[:4000] + result.stderr

@@ -52,7 +52,7 @@ def _is_of_the_standard_library(file):
 def is_in_its_place(path, found):
     """Whether ``found``, read at ``path`` (``"torch.nn.Module.__call__"``), is what that package has put there, and no function
     or callable object that a program has put in its place (``mock.patch``, a wrapper of its own)."""
-    called = found if isinstance(found, types.FunctionType) else None if isinstance(found, type) else getattr(type(found), "__call__", None)
+    called = found if isinstance(found, types.FunctionType) else None if isinstance(found, type) else getattr(type(found), "__call__", None)  # noqa: B004 (which function it is)
     if not isinstance(called, types.FunctionType):
         return True
     file = called.__code__.co_filename

@@ -101,7 +101,7 @@ def one_round(device: torch.device, cache: int) -> list[dict]:
             target = torch.empty_like(source)
             seconds = shortest(device, lambda: target.copy_(source))
             rows.append({"kind": "copy", "type": "f32", "rate": 2 * size / seconds, "note": f"{size >> 20} MiB"})
-            del source, target
+            source = target = None
             for dtype in dtypes:
                 a, b = (torch.ones(n, n, device=device, dtype=dtype) for _ in range(2))
                 seconds = shortest(device, lambda a=a, b=b: torch.mm(a, b))
