@@ -15,6 +15,8 @@
 
 namespace vitrine::cli {
 
+namespace fs = std::filesystem;
+
 namespace {
 
 std::string environment(const char* name) {
@@ -30,6 +32,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 }
 
 void set_python_path(const Places& places) {
+  if (places.installed) return;
   std::string path = environment("PYTHONPATH");
   setenv("PYTHONPATH", (places.package + (path.empty() ? "" : ":" + path)).c_str(), 1);
 }
@@ -40,15 +43,24 @@ extern "C" void pass_to_child(int number) {
   if (running_child > 0) kill(static_cast<pid_t>(running_child), number);
 }
 
+// The Python of the environment whose lib/python3.x/site-packages this is.
+std::string python_of(const fs::path& site_packages) {
+  const fs::path own = site_packages.parent_path().parent_path().parent_path() / "bin" / "python3";
+  return access(own.c_str(), X_OK) == 0 ? own.string() : "python3";
+}
+
 }  // namespace
 
 Places places() {
   Places out;
   std::error_code ignored;
-  out.bin = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
-  out.package = (std::filesystem::path(out.bin).parent_path() / "python").string();
+  const fs::path bin = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  const fs::path above = bin.parent_path();
+  out.bin = bin.string();
+  out.installed = fs::exists(above / "__init__.py", ignored);
+  out.package = out.installed ? above.parent_path().string() : (above / "python").string();
   out.python = environment("VITRINE_PYTHON");
-  if (out.python.empty()) out.python = VITRINE_BUILD_PYTHON;
+  if (out.python.empty()) out.python = out.installed ? python_of(out.package) : VITRINE_BUILD_PYTHON;
   return out;
 }
 
@@ -56,8 +68,10 @@ Error exec_program(const std::string& path, const std::vector<std::string>& args
   std::vector<std::string> words{path};
   words.insert(words.end(), args.begin(), args.end());
   execvp(path.c_str(), pointers(words).data());
-  return Error{path + " cannot be started: " + std::strerror(errno),
-               "Run ./vitrine once to build everything.", ""};
+  return Error{
+      path + " cannot be started: " + std::strerror(errno),
+      "Run ./vitrine once to build everything; a wheel carries the application where it was built with Qt 6.",
+      ""};
 }
 
 namespace {

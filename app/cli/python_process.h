@@ -8,11 +8,13 @@
 
 namespace vitrine::cli {
 
-// Where this build keeps its programs and its Python package.
+// Where the programs and the Python package are: of a build folder, or of an installed package, which carries
+// its programs in vitrine/bin.
 struct Places {
-  std::string bin;      // folder of this program
-  std::string python;   // interpreter: VITRINE_PYTHON, else the one of the build
-  std::string package;  // folder to put on PYTHONPATH
+  std::string bin;         // folder of this program
+  std::string python;      // interpreter: VITRINE_PYTHON, else the environment's or the one of the build
+  std::string package;     // folder that the package vitrine lies in
+  bool installed = false;  // the interpreter finds the package by itself
 };
 Places places();
 

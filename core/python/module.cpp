@@ -18,6 +18,10 @@ PyModuleDef kModule = {PyModuleDef_HEAD_INIT,
 PyMODINIT_FUNC PyInit__engine() {
   PyObject* module = PyModule_Create(&kModule);
   if (!module) return nullptr;
+  if (PyModule_AddStringConstant(module, "__version__", VITRINE_VERSION) < 0) {
+    Py_DECREF(module);
+    return nullptr;
+  }
   for (vitrine::python::AddPart add : vitrine::python::kParts) {
     add(module);
     if (PyErr_Occurred()) {

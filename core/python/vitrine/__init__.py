@@ -21,11 +21,11 @@ from vitrine import _standard_library as _standard_library  # noqa: E402 (captur
 from vitrine import _transforms as _transforms  # noqa: E402 (capture looks its functions up)
 from vitrine import config  # noqa: E402
 from vitrine._api import compile, disable, explain, is_compiling, reset  # noqa: E402
+from vitrine._engine import __version__ as __version__  # noqa: E402
 from vitrine._errors import ConstraintViolationError, GraphBreakError, RecompileLimitError, VitrineWarning  # noqa: E402
 from vitrine._module import OptimizedModule  # noqa: E402
 from vitrine._sizes import mark_dynamic, mark_static, mark_unbacked, maybe_mark_dynamic  # noqa: E402
 
-__version__ = "0.1.0"
 __all__ = [
     "ConstraintViolationError",
     "GraphBreakError",

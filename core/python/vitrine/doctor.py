@@ -57,9 +57,10 @@ def self_tests() -> list[tuple[str, str, str, str]]:
 
 
 def own_program(name: str) -> str | None:
-    """A program of the build that this package belongs to, else one on the PATH."""
-    own = Path(__file__).parent.parent.parent / "bin" / name
-    return str(own) if own.exists() else shutil.which(name)
+    """A program that the installed package carries, or of the build that it belongs to, else one on the PATH."""
+    package = next(p for p in Path(__file__).parents if p.name == "vitrine")
+    places = [package / "bin" / name, package.parent.parent / "bin" / name]
+    return next((str(p) for p in places if p.exists()), None) or shutil.which(name)
 
 
 def kernel_compiler() -> tuple[str, str, str]:
