@@ -1,4 +1,13 @@
-"""Runs the tests: every suite, or the ones named. Each suite is a row of SUITES; exit status 1 if one failed."""
+"""Runs the tests: every suite, or what is named; exit status 1 if something failed.
+
+  ./vitrine test                            every suite
+  ./vitrine test quick                      what catches most mistakes, in under three minutes
+  ./vitrine test unit gui                   these suites
+  ./vitrine test python -k guards           a suite; the words from the first option on go to what runs it
+  ./vitrine test tests/python/test_api.py   one file, or one folder; FILE::NAME is one test
+  ./vitrine test tests/gui/tst_window.cpp   one program of the unit or GUI tests
+  ./vitrine test --fresh                    without the kernels that earlier tests compiled
+"""
 
 import argparse
 import importlib.util
@@ -14,8 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("VITRINE_BUILD_DIR", ROOT / "build")).resolve()
 
 
-def pytest(folder: str, *extra: str):
-    return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(ROOT / folder), *extra]
+def pytest(*words: str):
+    return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words]
 
 
 def side_by_side():
@@ -24,8 +33,8 @@ def side_by_side():
     return ["-n", "2", "--dist", "loadfile"] if several else []
 
 
-def ctest(label: str):
-    return ["ctest", "--test-dir", str(BUILD), "-L", label, "--output-on-failure", "-j2", "--no-tests=error"]
+def ctest(*choice: str):
+    return ["ctest", "--test-dir", str(BUILD), *choice, "--output-on-failure", "-j2", "--no-tests=error"]
 
 
 def sanitized():
@@ -71,39 +80,121 @@ def frames_312():
     return ["sh", "-ec", "\n".join(shlex.join(step) for step in steps)]
 
 
+# What `quick` runs: of the Python tests a file of every part, chosen by how much it catches a second; of the programs
+# all but the slowest.
+QUICK_PYTHON = [
+    "test_after_torch_compile.py",
+    "test_api.py",
+    "test_border.py",
+    "test_bytecode.py",
+    "test_custom_operators.py",
+    "test_dynamic_shapes.py",
+    "test_engine_stub.py",
+    "test_frames.py",
+    "test_guards.py",
+    "test_identity.py",
+    "test_intermediate_gradients.py",
+    "test_kernels.py",
+    "test_lowering.py",
+    "test_passes.py",
+    "test_plan.py",
+    "test_random.py",
+    "test_recompilations.py",
+    "test_recorded_links.py",
+    "test_recorded_training.py",
+    "test_start_script.py",
+    "test_step_in_one_graph.py",
+    "test_trace.py",
+    "test_trace_effects.py",
+    "test_training.py",
+]
+SLOW_PROGRAMS = ["test_hostile_sessions", "tst_hostile_sessions", "tst_keys"]
+
+
+def quick_python():
+    folder = ROOT / "tests/python"
+    files = {path.name: str(path) for path in folder.rglob("test_*.py")}
+    if gone := [name for name in QUICK_PYTHON if name not in files]:
+        sys.exit(f"QUICK_PYTHON of tests/run.py names {', '.join(gone)}, which {folder} does not have")
+    return pytest(*(files[name] for name in QUICK_PYTHON), *side_by_side())
+
+
 # name, what it proves, command
 SUITES = [
-    ("structure", "include rules, file sizes, formatting, wording", pytest("tests/tools")),
-    ("unit", "C++ parts without Python, every pass and generator against its golden file", ctest("^unit$")),
+    ("structure", "include rules, file and function sizes, formatting, wording", pytest("tests/tools")),
+    ("unit", "C++ parts without Python, every pass and generator against its golden file", ctest("-L", "^unit$")),
     ("python", "capture, guards, breaks, operators, kernels, session, command line", pytest("tests/python", *side_by_side())),
-    ("python312", "frames and bytecode on CPython 3.12", frames_312()),
-    ("sanitize", "the unit tests again, built with AddressSanitizer and UndefinedBehaviorSanitizer", sanitized()),
-    ("gui", "models, views and the window", ctest("^gui$")),
+    ("python312", "frames and bytecode on CPython 3.12", frames_312),
+    ("sanitize", "the unit tests again, built with AddressSanitizer and UndefinedBehaviorSanitizer", sanitized),
+    ("gui", "models, views and the window", ctest("-L", "^gui$")),
+]
+QUICK = [
+    SUITES[0],
+    ("unit", "C++ parts without Python", ctest("-L", "^unit$", "-E", "|".join(SLOW_PROGRAMS))),
+    ("python", "a file of every part", quick_python),
+    ("gui", "models, views and the window", ctest("-L", "^gui$", "-E", "|".join(SLOW_PROGRAMS))),
 ]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("suites", nargs="*", choices=[[], *[s[0] for s in SUITES]], help="default: all")
-    wanted = parser.parse_args().suites or [s[0] for s in SUITES]
+def one_path(named: str):
+    """The row of a file or folder below tests, as SUITES has them."""
+    path, _, test = named.partition("::")
+    full = next((p.resolve() for p in (Path(path), ROOT / path) if p.exists()), None)
+    if not full or not full.is_relative_to(ROOT / "tests"):
+        sys.exit(f"{named} is neither a suite nor a path below tests. Suites: quick, {', '.join(name for name, _, _ in SUITES)}")
+    if full in (ROOT / "tests/unit", ROOT / "tests/gui"):
+        return next(suite for suite in SUITES if suite[0] == full.name)
+    if full.suffix == ".cpp":
+        program = BUILD / "bin" / full.stem
+        if not program.exists():
+            sys.exit(f"{named} is not built into {program}")
+        return (named, "one program", [str(program), *filter(None, [test])])
+    if full.suffix == ".py" and not full.name.startswith("test_"):
+        return (named, "one program", [sys.executable, str(full)])
+    return (named, "what stands there", pytest(str(full) + (f"::{test}" if test else "")))
+
+
+def chosen(names: list[str]):
+    rows = []
+    for name in names:
+        rows += QUICK if name == "quick" else [suite for suite in SUITES if suite[0] == name] or [one_path(name)]
+    return rows
+
+
+def environment(fresh: bool):
     env = dict(os.environ, QT_QPA_PLATFORM="offscreen", PYTHONPATH=os.pathsep.join([str(BUILD / "python"), str(ROOT)]))
     env["PATH"] = f"{BUILD / 'bin'}{os.pathsep}{env['PATH']}"
     env.setdefault("VITRINE_CACHE_DIR", str(BUILD / "test-cache"))
     env["XDG_STATE_HOME"] = str(BUILD / "test-state")  # the key of the cache and the marks of own sessions
-    for folder in ("VITRINE_CACHE_DIR", "XDG_STATE_HOME"):
+    for folder in ("VITRINE_CACHE_DIR", "XDG_STATE_HOME") if fresh else ():
         shutil.rmtree(env[folder], ignore_errors=True)
+    return env
+
+
+def main() -> int:
+    words = sys.argv[1:]
+    first_option = next((i for i, word in enumerate(words) if word.startswith("-") and word not in OWN_OPTIONS), len(words))
+    parser = argparse.ArgumentParser(prog="vitrine test", description=__doc__, epilog=SUITE_TEXT, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="*", help="suites, quick, or paths below tests; default: every suite")
+    parser.add_argument("--fresh", action="store_true", help="delete the cache of kernels first")
+    options, further = parser.parse_args(words[:first_option]), words[first_option:]
+    rows = chosen(options.what or [name for name, _, _ in SUITES])
+    if further and (len(rows) != 1 or rows[0][0] in ("python312", "sanitize")):
+        parser.error(f"{' '.join(further)}: further words need one suite or path that pytest, ctest or a test program runs")
+    env = environment(options.fresh)
     failed = []
-    for name, about, command in SUITES:
-        if name not in wanted:
-            continue
+    for name, about, command in rows:
         print(f"== {name}: {about}", flush=True)
         start = time.monotonic()
-        if subprocess.run(command, cwd=ROOT, env=env).returncode:
+        if subprocess.run([*(command() if callable(command) else command), *further], cwd=ROOT, env=env).returncode:
             failed.append(name)
         print(f"== {name}: {'FAILED' if name in failed else 'passed'} in {time.monotonic() - start:.0f} s", flush=True)
-    print(f"failed suites: {', '.join(failed)}" if failed else "all suites passed", flush=True)
+    print(f"failed: {', '.join(failed)}" if failed else "all passed", flush=True)
     return bool(failed)
 
+
+OWN_OPTIONS = ("--fresh", "-h", "--help")
+SUITE_TEXT = "Suites:\n" + "\n".join(f"  {name:10} {about}" for name, about, _ in SUITES)
 
 if __name__ == "__main__":
     sys.exit(main())
