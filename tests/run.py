@@ -108,6 +108,8 @@ QUICK_PYTHON = [
     "test_trace_effects.py",
     "test_training.py",
 ]
+# Tests of these files whose names say that they take long: whole models, processes of their own.
+SLOW_WORDS = ["transformers", "very_many_calls", "process", "imports", "dynamo", "unsupported_environment", "loss_curve"]
 SLOW_PROGRAMS = ["test_hostile_sessions", "tst_hostile_sessions", "tst_keys"]
 
 
@@ -116,7 +118,7 @@ def quick_python():
     files = {path.name: str(path) for path in folder.rglob("test_*.py")}
     if gone := [name for name in QUICK_PYTHON if name not in files]:
         sys.exit(f"QUICK_PYTHON of tests/run.py names {', '.join(gone)}, which {folder} does not have")
-    return pytest(*(files[name] for name in QUICK_PYTHON), *side_by_side())
+    return pytest(*(files[name] for name in QUICK_PYTHON), "-k", f"not ({' or '.join(SLOW_WORDS)})", *side_by_side())
 
 
 # name, what it proves, command
@@ -172,6 +174,7 @@ def environment(fresh: bool):
 
 
 def main() -> int:
+    # The words from the first option on that is not ours belong to what runs the suite.
     words = sys.argv[1:]
     first_option = next((i for i, word in enumerate(words) if word.startswith("-") and word not in OWN_OPTIONS), len(words))
     parser = argparse.ArgumentParser(prog="vitrine test", description=__doc__, epilog=SUITE_TEXT, formatter_class=argparse.RawDescriptionHelpFormatter)
