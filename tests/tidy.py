@@ -1,6 +1,6 @@
 """clang-tidy over the sources that differ from a revision, one after another; exit status 1 if it found something.
 
-A file takes ten to thirty seconds, so no suite runs it over the tree. What it looks for stands in .clang-tidy.
+A file takes some four seconds, the tree half an hour: so no suite runs it. What it looks for stands in .clang-tidy.
 """
 
 import argparse
@@ -72,7 +72,7 @@ def main() -> int:
             print(f"{file}: not part of this build", flush=True)
             continue
         print(file, flush=True)
-        if subprocess.run([tool, "-p", str(folder), "--quiet", "--extra-arg=-Wno-unknown-warning-option", file], cwd=ROOT).returncode:
+        if subprocess.run([tool, "-p", str(folder), "--quiet", "--extra-arg=-w", file], cwd=ROOT).returncode:
             bad.append(file)
     print(f"found something in: {', '.join(bad)}" if bad else f"{len(files)} sources, nothing found")
     return bool(bad)

@@ -79,10 +79,11 @@ Result<std::unique_ptr<Writer>> Writer::begin_in(const std::string& path) {
   }
   harden(w->db_);
   // No file of a rollback journal, ever: one that lies beside a session is somebody else's.
-  for (std::string sql : {std::string("PRAGMA journal_mode=MEMORY"), std::string("PRAGMA page_size=8192"),
-                          "PRAGMA application_id=" + std::to_string(kApplicationId),
-                          "PRAGMA user_version=" + std::to_string(kSchemaVersion),
-                          std::string("PRAGMA journal_mode=WAL"), std::string("PRAGMA synchronous=NORMAL")}) {
+  for (const std::string& sql :
+       {std::string("PRAGMA journal_mode=MEMORY"), std::string("PRAGMA page_size=8192"),
+        "PRAGMA application_id=" + std::to_string(kApplicationId),
+        "PRAGMA user_version=" + std::to_string(kSchemaVersion), std::string("PRAGMA journal_mode=WAL"),
+        std::string("PRAGMA synchronous=NORMAL")}) {
     if (sqlite3_exec(w->db_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
       return Error{"The session file cannot be written: " + std::string(sqlite3_errmsg(w->db_)),
                    "Name another place with -o.", path};
