@@ -109,7 +109,7 @@ QUICK_PYTHON = [
     "test_training.py",
 ]
 # Tests of these files whose names say that they take long: whole models, processes of their own.
-SLOW_WORDS = ["transformers", "very_many_calls", "process", "imports", "dynamo", "unsupported_environment", "loss_curve"]
+SLOW_WORDS = ["transformers", "very_many_calls", "process", "imports", "dynamo", "unsupported_environment", "loss_curve", "recursion_limit", "do_not_load", "flex_attention", "optimizers"]
 SLOW_PROGRAMS = ["test_hostile_sessions", "tst_hostile_sessions", "tst_keys"]
 
 
