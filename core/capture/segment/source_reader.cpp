@@ -89,7 +89,7 @@ PyObject* module_member(PyObject* dict, PyObject* name, Py_hash_t hash) {
   return nullptr;
 }
 
-PyObject* bind(PyObject* descriptor, PyObject* base, PyTypeObject* type, Temporaries& keep) {
+PyObject* bind_descriptor(PyObject* descriptor, PyObject* base, PyTypeObject* type, Temporaries& keep) {
   descrgetfunc get = Py_TYPE(descriptor)->tp_descr_get;
   if (!get) return descriptor;
   if (PyFunction_Check(descriptor)) {
@@ -112,8 +112,8 @@ PyObject* class_attribute(PyTypeObject* base, PyObject* name, Temporaries& keep)
                                                    reinterpret_cast<PyObject*>(meta)),
                     keep);
   }
-  if (PyObject* found = _PyType_Lookup(base, name)) return bind(found, nullptr, base, keep);
-  return on_meta ? bind(on_meta, reinterpret_cast<PyObject*>(base), meta, keep) : nullptr;
+  if (PyObject* found = _PyType_Lookup(base, name)) return bind_descriptor(found, nullptr, base, keep);
+  return on_meta ? bind_descriptor(on_meta, reinterpret_cast<PyObject*>(base), meta, keep) : nullptr;
 }
 
 PyObject* object_attribute(PyObject* base, PyObject* name, Temporaries& keep) {
@@ -128,7 +128,7 @@ PyObject* object_attribute(PyObject* base, PyObject* name, Temporaries& keep) {
   PyObject* dict = instance_dict(base);
   if (dict)
     if (PyObject* own = lookup(dict, name, hash)) return own;
-  if (on_type) return bind(on_type, base, type, keep);
+  if (on_type) return bind_descriptor(on_type, base, type, keep);
   return dict && finds_module_members(type) ? module_member(dict, name, hash) : nullptr;
 }
 
