@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/capture/code_entry.h"
-#include "core/capture/segment/owned.h"
+#include "core/capture/cpython/code_entry.h"
+#include "core/capture/objects/owned.h"
 #include "core/torch_bridge/op_call.h"
 
 namespace vitrine::capture {

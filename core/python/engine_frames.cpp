@@ -3,11 +3,11 @@
 #include <Python.h>
 
 #include "core/base/result.h"
-#include "core/capture/bytecode.h"
-#include "core/capture/code_entry.h"
+#include "core/capture/cpython/bytecode.h"
+#include "core/capture/cpython/code_entry.h"
+#include "core/capture/cpython/frame.h"
 #include "core/capture/driver.h"
 #include "core/capture/exit_fuzzer.h"
-#include "core/capture/frame.h"
 #include "core/capture/hook.h"
 #include "core/python/parts.h"
 #include "core/torch_bridge/border.h"

@@ -5,11 +5,11 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "core/capture/cpython/frame.h"
 #include "core/capture/driver.h"
-#include "core/capture/frame.h"
 #include "core/capture/hook.h"
 #include "core/capture/segment_store.h"
-#include "core/capture/trace.h"
+#include "core/capture/trace/trace.h"
 #include "core/ir/print.h"
 #include "core/python/parts.h"
 #include "core/torch_bridge/border.h"

@@ -30,7 +30,7 @@ class ViewProgram;  // core/torch_bridge/remade_views.h
 struct Joint;       // core/torch_bridge/joint.h
 enum class Gradients : uint8_t;
 
-// Why a call cannot become part of a graph. kind: a row of core/capture/break_kinds.h.
+// Why a call cannot become part of a graph. kind: a row of core/capture/trace/break_kinds.h.
 struct Unsupported {
   std::string kind, reason, hint;
 };

@@ -1,5 +1,9 @@
 """The rules of the tree, as data: who may include whom, which headers are confined, how large a file may be."""
 
+CAPTURE_BELOW = ["core/capture/objects", "core/capture/cpython", "core/capture/concrete"]
+INTERPRETED = ["core/base", "core/ir", "core/ops", "core/autodiff", "core/torch_bridge", "core/capture/*", "core/capture/objects", "core/capture/cpython"]
+INTERPRETER = [*INTERPRETED, "core/capture/trace", "core/capture/guards", "core/capture/interpreter/*"]
+
 # folder: project folders (or single headers) its files may include besides itself. The longest prefix wins.
 ALLOWED = {
     "core/base": [],
@@ -23,15 +27,20 @@ ALLOWED = {
         "core/torch_bridge",
         "core/kernel_compiler/protocol",
     ],
-    "core/capture": [
-        "core/base",
-        "core/session",
-        "core/ir",
-        "core/ops",
-        "core/autodiff",
-        "core/torch_bridge",
-        "core/runtime",
-    ],
+    # The rooms of capture, from the bottom up. The folder itself holds the frame hook and the frame loop.
+    "core/capture/objects": ["core/base", "core/ir", "core/torch_bridge"],
+    "core/capture/cpython": ["core/base", "core/capture/objects"],
+    "core/capture/concrete": ["core/base", "core/capture/cpython", "core/capture/objects"],
+    "core/capture": ["core/base", "core/torch_bridge", *CAPTURE_BELOW],
+    "core/capture/trace": ["core/base", "core/ir", "core/torch_bridge", "core/capture/objects"],
+    "core/capture/guards": [*INTERPRETED, "core/capture/trace"],
+    "core/capture/interpreter": [*INTERPRETED, "core/capture/trace", "core/capture/guards"],
+    "core/capture/interpreter/commit": [*INTERPRETER],
+    "core/capture/interpreter/machine": [*INTERPRETER, "core/capture/interpreter/commit"],
+    "core/capture/interpreter/symbolic": [*INTERPRETER, "core/capture/interpreter/commit", "core/capture/interpreter/machine"],
+    "core/capture/interpreter/types": [*INTERPRETER, "core/capture/interpreter/commit", "core/capture/interpreter/symbolic"],
+    "core/capture/interpreter/library": [*INTERPRETER, "core/capture/interpreter/commit", "core/capture/interpreter/symbolic"],
+    "core/capture/segment": [*INTERPRETED, "core/session", "core/runtime", "core/capture/concrete", "core/capture/trace", "core/capture/guards", "core/capture/interpreter"],
     "core/python": ["core", "profiler"],
     "profiler": ["core/base", "core/session"],
     "views/kit": ["core/base", "core/session"],

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/capture/segment/owned.h"
-#include "core/capture/trace.h"
+#include "core/capture/objects/owned.h"
+#include "core/capture/trace/trace.h"
 #include "core/runtime/compile.h"
 
 namespace vitrine::capture {

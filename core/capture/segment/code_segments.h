@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/capture/code_entry.h"
+#include "core/capture/cpython/code_entry.h"
 #include "core/capture/segment/segment.h"
 #include "core/torch_bridge/observed_operators.h"
 

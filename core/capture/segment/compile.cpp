@@ -1,4 +1,5 @@
 // From a frame to a new segment: trace, guards, plan, and the record of all of it.
+#include "core/capture/interpreter/signals.h"
 #include "core/capture/segment/fx_graph.h"
 #include "core/capture/segment/marked_sizes.h"
 #include "core/capture/segment/observer.h"
@@ -6,7 +7,6 @@
 #include "core/capture/segment/training.h"
 #include "core/capture/segment/version_questions.h"
 #include "core/capture/signals_aside.h"
-#include "core/capture/trace/signals.h"
 #include "core/ir/print.h"
 #include "core/runtime/reproducer_file.h"
 #include "core/torch_bridge/joint.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/capture/segment/owned.h"
-#include "core/capture/trace.h"
+#include "core/capture/objects/owned.h"
+#include "core/capture/trace/trace.h"
 #include "core/runtime/compile.h"
 #include "core/torch_bridge/relower.h"
 

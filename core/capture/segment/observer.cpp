@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/capture/objects/values.h"
 #include "core/capture/segment/code_rows.h"
-#include "core/capture/segment/values.h"
 
 #include "core/ir/print.h"
 

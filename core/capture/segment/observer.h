@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/capture/segment/settings.h"
-#include "core/capture/trace.h"
+#include "core/capture/trace/trace.h"
 #include "core/torch_bridge/joint.h"
 
 namespace vitrine::capture {

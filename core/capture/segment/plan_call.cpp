@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/capture/segment/owned.h"
+#include "core/capture/objects/owned.h"
 #include "core/ops/node.h"
 #include "core/torch_bridge/bridge.h"
 #include "core/torch_bridge/remade_views.h"

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "core/capture/trace.h"
+#include "core/capture/trace/trace.h"
 #include "core/runtime/compile.h"
 
 namespace vitrine::capture {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/capture/guards/guard_tree.h"
 #include "core/capture/segment/code_rows.h"
-#include "core/capture/segment/guard_tree.h"
 #include "core/capture/segment/step_origins.h"
-#include "core/capture/trace.h"
+#include "core/capture/trace/trace.h"
 #include "core/ir/recorder.h"
 #include "core/session/writer.h"
 

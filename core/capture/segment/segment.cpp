@@ -4,8 +4,8 @@
 #include <array>
 #include <set>
 
+#include "core/capture/objects/owned.h"
 #include "core/capture/segment/draws.h"
-#include "core/capture/segment/owned.h"
 #include "core/capture/segment/plan_call.h"
 #include "core/capture/segment/training.h"
 #include "core/capture/signals_aside.h"
@@ -34,7 +34,7 @@ class Sources {
   std::vector<Owned> many_;
 };
 
-// A float that is an input of the graph (core/capture/trace/floats.cpp).
+// A float that is an input of the graph (core/capture/interpreter/symbolic/floats.cpp).
 bool is_number(PyObject* input) {
   return input && PyFloat_CheckExact(input);
 }

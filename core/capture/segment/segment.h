@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "core/capture/frame.h"
+#include "core/capture/cpython/frame.h"
+#include "core/capture/guards/guard_tree.h"
 #include "core/capture/segment/check.h"
 #include "core/capture/segment/fx_graph.h"
-#include "core/capture/segment/guard_tree.h"
 #include "core/capture/segment/instance.h"
 #include "core/capture/segment/owner.h"
 #include "core/capture/segment/recipe.h"
 #include "core/capture/segment_store.h"
-#include "core/capture/trace.h"
+#include "core/capture/trace/trace.h"
 #include "core/runtime/compile.h"
 
 namespace vitrine::capture {

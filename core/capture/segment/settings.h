@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/capture/segment/owned.h"
-#include "core/capture/sizes.h"
+#include "core/capture/objects/owned.h"
+#include "core/capture/trace/sizes.h"
 #include "core/runtime/compile.h"
 #include "core/torch_bridge/joint.h"
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "core/capture/break_kinds.h"
+#include "core/capture/objects/torch_names.h"
+#include "core/capture/objects/values.h"
 #include "core/capture/segment/code_rows.h"
-#include "core/capture/segment/values.h"
 #include "core/capture/signals_aside.h"
-#include "core/capture/trace/torch_names.h"
+#include "core/capture/trace/break_kinds.h"
 
 namespace vitrine::capture {
 

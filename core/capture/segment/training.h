@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "core/capture/objects/owned.h"
 #include "core/capture/segment/engine.h"
-#include "core/capture/segment/owned.h"
 #include "core/runtime/compile.h"
 #include "core/torch_bridge/joint.h"
 
