@@ -6,10 +6,10 @@
 
 #include "core/base/result.h"
 #include "core/codegen/cuda/gpu.h"
-#include "core/codegen/edited_text.h"
 #include "core/codegen/products.h"
-#include "core/codegen/program.h"
-#include "core/codegen/size_memory.h"
+#include "core/codegen/schedule/edited_text.h"
+#include "core/codegen/schedule/program.h"
+#include "core/codegen/schedule/size_memory.h"
 #include "core/fusion/loops.h"
 #include "core/ir/recorder.h"
 

@@ -79,7 +79,7 @@ void join_products(const fusion::LoopProgram& loops, fusion::FusedProgram& fused
     fused.units[u].loops.insert(fused.units[u].loops.begin(), *product);
     fused.unit_of[*product] = static_cast<int>(u);
     int64_t saved = 2 * loops.graph->node(node).type().bytes();
-    for (Decision& d : fused.decisions) {
+    for (fusion::Decision& d : fused.decisions) {
       const int other = fused.unit_of[loops.loop_of.at(d.b)];
       if (d.a != node || other != static_cast<int>(u)) continue;
       d.fused = true;

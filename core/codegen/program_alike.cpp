@@ -1,11 +1,12 @@
 // Steps of a unit that computes the same over many tensors: one launch for all members, or a few where a
 // GPU's arguments end.
-#include "core/codegen/alike.h"
 #include "core/codegen/cpp/emit_alike.h"
+#include "core/codegen/cpp/words.h"
 #include "core/codegen/cuda/emit_alike.h"
 #include "core/codegen/cuda/prelude.h"
 #include "core/codegen/program_builder.h"
-#include "core/codegen/scalar_code.h"
+#include "core/codegen/schedule/alike.h"
+#include "core/codegen/schedule/scalar_code.h"
 
 namespace vitrine::codegen {
 
@@ -23,17 +24,17 @@ std::string letter(size_t launch) {
 }  // namespace
 
 // Buffers of one member's arguments. What it writes to an input at once must not be read by another.
-void ProgramBuilder::alike_buffers(int u, const std::vector<cpp::Schedule>& all, size_t member, Step& step) {
-  const cpp::Schedule& own = all[member];
-  auto shared = [&](const cpp::Argument& written) {
+void ProgramBuilder::alike_buffers(int u, const std::vector<Schedule>& all, size_t member, Step& step) {
+  const Schedule& own = all[member];
+  auto shared = [&](const Argument& written) {
     auto it = destinations_.find(key(written.root));
     if (it == destinations_.end()) return false;
     for (size_t other = 0; other < all.size(); ++other)
-      for (const cpp::Argument& a : all[other].arguments)
+      for (const Argument& a : all[other].arguments)
         if (other != member && a.root == it->second.input) return true;
     return false;
   };
-  for (const cpp::Argument& a : own.arguments) {
+  for (const Argument& a : own.arguments) {
     const int32_t given = a.written && !shared(a) ? destination(u, own, a) : -1;
     step.writes_input |= given >= 0;
     const int32_t b = given >= 0 ? given : a.written ? new_buffer(a.root) : buffer_for(a.root);
@@ -47,13 +48,13 @@ void ProgramBuilder::add_alike(int u) {
   std::vector<const fusion::Group*> groups = {&unit.group};
   for (const fusion::Group& g : unit.alike) groups.push_back(&g);
   const bool gpu = type(unit.group.members[0].stores[0].root).device.is_cuda();
-  cpp::Keeping keeping;
-  keeping.reserved = alike_words(gpu ? cuda::reserved_words() : std::vector<std::string_view>());
-  std::vector<cpp::Schedule> all;
+  Keeping keeping;
+  keeping.reserved = alike_words(gpu ? cuda::reserved_words() : cpp::reserved_words());
+  std::vector<Schedule> all;
   for (const fusion::Group* g : groups)
     if (std::vector<Ref> wanted = stored(*g); !wanted.empty())
-      all.push_back(cpp::make_schedule(loops_, *g, wanted, keeping));
-  for (const cpp::Schedule& s : all)
+      all.push_back(make_schedule(loops_, *g, wanted, keeping));
+  for (const Schedule& s : all)
     VITRINE_CHECK(walks_in_order(s) && congruent(all.front(), s), "kernels that are alike fell apart");
   if (all.empty()) return;
   const size_t most = gpu ? cuda::most_alike(all.front()) : all.size();
@@ -62,7 +63,7 @@ void ProgramBuilder::add_alike(int u) {
     Step step;
     step.kind = Step::Kind::kernel;
     step.may_fail = false;
-    std::vector<cpp::Schedule> members;
+    std::vector<Schedule> members;
     for (size_t m = from; m < std::min(from + most, all.size()); ++m) {
       alike_buffers(u, all, m, step);
       members.push_back(all[m]);

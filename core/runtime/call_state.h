@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/codegen/program.h"
+#include "core/codegen/schedule/program.h"
 #include "core/runtime/arena_pool.h"
 #include "core/torch_bridge/bridge.h"
 #include "core/torch_bridge/cuda_random.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/codegen/program.h"
+#include "core/codegen/schedule/program.h"
 #include "core/runtime/cuda/driver.h"
 #include "core/torch_bridge/cuda_random.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/codegen/program.h"
+#include "core/codegen/schedule/program.h"
 #include "core/runtime/call_state.h"
 #include "core/runtime/compile.h"
 #include "core/runtime/graph_runs.h"

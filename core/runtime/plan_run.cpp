@@ -7,7 +7,7 @@
 #include <exception>
 #include <utility>
 
-#include "core/codegen/scalar_code.h"
+#include "core/codegen/schedule/scalar_code.h"
 #include "core/runtime/cuda/driver.h"
 #include "core/runtime/plan.h"
 #include "core/torch_bridge/bridge.h"

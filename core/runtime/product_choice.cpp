@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "core/codegen/size_memory.h"
+#include "core/codegen/schedule/size_memory.h"
 #include "core/runtime/choice_store.h"
 #include "core/runtime/cuda/tuning.h"
 #include "core/runtime/scratch.h"

@@ -1,5 +1,6 @@
 """The rules of the tree, as data: who may include whom, which headers are confined, how large a file may be."""
 
+FUSED = ["core/base", "core/ir", "core/ops", "core/fusion"]
 CAPTURE_BELOW = ["core/capture/objects", "core/capture/cpython", "core/capture/concrete"]
 INTERPRETED = ["core/base", "core/ir", "core/ops", "core/autodiff", "core/torch_bridge", "core/capture/*", "core/capture/objects", "core/capture/cpython"]
 INTERPRETER = [*INTERPRETED, "core/capture/trace", "core/capture/guards", "core/capture/interpreter/*"]
@@ -12,7 +13,7 @@ ALLOWED = {
     "core/ops": ["core/base", "core/session", "core/ir"],
     "core/autodiff": ["core/base", "core/session", "core/ir", "core/ops"],
     "core/passes": ["core/base", "core/session", "core/ir", "core/ops"],
-    "core/fusion": ["core/base", "core/session", "core/ir", "core/ops", "core/codegen/program.h"],
+    "core/fusion": ["core/base", "core/session", "core/ir", "core/ops", "core/codegen/schedule/program.h"],
     "core/codegen": ["core/base", "core/session", "core/ir", "core/ops", "core/fusion"],
     "core/torch_bridge": ["core/base", "core/ir", "core/ops", "core/autodiff", "core/passes"],
     "core/kernel_compiler": ["core/base"],

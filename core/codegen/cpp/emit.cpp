@@ -5,9 +5,9 @@
 #include <functional>
 
 #include "core/codegen/cpp/emit_across.h"
-#include "core/codegen/cpp/parts.h"
-#include "core/codegen/cpp/segments.h"
 #include "core/codegen/cpp/vector_text.h"
+#include "core/codegen/schedule/parts.h"
+#include "core/codegen/schedule/segments.h"
 #include "core/fusion/types.h"
 
 namespace vitrine::codegen::cpp {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/codegen/alike.h"
 #include "core/codegen/cpp/vector_text.h"
+#include "core/codegen/schedule/alike.h"
 #include "core/fusion/types.h"
 
 namespace vitrine::codegen::cpp {

@@ -1,4 +1,4 @@
-// A kernel for a CPU that computes the same over many tensors (core/codegen/alike.h).
+// A kernel for a CPU that computes the same over many tensors (core/codegen/schedule/alike.h).
 #pragma once
 
 #include "core/codegen/cpp/emit.h"

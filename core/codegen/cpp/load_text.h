@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/codegen/cpp/expr_text.h"
-#include "core/codegen/index_text.h"
+#include "core/codegen/schedule/index_text.h"
 
 namespace vitrine::codegen::cpp {
 

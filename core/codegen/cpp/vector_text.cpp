@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/codegen/cpp/prelude.h"
-#include "core/codegen/naming.h"
+#include "core/codegen/schedule/naming.h"
 #include "core/fusion/types.h"
 
 namespace vitrine::codegen::cpp {

@@ -2,20 +2,15 @@
 
 #include <algorithm>
 
-#include "core/codegen/alike.h"
 #include "core/codegen/cuda/prelude.h"
 #include "core/codegen/cuda/thread_text.h"
-#include "core/codegen/index_text.h"
-#include "core/codegen/naming.h"
+#include "core/codegen/schedule/alike.h"
+#include "core/codegen/schedule/index_text.h"
+#include "core/codegen/schedule/naming.h"
 #include "core/fusion/types.h"
 
 namespace vitrine::codegen::cuda {
 
-using cpp::Argument;
-using cpp::Load;
-using cpp::Schedule;
-using cpp::Source;
-using cpp::Value;
 
 namespace {
 

@@ -1,5 +1,5 @@
-// A kernel for a GPU that computes the same over many tensors (core/codegen/alike.h). Pointers and sizes come
-// in one argument, a struct by value: nothing is copied to the GPU before the launch.
+// A kernel for a GPU that computes the same over many tensors (core/codegen/schedule/alike.h). Pointers and
+// sizes come in one argument, a struct by value: nothing is copied to the GPU before the launch.
 #pragma once
 
 #include "core/codegen/cuda/emit.h"
@@ -7,10 +7,10 @@
 namespace vitrine::codegen::cuda {
 
 // How many members one launch takes: what fits into a kernel's arguments.
-size_t most_alike(const cpp::Schedule& schedule);
+size_t most_alike(const Schedule& schedule);
 
 // members: congruent, in the order of the arguments.
 Kernel emit_alike(const fusion::LoopProgram& program, const fusion::Unit& unit,
-                  const std::vector<cpp::Schedule>& members);
+                  const std::vector<Schedule>& members);
 
 }  // namespace vitrine::codegen::cuda

@@ -6,9 +6,6 @@
 
 namespace vitrine::codegen::cuda {
 
-using cpp::Load;
-using cpp::Phase;
-using cpp::Value;
 
 namespace {
 
@@ -16,8 +13,8 @@ namespace {
 // wait in shared memory, turned; then everything is read and written along the columns.
 class Tile : ThreadText {
  public:
-  Tile(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
-       const Shape& shape, SizeMemory* sizes)
+  Tile(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s, const Shape& shape,
+       SizeMemory* sizes)
       : ThreadText(program, unit, s, shape, 0, sizes),
         down_(s.rows == 1 ? "r" : "i" + num(shape.turned)),
         length_(s.dims[static_cast<size_t>(shape.turned)]) {}
@@ -163,7 +160,7 @@ class Tile : ThreadText {
 
 }  // namespace
 
-Kernel emit_tile(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& schedule,
+Kernel emit_tile(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& schedule,
                  const Shape& shape, SizeMemory* sizes) {
   return Tile(program, unit, schedule, shape, sizes).emit();
 }

@@ -6,11 +6,10 @@
 
 namespace vitrine::codegen::cuda {
 
-using cpp::Load;
 using fusion::Range;
 
 std::string LoadText::pointer(const Load& l) const {
-  const cpp::Argument& a = s_.arguments[static_cast<size_t>(l.argument)];
+  const Argument& a = s_.arguments[static_cast<size_t>(l.argument)];
   return (a.written ? "out_" : "in_") + a.name;
 }
 
@@ -24,7 +23,7 @@ bool LoadText::together(const Load& l) const {
   if (l.kind != Load::Kind::memory || !together(l.strides, l.offset) || !at_once(l)) return false;
   if (!l.picked.empty() && !l.picked_by_row) return false;
   return std::all_of(l.picked.begin(), l.picked.end(),
-                     [&](const cpp::Index& i) { return i.stride % vector_ == 0; });
+                     [&](const Index& i) { return i.stride % vector_ == 0; });
 }
 
 bool LoadText::at_once(const Load& l) const {
@@ -41,7 +40,7 @@ std::string LoadText::picked(const Load& l) const {
 }
 std::string LoadText::every_pick(const Load& l) const {
   std::string out;
-  for (const cpp::Index& i : l.picked) {
+  for (const Index& i : l.picked) {
     const std::string size = index_.number(i.size);
     std::string at = name_(i.from).text;
     if (i.from_end) at = "from_end(" + at + ", " + size + ")";
@@ -74,7 +73,7 @@ std::string LoadText::drawn(const Load& l, bool run) const {
   if (!run && vector_ > 1) at += index_.term("k", l.strides.back());
   std::string beside = index_.number(l.draw.together);
   if (l.aligned_by >= 0) {
-    const cpp::Argument& a = s_.arguments[static_cast<size_t>(l.aligned_by)];
+    const Argument& a = s_.arguments[static_cast<size_t>(l.aligned_by)];
     beside = "beside(" + std::string(a.written ? "out_" : "in_") + a.name + ", " +
              index_.number(l.draw.aligned_from) + ", " + beside + ")";
   }

@@ -4,16 +4,12 @@
 #include <limits>
 
 #include "core/codegen/cuda/prelude.h"
-#include "core/codegen/index_text.h"
-#include "core/codegen/naming.h"
+#include "core/codegen/schedule/index_text.h"
+#include "core/codegen/schedule/naming.h"
 #include "core/fusion/types.h"
 
 namespace vitrine::codegen::cuda {
 
-using cpp::Argument;
-using cpp::Load;
-using cpp::Source;
-using cpp::Value;
 using fusion::Statement;
 using ir::DType;
 
@@ -43,7 +39,7 @@ std::vector<int32_t> value_bytes(const std::vector<Argument>& arguments) {
   return any ? out : std::vector<int32_t>();
 }
 
-ThreadText::ThreadText(const fusion::LoopProgram& program, const fusion::Unit& unit, const cpp::Schedule& s,
+ThreadText::ThreadText(const fusion::LoopProgram& program, const fusion::Unit& unit, const Schedule& s,
                        const Shape& shape, size_t launch, SizeMemory* sizes)
     : program_(program),
       unit_(unit),
@@ -375,7 +371,7 @@ bool ThreadText::known_of_run(const Load& l) const {
 }
 bool ThreadText::in_run(const Value& v) const {
   return loads_.together(v.store_strides, 0) &&
-         std::all_of(v.store_picked.begin(), v.store_picked.end(), [this](const cpp::Index& i) {
+         std::all_of(v.store_picked.begin(), v.store_picked.end(), [this](const Index& i) {
            const bool value_of_row = i.from.kind == Source::Kind::value && value(i.from.index).per_row;
            const bool load_of_row = i.from.kind == Source::Kind::load && load(i.from.index).per_row;
            return (value_of_row || load_of_row) && i.stride % vector() == 0;
@@ -383,7 +379,7 @@ bool ThreadText::in_run(const Value& v) const {
 }
 std::string ThreadText::picked(const Value& v) const {
   std::string out;
-  for (const cpp::Index& i : v.store_picked) {
+  for (const Index& i : v.store_picked) {
     std::string at = named(i.from).text;
     if (i.from_end) at = "from_end(" + at + ", " + sized(i.size) + ")";
     out += " + index_at(" + at + ", " + sized(i.size) + ")" + (i.stride == 1 ? "" : " * " + sized(i.stride));
@@ -438,7 +434,7 @@ void ThreadText::put_row(const Value& v, const std::string& condition) {
 }
 
 void ThreadText::values_of_element(bool fetches) {
-  const cpp::Phase& p = s_.phases[0];
+  const Phase& p = s_.phases[0];
   const auto define_load = [&](const Load& l, bool from_registers) {
     line(lane_type(l.dtype) + " " + l.name + " = " + (from_registers ? fetched_element(l) : element(l)) + ";",
          l.node);
@@ -446,7 +442,7 @@ void ThreadText::values_of_element(bool fetches) {
   for (int l : p.loads)
     if (!known_of_run(load(l))) define_load(load(l), fetches && fetched(load(l)));
   for (size_t k = 0; k < p.values.size(); ++k) {
-    for (const cpp::Phase::Late& late : p.late)
+    for (const Phase::Late& late : p.late)
       if (late.before == k) define_load(load(late.load), false);
     define(value(p.values[k]), false);
   }

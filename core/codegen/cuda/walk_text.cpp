@@ -4,9 +4,6 @@
 
 namespace vitrine::codegen::cuda {
 
-using cpp::Load;
-using cpp::Pair;
-using cpp::Value;
 
 // ---- loads some time before they are used ------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-#include "core/codegen/index_text.h"
+#include "core/codegen/schedule/index_text.h"
 
 #include <algorithm>
 
@@ -29,12 +29,12 @@ std::string IndexText::sum(const ir::Dims& strides, int64_t offset, const std::s
   return text.find(' ') == std::string::npos ? text : "(" + text + ")";
 }
 
-int64_t argument_bytes(const fusion::LoopProgram& program, const cpp::Schedule& schedule,
-                       const cpp::Argument& argument) {
+int64_t argument_bytes(const fusion::LoopProgram& program, const Schedule& schedule,
+                       const Argument& argument) {
   const int64_t all =
       program.graph->node(argument.root.node).outputs[static_cast<size_t>(argument.root.output)].bytes();
   int64_t picked = 0;
-  for (const cpp::Load& l : schedule.loads) {
+  for (const Load& l : schedule.loads) {
     if (l.argument < 0 || &schedule.arguments[static_cast<size_t>(l.argument)] != &argument) continue;
     if (l.picked.empty()) return all;
     picked += schedule.row_count() * (l.per_row ? 1 : schedule.columns()) * ir::dtype_bytes(l.dtype);

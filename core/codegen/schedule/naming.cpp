@@ -1,4 +1,4 @@
-#include "core/codegen/naming.h"
+#include "core/codegen/schedule/naming.h"
 
 namespace vitrine::codegen {
 

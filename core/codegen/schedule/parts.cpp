@@ -1,9 +1,9 @@
-#include "core/codegen/cpp/parts.h"
+#include "core/codegen/schedule/parts.h"
 
 #include <algorithm>
 #include <bit>
 
-namespace vitrine::codegen::cpp {
+namespace vitrine::codegen {
 
 namespace {
 
@@ -46,4 +46,4 @@ int64_t parts_of(const Schedule& s, int lanes, bool sized) {
   return std::max<int64_t>(1, std::min(kItems / std::max<int64_t>(1, items), most));
 }
 
-}  // namespace vitrine::codegen::cpp
+}  // namespace vitrine::codegen

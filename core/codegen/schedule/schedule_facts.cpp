@@ -2,11 +2,11 @@
 // moved.
 #include <algorithm>
 
-#include "core/codegen/cpp/schedule.h"
+#include "core/codegen/schedule/schedule.h"
 #include "core/fusion/functions.h"
 #include "core/fusion/types.h"
 
-namespace vitrine::codegen::cpp {
+namespace vitrine::codegen {
 
 using fusion::ExprPtr;
 using fusion::Statement;
@@ -180,4 +180,4 @@ std::vector<int> Schedule::sums() const {
   return out;
 }
 
-}  // namespace vitrine::codegen::cpp
+}  // namespace vitrine::codegen

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "core/codegen/program.h"
+#include "core/codegen/schedule/program.h"
 
 namespace vitrine::codegen {
 

@@ -2,9 +2,9 @@
 // same sums are added in the same order everywhere.
 #pragma once
 
-#include "core/codegen/cpp/schedule.h"
+#include "core/codegen/schedule/schedule.h"
 
-namespace vitrine::codegen::cpp {
+namespace vitrine::codegen {
 
 // Neighbouring rows that a work item of a schedule across rows takes. sized: the text serves many sizes.
 int64_t tile_of(const Schedule& s, int lanes, bool sized);
@@ -15,4 +15,4 @@ int64_t parts_of(const Schedule& s, int lanes, bool sized);
 // The dim that parts divide: the longest, of equals the outermost.
 size_t split_dim(const Schedule& s);
 
-}  // namespace vitrine::codegen::cpp
+}  // namespace vitrine::codegen

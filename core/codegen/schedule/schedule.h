@@ -17,7 +17,7 @@
 
 #include "core/fusion/fuse.h"
 
-namespace vitrine::codegen::cpp {
+namespace vitrine::codegen {
 
 // A tensor that the kernel gets a pointer to.
 struct Argument {
@@ -173,11 +173,11 @@ struct Schedule {
 struct Keeping {
   int64_t scratch_bytes = 48 << 10;  // of one row's values; the default stays in a core's first-level cache
   bool in_outputs = true;            // in the row of an output that is written later anyhow
-  std::vector<std::string_view> reserved = {};  // words of the generated text, besides C++'s own
+  std::vector<std::string_view> reserved = {};  // words of the dialect's prelude
 };
 
 // stored: roots that something outside the group needs.
 Schedule make_schedule(const fusion::LoopProgram& program, const fusion::Group& group,
-                       const std::vector<ir::Ref>& stored, const Keeping& keeping = {});
+                       const std::vector<ir::Ref>& stored, const Keeping& keeping);
 
-}  // namespace vitrine::codegen::cpp
+}  // namespace vitrine::codegen

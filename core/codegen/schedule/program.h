@@ -12,7 +12,7 @@
 
 namespace vitrine::codegen {
 
-struct ScalarCode;  // core/codegen/scalar_code.h
+struct ScalarCode;  // core/codegen/schedule/scalar_code.h
 
 struct Buffer {
   enum class Kind : uint8_t {
@@ -134,14 +134,6 @@ struct Program {
   std::vector<int64_t> draws;
   int draws_on = -1;  // which GPU's
   WriteCounts writes;
-};
-
-struct Decision {  // one considered pair
-  ir::NodeId a, b;
-  std::string kind, reason;  // vertical | horizontal | epilogue | prologue
-  bool fused = false;
-  int64_t bytes_saved = 0;
-  int32_t kernel = -1;
 };
 
 }  // namespace vitrine::codegen

@@ -1,9 +1,9 @@
-#include "core/codegen/cpp/segments.h"
+#include "core/codegen/schedule/segments.h"
 
 #include <algorithm>
 #include <set>
 
-namespace vitrine::codegen::cpp {
+namespace vitrine::codegen {
 
 namespace {
 
@@ -138,4 +138,4 @@ std::vector<Segment> segments_of(const Schedule& s, int lanes, bool sized) {
   return length <= kLongest ? out : std::vector<Segment>();
 }
 
-}  // namespace vitrine::codegen::cpp
+}  // namespace vitrine::codegen

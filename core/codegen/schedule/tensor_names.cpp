@@ -1,6 +1,6 @@
-#include "core/codegen/cpp/tensor_names.h"
+#include "core/codegen/schedule/tensor_names.h"
 
-namespace vitrine::codegen::cpp {
+namespace vitrine::codegen {
 
 namespace {
 
@@ -61,4 +61,4 @@ std::string Names::unique(const std::string& wanted) {
   return unique(wanted + "_" + std::to_string(n));
 }
 
-}  // namespace vitrine::codegen::cpp
+}  // namespace vitrine::codegen

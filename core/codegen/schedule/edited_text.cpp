@@ -1,4 +1,4 @@
-#include "core/codegen/edited_text.h"
+#include "core/codegen/schedule/edited_text.h"
 
 #include <algorithm>
 #include <sstream>

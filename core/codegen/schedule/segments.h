@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "core/codegen/cpp/schedule.h"
+#include "core/codegen/schedule/schedule.h"
 
-namespace vitrine::codegen::cpp {
+namespace vitrine::codegen {
 
 struct Segment {
   int64_t from = 0, to = 0;                // columns
@@ -19,4 +19,4 @@ struct Segment {
 // the text serves many sizes, of which none decides.
 std::vector<Segment> segments_of(const Schedule& schedule, int lanes, bool sized);
 
-}  // namespace vitrine::codegen::cpp
+}  // namespace vitrine::codegen

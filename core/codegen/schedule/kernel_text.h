@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/codegen/program.h"
+#include "core/codegen/schedule/program.h"
 
 namespace vitrine::codegen {
 

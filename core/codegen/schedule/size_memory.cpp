@@ -1,4 +1,4 @@
-#include "core/codegen/size_memory.h"
+#include "core/codegen/schedule/size_memory.h"
 
 #include <bit>
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/codegen/cpp/schedule.h"
+#include "core/codegen/schedule/schedule.h"
 
 namespace vitrine::codegen {
 
@@ -31,6 +31,6 @@ struct ScalarCode {
 };
 
 // members: congruent. nullptr: one of them has several elements, or computes what is not listed here.
-std::shared_ptr<const ScalarCode> scalar_code(const std::vector<cpp::Schedule>& members);
+std::shared_ptr<const ScalarCode> scalar_code(const std::vector<Schedule>& members);
 
 }  // namespace vitrine::codegen

@@ -1,4 +1,4 @@
-#include "core/codegen/scalar_code.h"
+#include "core/codegen/schedule/scalar_code.h"
 
 #include <algorithm>
 #include <cmath>
@@ -55,7 +55,7 @@ double evaluate(const Expr& e, const ScalarCode::Value& v, const std::vector<dou
   return rounded(find(e)->compute(a, b), v.compute);
 }
 
-bool is_one(const cpp::Schedule& s) {
+bool is_one(const Schedule& s) {
   return !s.reduces && s.row_count() * s.columns() == 1;
 }
 
@@ -83,26 +83,26 @@ void ScalarCode::run(void* const* pointers) const {
   }
 }
 
-std::shared_ptr<const ScalarCode> scalar_code(const std::vector<cpp::Schedule>& members) {
+std::shared_ptr<const ScalarCode> scalar_code(const std::vector<Schedule>& members) {
   if (!std::all_of(members.begin(), members.end(), is_one)) return nullptr;
-  const cpp::Schedule& s = members.front();
+  const Schedule& s = members.front();
   auto code = std::make_shared<ScalarCode>();
   code->arguments = s.arguments.size();
   code->members = members.size();
-  for (const cpp::Load& l : s.loads) {
+  for (const Load& l : s.loads) {
     if (!l.affine() || !is_wide(l.dtype)) return nullptr;
     code->loads.push_back({l.argument, l.dtype, l.offset});
   }
-  for (const cpp::Value& v : s.values) {
+  for (const Value& v : s.values) {
     const Statement& from = *v.statement;
     if (from.reduce != Statement::Reduce::none || !is_wide(from.dtype) || !is_wide(from.compute) ||
         !listed(*from.expr, from.compute))
       return nullptr;
     ScalarCode::Value made{from.expr, {}, from.compute, from.dtype, v.store};
-    auto is_value = [](const cpp::Source& source) { return source.kind == cpp::Source::Kind::value; };
-    for (const cpp::Source& source : v.sources)
+    auto is_value = [](const Source& source) { return source.kind == Source::Kind::value; };
+    for (const Source& source : v.sources)
       made.sources.push_back(source.index + (is_value(source) ? static_cast<int>(s.loads.size()) : 0));
-    for (const cpp::Source& source : v.used)
+    for (const Source& source : v.used)
       if (is_value(source) && source.index >= static_cast<int>(code->values.size())) return nullptr;
     code->values.push_back(std::move(made));
   }

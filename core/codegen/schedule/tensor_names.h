@@ -7,7 +7,7 @@
 
 #include "core/ir/graph.h"
 
-namespace vitrine::codegen::cpp {
+namespace vitrine::codegen {
 
 // The last word of where an input comes from ("weight" of "L['self'].fc.weight"); an operator's short name.
 // Always an identifier, and never one of the generated text's own.
@@ -23,4 +23,4 @@ class Names {
   std::map<std::string, int> used_;
 };
 
-}  // namespace vitrine::codegen::cpp
+}  // namespace vitrine::codegen

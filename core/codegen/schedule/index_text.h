@@ -5,14 +5,14 @@
 #include <functional>
 #include <string>
 
-#include "core/codegen/cpp/schedule.h"
+#include "core/codegen/schedule/schedule.h"
 
 namespace vitrine::codegen {
 
 class IndexText {
  public:
   // number: how a size is written.
-  IndexText(const cpp::Schedule& schedule, std::function<std::string(int64_t)> number)
+  IndexText(const Schedule& schedule, std::function<std::string(int64_t)> number)
       : s_(schedule), number_(std::move(number)) {}
 
   // " + r * 768" or " + i0 * 98304 + i1 * 64", then the offset.
@@ -27,12 +27,12 @@ class IndexText {
   std::string number(int64_t n) const { return number_(n); }
 
  private:
-  const cpp::Schedule& s_;
+  const Schedule& s_;
   std::function<std::string(int64_t)> number_;
 };
 
 // Bytes of the argument that a call moves: all of it, or what it is picked from at most.
-int64_t argument_bytes(const fusion::LoopProgram& program, const cpp::Schedule& schedule,
-                       const cpp::Argument& argument);
+int64_t argument_bytes(const fusion::LoopProgram& program, const Schedule& schedule,
+                       const Argument& argument);
 
 }  // namespace vitrine::codegen

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/codegen/cpp/schedule.h"
-#include "core/codegen/program.h"
+#include "core/codegen/schedule/program.h"
+#include "core/codegen/schedule/schedule.h"
 
 namespace vitrine::codegen {
 
@@ -19,19 +19,19 @@ std::vector<std::string_view> alike_words(std::span<const std::string_view> of_p
 
 // Whether the two are the same but for tensors and sizes: a kernel for the one serves the other. Both are
 // flat.
-bool congruent(const cpp::Schedule& a, const cpp::Schedule& b);
+bool congruent(const Schedule& a, const Schedule& b);
 
 // A flat schedule that walks through every tensor in order, or stands still in it.
-bool walks_in_order(const cpp::Schedule& schedule);
+bool walks_in_order(const Schedule& schedule);
 
 struct MemberTable {
   std::vector<int64_t> numbers;  // as above
   int64_t items = 0, elements = 0;
 };
 // block: elements of a work item.
-MemberTable member_table(const std::vector<cpp::Schedule>& members, int64_t block);
+MemberTable member_table(const std::vector<Schedule>& members, int64_t block);
 
 // The lines of the first member's nodes are those of the others' too.
-void share_lines(const std::vector<cpp::Schedule>& members, Kernel& kernel);
+void share_lines(const std::vector<Schedule>& members, Kernel& kernel);
 
 }  // namespace vitrine::codegen

@@ -1,4 +1,4 @@
-#include "core/codegen/kernel_text.h"
+#include "core/codegen/schedule/kernel_text.h"
 
 #include <algorithm>
 

@@ -1,16 +1,16 @@
-#include "core/codegen/cpp/schedule.h"
+#include "core/codegen/schedule/schedule.h"
 
 #include <algorithm>
 #include <map>
 #include <numeric>
 
-#include "core/codegen/cpp/tensor_names.h"
-#include "core/codegen/cpp/words.h"
+#include "core/codegen/schedule/tensor_names.h"
+#include "core/codegen/schedule/words.h"
 #include "core/fusion/functions.h"
 #include "core/fusion/space.h"
 #include "core/fusion/types.h"
 
-namespace vitrine::codegen::cpp {
+namespace vitrine::codegen {
 
 using fusion::Access;
 using fusion::ExprPtr;
@@ -33,7 +33,7 @@ class Scheduler {
             const Keeping& keeping)
       : program_(program), group_(group), stored_(stored), keeping_(keeping) {
     // Words of the generated text that a tensor's name must not take.
-    for (std::string_view w : reserved_words()) names_.reserve(w);
+    for (std::string_view w : language_words()) names_.reserve(w);
     for (std::string_view w : keeping.reserved) names_.reserve(w);
   }
 
@@ -490,4 +490,4 @@ Schedule make_schedule(const fusion::LoopProgram& program, const fusion::Group& 
   return Scheduler(program, group, stored, keeping).make();
 }
 
-}  // namespace vitrine::codegen::cpp
+}  // namespace vitrine::codegen

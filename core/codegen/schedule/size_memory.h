@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/codegen/products.h"
+#include "core/codegen/schedule/product_choice.h"
 
 namespace vitrine::codegen {
 

@@ -1,13 +1,10 @@
-#include "core/codegen/alike.h"
+#include "core/codegen/schedule/alike.h"
 
 #include <algorithm>
 #include <map>
 
 namespace vitrine::codegen {
 
-using cpp::Load;
-using cpp::Schedule;
-using cpp::Value;
 
 namespace {
 
@@ -43,7 +40,7 @@ bool walks_in_order(const Schedule& s) {
 bool congruent(const Schedule& a, const Schedule& b) {
   if ((a.columns() == 1) != (b.columns() == 1)) return false;
   return pairwise(a.arguments, b.arguments,
-                  [](const cpp::Argument& x, const cpp::Argument& y) {
+                  [](const Argument& x, const Argument& y) {
                     return x.dtype == y.dtype && x.written == y.written && x.by_value == y.by_value;
                   }) &&
          pairwise(a.loads, b.loads,
