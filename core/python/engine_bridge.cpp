@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/python/parts.h"
+#include "core/torch_bridge/list_call.h"
 #include "core/torch_bridge/border.h"
 #include "core/torch_bridge/bridge.h"
 
@@ -28,9 +29,11 @@ PyObject* tuple_of(const int64_t* values, int64_t n) {
   return out;
 }
 
+constexpr tb::SelfTest kSelfTests[] = {{"lists of tensors", tb::test_list_calls}};
+
 // bridge_init() -> {"version", "ready", "tests": [(name, result)], "error", "hint"}
 PyObject* bridge_init(PyObject*, PyObject*) {
-  const Status error = tb::init();
+  const Status error = tb::init(kSelfTests);
   const tb::Facts& facts = tb::facts();
   return Py_BuildValue("{s:s,s:O,s:N,s:s,s:s}", "version", facts.torch_version.c_str(), "ready",
                        facts.ready ? Py_True : Py_False, "tests", strings(facts.self_tests), "error",

@@ -158,8 +158,8 @@ PyObject* lowering_joint(PyObject* self, PyObject* args) {
   if (!PyArg_ParseTuple(args, "O!s", &PyList_Type, &results, &who)) return nullptr;
   std::vector<PyObject*> list;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(results); ++i) list.push_back(PyList_GET_ITEM(results, i));
-  auto joint = lowering(self).joint(
-      list, std::string_view(who) == "own" ? tb::Gradients::own : tb::Gradients::borrowed);
+  auto joint = tb::make_joint(
+      lowering(self), list, std::string_view(who) == "own" ? tb::Gradients::own : tb::Gradients::borrowed);
   if (!joint) return PyUnicode_FromString(joint.error().what.c_str());
   PyObject *inputs = PyList_New(0), *tangents = PyList_New(0), *constants = PyList_New(0);
   for (const auto& g : joint.value()->gradients)

@@ -3,7 +3,7 @@
 // the first call, whose nodes alone stay.
 #include <unordered_set>
 
-#include "core/torch_bridge/lowering_state.h"
+#include "core/torch_bridge/joint_maker.h"
 #include "core/torch_bridge/op_call.h"
 
 namespace vitrine::torch_bridge {
@@ -166,20 +166,20 @@ class PlainModes {
 
 }  // namespace
 
-Result<autodiff::Borrowed> Lowering::State::borrow_operator(const autodiff::BorrowCall& call) {
-  const Recording::Mark mark = recording.mark();
+Result<autodiff::Borrowed> JointMaker::borrow_operator(const autodiff::BorrowCall& call) {
+  const Recording::Mark mark = recording_.mark();
   Result<autodiff::Borrowed> out = Error{};
   try {
     PlainModes modes;
-    out = OneOperator(recording, dispatch, mode.get(), call).run();
+    out = OneOperator(recording_, dispatch_, mode_, call).run();
   } catch (const Stop& reason) {
     out = Error{reason.why.reason};
   }
-  dispatch.stopped.reset();
+  dispatch_.stopped.reset();
   PyErr_Clear();
-  const ir::NodeId next = recording.ids()->next;
-  recording.undo(mark);
-  recording.ids()->next = next;  // the nodes that are handed out keep their ids
+  const ir::NodeId next = recording_.ids()->next;
+  recording_.undo(mark);
+  recording_.ids()->next = next;  // the nodes that are handed out keep their ids
   return out;
 }
 

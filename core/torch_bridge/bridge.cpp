@@ -7,7 +7,6 @@
 
 #include "core/base/large_memory.h"
 #include "core/torch_bridge/api.h"
-#include "core/torch_bridge/list_call.h"
 #include "core/torch_bridge/op_call.h"
 #include "core/torch_bridge/python_ref.h"
 #include "core/torch_bridge/replaced.h"
@@ -146,7 +145,7 @@ std::string last_torch_error() {
   return text ? text : "PyTorch reported an error";
 }
 
-Status init() {
+Status init(std::span<const SelfTest> of_calls) {
   Api& api = mutable_api();
   if (api.facts.ready) return {};
   api.facts = {};
@@ -167,7 +166,8 @@ Status init() {
   api.facts.self_tests.emplace_back("saved tensor hooks", hooks ? "ok" : "not found " + error);
   keep_own_functions();
   test_parallel(api);
-  if (report.ready) api.facts.self_tests.emplace_back("lists of tensors", test_list_calls());
+  if (report.ready)
+    for (const SelfTest& test : of_calls) api.facts.self_tests.emplace_back(test.name, test.run());
   api.facts.ready = report.ready && hooks && keys;
   if (api.facts.ready) return {};
   std::string failed;

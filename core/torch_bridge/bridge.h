@@ -24,9 +24,15 @@ struct Facts {
       self_tests;  // name, "ok" or what failed and what it switches off
 };
 
-// Looks everything up and tests it. Call once, with the GIL, after `import torch`. Errors: PyTorch too old or
-// changed.
-Status init();
+// A test of what others call of PyTorch: its name, and what it says ("ok", or what is missing).
+struct SelfTest {
+  const char* name;
+  std::string (*run)();
+};
+
+// Looks everything up and tests it. Call once, with the GIL, after `import torch`. of_calls: what is tested besides.
+// Errors: PyTorch too old or changed.
+Status init(std::span<const SelfTest> of_calls);
 const Facts& facts();
 
 bool is_tensor(_object* o);         // torch.Tensor or a subclass

@@ -2,6 +2,7 @@
 // backward over the stand-ins, whose nodes are taken back.
 #include <set>
 
+#include "core/torch_bridge/joint.h"
 #include "core/torch_bridge/lowering_state.h"
 
 namespace vitrine::torch_bridge {
@@ -14,9 +15,10 @@ Error needed(const std::string& why) {
 
 }  // namespace
 
-Result<std::vector<bool>> Lowering::consumed(const std::vector<PyObject*>& results,
-                                             const std::vector<bool>& in_use) {
-  Recording& r = state_->recording;
+Result<std::vector<bool>> find_consumed(Lowering& lowering, const std::vector<PyObject*>& results,
+                                        const std::vector<bool>& in_use) {
+  Lowering::State& state = lowering.state();
+  Recording& r = state.recording;
   if (std::string why = r.why_autograd_changed(); !why.empty()) return needed(why);
   Py module = Py::steal(PyImport_ImportModule("vitrine._training"));
   if (!module) throw InternalError("no vitrine._training: " + take_python_error());
@@ -35,10 +37,10 @@ Result<std::vector<bool>> Lowering::consumed(const std::vector<PyObject*>& resul
     if (!storages.insert(r.at(index).storage).second) why = "a view of another result";
     Py gone;
     {
-      ModeGuard guard(state_->mode.get());
+      ModeGuard guard(state.mode.get());
       gone = Py::steal(PyObject_CallMethod(module.get(), "is_consumed", "O", o));
     }
-    state_->dispatch.stopped.reset();
+    state.dispatch.stopped.reset();
     PyErr_Clear();
     if (gone.get() != Py_True) why = "a result that can still be differentiated";
   }

@@ -12,7 +12,7 @@
 #include "core/passes/decompose.h"
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/library.h"
-#include "core/torch_bridge/lowering_state.h"
+#include "core/torch_bridge/joint_maker.h"
 #include "core/torch_bridge/shared_saves.h"
 #include "core/torch_bridge/stand_in.h"
 
@@ -164,8 +164,9 @@ std::vector<int> numbers_of(PyObject* list) {
   return out;
 }
 
-Result<std::shared_ptr<const Joint>> Lowering::joint(const std::vector<PyObject*>& results, Gradients who) {
-  Recording& r = state_->recording;
+Result<std::shared_ptr<const Joint>> make_joint(Lowering& lowering, const std::vector<PyObject*>& results,
+                                                Gradients who) {
+  Recording& r = lowering.state().recording;
   if (std::string why = r.why_write_differentiable(); !why.empty()) return no_joint(why);
   if (r.effects.sets_data) return no_joint("a tensor's .data is set");
   if (r.effects.makes_leaf) return no_joint("a leaf that requires grad is made in it");
@@ -180,12 +181,12 @@ Result<std::shared_ptr<const Joint>> Lowering::joint(const std::vector<PyObject*
                                [](const ir::Node& n) { return n.origin.checkpoint.reentrant; });
   Result<std::shared_ptr<const Joint>> made = Error{};
   try {
-    Status error = state_->join(results, views.value(), who, *out, parts);
+    Status error = JointMaker(lowering).join(results, views.value(), who, *out, parts);
     made = error ? Result<std::shared_ptr<const Joint>>(*error) : std::shared_ptr<const Joint>(out);
   } catch (const Stop& reason) {
     made = no_joint(reason.why.reason);
   }
-  state_->dispatch.stopped.reset();
+  lowering.state().dispatch.stopped.reset();
   PyErr_Clear();
   const ir::NodeId next = r.ids()->next;
   r.undo(mark);
@@ -216,8 +217,8 @@ static int64_t made_as(PyObject* tensor) {
 }
 
 // Results, what they get, and the inputs.
-Status Lowering::State::prepare(const RemadeViews& views, Joint& out, JointParts& parts) {
-  Recording& r = recording;
+Status JointMaker::prepare(const RemadeViews& views, Joint& out, JointParts& parts) {
+  Recording& r = recording_;
   r.begin_call({});
   parts.results = views.region_refs;
   for (PyObject* o : views.region) {
@@ -275,7 +276,7 @@ static bool writes_saved(const JointParts& parts) {
   return writes;
 }
 
-Status Lowering::State::derive(Joint& out, JointParts& parts) {
+Status JointMaker::derive(Joint& out, JointParts& parts) {
   if (writes_saved(parts)) return no_joint("what an operator has saved is written to");
   for (const auto* tensors : {&parts.outputs, &parts.wanted})
     for (PyObject* t : *tensors)
@@ -284,16 +285,16 @@ Status Lowering::State::derive(Joint& out, JointParts& parts) {
   for (size_t i = 0; i < parts.results.size(); ++i)
     if (out.results[i].requires_grad) program.results.push_back(parts.results[i]);
   for (int i : parts.input_of) program.wanted.push_back(parts.leading[static_cast<size_t>(i)].id);
-  program.followed.insert(recording.followed().begin(), recording.followed().end());
+  program.followed.insert(recording_.followed().begin(), recording_.followed().end());
   program.borrow = [this](const autodiff::BorrowCall& call) {
     auto made = borrow_operator(call);
     if (made) drop_running_statistics(made.value().nodes);
     return made;
   };
-  parts.passed = points_passed(parts, wanted_of(out), recording.followed());
+  parts.passed = points_passed(parts, wanted_of(out), recording_.followed());
   keep_passed(parts);
   for (const JointParts::Point& point : parts.points) program.points.push_back(point.value);
-  auto made = autodiff::derive(program, recording.ids());
+  auto made = autodiff::derive(program, recording_.ids());
   if (!made) return made.error();
   for (size_t i = 0; i < parts.points.size(); ++i) {
     parts.points[i].whole = made.value().points[i];
@@ -311,8 +312,8 @@ Status Lowering::State::derive(Joint& out, JointParts& parts) {
   return {};
 }
 
-Status Lowering::State::borrow(Joint& out, JointParts& parts) {
-  Recording& r = recording;
+Status JointMaker::borrow(Joint& out, JointParts& parts) {
+  Recording& r = recording_;
   std::vector<PyObject*> grads_of;
   for (const Py& t : parts.given) grads_of.push_back(t.get());
   Py module = Py::steal(PyImport_ImportModule("vitrine._training"));
@@ -320,12 +321,12 @@ Status Lowering::State::borrow(Joint& out, JointParts& parts) {
   for (const JointParts::Point& point : parts.points) points.push_back(point.object);
   Py a = list_of(parts.outputs), b = list_of(parts.wanted), c = list_of(grads_of), d = list_of(points), found;
   if (module && !parts.outputs.empty()) {
-    ModeGuard guard(mode.get());
-    const InBackward backward(dispatch);
+    ModeGuard guard(mode_);
+    const InBackward backward(dispatch_);
     found = Py::steal(
         PyObject_CallMethod(module.get(), "borrowed_gradients", "OOOO", a.get(), b.get(), c.get(), d.get()));
   }
-  if (dispatch.stopped) return no_joint("the backward pass cannot be recorded: " + dispatch.stopped->reason);
+  if (dispatch_.stopped) return no_joint("the backward pass cannot be recorded: " + dispatch_.stopped->reason);
   if (!parts.outputs.empty() && !found) {
     const std::string why = take_python_error();
     if (r.as_if() && !gpu_is_here())  // PyTorch's engine has no thread for it
@@ -367,11 +368,11 @@ Status Lowering::State::borrow(Joint& out, JointParts& parts) {
   return {};
 }
 
-Status Lowering::State::join(const std::vector<PyObject*>& results, const RemadeViews& views, Gradients who,
+Status JointMaker::join(const std::vector<PyObject*>& results, const RemadeViews& views, Gradients who,
                              Joint& out, JointParts& parts) {
   if (Status error = prepare(views, out, parts)) return error;
   find_points(results, views, parts);
-  const std::string own = own_backward(recording);
+  const std::string own = own_backward(recording_);
   if (!views.as_they_are && !own.empty()) return no_joint("a result is a view, and " + own);
   Status ours = who != Gradients::own ? Status(Error{"borrowed gradients were asked for"})
                 : !own.empty()        ? Status(Error{own})
@@ -389,10 +390,10 @@ Status Lowering::State::join(const std::vector<PyObject*>& results, const Remade
   const Py state = Py::steal(generator_state());
   if (!state) return no_joint(take_python_error());
   const autodiff::JointGraph whole = autodiff::with_generator_states(
-      expanded(joined(parts, recording.ids()), recording.ids()), type_of(state.get()), recording.ids());
+      expanded(joined(parts, recording_.ids()), recording_.ids()), type_of(state.get()), recording_.ids());
   out.joint = whole.graph;
   out.derivative_begins = whole.leading + whole.tangents + whole.forward;
-  out.halves = autodiff::partition(whole, recording.ids());
+  out.halves = autodiff::partition(whole, recording_.ids());
   if (std::string why = why_written(*whole.graph, out.halves, whole.leading); !why.empty())
     return no_joint(why);
   if (std::string why = find_dependences(parts, *whole.graph, out); !why.empty()) return no_joint(why);
@@ -402,7 +403,7 @@ Status Lowering::State::join(const std::vector<PyObject*>& results, const Remade
   if (Status error = cut(out, parts)) return no_joint(error->what);
   out.readers = out.cut.backward ? out.cut.readers : readers_of(*out.halves.backward, ends);
   if (out.borrowed.empty() || !out.cut.backward)
-    out.conflicts = shared_saves(parts, wanted_of(out), recording.followed(), out.borrowed.empty(),
+    out.conflicts = shared_saves(parts, wanted_of(out), recording_.followed(), out.borrowed.empty(),
                                  out.cut.backward != nullptr);
   return {};
 }

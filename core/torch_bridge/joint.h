@@ -9,6 +9,7 @@
 #include "core/autodiff/derive.h"
 #include "core/autodiff/partition.h"
 #include "core/torch_bridge/cut_results.h"
+#include "core/torch_bridge/lowering.h"
 #include "core/torch_bridge/python_ref.h"
 #include "core/torch_bridge/remade_views.h"
 
@@ -60,5 +61,16 @@ struct Joint {
   bool reentrant = false;     // a checkpoint raises eager's error in a backward pass for some inputs only
   std::vector<int> complete;  // inputs that have one, in the order in which eager's backward is done with it
 };
+
+// Forward and backward of the program so far; to be asked for before Lowering::finish(), and without a trace in
+// what that gives. results: traced tensors. Errors: why the program has no such graph.
+Result<std::shared_ptr<const Joint>> make_joint(Lowering& lowering, const std::vector<_object*>& results,
+                                                Gradients who);
+
+// Of a program with a backward pass in it, by result: whether it requires grad and its graph is gone, so that
+// another backward raises. To be asked for before Lowering::finish(), and without a trace in what that gives.
+// in_use: nobody looks at the others. Errors: why what the program leaves behind needs autograd.
+Result<std::vector<bool>> find_consumed(Lowering& lowering, const std::vector<_object*>& results,
+                                        const std::vector<bool>& in_use);
 
 }  // namespace vitrine::torch_bridge

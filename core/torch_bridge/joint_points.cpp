@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "core/torch_bridge/lowering_state.h"
+#include "core/torch_bridge/joint_maker.h"
 #include "core/torch_bridge/shared_saves.h"
 #include "core/torch_bridge/stand_in.h"
 
 namespace vitrine::torch_bridge {
 
 // Results of the region, and views of these or of inputs that the program gives.
-void Lowering::State::find_points(const std::vector<PyObject*>& results, const RemadeViews& views,
+void JointMaker::find_points(const std::vector<PyObject*>& results, const RemadeViews& views,
                                   JointParts& parts) {
   parts.points.clear();
   if (parts.outputs.empty()) return;
@@ -18,24 +18,24 @@ void Lowering::State::find_points(const std::vector<PyObject*>& results, const R
   for (const ir::Node& n : parts.leading) outside.insert(n.id);
   for (size_t t = 0; t < parts.outputs.size(); ++t) {
     PyObject* o = parts.outputs[t];
-    parts.points.push_back({o, recording.at(recording.find(o)).aten, static_cast<int>(t), -1});
+    parts.points.push_back({o, recording_.at(recording_.find(o)).aten, static_cast<int>(t), -1});
   }
   for (size_t i = 0; i < results.size(); ++i) {
     PyObject* o = results[i];
     const bool own = std::find(views.region.begin(), views.region.end(), o) != views.region.end();
-    const ir::Ref value = recording.at(recording.find(o)).aten;
+    const ir::Ref value = recording_.at(recording_.find(o)).aten;
     if (own || views.data[i] >= 0 || !requires_grad(o) || outside.contains(value.node)) continue;
     parts.points.push_back({o, value, -1, static_cast<int>(i)});
   }
 }
 
-void Lowering::State::note_points(PyObject* borrowed, Joint& out, JointParts& parts) {
+void JointMaker::note_points(PyObject* borrowed, Joint& out, JointParts& parts) {
   PyObject *wholes = PyTuple_GetItem(borrowed, 1), *passed = PyTuple_GetItem(borrowed, 2),
            *sharing = PyTuple_GetItem(borrowed, 3);
   for (size_t i = 0; i < parts.points.size(); ++i) {
     PyObject* whole = PyList_GetItem(wholes, static_cast<Py_ssize_t>(i));
-    if (const int index = whole == Py_None ? -1 : recording.find(whole); index >= 0)
-      parts.points[i].whole = recording.at(index).aten.node;
+    if (const int index = whole == Py_None ? -1 : recording_.find(whole); index >= 0)
+      parts.points[i].whole = recording_.at(index).aten.node;
   }
   parts.passed.clear();
   for (Py_ssize_t t = 0; t < PyList_GET_SIZE(passed); ++t)
@@ -67,7 +67,7 @@ void keep_passed(JointParts& parts) {
   keep_points(parts, passed);
 }
 
-Status Lowering::State::cut(Joint& out, JointParts& parts) {
+Status JointMaker::cut(Joint& out, JointParts& parts) {
   std::vector<bool> named;
   for (const JointParts::Point& point : parts.points) named.push_back(point.whole >= 0);
   keep_points(parts, named);

@@ -27,8 +27,6 @@ namespace vitrine::torch_bridge {
 
 struct ReplayProgram;
 class ViewProgram;  // core/torch_bridge/remade_views.h
-struct Joint;       // core/torch_bridge/joint.h
-enum class Gradients : uint8_t;
 
 // Why a call cannot become part of a graph. kind: a row of core/capture/trace/break_kinds.h.
 struct Unsupported {
@@ -118,15 +116,6 @@ class Lowering {
   // No result requires grad, but some may be detached views of what does: all of these can be made again.
   bool can_follow(const std::vector<_object*>& results) const;
 
-  // Forward and backward of the program so far; to be asked for before finish(), and without a trace in what
-  // that gives. Errors: why the program has no such graph.
-  Result<std::shared_ptr<const Joint>> joint(const std::vector<_object*>& results, Gradients who);
-
-  // Of a program with a backward pass in it, by result: whether it requires grad and its graph is gone, so
-  // that another backward raises. To be asked for before finish(), and without a trace in what that gives.
-  // in_use: nobody looks at the others. Errors: why what the program leaves behind needs autograd.
-  Result<std::vector<bool>> consumed(const std::vector<_object*>& results, const std::vector<bool>& in_use);
-
   // Whether anything recorded writes to an input's storage, draws random numbers, ... (for the segment's
   // transaction)
   struct Effects {
@@ -146,8 +135,10 @@ class Lowering {
   Effects effects() const;
   bool is_empty() const;  // nothing was recorded so far
 
+  struct State;  // lowering_state.h
+  State& state() { return *state_; }
+
  private:
-  struct State;
   std::unique_ptr<State> state_;
 };
 

@@ -1,5 +1,4 @@
-// What a Lowering is made of; of the files that are it only: lowering, lower_call, captured_call,
-// whole_operators and joint.
+// What a Lowering is made of: for the files that are it, and for core/autograd, which goes on where it ends.
 #pragma once
 
 #include <memory>
@@ -7,13 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "core/autodiff/derive.h"
 #include "core/base/once.h"
 #include "core/torch_bridge/api.h"
 #include "core/torch_bridge/attention_choice.h"
 #include "core/torch_bridge/autocast.h"
 #include "core/torch_bridge/dispatch.h"
-#include "core/torch_bridge/joint.h"
 #include "core/torch_bridge/lowering.h"
 #include "core/torch_bridge/warning_watch.h"
 
@@ -28,36 +25,6 @@ struct Whole {
 };
 // The row of a callable, or nullptr.
 const Whole* whole_of(PyObject* callable);
-
-// A joint graph in pieces, in execution order.
-struct JointParts {
-  std::vector<ir::Node> leading, forward, tangents, backward;  // leading: inputs and constants
-  std::vector<ir::Ref> results, gradients;
-  // Stand-ins: results that require grad, the gradients that they get, and the inputs that want one.
-  std::vector<PyObject*> outputs, wanted;
-  std::vector<Py> given;
-  std::vector<int> input_of;  // by wanted input: its place among the inputs
-  // By gradient, where PyTorch's own backward gave it: the outputs that autograd's graph leads from to its
-  // input.
-  std::vector<std::vector<int>> outputs_behind;
-  // Results that others may be computed from.
-  struct Point {
-    PyObject* object;  // a stand-in
-    ir::Ref value;
-    int tangent, result;    // one of these, or -1: its tangent; a view: its place among the program's results
-    ir::NodeId whole = -1;  // what gives its gradient; -1: it gets none
-    size_t before = 0;      // how many of Joint::complete eager has when it comes by
-  };
-  std::vector<Point> points;
-  std::vector<std::vector<int>> passed;  // by tangent: the points between its result and the inputs
-};
-
-std::vector<int> numbers_of(PyObject* list);
-
-// Only these points are left.
-void keep_points(JointParts& parts, const std::vector<bool>& keep);
-// Those that some result passes.
-void keep_passed(JointParts& parts);
 
 // The dispatch mode stack, by PyTorch's own functions.
 class ModeGuard {
@@ -127,20 +94,6 @@ struct Lowering::State {
                 const Recording::Mark& mark);
   void note_grad(PyObject* args);
   void refuse_inference_inputs(const std::string& name, PyObject* args, PyObject* result);
-  // The joint graph, divided. Errors: why there is none. May throw Stop.
-  Status join(const std::vector<PyObject*>& results, const RemadeViews& views, Gradients who, Joint& out,
-              JointParts& parts);
-  Status prepare(const RemadeViews& views, Joint& out, JointParts& parts);
-  void find_points(const std::vector<PyObject*>& results, const RemadeViews& views, JointParts& parts);
-  // What PyTorch's own backward (vitrine._training.Borrowed) says of the points.
-  void note_points(PyObject* borrowed, Joint& out, JointParts& parts);
-  Status cut(Joint& out, JointParts& parts);
-  // By the gradient rules. Errors: what they do not cover.
-  Status derive(Joint& out, JointParts& parts);
-  // PyTorch's backward of one operator, run over stand-ins of its own; the recording stays as it is.
-  Result<autodiff::Borrowed> borrow_operator(const autodiff::BorrowCall& call);
-  // Runs PyTorch's backward over the stand-ins, which continues the graph.
-  Status borrow(Joint& out, JointParts& parts);
   void failed(const std::string& name, Outcome& outcome);
 };
 

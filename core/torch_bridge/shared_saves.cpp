@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "core/torch_bridge/lowering_state.h"
+#include "core/torch_bridge/joint_maker.h"
 
 namespace vitrine::torch_bridge {
 

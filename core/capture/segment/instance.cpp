@@ -101,7 +101,7 @@ NewInstance new_instance(const Trace& trace, const CallSizes& sizes, const std::
     if (how != torch_bridge::Relowered::Done)
       return {nullptr, by_key && how == torch_bridge::Relowered::Other};
     if (trace.joint) {
-      auto joint = lowering.joint(results, trace.gradients);
+      auto joint = torch_bridge::make_joint(lowering, results, trace.gradients);
       if (joint)
         instance->joint = joint.take();
       else

@@ -16,6 +16,11 @@
 
 struct _object;
 
+namespace vitrine::torch_api {
+struct Joint;  // core/autograd/joint.h
+enum class Gradients : uint8_t;
+}  // namespace vitrine::torch_api
+
 namespace vitrine::capture {
 
 inline constexpr int64_t kWeakKey = 2;  // added to the number of DictContains

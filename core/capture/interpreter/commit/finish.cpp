@@ -276,7 +276,7 @@ void Tracer::find_joint(const std::vector<PyObject*>& results, Trace& trace) {
         "its gradients are differentiated again (create_graph=True), or asked for a tensor made in it";
     return;
   }
-  auto joint = lowering_->joint(results, options_.gradients);
+  auto joint = torch_bridge::make_joint(*lowering_, results, options_.gradients);
   if (joint)
     trace.joint = joint.take();
   else
@@ -293,7 +293,7 @@ void Tracer::find_consumed(const std::vector<PyObject*>& results, Trace& trace) 
     for (const Recipe* r : {&e.target, &e.key, &e.value}) hold(*r, in_use);
   for (const auto& [slot, r] : trace.locals)
     if (may_be_read(*root_.bytecode, trace.end_pc, slot)) hold(r, in_use);
-  auto consumed = lowering_->consumed(results, in_use);
+  auto consumed = torch_bridge::find_consumed(*lowering_, results, in_use);
   if (!consumed) throw AutogradSignal{consumed.error().what};
   trace.consumed = consumed.take();
   trace.differentiates = true;
