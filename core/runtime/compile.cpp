@@ -15,9 +15,9 @@
 #include "core/runtime/plan.h"
 #include "core/runtime/product_choice.h"
 #include "core/runtime/write_counts.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/cuda_random.h"
-#include "core/torch_bridge/library.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/cuda/cuda_random.h"
+#include "core/torch_api/library/library.h"
 
 namespace vitrine::runtime {
 
@@ -58,13 +58,13 @@ class Compilation {
     how.verify = options_.verify;
     how.disabled = options_.disabled_passes;
     // Without TF32 products of f32 are not for the matrix units, which alone ask for such rows.
-    if (torch_bridge::global_state().matmul_precision == 0) how.disabled.emplace_back("pad_f32_products");
-    if (!torch_bridge::cudnn_allows_tf32()) how.disabled.emplace_back("channels_last");
+    if (torch_api::global_state().matmul_precision == 0) how.disabled.emplace_back("pad_f32_products");
+    if (!torch_api::cudnn_allows_tf32()) how.disabled.emplace_back("channels_last");
     for (const auto& [pass, dtype] : passes::kLibraryGelus)
-      if (!passes::asks_library_gelu(*aten_, dtype) || !torch_bridge::gelu_loses_infinity(dtype))
+      if (!passes::asks_library_gelu(*aten_, dtype) || !torch_api::gelu_loses_infinity(dtype))
         how.disabled.emplace_back(pass);
     // Its small kernels and calls cost the host more than they save the GPU, unless a graph launches them.
-    if (!options_.graphs || !torch_bridge::cudnn_is_free()) how.disabled.emplace_back("convolution_relu");
+    if (!options_.graphs || !torch_api::cudnn_is_free()) how.disabled.emplace_back("convolution_relu");
     if (!options_.trains || options_.is_backward || options_.kept_results >= 0)
       how.disabled.emplace_back("compute_again");
     how.cancelled = cancelled_;
@@ -78,7 +78,7 @@ class Compilation {
   codegen::CodegenOptions codegen_options() const {
     codegen::CodegenOptions how;
     how.lanes = options_.lanes ? options_.lanes : host_lanes();
-    how.products.threads = options_.threads ? options_.threads : torch_bridge::num_threads();
+    how.products.threads = options_.threads ? options_.threads : torch_api::num_threads();
     how.products.offered = options_.products != "library";
     if (options_.products != "measured") how.products.least_flops = 0;
     const auto candidates = codegen::product_candidates();
@@ -95,7 +95,7 @@ class Compilation {
     how.edited = options_.edited;
     how.gpu = codegen::cuda::gpu_of(gpu_architecture());
     how.draws = draw_layout();
-    how.ordered = torch_bridge::deterministic_algorithms();
+    how.ordered = torch_api::deterministic_algorithms();
     return how;
   }
 
@@ -115,7 +115,7 @@ class Compilation {
     if (!options_.target.empty()) return layout;
     for (const ir::Node& node : aten_->nodes()) {
       if (!ops::is_random(node) || node.outputs.empty() || !node.type().device.is_cuda()) continue;
-      const torch_bridge::CudaDraws found = torch_bridge::cuda_draws(node.type().device.index);
+      const torch_api::CudaDraws found = torch_api::cuda_draws(node.type().device.index);
       layout.blocks = std::max<int64_t>(1, found.blocks);
       std::copy(std::begin(found.together), std::end(found.together), std::begin(layout.together));
       layout.uniform = found.uniform;

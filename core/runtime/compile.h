@@ -1,5 +1,5 @@
 // ATen graph in, runnable plan out: passes, fusion, memory plan, kernels. No Python here but through
-// core/torch_bridge.
+// core/torch_api.
 #pragma once
 
 #include <functional>

@@ -14,13 +14,13 @@
 #include "core/runtime/cuda/tuning.h"
 #include "core/runtime/scratch.h"
 #include "core/runtime/small_product.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/library.h"
-#include "core/torch_bridge/op_call.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/library/library.h"
+#include "core/torch_api/op_call.h"
 
 namespace vitrine::runtime {
 
-namespace bridge = torch_bridge;
+namespace bridge = torch_api;
 
 namespace {
 

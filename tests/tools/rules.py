@@ -2,7 +2,8 @@
 
 FUSED = ["core/base", "core/ir", "core/ops", "core/fusion"]
 CAPTURE_BELOW = ["core/capture/objects", "core/capture/cpython", "core/capture/concrete"]
-INTERPRETED = ["core/base", "core/ir", "core/ops", "core/autodiff", "core/torch_bridge", "core/capture/*", "core/capture/objects", "core/capture/cpython"]
+TRACED = ["core/torch_api", "core/recording", "core/autograd"]
+INTERPRETED = ["core/base", "core/ir", "core/ops", "core/autodiff", *TRACED, "core/capture/*", "core/capture/objects", "core/capture/cpython"]
 INTERPRETER = [*INTERPRETED, "core/capture/trace", "core/capture/guards", "core/capture/interpreter/*"]
 
 # folder: project folders (or single headers) its files may include besides itself. The longest prefix wins.
@@ -11,11 +12,17 @@ ALLOWED = {
     "core/session": ["core/base"],
     "core/ir": ["core/base", "core/session"],
     "core/ops": ["core/base", "core/session", "core/ir"],
-    "core/autodiff": ["core/base", "core/session", "core/ir", "core/ops"],
+    "core/autodiff": ["core/base", "core/session", "core/ir", "core/ops", "core/passes"],
     "core/passes": ["core/base", "core/session", "core/ir", "core/ops"],
     "core/fusion": ["core/base", "core/session", "core/ir", "core/ops", "core/codegen/schedule/program.h"],
     "core/codegen": ["core/base", "core/session", "core/ir", "core/ops", "core/fusion"],
-    "core/torch_bridge": ["core/base", "core/ir", "core/ops", "core/autodiff", "core/passes"],
+    # PyTorch through its exported functions; calls of its kernels without Python; what is of its CUDA alone.
+    "core/torch_api": ["core/base", "core/ir", "core/ops"],
+    "core/torch_api/library": ["core/base", "core/ir", "core/ops", "core/torch_api"],
+    "core/torch_api/cuda": ["core/base", "core/ir", "core/torch_api"],
+    # Torch calls on storage-less tensors, written down as ATen graphs; their derivatives.
+    "core/recording": ["core/base", "core/ir", "core/ops", "core/passes", "core/torch_api"],
+    "core/autograd": ["core/base", "core/ir", "core/ops", "core/passes", "core/autodiff", "core/recording", "core/torch_api"],
     "core/kernel_compiler": ["core/base"],
     "core/runtime": [
         "core/base",
@@ -25,15 +32,16 @@ ALLOWED = {
         "core/passes",
         "core/fusion",
         "core/codegen",
-        "core/torch_bridge",
+        "core/torch_api",
+        "core/recording",
         "core/kernel_compiler/protocol",
     ],
     # The rooms of capture, from the bottom up. The folder itself holds the frame hook and the frame loop.
-    "core/capture/objects": ["core/base", "core/ir", "core/torch_bridge"],
+    "core/capture/objects": ["core/base", "core/ir", "core/torch_api"],
     "core/capture/cpython": ["core/base", "core/capture/objects"],
     "core/capture/concrete": ["core/base", "core/capture/cpython", "core/capture/objects"],
-    "core/capture": ["core/base", "core/torch_bridge", *CAPTURE_BELOW],
-    "core/capture/trace": ["core/base", "core/ir", "core/torch_bridge", "core/capture/objects"],
+    "core/capture": ["core/base", "core/torch_api", *CAPTURE_BELOW],
+    "core/capture/trace": ["core/base", "core/ir", *TRACED, "core/capture/objects"],
     "core/capture/guards": [*INTERPRETED, "core/capture/trace"],
     "core/capture/interpreter": [*INTERPRETED, "core/capture/trace", "core/capture/guards"],
     "core/capture/interpreter/commit": [*INTERPRETER],
@@ -54,7 +62,9 @@ ALLOWED = {
 CONFINED = {
     r"^(Python\.h|internal/pycore_|frameobject\.h|opcode\.h|structmember\.h)": [
         "core/capture",
-        "core/torch_bridge",
+        "core/torch_api",
+        "core/recording",
+        "core/autograd",
         "core/python",
     ],
     r"^(llvm|clang|lld)/": ["core/kernel_compiler"],

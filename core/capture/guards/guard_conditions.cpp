@@ -10,7 +10,7 @@ namespace vitrine::capture {
 
 namespace {
 
-using torch_bridge::View;
+using torch_api::View;
 
 // Where hooks live: on the module, and for all modules in torch.nn.modules.module.
 const char* const kOwnHooks[] = {"_forward_hooks", "_forward_pre_hooks", "_backward_hooks",
@@ -59,15 +59,14 @@ bool is_true(PyObject* o, PyObject* name) {
 bool is_plain_leaf(PyObject* tensor) {
   static PyObject* const hooks[] = {PyUnicode_InternFromString("_backward_hooks"),
                                     PyUnicode_InternFromString("_post_accumulate_grad_hooks")};
-  return torch_bridge::is_tensor(tensor) && torch_bridge::is_leaf(tensor) && !is_true(tensor, hooks[0]) &&
+  return torch_api::is_tensor(tensor) && torch_api::is_leaf(tensor) && !is_true(tensor, hooks[0]) &&
          !is_true(tensor, hooks[1]);
 }
 
 bool share_memory(PyObject* a, PyObject* b) {
   if (a == b) return true;
-  if (!torch_bridge::is_tensor(a) || !torch_bridge::is_tensor(b)) return false;
-  if (torch_bridge::storage_id(torch_bridge::handle_of(a)) ==
-      torch_bridge::storage_id(torch_bridge::handle_of(b)))
+  if (!torch_api::is_tensor(a) || !torch_api::is_tensor(b)) return false;
+  if (torch_api::storage_id(torch_api::handle_of(a)) == torch_api::storage_id(torch_api::handle_of(b)))
     return true;
   return extent_of(a).meets(extent_of(b));
 }
@@ -104,9 +103,9 @@ std::span<const Owned> global_hooks() {
 
 bool GuardTree::tensor_matches(const TensorExpected& t, PyObject* o) const {
   if (Py_TYPE(o) != t.type) return false;
-  torch_bridge::Handle handle = torch_bridge::handle_of(o);
-  if (torch_bridge::dispatch_keys(handle) != t.keys) return false;
-  View v = torch_bridge::view(handle);
+  torch_api::Handle handle = torch_api::handle_of(o);
+  if (torch_api::dispatch_keys(handle) != t.keys) return false;
+  View v = torch_api::view(handle);
   if (v.scalar_type != t.scalar_type || v.ndim != t.ndim || v.device_type != t.device_type ||
       v.device_index != t.device_index)
     return false;
@@ -115,11 +114,11 @@ bool GuardTree::tensor_matches(const TensorExpected& t, PyObject* o) const {
     if ((v.sizes[d] != dims[d] && dims[d] != kAny) ||
         (v.strides[d] != dims[t.ndim + d] && dims[t.ndim + d] != kAny))
       return false;
-  return torch_bridge::requires_grad(o) == t.requires_grad && (!t.heeds_marks || heeds_marks(t, o));
+  return torch_api::requires_grad(o) == t.requires_grad && (!t.heeds_marks || heeds_marks(t, o));
 }
 
 bool GuardTree::heeds_marks(const TensorExpected& t, PyObject* o) const {
-  const View v = torch_bridge::view(torch_bridge::handle_of(o));
+  const View v = torch_api::view(torch_api::handle_of(o));
   return marks_are_heeded(o, {v.sizes, static_cast<size_t>(v.ndim)},
                           [&](size_t d) { return dims_[t.dims + d] == kAny; });
 }
@@ -225,8 +224,8 @@ GuardFailure GuardTree::explain_tensor(const Condition& c, PyObject* o) const {
     f.actual = Py_TYPE(o)->tp_name;
     return f;
   }
-  torch_bridge::Handle handle = torch_bridge::handle_of(o);
-  View v = torch_bridge::view(handle);
+  torch_api::Handle handle = torch_api::handle_of(o);
+  View v = torch_api::view(handle);
   const int64_t* dims = dims_.data() + t.dims;
   if (v.scalar_type != t.scalar_type)
     return differ(".dtype", shown_scalar_type(t.scalar_type), shown_scalar_type(v.scalar_type));
@@ -241,10 +240,10 @@ GuardFailure GuardTree::explain_tensor(const Condition& c, PyObject* o) const {
     if (v.strides[d] != dims[t.ndim + d] && dims[t.ndim + d] != kAny)
       return differ(".stride(" + std::to_string(d) + ")", std::to_string(dims[t.ndim + d]),
                     std::to_string(v.strides[d]));
-  if (bool now = torch_bridge::requires_grad(o); now != t.requires_grad)
+  if (bool now = torch_api::requires_grad(o); now != t.requires_grad)
     return differ(".requires_grad", t.requires_grad ? "True" : "False", now ? "True" : "False");
   if (t.heeds_marks && !heeds_marks(t, o)) return differ(" marks", "as at capture", "other sizes are marked");
-  return differ(" dispatch keys", shown_keys(t.keys), shown_keys(torch_bridge::dispatch_keys(handle)));
+  return differ(" dispatch keys", shown_keys(t.keys), shown_keys(torch_api::dispatch_keys(handle)));
 }
 
 GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const {
@@ -357,9 +356,9 @@ GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const
   return f;
 }
 
-GuardFailure GuardTree::explain(const Frame& frame, const torch_bridge::GlobalState& state) {
+GuardFailure GuardTree::explain(const Frame& frame, const torch_api::GlobalState& state) {
   if (!(state == state_)) {
-    torch_bridge::StateChange change = torch_bridge::state_change(state_, state);
+    torch_api::StateChange change = torch_api::state_change(state_, state);
     return {state_guard_, std::move(change.question), std::move(change.was), std::move(change.now)};
   }
   temporaries_.clear();

@@ -170,7 +170,7 @@ constexpr int kMissesForgiven = 1;
 
 // Objects whose members are worth watching; a tensor is another one in the next call.
 bool may_anchor(PyObject* o) {
-  return o && !torch_bridge::is_tensor(o) && !PyFunction_Check(o) && !PyExceptionInstance_Check(o);
+  return o && !torch_api::is_tensor(o) && !PyFunction_Check(o) && !PyExceptionInstance_Check(o);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 namespace vitrine::capture {
 
-using torch_bridge::GlobalState;
+using torch_api::GlobalState;
 
 constexpr int32_t kLongestWait = 1000;  // walks until the shortcut is built again
 
@@ -113,17 +113,17 @@ Status GuardTree::add_guard(const Guard& guard, int32_t index, const Frame& fram
 }
 
 Status GuardTree::expect_tensor(Condition& condition, PyObject* now, const Guard& guard) {
-  if (!torch_bridge::is_tensor(now)) return Error{"A tensor guard on " + describe(now), "", ""};
-  torch_bridge::Handle handle = torch_bridge::handle_of(now);
-  torch_bridge::View view = torch_bridge::view(handle);
+  if (!torch_api::is_tensor(now)) return Error{"A tensor guard on " + describe(now), "", ""};
+  torch_api::Handle handle = torch_api::handle_of(now);
+  torch_api::View view = torch_api::view(handle);
   TensorExpected t;
   t.type = Py_TYPE(now);
-  t.keys = torch_bridge::dispatch_keys(handle);
+  t.keys = torch_api::dispatch_keys(handle);
   t.scalar_type = view.scalar_type;
   t.device_type = view.device_type;
   t.device_index = view.device_index;
   t.ndim = static_cast<int32_t>(view.ndim);
-  t.requires_grad = torch_bridge::requires_grad(now);
+  t.requires_grad = torch_api::requires_grad(now);
   t.dims = static_cast<uint32_t>(dims_.size());
   dims_.insert(dims_.end(), view.sizes, view.sizes + view.ndim);
   dims_.insert(dims_.end(), view.strides, view.strides + view.ndim);
@@ -145,7 +145,7 @@ bool GuardTree::read_sizes(const std::vector<Symbolic::Input>& inputs, std::vect
   for (const Symbolic::Input& input : inputs) {
     PyObject* o = values_[node_by_source_.at(input.source)];
     if (input.is_tensor) {
-      const torch_bridge::View view = torch_bridge::view(torch_bridge::handle_of(o));
+      const torch_api::View view = torch_api::view(torch_api::handle_of(o));
       key.insert(key.end(), view.sizes, view.sizes + view.ndim);
       key.insert(key.end(), view.strides, view.strides + view.ndim);
       continue;
@@ -245,7 +245,7 @@ std::vector<double> GuardTree::measure(const Frame& frame, const GlobalState& st
   if (!check(frame, state)) return {};
   std::vector<double> out(counts_.size());
   volatile bool sink = false;  // what is timed must not be optimised away
-  if (state_guard_ >= 0) out[state_guard_] = time_of([&] { sink = torch_bridge::global_state() == state_; });
+  if (state_guard_ >= 0) out[state_guard_] = time_of([&] { sink = torch_api::global_state() == state_; });
   Temporaries scratch;
   double path = 0;  // of sources without a condition of their own, which the next one pays for
   for (const Node& node : nodes_) {

@@ -15,7 +15,7 @@
 #include "core/capture/guards/guard_shortcut.h"
 #include "core/capture/guards/source_reader.h"
 #include "core/capture/trace/trace.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 
@@ -41,10 +41,10 @@ class GuardTree {
   // does not hold at this very moment (`what` names it): such a segment would never be entered.
   // asked: the names that the trace asked objects for.
   Status build(const std::vector<Guard>& guards, const std::vector<const Source*>& wanted, const Frame& frame,
-               const torch_bridge::GlobalState& state, AskedNames asked = {});
+               const torch_api::GlobalState& state, AskedNames asked = {});
 
   // Whether all guards hold. After true, value() is valid until anything else runs.
-  bool check(const Frame& frame, const torch_bridge::GlobalState& state);
+  bool check(const Frame& frame, const torch_api::GlobalState& state);
   // nullptr: an empty slot. `node` as node_of() gave it.
   PyObject* value(int32_t node) const { return values_[node]; }
   // What the last check made to look at it goes; value() of that is not valid any more.
@@ -53,10 +53,10 @@ class GuardTree {
 
   // What each guard costs, in ns, by index in the trace's guards: reading its source and comparing. All must
   // hold; empty otherwise.
-  std::vector<double> measure(const Frame& frame, const torch_bridge::GlobalState& state);
+  std::vector<double> measure(const Frame& frame, const torch_api::GlobalState& state);
 
   // The guard that made the last check() fail, evaluated again.
-  GuardFailure explain(const Frame& frame, const torch_bridge::GlobalState& state);
+  GuardFailure explain(const Frame& frame, const torch_api::GlobalState& state);
 
   // After a check that passed: what the inputs with symbols are now, in order: of a tensor its sizes, then
   // its strides; of an int itself. Those of ints that the graph does not use are apart. false: an int does
@@ -101,7 +101,7 @@ class GuardTree {
   Status expect_tensor(Condition& condition, PyObject* now, const Guard& guard);
   void sort_conditions();
   bool check_node(int32_t node, const Frame& frame);
-  bool check_hint(const Frame& frame, const torch_bridge::GlobalState& state);
+  bool check_hint(const Frame& frame, const torch_api::GlobalState& state);
   bool holds(Condition& condition);
   bool compares(const Condition& c, PyObject* left) const;
   bool class_serves(Condition& condition, PyTypeObject* type);
@@ -129,7 +129,7 @@ class GuardTree {
   std::vector<GuardCount> counts_;
   AskedNames asked_;
   std::unordered_map<const Source*, int32_t> node_by_source_;
-  torch_bridge::GlobalState state_;
+  torch_api::GlobalState state_;
   int32_t state_guard_ = -1, frame_node_ = -1;
   PyObject* globals_ = nullptr;                       // of the frame being checked
   int32_t failed_node_ = -1, failed_condition_ = -1;  // of the last failing check

@@ -4,7 +4,7 @@
 #include "core/capture/interpreter/signals.h"
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 
@@ -79,7 +79,7 @@ void Tracer::realise(Value* v) {
     return;
   }
   by_object_[o] = v;
-  if (torch_bridge::is_tensor(o)) {
+  if (torch_api::is_tensor(o)) {
     enter_tensor(v);
   } else if (PyTuple_Check(o) || PyList_Check(o) || PyDict_Check(o) || PyAnySet_Check(o) ||
              PySlice_Check(o) || PyRange_Check(o) || Py_TYPE(o) == torch_names().deque) {

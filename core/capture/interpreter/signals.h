@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/capture/trace/trace.h"
-#include "core/torch_bridge/op_call.h"
+#include "core/torch_api/op_call.h"
 
 namespace vitrine::capture {
 
@@ -32,7 +32,7 @@ struct RaiseSignal {
 
 // The user interrupted what PyTorch's or the program's Python was doing for the capture. It ends the call.
 struct InterruptSignal {
-  std::shared_ptr<torch_bridge::PendingError> error;
+  std::shared_ptr<torch_api::PendingError> error;
 };
 
 // kind: a row of break_kinds.h; the row's hint is used when `hint` is empty.

@@ -19,7 +19,7 @@
 #include "core/capture/objects/extent.h"
 #include "core/capture/trace/break_kinds.h"
 #include "core/capture/trace/trace.h"
-#include "core/torch_bridge/lowering.h"
+#include "core/recording/lowering.h"
 
 namespace vitrine::capture {
 
@@ -547,7 +547,7 @@ class Tracer {
   [[noreturn]] void raise_python();                                        // the Python error that is set
   SourcePool& sources() { return *sources_; }
   const Source* constant_source(PyObject* object);
-  torch_bridge::Lowering& lowering() { return *lowering_; }
+  torch_api::Lowering& lowering() { return *lowering_; }
   ir::Origin origin();
   std::string place(const VirtualFrame& frame, int* line);
 
@@ -628,7 +628,7 @@ class Tracer {
   BreakInfo broke_;
   Values initial_locals_, initial_stack_;
   std::shared_ptr<SourcePool> sources_;
-  std::unique_ptr<torch_bridge::Lowering> lowering_;
+  std::unique_ptr<torch_api::Lowering> lowering_;
   std::shared_ptr<Symbolic> symbolic_;
   std::unordered_map<Value*, Values> sizes_;  // of tensors, where they are known
   Values open_inputs_;                        // tensors whose strides may be any
@@ -698,8 +698,8 @@ class Tracer {
   bool has_arrays_ = false;                    // real arrays of NumPy's entered
   ir::Checkpoint checkpoint_;                  // the outermost one that runs now
   int32_t checkpoints_ = 0;                    // how many there are in the graph
-  torch_bridge::AutocastState autocast_at_start_;
-  torch_bridge::AttentionChoice attention_at_start_;
+  torch_api::AutocastState autocast_at_start_;
+  torch_api::AttentionChoice attention_at_start_;
 };
 
 }  // namespace vitrine::capture

@@ -3,7 +3,7 @@
 #include "core/capture/interpreter/signals.h"
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -102,7 +102,7 @@ bool Tracer::is_none(Value* v) {
   v = resolve(v);
   if (v->kind == Kind::Symbol || v->kind == Kind::Float || v->kind == Kind::Text) return false;
   if (v->kind == Kind::Lazy && v->obj && v->source &&
-      torch_bridge::is_tensor(v->obj)) {  // nor does it become an input
+      torch_api::is_tensor(v->obj)) {  // nor does it become an input
     guard_type(v);
     return false;
   }
@@ -183,7 +183,7 @@ std::string Tracer::describe(Value* v) {
                  ? constant_source(v->obj)->text()
                  : repr_of(v->obj, 60);
     case Kind::Tensor:
-      return torch_bridge::type_of(v->obj).text();
+      return torch_api::type_of(v->obj).text();
     case Kind::Tuple:
       return std::string(v->cls->tp_name) + " of " + std::to_string(v->items.size());
     case Kind::List:

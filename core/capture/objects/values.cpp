@@ -5,7 +5,7 @@
 
 #include "core/capture/objects/owned.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 
@@ -139,8 +139,8 @@ bool same_constant(PyObject* a, PyObject* b) {
 
 std::string describe(PyObject* o) {
   if (!o) return "absent";
-  if (torch_bridge::is_tensor(o)) {
-    if (torch_bridge::is_plain_tensor(o)) return torch_bridge::type_of(o).text();
+  if (torch_api::is_tensor(o)) {
+    if (torch_api::is_plain_tensor(o)) return torch_api::type_of(o).text();
     return std::string(Py_TYPE(o)->tp_name);
   }
   if (has_safe_repr(o)) {
@@ -172,7 +172,7 @@ int64_t builtin_length(PyObject* o) {
   if (PyTuple_Check(o)) return PyTuple_GET_SIZE(o);
   if (PyDict_Check(o)) return PyDict_GET_SIZE(o);
   if (PyAnySet_Check(o)) return PySet_GET_SIZE(o);
-  if (PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE) || torch_bridge::is_tensor(o)) return -1;
+  if (PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE) || torch_api::is_tensor(o)) return -1;
   const Py_ssize_t n = PyObject_Size(o);
   if (n < 0) PyErr_Clear();
   return n;

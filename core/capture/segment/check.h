@@ -38,9 +38,9 @@ class RandomState {
 
 struct CheckedCall {
   runtime::Plan& plan;
-  const torch_bridge::Replayer& replayer;
+  const torch_api::Replayer& replayer;
   const Trace& trace;
-  const torch_bridge::ViewProgram* views;             // may be null
+  const torch_api::ViewProgram* views;                // may be null
   std::vector<PyObject*> plan_inputs, replay_inputs;  // borrowed
 };
 

@@ -7,7 +7,7 @@
 
 #include "core/capture/cpython/code_entry.h"
 #include "core/capture/segment/segment.h"
-#include "core/torch_bridge/observed_operators.h"
+#include "core/torch_api/observed_operators.h"
 
 namespace vitrine::capture {
 
@@ -41,7 +41,7 @@ class Tracing {
 
  private:
   Place& place_;
-  const torch_bridge::ObservedOperators unseen_{false};
+  const torch_api::ObservedOperators unseen_{false};
 };
 
 class CodeSegments : public CodeData {

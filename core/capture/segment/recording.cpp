@@ -3,12 +3,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/autograd/joint.h"
 #include "core/capture/segment/observer.h"
 #include "core/capture/segment/segment.h"
 #include "core/capture/segment/training.h"
 #include "core/session/recording_place.h"
 #include "core/session/stages.h"
-#include "core/torch_bridge/joint.h"
 
 namespace vitrine::capture {
 

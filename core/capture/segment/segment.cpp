@@ -9,9 +9,9 @@
 #include "core/capture/segment/plan_call.h"
 #include "core/capture/segment/training.h"
 #include "core/capture/signals_aside.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/lowering_guards.h"
-#include "core/torch_bridge/op_call.h"
+#include "core/recording/lowering_guards.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/op_call.h"
 
 namespace vitrine::capture {
 
@@ -39,13 +39,13 @@ bool is_number(PyObject* input) {
   return input && PyFloat_CheckExact(input);
 }
 Owned as_tensor(PyObject* number) {
-  return Owned(torch_bridge::number_tensor(PyFloat_AS_DOUBLE(number)));
+  return Owned(torch_api::number_tensor(PyFloat_AS_DOUBLE(number)));
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, const Frame& frame,
-                                               const torch_bridge::GlobalState& state) {
+                                               const torch_api::GlobalState& state) {
   std::unique_ptr<Segment> s(new Segment);
   RecipeSources sources;
   for (const Source* input : trace->inputs) {
@@ -93,20 +93,20 @@ Result<std::unique_ptr<Segment>> Segment::make(std::unique_ptr<Trace> trace, con
 }
 
 // What was read for a segment that does not run is let go: it may be large.
-Segment::Fit Segment::fits(const Frame& frame, const torch_bridge::GlobalState& state) {
+Segment::Fit Segment::fits(const Frame& frame, const torch_api::GlobalState& state) {
   Fit fit = judge(frame, state);
   if (fit == Fit::New) fit = judge_new_sizes();
   if (fit == Fit::No || fit == Fit::Rare) guards_.drop_temporaries();
   return fit;
 }
 
-Segment::Fit Segment::fits_planned(const Frame& frame, const torch_bridge::GlobalState& state) {
+Segment::Fit Segment::fits_planned(const Frame& frame, const torch_api::GlobalState& state) {
   const Fit fit = judge(frame, state);
   if (fit != Fit::Yes) guards_.drop_temporaries();
   return fit;
 }
 
-Segment::Fit Segment::judge(const Frame& frame, const torch_bridge::GlobalState& state) {
+Segment::Fit Segment::judge(const Frame& frame, const torch_api::GlobalState& state) {
   if (!guards_.check(frame, state)) return Fit::No;
   if (!trace_->symbolic) return Fit::Yes;
   if (!guards_.read_sizes(trace_->symbolic->inputs, call_.key, call_.apart)) return Fit::No;
@@ -200,13 +200,13 @@ std::string named(const ir::SymbolTable& table, const std::string& text) {
 
 }  // namespace
 
-GuardFailure Segment::explain(const Frame& frame, const torch_bridge::GlobalState& state) {
+GuardFailure Segment::explain(const Frame& frame, const torch_api::GlobalState& state) {
   GuardFailure out = find_failure(frame, state);
   guards_.drop_temporaries();
   return out;
 }
 
-GuardFailure Segment::find_failure(const Frame& frame, const torch_bridge::GlobalState& state) {
+GuardFailure Segment::find_failure(const Frame& frame, const torch_api::GlobalState& state) {
   if (!trace_->symbolic || !guards_.check(frame, state) ||
       !guards_.read_sizes(trace_->symbolic->inputs, call_.key, call_.apart))
     return guards_.explain(frame, state);
@@ -243,7 +243,7 @@ GuardFailure Segment::find_failure(const Frame& frame, const torch_bridge::Globa
   return {-1, "what the program does with its sizes", "as at capture", "otherwise"};
 }
 
-std::vector<Owned> Segment::read_inputs(const Frame& frame, const torch_bridge::GlobalState& state) {
+std::vector<Owned> Segment::read_inputs(const Frame& frame, const torch_api::GlobalState& state) {
   if (!guards_.check(frame, state)) return {};
   std::vector<Owned> out;
   for (int32_t i : inputs_) {
@@ -336,7 +336,7 @@ Outcome Segment::run_backend(std::span<const Owned> sources, const std::vector<i
     inputs.push_back(numbers.emplace_back(PyLong_FromLongLong(values.at(static_cast<size_t>(symbol)))).get());
   if (!add_inputs(sources, inputs, numbers)) return Outcome::raised();
   const size_t expected = trace_->graphs.captured->results().size();
-  const torch_bridge::ModesAsBefore modes;
+  const torch_api::ModesAsBefore modes;
   if (run_by_backend(backend_.get(), inputs, expected, results)) return Outcome::ran();
   return is_refuted() ? failed() : Outcome::raised();
 }
@@ -345,7 +345,7 @@ Outcome Segment::run_graph(Instance& instance, std::span<const Owned> sources,
                            std::vector<PyObject*>& results, std::vector<runtime::LaunchTime>* times,
                            Check* check) {
   std::vector<PyObject*> inputs;
-  const torch_bridge::Lowering::Graphs& graphs = instance.graphs;
+  const torch_api::Lowering::Graphs& graphs = instance.graphs;
   const std::shared_ptr<runtime::Plan> plan = instance.plan;  // alive, whatever its run does
   inputs.reserve(inputs_.size() + graphs.constants.size());
   std::vector<Owned> numbers;

@@ -12,7 +12,7 @@
 
 #include "core/capture/trace/sizes.h"
 #include "core/capture/trace/source.h"
-#include "core/torch_bridge/lowering.h"
+#include "core/recording/lowering.h"
 
 struct _object;
 
@@ -176,8 +176,8 @@ struct Trace {
   bool fills_caches = false;       // it broke in a call that a functools cache answers from the next time on
   std::shared_ptr<SourcePool> sources;
   std::vector<Guard> guards;
-  torch_bridge::Lowering::Graphs graphs;  // graphs.captured is null when no torch call was recorded
-  torch_bridge::Lowering::Effects graph_effects;
+  torch_api::Lowering::Graphs graphs;  // graphs.captured is null when no torch call was recorded
+  torch_api::Lowering::Effects graph_effects;
   std::shared_ptr<Symbolic> symbolic;  // null: sizes are fixed
   std::vector<const Source*> inputs;   // by order of the graph's inputs; each is guarded by TensorMatch
   Recipe result;                       // Return
@@ -187,10 +187,10 @@ struct Trace {
   std::vector<Effect> effects;   // replayed in order, after the graph, before locals and stack are committed
   bool needs_grad = false;       // grad mode is on and an input requires grad
   // Then: its forward and backward, or why there is none and it runs by Replayer.
-  std::shared_ptr<const torch_bridge::Joint> joint;
+  std::shared_ptr<const torch_api::Joint> joint;
   std::string no_joint;
-  torch_bridge::Lowering::Views views = torch_bridge::Lowering::Views::given;  // how it is finished
-  torch_bridge::Gradients gradients{};  // who was asked for the derivative
+  torch_api::Lowering::Views views = torch_api::Lowering::Views::given;  // how it is finished
+  torch_api::Gradients gradients{};                                      // who was asked for the derivative
   // A backward pass is in the graph itself, which runs without autograd; then by result of the graph: whether
   // it requires grad, its backward done.
   bool differentiates = false;
@@ -211,7 +211,7 @@ struct TraceOptions {
   bool fullgraph = false;
   std::optional<ir::Device> as_if;  // every tensor is taken to be there
   std::string target;               // ... a GPU of this architecture ("sm_90")
-  torch_bridge::Gradients gradients{};
+  torch_api::Gradients gradients{};
   DynamicMode dynamic = DynamicMode::Never;
   SizeHistory* sizes = nullptr;       // of the place; nullptr: no size is a symbol
   std::string backward_for_real;      // why no backward pass is to be part of a graph; empty: it may

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/autograd/joint.h"
 #include "core/base/words.h"
 #include "core/capture/cpython/liveness.h"
 #include "core/capture/interpreter/builtins.h"
@@ -9,8 +10,7 @@
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/objects/thread_locals.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/joint.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -226,9 +226,7 @@ void Tracer::guard_storages() {
 // Memory that PyTorch knows under several names: what came through NumPy or DLPack.
 void Tracer::note_memory(Value* input) {
   const Extent extent = extent_of(input->real);
-  const auto storage = [](const Value* v) {
-    return torch_bridge::storage_id(torch_bridge::handle_of(v->real));
-  };
+  const auto storage = [](const Value* v) { return torch_api::storage_id(torch_api::handle_of(v->real)); };
   for (const auto& [other, value] : extents_)
     if (extent.meets(other) && storage(input) != storage(value)) meeting_extents_.emplace_back(input, value);
   extents_.emplace_back(extent, input);
@@ -248,7 +246,7 @@ void Tracer::check_storages() {
   for (const auto& [traced, value] : by_tensor_) {
     if (!value->real || !value->source || !lowering_->is_written(traced)) continue;
     const auto [other, added] =
-        first.try_emplace(torch_bridge::storage_id(torch_bridge::handle_of(value->real)), value);
+        first.try_emplace(torch_api::storage_id(torch_api::handle_of(value->real)), value);
     if (!added) refuse(value, other->second);
   }
 }
@@ -256,10 +254,10 @@ void Tracer::check_storages() {
 // The same of a tensor that is about to become an input: it does not become one of this graph.
 void Tracer::check_storage_of(const Value* v) {
   if (!lowering_->effects().writes_inputs) return;
-  const void* memory = torch_bridge::storage_id(torch_bridge::handle_of(v->obj));
+  const void* memory = torch_api::storage_id(torch_api::handle_of(v->obj));
   for (const auto& [traced, other] : by_tensor_) {
     if (!other->real || !other->source || other->real == v->obj || !lowering_->is_written(traced)) continue;
-    if (torch_bridge::storage_id(torch_bridge::handle_of(other->real)) == memory)
+    if (torch_api::storage_id(torch_api::handle_of(other->real)) == memory)
       stop("unsupported_value",
            v->source->text() + " and " + other->source->text() + " share memory, and it is written to");
   }
@@ -276,7 +274,7 @@ void Tracer::find_joint(const std::vector<PyObject*>& results, Trace& trace) {
         "its gradients are differentiated again (create_graph=True), or asked for a tensor made in it";
     return;
   }
-  auto joint = torch_bridge::make_joint(*lowering_, results, options_.gradients);
+  auto joint = torch_api::make_joint(*lowering_, results, options_.gradients);
   if (joint)
     trace.joint = joint.take();
   else
@@ -293,7 +291,7 @@ void Tracer::find_consumed(const std::vector<PyObject*>& results, Trace& trace) 
     for (const Recipe* r : {&e.target, &e.key, &e.value}) hold(*r, in_use);
   for (const auto& [slot, r] : trace.locals)
     if (may_be_read(*root_.bytecode, trace.end_pc, slot)) hold(r, in_use);
-  auto consumed = torch_bridge::find_consumed(*lowering_, results, in_use);
+  auto consumed = torch_api::find_consumed(*lowering_, results, in_use);
   if (!consumed) throw AutogradSignal{consumed.error().what};
   trace.consumed = consumed.take();
   trace.differentiates = true;
@@ -304,10 +302,10 @@ void Tracer::find_consumed(const std::vector<PyObject*>& results, Trace& trace) 
 // Also detach() of an input that requires grad is autograd's, when nothing that was made requires grad; but
 // where there is no joint graph, such a view is made again behind a graph that needs none.
 void Tracer::find_gradients(const std::vector<PyObject*>& results, Trace& trace) {
-  using Views = torch_bridge::Lowering::Views;
+  using Views = torch_api::Lowering::Views;
   const bool gives =
       trace.graph_effects.needs_grad || std::any_of(results.begin(), results.end(), [&](PyObject* t) {
-        return torch_bridge::requires_grad(t) && !lowering_->is_made_leaf(t);
+        return torch_api::requires_grad(t) && !lowering_->is_made_leaf(t);
       });
   trace.needs_grad = gives || trace.graph_effects.asks_autograd;
   if (differentiates_)
@@ -326,7 +324,7 @@ void Tracer::find_gradients(const std::vector<PyObject*>& results, Trace& trace)
 // The calls that bring the process to where the segment leaves autocast.
 std::vector<Effect> Tracer::autocast_effects(RecipeMaker& make) {
   std::vector<Effect> out;
-  const torch_bridge::AutocastState from = autocast_at_start_, to = lowering_->autocast();
+  const torch_api::AutocastState from = autocast_at_start_, to = lowering_->autocast();
   const auto add = [&](const char* path, std::initializer_list<PyObject*> arguments) {
     Effect e;
     e.kind = Effect::Kind::Call;
@@ -354,7 +352,7 @@ std::vector<Effect> Tracer::autocast_effects(RecipeMaker& make) {
 // The same of the ways of computing attention.
 std::vector<Effect> Tracer::attention_effects(RecipeMaker& make) {
   std::vector<Effect> out;
-  const torch_bridge::AttentionChoice from = attention_at_start_, to = lowering_->attention();
+  const torch_api::AttentionChoice from = attention_at_start_, to = lowering_->attention();
   const auto add = [&](const char* path, bool was, bool is) {
     if (was == is) return;
     Effect e;

@@ -6,7 +6,7 @@
 #include "core/base/words.h"
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -149,7 +149,7 @@ void Tracer::accumulate(const std::string& name, const Values& outputs, const Va
     before.push_back(look(read_grad(leaf)));
     fresh.push_back(is_none(before.back()));
     if (fresh.back()) continue;
-    if (before.back()->kind != Kind::Tensor || torch_bridge::requires_grad(before.back()->obj))
+    if (before.back()->kind != Kind::Tensor || torch_api::requires_grad(before.back()->obj))
       stop("real_backward", name + ": the backward pass runs for real, for a gradient requires grad");
   }
   const Values found = unpack(gradients(name, outputs, tangents, leaves, fresh, retain));
@@ -200,7 +200,7 @@ Value* autograd_grad(Tracer& t, const Arguments& a) {
       std::any_of(inputs.begin(), inputs.end(), [](const Value* input) { return !input->real; });
   t.leaves_behind(r.name(), outputs, tangents);
   for (Value* input : inputs) {
-    if (!torch_bridge::requires_grad(input->obj)) r.run_for_real("an input does not require grad");
+    if (!torch_api::requires_grad(input->obj)) r.run_for_real("an input does not require grad");
     if (input->real) t.guard_leaf(r.name(), input);
   }
   const std::vector<bool> fresh(inputs.size(), false);

@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "core/capture/interpreter/builtins.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -14,7 +14,7 @@ constexpr const char* kName = "torch.utils.checkpoint";
 
 bool wants_gradient(Tracer& t, Value* v) {
   v = t.look(v);
-  return v->kind == Kind::Tensor && torch_bridge::requires_grad(v->obj);
+  return v->kind == Kind::Tensor && torch_api::requires_grad(v->obj);
 }
 
 // checkpoint(function, *args, use_reentrant, preserve_rng_state, ..., **kwargs) of whatever else than what is
@@ -80,7 +80,7 @@ Value* Tracer::call_checkpointed(Value* function, const Arguments& a, bool reent
   std::unordered_set<const void*> memory;
   if (reentrant)
     for (const auto& [traced, value] : by_tensor_)
-      memory.insert(torch_bridge::storage_id(torch_bridge::handle_of(traced)));
+      memory.insert(torch_api::storage_id(torch_api::handle_of(traced)));
   Value* result =
       look(call_without_effects(function, a, std::string("what ") + kName + " is given", keeps_random));
   if (!reentrant) return result;
@@ -90,9 +90,8 @@ Value* Tracer::call_checkpointed(Value* function, const Arguments& a, bool reent
   if (result->kind == Kind::Tuple) results = unpack(result);
   for (Value* v : results) {
     v = look(v);
-    if (v->kind != Kind::Tensor ||
-        memory.contains(torch_bridge::storage_id(torch_bridge::handle_of(v->obj))) ||
-        (ir::is_float(torch_bridge::type_of(v->obj).dtype) && !torch_bridge::requires_grad(v->obj)))
+    if (v->kind != Kind::Tensor || memory.contains(torch_api::storage_id(torch_api::handle_of(v->obj))) ||
+        (ir::is_float(torch_api::type_of(v->obj).dtype) && !torch_api::requires_grad(v->obj)))
       stop("unsupported_builtin",
            std::string(kName) + " with use_reentrant=True gives what is no new tensor with a gradient");
   }

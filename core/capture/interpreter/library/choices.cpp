@@ -2,7 +2,7 @@
 // change nothing, both are computed, and each result is chosen from the two.
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -11,11 +11,11 @@ constexpr const char* kHint =
     "Compute both ways and choose with torch.where; call it without gradients; or make the predicate a bool.";
 
 Value* chosen_tensor(Tracer& t, Value* predicate, Value* a, Value* b) {
-  if (torch_bridge::type_of(a->obj) != torch_bridge::type_of(b->obj))
+  if (torch_api::type_of(a->obj) != torch_api::type_of(b->obj))
     stop("data_dependent_branch",
          "the branches of torch.cond give a " + t.describe(a) + " and a " + t.describe(b));
   for (const Value* each : {a, b})
-    if (torch_bridge::requires_grad(each->obj))
+    if (torch_api::requires_grad(each->obj))
       stop("data_dependent_branch", "torch.cond between results that are differentiated", kHint);
   return t.torch_call("torch.where", find_object("torch.where"), {{predicate, a, b}, {}});
 }
@@ -43,7 +43,7 @@ Value* cond(Tracer& t, const Arguments& a) {
   if (predicate->kind == Kind::Constant) return t.call(t.truth(predicate) ? if_true : if_false, operands);
   if (predicate->kind != Kind::Tensor)
     stop("data_dependent_branch", "torch.cond by a " + t.describe(predicate));
-  if (torch_bridge::type_of(predicate->obj).numel() != 1)
+  if (torch_api::type_of(predicate->obj).numel() != 1)
     stop("exception", "torch.cond by a tensor of more or less than one element");
   for (Value* operand : operands.positional)
     if (t.look(operand)->kind != Kind::Tensor)

@@ -6,8 +6,8 @@
 #include "core/capture/interpreter/commit/recipes.h"
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/default_device.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/default_device.h"
 
 namespace vitrine::capture {
 namespace {
@@ -47,7 +47,7 @@ std::pair<Value*, Value*> Tracer::enter_default_device(Value* device) {
   if (pure_since_ >= 0 || differentiated_)
     stop("context_manager", "with " + describe(device) + " in what PyTorch runs again");
   // A mode is told a method's name, and calls what stands there now: a replacement comes to itself once more.
-  if (torch_bridge::global_state().replaced != 0)
+  if (torch_api::global_state().replaced != 0)
     stop("context_manager", "with " + describe(device) + " while a function of PyTorch's is replaced");
   Value* leave = pinned(keep(PyObject_GetAttrString(device->obj, "__exit__")));
   default_devices_.push_back(device->obj);
@@ -90,9 +90,9 @@ void Tracer::check_under_default_device(PyObject* function) {
     if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), "handle_torch_function") == 0) return;
   // The recording runs it under the process's own default device.
   Owned type(PyObject_GetAttrString(default_devices_.back(), "type"));
-  const int32_t own = torch_bridge::global_state().default_device;
+  const int32_t own = torch_api::global_state().default_device;
   const bool own_is_cpu =
-      own == torch_bridge::kNoDefaultDevice || torch_bridge::default_device_text(own).starts_with("cpu");
+      own == torch_api::kNoDefaultDevice || torch_api::default_device_text(own).starts_with("cpu");
   if (text_of(type.get()) != "cpu" || !own_is_cpu)
     stop("context_manager", "a function of PyTorch's that may make tensors runs under a default device");
 }

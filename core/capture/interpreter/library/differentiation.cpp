@@ -5,7 +5,7 @@
 
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -15,7 +15,7 @@ using A = Arguments;
 
 // Autograd around the call would go through what PyTorch has differentiated here.
 void check_not_followed(T& t, Value* result, const std::string& name) {
-  if (result->kind == Kind::Tensor && torch_bridge::requires_grad(result->obj))
+  if (result->kind == Kind::Tensor && torch_api::requires_grad(result->obj))
     stop("unsupported_builtin", "the result of " + name + " requires a gradient");
   for (Value* item : result->items) check_not_followed(t, item, name);
   if (result->kind == Kind::Dict)

@@ -3,7 +3,7 @@
 // where the program looks at one, the segment ends in front of the draw.
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 
@@ -29,7 +29,7 @@ Value* Tracer::draw(Value* generator, const std::string& method, const Arguments
   if (generator->source && !generator->pinned)
     guard(GuardKind::Identity, generator->source, generator->obj, 0, "", nullptr,
           "is " + describe(generator));
-  Owned some(torch_bridge::number_tensor(kSomeDraw));
+  Owned some(torch_api::number_tensor(kSomeDraw));
   if (!some) raise_python();
   auto entered = lowering_->input(some.get(), ir::NodeKind::placeholder, name);
   if (!entered) stop("side_effect", name + " draws a number");

@@ -3,7 +3,7 @@
 // computes: the scores, the functions mapped over them, softmax, the product.
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -14,7 +14,7 @@ constexpr size_t kMostIndices = 8;
 bool is_place(Tracer& t, Value* v) {
   v = t.look(v);
   if (v->kind != Kind::Tensor) return false;
-  const ir::TensorType type = torch_bridge::type_of(v->obj);
+  const ir::TensorType type = torch_api::type_of(v->obj);
   return type.sizes.empty() && type.dtype == ir::DType::i64;
 }
 
@@ -39,7 +39,7 @@ Value* Tracer::flex_attention(const Arguments& a) {
   const Values& p = a.positional;
   for (size_t i = 0; i < 3; ++i) {
     const Value* v = look(p[i]);
-    if (v->kind != Kind::Tensor || (grad_mode() && torch_bridge::requires_grad(v->obj)))
+    if (v->kind != Kind::Tensor || (grad_mode() && torch_api::requires_grad(v->obj)))
       stop("unsupported_operator", std::string(kName) + " of tensors that require a gradient");
   }
   const Values mask = unpack(p[4]);

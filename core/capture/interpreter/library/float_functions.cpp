@@ -5,7 +5,7 @@
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/interpreter/symbolic/open_numbers.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -46,7 +46,7 @@ bool keeps_its_type(T& t, Value* v) {
   if (!t.has_tensor(v)) return false;
   v = t.look(v);
   if (v->kind != Kind::Tensor) return false;
-  const ir::TensorType type = torch_bridge::type_of(v->obj);
+  const ir::TensorType type = torch_api::type_of(v->obj);
   return type.device.is_cpu() && takes_number(type) && !is_single(type);
 }
 
@@ -153,7 +153,7 @@ Value* call_with_open_float(Tracer& t, const std::string& name, const Arguments&
 
 Value* method_with_open_float(Tracer& t, Value* self, const std::string& name, const Arguments& a) {
   if (Value* full = filled(t, name, self, a)) return full;
-  if (name == "new_tensor" && torch_bridge::type_of(self->obj).device.is_cpu()) {
+  if (name == "new_tensor" && torch_api::type_of(self->obj).device.is_cpu()) {
     Arguments like = a;
     if (!a.find("dtype")) like.keyword.emplace_back("dtype", t.tensor_attr(self, "dtype"));
     return tensor_of_open_numbers(t, like);

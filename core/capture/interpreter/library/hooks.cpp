@@ -5,14 +5,14 @@
 
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 
 // tensor.register_hook(hook). What it gives may be dropped, and nothing else.
 Value* Tracer::register_hook(Value* tensor, const Arguments& a) {
   if (a.positional.size() != 1 || !a.keyword.empty() || tensor->real || !grad_mode() ||
-      !torch_bridge::requires_grad(tensor->obj) || lowering_->is_made_leaf(tensor->obj))
+      !torch_api::requires_grad(tensor->obj) || lowering_->is_made_leaf(tensor->obj))
     stop("unsupported_operator", "Tensor.register_hook: hooks are registered for real");
   Value* hook = a.positional[0];
   Value* gradient = torch_call("torch.zeros_like", find_object("torch.zeros_like"),

@@ -2,7 +2,7 @@
 // of tensors, and what PyTorch's optimizers ask of the process.
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -64,7 +64,7 @@ std::string method_for(T& t, const std::string& name, A& one) {
                                                                               {"maximum_", "clamp_min_"},
                                                                               {"minimum_", "clamp_max_"}};
   auto differentiates = [](const Value* v) {
-    return v->kind == Kind::Tensor && torch_bridge::requires_grad(v->obj);
+    return v->kind == Kind::Tensor && torch_api::requires_grad(v->obj);
   };
   for (const auto& [own, of_tensor] : kOtherNames) {
     if (name != own) continue;
@@ -83,8 +83,8 @@ std::string method_for(T& t, const std::string& name, A& one) {
 bool is_one_call(T& t, const std::string& name, const Values& tensors) {
   return name == "norm" && tensors.size() > 1 && std::all_of(tensors.begin(), tensors.end(), [&](Value* v) {
            const Value* tensor = t.look(v);
-           return tensor->kind == Kind::Tensor && torch_bridge::type_of(tensor->obj).device.is_cuda() &&
-                  !(t.grad_mode() && torch_bridge::requires_grad(tensor->obj));
+           return tensor->kind == Kind::Tensor && torch_api::type_of(tensor->obj).device.is_cuda() &&
+                  !(t.grad_mode() && torch_api::requires_grad(tensor->obj));
          });
 }
 
@@ -164,11 +164,11 @@ Value* Tracer::read_grad(Value* v) {
   for (const auto& [name, value] : v->attrs)
     if (name == "grad") return value;
   if (!v->real || !v->source) {
-    if (!torch_bridge::is_leaf(v->obj))
+    if (!torch_api::is_leaf(v->obj))
       stop("unsupported_operator", "the gradient of a tensor made here is read");
     return none();
   }
-  if (!torch_bridge::is_leaf(v->real))
+  if (!torch_api::is_leaf(v->real))
     stop("unsupported_operator", "the gradient of a tensor that is no leaf is read");
   Owned grad(PyObject_GetAttrString(v->real, "grad"));
   if (!grad) raise_python();
@@ -180,7 +180,7 @@ void Tracer::write_grad(Value* v, Value* value) {
   value = look(value);
   if (!is_none(value)) {
     if (value->kind != Kind::Tensor) stop("exception", "a gradient is set to a " + describe(value));
-    const ir::TensorType grad = torch_bridge::type_of(value->obj), own = torch_bridge::type_of(v->obj);
+    const ir::TensorType grad = torch_api::type_of(value->obj), own = torch_api::type_of(v->obj);
     if (grad.dtype != own.dtype || grad.sizes != own.sizes || value == v)
       stop("exception", "a gradient is set that does not fit");
   }

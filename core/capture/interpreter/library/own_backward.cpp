@@ -6,7 +6,7 @@
 #include "core/base/once.h"
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 
@@ -23,7 +23,7 @@ Value* Tracer::apply_function(PyObject* builtin, const Arguments& a) {
   all.positional.insert(all.positional.begin(), pinned(cls));
   const bool differentiated = std::any_of(a.positional.begin(), a.positional.end(), [&](Value* v) {
     v = look(v);
-    return v->kind == Kind::Tensor && torch_bridge::requires_grad(v->obj);
+    return v->kind == Kind::Tensor && torch_api::requires_grad(v->obj);
   });
   if (!grad_mode() || !differentiated)
     return call(pinned(find_object("vitrine._autograd_functions.apply_forward")), std::move(all));

@@ -4,7 +4,7 @@
 
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -20,7 +20,7 @@ PyObject* part(const char* name) {
 bool go_by_the_mask(Tracer& t, Value* stack, Value* mask) {
   Value* layers = attribute_if_any(t, stack, "layers");
   if (!layers || !t.python_method(t.type_of(layers), "__iter__")) return false;
-  const bool on_cpu = torch_bridge::type_of(mask->obj).device.is_cpu();
+  const bool on_cpu = torch_api::type_of(mask->obj).device.is_cpu();
   const Values all = t.unpack(layers);
   return std::all_of(all.begin(), all.end(), [&](Value* layer) {
     auto* type = reinterpret_cast<PyObject*>(t.type_of(layer));
@@ -52,7 +52,7 @@ Value* detected_as_causal(Tracer& t, PyObject*, const Arguments& a) {
   Value* size = need(t, a, 2, "size", t.none());
   const VirtualFrame& f = t.frame();
   PyObject* causal_mask = find_object("torch.nn.modules.transformer._generate_square_subsequent_mask");
-  if (!causal_mask || mask->kind != Kind::Tensor || torch_bridge::requires_grad(mask->obj) ||
+  if (!causal_mask || mask->kind != Kind::Tensor || torch_api::requires_grad(mask->obj) ||
       !t.is_none(need(t, a, 1, "is_causal", t.none())) || t.is_none(size) || f.locals.empty() ||
       !f.locals[0] || !go_by_the_mask(t, f.locals[0], mask))
     return nullptr;

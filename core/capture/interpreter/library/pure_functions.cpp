@@ -5,7 +5,7 @@
 
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/warning_watch.h"
+#include "core/torch_api/warning_watch.h"
 
 namespace vitrine::capture {
 namespace {
@@ -157,11 +157,11 @@ Value* fold_call(Tracer& t, PyObject* callable, const Arguments& a) {
   }
   Owned result;
   {
-    const torch_bridge::WarningWatch watch(callable, torch_bridge::WarningWatch::Once::Again);
+    const torch_api::WarningWatch watch(callable, torch_api::WarningWatch::Once::Again);
     result = Owned(PyObject_Call(callable, positional.get(), keyword.get()));
     if (result && watch.seen())
       stop("warning",
-           t.describe(t.pinned(callable)) + "() warns: " + torch_bridge::text_of_warning(watch.messages()));
+           t.describe(t.pinned(callable)) + "() warns: " + torch_api::text_of_warning(watch.messages()));
   }
   if (result && is_of_regular_expressions(result.get())) return t.pinned(result.get());
   return t.fold(result.release());

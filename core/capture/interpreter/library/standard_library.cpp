@@ -5,7 +5,7 @@
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -172,13 +172,11 @@ Value* shallow_copy(T& t, const A& a) {
 // tensors with more to them (a gradient, attributes, a place in a larger memory, autograd's graph) eager's
 // own copy is taken.
 Value* deep_tensor(T& t, Value* v, const std::unordered_map<Value*, Value*>& memo) {
-  const ir::TensorType type = torch_bridge::type_of(v->obj);
+  const ir::TensorType type = torch_api::type_of(v->obj);
   const bool plain = v->cls == torch_names().tensor && v->attrs.empty() &&
-                     !torch_bridge::requires_grad(v->obj) && !t.inference_mode() &&
+                     !torch_api::requires_grad(v->obj) && !t.inference_mode() &&
                      !t.lowering().is_inference(v->obj);
-  const auto memory = [](const Value* of) {
-    return torch_bridge::storage_id(torch_bridge::handle_of(of->obj));
-  };
+  const auto memory = [](const Value* of) { return torch_api::storage_id(torch_api::handle_of(of->obj)); };
   for (const auto& [other, copy] : memo)
     if (other->kind == Kind::Tensor && memory(other) == memory(v))
       stop("unsupported_builtin", "copy.deepcopy() of tensors that share memory");

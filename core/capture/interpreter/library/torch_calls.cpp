@@ -6,9 +6,9 @@
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/marks.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/replaced.h"
-#include "core/torch_bridge/symbolic_int.h"
+#include "core/recording/symbolic_int.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/replaced.h"
 
 namespace vitrine::capture {
 namespace {
@@ -102,9 +102,9 @@ std::string written_name(PyObject* callable, const std::string& module, const st
 // functools.wraps gives a program's own function the name of one of PyTorch's. One of PyTorch's that calls
 // what the program has put in the place of another one is a function as any other.
 bool is_of_torch(PyObject* function) {
-  if (!globals_of_torch(PyFunction_GET_GLOBALS(function)) && !torch_bridge::is_own_function(function))
+  if (!globals_of_torch(PyFunction_GET_GLOBALS(function)) && !torch_api::is_own_function(function))
     return false;
-  return !torch_bridge::may_call_replaced(function);
+  return !torch_api::may_call_replaced(function);
 }
 
 }  // namespace
@@ -152,7 +152,7 @@ bool is_torch_extension_type(PyTypeObject* type) {
 
 // A call that gives numbers may give others for other sizes.
 bool only_tensors(PyObject* o) {
-  if (torch_bridge::is_tensor(o) || o == Py_None) return true;
+  if (torch_api::is_tensor(o) || o == Py_None) return true;
   if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
     if (!only_tensors(PySequence_Fast_GET_ITEM(o, i))) return false;
@@ -161,7 +161,7 @@ bool only_tensors(PyObject* o) {
 
 // Whether a value may be another one for other sizes.
 bool follows_sizes(PyObject* o) {
-  if (torch_bridge::is_tensor(o) || torch_bridge::symbolic_number(o) >= 0) return true;
+  if (torch_api::is_tensor(o) || torch_api::symbolic_number(o) >= 0) return true;
   if (PyDict_Check(o)) {
     PyObject *key = nullptr, *value = nullptr;
     for (Py_ssize_t at = 0; PyDict_Next(o, &at, &key, &value);)
@@ -184,7 +184,7 @@ bool Tracer::has_tensor(Value* v) {
   const Nested nested(nesting_);
   v = resolve(v);
   if (v->kind == Kind::Lazy) {
-    if (torch_bridge::is_tensor(v->obj)) return true;
+    if (torch_api::is_tensor(v->obj)) return true;
     if (!PyTuple_Check(v->obj) && !PyList_Check(v->obj)) return false;
     v = look(v);
   }
@@ -243,7 +243,7 @@ PyObject* Tracer::to_python(Value* v) {
       };
       Owned a(bound(v->items[0])), b(bound(v->items[1])), c(bound(v->items[2]));
       for (PyObject* each : {a.get(), b.get(), c.get()})
-        if (torch_bridge::is_tensor(each))
+        if (torch_api::is_tensor(each))
           stop("scalar_read", "a tensor is used as a slice bound",
                "Use a mask of fixed size instead of the slice.");
       return PySlice_New(a.get(), b.get(), c.get());
@@ -261,7 +261,7 @@ PyObject* Tracer::to_python(Value* v) {
 }
 
 Value* Tracer::from_python(PyObject* o) {
-  if (torch_bridge::is_tensor(o)) {
+  if (torch_api::is_tensor(o)) {
     if (auto found = by_tensor_.find(o); found != by_tensor_.end()) return found->second;
     if (!lowering_->is_traced(o))
       stop("unsupported_operator", "the call made a tensor outside the recording");
@@ -309,8 +309,8 @@ bool unseen_quantiles(const std::string& name, PyObject* positional, PyObject* k
   PyObject* q = PyTuple_GET_SIZE(positional) > 1 ? PyTuple_GET_ITEM(positional, 1) : nullptr;
   if (!q && keyword) q = PyDict_GetItemString(keyword, "q");
   PyObject* of = PyTuple_GET_ITEM(positional, 0);
-  if (!q || !torch_bridge::is_tensor(q) || !torch_bridge::is_tensor(of)) return false;
-  const ir::Dims sizes = torch_bridge::type_of(of).sizes;
+  if (!q || !torch_api::is_tensor(q) || !torch_api::is_tensor(of)) return false;
+  const ir::Dims sizes = torch_api::type_of(of).sizes;
   return sizes.empty() || std::find(sizes.begin(), sizes.end(), 1) != sizes.end();
 }
 
@@ -404,7 +404,7 @@ Value* Tracer::enter_tensor(Value* v) {
   by_tensor_[v->obj] = v;
   inputs_.push_back(v->source);
   note_memory(v);
-  guard(GuardKind::TensorMatch, v->source, real, 0, "", nullptr, torch_bridge::type_of(real).text());
+  guard(GuardKind::TensorMatch, v->source, real, 0, "", nullptr, torch_api::type_of(real).text());
   open_sizes(v, real, kind);
   check_storages();
   return v;

@@ -7,8 +7,8 @@
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/marks.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/default_device.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/default_device.h"
 
 namespace vitrine::capture {
 namespace {
@@ -45,9 +45,9 @@ Value* attention(T& t, const A& a) {
     if (name == "attn_mask") mask = &value;
   Value* tensor = mask ? t.look(*mask) : nullptr;
   if (tensor && tensor->kind == Kind::Tensor) {
-    const torch_bridge::View v = torch_bridge::view(torch_bridge::handle_of(tensor->obj));
+    const torch_api::View v = torch_api::view(torch_api::handle_of(tensor->obj));
     const int64_t last = v.ndim - 1;
-    if (v.device_type == torch_bridge::kCudaDevice && last >= 0 && v.sizes[last] > 1 && v.strides[last] == 0)
+    if (v.device_type == torch_api::kCudaDevice && last >= 0 && v.sizes[last] > 1 && v.strides[last] == 0)
       *mask = t.tensor_method(tensor, "contiguous", nullptr, {});
   }
   return t.torch_call("torch._C._nn.scaled_dot_product_attention", function, given);
@@ -85,7 +85,7 @@ Value* has_function(T& t, const A& a) {
       if (overrides(t, v))
         stop("unsupported_value", with_article(t.describe(v)) + " has a __torch_function__ of its own");
   const bool on =
-      t.in_default_device() || torch_bridge::global_state().default_device != torch_bridge::kNoDefaultDevice;
+      t.in_default_device() || torch_api::global_state().default_device != torch_api::kNoDefaultDevice;
   return t.boolean(on && !names(t.frame().code, "handle_torch_function"));
 }
 
@@ -94,7 +94,7 @@ Value* has_function(T& t, const A& a) {
 Value* check_all(T& t, const A& a) {
   Value* holds = t.look(need(t, a, 1, "cond"));
   if (holds->kind != Kind::Tensor) stop("exception", "a check of something that is no tensor");
-  const ir::TensorType type = torch_bridge::type_of(holds->obj);
+  const ir::TensorType type = torch_api::type_of(holds->obj);
   if (type.dtype != ir::DType::b1 || !t.may_check(type))
     stop("scalar_read", "a check reads the value of a tensor (" + t.describe(holds) + ")");
   t.check(t.look(t.tensor_method(holds, "all", nullptr, {})), nullptr);
@@ -202,7 +202,7 @@ VITRINE_OLD_CONSTRUCTORS(X)
 Value* one_hot(T& t, const A& a) {
   Value* v = t.look(need(t, a, 0, "tensor"));
   Value* classes = need(t, a, 1, "num_classes", t.integer(-1));
-  const bool known = v->kind == Kind::Tensor && torch_bridge::type_of(v->obj).dtype == ir::DType::i64 &&
+  const bool known = v->kind == Kind::Tensor && torch_api::type_of(v->obj).dtype == ir::DType::i64 &&
                      t.look(classes)->kind == Kind::Constant && PyLong_CheckExact(t.look(classes)->obj) &&
                      t.int_of(classes, "a number of classes") > 0;
   if (!known)
@@ -215,9 +215,9 @@ template <const char* Name>
 Value* max_pool1d(T& t, const A& a) {
   Value* v = t.look(need(t, a, 0, "input"));
   Value* indices = t.look(need(t, a, 6, "return_indices", t.boolean(false)));
-  const bool alone = v->kind == Kind::Tensor && torch_bridge::type_of(v->obj).device.is_cpu() &&
+  const bool alone = v->kind == Kind::Tensor && torch_api::type_of(v->obj).device.is_cpu() &&
                      indices->kind == Kind::Constant && indices->obj == Py_False;
-  if (!alone || (t.grad_mode() && torch_bridge::requires_grad(v->obj)))
+  if (!alone || (t.grad_mode() && torch_api::requires_grad(v->obj)))
     return t.torch_call(Name, find_object(Name), a);
   return t.call(t.pinned(find_object("vitrine._library.max_pool1d")), a);
 }

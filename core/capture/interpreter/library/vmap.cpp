@@ -5,7 +5,7 @@
 
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {

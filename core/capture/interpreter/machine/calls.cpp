@@ -5,7 +5,7 @@
 #include "core/capture/marks.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {

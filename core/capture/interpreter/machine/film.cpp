@@ -5,7 +5,7 @@
 
 #include "core/capture/interpreter/machine/instructions.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kTextLimit = 200;
 
 const char* kind_of_object(PyObject* o) {
-  if (torch_bridge::is_tensor(o)) return "tensor";
+  if (torch_api::is_tensor(o)) return "tensor";
   if (torch_names().is_module(Py_TYPE(o))) return "module";
   if (PyFunction_Check(o) || PyCFunction_Check(o) || PyMethod_Check(o) || PyType_Check(o)) return "function";
   if (PyTuple_Check(o)) return "tuple";
@@ -66,8 +66,8 @@ const char* kind_text(const Value& v) {
 }
 
 std::string type_text(const Value& v) {
-  if (v.kind == Kind::Tensor) return torch_bridge::type_of(v.obj).text();
-  if (v.kind == Kind::Lazy && torch_bridge::is_tensor(v.obj)) return torch_bridge::type_of(v.obj).text();
+  if (v.kind == Kind::Tensor) return torch_api::type_of(v.obj).text();
+  if (v.kind == Kind::Lazy && torch_api::is_tensor(v.obj)) return torch_api::type_of(v.obj).text();
   return v.cls ? v.cls->tp_name : "";
 }
 

@@ -28,7 +28,7 @@ Tracer::Tracer(Frame& live, const TraceOptions& options, int64_t stop_at, Byteco
     : live_(live), options_(options), stop_at_(stop_at), bytecodes_(bytecodes) {
   sources_ = std::make_shared<SourcePool>();
   symbolic_ = std::make_shared<Symbolic>();
-  lowering_ = std::make_unique<torch_bridge::Lowering>(options.as_if, options.target);
+  lowering_ = std::make_unique<torch_api::Lowering>(options.as_if, options.target);
   autocast_at_start_ = lowering_->autocast();
   attention_at_start_ = lowering_->attention();
   Owned grad(PyObject_CallNoArgs(find_object("torch.is_grad_enabled")));
@@ -253,7 +253,7 @@ void Tracer::raise_from(Value* cause, const std::string& message) {
 
 void Tracer::raise_python() {
   if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
-    throw InterruptSignal{std::make_shared<torch_bridge::PendingError>()};
+    throw InterruptSignal{std::make_shared<torch_api::PendingError>()};
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
   if (!type) stop("unsupported_builtin", "a builtin failed without an exception");

@@ -6,7 +6,7 @@
 #include "core/capture/interpreter/symbolic/open_numbers.h"
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -57,7 +57,7 @@ Value* Tracer::open_float(Value* v) {
   const double now = PyFloat_AS_DOUBLE(v->obj);
   if (!options_.sizes->note(v->source->path() + " float", {std::bit_cast<int64_t>(now)}).at(0).changed)
     return nullptr;
-  Owned real(torch_bridge::number_tensor(now));
+  Owned real(torch_api::number_tensor(now));
   if (!real) raise_python();
   auto entered = lowering_->input(real.get(), ir::NodeKind::placeholder, v->source->path());
   if (!entered) return nullptr;
@@ -117,7 +117,7 @@ Value* Tracer::float_binary(const std::string& name, bool in_place, Value* a, Va
   Value* other = x && y ? nullptr : look(x ? b : a);
   PyObject* function = torch_names().operator_function(in_place && !x ? "i" + name : name);
   if (other && other->kind == Kind::Tensor) {
-    const ir::TensorType type = torch_bridge::type_of(other->obj);
+    const ir::TensorType type = torch_api::type_of(other->obj);
     const bool power = name == "pow" && type.dtype == ir::DType::f64 && !in_place;
     if ((!arithmetic && !power) || !takes_number(type)) return nullptr;
     return torch_call("operator." + (in_place && !x ? "i" + name : name), function,
@@ -140,7 +140,7 @@ Value* Tracer::float_beside_tensor(const std::string& comparison, Value* a, Valu
   if (!x == !y) return nullptr;
   Value* tensor = look(x ? b : a);
   if (tensor->kind != Kind::Tensor) return nullptr;
-  const ir::TensorType type = torch_bridge::type_of(tensor->obj);
+  const ir::TensorType type = torch_api::type_of(tensor->obj);
   if (!takes_number(type)) return nullptr;
   Value* number = beside(*this, x ? x : y, type);
   return torch_call("operator." + comparison, torch_names().operator_function(comparison),
@@ -164,7 +164,7 @@ Value* Tracer::with_open_floats(Value* self, const std::string& name, PyObject* 
   const bool fused = plain == "addcdiv" || plain == "addcmul";
   if (!fused && plain != "add" && plain != "sub" && plain != "mul" && plain != "div" && plain != "lerp")
     return nullptr;
-  const ir::TensorType type = torch_bridge::type_of(self->obj);
+  const ir::TensorType type = torch_api::type_of(self->obj);
   Arguments given = a;
   bool any = false, fine = takes_number(type);
   const auto replace = [&](Value*& v) {
@@ -172,7 +172,7 @@ Value* Tracer::with_open_floats(Value* self, const std::string& name, PyObject* 
     if (!open) {
       Value* tensor = has_tensor(v) ? look(v) : nullptr;
       if (!tensor || tensor->kind != Kind::Tensor) return;
-      const ir::TensorType other = torch_bridge::type_of(tensor->obj);
+      const ir::TensorType other = torch_api::type_of(tensor->obj);
       fine = fine && takes_number(other) && other.dtype == type.dtype;
       return;
     }
@@ -185,7 +185,7 @@ Value* Tracer::with_open_floats(Value* self, const std::string& name, PyObject* 
   if (plain == "lerp" && type.device.is_cuda()) return nullptr;  // wants its weight beside the others
   if (plain == "lerp" && type.dtype != ir::DType::f64)
     for (Value*& v : given.positional)
-      if (look(v)->kind == Kind::Tensor && torch_bridge::type_of(look(v)->obj).sizes.empty())
+      if (look(v)->kind == Kind::Tensor && torch_api::type_of(look(v)->obj).sizes.empty())
         v = tensor_method(look(v), "float", nullptr, {});
   return tensor_method(self, name, callable, std::move(given));
 }

@@ -5,7 +5,7 @@
 
 #include "core/capture/interpreter/machine/instructions.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -63,7 +63,7 @@ bool always_raises(const Bytecode& bytecode, int first) {
 // Whether v is true, where the instruction jumps if that is `jumps_if`.
 bool Tracer::branches(VirtualFrame& f, const Instruction& in, Value* v, bool jumps_if) {
   const Value* tensor = resolve(v);
-  if (tensor->kind == Kind::Lazy && torch_bridge::is_tensor(tensor->obj)) tensor = look(v);
+  if (tensor->kind == Kind::Lazy && torch_api::is_tensor(tensor->obj)) tensor = look(v);
   const bool may = tensor->kind == Kind::Tensor && options_.takes_for_granted && pure_since_ < 0 &&
                    (options_.checks_behind_writes || !lowering_->effects().writes_inputs);
   if (!may || known_number(look(v), "__bool__")) return truth(v);
@@ -76,7 +76,7 @@ bool Tracer::branches(VirtualFrame& f, const Instruction& in, Value* v, bool jum
 
 // false: it has no place in a graph.
 bool Tracer::take_for_granted(Value* tensor, bool expected) {
-  const ir::TensorType type = torch_bridge::type_of(tensor->obj);
+  const ir::TensorType type = torch_api::type_of(tensor->obj);
   if (!may_check(type) || type.numel() != 1 || ir::is_complex(type.dtype)) return false;
   Value* holds = type.dtype == ir::DType::b1 ? tensor : look(compare(Py_NE, tensor, integer(0)));
   if (!expected) holds = look(tensor_method(holds, "logical_not", nullptr, {}));
@@ -95,8 +95,7 @@ bool Tracer::may_check(const ir::TensorType& type) const {
 // On the CPU, wherever the tensor is: a check that fails on a GPU would end the process's use of it. Eager
 // waits for the GPU at the same place.
 void Tracer::check(Value* holds, const char* message) {
-  if (!torch_bridge::type_of(holds->obj).device.is_cpu())
-    holds = look(tensor_method(holds, "cpu", nullptr, {}));
+  if (!torch_api::type_of(holds->obj).device.is_cpu()) holds = look(tensor_method(holds, "cpu", nullptr, {}));
   Arguments given{{holds}, {}};
   if (message) given.positional.push_back(text(message));
   torch_call("torch._assert_async", find_object("torch._assert_async"), given);

@@ -2,8 +2,8 @@
 // known to be a str; whoever looks at it ends the segment. One that leaves is written behind the graph.
 #include "core/capture/interpreter/commit/recipes.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/replaced.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/replaced.h"
 
 namespace vitrine::capture {
 namespace {
@@ -31,9 +31,9 @@ Value* Tracer::open_text(Value* v, Value* spec) {
   if (resolve(v)->kind == Kind::Text) return spec ? nullptr : resolve(v);
   v = look(v);
   if (v->kind != Kind::Tensor || v->cls != torch_names().tensor) return nullptr;
-  const ir::TensorType type = torch_bridge::type_of(v->obj);
-  if (!type.sizes.empty() || torch_bridge::requires_grad(v->obj)) return nullptr;
-  if (torch_bridge::is_replaced_in_tensor("__format__")) return nullptr;
+  const ir::TensorType type = torch_api::type_of(v->obj);
+  if (!type.sizes.empty() || torch_api::requires_grad(v->obj)) return nullptr;
+  if (torch_api::is_replaced_in_tensor("__format__")) return nullptr;
   Value* form = text(spec ? str_of(spec, false) : "");
   if (type.dtype == ir::DType::other || !can_write(type.dtype, str_of(form, false))) return nullptr;
   Value* open = make(Kind::Text);

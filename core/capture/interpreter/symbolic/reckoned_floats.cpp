@@ -6,7 +6,7 @@
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/objects/python.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -107,7 +107,7 @@ Value* Tracer::pythons_float(PyObject* function, const Values& arguments) {
 // The tensor that stands for it in the graph. false: the graph takes none.
 bool Tracer::enter_reckoned_float(Value* v) {
   const Source* source = reckoned_source(v->roots[0], v->parts);
-  Owned real(torch_bridge::number_tensor(PyFloat_AS_DOUBLE(v->obj)));
+  Owned real(torch_api::number_tensor(PyFloat_AS_DOUBLE(v->obj)));
   if (!real) raise_python();
   auto entered = lowering_->input(real.get(), ir::NodeKind::placeholder, source->text());
   if (!entered) return false;

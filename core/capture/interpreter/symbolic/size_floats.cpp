@@ -11,7 +11,7 @@
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/objects/python.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -222,7 +222,7 @@ Value* Tracer::integer_of_sizes(PyObject* function, const Values& arguments) {
 
 // The tensor that stands for it in the graph. false: the graph takes none.
 bool Tracer::enter_size_float(Value* v) {
-  Owned real(torch_bridge::number_tensor(PyFloat_AS_DOUBLE(v->obj)));
+  Owned real(torch_api::number_tensor(PyFloat_AS_DOUBLE(v->obj)));
   if (!real) raise_python();
   const std::string name = describe(v);
   auto entered = lowering_->input(real.get(), ir::NodeKind::placeholder, name);

@@ -5,8 +5,8 @@
 #include "core/capture/guards/source_reader.h"
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/symbolic_int.h"
+#include "core/recording/symbolic_int.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -137,7 +137,7 @@ void Tracer::join_group(int32_t symbol, const std::string& group) {
 
 // The sizes of an input as values; those that are symbols leave the guard on the tensor.
 void Tracer::open_sizes(Value* v, PyObject* real, ir::NodeKind kind) {
-  const torch_bridge::View view = torch_bridge::view(torch_bridge::handle_of(real));
+  const torch_api::View view = torch_api::view(torch_api::handle_of(real));
   const auto n = static_cast<size_t>(view.ndim);
   std::vector<int64_t> sizes(view.sizes, view.sizes + n);
   Symbolic::Input input{v->source, true, std::vector<int32_t>(n, -1)};
@@ -170,7 +170,7 @@ void Tracer::open_sizes(Value* v, PyObject* real, ir::NodeKind kind) {
   if (open) {
     guards_.back().free_sizes.assign(n, false);
     for (size_t d = 0; d < n; ++d) guards_.back().free_sizes[d] = input.symbols[d] >= 0;
-    guards_.back().expected = sizes_text(dims, torch_bridge::type_of(real));
+    guards_.back().expected = sizes_text(dims, torch_api::type_of(real));
     symbolic_->inputs.push_back(std::move(input));
     open_inputs_.push_back(v);
   }
@@ -232,7 +232,7 @@ Value* Tracer::dimension(Value* tensor, int64_t d) {
   if (auto known = sizes_.find(tensor); known != sizes_.end())
     return known->second.at(static_cast<size_t>(d));
   if (dynamic()) return open_fact(tensor, "size", d);
-  return integer(torch_bridge::view(torch_bridge::handle_of(tensor->obj)).sizes[d]);
+  return integer(torch_api::view(torch_api::handle_of(tensor->obj)).sizes[d]);
 }
 
 // Sizes of a tensor whose shape the program asks for; a call may have changed them in place before.
@@ -413,7 +413,7 @@ Value* Tracer::compared_without_guard(Value* function, int op, Value* a, Value* 
 PyObject* Tracer::symbol_object(Value* v) {
   const int32_t number = symbolic_->number_of(v->sym);
   symbolic_->in_calls.push_back(number);
-  PyObject* made = torch_bridge::make_symbolic_int(v->sym.hint(), number);
+  PyObject* made = torch_api::make_symbolic_int(v->sym.hint(), number);
   if (!made) raise_python();
   return made;
 }

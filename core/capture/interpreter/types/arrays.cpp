@@ -7,7 +7,7 @@
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/interpreter/types/arrays.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -152,7 +152,7 @@ Value* indices_of_arrays(Tracer& t, Value* key) {
   const auto behind = [&](Value* v, bool alone) {
     if (t.array_kind(v) != ArrayKind::Array) return v;
     Value* tensor = t.look(t.look(v)->attrs[0].second);
-    const ir::TensorType type = torch_bridge::type_of(tensor->obj);
+    const ir::TensorType type = torch_api::type_of(tensor->obj);
     const bool places = type.dtype == ir::DType::i64 || type.dtype == ir::DType::b1;
     return places && !type.sizes.empty() && (!alone || type.sizes.size() == 1) ? tensor : v;
   };

@@ -7,7 +7,7 @@
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 
@@ -136,7 +136,7 @@ void Tracer::check_own_keys(bool from_before, const Values& keys, Value* key) {
 // Equal as a set or a dict sees it; a tensor is equal to itself alone.
 bool Tracer::same_key(PyObject* a, PyObject* b) {
   if (a == b) return true;
-  if (torch_bridge::is_tensor(a) || torch_bridge::is_tensor(b)) return false;
+  if (torch_api::is_tensor(a) || torch_api::is_tensor(b)) return false;
   const int yes = PyObject_RichCompareBool(a, b, Py_EQ);
   if (yes < 0) raise_python();
   return yes;
@@ -162,10 +162,10 @@ void put_entry(DictState& dict, PyObject* key, Value* k, Value* value) {
 // How a key is written in tables: a tensor by the way that leads to it.
 static std::string key_text(PyObject* key, const Value* value, size_t most) {
   for (Py_ssize_t i = 0; PyTuple_Check(key) && i < PyTuple_GET_SIZE(key); ++i)
-    if (torch_bridge::is_tensor(PyTuple_GET_ITEM(key, i)))
+    if (torch_api::is_tensor(PyTuple_GET_ITEM(key, i)))
       return std::to_string(PyTuple_GET_SIZE(key)) + ", some of them tensors";
-  return torch_bridge::is_tensor(key) ? value && value->source ? value->source->path() : "a tensor"
-                                      : repr_of(key, most);
+  return torch_api::is_tensor(key) ? value && value->source ? value->source->path() : "a tensor"
+                                   : repr_of(key, most);
 }
 
 namespace {
@@ -189,7 +189,7 @@ Value* Tracer::dict_get(Value* v, Value* key) {
   if (PyErr_Occurred()) raise_python();
   if (at >= 0) return dict.entries[static_cast<size_t>(at)].second;
   if (dict.complete) return nullptr;
-  const bool is_tensor = torch_bridge::is_tensor(k);
+  const bool is_tensor = torch_api::is_tensor(k);
   if (is_tensor && !look(key)->source) return nullptr;  // it did not exist before
   PyObject* found = PyDict_GetItemWithError(v->obj, k);
   if (PyErr_Occurred()) raise_python();
@@ -201,7 +201,7 @@ Value* Tracer::dict_get(Value* v, Value* key) {
   if (!found) return nullptr;
   Value* value = lazy(found, sources_->make(is_tensor ? SourceKind::ItemOf : SourceKind::Item, v->source, -1,
                                             key_text(k, look(key), 60), kept_key));
-  put_entry(dict, k, torch_bridge::is_tensor(k) ? look(key) : constant(k), value);
+  put_entry(dict, k, torch_api::is_tensor(k) ? look(key) : constant(k), value);
   return value;
 }
 
@@ -224,7 +224,7 @@ void Tracer::dict_complete(Value* v) {
   (void)at;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(ordered.get()); ++i) {
     key = PyList_GET_ITEM(ordered.get(), i);
-    if (torch_bridge::is_tensor(key))
+    if (torch_api::is_tensor(key))
       stop("unsupported_value", "a dict from before this point has tensors as keys");
     if (hashes_by_own_code(key))
       stop("unsupported_value", std::string("a dict from before this point has a ") + Py_TYPE(key)->tp_name +

@@ -6,13 +6,13 @@
 #include "core/capture/interpreter/commit/recipes.h"
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 
 // PyTorch's own checks are made by the stand-in. An input is told when the segment is over.
 Value* Tracer::set_requires_grad(Value* tensor, bool on) {
-  if (torch_bridge::requires_grad(tensor->obj) == on) return tensor;
+  if (torch_api::requires_grad(tensor->obj) == on) return tensor;
   Owned name(PyUnicode_InternFromString("requires_grad_"));
   PyObject* method = _PyType_Lookup(torch_names().tensor_base, name.get());
   torch_call("Tensor.requires_grad_", method, {{tensor, boolean(on)}, {}});
@@ -34,7 +34,7 @@ Value* Tracer::new_parameter(const Arguments& a) {
   if (data->kind != Kind::Tensor || (data->cls != torch.tensor && data->cls != torch.parameter))
     stop("unsupported_value", "a parameter is made of a " + describe(data));
   const bool wants = !wanted || truth(wanted);
-  const ir::DType dtype = torch_bridge::type_of(data->obj).dtype;
+  const ir::DType dtype = torch_api::type_of(data->obj).dtype;
   if (wants && !ir::is_float(dtype) && !ir::is_complex(dtype))
     stop("exception", "a parameter of integers is to require grad");
   Value* v = look(tensor_method(data, "detach", nullptr, {}));
@@ -84,14 +84,13 @@ void Tracer::set_data(Value* v, Value* value) {
   value = look(value);
   if (value == look(v)) return;  // what Module.to() does with a parameter that is as it should be
   const bool fits = value->kind == Kind::Tensor &&
-                    torch_bridge::type_of(value->obj).dtype == torch_bridge::type_of(v->obj).dtype &&
-                    torch_bridge::type_of(value->obj).sizes == torch_bridge::type_of(v->obj).sizes;
+                    torch_api::type_of(value->obj).dtype == torch_api::type_of(v->obj).dtype &&
+                    torch_api::type_of(value->obj).sizes == torch_api::type_of(v->obj).sizes;
   if (!fits || dynamic() || inference_mode() || lowering_->is_inference(v->obj))
     stop("custom_setter", "a tensor's .data is set to a " + describe(value));
-  const auto memory = [](Value* t) { return torch_bridge::storage_id(torch_bridge::handle_of(t->obj)); };
-  if (memory(value) == memory(v) && torch_bridge::type_of(value->obj) == torch_bridge::type_of(v->obj))
-    return;
-  torch_call(std::string(torch_bridge::Lowering::kSetData), find_object("vitrine._library.set_data"),
+  const auto memory = [](Value* t) { return torch_api::storage_id(torch_api::handle_of(t->obj)); };
+  if (memory(value) == memory(v) && torch_api::type_of(value->obj) == torch_api::type_of(v->obj)) return;
+  torch_call(std::string(torch_api::Lowering::kSetData), find_object("vitrine._library.set_data"),
              {{v, value}, {}});
   if (v->real && v->source) write_attr(v, "data", value);
 }
@@ -99,8 +98,8 @@ void Tracer::set_data(Value* v, Value* value) {
 // What a tensor that requires no grad has none of; and a leaf, as long as it stays one.
 Value* Tracer::autograd_fact(Value* v, const std::string& name) {
   check_not_differentiated("a tensor's autograd graph");
-  const bool wants = torch_bridge::requires_grad(v->obj);
-  const bool leaf = torch_bridge::is_leaf(v->real ? v->real : v->obj) && torch_bridge::is_leaf(v->obj);
+  const bool wants = torch_api::requires_grad(v->obj);
+  const bool leaf = torch_api::is_leaf(v->real ? v->real : v->obj) && torch_api::is_leaf(v->obj);
   if (!leaf && (v->real || name == "grad_fn"))
     stop("unsupported_operator", "a tensor's " + name + " is read: it is autograd's own graph");
   if (wants && v->real && v->source) guard_leaf(name, v);

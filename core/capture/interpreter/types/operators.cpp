@@ -8,7 +8,7 @@
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/objects/class_dict.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
+#include "core/torch_api/bridge.h"
 
 namespace vitrine::capture {
 namespace {
@@ -61,7 +61,7 @@ std::string sign_of(const OperatorRow& row, bool in_place) {
 Value* Tracer::complex_beside(Value* number, Value* tensor) {
   if (number->kind != Kind::Constant || !PyComplex_CheckExact(number->obj) || tensor->kind != Kind::Tensor)
     return nullptr;
-  const ir::TensorType type = torch_bridge::type_of(tensor->obj);
+  const ir::TensorType type = torch_api::type_of(tensor->obj);
   if (type.sizes.empty() || !(ir::is_float(type.dtype) || ir::is_complex(type.dtype))) return nullptr;
   return literal(find_object("torch.tensor"),
                  {{number}, {{"dtype", pinned(find_object("torch.complex128"))}}});

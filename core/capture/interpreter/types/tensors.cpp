@@ -5,8 +5,8 @@
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/objects/torch_names.h"
-#include "core/torch_bridge/bridge.h"
-#include "core/torch_bridge/replaced.h"
+#include "core/torch_api/bridge.h"
+#include "core/torch_api/replaced.h"
 
 namespace vitrine::capture {
 namespace {
@@ -113,7 +113,7 @@ Value* Tracer::tensor_attr(Value* v, const std::string& name) {
   PyTypeObject* type = v->cls;
   // What is put in the place of a method is seen by the guard on PyTorch's state (replaced.h).
   if (type != torch_names().tensor && type != torch_names().parameter) pin_type(type);
-  const bool as_ever = !torch_bridge::is_replaced_in_tensor(name);
+  const bool as_ever = !torch_api::is_replaced_in_tensor(name);
   if (name == "requires_grad") check_not_differentiated("requires_grad");
   if (as_ever && name == "grad") return read_grad(v);
   for (const auto& [own, value] : v->attrs)
@@ -159,8 +159,7 @@ Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* cal
   Owned key(PyUnicode_InternFromString(name.c_str()));
   if (!callable)
     callable = _PyType_Lookup(
-        torch_bridge::is_replaced_in_tensor(name) ? torch_names().tensor_base : torch_names().tensor,
-        key.get());
+        torch_api::is_replaced_in_tensor(name) ? torch_names().tensor_base : torch_names().tensor, key.get());
   if (name == "is_inference") return is_inference(self);
   if (name == "register_hook") return register_hook(self, a);
   if (name == "numpy" && torch_names().numpy_ufunc) return array_of_tensor(self, std::move(a));
@@ -216,8 +215,8 @@ Value* Tracer::known_number(Value* tensor, const char* method) {
   constexpr int64_t kMostNumbers = 4096;
   Owned real(lowering_->known_value(tensor->obj));
   const bool list = std::string_view(method) == "tolist";
-  if (!real || torch_bridge::type_of(real.get()).numel() > (list ? kMostNumbers : 1)) return nullptr;
-  if (!list && torch_bridge::type_of(real.get()).numel() != 1) return nullptr;
+  if (!real || torch_api::type_of(real.get()).numel() > (list ? kMostNumbers : 1)) return nullptr;
+  if (!list && torch_api::type_of(real.get()).numel() != 1) return nullptr;
   Owned number(PyObject_CallMethod(real.get(), method, nullptr));
   if (!number) raise_python();
   // It may follow from the sizes. An instance asks for it again; not for a float, where equal is not the
