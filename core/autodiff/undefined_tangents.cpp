@@ -6,7 +6,7 @@
 #include "core/base/result.h"
 #include "core/ops/layout.h"
 #include "core/ops/node.h"
-#include "core/passes/storage.h"
+#include "core/passes/rewrite/storage.h"
 
 namespace vitrine::autodiff {
 

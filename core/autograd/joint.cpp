@@ -11,7 +11,7 @@
 #include "core/autograd/joint_maker.h"
 #include "core/autograd/shared_saves.h"
 #include "core/ops/node.h"
-#include "core/passes/decompose.h"
+#include "core/passes/decompose/decompose.h"
 #include "core/torch_api/api.h"
 #include "core/torch_api/library/library.h"
 #include "core/torch_api/stand_in.h"

@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "core/ops/node.h"
-#include "core/passes/known_mask.h"
+#include "core/passes/library_calls/known_mask.h"
 #include "core/torch_api/api.h"
 
 namespace vitrine::torch_api {

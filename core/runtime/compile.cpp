@@ -5,7 +5,7 @@
 
 #include "core/codegen/build_program.h"
 #include "core/ops/node.h"
-#include "core/passes/library_gelu.h"
+#include "core/passes/library_calls/library_gelu.h"
 #include "core/passes/pipeline.h"
 #include "core/runtime/arena_pool.h"
 #include "core/runtime/cuda/driver.h"

@@ -1,5 +1,6 @@
 """The rules of the tree, as data: who may include whom, which headers are confined, how large a file may be."""
 
+GRAPHS = ["core/base", "core/ir", "core/ops"]
 FUSED = ["core/base", "core/ir", "core/ops", "core/fusion"]
 CAPTURE_BELOW = ["core/capture/objects", "core/capture/cpython", "core/capture/concrete"]
 TRACED = ["core/torch_api", "core/recording", "core/autograd"]
@@ -13,7 +14,13 @@ ALLOWED = {
     "core/ir": ["core/base", "core/session"],
     "core/ops": ["core/base", "core/session", "core/ir"],
     "core/autodiff": ["core/base", "core/session", "core/ir", "core/ops", "core/passes"],
-    "core/passes": ["core/base", "core/session", "core/ir", "core/ops"],
+    # What passes are written with; the passes, by what they are for; the table of them and its runner.
+    "core/passes/rewrite": [*GRAPHS],
+    "core/passes/cleanup": [*GRAPHS, "core/passes/rewrite"],
+    "core/passes/decompose": [*GRAPHS, "core/passes/rewrite", "core/passes/cleanup"],
+    "core/passes/layout": [*GRAPHS, "core/passes/rewrite"],
+    "core/passes/library_calls": [*GRAPHS, "core/passes/rewrite", "core/passes/decompose"],
+    "core/passes": [*GRAPHS, "core/session", "core/passes"],
     "core/fusion": ["core/base", "core/session", "core/ir", "core/ops", "core/codegen/schedule/program.h"],
     "core/codegen": ["core/base", "core/session", "core/ir", "core/ops", "core/fusion"],
     # PyTorch through its exported functions; calls of its kernels without Python; what is of its CUDA alone.

@@ -93,7 +93,7 @@ def test_no_rooms_include_each_other_in_a_circle():
         ("core/capture/interpreter/types/sets.cpp", '#include "core/capture/interpreter/library/torch_calls.h"'),
         ("views/graph/view.cpp", '#include "core/ir/graph.h"'),
         ("views/graph/view.cpp", '#include "views/timeline/view.h"'),
-        ("core/passes/cse.cpp", "#include <Python.h>"),
+        ("core/passes/cleanup/cse.cpp", "#include <Python.h>"),
         ("core/session/reader.cpp", '#include "core/ir/graph.h"'),
         ("core/runtime/plan.cpp", "#include <llvm/IR/Module.h>"),
     ],
