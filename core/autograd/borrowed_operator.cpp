@@ -87,7 +87,7 @@ class OneOperator {
   }
 
   Py backward() {
-    Py module = Py::steal(PyImport_ImportModule("vitrine._training"));
+    Py module = Py::steal(PyImport_ImportModule("vitrine._autograd.training"));
     Py results = list_of(results_), leaves = list_of(leaves_), tangents = list_of(tangents_);
     ModeGuard guard(mode_);
     const InBackward backward(dispatch_);

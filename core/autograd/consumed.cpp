@@ -20,8 +20,8 @@ Result<std::vector<bool>> find_consumed(Lowering& lowering, const std::vector<Py
   Lowering::State& state = lowering.state();
   Recording& r = state.recording;
   if (std::string why = r.why_autograd_changed(); !why.empty()) return needed(why);
-  Py module = Py::steal(PyImport_ImportModule("vitrine._training"));
-  if (!module) throw InternalError("no vitrine._training: " + take_python_error());
+  Py module = Py::steal(PyImport_ImportModule("vitrine._autograd.training"));
+  if (!module) throw InternalError("no vitrine._autograd.training: " + take_python_error());
   std::vector<bool> out;
   std::set<int> storages;
   const Recording::Mark mark = r.mark();

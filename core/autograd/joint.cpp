@@ -268,7 +268,8 @@ static bool writes_saved(const JointParts& parts) {
   if (std::none_of(parts.forward.begin(), parts.forward.end(),
                    [](const ir::Node& n) { return ops::writes(n); }))
     return false;
-  Py module = Py::steal(PyImport_ImportModule("vitrine._autograd_graph")), outputs = list_of(parts.outputs);
+  Py module = Py::steal(PyImport_ImportModule("vitrine._autograd.autograd_graph")),
+     outputs = list_of(parts.outputs);
   Py found = Py::steal(module ? PyObject_CallMethod(module.get(), "written_after_saving", "O", outputs.get())
                               : nullptr);
   const bool writes = found && found.get() == Py_True;
@@ -316,7 +317,7 @@ Status JointMaker::borrow(Joint& out, JointParts& parts) {
   Recording& r = recording_;
   std::vector<PyObject*> grads_of;
   for (const Py& t : parts.given) grads_of.push_back(t.get());
-  Py module = Py::steal(PyImport_ImportModule("vitrine._training"));
+  Py module = Py::steal(PyImport_ImportModule("vitrine._autograd.training"));
   std::vector<PyObject*> points;
   for (const JointParts::Point& point : parts.points) points.push_back(point.object);
   Py a = list_of(parts.outputs), b = list_of(parts.wanted), c = list_of(grads_of), d = list_of(points), found;

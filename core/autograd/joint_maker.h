@@ -53,7 +53,7 @@ class JointMaker {
  private:
   Status prepare(const RemadeViews& views, Joint& out, JointParts& parts);
   void find_points(const std::vector<PyObject*>& results, const RemadeViews& views, JointParts& parts);
-  // What PyTorch's own backward (vitrine._training.Borrowed) says of the points.
+  // What PyTorch's own backward (vitrine._autograd.training.Borrowed) says of the points.
   void note_points(PyObject* borrowed, Joint& out, JointParts& parts);
   Status cut(Joint& out, JointParts& parts);
   // By the gradient rules. Errors: what they do not cover.

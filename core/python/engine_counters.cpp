@@ -1,5 +1,5 @@
-// A GPU's own counters and samples of its instructions, for vitrine/counters.py. A refusal is (what, hint);
-// every other answer is no tuple.
+// A GPU's own counters and samples of its instructions, for vitrine/_tools/counters.py. A refusal is (what,
+// hint); every other answer is no tuple.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

@@ -159,7 +159,7 @@ Py Lowering::State::run(PyObject* callable, PyObject* args, PyObject* kwargs) {
       PyFunction_Check(callable) ? reinterpret_cast<PyFunctionObject*>(callable)->func_dict : nullptr;
   if (!dict || !PyDict_GetItemString(dict, "runs_program"))
     return Py::steal(PyObject_Call(callable, args, kwargs));
-  Py module = Py::steal(PyImport_ImportModule("vitrine._transforms"));
+  Py module = Py::steal(PyImport_ImportModule("vitrine._polyfills.transforms"));
   Py inputs = recording.inputs_by_object();
   return Py::steal(module ? PyObject_CallMethod(module.get(), "among_stand_ins", "OOOO", inputs.get(),
                                                 callable, args, kwargs ? kwargs : Py_None)

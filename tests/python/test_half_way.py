@@ -318,5 +318,5 @@ def test_the_next_step_is_eagers():
 @pytest.mark.parametrize("scenario", [input_changed, weight_changed, last_result_changed, twice], ids=lambda f: f.__name__)
 def test_where_pytorch_unpacks_no_saved_tensor_alone(scenario, monkeypatch):
     """Before 2.12 it has them all or none: what was written to is told by its count of writes."""
-    monkeypatch.setattr(vitrine._half_way, "_UNPACKS", False)
+    monkeypatch.setattr(vitrine._autograd.half_way, "_UNPACKS", False)
     test_leaves_that_eager_comes_by_have_their_gradients(scenario)

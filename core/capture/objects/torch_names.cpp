@@ -83,7 +83,7 @@ TorchNames load() {
   n.numpy_ufunc = of_numpy("numpy.ufunc");
   n.numpy_array = of_numpy("numpy.ndarray");
   n.numpy_dtype = of_numpy("numpy.dtype");
-  if (n.numpy_ufunc && !Owned(PyImport_ImportModule("vitrine._arrays"))) {
+  if (n.numpy_ufunc && !Owned(PyImport_ImportModule("vitrine._polyfills.arrays"))) {
     PyErr_Clear();  // the engine is used without its module
     n.numpy_ufunc = nullptr;
   }

@@ -26,7 +26,7 @@ struct Instance {
   std::vector<Owned> integers;                    // by number (Symbolic::integers)
   std::unique_ptr<torch_api::Replayer> replayer;  // null: there is no graph
   std::shared_ptr<runtime::Plan> plan;            // or:
-  Owned training;                                 // a region of vitrine._training
+  Owned training;                                 // a region of vitrine._autograd.training
 };
 
 // What the inputs with symbols are in a call (GuardTree::read_sizes).

@@ -80,7 +80,7 @@ bool use_up(const Trace& trace, std::span<PyObject* const> inputs, std::vector<P
   for (size_t i = 0; list && i < results.size(); ++i)
     if (wanted[i] && PyList_Append(list.get(), results[i]) < 0) return false;
   if (!list || PyList_GET_SIZE(list.get()) == 0) return static_cast<bool>(list);
-  Owned module(PyImport_ImportModule("vitrine._training"));
+  Owned module(PyImport_ImportModule("vitrine._autograd.training"));
   Owned from(PyList_New(0));
   for (PyObject* o : inputs)
     if (from && torch_api::is_tensor(o) && PyList_Append(from.get(), o) < 0) return false;

@@ -397,7 +397,7 @@ static Owned tangents_of(const Joint& j) {
   });
 }
 
-// What vitrine._training.Region says of these.
+// What vitrine._autograd.training.Region says of these.
 static void describe(const Joint& j, Keywords& out) {
   const std::span handed_over(j.halves.crossings.data(), j.halves.handed_over());
   out.set("requires_grad",
@@ -438,7 +438,7 @@ static void hand_over_functions(PyObject* plans, bool has_views, Keywords& out) 
 
 Owned make_region(std::shared_ptr<const Joint> joint, std::shared_ptr<runtime::Plan> forward,
                   runtime::CompileOptions options, RegionPlace place) {
-  const Owned module(PyImport_ImportModule("vitrine._training"));
+  const Owned module(PyImport_ImportModule("vitrine._autograd.training"));
   const Owned region(module ? PyObject_GetAttrString(module.get(), "Region") : nullptr),
       nothing(PyTuple_New(0));
   if (!region || !nothing) return {};

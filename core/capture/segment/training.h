@@ -1,5 +1,5 @@
 // A graph that needs gradients as a callable: a node of PyTorch's autograd whose forward and backward are
-// compiled plans (vitrine._training).
+// compiled plans (vitrine._autograd.training).
 #pragma once
 
 #include <memory>

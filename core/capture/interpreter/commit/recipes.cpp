@@ -49,7 +49,8 @@ void check_key(Value* key) {
 
 bool is_kept_as(const Value* v, const char* name) {
   return v->kind == Kind::Object && !v->obj && std::string_view(v->cls->tp_name) == name &&
-         reinterpret_cast<PyObject*>(v->cls) == find_object(std::string("vitrine._made_inside.") + name);
+         reinterpret_cast<PyObject*>(v->cls) ==
+             find_object(std::string("vitrine._polyfills.made_inside.") + name);
 }
 
 Recipe copy_recipe(const Recipe& r) {
@@ -149,7 +150,7 @@ Recipe RecipeMaker::make(Value* v) {
       if (v->items.size() < 2 || v->cls != &PySet_Type) break;
       if (std::any_of(v->items.begin(), v->items.end(), is_made_here)) break;
       if (Owned changes = Owned(t_.how_set_was_made(v))) {
-        r = call(find_object("vitrine._library.set_of"), {});
+        r = call(find_object("vitrine._polyfills.library.set_of"), {});
         r.children.push_back(constant(changes.get()));
         break;
       }
@@ -182,7 +183,7 @@ Recipe RecipeMaker::make(Value* v) {
         r.children.push_back(make(v->items[1]));
         r.children.push_back(constant(name.get()));
       } else if (f->kind == Kind::Constant && !PyFunction_Check(f->obj)) {
-        r = call(find_object("vitrine._library.bound"), {});
+        r = call(find_object("vitrine._polyfills.library.bound"), {});
         r.children.push_back(constant(f->obj));
         r.children.push_back(make(v->items[1]));
       } else {
@@ -204,7 +205,7 @@ Recipe RecipeMaker::tensor_made(Value* v, Recipe r) {
   if (v->cls == torch.parameter) {
     std::vector<Recipe> arguments;
     arguments.push_back(std::move(r));
-    r = call(find_object("vitrine._library.as_parameter"), std::move(arguments));
+    r = call(find_object("vitrine._polyfills.library.as_parameter"), std::move(arguments));
   }
   const bool leaf = t_.lowering().is_made_leaf(v->obj);
   if (leaf && t_.lowering().is_inference(v->obj))
@@ -271,7 +272,7 @@ Recipe RecipeMaker::object(Value* v) {
     const bool first = v->shared < 0;
     if (!v->attrs.empty())
       stop("unsupported_value", "a partial() with attributes of its own leaves the segment");
-    Recipe r = call(find_object("vitrine._library.partial_of"), {});
+    Recipe r = call(find_object("vitrine._polyfills.library.partial_of"), {});
     if (first)
       for (Value* part : v->items) r.children.push_back(make(part));
     return shared(v, std::move(r));
@@ -286,15 +287,16 @@ Recipe RecipeMaker::object(Value* v) {
     r.children.push_back(make(v->items[0]));
     return r;
   }
-  for (const auto& [name, maker] : {std::pair{"Identity", "builtins.id"},
-                                    std::pair{"Compiled", "vitrine._made_inside.compiled_for_real"}}) {
+  for (const auto& [name, maker] :
+       {std::pair{"Identity", "builtins.id"},
+        std::pair{"Compiled", "vitrine._polyfills.made_inside.compiled_for_real"}}) {
     if (!is_kept_as(v, name)) continue;
     Recipe r = call(find_object(maker), {});
     for (const auto& [attribute, value] : v->attrs) r.children.push_back(make(value));
     return r;
   }
   if (t_.array_kind(v) != ArrayKind::None) {
-    Recipe r = call(find_object("vitrine._array_types.leave"), {});
+    Recipe r = call(find_object("vitrine._polyfills.array_types.leave"), {});
     for (const auto& [name, value] : v->attrs) r.children.push_back(make(value));
     return r;
   }
@@ -388,10 +390,11 @@ Recipe RecipeMaker::list_of_class(Value* v) {
   return r;
 }
 
-// Of vitrine._transforms.
+// Of vitrine._polyfills.transforms.
 static PyObject* transform_globals() {
   static constinit Once<PyObject*> kept_module;
-  PyObject* const module = kept_module.get([] { return PyImport_ImportModule("vitrine._transforms"); });
+  PyObject* const module =
+      kept_module.get([] { return PyImport_ImportModule("vitrine._polyfills.transforms"); });
   return module ? PyModule_GetDict(module) : nullptr;
 }
 

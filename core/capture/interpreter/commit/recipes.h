@@ -45,7 +45,7 @@ class RecipeMaker {
   std::vector<Effect> effects_;
 };
 
-// A value that capture keeps as an object of this class of vitrine._made_inside.
+// A value that capture keeps as an object of this class of vitrine._polyfills.made_inside.
 bool is_kept_as(const Value* v, const char* name);
 
 Recipe copy_recipe(const Recipe& recipe);

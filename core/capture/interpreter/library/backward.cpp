@@ -66,10 +66,10 @@ class Request {
 };
 
 PyObject* in_training(const char* name) {
-  Owned module(PyImport_ImportModule("vitrine._training"));
+  Owned module(PyImport_ImportModule("vitrine._autograd.training"));
   if (!module) PyErr_Clear();
-  PyObject* o = find_object(std::string("vitrine._training.") + name);
-  VITRINE_CHECK(o, std::string("vitrine._training lacks ") + name);
+  PyObject* o = find_object(std::string("vitrine._autograd.training.") + name);
+  VITRINE_CHECK(o, std::string("vitrine._autograd.training lacks ") + name);
   return o;
 }
 

@@ -295,7 +295,7 @@ Value* builtin_id(Tracer& t, const Arguments& a) {
   if (!object || v->kind == Kind::Constant || v->kind == Kind::List || v->kind == Kind::Dict ||
       v->kind == Kind::Set || (v->kind == Kind::Tensor && !is_member(v->source)) ||
       (!v->source && !v->pinned)) {
-    PyObject* kept = find_object("vitrine._made_inside.Identity");
+    PyObject* kept = find_object("vitrine._polyfills.made_inside.Identity");
     if (!kept || !has_identity(t, v)) stop("unsupported_builtin", "call of id() on " + t.describe(v));
     return t.call(t.pinned(kept), {{v}, {}});
   }
@@ -466,7 +466,7 @@ constexpr BuiltinRow kRows[] = {
 // Not what a program has put in the place of a function before anything was compiled (mock.patch): that is
 // interpreted as any other.
 bool is_in_its_place(const char* path, PyObject* found) {
-  static PyObject* ask = find_object("vitrine._signatures.is_in_its_place");
+  static PyObject* ask = find_object("vitrine._polyfills.signatures.is_in_its_place");
   if (!ask) return true;  // the engine is used without its module
   const Owned is(PyObject_CallFunction(ask, "sO", path, found));
   PyErr_Clear();
@@ -550,7 +550,7 @@ struct Accepted {
 
 Accepted ask_accepted(PyObject* callable) {
   Accepted out;
-  PyObject* ask = find_object("vitrine._signatures.accepted_by");
+  PyObject* ask = find_object("vitrine._polyfills.signatures.accepted_by");
   const Owned told(ask ? PyObject_CallOneArg(ask, callable) : nullptr);
   PyObject *most = nullptr, *names = nullptr;
   if (!told || !PyArg_ParseTuple(told.get(), "OO", &most, &names)) return PyErr_Clear(), out;

@@ -189,7 +189,7 @@ std::vector<Effect> Tracer::cache_effects(RecipeMaker& make) {
     }
     Effect e;
     e.kind = Effect::Kind::Call;
-    e.value = make.call(find_object("vitrine._library.call_again"), {});
+    e.value = make.call(find_object("vitrine._polyfills.library.call_again"), {});
     for (PyObject* o : {hit.function, positional.get(), keyword.get()})
       e.value.children.push_back(make.constant(o));
     out.push_back(std::move(e));

@@ -51,11 +51,11 @@ Value* vjp(T& t, const A& a) {
   primals.positional.assign(a.positional.begin() + 1, a.positional.end());
   Value* made = t.run_once_without_effects(a.positional[0], primals, "what torch.func.vjp differentiates");
   check_not_followed(t, made, "torch.func.vjp");
-  Value* pull = t.pinned(find_object("vitrine._transforms.pull"));
+  Value* pull = t.pinned(find_object("vitrine._polyfills.transforms.pull"));
   return t.tuple({made, t.call(pull, {{a.positional[0], t.tuple(primals.positional)}, {}})});
 }
 
-// vitrine._transforms.jacobian(reverse, func, argnums, has_aux, args)
+// vitrine._polyfills.transforms.jacobian(reverse, func, argnums, has_aux, args)
 Value* jacobian(T& t, const A& a) {
   const Values& p = a.positional;
   const bool reverse = t.truth(p[0]);
@@ -69,7 +69,7 @@ Value* jacobian_of(T& t, const A& a) {
   for (const auto& [key, value] : a.keyword)
     if (key != "argnums" && key != "has_aux" && key != "func")
       stop("unsupported_builtin", "torch.func." + (Name + (" with " + key)));
-  return t.call(t.pinned(find_object(std::string("vitrine._transforms.") + Name)), a);
+  return t.call(t.pinned(find_object(std::string("vitrine._polyfills.transforms.") + Name)), a);
 }
 constexpr const char* kReverse = "jacrev";
 constexpr const char* kForward = "jacfwd";
@@ -83,9 +83,9 @@ constexpr BuiltinRow kRows[] = {
     {"torch._functorch.eager_transforms.jvp", jvp},
     {"torch._functorch.eager_transforms.jacrev", jacobian_of<kReverse>},
     {"torch._functorch.eager_transforms.jacfwd", jacobian_of<kForward>},
-    {"vitrine._transforms.jacobian", jacobian},
+    {"vitrine._polyfills.transforms.jacobian", jacobian},
     {"torch._functorch.eager_transforms._vjp_with_argnums", vjp},
-    {"vitrine._transforms.pulled_back",
+    {"vitrine._polyfills.transforms.pulled_back",
      [](T& t, const A& a) {
        if (!t.truth(need(t, a, 3))) stop("unsupported_builtin", "torch.func.vjp's function with options");
        return t.differentiate("torch.func.vjp", "run_vjp", need(t, a, 0), need(t, a, 1), t.new_dict(),
@@ -106,7 +106,7 @@ void Tracer::check_not_differentiated(const char* question) {
 }
 
 // name: of the transform, for people. runner(parts of the function, arguments, keywords, *options) is a
-// function of vitrine._transforms.
+// function of vitrine._polyfills.transforms.
 Value* Tracer::differentiate(const std::string& name, const char* runner, Value* function, Value* arguments,
                              Value* keywords, const Values& options) {
   struct Reading {
@@ -121,7 +121,7 @@ Value* Tracer::differentiate(const std::string& name, const char* runner, Value*
   Arguments all;
   all.positional = {function_in_parts(function), arguments, keywords};
   all.positional.insert(all.positional.end(), options.begin(), options.end());
-  Value* result = torch_call(name, find_object(std::string("vitrine._transforms.") + runner), all);
+  Value* result = torch_call(name, find_object(std::string("vitrine._polyfills.transforms.") + runner), all);
   check_not_followed(*this, result, name);
   return result;
 }

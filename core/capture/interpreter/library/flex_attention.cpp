@@ -28,7 +28,7 @@ Value* Tracer::get_item_at_places(Value* tensor, Value* key) {
   if (places.empty() || places.size() > kMostIndices) return nullptr;
   for (Value* place : places)
     if (!is_place(*this, place)) return nullptr;
-  return call(pinned(find_object("vitrine._transforms.item_at")), {{tensor, tuple(places)}, {}});
+  return call(pinned(find_object("vitrine._polyfills.transforms.item_at")), {{tensor, tuple(places)}, {}});
 }
 
 // operator(query, key, value, score_mod, block_mask, scale, kernel_options)
@@ -44,7 +44,8 @@ Value* Tracer::flex_attention(const Arguments& a) {
   }
   const Values mask = unpack(p[4]);
   if (mask.empty()) stop("unsupported_builtin", std::string(kName) + " with another mask");
-  Value* sample = look(call(pinned(find_object("vitrine._transforms.score_and_place")), {{p[0]}, {}}));
+  Value* sample =
+      look(call(pinned(find_object("vitrine._polyfills.transforms.score_and_place")), {{p[0]}, {}}));
   const Values given = unpack(sample);
   struct Reading {
     bool &now, before = now;
@@ -54,7 +55,7 @@ Value* Tracer::flex_attention(const Arguments& a) {
   const std::string what = std::string("what ") + kName + " is given";
   run_once_without_effects(p[3], {given, {}}, what);
   run_once_without_effects(mask.back(), {{given.begin() + 1, given.end()}, {}}, what);
-  return torch_call(kName, find_object("vitrine._transforms.run_flex_attention"),
+  return torch_call(kName, find_object("vitrine._polyfills.transforms.run_flex_attention"),
                     {{p[0], p[1], p[2], function_in_parts(p[3]), function_in_parts(mask.back()), p[5]}, {}});
 }
 

@@ -143,7 +143,7 @@ Value* call_with_open_float(Tracer& t, const std::string& name, const Arguments&
     Value* number = row.position < a.positional.size() ? a.positional[row.position] : a.find(row.keyword);
     if (!number || !t.open_float(number)) continue;
     if (!row.otherwise) return t.call_function(t.pinned(find_object(name)), a);
-    return t.call(t.pinned(find_object(std::string("vitrine._library.") + row.otherwise)), a);
+    return t.call(t.pinned(find_object(std::string("vitrine._polyfills.library.") + row.otherwise)), a);
   }
   if (Value* full = filled(t, name, nullptr, a)) return full;
   if (!name.starts_with("torch.") || name.find('.', 6) != std::string::npos) return nullptr;

@@ -20,7 +20,7 @@ Value* Tracer::register_hook(Value* tensor, const Arguments& a) {
   Value* given = look(run_once_without_effects(hook, {{gradient}, {}}, "a hook on a tensor"));
   if (given->kind != Kind::Tensor && !is_none(given))
     stop("exception", "a hook on a tensor gives a " + describe(given));
-  torch_call("Tensor.register_hook", find_object("vitrine._library.register_hook"),
+  torch_call("Tensor.register_hook", find_object("vitrine._polyfills.library.register_hook"),
              {{tensor, function_in_parts(hook)}, {}});
   Value* handle = make(Kind::Object);
   handle->cls = torch_names().removable_handle;

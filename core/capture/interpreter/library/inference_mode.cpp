@@ -109,7 +109,7 @@ Recipe Tracer::inference_result(Value* v, Recipe r, RecipeMaker& make) {
   if (v->inference_view)
     stop("unsupported_value", "a view that was made in inference mode leaves the segment");
   if (inference_at_start_ || !lowering_->is_inference(v->obj)) return r;
-  Recipe converted = make.call(find_object("vitrine._library.as_inference"), {});
+  Recipe converted = make.call(find_object("vitrine._polyfills.library.as_inference"), {});
   converted.children.push_back(std::move(r));
   return make.shared(v, std::move(converted));
 }
@@ -131,7 +131,7 @@ std::vector<Effect> Tracer::grad_mode_effects(RecipeMaker& make) {
   };
   for (const OpenInference& open : open_inference_) {
     set(open.grad_before);
-    add(make.call(find_object("vitrine._library.enter"), {}));
+    add(make.call(find_object("vitrine._polyfills.library.enter"), {}));
     out.back().value.children.push_back(make.make(open.context));
     now = !open.on;
   }

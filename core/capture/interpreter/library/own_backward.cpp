@@ -26,16 +26,16 @@ Value* Tracer::apply_function(PyObject* builtin, const Arguments& a) {
     return v->kind == Kind::Tensor && torch_api::requires_grad(v->obj);
   });
   if (!grad_mode() || !differentiated)
-    return call(pinned(find_object("vitrine._autograd_functions.apply_forward")), std::move(all));
+    return call(pinned(find_object("vitrine._polyfills.autograd_functions.apply_forward")), std::move(all));
   for (Value* v : a.positional)
     if (!has_tensor(v)) settle(v);
   // PyTorch reads real cells.
   if (std::any_of(mutated_.begin(), mutated_.end(), [](const Value* v) { return v->kind == Kind::Cell; }))
     stop("unsupported_builtin", "an autograd.Function is applied where the program has changed a closure");
-  run_once_without_effects(pinned(find_object("vitrine._autograd_functions.rehearse")), all,
+  run_once_without_effects(pinned(find_object("vitrine._polyfills.autograd_functions.rehearse")), all,
                            "an autograd.Function");
   return torch_call("torch.autograd.Function.apply",
-                    find_object("vitrine._autograd_functions.apply_for_real"), all);
+                    find_object("vitrine._polyfills.autograd_functions.apply_for_real"), all);
 }
 
 }  // namespace vitrine::capture

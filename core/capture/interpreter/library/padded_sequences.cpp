@@ -1,5 +1,5 @@
 // nn.TransformerEncoder of padded sequences, whose forward asks what a mask holds: read as
-// vitrine._padded_sequences writes it.
+// vitrine._polyfills.padded_sequences writes it.
 #include <algorithm>
 
 #include "core/capture/interpreter/builtins.h"
@@ -10,7 +10,7 @@ namespace vitrine::capture {
 namespace {
 
 PyObject* part(const char* name) {
-  static PyObject* const module = PyImport_ImportModule("vitrine._padded_sequences");
+  static PyObject* const module = PyImport_ImportModule("vitrine._polyfills.padded_sequences");
   if (!module) return PyErr_Clear(), nullptr;  // the engine is used without its module
   return PyDict_GetItemString(PyModule_GetDict(module), name);
 }

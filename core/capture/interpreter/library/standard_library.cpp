@@ -240,9 +240,9 @@ Value* deep_copy(T& t, const A& a) {
   return deep(t, a.positional[0], memo);
 }
 
-// The function of vitrine._standard_library that does the same, in Python.
+// The function of vitrine._polyfills.standard_library that does the same, in Python.
 Value* in_python(T& t, const A& a, const char* name) {
-  PyObject* function = find_object(std::string("vitrine._standard_library.") + name);
+  PyObject* function = find_object(std::string("vitrine._polyfills.standard_library.") + name);
   if (!function) stop("unsupported_builtin", std::string("call of ") + name);
   return t.call(t.pinned(function), a);
 }

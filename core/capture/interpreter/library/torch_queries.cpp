@@ -207,7 +207,7 @@ Value* one_hot(T& t, const A& a) {
                      t.int_of(classes, "a number of classes") > 0;
   if (!known)
     return t.torch_call("torch.nn.functional.one_hot", find_object("torch.nn.functional.one_hot"), a);
-  return t.call(t.pinned(find_object("vitrine._library.one_hot")), {{v, classes}, {}});
+  return t.call(t.pinned(find_object("vitrine._polyfills.library.one_hot")), {{v, classes}, {}});
 }
 
 // PyTorch has a kernel for what is not differentiated on the CPU, whose result is no view of another one.
@@ -219,7 +219,7 @@ Value* max_pool1d(T& t, const A& a) {
                      indices->kind == Kind::Constant && indices->obj == Py_False;
   if (!alone || (t.grad_mode() && torch_api::requires_grad(v->obj)))
     return t.torch_call(Name, find_object(Name), a);
-  return t.call(t.pinned(find_object("vitrine._library.max_pool1d")), a);
+  return t.call(t.pinned(find_object("vitrine._polyfills.library.max_pool1d")), a);
 }
 constexpr char kMaxPool1d[] = "torch.max_pool1d", kMaxPool1dFunction[] = "torch.nn.functional.max_pool1d";
 
@@ -262,7 +262,7 @@ Value* compile_inside(T& t, const A& a) {
   const bool known = t.is_none(model) || seen->kind == Kind::Function || seen->kind == Kind::Method ||
                      (o && PyFunction_Check(o)) ||
                      (seen->kind == Kind::Object && torch_names().is_module(t.type_of(seen)));
-  PyObject* make = find_object("vitrine._made_inside.compiled");
+  PyObject* make = find_object("vitrine._polyfills.made_inside.compiled");
   if (!known || !make || a.positional.size() > 1)
     stop("unsupported_builtin", std::string(Path) + "() of " + t.describe(model),
          "Compile it outside the compiled function.");

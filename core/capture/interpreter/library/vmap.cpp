@@ -147,8 +147,8 @@ Value* Tracer::itself(Value* v) {
   return tuple({text("weak"), constant(reference.get())});
 }
 
-// A function as vitrine._transforms.function_of builds it again: tensors that it closes over are told apart
-// from it.
+// A function as vitrine._polyfills.transforms.function_of builds it again: tensors that it closes over are
+// told apart from it.
 Value* Tracer::function_in_parts(Value* f) {
   f = look(f);
   if (f->kind == Kind::Object && f->cls == torch_names().partial) {
@@ -196,7 +196,7 @@ Value* Tracer::vmap(const Arguments& a) {
   for (const auto& [key, value] : a.keyword) dict_set(keywords, text(key), value);
   Arguments all;
   all.positional = {function_in_parts(p[0]), p[1], p[2], arguments, keywords};
-  return torch_call("torch.vmap", find_object("vitrine._transforms.run_vmap"), all);
+  return torch_call("torch.vmap", find_object("vitrine._polyfills.transforms.run_vmap"), all);
 }
 
 }  // namespace vitrine::capture

@@ -432,7 +432,8 @@ Value* Tracer::inline_code(PyCodeObject* code, PyObject* globals, const Source* 
 void Tracer::raise_unbound(PyCodeObject* code, const std::string& name, Value* defaults, Value* kwdefaults,
                            const Arguments& a) {
   static constinit Once<PyObject*> kept_like;
-  PyObject* const like = kept_like.get([] { return find_object("vitrine._library.function_like"); });
+  PyObject* const like =
+      kept_like.get([] { return find_object("vitrine._polyfills.library.function_like"); });
   Owned given_name(PyUnicode_FromString(name.c_str()));
   Owned keywords(PyTuple_New(static_cast<Py_ssize_t>(a.keyword.size())));
   for (size_t i = 0; i < a.keyword.size(); ++i)

@@ -62,7 +62,7 @@ Recipe RecipeMaker::text(Value* v) {
     r = call(find_object("builtins.format"), {});
     for (Value* item : v->items) r.children.push_back(make(item));
   } else {
-    r = call(find_object("vitrine._library.joined"), {});
+    r = call(find_object("vitrine._polyfills.library.joined"), {});
     r.children.push_back(sequence(Recipe::Kind::Tuple, v->items));
   }
   return shared(v, std::move(r));

@@ -1,6 +1,6 @@
-// NumPy's arrays. One is an object of vitrine._arrays, whose methods are interpreted as any others, over a
-// tensor: what NumPy's functions make of it is written there with PyTorch's. A real array enters as a tensor
-// over its memory, and what leaves the segment is a real one.
+// NumPy's arrays. One is an object of vitrine._polyfills.arrays, whose methods are interpreted as any others,
+// over a tensor: what NumPy's functions make of it is written there with PyTorch's. A real array enters as a
+// tensor over its memory, and what leaves the segment is a real one.
 #include <algorithm>
 
 #include "core/base/once.h"
@@ -12,19 +12,19 @@
 namespace vitrine::capture {
 namespace {
 
-// "_arrays.Array": of vitrine's modules; nullptr: there is no NumPy.
+// "arrays.Array": of vitrine's modules; nullptr: there is no NumPy.
 PyObject* in_arrays(const std::string& path) {
-  return torch_names().numpy_ufunc ? find_object("vitrine." + path) : nullptr;
+  return torch_names().numpy_ufunc ? find_object("vitrine._polyfills." + path) : nullptr;
 }
 
 PyObject* array_class() {
   static constinit Once<PyObject*> kept_cls;
-  PyObject* const cls = kept_cls.get([] { return in_arrays("_arrays.Array"); });
+  PyObject* const cls = kept_cls.get([] { return in_arrays("arrays.Array"); });
   return cls;
 }
 PyObject* scalar_class() {
   static constinit Once<PyObject*> kept_cls;
-  PyObject* const cls = kept_cls.get([] { return in_arrays("_arrays.Scalar"); });
+  PyObject* const cls = kept_cls.get([] { return in_arrays("arrays.Scalar"); });
   return cls;
 }
 
@@ -46,30 +46,30 @@ PyObject* found_in(PyObject* table, PyObject* function) {
 
 template <const char* const& Name>
 Value* folded(Tracer& t, const Arguments& a) {
-  return fold_call(t, in_arrays(std::string("_array_types.") + Name), a);
+  return fold_call(t, in_arrays(std::string("array_types.") + Name), a);
 }
 constexpr const char *kTorchType = "torch_type", *kNumpyType = "numpy_type", *kLoopTypes = "loop_types",
                      *kNumberType = "type_of_number", *kPlain = "plain", *kResultType = "result_type",
                      *kTypeOfBoth = "type_of_both";
 
 constexpr BuiltinRow kRows[] = {
-    {"vitrine._array_words.refuse",
+    {"vitrine._polyfills.array_words.refuse",
      [](Tracer& t, const Arguments& a) -> Value* {
        stop("foreign_call", t.str_of(need(t, a, 0), false), "Use torch's function of that name.");
      }},
-    {"vitrine._array_words.make",
+    {"vitrine._polyfills.array_words.make",
      [](Tracer& t, const Arguments& a) { return t.make_array(need(t, a, 0), t.truth(need(t, a, 1))); }},
-    {"vitrine._array_words.is_array",
+    {"vitrine._polyfills.array_words.is_array",
      [](Tracer& t, const Arguments& a) { return t.boolean(t.array_kind(need(t, a, 0)) != ArrayKind::None); }},
-    {"vitrine._array_words.known",
-     [](Tracer& t, const Arguments& a) { return t.literal(in_arrays("_array_types.made_for_real"), a); }},
-    {"vitrine._array_types.torch_type", folded<kTorchType>},
-    {"vitrine._array_types.numpy_type", folded<kNumpyType>},
-    {"vitrine._array_types.loop_types", folded<kLoopTypes>},
-    {"vitrine._array_types.type_of_number", folded<kNumberType>},
-    {"vitrine._array_types.plain", folded<kPlain>},
-    {"vitrine._array_types.result_type", folded<kResultType>},
-    {"vitrine._array_types.type_of_both", folded<kTypeOfBoth>},
+    {"vitrine._polyfills.array_words.known",
+     [](Tracer& t, const Arguments& a) { return t.literal(in_arrays("array_types.made_for_real"), a); }},
+    {"vitrine._polyfills.array_types.torch_type", folded<kTorchType>},
+    {"vitrine._polyfills.array_types.numpy_type", folded<kNumpyType>},
+    {"vitrine._polyfills.array_types.loop_types", folded<kLoopTypes>},
+    {"vitrine._polyfills.array_types.type_of_number", folded<kNumberType>},
+    {"vitrine._polyfills.array_types.plain", folded<kPlain>},
+    {"vitrine._polyfills.array_types.result_type", folded<kResultType>},
+    {"vitrine._polyfills.array_types.type_of_both", folded<kTypeOfBoth>},
 };
 
 }  // namespace
@@ -100,7 +100,7 @@ Value* Tracer::make_array(Value* tensor, bool scalar) {
 bool Tracer::enter_array(Value* v) {
   if (Py_TYPE(v->obj) != torch_names().numpy_array || !v->source) return false;
   static constinit Once<PyObject*> kept_behind;
-  PyObject* const behind = kept_behind.get([] { return in_arrays("_array_types.tensor_behind"); });
+  PyObject* const behind = kept_behind.get([] { return in_arrays("array_types.tensor_behind"); });
   Owned tensor(PyObject_CallOneArg(behind, v->obj));
   if (!tensor) PyErr_Clear();
   if (!tensor || tensor.get() == Py_None) return false;
@@ -122,8 +122,8 @@ void Tracer::check_arrays_unwritten() {
 // One of NumPy's functions that is given an array, or makes one. nullptr: neither, or an unknown one.
 Value* Tracer::call_on_arrays(PyObject* function, const Arguments& a) {
   static constinit Once<PyObject*> kept_functions, kept_makers;
-  PyObject* const functions = kept_functions.get([] { return in_arrays("_array_functions.FUNCTIONS"); });
-  PyObject* const makers = kept_makers.get([] { return in_arrays("_arrays.MAKERS"); });
+  PyObject* const functions = kept_functions.get([] { return in_arrays("array_functions.FUNCTIONS"); });
+  PyObject* const makers = kept_makers.get([] { return in_arrays("arrays.MAKERS"); });
   PyObject* ours = found_in(makers, function);
   if (PyObject* of_arrays = ours ? nullptr : found_in(functions, function)) {
     const auto holds = [&](Value* v) { return holds_array(*this, v); };
@@ -136,14 +136,14 @@ Value* Tracer::call_on_arrays(PyObject* function, const Arguments& a) {
 Value* Tracer::tensor_of_array(const std::string& name, const Arguments& a) {
   if (a.positional.empty() || array_kind(a.positional[0]) == ArrayKind::None) return nullptr;
   static constinit Once<PyObject*> kept_tensors;
-  PyObject* const tensors = kept_tensors.get([] { return in_arrays("_arrays.TENSORS"); });
+  PyObject* const tensors = kept_tensors.get([] { return in_arrays("arrays.TENSORS"); });
   PyObject* ours = PyDict_GetItemString(tensors, name.c_str());
   return ours ? call(pinned(ours), a) : nullptr;
 }
 
 Value* Tracer::array_of_tensor(Value* tensor, Arguments a) {
   static constinit Once<PyObject*> kept_function;
-  PyObject* const function = kept_function.get([] { return in_arrays("_arrays.of_tensor"); });
+  PyObject* const function = kept_function.get([] { return in_arrays("arrays.of_tensor"); });
   a.positional.insert(a.positional.begin(), tensor);
   return call(pinned(function), std::move(a));
 }

@@ -129,7 +129,7 @@ Value* Tracer::iter(Value* v) {
     }
     case Kind::Object: {
       if (!v->cls->tp_iter && python_method(v->cls, "__getitem__"))
-        return iter(call(pinned(find_object("vitrine._standard_library.items_of")), {{v}, {}}));
+        return iter(call(pinned(find_object("vitrine._polyfills.standard_library.items_of")), {{v}, {}}));
       if (!v->cls->tp_iter) raise(PyExc_TypeError, describe(v) + " is not iterable");
       if (v->obj && v->cls->tp_iter == PyObject_SelfIter) return v;
       [[fallthrough]];

@@ -58,7 +58,7 @@ Value* Tracer::data_of(Value* v) {
     stop("unsupported_operator", ".data is read in inference mode");
   if (v->real && v->source && std::find(unversioned_.begin(), unversioned_.end(), v) == unversioned_.end())
     unversioned_.push_back(v);
-  return torch_call("Tensor.data", find_object("vitrine._library.data_of"), {{v}, {}});
+  return torch_call("Tensor.data", find_object("vitrine._polyfills.library.data_of"), {{v}, {}});
 }
 
 // The stand-ins have counted as PyTorch counts.
@@ -70,7 +70,7 @@ std::vector<Effect> Tracer::version_effects(RecipeMaker& make) {
     Value* counted = lazy(Owned(PyObject_GetAttrString(v->real, "_version")).get(), before);
     Effect e;
     e.kind = Effect::Kind::Call;
-    e.value = make.call(find_object("vitrine._library.set_version"), {});
+    e.value = make.call(find_object("vitrine._polyfills.library.set_version"), {});
     e.value.children.push_back(make.make(v));
     e.value.children.push_back(make.make(counted));
     e.value.children.push_back(make.make(integer(static_cast<int64_t>(writes_to(v->obj)))));
@@ -90,7 +90,7 @@ void Tracer::set_data(Value* v, Value* value) {
     stop("custom_setter", "a tensor's .data is set to a " + describe(value));
   const auto memory = [](Value* t) { return torch_api::storage_id(torch_api::handle_of(t->obj)); };
   if (memory(value) == memory(v) && torch_api::type_of(value->obj) == torch_api::type_of(v->obj)) return;
-  torch_call(std::string(torch_api::Lowering::kSetData), find_object("vitrine._library.set_data"),
+  torch_call(std::string(torch_api::Lowering::kSetData), find_object("vitrine._polyfills.library.set_data"),
              {{v, value}, {}});
   if (v->real && v->source) write_attr(v, "data", value);
 }

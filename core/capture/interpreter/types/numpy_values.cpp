@@ -10,7 +10,7 @@ namespace {
 Value* fold_quietly(Tracer& t, PyObject* callable, PyObject* positional, PyObject* keyword) {
   static constinit Once<PyObject*> kept_caller;
   PyObject* const caller =
-      kept_caller.get([] { return find_object("vitrine._library.without_numpy_warnings"); });
+      kept_caller.get([] { return find_object("vitrine._polyfills.library.without_numpy_warnings"); });
   Owned result(PyObject_CallFunctionObjArgs(caller, callable, positional, keyword, nullptr));
   if (!result && PyErr_ExceptionMatches(PyExc_FloatingPointError)) {
     PyErr_Clear();

@@ -99,7 +99,7 @@ void Tracer::set_insert_all(Value* set, Value* more) {
     if (is_as_found(more))
       at_once = Owned(copy_of_set(more));
     else if (Owned changes = Owned(how_set_was_made(more)); changes && twin_of(more))
-      at_once = Owned(PyObject_CallOneArg(find_object("vitrine._library.set_of"), changes.get()));
+      at_once = Owned(PyObject_CallOneArg(find_object("vitrine._polyfills.library.set_of"), changes.get()));
   } else {
     items = unpack(more);
     if (more->kind == Kind::Dict) {

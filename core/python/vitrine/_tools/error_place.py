@@ -6,7 +6,7 @@ import linecache
 import traceback
 
 from vitrine import _engine
-from vitrine.session_file import read_own
+from vitrine._tools.session_file import read_own
 
 
 def innermost(error: BaseException) -> tuple[str, int, int, int, int] | None:

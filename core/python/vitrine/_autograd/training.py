@@ -15,14 +15,14 @@ import torch
 from torch.utils.checkpoint import CheckpointFunction
 from torch.utils.hooks import RemovableHandle
 
-from vitrine import _batched
-from vitrine._autograd_graph import nodes_behind, outputs_behind, outputs_sharing, points_passed
-from vitrine._edges import Edges, laid
+from vitrine._autograd import batched as _batched
+from vitrine._autograd.autograd_graph import nodes_behind, outputs_behind, outputs_sharing, points_passed
+from vitrine._autograd.edges import Edges, laid
 from vitrine._errors import DoubleBackwardError
-from vitrine._half_way import failure_in_between, failure_of, give_then_raise, versions_of
-from vitrine._in_autograd import BACKWARD_TWICE, as_traced, graph_is_kept, lying_as, named_node, strides_of
-from vitrine._several_results import attach, attach_in_turn, stems_of
-from vitrine._walked_backward import NotAsThere, hooked, run_backward
+from vitrine._autograd.half_way import failure_in_between, failure_of, give_then_raise, versions_of
+from vitrine._autograd.in_autograd import BACKWARD_TWICE, as_traced, graph_is_kept, lying_as, named_node, strides_of
+from vitrine._autograd.several_results import attach, attach_in_turn, stems_of
+from vitrine._autograd.walked_backward import NotAsThere, hooked, run_backward
 
 
 def _is_registered(node):

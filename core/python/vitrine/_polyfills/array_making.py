@@ -2,8 +2,8 @@
 
 import torch
 
-from vitrine._array_types import numpy_type, plain, result_type, torch_type, type_of_number
-from vitrine._array_words import is_array, make, refuse
+from vitrine._polyfills.array_types import numpy_type, plain, result_type, torch_type, type_of_number
+from vitrine._polyfills.array_words import is_array, make, refuse
 
 
 def made_of(tensor):

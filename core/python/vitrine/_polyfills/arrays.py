@@ -8,13 +8,13 @@ elements are, the graph fails, and the call runs as eager does. What is not here
 import numpy as np
 import torch
 
-from vitrine._array_functions import (
+from vitrine._polyfills.array_functions import (
     all, any, argmax, argmin, clip, cumsum, dot, matmul, max, mean, min, prod, reshape, squeeze, std, sum, transpose, var,
 )  # fmt: skip
-from vitrine._array_making import as_array, made_of
-from vitrine._array_types import numpy_type, plain, torch_type, type_of_number
-from vitrine._array_ufuncs import UFUNCS, told, apply
-from vitrine._array_words import is_array, known, make, refuse
+from vitrine._polyfills.array_making import as_array, made_of
+from vitrine._polyfills.array_types import numpy_type, plain, torch_type, type_of_number
+from vitrine._polyfills.array_ufuncs import UFUNCS, told, apply
+from vitrine._polyfills.array_words import is_array, known, make, refuse
 
 
 class Elements:

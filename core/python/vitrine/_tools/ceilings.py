@@ -59,7 +59,7 @@ def cache_bytes(device: torch.device) -> int:
 
 def machine(device: torch.device) -> str:
     """What the kept rates are of: "AMD EPYC, 2 threads, on host"."""
-    from vitrine.recording import cpu_name
+    from vitrine._tools.recording import cpu_name
 
     if device.type == "cuda":
         name = torch.cuda.get_device_name(device) + (", TF32" if torch.backends.cuda.matmul.allow_tf32 else "")

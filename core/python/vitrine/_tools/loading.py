@@ -24,7 +24,7 @@ DTYPES = {
     "c64": torch.complex64, "c128": torch.complex128,
 }  # fmt: skip
 TENSOR_SPEC = re.compile(r"(\w+)\[([\d,\s]*)\](?:<(\d+))?")
-OWN_FOLDER = str(Path(__file__).parent)
+OWN_FOLDER = str(Path(__file__).parents[1])
 
 
 class LoadError(Exception):

@@ -9,11 +9,12 @@ import time
 import torch
 
 import vitrine
-from vitrine import _engine, ceilings, gpu
-from vitrine._apart import apart
-from vitrine.accuracy import Tf32Watch, compare, nudge, type_text, widened
-from vitrine.evidence import Watch, spread
-from vitrine.loading import Entry, LoadError, raised
+from vitrine import _engine
+from vitrine._tools import ceilings, gpu
+from vitrine._tools.apart import apart
+from vitrine._tools.accuracy import Tf32Watch, compare, nudge, type_text, widened
+from vitrine._tools.evidence import Watch, spread
+from vitrine._tools.loading import Entry, LoadError, raised
 
 LONGEST_MEASUREMENT_NS = 6_000_000_000
 
@@ -204,8 +205,8 @@ def record_in_mode(entry: Entry, options, recording, report, run) -> int:
 def measure(entry: Entry, options, recording, report, run, compiled) -> None:
     if options.repeats <= 0:
         return
-    from vitrine.counters import record_counters
-    from vitrine.timeline import record_timelines
+    from vitrine._tools.counters import record_counters
+    from vitrine._tools.timeline import record_timelines
 
     report.progress("measure: eager and compiled, interleaved", "timeline", 1, 2)
     args, kwargs = copied((entry.args, entry.kwargs))

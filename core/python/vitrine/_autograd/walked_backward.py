@@ -10,7 +10,7 @@ import torch
 from torch.autograd.graph import _engine_run_backward
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from vitrine._in_autograd import BACKWARD_TWICE
+from vitrine._autograd.in_autograd import BACKWARD_TWICE
 
 _HOOKS, _USED_UP = "vitrine's hooks", "used up for vitrine"  # in the metadata of autograd's nodes
 

@@ -12,8 +12,8 @@ from torch.overrides import TorchFunctionMode
 
 import vitrine
 from vitrine import _api
-from vitrine.loading import LoadError, raised
-from vitrine.measuring import Outcome, describe
+from vitrine._tools.loading import LoadError, raised
+from vitrine._tools.measuring import Outcome, describe
 
 # What PyTorch says where a program needs a GPU and there is none.
 NO_GPU = (

@@ -1,4 +1,4 @@
-"""Records one file: `python -m vitrine.run FILE -o SESSION`. Capture, compile, run, check against eager, measure.
+"""Records one file: `python -m vitrine._tools.run FILE -o SESSION`. Capture, compile, run, check against eager, measure.
 
 Exit status: 0; 1 the user's file or environment is at fault; 2 wrong arguments; 3 compiled and eager outputs differ;
 130 cancelled; of a script that ends with a status of its own, that one.
@@ -163,11 +163,11 @@ def use_edited_kernels(pairs: list[str]) -> tuple[str, str] | None:
 def run_script(options, recording) -> int:
     """Runs the file as __main__; what it compiles is recorded. Returns the exit status."""
     from vitrine import _engine
-    from vitrine.evidence import Watch
-    from vitrine.loading import LoadError, parse, raised
-    from vitrine.measuring import record_differences
+    from vitrine._tools.evidence import Watch
+    from vitrine._tools.loading import LoadError, parse, raised
+    from vitrine._tools.measuring import record_differences
     from vitrine.take_over import torch_compile_taken_over
-    from vitrine.timeline import record_script_timeline
+    from vitrine._tools.timeline import record_script_timeline
 
     parse(options.file)  # what cannot run at all is told as for any other file
     run = recording.start_run(Path(options.file).name, "script", "", options.mode)
@@ -215,7 +215,7 @@ def switched_off():
 
 
 def refuse_where_switched_off():
-    from vitrine.loading import UsageError
+    from vitrine._tools.loading import UsageError
 
     if why := switched_off():
         raise UsageError(f"There is nothing to record: {why}.", "Unset it.")
@@ -223,7 +223,7 @@ def refuse_where_switched_off():
 
 def nothing_compiled(path):
     """The LoadError of a script that compiled nothing, with what it may have meant."""
-    from vitrine.loading import LoadError, half_an_entry, module_names, parse
+    from vitrine._tools.loading import LoadError, half_an_entry, module_names, parse
 
     if why := switched_off():
         return LoadError(f"Nothing was compiled: {why}.", "Unset it.")
@@ -328,7 +328,7 @@ def record(options, recording, report) -> int:
     Raises RuntimeError that begins with SESSION_LOST when the session takes no more.
     """
     import vitrine
-    from vitrine.loading import LoadError, UsageError, load
+    from vitrine._tools.loading import LoadError, UsageError, load
 
     status = "failed"
     # What goes wrong in a compilation is in the session, whose messages are shown at the end; what a taken over
@@ -342,7 +342,7 @@ def record(options, recording, report) -> int:
         recording.put("meta", key="arguments", value=json.dumps(options.again))
         as_script = options.take_over and not options.entry  # its own calls are what is asked for
         if options.target:
-            from vitrine.target import gpu_taken_for_cpu, record_for_target
+            from vitrine._tools.target import gpu_taken_for_cpu, record_for_target
 
             with gpu_taken_for_cpu():
                 entry = load(options.file, options.entry, options.input)
@@ -356,13 +356,13 @@ def record(options, recording, report) -> int:
             code = run_script(options, recording)
         else:
             refuse_where_switched_off()
-            from vitrine.measuring import record_entry
+            from vitrine._tools.measuring import record_entry
 
             code = record_entry(entry, options, recording, report)
         status = "finished" if code in (0, 3) else "failed"
         return code
     except LoadError as error:
-        from vitrine.error_place import record_place
+        from vitrine._tools.error_place import record_place
 
         recording.message("error", "user", error.what, error.hint, error.detail, entity=record_place(recording, error.__cause__))
         report.failure(error.what, error.hint, error.detail)
@@ -427,7 +427,7 @@ def prepared(options, report) -> int:
     if problem := use_edited_kernels(options.edited):
         report.failure(*problem)
         return 2
-    from vitrine.loading import LoadError, UsageError, check_arguments
+    from vitrine._tools.loading import LoadError, UsageError, check_arguments
 
     try:
         check_arguments(options.file, options.entry, options.input)
@@ -441,7 +441,7 @@ def prepared(options, report) -> int:
 
 def recorded(options, report, import_ns: int) -> int:
     """Opens the session and records the run in it. Returns the exit status."""
-    from vitrine.recording import Recording, as_spelled, settle
+    from vitrine._tools.recording import Recording, as_spelled, settle
 
     heed(lambda *_: report.cancelled.set())  # a session that is half open is opened first
     try:

@@ -10,7 +10,9 @@ import time
 
 import torch
 
-from vitrine import _engine, config, gpu, timeline
+from vitrine import _engine, config
+
+from vitrine._tools import gpu, timeline
 
 PERIOD = 10  # an instruction of each scheduler is looked at every 2^10 cycles
 MOST_PASSES = 40

@@ -1,6 +1,6 @@
 """`vitrine bench --cuda`: the table of a GPU. Eager, Vitrine and torch.compile interleaved in one process a case.
 
-    python -m vitrine.bench_cuda [--against inductor] [--cases NAME,...] [--seconds S] [--limit S] [--json FILE]
+    python -m vitrine._tools.bench_cuda [--against inductor] [--cases NAME,...] [--seconds S] [--limit S] [--json FILE]
 
 A side's first call is timed in a process of its own with an empty cache, a few of them beside each other. One that takes
 longer than the limit is ended, and its side is "not run (time)". What they left in the caches then serves one process a
@@ -155,7 +155,7 @@ LATE = "not run (time)"
 
 
 def speed_up(theirs: list[float], ours: list[float]) -> dict:
-    from vitrine import bench
+    from vitrine._tools import bench
 
     return bench.speed_up(theirs, ours)
 
@@ -320,7 +320,7 @@ def child(name: str, sides: list[str], seconds: float, cache: str) -> None:
 
 
 def own_process(words: list[str], log, env=None):
-    words = [sys.executable, "-m", "vitrine.bench_cuda", *words]
+    words = [sys.executable, "-m", "vitrine._tools.bench_cuda", *words]
     return subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
 
 

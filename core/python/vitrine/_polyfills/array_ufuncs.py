@@ -2,9 +2,9 @@
 
 import torch
 
-from vitrine._array_making import as_array, made_of
-from vitrine._array_types import loop_types, numpy_type, plain
-from vitrine._array_words import is_array, refuse
+from vitrine._polyfills.array_making import as_array, made_of
+from vitrine._polyfills.array_types import loop_types, numpy_type, plain
+from vitrine._polyfills.array_words import is_array, refuse
 
 
 def told(result, operands):

@@ -117,8 +117,8 @@ def measure(sides: dict[str, Callable], args, seconds: float) -> dict[str, list[
 
 
 def model_of(file: str):
-    """The file's model, a :class:`vitrine.loading.Entry`. Exits with what stands in the way."""
-    from vitrine.loading import LoadError, load
+    """The file's model, a :class:`vitrine._tools.loading.Entry`. Exits with what stands in the way."""
+    from vitrine._tools.loading import LoadError, load
 
     try:
         entry = load(file, None, [])
@@ -133,7 +133,7 @@ def model_rows(file: str, against: list[str], seconds: float) -> tuple[list[dict
     """Median of each side's calls of a model, in turns of a few calls; and what stands in the way of the sides left out."""
     import torch
 
-    from vitrine import peers
+    from vitrine._tools import peers
 
     entry = model_of(file)
     args, function = entry.args, entry.function
@@ -228,7 +228,7 @@ if side == "vitrine":
 else:
     import torch._dynamo, torch._inductor.compile_fx
     compile = torch.compile
-from vitrine.bench import model_of
+from vitrine._tools.bench import model_of
 entry = model_of(os.environ["VITRINE_BENCH_FILE"])
 t1 = time.perf_counter()
 with torch.no_grad():
@@ -266,7 +266,7 @@ def compile_times(file: str, sides: list[str], processes: int) -> list[dict]:
 
 def main() -> int:
     if "--cuda" in sys.argv[1:]:
-        from vitrine import bench_cuda
+        from vitrine._tools import bench_cuda
 
         sys.argv.remove("--cuda")
         return bench_cuda.main()

@@ -58,7 +58,7 @@ def self_tests() -> list[tuple[str, str, str, str]]:
 
 def own_program(name: str) -> str | None:
     """A program of the build that this package belongs to, else one on the PATH."""
-    own = Path(__file__).parent.parent.parent / "bin" / name
+    own = Path(__file__).parents[3] / "bin" / name
     return str(own) if own.exists() else shutil.which(name)
 
 
@@ -98,7 +98,7 @@ def counters() -> tuple[str, str, str]:
 
     if not torch.cuda.is_available():
         return MISSING, "PyTorch sees no GPU", off
-    from vitrine import counters as gpu_counters
+    from vitrine._tools import counters as gpu_counters
 
     refused = gpu_counters.problems()
     if not refused:

@@ -1,4 +1,4 @@
-"""Compiles a kernel's CUDA C++ for a GPU that need not be here: `python -m vitrine.check_kernel FILE sm_90`.
+"""Compiles a kernel's CUDA C++ for a GPU that need not be here: `python -m vitrine._tools.check_kernel FILE sm_90`.
 
 Exit status: 0; 1 it does not compile, with NVRTC's words on stderr; 2 wrong arguments.
 """

@@ -6,8 +6,8 @@ import types
 
 import torch
 
-from vitrine._transforms import function_of
-from vitrine._walked_backward import note_hook
+from vitrine._polyfills.transforms import function_of
+from vitrine._autograd.walked_backward import note_hook
 
 
 def without_numpy_warnings(function, args, kwargs):

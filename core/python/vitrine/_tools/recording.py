@@ -8,7 +8,7 @@ import time
 import torch
 
 from vitrine import _engine
-from vitrine.session_file import read_own
+from vitrine._tools.session_file import read_own
 
 
 class Recording:

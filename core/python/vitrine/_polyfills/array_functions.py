@@ -3,10 +3,10 @@
 import numpy as np
 import torch
 
-from vitrine._array_making import as_array, made_of, of_one_type, stack
-from vitrine._array_types import numpy_type, plain, result_type, torch_type, type_of_both
-from vitrine._array_ufuncs import UFUNCS, made_ufunc, told, apply
-from vitrine._array_words import is_array, make, refuse
+from vitrine._polyfills.array_making import as_array, made_of, of_one_type, stack
+from vitrine._polyfills.array_types import numpy_type, plain, result_type, torch_type, type_of_both
+from vitrine._polyfills.array_ufuncs import UFUNCS, made_ufunc, told, apply
+from vitrine._polyfills.array_words import is_array, make, refuse
 
 
 def _reduced(function, of, axis, keepdims, warns=False):

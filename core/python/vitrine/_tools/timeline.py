@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 import torch
 from torch.autograd.profiler import profile, record_function
 
-from vitrine import _engine, gpu
-from vitrine.evidence import Watch, spread
-from vitrine.session_file import read_own
+from vitrine import _engine
+
+from vitrine._tools import gpu
+from vitrine._tools.evidence import Watch, spread
+from vitrine._tools.session_file import read_own
 
 REPETITIONS = 5, 25  # of a profiled call: at least; at most, while they take less than
 PROFILED_NS = 1_000_000_000

@@ -12,8 +12,8 @@ import sys
 import torch
 from torch.autograd import Variable
 
-from vitrine import _batched
-from vitrine._in_autograd import as_traced, name_in_errors
+from vitrine._autograd import batched as _batched
+from vitrine._autograd.in_autograd import as_traced, name_in_errors
 
 _ENGINE = torch.autograd.graph._engine_run_backward.__code__
 _UNPACKS = hasattr(torch._C._autograd.SavedTensor, "unpack")  # newer than PyTorch 2.11

@@ -15,7 +15,7 @@ import dataclasses
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from vitrine.loading import DTYPES
+from vitrine._tools.loading import DTYPES
 
 # rtol, atol by dtype: the defaults of torch.testing.assert_close.
 TOLERANCES = {

@@ -22,8 +22,8 @@ from torch.autograd import Variable
 from torch.utils.hooks import RemovableHandle
 
 from vitrine._errors import DoubleBackwardError
-from vitrine._half_way import Failure, failure_in_between, give_then_raise, roots_of_pass
-from vitrine._in_autograd import BACKWARD_TWICE, graph_is_kept, name_in_errors, named_node
+from vitrine._autograd.half_way import Failure, failure_in_between, give_then_raise, roots_of_pass
+from vitrine._autograd.in_autograd import BACKWARD_TWICE, graph_is_kept, name_in_errors, named_node
 
 _WRITTEN = (
     "one of the variables needed for gradient computation has been modified by an inplace operation: [%s %s]%s is at "
