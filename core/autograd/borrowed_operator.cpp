@@ -1,6 +1,6 @@
-// PyTorch's own backward of one operator of a recording: the operator is called once more, on stand-ins that
-// are leaves, and what PyTorch's engine does from its results on is recorded. Its results stand for those of
-// the first call, whose nodes alone stay.
+// PyTorch's own backward of one operator of a recording: the operator is called once more, on fake tensors
+// that are leaves, and what PyTorch's engine does from its results on is recorded. Its results stand for
+// those of the first call, whose nodes alone stay.
 #include <unordered_set>
 
 #include "core/autograd/joint_maker.h"

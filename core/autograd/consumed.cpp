@@ -1,5 +1,5 @@
 // What autograd has done with, of a recording with a backward pass in it: PyTorch itself is asked, by another
-// backward over the stand-ins, whose nodes are taken back.
+// backward over the fake tensors, whose nodes are taken back.
 #include <set>
 
 #include "core/autograd/joint.h"

@@ -7,14 +7,14 @@
 #include <unordered_set>
 
 #include "core/autodiff/derive.h"
-#include "core/autodiff/redraws.h"
+#include "core/autodiff/rng_replay.h"
 #include "core/autograd/joint_maker.h"
 #include "core/autograd/shared_saves.h"
 #include "core/ops/node.h"
 #include "core/passes/decompose/decompose.h"
 #include "core/torch_api/api.h"
+#include "core/torch_api/fake_tensor.h"
 #include "core/torch_api/library/library.h"
-#include "core/torch_api/stand_in.h"
 
 namespace vitrine::torch_api {
 
@@ -171,7 +171,8 @@ Result<std::shared_ptr<const Joint>> make_joint(Lowering& lowering, const std::v
   if (r.effects.sets_data) return no_joint("a tensor's .data is set");
   if (r.effects.makes_leaf) return no_joint("a leaf that requires grad is made in it");
   // A view that an autograd.Function gave would be made again without it.
-  auto views = remade_views(r, results, true, own_backward(r).empty() ? Remake::all : Remake::shared);
+  auto views =
+      view_replay(r, results, true, own_backward(r).empty() ? ReplayedViews::all : ReplayedViews::shared);
   if (!views) return no_joint(views.error().what);
   const Recording::Mark mark = r.mark();
   auto out = std::make_shared<Joint>();
@@ -217,7 +218,7 @@ static int64_t made_as(PyObject* tensor) {
 }
 
 // Results, what they get, and the inputs.
-Status JointMaker::prepare(const RemadeViews& views, Joint& out, JointParts& parts) {
+Status JointMaker::prepare(const ViewReplay& views, Joint& out, JointParts& parts) {
   Recording& r = recording_;
   r.begin_call({});
   parts.results = views.region_refs;
@@ -370,7 +371,7 @@ Status JointMaker::borrow(Joint& out, JointParts& parts) {
   return {};
 }
 
-Status JointMaker::join(const std::vector<PyObject*>& results, const RemadeViews& views, Gradients who,
+Status JointMaker::join(const std::vector<PyObject*>& results, const ViewReplay& views, Gradients who,
                         Joint& out, JointParts& parts) {
   if (Status error = prepare(views, out, parts)) return error;
   find_points(results, views, parts);

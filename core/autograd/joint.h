@@ -1,5 +1,5 @@
 // Forward and backward of one recording. The derivative is written by core/autodiff's gradient rules, or by
-// PyTorch's own backward, which run over the recording's stand-ins continues the ATen graph; core/autodiff
+// PyTorch's own backward, which run over the recording's fake tensors continues the ATen graph; core/autodiff
 // divides what comes out.
 #pragma once
 
@@ -10,7 +10,7 @@
 #include "core/autodiff/derive.h"
 #include "core/autodiff/partition.h"
 #include "core/recording/lowering.h"
-#include "core/recording/remade_views.h"
+#include "core/recording/view_replay.h"
 #include "core/torch_api/python_ref.h"
 
 namespace vitrine::torch_api {

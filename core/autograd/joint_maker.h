@@ -14,7 +14,7 @@ namespace vitrine::torch_api {
 struct JointParts {
   std::vector<ir::Node> leading, forward, tangents, backward;  // leading: inputs and constants
   std::vector<ir::Ref> results, gradients;
-  // Stand-ins: results that require grad, the gradients that they get, and the inputs that want one.
+  // Fake tensors: results that require grad, the gradients that they get, and the inputs that want one.
   std::vector<PyObject*> outputs, wanted;
   std::vector<Py> given;
   std::vector<int> input_of;  // by wanted input: its place among the inputs
@@ -23,7 +23,7 @@ struct JointParts {
   std::vector<std::vector<int>> outputs_behind;
   // Results that others may be computed from.
   struct Point {
-    PyObject* object;  // a stand-in
+    PyObject* object;  // a fake tensor
     ir::Ref value;
     int tangent, result;    // one of these, or -1: its tangent; a view: its place among the program's results
     ir::NodeId whole = -1;  // what gives its gradient; -1: it gets none
@@ -47,20 +47,20 @@ class JointMaker {
         dispatch_(lowering.state().dispatch),
         mode_(lowering.state().mode.get()) {}
   // The joint graph, divided. Errors: why there is none. May throw Stop.
-  Status join(const std::vector<PyObject*>& results, const RemadeViews& views, Gradients who, Joint& out,
+  Status join(const std::vector<PyObject*>& results, const ViewReplay& views, Gradients who, Joint& out,
               JointParts& parts);
 
  private:
-  Status prepare(const RemadeViews& views, Joint& out, JointParts& parts);
-  void find_points(const std::vector<PyObject*>& results, const RemadeViews& views, JointParts& parts);
+  Status prepare(const ViewReplay& views, Joint& out, JointParts& parts);
+  void find_points(const std::vector<PyObject*>& results, const ViewReplay& views, JointParts& parts);
   // What PyTorch's own backward (vitrine._autograd.training.Borrowed) says of the points.
   void note_points(PyObject* borrowed, Joint& out, JointParts& parts);
   Status cut(Joint& out, JointParts& parts);
   // By the gradient rules. Errors: what they do not cover.
   Status derive(Joint& out, JointParts& parts);
-  // PyTorch's backward of one operator, run over stand-ins of its own; the recording stays as it is.
+  // PyTorch's backward of one operator, run over fake tensors of its own; the recording stays as it is.
   Result<autodiff::Borrowed> borrow_operator(const autodiff::BorrowCall& call);
-  // Runs PyTorch's backward over the stand-ins, which continues the graph.
+  // Runs PyTorch's backward over the fake tensors, which continues the graph.
   Status borrow(Joint& out, JointParts& parts);
 
   Recording& recording_;

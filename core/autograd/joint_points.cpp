@@ -5,12 +5,12 @@
 
 #include "core/autograd/joint_maker.h"
 #include "core/autograd/shared_saves.h"
-#include "core/torch_api/stand_in.h"
+#include "core/torch_api/fake_tensor.h"
 
 namespace vitrine::torch_api {
 
 // Results of the region, and views of these or of inputs that the program gives.
-void JointMaker::find_points(const std::vector<PyObject*>& results, const RemadeViews& views,
+void JointMaker::find_points(const std::vector<PyObject*>& results, const ViewReplay& views,
                              JointParts& parts) {
   parts.points.clear();
   if (parts.outputs.empty()) return;

@@ -28,7 +28,7 @@ struct CodegenOptions {
   // does: a training step's activations make room for its gradients.
   bool gives_back = false;
   cuda::Gpu gpu;  // that runs the kernels of its tensors
-  fusion::DrawLayout draws;
+  fusion::RngLayout draws;
   bool ordered = false;                       // nothing is left to the order in which threads run
   std::shared_ptr<SizeMemory> sizes;          // null: all sizes are numbers of the kernels' texts
   std::shared_ptr<const EditedTexts> edited;  // may be null

@@ -64,7 +64,6 @@ std::optional<ProductCall> product_call(const ir::Graph& graph, const ir::Node& 
 
 // The call of both in one kernel, from that of the product. Its arguments are a, b, the accumulator, perhaps
 // the bias, and the epilogue's.
-void add_epilogue(ProductCall& call, const cpp::Epilogue& epilogue, const Kernel& follower,
-                  int32_t candidate);
+void add_epilogue(ProductCall& call, const cpp::Epilogue& epilogue, const Kernel& alone, int32_t candidate);
 
 }  // namespace vitrine::codegen

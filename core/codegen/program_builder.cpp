@@ -10,7 +10,7 @@
 #include "core/codegen/cuda/pairs.h"
 #include "core/codegen/cuda/prelude.h"
 #include "core/codegen/cuda/tried_shapes.h"
-#include "core/codegen/followers.h"
+#include "core/codegen/epilogue_fusion.h"
 #include "core/codegen/schedule/parts.h"
 #include "core/fusion/classify.h"
 #include "core/fusion/types.h"
@@ -115,7 +115,7 @@ void ProgramBuilder::find_destinations() {
 int32_t ProgramBuilder::destination(int unit, const Schedule& schedule, const Argument& written) {
   auto it = destinations_.find(key(written.root));
   // An index out of range is known only when the kernel has run: an input must be as it was then.
-  if (it == destinations_.end() || it->second.last_read > unit || schedule.picks()) return -1;
+  if (it == destinations_.end() || it->second.last_read > unit || schedule.gathers()) return -1;
   const Destination& d = it->second;
   if (d.last_read == unit)
     for (const Argument& read : schedule.arguments)
@@ -248,7 +248,7 @@ std::vector<Ref> ProgramBuilder::stored(const fusion::Group& group) const {
 }
 
 void ProgramBuilder::add_kernel(int u) {
-  if (!fused_.units[static_cast<size_t>(u)].alike.empty()) return add_alike(u);
+  if (!fused_.units[static_cast<size_t>(u)].horizontal.empty()) return add_horizontal(u);
   if (loops_.loops[fused_.units[static_cast<size_t>(u)].loops.front()].filled) return add_scattering(u);
   if (loops_.loops[fused_.units[static_cast<size_t>(u)].loops.front()].scans !=
       fusion::Statement::Reduce::none)
@@ -263,7 +263,7 @@ void ProgramBuilder::add_kernel(int u) {
   Step step;
   step.kind = Step::Kind::kernel;
   step.label = unit.label;
-  step.may_fail = !gpu && schedule.picks();
+  step.may_fail = !gpu && schedule.gathers();
   for (const Argument& a : schedule.arguments) {
     if (joined && a.root.node == loops_.loops[static_cast<size_t>(unit.product)].node) {
       step.buffers.push_back(-1);  // it is never in memory
@@ -416,7 +416,7 @@ void ProgramBuilder::offer_algorithms(Step& step, int32_t chosen) const {
       step.instead.push_back({static_cast<int32_t>(i), -1, "", step.buffers, {}});
 }
 
-// Both in one kernel; step: the follower's, with its buffers.
+// Both in one kernel; step: the epilogue's, with its buffers.
 std::optional<Alternative> ProgramBuilder::with_product(size_t product, const Schedule& schedule,
                                                         const Step& step, const Kernel& kernel,
                                                         int32_t candidate) {
@@ -439,7 +439,7 @@ std::optional<Alternative> ProgramBuilder::with_product(size_t product, const Sc
   return made;
 }
 
-// While products are measured: the follower's kernel carries the alternative of both in one.
+// While products are measured: the epilogue's kernel carries the alternative of both in one.
 void ProgramBuilder::offer_with_product(int u, const Schedule& schedule, Step& step) {
   const ProductOptions& how = options_.products;
   auto product = how.offered ? followed_product(loops_, fused_, static_cast<size_t>(u)) : std::nullopt;

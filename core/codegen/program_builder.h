@@ -30,7 +30,7 @@ class ProgramBuilder {
   void find_destinations();
   int32_t destination(int unit, const Schedule& schedule, const Argument& written);
   void add_kernel(int unit);
-  void add_alike(int unit);       // program_alike.cpp
+  void add_horizontal(int unit);  // program_alike.cpp
   void add_scattering(int unit);  // program_scatter.cpp
   void add_scan(int unit);
   void add_ordered(int unit, int32_t result, const fusion::LoopProgram& fill, const fusion::Unit& first);
@@ -38,7 +38,7 @@ class ProgramBuilder {
   void change_in_place(int unit, Step& step);
   void add_part(const fusion::LoopProgram& program, const fusion::Unit& unit, int position, int32_t result,
                 std::string label);
-  void alike_buffers(int unit, const std::vector<Schedule>& all, size_t member, Step& step);
+  void horizontal_buffers(int unit, const std::vector<Schedule>& all, size_t member, Step& step);
   std::vector<ir::Ref> stored(const fusion::Group& group) const;
   Schedule cpu_schedule(const fusion::Group& group, const std::vector<ir::Ref>& stored) const;
   Schedule gpu_schedule(const fusion::Group& group, const std::vector<ir::Ref>& stored) const;

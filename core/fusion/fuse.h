@@ -34,8 +34,8 @@ struct Unit {
   std::string label;                     // "K2", "L3", "O1"
   std::vector<size_t> loops;             // in program order
   Group group;
-  int product = -1;          // loop of the product that the group follows in one kernel; -1: none
-  std::vector<Group> alike;  // what else the kernel computes: the same on other tensors
+  int product = -1;               // loop of the product that the group follows in one kernel; -1: none
+  std::vector<Group> horizontal;  // what else the kernel computes: the same on other tensors
 };
 
 struct Decision {  // one considered pair

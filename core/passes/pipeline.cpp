@@ -1,10 +1,10 @@
 #include "core/passes/pipeline.h"
 
 #include "core/passes/cleanup/canonicalise.h"
-#include "core/passes/cleanup/compute_again.h"
 #include "core/passes/cleanup/cse.h"
 #include "core/passes/cleanup/dce.h"
 #include "core/passes/cleanup/functionalise.h"
+#include "core/passes/cleanup/rematerialise.h"
 #include "core/passes/decompose/batch_norm.h"
 #include "core/passes/decompose/decompose.h"
 #include "core/passes/layout/channels_last.h"
@@ -69,7 +69,7 @@ constexpr Pass kPipeline[] = {
     {"pad_f32_products", "optimised", pad_f32_products,
      "rows of large products begin at multiples of 16 bytes"},
     // Equal computations merge above.
-    {"compute_again", "optimised", compute_again,
+    {"rematerialise", "optimised", rematerialise,
      "what backward can compute again from what is held anyway is not held"},
     {"dce", "optimised", dce, "unused operators removed"},
 };

@@ -88,7 +88,7 @@ PyObject* new_compiled(PyTypeObject* type, PyObject* args, PyObject*) {
   if (!self) return nullptr;
   as_callable(self)->settings = Py_NewRef(settings);
   as_callable(self)->handler = new capture::CaptureHandler(engine(), std::move(call));
-  if (PyObject* code = code_of(wrapped)) capture::CaptureHandler::insist(code);
+  if (PyObject* code = code_of(wrapped)) capture::CaptureHandler::always_capture(code);
   return self;
 }
 

@@ -108,10 +108,10 @@ PyObject* reset(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-// insist(function): its code is captured wherever its file lies
-PyObject* insist(PyObject*, PyObject* function) {
+// always_capture(function): its code is captured wherever its file lies
+PyObject* always_capture(PyObject*, PyObject* function) {
   if (PyMethod_Check(function)) function = PyMethod_GET_FUNCTION(function);
-  if (PyFunction_Check(function)) capture::CaptureHandler::insist(PyFunction_GET_CODE(function));
+  if (PyFunction_Check(function)) capture::CaptureHandler::always_capture(PyFunction_GET_CODE(function));
   Py_RETURN_NONE;
 }
 
@@ -124,8 +124,8 @@ PyMethodDef kMethods[] = {
     {"forget", torch_api::border<forget>, METH_O,
      "forget(observer): drops what was compiled for an observer."},
     {"reset", torch_api::border<reset>, METH_NOARGS, "Drops everything that was compiled."},
-    {"insist", torch_api::border<insist>, METH_O,
-     "insist(function): captures it although it is a library's."},
+    {"always_capture", torch_api::border<always_capture>, METH_O,
+     "always_capture(function): captures it although it is a library's."},
     {"cancel", torch_api::border<cancel>, METH_NOARGS,
      "Ends compilation as soon as possible; what is not compiled runs eagerly."},
     {"configure", torch_api::border<configure>, METH_VARARGS,

@@ -104,7 +104,7 @@ tb::Lowering& lowering(PyObject* self) {
   return *reinterpret_cast<LoweringObject*>(self)->lowering;
 }
 
-// input(tensor, kind="placeholder", source="") -> stand-in
+// input(tensor, kind="placeholder", source="") -> fake tensor
 PyObject* lowering_input(PyObject* self, PyObject* args) {
   PyObject* tensor = nullptr;
   const char *kind = "placeholder", *source = "";
@@ -178,9 +178,9 @@ PyObject* lowering_joint(PyObject* self, PyObject* args) {
 PyObject* lowering_finish(PyObject* self, PyObject* results);
 
 PyMethodDef kLoweringMethods[] = {
-    {"input", torch_api::border<lowering_input>, METH_VARARGS, "A stand-in for a real tensor."},
+    {"input", torch_api::border<lowering_input>, METH_VARARGS, "A fake tensor for a real tensor."},
     {"constant", torch_api::border<lowering_constant>, METH_O,
-     "A stand-in for a tensor whose value is known."},
+     "A fake tensor for a tensor whose value is known."},
     {"call", torch_api::border<lowering_call>, METH_VARARGS, "Records one call."},
     {"is_traced", torch_api::border<lowering_is_traced>, METH_O,
      "Whether an object is a tensor of this recording."},

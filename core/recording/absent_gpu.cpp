@@ -7,7 +7,7 @@
 #include "core/base/once.h"
 #include "core/recording/dispatch.h"
 #include "core/torch_api/api.h"
-#include "core/torch_api/stand_in.h"
+#include "core/torch_api/fake_tensor.h"
 
 namespace vitrine::torch_api {
 

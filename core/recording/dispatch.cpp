@@ -9,8 +9,8 @@
 #include "core/torch_api/api.h"
 #include "core/torch_api/border.h"
 #include "core/torch_api/convert.h"
+#include "core/torch_api/fake_tensor.h"
 #include "core/torch_api/number_range.h"
-#include "core/torch_api/stand_in.h"
 
 namespace vitrine::torch_api {
 
@@ -249,7 +249,7 @@ class OperatorCall {
     add_node();
     return out;
   }
-  // A PyTorch without CUDA has no views of CUDA tensors either, so stand-ins are on the CPU meanwhile.
+  // A PyTorch without CUDA has no views of CUDA tensors either, so fake tensors are on the CPU meanwhile.
   Py call_as_cpu() {
     std::vector<int> moved;
     for (const BoundArg& b : bound_)
@@ -457,7 +457,7 @@ class OperatorCall {
     return std::find(std::begin(known), std::end(known), dispatch_keys(handle_of(tensor))) != std::end(known);
   }
 
-  // The same value with stand-ins for its tensors.
+  // The same value with fake tensors for its tensors.
   Py mirrored(PyObject* value, size_t which) {
     if (which < op_.returns.size() && op_.returns[which].same_as >= 0)
       return written_argument(op_.returns[which].same_as);
@@ -509,7 +509,7 @@ class OperatorCall {
     if (any) recording_.follow(node_.id, std::move(flags));
   }
 
-  // An operator of which no row says what it gives: PyTorch made its results for stand-ins of these sizes.
+  // An operator of which no row says what it gives: PyTorch made its results for fake tensors of these sizes.
   bool is_known_new() const {
     if (op_.writes || !op_.aten || ops::find(op_.name)) return false;
     std::vector<int> given, made;

@@ -1,5 +1,5 @@
-// The dispatch mode under which traced calls run: it answers each ATen operator with stand-ins of the right
-// type and records a node.
+// The dispatch mode under which traced calls run: it answers each ATen operator with fake tensors of the
+// right type and records a node.
 #pragma once
 
 #include <optional>

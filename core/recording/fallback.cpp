@@ -8,7 +8,7 @@
 #include "core/recording/replay.h"
 #include "core/torch_api/api.h"
 #include "core/torch_api/errors_aside.h"
-#include "core/torch_api/stand_in.h"
+#include "core/torch_api/fake_tensor.h"
 
 namespace vitrine::torch_api {
 

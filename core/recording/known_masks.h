@@ -11,8 +11,8 @@ struct AttentionCall {
   Py args, kwargs;  // kwargs may be null
 };
 
-// The arguments of torch.nn.functional.scaled_dot_product_attention (tensors: the recording's stand-ins) with
-// a known mask left out; as they are where there is none.
+// The arguments of torch.nn.functional.scaled_dot_product_attention (tensors: the recording's fake tensors)
+// with a known mask left out; as they are where there is none.
 AttentionCall without_known_mask(Recording& recording, PyObject* args, PyObject* kwargs);
 
 }  // namespace vitrine::torch_api

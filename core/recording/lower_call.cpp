@@ -1,4 +1,4 @@
-// One call of the traced program: run over stand-ins, recorded, or refused.
+// One call of the traced program: run over fake tensors, recorded, or refused.
 #include <algorithm>
 #include <unordered_set>
 
@@ -8,7 +8,7 @@
 #include "core/recording/lowering_guards.h"
 #include "core/recording/lowering_state.h"
 #include "core/torch_api/convert.h"
-#include "core/torch_api/stand_in.h"
+#include "core/torch_api/fake_tensor.h"
 #include "core/torch_api/warning_watch.h"
 
 namespace vitrine::torch_api {
@@ -161,7 +161,7 @@ Py Lowering::State::run(PyObject* callable, PyObject* args, PyObject* kwargs) {
     return Py::steal(PyObject_Call(callable, args, kwargs));
   Py module = Py::steal(PyImport_ImportModule("vitrine._polyfills.transforms"));
   Py inputs = recording.inputs_by_object();
-  return Py::steal(module ? PyObject_CallMethod(module.get(), "among_stand_ins", "OOOO", inputs.get(),
+  return Py::steal(module ? PyObject_CallMethod(module.get(), "among_fake_tensors", "OOOO", inputs.get(),
                                                 callable, args, kwargs ? kwargs : Py_None)
                           : nullptr);
 }
@@ -187,7 +187,7 @@ Lowering::Outcome Lowering::State::attempt(const Asked& asked, WarningWatch::Onc
     refuse_turned(recording, name, args);
     if (kwargs) (void)make_template(kwargs, known);
     const Outs outs = outs_of(kwargs);
-    const Whole* whole = whole_of(callable);
+    const PreservedComposite* whole = preserved_composite(callable);
     const bool is_attention = whole && !whole->recurrent;
     const AttentionCall attention_call =
         is_attention ? without_known_mask(recording, args, kwargs) : AttentionCall{};

@@ -5,10 +5,10 @@
 #include "core/recording/absent_gpu.h"
 #include "core/recording/lowering_guards.h"
 #include "core/recording/lowering_state.h"
-#include "core/recording/remade_views.h"
+#include "core/recording/view_replay.h"
 #include "core/torch_api/api.h"
 #include "core/torch_api/convert.h"
-#include "core/torch_api/stand_in.h"
+#include "core/torch_api/fake_tensor.h"
 
 namespace vitrine::torch_api {
 
@@ -44,8 +44,8 @@ bool tells_of_views(Recording& r, const std::vector<PyObject*>& results) {
 
 }  // namespace
 
-// A real tensor that autograd computed is not a leaf: neither may its stand-in be (writing to it is allowed).
-// Its stand-in becomes the answer to a clone of a leaf, which autograd then adopts.
+// A real tensor that autograd computed is not a leaf: neither may its fake tensor be (writing to it is
+// allowed). Its fake tensor becomes the answer to a clone of a leaf, which autograd then adopts.
 void Lowering::State::copy_requires_grad(int index, PyObject* real) {
   if (!requires_grad(real)) return;
   PyObject* tensor = recording.at(index).object.get();
@@ -54,7 +54,7 @@ void Lowering::State::copy_requires_grad(int index, PyObject* real) {
     if (!done) PyErr_Clear();
     return;
   }
-  Py leaf = Py::steal(wrap(stand_in(recording.at(index).type)));
+  Py leaf = Py::steal(wrap(fake_tensor(recording.at(index).type)));
   bool grad = true;
   GradModeGuard grad_guard(grad);
   Py ready = Py::steal(leaf ? PyObject_CallMethod(leaf.get(), "requires_grad_", nullptr) : nullptr);
@@ -174,7 +174,7 @@ size_t Lowering::note_question_of_value(PyObject* callable, PyObject* traced) {
 
 bool Lowering::can_follow(const std::vector<PyObject*>& results) const {
   Recording& r = state_->recording;
-  return tells_of_views(r, results) && remade_views(r, results, true);
+  return tells_of_views(r, results) && view_replay(r, results, true);
 }
 
 Lowering::Graphs Lowering::finish(const std::vector<PyObject*>& results, Views how) {
@@ -182,7 +182,7 @@ Lowering::Graphs Lowering::finish(const std::vector<PyObject*>& results, Views h
   for (PyObject* t : results)
     if (requires_grad(t) && !is_made_leaf(t)) r.effects.needs_grad = true;
   if (how != Views::given && tells_of_views(r, results)) {
-    const auto views = remade_views(r, results, how == Views::followed);
+    const auto views = view_replay(r, results, how == Views::followed);
     if (views && !views.value().as_they_are) {
       Graphs graphs = r.finish(results, views.value().region_refs);
       std::vector<ir::Node> leading;

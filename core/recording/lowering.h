@@ -5,7 +5,7 @@
 //
 // An ATen node's args are the schema's positional parameters, all of them, defaults filled in; its kwargs are
 // the keyword-only ones that are not None. A node that writes an argument hands it back as its output, which
-// stands for the tensor from then on. An undefined output has the type f32[0]. Stand-ins raise when their
+// stands for the tensor from then on. An undefined output has the type f32[0]. Fake tensors raise when their
 // data is touched in any way.
 #pragma once
 
@@ -26,7 +26,7 @@ struct _object;
 namespace vitrine::torch_api {
 
 struct ReplayProgram;
-class ViewProgram;  // core/recording/remade_views.h
+class ViewProgram;  // core/recording/view_replay.h
 
 // Why a call cannot become part of a graph. kind: a row of core/capture/trace/break_kinds.h.
 struct Unsupported {
@@ -41,9 +41,9 @@ class Lowering {
   ~Lowering();
   Lowering(const Lowering&) = delete;
 
-  // A storage-less stand-in for a real tensor that enters the graph (one per real tensor; tensors that share
-  // storage share a stand-in storage, so aliasing is seen). New reference. Errors: subclass, sparse, other
-  // device, overlapping strides ...
+  // A storage-less fake tensor for a real tensor that enters the graph (one per real tensor; tensors that
+  // share storage share a fake tensor storage, so aliasing is seen). New reference. Errors: subclass, sparse,
+  // other device, overlapping strides ...
   Result<_object*> input(_object* tensor, ir::NodeKind kind, const std::string& source);
   // A small tensor whose value is known and fixed (torch.tensor(3) inside the function); kept alive by the
   // graph.

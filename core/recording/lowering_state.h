@@ -18,13 +18,13 @@ namespace vitrine::torch_api {
 
 // A function that stays one operator. list: the argument that must be a list or a tuple, for it to be this
 // overload; -1: there is one only.
-struct Whole {
+struct PreservedComposite {
   const char *module, *function, *op, *kernel;
   int list = -1;
   bool recurrent = false;  // autocast reaches the operators it is made of, and these may draw
 };
 // The row of a callable, or nullptr.
-const Whole* whole_of(PyObject* callable);
+const PreservedComposite* preserved_composite(PyObject* callable);
 
 // The dispatch mode stack, by PyTorch's own functions.
 class ModeGuard {
@@ -67,7 +67,7 @@ struct Lowering::State {
   AutocastState autocast = autocast_state();
   AttentionChoice attention = attention_choice();
   std::string architecture;       // of a GPU that is compiled for
-  bool autocast_changed = false;  // at any time: PyTorch's cache of casts may hold stand-ins
+  bool autocast_changed = false;  // at any time: PyTorch's cache of casts may hold fake tensors
 
   State() : mode(Py::steal(new_mode(&dispatch))), grad_mode(api().symbols.grad_enabled()) {
     if (!mode) throw InternalError("no recording mode: " + take_python_error());
@@ -88,9 +88,9 @@ struct Lowering::State {
   void add_captured(const std::string& name, PyObject* callable, PyObject* args, PyObject* kwargs,
                     const ir::Origin& origin, PyObject* result, Outcome& outcome, bool state_changed,
                     size_t aten_before);
-  std::string why_apart(const Whole& whole, PyObject* args, const std::vector<PyObject*>& results,
-                        const Recording::Mark& mark);
-  void collapse(const Whole& whole, PyObject* args, PyObject* kwargs, PyObject* result,
+  std::string why_apart(const PreservedComposite& whole, PyObject* args,
+                        const std::vector<PyObject*>& results, const Recording::Mark& mark);
+  void collapse(const PreservedComposite& whole, PyObject* args, PyObject* kwargs, PyObject* result,
                 const Recording::Mark& mark);
   void note_grad(PyObject* args);
   void refuse_inference_inputs(const std::string& name, PyObject* args, PyObject* result);

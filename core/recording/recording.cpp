@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "core/torch_api/api.h"
-#include "core/torch_api/stand_in.h"
+#include "core/torch_api/fake_tensor.h"
 
 namespace vitrine::torch_api {
 
@@ -134,7 +134,7 @@ int Recording::add(Py tensor, ir::TensorType type) {
 }
 
 int Recording::fresh(const ir::TensorType& type) {
-  return add(wrapped(stand_in(type)), type);
+  return add(wrapped(fake_tensor(type)), type);
 }
 
 void Recording::set_aten(int index, ir::Ref ref) {
@@ -159,7 +159,7 @@ void Recording::undo_last() {
      offset = Py::steal(PyLong_FromLongLong(t.type.offset));
   Py done = Py::steal(PyObject_CallFunctionObjArgs(restride.value().overload, t.object.get(), sizes.get(),
                                                    strides.get(), offset.get(), nullptr));
-  if (!done) throw InternalError("restoring a stand-in failed: " + take_python_error());
+  if (!done) throw InternalError("restoring a fake tensor failed: " + take_python_error());
 }
 
 void Recording::mark_written(int index) {
@@ -204,7 +204,7 @@ int Recording::known_input(PyObject* real) const {
   return it == real_inputs_.end() ? -1 : it->second;
 }
 
-// A traced tensor of `type` on the stand-in of the real tensor's storage.
+// A traced tensor of `type` on the fake tensor of the real tensor's storage.
 int Recording::add_on_storage(PyObject* real, const ir::TensorType& type) {
   Handle handle = handle_of(real);
   const void* real_storage = storage_of(handle);
@@ -214,7 +214,7 @@ int Recording::add_on_storage(PyObject* real, const ir::TensorType& type) {
     if (api().symbols.get_storage_size(handle, &bytes)) throw InternalError(last_torch_error());
     // A view of a resized storage may reach beyond what it holds now; PyTorch itself would refuse to read it.
     bytes = std::max(bytes, (extent(type) + type.offset) * ir::dtype_bytes(type.dtype));
-    Py base = wrapped(stand_in_storage(type.dtype, bytes, type.device));
+    Py base = wrapped(fake_storage(type.dtype, bytes, type.device));
     storage = storage_index(storage_of(handle_of(base.get())), base.get());
     real_storages_.emplace(real_storage, storage);
   }
@@ -472,13 +472,13 @@ bool Recording::leading(std::vector<ir::Node>& nodes, std::vector<Py>& constants
     nodes.insert(nodes.end(), from->begin(), from->end());
   for (const auto* from : {&constant_tensors_, &inner_constant_tensors_})
     constants.insert(constants.end(), from->begin(), from->end());
-  std::unordered_map<ir::NodeId, PyObject*> stand_ins;
+  std::unordered_map<ir::NodeId, PyObject*> fake_tensors;
   for (const auto& [real, index] : real_inputs_) {
     const TracedTensor& t = at(index);
     if (requires_grad(real) != requires_grad(t.object.get())) return false;
-    stand_ins[t.entry] = t.object.get();
+    fake_tensors[t.entry] = t.object.get();
   }
-  for (const ir::Node& n : inputs_) inputs.push_back(stand_ins.at(n.id));
+  for (const ir::Node& n : inputs_) inputs.push_back(fake_tensors.at(n.id));
   return true;
 }
 

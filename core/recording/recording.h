@@ -63,7 +63,7 @@ class Recording {
   TracedTensor& at(int index) { return tensors_[static_cast<size_t>(index)]; }
   const TracedTensor& at(int index) const { return tensors_[static_cast<size_t>(index)]; }
   TracedStorage& storage_of_tensor(int index) { return storages_[static_cast<size_t>(at(index).storage)]; }
-  // A traced tensor of a type; wraps a new stand-in. Errors: throws.
+  // A traced tensor of a type; wraps a new fake tensor. Errors: throws.
   int fresh(const ir::TensorType& type);
   void set_aten(int index, ir::Ref ref);
   void set_type(int index, ir::TensorType type);  // the object's sizes and strides have changed
@@ -76,7 +76,7 @@ class Recording {
 
   // Inputs and constants.
   int known_input(PyObject* real) const;  // -1: not yet an input
-  Py inputs_by_object() const;            // dict: real tensor -> its stand-in
+  Py inputs_by_object() const;            // dict: real tensor -> its fake tensor
   int input(PyObject* real, ir::NodeKind kind, const std::string& source);
   int constant(PyObject* real);  // a real tensor that keeps its value
   int constant_made_inside(
@@ -101,7 +101,7 @@ class Recording {
 
   // aten_results: those of the ATen graph.
   Lowering::Graphs finish(const std::vector<PyObject*>& results, const std::vector<ir::Ref>& aten_results);
-  // Nodes of all inputs and constants, the constants' tensors, and the stand-ins of the inputs. false: an
+  // Nodes of all inputs and constants, the constants' tensors, and the fake tensors of the inputs. false: an
   // input is no longer what it was (requires_grad_() on it, say).
   bool leading(std::vector<ir::Node>& nodes, std::vector<Py>& constants,
                std::vector<PyObject*>& inputs) const;
@@ -148,7 +148,7 @@ class Recording {
   std::deque<TracedTensor> tensors_;
   std::vector<TracedStorage> storages_;
   std::unordered_map<const void*, int> by_impl_, by_storage_;
-  std::unordered_map<const void*, int> real_storages_;  // storage of a real input -> its stand-in storage
+  std::unordered_map<const void*, int> real_storages_;  // storage of a real input -> its fake tensor storage
   std::unordered_map<PyObject*, int> real_inputs_;
   std::unordered_map<std::string, int> input_names_;
   std::vector<Py> real_alive_;

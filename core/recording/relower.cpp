@@ -48,7 +48,7 @@ class Relowering {
     return true;
   }
 
-  // What the stand-in of a question holds, in its place; null: that is not known for these sizes.
+  // What the fake tensor of a question holds, in its place; null: that is not known for these sizes.
   Py with_value(PyObject* args) {
     const Py real = Py::steal(into_.known_value(PyTuple_GET_ITEM(args, 0)));
     return real ? Py::steal(PyTuple_Pack(1, real.get())) : Py();

@@ -1,6 +1,6 @@
 // Records a program again for inputs of other sizes: the calls of its first recording, in order, on fresh
-// stand-ins. PyTorch makes all its decisions anew, so that what comes out is right for these sizes whatever
-// it depends on; what the traced program itself had decided by sizes is asked again.
+// fake tensors. PyTorch makes all its decisions anew, so that what comes out is right for these sizes
+// whatever it depends on; what the traced program itself had decided by sizes is asked again.
 #pragma once
 
 #include <vector>
@@ -31,7 +31,7 @@ enum class Relowered {
 };
 
 // `into` is fresh; inputs: real tensors by order of the inputs of `from`, without its constants. On Done,
-// `results` are the stand-ins of the results, for into.finish(), alive as long as `into`.
+// `results` are the fake tensors of the results, for into.finish(), alive as long as `into`.
 Relowered relower(const Lowering::Graphs& from, const std::vector<_object*>& inputs, NewSizes& sizes,
                   Lowering& into, std::vector<_object*>& results);
 

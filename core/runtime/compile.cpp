@@ -66,7 +66,7 @@ class Compilation {
     // Its small kernels and calls cost the host more than they save the GPU, unless a graph launches them.
     if (!options_.graphs || !torch_api::cudnn_is_free()) how.disabled.emplace_back("convolution_relu");
     if (!options_.trains || options_.is_backward || options_.kept_results >= 0)
-      how.disabled.emplace_back("compute_again");
+      how.disabled.emplace_back("rematerialise");
     how.cancelled = cancelled_;
     aten_recorded_ = true;
     auto graph = passes::optimise(aten_, how, recorder_);
@@ -94,7 +94,7 @@ class Compilation {
     how.sizes = options_.sizes;
     how.edited = options_.edited;
     how.gpu = codegen::cuda::gpu_of(gpu_architecture());
-    how.draws = draw_layout();
+    how.draws = rng_layout();
     how.ordered = torch_api::deterministic_algorithms();
     return how;
   }
@@ -110,12 +110,12 @@ class Compilation {
 
   // How numbers are drawn on the GPU on which the graph draws them; that of a GPU that is not here is taken
   // for granted, since nothing runs there.
-  fusion::DrawLayout draw_layout() const {
-    fusion::DrawLayout layout;
+  fusion::RngLayout rng_layout() const {
+    fusion::RngLayout layout;
     if (!options_.target.empty()) return layout;
     for (const ir::Node& node : aten_->nodes()) {
       if (!ops::is_random(node) || node.outputs.empty() || !node.type().device.is_cuda()) continue;
-      const torch_api::CudaDraws found = torch_api::cuda_draws(node.type().device.index);
+      const torch_api::CudaRng found = torch_api::cuda_rng(node.type().device.index);
       layout.blocks = std::max<int64_t>(1, found.blocks);
       std::copy(std::begin(found.together), std::end(found.together), std::begin(layout.together));
       layout.uniform = found.uniform;

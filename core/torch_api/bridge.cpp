@@ -7,10 +7,10 @@
 
 #include "core/base/large_memory.h"
 #include "core/torch_api/api.h"
+#include "core/torch_api/fake_tensor.h"
 #include "core/torch_api/op_call.h"
 #include "core/torch_api/python_ref.h"
 #include "core/torch_api/replaced.h"
-#include "core/torch_api/stand_in.h"
 
 namespace vitrine::torch_api {
 
@@ -161,7 +161,7 @@ Status init(std::span<const SelfTest> of_calls) {
   const bool cuda = keys && report.layout.device_offset >= 0 && find_cuda_keys(api);
   if (!cuda) api.cuda_keys = api.cuda_inference_keys = 0;
   std::string error = take_python_error();
-  api.facts.self_tests.emplace_back("stand-ins for CUDA",
+  api.facts.self_tests.emplace_back("fake tensors for CUDA",
                                     cuda ? "ok" : "not found: CUDA tensors run eagerly");
   api.facts.self_tests.emplace_back("saved tensor hooks", hooks ? "ok" : "not found " + error);
   keep_own_functions();

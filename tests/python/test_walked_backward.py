@@ -1,4 +1,4 @@
-"""Backward passes over stand-ins of a GPU that is not there: what PyTorch's engine would record, node by node."""
+"""Backward passes over fake tensors of a GPU that is not there: what PyTorch's engine would record, node by node."""
 
 import pytest
 import torch

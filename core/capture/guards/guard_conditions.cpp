@@ -1,8 +1,8 @@
 // What each guard kind asks, and how its failure reads.
 #include <cstdio>
 
+#include "core/capture/guards/finalizers.h"
 #include "core/capture/guards/guard_tree.h"
-#include "core/capture/guards/last_words.h"
 #include "core/capture/objects/extent.h"
 #include "core/capture/objects/values.h"
 
@@ -189,9 +189,9 @@ bool GuardTree::holds(Condition& c) {
       return PyFunction_Check(o) && PyFunction_GET_CODE(o) == c.object.get();
     case GuardKind::PlainLeaf:
       return is_plain_leaf(o);
-    case GuardKind::EndsQuietly:
-      if (c.number) return !has_last_words(o);
-      return !(c.name ? has_last_words_under(o, c.name.get()) : has_last_words_inside(o));
+    case GuardKind::NoFinalizer:
+      if (c.number) return !has_finalizer(o);
+      return !(c.name ? has_finalizer_under(o, c.name.get()) : has_finalizer_inside(o));
     case GuardKind::NoHooks:
       return has_no_hooks(o);
     case GuardKind::IterPosition: {
@@ -323,7 +323,7 @@ GuardFailure GuardTree::explain_condition(const Condition& c, PyObject* o) const
       f.expected = "a leaf without hooks";
       f.actual = "computed, or with a hook";
       break;
-    case GuardKind::EndsQuietly:
+    case GuardKind::NoFinalizer:
       if (c.name) f.source += "." + text_of(c.name.get());
       f.expected = "nothing that notices its end";
       f.actual = "something that does";

@@ -9,7 +9,7 @@ namespace vitrine::capture {
 
 using torch_api::GlobalState;
 
-constexpr int32_t kLongestWait = 1000;  // walks until the shortcut is built again
+constexpr int32_t kLongestWait = 1000;  // walks until the fast_path is built again
 
 int32_t GuardTree::add_source(const Source* source) {
   if (auto it = node_by_source_.find(source); it != node_by_source_.end()) return it->second;
@@ -210,7 +210,7 @@ bool GuardTree::check(const Frame& frame, const GlobalState& state) {
   if (counting && state_guard_ >= 0) ++counts_[state_guard_].checks;
   if (!(state == state_)) return fail(-1, -1);
   if (!check_hint(frame, state)) return false;
-  if (shortcut_.ready && !counting) {
+  if (fast_path_.ready && !counting) {
     const Shortened found = check_shortened(frame);
     if (found != Shortened::Unknown) return found == Shortened::Holds;
     temporaries_.clear();
@@ -218,8 +218,8 @@ bool GuardTree::check(const Frame& frame, const GlobalState& state) {
   for (int32_t i = 0; i < static_cast<int32_t>(nodes_.size()); ++i)
     if (!check_node(i, frame)) return false;
   // The more often something has changed, the longer it waits.
-  if (!counting && ++shortcut_.walks > std::min(shortcut_.built * shortcut_.built, kLongestWait))
-    build_shortcut();
+  if (!counting && ++fast_path_.walks > std::min(fast_path_.built * fast_path_.built, kLongestWait))
+    build_fast_path();
   return true;
 }
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/capture/guards/class_snapshot.h"
-#include "core/capture/guards/guard_shortcut.h"
+#include "core/capture/guards/guard_fast_path.h"
 #include "core/capture/guards/source_reader.h"
 #include "core/capture/trace/trace.h"
 #include "core/torch_api/bridge.h"
@@ -105,11 +105,11 @@ class GuardTree {
   bool holds(Condition& condition);
   bool compares(const Condition& c, PyObject* left) const;
   bool class_serves(Condition& condition, PyTypeObject* type);
-  // guard_shortcut.cpp
+  // guard_fast_path.cpp
   enum class Shortened : uint8_t { Holds, Fails, Unknown };
   Shortened check_shortened(const Frame& frame);
   Shortened missed(int32_t node);
-  void build_shortcut();
+  void build_fast_path();
   bool anchored(PyObject* o, int32_t node, Watches& watches);
   bool stays(const Condition& condition, const std::vector<bool>& same, Watches& watches) const;
   bool tensor_matches(const TensorExpected& expected, PyObject* o) const;
@@ -124,7 +124,7 @@ class GuardTree {
   std::vector<int64_t> dims_;
   std::vector<PyObject*> values_;  // by node, of the check in progress
   std::vector<uint8_t> made_;      // by node: the value was made while it was read (Temporaries)
-  GuardShortcut shortcut_;
+  GuardFastPath fast_path_;
   Temporaries temporaries_;
   std::vector<GuardCount> counts_;
   AskedNames asked_;

@@ -207,13 +207,13 @@ PyObject* tensor_over(PyObject* array, Temporaries& keep) {
 }
 
 // What a function of Python's own gives for numbers. A new reference; nullptr: it raises.
-PyObject* reckon(PyObject* part, PyObject* base) {
+PyObject* derive(PyObject* part, PyObject* base) {
   if (part == Py_Ellipsis) return Py_NewRef(base);
   if (!PyTuple_Check(part)) return Py_NewRef(part);
   const Py_ssize_t n = PyTuple_GET_SIZE(part) - 1;
   Owned given(PyTuple_New(n));
   for (Py_ssize_t i = 0; given && i < n; ++i) {
-    PyObject* one = reckon(PyTuple_GET_ITEM(part, i + 1), base);
+    PyObject* one = derive(PyTuple_GET_ITEM(part, i + 1), base);
     if (!one) return nullptr;
     PyTuple_SET_ITEM(given.get(), i, one);
   }
@@ -355,8 +355,8 @@ PyObject* read_step(const SourceStep& step, PyObject* base, const Frame& frame, 
       return keep_new(iterator_rest(base), keep);
     case SourceKind::IterState:
       return keep_new(iterator_state(base, step.index), keep);
-    case SourceKind::Reckoned:
-      return PyFloat_CheckExact(base) ? keep_new(reckon(step.key.get(), base), keep) : nullptr;
+    case SourceKind::Derived:
+      return PyFloat_CheckExact(base) ? keep_new(derive(step.key.get(), base), keep) : nullptr;
     default:
       return nullptr;
   }

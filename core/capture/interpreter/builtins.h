@@ -14,8 +14,8 @@ struct BuiltinRow {
   BuiltinHandler handler;
 };
 
-std::span<const BuiltinRow> python_builtins();   // builtins.cpp
-std::span<const BuiltinRow> walking_builtins();  // walking.cpp: zip, sorted, max ...
+std::span<const BuiltinRow> python_builtins();     // builtins.cpp
+std::span<const BuiltinRow> iteration_builtins();  // iteration_builtins.cpp: zip, sorted, max ...
 std::span<const BuiltinRow>
 library_builtins();                            // library.cpp: operator, itertools, functools, math, copy ...
 std::span<const BuiltinRow> torch_builtins();  // torch_queries.cpp
@@ -43,7 +43,7 @@ inline Value* need(Tracer& t, const Arguments& a, size_t i, const char* name = "
 Value* attribute_if_any(Tracer& t, Value* v, const std::string& name);
 bool is_protocol(PyObject* cls);  // protocols.cpp
 bool is_of_protocol(Tracer& t, Value* v, PyObject* protocol);
-Value* locals_of_frame(Tracer& t);  // own_frame.cpp
+Value* locals_of_frame(Tracer& t);  // frame_locals.cpp
 // known_functions.cpp. What is known of such a function goes by the object.
 bool is_known_function(PyObject* function);
 // nullptr: a function like any other.
@@ -63,13 +63,14 @@ Value* weak_reference(Tracer& t, Value* target);
 bool is_weak_reference(const Value* v);  // one made here
 Value* target_of(Tracer& t, const Value* reference);
 
-// float_functions.cpp: a function of PyTorch that is given an open float and keeps it so; nullptr: it is
+// float_functions.cpp: a function of PyTorch that is given an symbolic float and keeps it so; nullptr: it is
 // given none, or fixes it.
-Value* call_with_open_float(Tracer& t, const std::string& name, const Arguments& a);
-Value* method_with_open_float(Tracer& t, Value* self, const std::string& name, const Arguments& a);
+Value* call_with_symbolic_float(Tracer& t, const std::string& name, const Arguments& a);
+Value* method_with_symbolic_float(Tracer& t, Value* self, const std::string& name, const Arguments& a);
 
-// open_literals.cpp: torch.tensor of numbers some of which are open; nullptr: of none that is, or of others.
-Value* tensor_of_open_numbers(Tracer& t, const Arguments& a);
+// symbolic_literals.cpp: torch.tensor of numbers some of which are open; nullptr: of none that is, or of
+// others.
+Value* tensor_of_symbolic_numbers(Tracer& t, const Arguments& a);
 
 // pure_functions.cpp. nullptr: no function known to be pure.
 Value* call_pure_function(Tracer& t, PyObject* callable, const Arguments& a);

@@ -16,7 +16,7 @@ Value* Tracer::resolve(Value* v) {
 Value* Tracer::look(Value* v) {
   v = resolve(v);
   if (v->kind == Kind::Lazy) {
-    realise(v);
+    materialise(v);
     v = resolve(v);
   }
   if (pure_since_ >= 0) check_pure_read(v);
@@ -36,8 +36,8 @@ Value* Tracer::look(Value* v) {
     v->kind = Kind::Constant;
     v->identified = true;
   }
-  if (v->kind == Kind::Float) close_float(v);
-  if (v->open) close_list(v);
+  if (v->kind == Kind::Float) specialise_float(v);
+  if (v->open) specialise_list(v);
   if (v->kind == Kind::Text) stop("side_effect", kTensorInText);
   if (v->kind == Kind::Constant && !v->identified) {
     v->identified = true;
@@ -64,7 +64,7 @@ void Tracer::same_object(Value* v, Value* first) {
   }
 }
 
-void Tracer::realise(Value* v) {
+void Tracer::materialise(Value* v) {
   PyObject* o = v->obj;
   if (is_constant_object(o)) {
     if (v->source && symbolic(v)) return;
@@ -83,9 +83,9 @@ void Tracer::realise(Value* v) {
     enter_tensor(v);
   } else if (PyTuple_Check(o) || PyList_Check(o) || PyDict_Check(o) || PyAnySet_Check(o) ||
              PySlice_Check(o) || PyRange_Check(o) || Py_TYPE(o) == torch_names().deque) {
-    realise_container(v);
+    materialise_container(v);
   } else if (Py_TYPE(o) == &PyDictProxy_Type && (v->pinned || (v->source && proxied_dict(o)))) {
-    realise_mapping_proxy(v);
+    materialise_mapping_proxy(v);
   } else if (PyMethod_Check(o)) {
     v->kind = Kind::Method;
     guard_type(v);
@@ -95,7 +95,7 @@ void Tracer::realise(Value* v) {
   } else if (PyCell_Check(o)) {
     v->kind = Kind::Cell;
   } else if (torch_names().is_iterator(Py_TYPE(o))) {
-    realise_iterator(v);
+    materialise_iterator(v);
   } else if (!enter_array(v)) {
     v->kind = Kind::Object;
   }
@@ -103,7 +103,7 @@ void Tracer::realise(Value* v) {
 
 // What is pinned hangs on an object that is as it was (a signature): a dict that is never written. Else it
 // shows a dict that may be another one at the next call.
-void Tracer::realise_mapping_proxy(Value* v) {
+void Tracer::materialise_mapping_proxy(Value* v) {
   auto shown = std::make_unique<DictState>();
   shown->index = Owned(PyDict_New());
   const auto put = [&](PyObject* key, Value* k, Value* value) {
@@ -129,7 +129,7 @@ void Tracer::realise_mapping_proxy(Value* v) {
   v->dict = std::move(shown);
 }
 
-void Tracer::realise_container(Value* v) {
+void Tracer::materialise_container(Value* v) {
   PyObject* o = v->obj;
   guard_type(v);
   if (PySlice_Check(o)) {
@@ -218,7 +218,7 @@ Values Tracer::items_before(Value* v) {
   return found;
 }
 
-void Tracer::realise_cell(Value* v) {
+void Tracer::materialise_cell(Value* v) {
   if (!v->items.empty()) return;
   PyObject* contents = PyCell_GET(v->obj);
   v->items = {contents ? lazy(contents, sources_->make(SourceKind::Cell, v->source, -1, "")) : nullptr};
@@ -227,7 +227,7 @@ void Tracer::realise_cell(Value* v) {
 Value* Tracer::cell_get(Value* cell) {
   cell = look(cell);
   if (cell->kind != Kind::Cell) stop("unsupported_value", "a closure cell of another kind");
-  realise_cell(cell);
+  materialise_cell(cell);
   if (cell->source) check_cached_read(PyCell_GET(cell->obj));
   if (cell->source && !cell->mutated)
     guard(GuardKind::Bound, sources_->make(SourceKind::Cell, cell->source, -1, ""), nullptr,
@@ -242,7 +242,7 @@ void Tracer::cell_set(Value* cell, Value* value) {
     cells_written_ = true;
     for (Value* f : std::exchange(anew_, {})) look(f);
   }
-  realise_cell(cell);
+  materialise_cell(cell);
   touch(cell);
   cell->items[0] = value;
 }

@@ -130,8 +130,8 @@ class Tracer {
   const Frame& live() const { return live_; }
   // A backward pass with create_graph stopped it, or one that goes to a tensor made in it.
   bool differentiates_again = false;
-  bool is_told_compiling() const { return !options_.as_eager; }
-  bool told_compiling = false;         // the program asked, and took its way for compilers
+  bool answers_is_compiling() const { return !options_.as_eager; }
+  bool asked_is_compiling = false;     // the program asked, and took its way for compilers
   bool broke_in_higher_order = false;  // in an operator that takes functions, which PyTorch would compile
   // How many instructions of the outermost frame the trace may have at most; -1: what was found does not
   // say.
@@ -162,7 +162,7 @@ class Tracer {
   Value* list(Values items) { return sequence(Kind::List, std::move(items)); }
   Value* lazy(PyObject* borrowed, const Source* source, bool pinned = false);
   Value* pinned(PyObject* borrowed);  // an object whose identity needs no guard
-  // --- realise.cpp: looking at them
+  // --- materialise.cpp: looking at them
   Value* look(Value* v);     // inspects: guards, and gives the one value of that object
   Value* resolve(Value* v);  // follows aliases without inspecting
   // --- value_questions.cpp
@@ -190,19 +190,19 @@ class Tracer {
   std::string asked_at();
 
   // --- floats.cpp: the same of floats
-  Value* open_float(Value* v);  // nullptr: it is none
-  void close_float(Value* v);
+  Value* symbolic_float(Value* v);  // nullptr: it is none
+  void specialise_float(Value* v);
   Value* computed_float(PyObject* now, Value* tensor, const Values& from, PyObject* parts);
   Value* float_binary(const std::string& name, bool in_place, Value* a, Value* b);
   Value* float_beside_tensor(const std::string& comparison, Value* a, Value* b);
   Value* float_negated(Value* a);
 
-  // --- reckoned_floats.cpp
+  // --- derived_floats.cpp
   Value* pythons_float(PyObject* function, const Values& arguments);
-  Value* reckoned_float(PyObject* function, const Values& arguments);
-  PyObject* reckoned_parts(PyObject* function, const Values& arguments);
-  const Source* reckoned_source(Value* root, PyObject* parts);
-  bool enter_reckoned_float(Value* v);
+  Value* derived_float(PyObject* function, const Values& arguments);
+  PyObject* derived_parts(PyObject* function, const Values& arguments);
+  const Source* derived_source(Value* root, PyObject* parts);
+  bool enter_derived_float(Value* v);
   Value* float_compare(int op, Value* a, Value* b);
   const Source* source_of_float(const Value* v);
   Value* size_float_compare(int op, Value* a, Value* b);
@@ -220,7 +220,7 @@ class Tracer {
   void fix_size_float(Value* v);
   std::string size_float_text(Value* v);
   bool is_not_zero(Value* v);
-  Value* with_open_floats(Value* self, const std::string& name, PyObject* callable, const Arguments& a);
+  Value* with_symbolic_floats(Value* self, const std::string& name, PyObject* callable, const Arguments& a);
 
   // --- draws.cpp
   Value* draw(Value* generator, const std::string& method, const Arguments& arguments);
@@ -316,8 +316,8 @@ class Tracer {
   bool equal(Value* a, Value* b);              // a == b where it is a plain bool
   PyObject* known_object(Value* v);            // the object itself, which is guarded; borrowed
   bool same_or_equal(Value* candidate, Value* item);
-  int told_truth(Value* v);
-  int64_t told_length(Value* v, PyObject* method);
+  int checked_truth(Value* v);
+  int64_t checked_length(Value* v, PyObject* method);
   bool contains(Value* container, Value* item);
   bool truth(Value* v, const char* where = "data_dependent_branch");
   Value* get_item(Value* v, Value* key);
@@ -326,17 +326,17 @@ class Tracer {
   void del_item(Value* v, Value* key);
   Value* format(Value* v, Value* spec, int conversion);
   std::string str_of(Value* v, bool repr);
-  Value* told_text(Value* v, PyObject* method, Values arguments);
+  Value* checked_text(Value* v, PyObject* method, Values arguments);
   Value* format_text(PyObject* form, const Arguments& arguments);  // text_format.cpp: form.format(...)
-  // open_text.cpp. nullptr: the value is read at once, or refused.
-  Value* open_text(Value* v, Value* spec);
+  // symbolic_text.cpp. nullptr: the value is read at once, or refused.
+  Value* symbolic_text(Value* v, Value* spec);
   Value* joined_text(const Values& parts);
 
-  // --- open_lists.cpp. nullptr: no such list, or something asks for what stands in it.
-  Value* open_list(Value* v);
-  Value* method_of_open_list(Value* v, const std::string& name);
-  Value* add_to_open_list(PyObject* method, const Arguments& a);
-  Value* extend_open_list(Value* list, Value* by);
+  // --- symbolic_lists.cpp. nullptr: no such list, or something asks for what stands in it.
+  Value* symbolic_list(Value* v);
+  Value* method_of_symbolic_list(Value* v, const std::string& name);
+  Value* add_to_symbolic_list(PyObject* method, const Arguments& a);
+  Value* extend_symbolic_list(Value* list, Value* by);
 
   // --- calls.cpp
   Value* call(Value* function, Arguments arguments);
@@ -366,7 +366,7 @@ class Tracer {
   Value* get_item_at_places(Value* tensor, Value* key);
   // --- granted.cpp
   bool branches(VirtualFrame& frame, const Instruction& in, Value* v, bool jumps_if);
-  bool take_for_granted(Value* tensor, bool expected);
+  bool speculate(Value* tensor, bool expected);
   bool may_check(const ir::TensorType& type) const;  // whether a graph can check such a tensor
   void check(Value* holds, const char* message);     // of one bool; message: what it raises, or nullptr
   // --- vmap.cpp
@@ -450,7 +450,7 @@ class Tracer {
   bool has_tensor(Value* v);  // deep
   Value* torch_call(const std::string& name, PyObject* callable, const Arguments& arguments);
   PyObject* to_python(
-      Value* v);  // new reference: stand-ins in place of tensors; breaks on what torch cannot take
+      Value* v);  // new reference: fake tensors in place of tensors; breaks on what torch cannot take
   Value* from_python(PyObject* o);  // result of a torch call
   Value* tensor_attr(Value* v, const std::string& name);
   Value* tensor_method(Value* self, const std::string& name, PyObject* callable, Arguments arguments);
@@ -578,19 +578,19 @@ class Tracer {
   Value* size_question(Value* tensor, const std::string& name, const Arguments& a);
   void forget_sizes(const std::string& call);
   bool dispatch_raise(VirtualFrame& frame, const Instruction& instruction, const RaiseSignal& signal);
-  void realise(Value* v);
+  void materialise(Value* v);
   void same_object(Value* v, Value* first);
-  void realise_container(Value* v);
+  void materialise_container(Value* v);
   Values items_before(Value* v);
-  void close_list(Value* v);
-  void realise_mapping_proxy(Value* v);
-  void realise_iterator(Value* v);
-  void realise_wrapper(Value* v);
+  void specialise_list(Value* v);
+  void materialise_mapping_proxy(Value* v);
+  void materialise_iterator(Value* v);
+  void materialise_wrapper(Value* v);
   Values state_of(Value* v, PyObject* reduced);
-  void realise_rest(Value* v);
+  void materialise_rest(Value* v);
   void count_step(Value* v);
   Value* set_in_order(Value* set);
-  void realise_cell(Value* v);
+  void materialise_cell(Value* v);
 
   // --- film.cpp
   struct Before {
@@ -635,14 +635,14 @@ class Tracer {
   std::vector<std::unique_ptr<Value>> values_;
   std::vector<PyObject*> alive_;
   std::unordered_map<PyObject*, Value*> by_object_;  // real objects with identity, once inspected
-  std::unordered_map<PyObject*, Value*> by_tensor_;  // stand-ins
+  std::unordered_map<PyObject*, Value*> by_tensor_;  // fake tensors
   std::unordered_map<std::string, Value*> globals_;  // "address:name"
   std::vector<GlobalWrite> global_writes_;
   std::unordered_set<std::string> guard_keys_;
   std::unordered_set<PyTypeObject*> pinned_types_;
   std::unordered_map<const Value*, int64_t>
-      noticed_;                           // containers of what has last words: executed_ at a change
-  Values alone_;                          // what has last words, and only the stack held it
+      noticed_;                           // containers of what has a finalizer: executed_ at a change
+  Values alone_;                          // what has a finalizer, and only the stack held it
   std::unordered_set<PyObject*> let_go_;  // what locals held when the segment began, and do not hold now
   std::vector<Value*> anew_;              // functions that were called by what they do, whichever they are
   bool cells_written_ = false;            // of closures that existed before
@@ -663,7 +663,7 @@ class Tracer {
   struct OwnKey {
     Value* value;
     Py_hash_t hash;
-    PyObject* stand_in;
+    PyObject* fake_tensor;
   };
   std::vector<OwnKey> own_keys_;  // objects that were keys, hashed and compared by methods of their own
   std::vector<Guard> guards_;
@@ -693,7 +693,7 @@ class Tracer {
   bool filters_changed_ = false;               // those of warnings
   bool differentiates_ = false;                // a backward pass is in the graph
   bool at_places_ = false;                     // what flex_attention is given is read through
-  bool took_for_granted_ = false;              // the graph has a check of a branch that raises
+  bool speculated_ = false;                    // the graph has a check of a branch that raises
   bool behind_writes_ = false;                 // such a check behind a write to an input
   bool has_arrays_ = false;                    // real arrays of NumPy's entered
   ir::Checkpoint checkpoint_;                  // the outermost one that runs now

@@ -25,11 +25,11 @@ enum class Kind : uint8_t {
   Symbol,    // an int that may be another one in the next call: sym; obj: what it is now
   Float,     // a float that may be another one: tensor; obj: what it is now; roots: what it is computed from;
              // of one that sizes give, items: function and arguments, tensor: once the graph has it; of one
-             // that Python can compute from one root alone, parts: how (SourceKind::Reckoned)
-  Text,      // a str that holds numbers of tensors, open_text.cpp: items
+             // that Python can compute from one root alone, parts: how (SourceKind::Derived)
+  Text,      // a str that holds numbers of tensors, symbolic_text.cpp: items
   Constant,  // obj: immutable, or an object whose identity is fixed (function, class, module, enum member
              // ...)
-  Tensor,    // obj: the storage-less stand-in; real: the tensor it stands for, if it is an input
+  Tensor,    // obj: the storage-less fake tensor; real: the tensor it stands for, if it is an input
   Tuple,     // items; cls: tuple, torch.Size, a named tuple, ...
   List,      // items
   Dict,      // dict

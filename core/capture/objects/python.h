@@ -77,9 +77,9 @@ bool is_library_function(PyObject* function);  // by where it was written
 
 // Whether a class has one of these from code of the program: not from Python's own library or PyTorch, nor as
 // dataclasses writes it.
-bool own_code(PyTypeObject* type, std::initializer_list<const char*> names);
+bool runs_user_code(PyTypeObject* type, std::initializer_list<const char*> names);
 
 // Whether a hash of this key, or a comparison with it, runs code of the program.
-bool hashes_by_own_code(PyObject* key);
+bool hashes_by_user_code(PyObject* key);
 
 }  // namespace vitrine::capture

@@ -19,7 +19,7 @@ struct Place {
   bool tracing = false;                            // some thread is at it; others run eagerly meanwhile
   bool observed = true;                            // whether a profiler saw operators before it was
   bool eager = false;                              // nothing can be captured here, whatever the values
-  bool takes_for_granted = true;                   // no branch that only raises was taken here
+  bool speculates = true;                          // no branch that only raises was taken here
   bool eager_rest = false;                         // nor behind it
   std::vector<std::shared_ptr<Segment>> segments;  // most recently used first
   std::unordered_map<int32_t, SizeHistory> sizes;  // what its compilations saw, by number of the settings

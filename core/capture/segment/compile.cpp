@@ -98,7 +98,7 @@ std::shared_ptr<Segment> Store::compile(Frame& frame, Place& place, const torch_
   if (settings_->backend) options.backward_for_real = "the backend is given graphs that are differentiated";
   const bool versions = asks_for_versions();
   if (versions) options.backward_for_real = kAsksForVersions;
-  options.takes_for_granted = place.takes_for_granted;
+  options.speculates = place.speculates;
   options.checks_behind_writes = !settings_->backend && !settings_->replay && !engine_.config.check;
   options.checks_on_gpu = !settings_->graphs();
   options.sizes = &place.sizes[number_];

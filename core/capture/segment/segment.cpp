@@ -5,8 +5,8 @@
 #include <set>
 
 #include "core/capture/objects/owned.h"
-#include "core/capture/segment/draws.h"
 #include "core/capture/segment/plan_call.h"
+#include "core/capture/segment/python_rng.h"
 #include "core/capture/segment/training.h"
 #include "core/capture/signals_aside.h"
 #include "core/recording/lowering_guards.h"
@@ -407,12 +407,12 @@ void Segment::free_gradients(std::span<const Owned> sources) {
 // The error that is set says that the program takes a way which it was taken not to take. Nothing was written
 // before that check.
 bool Segment::is_refuted() const {
-  if (!trace_->takes_for_granted || !PyErr_ExceptionMatches(PyExc_RuntimeError)) return false;
+  if (!trace_->speculates || !PyErr_ExceptionMatches(PyExc_RuntimeError)) return false;
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
   const Owned text(value ? PyObject_Str(value) : nullptr);
-  const bool is = text && text_of(text.get()).starts_with(kTakenForGranted);
+  const bool is = text && text_of(text.get()).starts_with(kSpeculated);
   PyErr_Restore(type, value, traceback);
   return is;
 }

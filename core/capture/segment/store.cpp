@@ -236,7 +236,7 @@ Outcome Store::entered(Place& place, const std::shared_ptr<Segment>& segment, Ou
   outcome.plain_call = segment->trace().fills_caches;
   if (!segment->refuted || outcome.kind != Outcome::Kind::None) return outcome;
   if (settings_->fullgraph) return Outcome::eager_throughout();
-  place.takes_for_granted = false;
+  place.speculates = false;
   std::erase(place.segments, segment);
   return outcome;
 }

@@ -74,7 +74,7 @@ class CaptureHandler : public FrameHandler {
   PyObject* run(_ts* thread, _PyInterpreterFrame* frame) noexcept override;
   const CallSettings& settings() const { return store_.settings(); }
   // Captures this code wherever it comes from: it is what the user gave to vitrine.compile.
-  static void insist(PyObject* code);
+  static void always_capture(PyObject* code);
 
  private:
   static constexpr uint32_t kPolicy = 1;

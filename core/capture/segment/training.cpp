@@ -8,7 +8,7 @@
 
 #include "core/autodiff/layouts.h"
 #include "core/autodiff/undefined_tangents.h"
-#include "core/autograd/half_way.h"
+#include "core/autograd/partial_backward.h"
 #include "core/torch_api/border.h"
 #include "core/torch_api/bridge.h"
 #include "core/torch_api/observed_operators.h"
@@ -248,7 +248,7 @@ PyObject* run_backward(PyObject* self, PyObject* arguments) {
 // Gradients that are complete when a backward pass fails, None for the others. arguments: (list of saved and
 // tangents, which of the tangents are defined, which an earlier pass has used up; by saved, whether it has
 // changed, and whether another tensor is in its place). See torch_api::Failure.
-PyObject* run_half_way(PyObject* self, PyObject* arguments) {
+PyObject* run_partial_backward(PyObject* self, PyObject* arguments) {
   const Plans* plans = plans_of(self);
   PyObject *given = nullptr, *defined = nullptr, *used = nullptr, *changed = nullptr, *missing = nullptr;
   if (!plans || !PyArg_ParseTuple(arguments, "O!O!O!O!O!", &PyList_Type, &given, &PyTuple_Type, &defined,
@@ -350,7 +350,8 @@ PyObject* gradient_layouts(PyObject* self, PyObject* arguments) {
 
 PyMethodDef kForward = {"forward", torch_api::border<run_forward>, METH_O, nullptr};
 PyMethodDef kBackward = {"backward", torch_api::border<run_backward>, METH_VARARGS, nullptr};
-PyMethodDef kHalfWay = {"half_way", torch_api::border<run_half_way>, METH_VARARGS, nullptr};
+PyMethodDef kPartialBackward = {"partial_backward", torch_api::border<run_partial_backward>, METH_VARARGS,
+                                nullptr};
 PyMethodDef kLayouts = {"layouts", torch_api::border<gradient_layouts>, METH_VARARGS, nullptr};
 PyMethodDef kViews = {"views", torch_api::border<make_views>, METH_O, nullptr};
 PyMethodDef kAdvance = {"advance", torch_api::border<advance_views>, METH_O, nullptr};
@@ -430,7 +431,7 @@ static void describe(const Joint& j, Keywords& out) {
 
 // What it calls. Those of views are None where the results are the program's own.
 static void hand_over_functions(PyObject* plans, bool has_views, Keywords& out) {
-  for (PyMethodDef* method : {&kForward, &kBackward, &kHalfWay, &kLayouts})
+  for (PyMethodDef* method : {&kForward, &kBackward, &kPartialBackward, &kLayouts})
     out.set(method->ml_name, Owned(PyCFunction_New(method, plans)));
   for (PyMethodDef* method : {&kViews, &kAdvance, &kFinish})
     out.set(method->ml_name, has_views ? Owned(PyCFunction_New(method, plans)) : Owned(Py_NewRef(Py_None)));

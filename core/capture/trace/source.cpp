@@ -75,7 +75,7 @@ std::string Source::text() const {
       return index == 1 ? "parts(" + b + ")" : "state(" + b + ")";
     case SourceKind::Drawn:
     case SourceKind::Computed:
-    case SourceKind::Reckoned:
+    case SourceKind::Derived:
     case SourceKind::Constant:
       return name;
   }

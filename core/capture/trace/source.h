@@ -41,7 +41,7 @@ enum class SourceKind : uint8_t {
   Drawn,         // index: how many were drawn before; key: tuple of a method of a random.Random and its
                  // arguments, called once a call, before the graph runs       random.gauss(0.0, 1.0)
   Computed,      // index: in Trace::computed; a float that sizes give, computed once a call, before the graph
-  Reckoned,      // base: a float; key: tuple of a function of Python's and its arguments, each a number, such
+  Derived,       // base: a float; key: tuple of a function of Python's and its arguments, each a number, such
                  // a tuple, or ... for the float                              math.exp(-L['t'])
   Constant,      // an object fixed at capture (a class, a module imported inside); needs no guard by itself
 };

@@ -57,7 +57,7 @@ enum class GuardKind : uint8_t {
                  // so that the builtin is found
   FunctionCode,  // value.__code__ is `object`
   PlainLeaf,     // a tensor that autograd did not make, without hooks
-  EndsQuietly,   // what the object holds under `name`, or the container in it (""), or with number 1 it
+  NoFinalizer,   // what the object holds under `name`, or the container in it (""), or with number 1 it
                  // itself, runs nothing when it dies
   NoHooks,       // an nn.Module without forward/backward hooks, instance or global
   IterPosition,  // a list/tuple/range iterator on the stack: same sequence object's position == number
@@ -81,7 +81,7 @@ struct Guard {
 };
 
 // Said by a check that stands for a branch of the program which only raises.
-inline constexpr const char* kTakenForGranted = "vitrine: the program takes the way that raises";
+inline constexpr const char* kSpeculated = "vitrine: the program takes the way that raises";
 
 int64_t abc_registrations();  // abc.get_cache_token(): how often a class was registered with an abstract one
 
@@ -195,8 +195,8 @@ struct Trace {
   // it requires grad, its backward done.
   bool differentiates = false;
   std::vector<bool> consumed;
-  // What a check of the graph raises that the program is taken to pass: kTakenForGranted.
-  bool takes_for_granted = false;
+  // What a check of the graph raises that the program is taken to pass: kSpeculated.
+  bool speculates = false;
   std::vector<StepRecord> steps;
   std::vector<_object*> codes;            // owned: code objects met (frame's first), for recording
   std::unordered_set<std::string> asked;  // the names of attributes that objects were asked for
@@ -219,7 +219,7 @@ struct TraceOptions {
   bool differentiated_again = false;  // the code behind it differentiates within it, or twice
   bool knows_frame = true;            // a frame of PyTorch's own may be read as Vitrine writes it
   bool as_eager = false;              // programs are not told that they are compiled
-  bool takes_for_granted = true;      // that branches which only raise are not taken
+  bool speculates = true;             // that branches which only raise are not taken
   bool checks_behind_writes = true;   // a graph that fails at such a check writes nothing
   bool checks_on_gpu = true;          // a graph may wait for a GPU to check what it has computed
   int32_t max_instructions = 2'000'000;  // per trace: a runaway loop becomes a break

@@ -47,7 +47,7 @@ class Emitter : ThreadText {
   void row_values(int p, const std::string& condition) {
     values_of_row(p, [&](const Value& v) { store_once(v, condition); });
     for (const Load& l : s_.loads)
-      if (l.picked_by_row && !l.per_row && l.phase == p) line(loads_.row_begin(l), l.node);
+      if (l.gathered_by_row && !l.per_row && l.phase == p) line(loads_.row_begin(l), l.node);
   }
   void store_once(const Value& v, const std::string& condition) {
     if (v.store >= 0) put_row(v, condition);

@@ -90,7 +90,7 @@ class Ordered : ThreadText {
 
  private:
   // From one row of the result to the next.
-  int64_t row_stride() const { return out_.store_picked.back().stride; }
+  int64_t row_stride() const { return out_.store_gathered.back().stride; }
   std::string count() const { return sized(sums_.count); }
   std::string columns() const { return sized(s_.columns()); }
 
@@ -139,7 +139,7 @@ class Ordered : ThreadText {
                   added = n * s_.columns(), all = sums_.targets * s_.columns();
     switch (stage_) {
       case Stage::sort:
-        k.bytes = n * (8 * static_cast<int64_t>(out_.store_picked.size()) + 8),
+        k.bytes = n * (8 * static_cast<int64_t>(out_.store_gathered.size()) + 8),
         k.flops = n * OrderedSums::kTile;
         break;
       case Stage::merge:
@@ -165,14 +165,14 @@ class Ordered : ThreadText {
   void target(const std::string& name) {
     define_once(true);
     std::string place;
-    for (const Index& i : out_.store_picked) {
+    for (const Index& i : out_.store_gathered) {
       const std::string size = sized(i.size), text = named(i.from).text;
       place +=
           (place.empty() ? "" : " + ") +
           ("index_at(" + (i.from_end ? "from_end(" + text + ", " + size + ")" : text) + ", " + size + ")") +
           (i.stride == row_stride() ? "" : " * " + sized(i.stride / row_stride()));
     }
-    line(name + " = (i32)" + (out_.store_picked.size() > 1 ? "(" + place + ")" : place) + ";", out_.node);
+    line(name + " = (i32)" + (out_.store_gathered.size() > 1 ? "(" + place + ")" : place) + ";", out_.node);
     if (sums_.skipped >= 0)
       line("if (" + name + " == " + num(sums_.skipped) + ") " + name + " = " + sized(sums_.targets) + ";");
   }
@@ -411,7 +411,7 @@ class Ordered : ThreadText {
     decode_row(s_.rows);
     define_once(false);
     for (const Load& l : s_.loads)
-      if (l.picked_by_row && !l.per_row) line(loads_.row_begin(l), l.node);
+      if (l.gathered_by_row && !l.per_row) line(loads_.row_begin(l), l.node);
     const Phase& p = s_.phases[0];
     for (int l : p.loads)
       if (!fetched(load(l))) load_run(load(l));
@@ -421,7 +421,7 @@ class Ordered : ThreadText {
     });
   }
   bool is_index(const Source& s) const {
-    return std::any_of(out_.store_picked.begin(), out_.store_picked.end(),
+    return std::any_of(out_.store_gathered.begin(), out_.store_gathered.end(),
                        [&](const Index& i) { return i.from == s; });
   }
   // Whether a value needs the index itself.
@@ -430,7 +430,7 @@ class Ordered : ThreadText {
                s_.values.begin(), s_.values.end(),
                [&](const Value& v) { return std::find(v.used.begin(), v.used.end(), s) != v.used.end(); }) ||
            std::any_of(s_.loads.begin(), s_.loads.end(), [&](const Load& l) {
-             return std::any_of(l.picked.begin(), l.picked.end(),
+             return std::any_of(l.gathered.begin(), l.gathered.end(),
                                 [&](const Index& i) { return i.from == s; });
            });
   }
@@ -477,7 +477,7 @@ OrderedSums ordered_sums(const Schedule& schedule, const fusion::Loop& loop) {
   OrderedSums out;
   out.count = schedule.row_count();
   out.targets = 1;
-  for (const Index& i : v.store_picked) out.targets *= i.size;
+  for (const Index& i : v.store_gathered) out.targets *= i.size;
   out.skipped = loop.skipped;
   out.zero = loop.filled->number && loop.filled->number->whole && loop.filled->number->integer == 0;
   if (fusion::has_few_targets(out.targets, v.statement->dtype)) {

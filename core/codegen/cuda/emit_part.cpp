@@ -4,7 +4,6 @@
 
 namespace vitrine::codegen::cuda {
 
-
 namespace {
 
 class Part : ThreadText {

@@ -60,7 +60,7 @@ class Scan : ThreadText {
   void row_values() {
     values_of_row(0, [](const Value&) {});
     for (const Load& l : s_.loads)
-      if (l.picked_by_row && !l.per_row) line(loads_.row_begin(l), l.node);
+      if (l.gathered_by_row && !l.per_row) line(loads_.row_begin(l), l.node);
   }
 
   // ---- a row of several threads --------------------------------------------------------------------------

@@ -6,7 +6,6 @@
 
 namespace vitrine::codegen::cuda {
 
-
 namespace {
 
 // A block computes a tile of columns × the turned dim. Turned loads are read along their own dim first, and
@@ -137,7 +136,7 @@ class Tile : ThreadText {
       if (v.store >= 0) put_row(v, "c == 0");
     });
     for (const Load& l : s_.loads)
-      if (l.picked_by_row && !l.per_row && l.phase == 0) line(loads_.row_begin(l), l.node);
+      if (l.gathered_by_row && !l.per_row && l.phase == 0) line(loads_.row_begin(l), l.node);
   }
   void elements(const Phase& p) {
     for (int l : p.loads) load_element(l);

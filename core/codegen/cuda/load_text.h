@@ -20,7 +20,7 @@ class LoadText {
   bool together(const Load& load) const;
   // Whether a whole run is within the load's ranges, or none of it.
   bool at_once(const Load& load) const;
-  // Where the row begins of a full load that is picked by what is known of the row: "i64 at_x = ...;".
+  // Where the row begins of a full load that is gathered by what is known of the row: "i64 at_x = ...;".
   std::string row_begin(const Load& load) const;
   // Of a drawn load: the numbers of a run whose elements PyTorch's kernel counts one after the other; of one
   // element.
@@ -35,8 +35,8 @@ class LoadText {
 
  private:
   std::string pointer(const Load& load) const;
-  std::string picked(const Load& load) const;
-  std::string every_pick(const Load& load) const;
+  std::string gathered(const Load& load) const;
+  std::string every_gather(const Load& load) const;
 
   const Schedule& s_;
   const IndexText& index_;

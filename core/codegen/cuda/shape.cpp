@@ -84,9 +84,9 @@ bool turn(const Schedule& s, Shape& shape) {
   constexpr int kLarge = 64, kSmall = 32;
   constexpr int64_t kMostBytes = 40 << 10;
   const int d = turned_dim(s);
-  const bool picked =
-      std::any_of(s.values.begin(), s.values.end(), [](const Value& v) { return !v.store_picked.empty(); });
-  if (d < 0 || picked) return false;
+  const bool gathered =
+      std::any_of(s.values.begin(), s.values.end(), [](const Value& v) { return !v.store_gathered.empty(); });
+  if (d < 0 || gathered) return false;
   int64_t bytes = 0, widest = 1;  // of one place in all tiles
   for (const Load& l : s.loads)
     if (is_turned(l, d))
@@ -336,7 +336,7 @@ bool is_shifted(const Schedule& s, const ir::Dims& strides, int64_t offset, int 
 }
 
 bool is_turned(const Load& l, int turned) {
-  return turned >= 0 && l.kind == Load::Kind::memory && l.picked.empty() && !l.per_row &&
+  return turned >= 0 && l.kind == Load::Kind::memory && l.gathered.empty() && !l.per_row &&
          l.strides[static_cast<size_t>(turned)] == 1 && std::abs(l.strides.back()) > 1;
 }
 

@@ -175,7 +175,7 @@ class ThreadText : protected KernelText {
   void declare_stores(size_t phase);
   void put_element(const Value& v, const std::string& guard);
   void write_stores(size_t phase);
-  std::string picked(const Value& v) const;  // " + index_at(index, 10) * 768"
+  std::string gathered(const Value& v) const;  // " + index_at(index, 10) * 768"
   // One value of row r.
   void put_row(const Value& v, const std::string& condition);
 

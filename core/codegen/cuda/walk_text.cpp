@@ -4,7 +4,6 @@
 
 namespace vitrine::codegen::cuda {
 
-
 // ---- loads some time before they are used ------------------------------------------------------------
 
 std::string ThreadText::packs(const std::string& name, const Load& l, int64_t count) const {

@@ -33,13 +33,13 @@ int64_t argument_bytes(const fusion::LoopProgram& program, const Schedule& sched
                        const Argument& argument) {
   const int64_t all =
       program.graph->node(argument.root.node).outputs[static_cast<size_t>(argument.root.output)].bytes();
-  int64_t picked = 0;
+  int64_t gathered = 0;
   for (const Load& l : schedule.loads) {
     if (l.argument < 0 || &schedule.arguments[static_cast<size_t>(l.argument)] != &argument) continue;
-    if (l.picked.empty()) return all;
-    picked += schedule.row_count() * (l.per_row ? 1 : schedule.columns()) * ir::dtype_bytes(l.dtype);
+    if (l.gathered.empty()) return all;
+    gathered += schedule.row_count() * (l.per_row ? 1 : schedule.columns()) * ir::dtype_bytes(l.dtype);
   }
-  return argument.written ? all : std::min(all, std::max<int64_t>(picked, 1));
+  return argument.written ? all : std::min(all, std::max<int64_t>(gathered, 1));
 }
 
 }  // namespace vitrine::codegen

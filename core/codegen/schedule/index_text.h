@@ -31,7 +31,7 @@ class IndexText {
   std::function<std::string(int64_t)> number_;
 };
 
-// Bytes of the argument that a call moves: all of it, or what it is picked from at most.
+// Bytes of the argument that a call moves: all of it, or what it is gathered from at most.
 int64_t argument_bytes(const fusion::LoopProgram& program, const Schedule& schedule,
                        const Argument& argument);
 

@@ -60,7 +60,7 @@ class Scheduler {
     size_t boundary = group_.reduces ? group_.rows : 0;
     if (group_.reduces)
       sort_reduction(strides);
-    else if (members_.back().stores[0].picked.empty())
+    else if (members_.back().stores[0].gathered.empty())
       sort_dims(members_.back().stores[0].strides, 0, out_.dims.size(), strides);
     each_range([&](fusion::Range& r) { fusion::stretch(r, out_.dims); });
     fusion::collapse(out_.dims, boundary, strides);
@@ -187,7 +187,7 @@ class Scheduler {
       for (const Statement& s : loop.body) {
         operands_of(s.expr, m, loop, sources, known);
         if (s.output >= 0)
-          for (const fusion::Picked& p : m.stores[static_cast<size_t>(s.output)].picked)
+          for (const fusion::Gathered& p : m.stores[static_cast<size_t>(s.output)].gathered)
             operand(static_cast<size_t>(p.value), m, loop, sources, known);
         const int again = s.node >= 0 ? computed_again(s, sources) : -1;
         sources.push_back({Source::Kind::value, again >= 0 ? again : static_cast<int>(out_.values.size())});
@@ -195,7 +195,8 @@ class Scheduler {
       }
     }
   }
-  // The operands that an expression uses, and what they are picked by: earlier statements may be among these.
+  // The operands that an expression uses, and what they are gathered by: earlier statements may be among
+  // these.
   void operands_of(const ExprPtr& e, const Member& m, const fusion::Loop& loop, std::vector<Source>& sources,
                    std::vector<bool>& known) {
     if (e->kind == fusion::Expr::Kind::operand)
@@ -212,14 +213,14 @@ class Scheduler {
       sources[i] = {Source::Kind::value, inside->second};
       return;
     }
-    std::vector<Index> picked;
-    for (const fusion::Picked& p : a.picked) {
+    std::vector<Index> gathered;
+    for (const fusion::Gathered& p : a.gathered) {
       operand(static_cast<size_t>(p.value), m, loop, sources, known);
-      picked.push_back({sources.at(static_cast<size_t>(p.value)), p.stride, p.size, p.from_end});
+      gathered.push_back({sources.at(static_cast<size_t>(p.value)), p.stride, p.size, p.from_end});
     }
-    sources[i] = load(a, loop.operands[i].dtype, std::move(picked), loop.node);
+    sources[i] = load(a, loop.operands[i].dtype, std::move(gathered), loop.node);
   }
-  Source load(const Access& a, DType dtype, std::vector<Index> picked, ir::NodeId reader) {
+  Source load(const Access& a, DType dtype, std::vector<Index> gathered, ir::NodeId reader) {
     Load load;
     load.kind = a.in_memory()        ? Load::Kind::memory
                 : a.draw             ? Load::Kind::drawn
@@ -233,12 +234,12 @@ class Scheduler {
     load.strides = a.strides;
     load.offset = a.offset;
     load.within = a.within;
-    load.picked = std::move(picked);
+    load.gathered = std::move(gathered);
     for (size_t i = 0; i < out_.loads.size(); ++i) {
       const Load& other = out_.loads[i];
       if (other.kind == load.kind && other.argument == load.argument && other.strides == load.strides &&
           other.offset == load.offset && other.draw == load.draw && other.within == load.within &&
-          other.picked == load.picked)
+          other.gathered == load.gathered)
         return {Source::Kind::load, static_cast<int>(i)};
     }
     load.node = reader;
@@ -251,22 +252,22 @@ class Scheduler {
     out_.loads.push_back(std::move(load));
     return {Source::Kind::load, static_cast<int>(out_.loads.size() - 1)};
   }
-  // Whether a load moves along the columns, and when what it is picked by is known.
+  // Whether a load moves along the columns, and when what it is gathered by is known.
   void find_columns(Load& load, const Access& a) const {
-    bool moves = false, picked_by_row = true;
+    bool moves = false, gathered_by_row = true;
     fusion::each_strides(a, [&](const Dims& strides) {
       for (size_t k = out_.rows; k < strides.size(); ++k) moves |= strides[k] != 0;
     });
-    for (const Index& index : load.picked) {
+    for (const Index& index : load.gathered) {
       const auto i = static_cast<size_t>(index.from.index);
       const bool value = index.from.kind == Source::Kind::value;
-      picked_by_row &= value ? out_.values[i].per_row : out_.loads[i].per_row;
+      gathered_by_row &= value ? out_.values[i].per_row : out_.loads[i].per_row;
       load.phase = std::max(load.phase, value ? known_from(out_.values[i]) : out_.loads[i].phase);
       load.late |= value || out_.loads[i].late;
     }
-    load.per_row = !moves && picked_by_row;
-    load.picked_by_row = !load.picked.empty() && picked_by_row;
-    load.late &= load.per_row || !picked_by_row;
+    load.per_row = !moves && gathered_by_row;
+    load.gathered_by_row = !load.gathered.empty() && gathered_by_row;
+    load.late &= load.per_row || !gathered_by_row;
   }
   static int known_from(const Value& v) {
     return v.statement->reduce == Statement::Reduce::none ? v.phase : v.phase + 1;
@@ -310,8 +311,9 @@ class Scheduler {
         v.store = add_argument(store.root, true);
         v.store_strides = store.strides;
         v.adds = loop.adds;
-        for (const fusion::Picked& p : store.picked)
-          v.store_picked.push_back({sources.at(static_cast<size_t>(p.value)), p.stride, p.size, p.from_end});
+        for (const fusion::Gathered& p : store.gathered)
+          v.store_gathered.push_back(
+              {sources.at(static_cast<size_t>(p.value)), p.stride, p.size, p.from_end});
       }
     }
     v.cost = fusion::expr_cost(*s.expr);
@@ -410,7 +412,7 @@ class Scheduler {
     }
     if (out_.loads[i].per_row || here_load_[i]) return;
     here_load_[i] = true;
-    for (const Index& index : out_.loads[i].picked) need(index.from, p);
+    for (const Index& index : out_.loads[i].gathered) need(index.from, p);
     Phase& phase = out_.phases[static_cast<size_t>(p)];
     if (out_.loads[i].late)
       phase.late.push_back({s.index, phase.values.size()});
@@ -429,7 +431,7 @@ class Scheduler {
       return;
     }
     each_source(v.statement->expr, v, [&](Source s) { need(s, p); });
-    for (const Index& i : v.store_picked) need(i.from, p);
+    for (const Index& i : v.store_gathered) need(i.from, p);
     phase.values.push_back(index);
     if (done_[static_cast<size_t>(index)] < 0) done_[static_cast<size_t>(index)] = p;
   }

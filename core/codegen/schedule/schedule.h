@@ -38,7 +38,7 @@ struct Source {
   bool operator==(const Source&) const = default;
 };
 
-// An index that moves a load by stride elements for each; fusion::Picked.
+// An index that moves a load by stride elements for each; fusion::Gathered.
 struct Index {
   Source from;
   int64_t stride = 1, size = 1;
@@ -56,17 +56,17 @@ struct Load {
   ir::Dims strides;   // over Schedule::dims
   int64_t offset = 0;
   std::vector<fusion::Range> within;  // memory is touched only there; 0 elsewhere
-  std::vector<Index> picked;
+  std::vector<Index> gathered;
   fusion::Draw draw;    // drawn
   int aligned_by = -1;  // drawn: argument whose address decides how
   bool per_row = true;
   std::string name;
   ir::NodeId node = -1;              // who asked for it first
   ir::DType dtype = ir::DType::f32;  // of an element
-  int phase = 0;                     // before which what it is picked by is known
-  bool late = false;                 // picked by a value of its own phase: loaded when it is asked for
-  bool picked_by_row = false;        // full, and all that it is picked by are once a row
-  bool affine() const { return kind == Kind::memory && within.empty() && picked.empty(); }
+  int phase = 0;                     // before which what it is gathered by is known
+  bool late = false;                 // gathered by a value of its own phase: loaded when it is asked for
+  bool gathered_by_row = false;      // full, and all that it is gathered by are once a row
+  bool affine() const { return kind == Kind::memory && within.empty() && gathered.empty(); }
   bool plain() const { return affine() || kind == Kind::number; }
   // The same for every row.
   bool stands_still(size_t rows) const {
@@ -87,9 +87,9 @@ struct Value {
   int cost = 0;             // of computing it from loads, in vector additions
   int store = -1;           // argument it is written to, or -1
   ir::Dims store_strides;
-  std::vector<Index> store_picked;  // what moves the place that it is written to
-  bool adds = false;                // to what is there
-  int scratch = -1;                 // scratch row it is kept in, or -1
+  std::vector<Index> store_gathered;  // what moves the place that it is written to
+  bool adds = false;                  // to what is there
+  int scratch = -1;                   // scratch row it is kept in, or -1
   int host = -1;        // value whose output row keeps it meanwhile (itself: its own output), or -1
   std::string inverse;  // a sum's: name of 1 / sum, where it is wanted
   bool kept() const { return scratch >= 0 || host >= 0; }
@@ -102,7 +102,7 @@ struct Phase {
     int load;
     size_t before;  // position in values
   };
-  std::vector<Late> late;  // loads that are picked by values of this phase
+  std::vector<Late> late;  // loads that are gathered by values of this phase
 };
 
 // Two reductions of x that one phase computes, although the second needs the first's result.
@@ -136,7 +136,7 @@ struct Schedule {
   std::vector<Phase> phases;
   std::vector<Pair> pairs;
   int scratch_rows = 0;
-  bool picks() const;  // some load is picked by an index, which may be out of range
+  bool gathers() const;  // some load is gathered by an index, which may be out of range
   // Whether a tile of rows turns the load over: its neighbours are rows, and columns lie apart.
   bool turned(const Load& load) const;
   int draws() const;  // segment of the program's draws that it takes part in; -1: it draws nothing

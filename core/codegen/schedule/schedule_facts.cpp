@@ -13,9 +13,9 @@ using fusion::Statement;
 using ir::Dims;
 using ir::DType;
 
-bool Schedule::picks() const {
-  return std::any_of(loads.begin(), loads.end(), [](const Load& l) { return !l.picked.empty(); }) ||
-         std::any_of(values.begin(), values.end(), [](const Value& v) { return !v.store_picked.empty(); });
+bool Schedule::gathers() const {
+  return std::any_of(loads.begin(), loads.end(), [](const Load& l) { return !l.gathered.empty(); }) ||
+         std::any_of(values.begin(), values.end(), [](const Value& v) { return !v.store_gathered.empty(); });
 }
 bool Schedule::turned(const Load& l) const {
   return turns && l.affine() && !l.per_row && lies_apart(l.strides.back()) && l.strides[rows - 1] == 1;
@@ -71,12 +71,13 @@ const Value* Schedule::exponential_sum(const Value& v) const {
 }
 bool Schedule::is_read(int value) const {
   const Source wanted{Source::Kind::value, value};
-  auto picks_by = [&](const std::vector<Index>& list) {
+  auto gathers_by = [&](const std::vector<Index>& list) {
     return std::any_of(list.begin(), list.end(), [&](const Index& i) { return i.from == wanted; });
   };
-  return std::any_of(loads.begin(), loads.end(), [&](const Load& l) { return picks_by(l.picked); }) ||
+  return std::any_of(loads.begin(), loads.end(), [&](const Load& l) { return gathers_by(l.gathered); }) ||
          std::any_of(values.begin(), values.end(), [&](const Value& v) {
-           return std::find(v.used.begin(), v.used.end(), wanted) != v.used.end() || picks_by(v.store_picked);
+           return std::find(v.used.begin(), v.used.end(), wanted) != v.used.end() ||
+                  gathers_by(v.store_gathered);
          });
 }
 bool Schedule::ends_narrow(int value) const {
@@ -97,7 +98,7 @@ std::vector<Source> Schedule::once(int phase) const {
   auto add = [&](auto& self, size_t l) -> void {
     if (!loads[l].per_row || loads[l].phase != phase || done[l]) return;
     done[l] = true;
-    for (const Index& index : loads[l].picked)
+    for (const Index& index : loads[l].gathered)
       if (index.from.kind == Source::Kind::load) self(self, static_cast<size_t>(index.from.index));
     out.push_back({Source::Kind::load, static_cast<int>(l)});
   };

@@ -78,7 +78,7 @@ class Reading {
     if (v.per_row || out_.values[i]) return;
     out_.values[i] = known(v.statement->expr, v);
     sources(out_.values[i], v);
-    for (const Index& index : v.store_picked) source(index.from);
+    for (const Index& index : v.store_gathered) source(index.from);
   }
   void sources(const ExprPtr& e, const Value& v) {
     if (e->kind == Expr::Kind::operand) source(v.sources[static_cast<size_t>(e->operand)]);
@@ -94,7 +94,7 @@ class Reading {
     possible_ &= here != Here::outside && (load.kind != Load::Kind::truth || here == Here::open);
     load.within = std::move(left);
     out_.loads[i] = std::move(load);
-    for (const Index& index : s_.loads[i].picked) source(index.from);
+    for (const Index& index : s_.loads[i].gathered) source(index.from);
   }
   // The expression without the choices that are made here.
   ExprPtr known(const ExprPtr& e, const Value& v) const {

@@ -1,5 +1,5 @@
 // How the rules of the index analysis see a call, and what they share: a rule an operator, in
-// index_arithmetic.cpp and index_moves.cpp. A NaN among a rule's numbers is one that is not known.
+// index_arithmetic.cpp and data_movement.cpp. A NaN among a rule's numbers is one that is not known.
 #pragma once
 
 #include <array>

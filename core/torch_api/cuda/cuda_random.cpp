@@ -32,7 +32,7 @@ class Owned {
   PyObject* object_;
 };
 
-// Philox 4x32, ten rounds: core/fusion/draws.h.
+// Philox 4x32, ten rounds: core/fusion/rng.h.
 std::array<uint32_t, 4> philox(uint64_t seed, uint64_t call, uint64_t thread) {
   std::array<uint32_t, 4> c = {static_cast<uint32_t>(call), static_cast<uint32_t>(call >> 32),
                                static_cast<uint32_t>(thread), static_cast<uint32_t>(thread >> 32)};
@@ -70,7 +70,7 @@ class Probe {
  public:
   Probe(int gpu, PyObject* torch) : torch_(torch), device_("cuda:" + std::to_string(gpu)) {}
 
-  bool run(CudaGenerator& generator, CudaDraws& found) {
+  bool run(CudaGenerator& generator, CudaRng& found) {
     if (!ask_device(found.blocks) || !generator.take(0, before_)) return false;
     threads_ = found.blocks * kBlock;
     bool ok = true;
@@ -219,11 +219,11 @@ bool CudaGenerator::skip(int64_t advance) {
   return static_cast<bool>(made);
 }
 
-CudaDraws cuda_draws(int gpu) {
-  static std::map<int, CudaDraws> known;  // what a GPU is does not change
+CudaRng cuda_rng(int gpu) {
+  static std::map<int, CudaRng> known;  // what a GPU is does not change
   if (auto it = known.find(gpu); it != known.end()) return it->second;
   const NoGradScope off;
-  CudaDraws found;
+  CudaRng found;
   Owned torch(PyImport_ImportModule("torch"));
   std::unique_ptr<CudaGenerator> generator = torch ? CudaGenerator::of(gpu) : nullptr;
   if (!generator || !Probe(gpu, torch.get()).run(*generator, found)) {

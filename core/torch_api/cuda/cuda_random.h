@@ -36,12 +36,12 @@ class CudaGenerator {
 
 // How the kernels of this PyTorch draw on a GPU, found by drawing and comparing, once a process and GPU; the
 // generator is left as it was.
-struct CudaDraws {
+struct CudaRng {
   int64_t blocks = 0;              // of 256 threads, at most
   int together[4] = {0, 0, 0, 0};  // dropout's neighbours, by log2 of an element's bytes; 0: in no known way
   bool uniform = false;            // rand() draws four numbers a thread and turn
   bool skips = false;              // CudaGenerator::skip() goes on by as many as it says
 };
-CudaDraws cuda_draws(int gpu);
+CudaRng cuda_rng(int gpu);
 
 }  // namespace vitrine::torch_api

@@ -203,14 +203,14 @@ void Tracer::guard_storages() {
   };
   std::vector<Input> inputs;
   size_t written = 0;
-  std::unordered_map<const Source*, PyObject*> stand_ins;
+  std::unordered_map<const Source*, PyObject*> fake_tensors;
   for (const auto& [traced, value] : by_tensor_)
-    if (value->real) stand_ins.emplace(value->source, traced);
+    if (value->real) fake_tensors.emplace(value->source, traced);
   for (const Source* source : inputs_) {
-    if (!stand_ins.contains(source)) continue;  // a float
+    if (!fake_tensors.contains(source)) continue;  // a float
     bool member = source->kind == SourceKind::Constant;
     for (const Source* at = source; at; at = at->base) member = member || is_kept_apart(*at);
-    inputs.push_back({source, member, lowering_->is_written(stand_ins.at(source))});
+    inputs.push_back({source, member, lowering_->is_written(fake_tensors.at(source))});
     written += inputs.back().written;
   }
   const bool all = written * inputs.size() <= kMostPairs;
@@ -439,7 +439,7 @@ std::unique_ptr<Trace> Tracer::finish(bool returned) {
   const std::vector<PyObject*> results = make.results();
   find_gradients(results, *trace);
   if (behind_writes_ && trace->needs_grad && !trace->joint) throw WrittenSignal{};
-  trace->takes_for_granted = took_for_granted_;
+  trace->speculates = speculated_;
   trace->graphs = lowering_->finish(results, trace->views);
   trace->graph_effects = lowering_->effects();
   const auto& nodes = trace->graphs.captured->nodes();
@@ -546,7 +546,7 @@ std::unique_ptr<Trace> trace(Frame& frame, const TraceOptions& given) {
   for (int attempt = 0; attempt < 40; ++attempt) {
     Tracer tracer(frame, options, stop_at, bytecodes);
     if (!tracer.run()) {
-      if (tracer.told_compiling && (tracer.broke().kind == "exception" || tracer.broke_in_higher_order)) {
+      if (tracer.asked_is_compiling && (tracer.broke().kind == "exception" || tracer.broke_in_higher_order)) {
         options.as_eager = true;
         broke.reset(), not_cached.clear();
         stop_at = -1;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "core/capture/guards/last_words.h"
+#include "core/capture/guards/finalizers.h"
 #include "core/capture/interpreter/tracer.h"
 
 namespace vitrine::capture {
@@ -11,8 +11,7 @@ void Tracer::let_go(VirtualFrame& f, Value* v) {
   v = resolve(v);
   PyObject* o = v->real ? v->real : v->obj;
   if (!o || !v->source || v->kind == Kind::Constant || held_elsewhere(v->source)) return;
-  if (has_last_words(o))
-    stop("unsupported_value", "an object is let go whose end is noticed: " + describe(v));
+  if (has_finalizer(o)) stop("unsupported_value", "an object is let go whose end is noticed: " + describe(v));
   let_go_.insert(o);
 }
 
@@ -21,7 +20,7 @@ void Tracer::check_taken(const Values& items) {
   for (Value* v : items) {
     v = resolve(v);
     const bool alone = v->source && v->source->kind == SourceKind::Stack && v->obj && !v->real;
-    if (alone && v->kind != Kind::Constant && has_last_words(v->obj))
+    if (alone && v->kind != Kind::Constant && has_finalizer(v->obj))
       stop("unsupported_value", "an object whose end is noticed is put into a container: " + describe(v));
   }
 }
@@ -76,26 +75,26 @@ bool is_container(const Value* v) {
 // Changes are replayed behind the graph, each object's at once. Code that runs in between, since something
 // dies of them, would come too late, and its own changes would be written over.
 void Tracer::note_change(Value* v) {
-  if (v->obj && v->source && is_container(v) && has_last_words_inside(v->obj)) noticed_.emplace(v, executed_);
+  if (v->obj && v->source && is_container(v) && has_finalizer_inside(v->obj)) noticed_.emplace(v, executed_);
 }
 
 void Tracer::check_overwritten(Value* v, const std::string& name) {
   PyObject* object = v->real ? v->real : v->obj;
   if (!object || !v->source || name == "grad") return;
   Owned key(PyUnicode_InternFromString(name.c_str()));
-  if (has_last_words_under(object, key.get()))
+  if (has_finalizer_under(object, key.get()))
     stop("unsupported_value", "an object whose end is noticed is replaced: ." + name);
-  guard(GuardKind::EndsQuietly, v->source, nullptr, 0, name, nullptr, "." + name + " ends unnoticed");
+  guard(GuardKind::NoFinalizer, v->source, nullptr, 0, name, nullptr, "." + name + " ends unnoticed");
 }
 
 void Tracer::check_replaced(PyObject* before, const Source* source, const std::string& name) {
-  if (has_last_words(before))
+  if (has_finalizer(before))
     stop("unsupported_value", "an object whose end is noticed is replaced: global " + name);
-  guard(GuardKind::EndsQuietly, source, nullptr, 1, "", nullptr, name + " ends unnoticed");
+  guard(GuardKind::NoFinalizer, source, nullptr, 1, "", nullptr, name + " ends unnoticed");
 }
 
 void Tracer::check_let_go(Value* v) {
-  // An open list has only grown.
+  // An symbolic list has only grown.
   if (!v->obj || !v->source || v->source->kind == SourceKind::Constant || !is_container(v) || v->open ||
       !lets_go(*this, v))
     return;
@@ -103,7 +102,7 @@ void Tracer::check_let_go(Value* v) {
     ends_by = found->second;
     stop("unsupported_value", "an object whose end is noticed leaves a container: " + describe(v));
   }
-  guard(GuardKind::EndsQuietly, v->source, nullptr, 0, "", nullptr, "nothing in it notices its end");
+  guard(GuardKind::NoFinalizer, v->source, nullptr, 0, "", nullptr, "nothing in it notices its end");
 }
 
 // What only the stack held when the segment began may be taken from there by a local.

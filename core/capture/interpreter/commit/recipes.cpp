@@ -111,7 +111,7 @@ Recipe RecipeMaker::make(Value* v) {
     return r;
   }
   if (v->kind == Kind::Float && !v->items.empty()) return sequence(Recipe::Kind::Call, v->items);
-  if (v->kind == Kind::Float && !v->tensor) return source(t_.reckoned_source(v->roots[0], v->parts));
+  if (v->kind == Kind::Float && !v->tensor) return source(t_.derived_source(v->roots[0], v->parts));
   if (v->kind == Kind::Float) {
     Recipe r = call(reinterpret_cast<PyObject*>(&PyFloat_Type), {});
     r.children.push_back(make(v->tensor));

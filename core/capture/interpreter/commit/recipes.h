@@ -18,7 +18,7 @@ class RecipeMaker {
   Recipe shared(Value* v, Recipe recipe);  // the same object wherever v is met
   // Contents of objects made in the segment, in the order the objects were met.
   std::vector<Effect> take_effects() { return std::move(effects_); }
-  const std::vector<PyObject*>& results() const { return results_; }  // stand-ins, by graph result
+  const std::vector<PyObject*>& results() const { return results_; }  // fake tensors, by graph result
 
  private:
   Recipe sequence(Recipe::Kind kind, const Values& items);

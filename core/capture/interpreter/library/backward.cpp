@@ -1,6 +1,6 @@
 // Backward passes as part of the graph: where all that is differentiated was recorded in this segment,
-// PyTorch's own engine runs over the stand-ins, and what it does is recorded like any other call. Gradients
-// of leaves are values of the interpreter's from then on.
+// PyTorch's own engine runs over the fake tensors, and what it does is recorded like any other call.
+// Gradients of leaves are values of the interpreter's from then on.
 #include <algorithm>
 
 #include "core/base/words.h"

@@ -13,7 +13,7 @@ namespace {
 
 // The method of the program by which a class answers for its instances or subclasses; nullptr: there is none.
 PyObject* own_answer(PyTypeObject* metaclass, const char* name) {
-  return own_code(metaclass, {name}) ? lookup(metaclass, name) : nullptr;
+  return runs_user_code(metaclass, {name}) ? lookup(metaclass, name) : nullptr;
 }
 
 // An abstract class answers for those that were registered with it; a protocol asks the instance's
@@ -63,7 +63,7 @@ Value* builtin_isinstance(Tracer& t, const Arguments& a) {
     if (Py_TYPE(o) == &PyType_Type) {
       if (type == torch_names().compiled_function || type == torch_names().disabled_function)
         stop("unsupported_builtin", "isinstance() of a compiled function");
-      if (!own_code(type, {"__getattribute__", "__class__"})) continue;
+      if (!runs_user_code(type, {"__getattribute__", "__class__"})) continue;
       Value* said = t.get_attr(a.positional[0], "__class__");  // which may be another class than its own
       PyObject* cls = said ? t.const_object(said) : nullptr;
       if (cls && PyType_Check(cls) &&
@@ -77,7 +77,7 @@ Value* builtin_isinstance(Tracer& t, const Arguments& a) {
     }
     check_abstract(t, o);
     // A metaclass may answer by itself (abstract classes, Parameter): asked about the class, which is pure.
-    Value* open = t.open_float(need(t, a, 0));
+    Value* open = t.symbolic_float(need(t, a, 0));
     Value* first = open ? open : t.peek(need(t, a, 0));
     PyObject* real = first->kind == Kind::Tensor     ? (first->real ? first->real : first->obj)
                      : first->kind == Kind::Constant ? first->obj
@@ -228,7 +228,7 @@ Value* builtin_divmod(Tracer& t, const Arguments& a) {
   for (Value* v : {need(t, a, 0), need(t, a, 1)}) {
     const bool constant = t.peek(v)->kind == Kind::Constant;
     known &= constant;
-    if (!constant && !t.symbolic(v) && !t.open_float(v))
+    if (!constant && !t.symbolic(v) && !t.symbolic_float(v))
       stop("unsupported_builtin", "divmod() of " + t.describe(v));
   }
   if (known) return fold_call(t, find_object("builtins.divmod"), a);
@@ -478,7 +478,7 @@ const std::unordered_map<PyObject*, BuiltinHandler>& handlers() {
   return table.get([] {
     std::unordered_map<PyObject*, BuiltinHandler> map;
     for (auto rows :
-         {python_builtins(), walking_builtins(), library_builtins(), torch_builtins(), numpy_builtins(),
+         {python_builtins(), iteration_builtins(), library_builtins(), torch_builtins(), numpy_builtins(),
           array_builtins(), optimizer_builtins(), autograd_builtins(), mode_builtins(), warning_builtins(),
           transform_builtins(), choice_builtins(), pure_builtins()})
       for (const BuiltinRow& row : rows)

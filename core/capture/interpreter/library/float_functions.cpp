@@ -1,9 +1,9 @@
-// Functions of PyTorch that take a number: given an open float, they are computed in another way that leaves
-// it open, with the tensor that stands for the number, or as a function written in Python.
+// Functions of PyTorch that take a number: given an symbolic float, they are computed in another way that
+// leaves it open, with the tensor that stands for the number, or as a function written in Python.
 #include <algorithm>
 
 #include "core/capture/interpreter/builtins.h"
-#include "core/capture/interpreter/symbolic/open_numbers.h"
+#include "core/capture/interpreter/symbolic/symbolic_numbers.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
 
@@ -50,9 +50,9 @@ bool keeps_its_type(T& t, Value* v) {
   return type.device.is_cpu() && takes_number(type) && !is_single(type);
 }
 
-// For an open float or a plain number; nullptr for anything else.
+// For an symbolic float or a plain number; nullptr for anything else.
 Value* tensor_of_number(T& t, Value* v) {
-  if (Value* open = t.open_float(v)) return open->tensor;
+  if (Value* open = t.symbolic_float(v)) return open->tensor;
   if (!is_exact_number(t.const_object(t.look(v)))) return nullptr;
   Value* dtype = t.pinned(find_object("torch.float64"));
   return t.torch_call("torch.full", find_object("torch.full"), {{t.tuple({}), v}, {{"dtype", dtype}}});
@@ -65,7 +65,7 @@ bool take_tensors(T& t, const TensorRow& row, A& a) {
     numbers.push_back(&a.positional[i]);
   for (auto& [key, value] : a.keyword)
     if (key == row.first_name || key == row.last_name) numbers.push_back(&value);
-  const auto is_open = [&](Value** v) { return !t.has_tensor(*v) && t.open_float(*v); };
+  const auto is_open = [&](Value** v) { return !t.has_tensor(*v) && t.symbolic_float(*v); };
   if (std::none_of(numbers.begin(), numbers.end(), is_open)) return false;
   for (Value** v : numbers) {
     if (t.has_tensor(*v) || (!is_open(v) && t.is_none(*v))) continue;
@@ -120,7 +120,7 @@ Value* filled(T& t, std::string_view name, Value* self, A a) {
   const bool plain = std::all_of(a.keyword.begin(), a.keyword.end(), [](const auto& each) {
     return each.first == "dtype" || each.first == "device";
   });
-  if (!plain || !number || t.has_tensor(number) || a.positional.size() != at || !t.open_float(number))
+  if (!plain || !number || t.has_tensor(number) || a.positional.size() != at || !t.symbolic_float(number))
     return nullptr;
   Value* ones = self ? t.tensor_method(self, row->ones, nullptr, std::move(a))
                      : t.torch_call(row->ones, find_object(row->ones), a);
@@ -132,16 +132,17 @@ Value* as_method(T& t, const std::string& name, const A& a) {
   if (a.positional.empty() || a.find("out") || !t.has_tensor(a.positional[0])) return nullptr;
   Value* self = t.look(a.positional[0]);
   if (self->kind != Kind::Tensor) return nullptr;
-  return t.with_open_floats(self, name, nullptr, {{a.positional.begin() + 1, a.positional.end()}, a.keyword});
+  return t.with_symbolic_floats(self, name, nullptr,
+                                {{a.positional.begin() + 1, a.positional.end()}, a.keyword});
 }
 
 }  // namespace
 
-Value* call_with_open_float(Tracer& t, const std::string& name, const Arguments& a) {
+Value* call_with_symbolic_float(Tracer& t, const std::string& name, const Arguments& a) {
   for (const Row& row : kRows) {
     if (name != row.name || a.positional.size() + a.keyword.size() > row.most) continue;
     Value* number = row.position < a.positional.size() ? a.positional[row.position] : a.find(row.keyword);
-    if (!number || !t.open_float(number)) continue;
+    if (!number || !t.symbolic_float(number)) continue;
     if (!row.otherwise) return t.call_function(t.pinned(find_object(name)), a);
     return t.call(t.pinned(find_object(std::string("vitrine._polyfills.library.") + row.otherwise)), a);
   }
@@ -151,12 +152,12 @@ Value* call_with_open_float(Tracer& t, const std::string& name, const Arguments&
   return as_method(t, name.substr(6), a);
 }
 
-Value* method_with_open_float(Tracer& t, Value* self, const std::string& name, const Arguments& a) {
+Value* method_with_symbolic_float(Tracer& t, Value* self, const std::string& name, const Arguments& a) {
   if (Value* full = filled(t, name, self, a)) return full;
   if (name == "new_tensor" && torch_api::type_of(self->obj).device.is_cpu()) {
     Arguments like = a;
     if (!a.find("dtype")) like.keyword.emplace_back("dtype", t.tensor_attr(self, "dtype"));
-    return tensor_of_open_numbers(t, like);
+    return tensor_of_symbolic_numbers(t, like);
   }
   const TensorRow* row = row_of(name);
   if (!row || !keeps_its_type(t, self)) return nullptr;

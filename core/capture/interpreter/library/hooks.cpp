@@ -1,6 +1,6 @@
 // Hooks on gradients of tensors that the program computes. A hook is read through once, which guards what it
-// reads and shows that it changes nothing; then PyTorch registers it on the stand-in, and its backward pass
-// over the stand-ins runs it where eager's would. One that changes anything is registered for real.
+// reads and shows that it changes nothing; then PyTorch registers it on the fake tensor, and its backward
+// pass over the fake tensors runs it where eager's would. One that changes anything is registered for real.
 #include <algorithm>
 
 #include "core/capture/interpreter/tracer.h"

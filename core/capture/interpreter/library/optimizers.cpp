@@ -69,7 +69,7 @@ std::string method_for(T& t, const std::string& name, A& one) {
   for (const auto& [own, of_tensor] : kOtherNames) {
     if (name != own) continue;
     for (Value*& v : one.positional)
-      if (!t.open_float(v)) v = t.look(v);
+      if (!t.symbolic_float(v)) v = t.look(v);
     if (std::none_of(one.positional.begin(), one.positional.end(), differentiates))
       return std::string(of_tensor);
     if (one.positional.back()->kind != Kind::Tensor || name.ends_with("_"))
@@ -93,7 +93,7 @@ Value* for_each(T& t, const A& a, const std::string& name) {
   Values given;
   size_t n = 0;
   for (Value* v : a.positional) {
-    Value* open = t.open_float(v);
+    Value* open = t.symbolic_float(v);
     given.push_back(open ? open : t.look(v));
     if (!is_list(given.back())) continue;
     const size_t length = t.unpack(given.back()).size();

@@ -338,7 +338,7 @@ Value* Tracer::torch_call(const std::string& name, PyObject* callable, const Arg
   if (name == "Tensor.detach_" || name == "torch.detach_")
     for (Value* v : a.positional)
       if (look(v)->real) stop("unsupported_operator", name + "() of an input, which may be a view");
-  // They are chosen where nothing overrides PyTorch's functions, as a run among stand-ins does.
+  // They are chosen where nothing overrides PyTorch's functions, as a run among fake tensors does.
   if (pure_since_ >= 0 && checkpoint_.number < 0 &&
       (name == "torch._native_multi_head_attention" || name == "torch._transformer_encoder_layer_fwd"))
     stop("unsupported_operator", name + " in a function that PyTorch transforms");

@@ -27,8 +27,8 @@ Value* no_modes(T& t, const A&) {
 // hooks that must run after an error. Eager's way is what a compiled program is measured by.
 Value* asked_by_the_program(T& t, const A&) {
   const bool own = globals_of_torch(t.frame().globals, "nn.modules");
-  const bool yes = !own && t.is_told_compiling();
-  t.told_compiling |= yes;
+  const bool yes = !own && t.answers_is_compiling();
+  t.asked_is_compiling |= yes;
   return t.boolean(yes);
 }
 // Attention on a GPU with a mask that repeats a number along its rows, as programs make one when they are
@@ -147,7 +147,7 @@ constexpr const char* kComplex = "is_complex";
 constexpr const char* kNumel = "numel";
 
 // torch._has_compatible_shallow_copy_type(self, from), which Module.to() asks of each parameter: a question
-// of dispatch keys, and stand-ins have those of what they stand for.
+// of dispatch keys, and fake tensors have those of what they stand for.
 Value* shares_type(T& t, const A& a) {
   static constinit Once<PyObject*> kept_function;
   PyObject* const function =
@@ -159,7 +159,7 @@ Value* shares_type(T& t, const A& a) {
 
 // A tensor written out in the program: its value is fixed, each evaluation gives a new tensor.
 Value* tensor_literal(T& t, const A& a) {
-  if (Value* open = tensor_of_open_numbers(t, a)) return open;
+  if (Value* open = tensor_of_symbolic_numbers(t, a)) return open;
   return t.literal(find_object("torch.tensor"), a);
 }
 
@@ -230,7 +230,7 @@ Value* as_tensor(T& t, const A& a) {
   if (Value* of_array = t.tensor_of_array(name, a)) return of_array;
   for (Value* v : a.positional)
     if (t.has_tensor(v)) return t.torch_call(name, find_object(name), a);
-  if (Value* open = array ? nullptr : tensor_of_open_numbers(t, a)) return open;
+  if (Value* open = array ? nullptr : tensor_of_symbolic_numbers(t, a)) return open;
   return t.literal(find_object(name), a);
 }
 

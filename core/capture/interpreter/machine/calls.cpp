@@ -153,7 +153,7 @@ Value* Tracer::call(Value* f, Arguments a) {
   std::string name;
   if (is_torch_leaf(o, &name)) {
     check_under_default_device(o);
-    if (Value* open = call_with_open_float(*this, name, a)) return open;
+    if (Value* open = call_with_symbolic_float(*this, name, a)) return open;
     const bool method = name.rfind("Tensor.", 0) == 0 && !a.positional.empty();
     if (!method || look(a.positional[0])->kind != Kind::Tensor) return torch_call(name, o, a);
     Value* self = look(a.positional[0]);
@@ -167,7 +167,7 @@ Value* Tracer::call(Value* f, Arguments a) {
   if (PyType_Check(o)) return construct(reinterpret_cast<PyTypeObject*>(o), std::move(a));
   if (Py_TYPE(o) == &PyMethodDescr_Type || Py_TYPE(o) == &PyWrapperDescr_Type) {
     if (a.positional.empty()) raise(PyExc_TypeError, "unbound method needs an argument");
-    if (Value* added = add_to_open_list(o, a)) return added;
+    if (Value* added = add_to_symbolic_list(o, a)) return added;
     Value* self = look(a.positional[0]);
     check_receiver(o, self);
     if (is_plain(self) && _PyType_Lookup(Py_TYPE(self->obj), PyDescr_NAME(o)) != o)

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "core/capture/guards/last_words.h"
+#include "core/capture/guards/finalizers.h"
 #include "core/capture/interpreter/builtins.h"
 #include "core/capture/interpreter/machine/instructions.h"
 #include "core/capture/interpreter/tracer.h"
@@ -46,7 +46,7 @@ Tracer::Tracer(Frame& live, const TraceOptions& options, int64_t stop_at, Byteco
   }
   for (int i = 0; i < live.depth(); ++i) {
     PyObject* o = live.stack(i);
-    const bool alone = o && Py_REFCNT(o) == 1 && has_last_words(o);
+    const bool alone = o && Py_REFCNT(o) == 1 && has_finalizer(o);
     root_.stack.push_back(o ? lazy(o, sources_->make(SourceKind::Stack, nullptr, i, "")) : nullptr);
     if (alone) alone_.push_back(root_.stack.back());
   }

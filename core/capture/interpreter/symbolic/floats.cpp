@@ -3,7 +3,7 @@
 // floats do. Only what is written here keeps one open; everything else looks at it, which fixes it.
 #include <bit>
 
-#include "core/capture/interpreter/symbolic/open_numbers.h"
+#include "core/capture/interpreter/symbolic/symbolic_numbers.h"
 #include "core/capture/interpreter/tracer.h"
 #include "core/capture/objects/torch_names.h"
 #include "core/torch_api/bridge.h"
@@ -36,21 +36,21 @@ bool takes_number(const ir::TensorType& type) {
 
 namespace {
 
-// The tensor that stands for an open float beside one of this type.
+// The tensor that stands for an symbolic float beside one of this type.
 Value* beside(Tracer& t, Value* open, const ir::TensorType& type) {
   return is_single(type) ? t.tensor_method(open->tensor, "float", nullptr, {}) : open->tensor;
 }
 
 }  // namespace
 
-Value* Tracer::open_float(Value* v) {
+Value* Tracer::symbolic_float(Value* v) {
   v = resolve(v);
   if (pure_since_ >= 0 && v->source) {  // PyTorch will read this number itself
     if (v->kind == Kind::Float) look(v);
     return nullptr;
   }
   if (v->kind == Kind::Float)
-    return v->tensor || (v->items.empty() ? enter_reckoned_float(v) : enter_size_float(v)) ? v : nullptr;
+    return v->tensor || (v->items.empty() ? enter_derived_float(v) : enter_size_float(v)) ? v : nullptr;
   if (v->kind != Kind::Lazy || !v->obj || !v->source || v->pinned || !PyFloat_CheckExact(v->obj))
     return nullptr;
   if (!options_.sizes || options_.dynamic == DynamicMode::Never || options_.as_if) return nullptr;
@@ -71,7 +71,7 @@ Value* Tracer::open_float(Value* v) {
 }
 
 // It is from now on what it is at this call.
-void Tracer::close_float(Value* v) {
+void Tracer::specialise_float(Value* v) {
   for (const Value* root : v->roots) refuse_to_look(root);
   for (Value* root : v->roots) {
     if (root->kind != Kind::Float && root != v) continue;
@@ -97,7 +97,7 @@ Value* Tracer::computed_float(PyObject* now, Value* tensor, const Values& from, 
   return v;
 }
 
-// An open float that is not zero stays so.
+// An symbolic float that is not zero stays so.
 bool Tracer::is_not_zero(Value* v) {
   if (v->items.size() == 2 && v->items[1]->kind == Kind::Symbol)  // float(n)
     return v->items[0]->obj == reinterpret_cast<PyObject*>(&PyFloat_Type) &&
@@ -107,9 +107,9 @@ bool Tracer::is_not_zero(Value* v) {
   return answer && truth(answer);
 }
 
-// nullptr: neither is an open float, or the result would not be what Python gives.
+// nullptr: neither is an symbolic float, or the result would not be what Python gives.
 Value* Tracer::float_binary(const std::string& name, bool in_place, Value* a, Value* b) {
-  Value *x = open_float(a), *y = open_float(b);
+  Value *x = symbolic_float(a), *y = symbolic_float(b);
   if (!x && !y) return nullptr;
   if (!x) x = float_of_size(a);
   if (!y) y = float_of_size(b);
@@ -130,13 +130,13 @@ Value* Tracer::float_binary(const std::string& name, bool in_place, Value* a, Va
   if (!now || !PyFloat_CheckExact(now.get())) return PyErr_Clear(), nullptr;
   Value* tensor = torch_call("operator." + name, torch_names().operator_function(name),
                              {{x ? x->tensor : other, y ? y->tensor : other}, {}});
-  PyObject* parts = reckoned_parts(torch_names().operator_function(name), {x ? x : other, y ? y : other});
+  PyObject* parts = derived_parts(torch_names().operator_function(name), {x ? x : other, y ? y : other});
   return computed_float(now.release(), tensor, x && y ? Values{x, y} : Values{x ? x : y}, parts);
 }
 
-// x > f: nullptr where neither is an open float, or the other one is no tensor beside which it may stand.
+// x > f: nullptr where neither is an symbolic float, or the other one is no tensor beside which it may stand.
 Value* Tracer::float_beside_tensor(const std::string& comparison, Value* a, Value* b) {
-  Value *x = open_float(a), *y = open_float(b);
+  Value *x = symbolic_float(a), *y = symbolic_float(b);
   if (!x == !y) return nullptr;
   Value* tensor = look(x ? b : a);
   if (tensor->kind != Kind::Tensor) return nullptr;
@@ -148,18 +148,18 @@ Value* Tracer::float_beside_tensor(const std::string& comparison, Value* a, Valu
 }
 
 Value* Tracer::float_negated(Value* a) {
-  Value* x = open_float(a);
+  Value* x = symbolic_float(a);
   if (!x) return nullptr;
   PyObject* function = torch_names().operator_function("neg");
   Value* tensor = torch_call("operator.neg", function, {{x->tensor}, {}});
   return computed_float(PyFloat_FromDouble(-PyFloat_AS_DOUBLE(x->obj)), tensor, {x},
-                        reckoned_parts(function, {x}));
+                        derived_parts(function, {x}));
 }
 
-// A method of a tensor that is given open floats, as one that is given tensors. nullptr: it is given none, or
-// the result would be another.
-Value* Tracer::with_open_floats(Value* self, const std::string& name, PyObject* callable,
-                                const Arguments& a) {
+// A method of a tensor that is given symbolic floats, as one that is given tensors. nullptr: it is given
+// none, or the result would be another.
+Value* Tracer::with_symbolic_floats(Value* self, const std::string& name, PyObject* callable,
+                                    const Arguments& a) {
   const std::string plain = name.ends_with("_") ? name.substr(0, name.size() - 1) : name;
   const bool fused = plain == "addcdiv" || plain == "addcmul";
   if (!fused && plain != "add" && plain != "sub" && plain != "mul" && plain != "div" && plain != "lerp")
@@ -168,7 +168,7 @@ Value* Tracer::with_open_floats(Value* self, const std::string& name, PyObject* 
   Arguments given = a;
   bool any = false, fine = takes_number(type);
   const auto replace = [&](Value*& v) {
-    Value* open = open_float(v);
+    Value* open = symbolic_float(v);
     if (!open) {
       Value* tensor = has_tensor(v) ? look(v) : nullptr;
       if (!tensor || tensor->kind != Kind::Tensor) return;

@@ -1,4 +1,4 @@
-// Floats that sizes give: x.shape[0] ** 0.5, 1 / len(x), math.log(n). Such a one is an open float
+// Floats that sizes give: x.shape[0] ** 0.5, 1 / len(x), math.log(n). Such a one is an symbolic float
 // (floats.cpp) that knows how Python computes it: each call computes it from its own sizes before the graph
 // runs, which has it for an input where a tensor meets it. Where it is rounded to an int again, and the
 // quotient is one of whole numbers, the int is a symbol: floor(n / d) is n // d, for n / d lies at least 1 /
@@ -105,7 +105,7 @@ Value* Tracer::size_float(PyObject* function, const Values& arguments) {
   if (!now || !PyFloat_CheckExact(now.get())) return PyErr_Clear(), nullptr;
   for (Value*& each : given) {
     if (each->kind == Kind::Symbol || is_size_float(each)) continue;
-    if (open_float(each)) return nullptr;  // of another kind: a learning rate
+    if (symbolic_float(each)) return nullptr;  // of another kind: a learning rate
     each = look(each);
   }
   Value* v = make(Kind::Float);
@@ -123,7 +123,7 @@ Value* Tracer::size_float_compare(int op, Value* a, Value* b) {
   if (pure_since_ >= 0 || std::none_of(sides.begin(), sides.end(), is_size_float)) return nullptr;
   for (Value*& each : sides) {
     Value* open = symbolic(each);
-    if (!open && !is_size_float(each) && (!is_plain_number(each) || open_float(each))) return nullptr;
+    if (!open && !is_size_float(each) && (!is_plain_number(each) || symbolic_float(each))) return nullptr;
     each = open ? open : is_size_float(each) ? each : look(each);
   }
   constexpr const char* kNames[] = {"lt", "le", "eq", "ne", "gt", "ge"};
@@ -134,10 +134,10 @@ Value* Tracer::size_float_compare(int op, Value* a, Value* b) {
   return fact(find_object("vitrine._sizes.compared"), args.get());
 }
 
-// A size that meets an open float, as Python converts it. nullptr: it is none.
+// A size that meets an symbolic float, as Python converts it. nullptr: it is none.
 Value* Tracer::float_of_size(Value* size) {
   Value* v = symbolic(size) ? size_float(reinterpret_cast<PyObject*>(&PyFloat_Type), {size}) : nullptr;
-  return v ? open_float(v) : nullptr;
+  return v ? symbolic_float(v) : nullptr;
 }
 
 // int(n * 0.5), math.floor(n / 3): nullptr where it is none of these.

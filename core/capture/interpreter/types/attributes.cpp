@@ -103,7 +103,7 @@ Value* Tracer::load_attr(Value* v, const std::string& name) {
 
 Value* Tracer::get_attr(Value* v, const std::string& name) {
   asked_.insert(name);
-  if (Value* method = method_of_open_list(v, name)) return method;
+  if (Value* method = method_of_symbolic_list(v, name)) return method;
   v = look(v);
   switch (v->kind) {
     case Kind::Tensor:

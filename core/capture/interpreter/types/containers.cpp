@@ -61,7 +61,7 @@ PyObject* Tracer::key_object(Value* key) {
       return own_key(key);
     }
     case Kind::Tensor: {
-      // Hashed by identity, too: a tensor made here is its stand-in.
+      // Hashed by identity, too: a tensor made here is its fake tensor.
       static constinit Once<PyObject*> kept_hash;
       PyObject* const hash = kept_hash.get([] { return find_object("torch.Tensor.__hash__"); });
       PyObject* own = PyDict_GetItemString(class_dict(torch_names().tensor), "__hash__");
@@ -86,7 +86,7 @@ Py_hash_t hash_told(PyObject* number) {
   return too_large ? PyObject_Hash(number) : -2;
 }
 
-// An object whose class says how it is hashed and what it is equal to: equal ones share a stand-in.
+// An object whose class says how it is hashed and what it is equal to: equal ones share a fake tensor.
 PyObject* Tracer::own_key(Value* key) {
   PyObject* method = key->obj ? nullptr : python_method(type_of(key), "__hash__");
   if (!method) stop("unsupported_value", with_article(key->cls->tp_name) + " as a dict key");
@@ -100,17 +100,17 @@ PyObject* Tracer::own_key(Value* key) {
   if (!number || !PyLong_CheckExact(number)) stop("unsupported_value", "a hash that is no constant");
   const Py_hash_t hash = hash_told(number);
   for (const OwnKey& known : own_keys_)
-    if (known.hash == hash && known.value == key) return known.stand_in;
-  PyObject* stand_in = nullptr;
-  for (size_t i = 0; i < own_keys_.size() && !stand_in; ++i)
+    if (known.hash == hash && known.value == key) return known.fake_tensor;
+  PyObject* fake_tensor = nullptr;
+  for (size_t i = 0; i < own_keys_.size() && !fake_tensor; ++i)
     if (own_keys_[i].hash == hash && truth(compare(Py_EQ, own_keys_[i].value, key)))
-      stand_in = own_keys_[i].stand_in;
-  if (!stand_in) stand_in = keep(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
-  own_keys_.push_back({key, hash, stand_in});
-  return stand_in;
+      fake_tensor = own_keys_[i].fake_tensor;
+  if (!fake_tensor) fake_tensor = keep(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
+  own_keys_.push_back({key, hash, fake_tensor});
+  return fake_tensor;
 }
 
-// Such a stand-in is not found among keys that are there for real.
+// Such a fake tensor is not found among keys that are there for real.
 void Tracer::check_own_keys(Value* dict, Value* key) {
   Values keys;
   for (const auto& [each, value] : dict->dict->entries) keys.push_back(each);
@@ -226,7 +226,7 @@ void Tracer::dict_complete(Value* v) {
     key = PyList_GET_ITEM(ordered.get(), i);
     if (torch_api::is_tensor(key))
       stop("unsupported_value", "a dict from before this point has tensors as keys");
-    if (hashes_by_own_code(key))
+    if (hashes_by_user_code(key))
       stop("unsupported_value", std::string("a dict from before this point has a ") + Py_TYPE(key)->tp_name +
                                     " as a key, which says how it is hashed");
     Py_INCREF(key);
@@ -369,7 +369,7 @@ void Tracer::dict_update(Value* v, Value* other) {
 Value* Tracer::len(Value* v) {
   v = look(v);
   PyObject* method = may_have_methods(v) ? python_method(type_of(v), "__len__") : nullptr;
-  return integer(method ? told_length(v, method) : length(v));
+  return integer(method ? checked_length(v, method) : length(v));
 }
 
 int64_t Tracer::length(Value* v) {
@@ -390,7 +390,7 @@ int64_t Tracer::length(Value* v) {
       return n;
     }
     case Kind::Object:
-      if (PyObject* function = python_method(v->cls, "__len__")) return told_length(v, function);
+      if (PyObject* function = python_method(v->cls, "__len__")) return checked_length(v, function);
       stop("unsupported_value", "len() of a " + describe(v));
     default:
       stop("unsupported_value", "len() of a " + describe(v));

@@ -356,7 +356,7 @@ Value* Tracer::begin_listing(Value* v) {
   PyTypeObject* type = may_have_methods(v) ? type_of(v) : nullptr;
   for (const char* name : {"__len__", "__length_hint__"})
     if (PyObject* method = type ? python_method(type, name) : nullptr) {
-      told_length(v, method);
+      checked_length(v, method);
       break;
     }
   return iterator;

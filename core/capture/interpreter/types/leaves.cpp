@@ -10,7 +10,7 @@
 
 namespace vitrine::capture {
 
-// PyTorch's own checks are made by the stand-in. An input is told when the segment is over.
+// PyTorch's own checks are made by the fake tensor. An input is told when the segment is over.
 Value* Tracer::set_requires_grad(Value* tensor, bool on) {
   if (torch_api::requires_grad(tensor->obj) == on) return tensor;
   Owned name(PyUnicode_InternFromString("requires_grad_"));
@@ -44,8 +44,8 @@ Value* Tracer::new_parameter(const Arguments& a) {
 
 namespace {
 
-uint64_t writes_to(PyObject* stand_in) {
-  Owned count(PyObject_GetAttrString(stand_in, "_version"));
+uint64_t writes_to(PyObject* fake_tensor) {
+  Owned count(PyObject_GetAttrString(fake_tensor, "_version"));
   if (!count) PyErr_Clear();
   return count ? PyLong_AsUnsignedLongLong(count.get()) : 0;
 }
@@ -61,7 +61,7 @@ Value* Tracer::data_of(Value* v) {
   return torch_call("Tensor.data", find_object("vitrine._polyfills.library.data_of"), {{v}, {}});
 }
 
-// The stand-ins have counted as PyTorch counts.
+// The fake tensors have counted as PyTorch counts.
 std::vector<Effect> Tracer::version_effects(RecipeMaker& make) {
   std::vector<Effect> out;
   for (Value* v : unversioned_) {

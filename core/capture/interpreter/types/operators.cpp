@@ -73,8 +73,8 @@ Value* Tracer::binary(const std::string& op, Value* a, Value* b) {
   VITRINE_CHECK(row, "unknown operator " + op);
   if (Value* open = size_float(torch_names().operator_function(row->name), {a, b})) return open;
   if (Value* open = float_binary(row->name, in_place, a, b)) return open;
-  if (Value* open = reckoned_float(torch_names().operator_function(row->name), {a, b})) return open;
-  if (Value* list = op == "iadd" ? extend_open_list(a, b) : nullptr) return list;
+  if (Value* open = derived_float(torch_names().operator_function(row->name), {a, b})) return open;
+  if (Value* list = op == "iadd" ? extend_symbolic_list(a, b) : nullptr) return list;
   a = peek(a);
   b = peek(b);
   const TorchNames& torch = torch_names();
@@ -239,7 +239,7 @@ Value* Tracer::user_binary(const char* method, const char* reflected, Value* a, 
 Value* Tracer::unary(const std::string& op, Value* a) {
   if (Value* open = size_float(torch_names().operator_function(op), {a})) return open;
   if (Value* open = op == "neg" ? float_negated(a) : nullptr) return open;
-  if (Value* open = reckoned_float(torch_names().operator_function(op), {a})) return open;
+  if (Value* open = derived_float(torch_names().operator_function(op), {a})) return open;
   a = peek(a);
   if (a->kind == Kind::Symbol && op == "neg") return symbol_value(-a->sym);
   if (a->kind == Kind::Symbol && op == "invert") return symbol_value(-a->sym - ir::Sym(1));
@@ -510,17 +510,17 @@ bool Tracer::contains(Value* container, Value* item) {
 }
 
 // What its class's __bool__ or __len__ says; -1: it has neither.
-int Tracer::told_truth(Value* v) {
+int Tracer::checked_truth(Value* v) {
   if (PyObject* method = python_method(type_of(v), "__bool__")) {
     Value* told = call_special(v, method, {});
     if (type_of(told) != &PyBool_Type) stop("exception", "__bool__ gives " + describe(told));
     return truth(told);
   }
   PyObject* method = python_method(v->cls, "__len__");
-  return method ? told_length(v, method) != 0 : -1;
+  return method ? checked_length(v, method) != 0 : -1;
 }
 
-int64_t Tracer::told_length(Value* v, PyObject* method) {
+int64_t Tracer::checked_length(Value* v, PyObject* method) {
   const int64_t n = int_of(call_special(v, method, {}), "len()");
   if (n < 0) raise(PyExc_ValueError, "__len__() should return >= 0", true);
   return n;
@@ -548,11 +548,11 @@ bool Tracer::truth(Value* v, const char* where) {
     case Kind::List:
     case Kind::Dict:
     case Kind::Set:
-      if (const int told = told_truth(v); told >= 0) return told;
+      if (const int told = checked_truth(v); told >= 0) return told;
       return length(v) != 0;
     case Kind::Object: {
       PyTypeObject* type = type_of(v);
-      if (const int told = told_truth(v); told >= 0) return told;
+      if (const int told = checked_truth(v); told >= 0) return told;
       pin_type(type);
       const bool own = (type->tp_as_number && type->tp_as_number->nb_bool) ||
                        (type->tp_as_mapping && type->tp_as_mapping->mp_length) ||

@@ -24,17 +24,17 @@ const Wrapper* wrapper_of(PyTypeObject* type) {
 
 }  // namespace
 
-void Tracer::realise_iterator(Value* v) {
+void Tracer::materialise_iterator(Value* v) {
   guard_type(v);
   v->kind = Kind::Iterator;
   v->iterator = std::make_unique<IteratorState>();
   if (wrapper_of(Py_TYPE(v->obj)))
-    realise_wrapper(v);
+    materialise_wrapper(v);
   else
-    realise_rest(v);
+    materialise_rest(v);
 }
 
-void Tracer::realise_wrapper(Value* v) {
+void Tracer::materialise_wrapper(Value* v) {
   IteratorState& s = *v->iterator;
   s.kind = wrapper_of(Py_TYPE(v->obj))->kind;
   Owned reduced(PyObject_CallMethod(v->obj, "__reduce__", nullptr));
@@ -98,7 +98,7 @@ Values Tracer::state_of(Value* v, PyObject* reduced) {
 // real.
 constexpr Py_ssize_t kMostListed = 1000;
 
-void Tracer::realise_rest(Value* v) {
+void Tracer::materialise_rest(Value* v) {
   if (Py_TYPE(v->obj) == &PyRangeIter_Type && PyObject_LengthHint(v->obj, 0) > kMostListed)
     stop("limit", "a range with more than " + std::to_string(kMostListed) + " numbers left",
          "Nothing need be done: the loop's head runs in Python, its body is compiled.");

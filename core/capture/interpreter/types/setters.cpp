@@ -87,7 +87,7 @@ void Tracer::set_attr(Value* v, const std::string& name, Value* value) {
       call_special(v, setter, {text(name), value});
       return;
     }
-    Value* list = open_list(value);
+    Value* list = symbolic_list(value);
     value = list ? list : peek(value);
     const bool member = (value->kind == Kind::Tensor && value->cls != torch_names().tensor) ||
                         (value->kind == Kind::Object && torch_names().is_module(value->cls));

@@ -209,7 +209,7 @@ static PyObject* exception_tree(Tracer& t, Value* v) {
 
 // Text of a value whose str() or repr() reads nothing but constants.
 // What __str__, __repr__ or __format__ gives.
-Value* Tracer::told_text(Value* v, PyObject* method, Values arguments) {
+Value* Tracer::checked_text(Value* v, PyObject* method, Values arguments) {
   Value* told = call_special(v, method, std::move(arguments));
   if (!PyType_IsSubtype(type_of(told), &PyUnicode_Type))
     stop("exception", "text of a " + describe(v) + " is " + describe(told));
@@ -221,11 +221,11 @@ std::string Tracer::str_of(Value* v, bool repr) {
   if (v->kind == Kind::Tensor) stop("side_effect", kTensorInText);
   if (v->kind == Kind::Object && !repr) {
     if (PyObject* method = python_method(type_of(v), "__str__"))
-      return str_of(told_text(v, method, {}), false);
+      return str_of(checked_text(v, method, {}), false);
   }
   if (v->kind == Kind::Object)
     if (PyObject* method = python_method(type_of(v), "__repr__"))
-      return str_of(told_text(v, method, {}), false);
+      return str_of(checked_text(v, method, {}), false);
   Owned tree(v->worded ? exception_tree(*this, v) : constant_tree(v));
   PyErr_Clear();
   if (!tree) stop("unsupported_value", "text of a " + describe(v));
@@ -241,7 +241,7 @@ std::string Tracer::str_of(Value* v, bool repr) {
 
 Value* Tracer::format(Value* v, Value* spec, int conversion) {
   if (conversion == 0)
-    if (Value* open = open_text(v, spec)) return open;
+    if (Value* open = symbolic_text(v, spec)) return open;
   v = look(v);
   if (conversion == 3) {
     Owned tree(constant_tree(v));
@@ -252,7 +252,8 @@ Value* Tracer::format(Value* v, Value* spec, int conversion) {
   }
   std::string form = spec ? str_of(spec, false) : "";
   if (may_have_methods(v))
-    if (PyObject* method = python_method(type_of(v), "__format__")) return told_text(v, method, {text(form)});
+    if (PyObject* method = python_method(type_of(v), "__format__"))
+      return checked_text(v, method, {text(form)});
   if (form.empty()) {
     if (v->kind == Kind::Constant && PyUnicode_CheckExact(v->obj)) return v;
     if (v->kind != Kind::Constant) return text(str_of(v, false));

@@ -176,8 +176,8 @@ Value* Tracer::tensor_method(Value* self, const std::string& name, PyObject* cal
     a.positional.insert(a.positional.begin(), self);
     return tensor_backward(a);
   }
-  if (Value* open = with_open_floats(self, name, callable, a)) return open;
-  if (Value* open = method_with_open_float(*this, self, name, a)) return open;
+  if (Value* open = with_symbolic_floats(self, name, callable, a)) return open;
+  if (Value* open = method_with_symbolic_float(*this, self, name, a)) return open;
   if (!a.keyword.empty())
     if (Value* scaled = scaled_by_tensor(self, name, a)) return scaled;
   const bool plain_type = name == "type" && a.positional.empty() && a.keyword.empty();

@@ -1,4 +1,4 @@
-"""Walks over PyTorch's autograd graph of a recording's stand-ins. An edge is a node and which of its outputs."""
+"""Walks over PyTorch's autograd graph of a recording's fake tensors. An edge is a node and which of its outputs."""
 
 
 def edge_of(tensor):

@@ -22,7 +22,7 @@ from torch.autograd import Variable
 from torch.utils.hooks import RemovableHandle
 
 from vitrine._errors import DoubleBackwardError
-from vitrine._autograd.half_way import Failure, failure_in_between, give_then_raise, roots_of_pass
+from vitrine._autograd.partial_backward import Failure, failure_in_between, assign_then_raise, roots_of_pass
 from vitrine._autograd.in_autograd import BACKWARD_TWICE, graph_is_kept, name_in_errors, named_node
 
 _WRITTEN = (
@@ -226,7 +226,7 @@ class Call:
         self.fresh = {}
         given = [fresh.get(i) for i in range(len(region.tangents))]
         if self.failed:
-            self.gradients = dict(self.gradients_half_way(given))
+            self.gradients = dict(self.gradients_of_partial_backward(given))
             return
         last = self.is_last()  # then memory goes as it has been read
         saved = list(self.saved)
@@ -240,7 +240,7 @@ class Call:
             failure, saved = failure_in_between(error, saved, region, len(given))
             self.failed, self.gradients = error, dict(failure.gradients(region, saved, given))
 
-    def gradients_half_way(self, given):
+    def gradients_of_partial_backward(self, given):
         """Those that eager's backward has before it raises the error."""
         region = self.region
         saved = self.saved or [_nothing] * len(region.saved)
@@ -254,7 +254,7 @@ class Call:
         if self.failed and not self.gradients:
             edges = [edge for edge, _ in node.next_functions[-len(found) :]]
             gives = [edge for edge, grad in zip(edges, found) if grad is not None and edge]
-            give_then_raise(node, gives, self.failed, self.n_inputs + len(self.region.gradients))
+            assign_then_raise(node, gives, self.failed, self.n_inputs + len(self.region.gradients))
 
     def add_gradients(self, found):
         """Those of inputs; what else is found is handed back."""

@@ -19,7 +19,7 @@ from vitrine._autograd import batched as _batched
 from vitrine._autograd.autograd_graph import nodes_behind, outputs_behind, outputs_sharing, points_passed
 from vitrine._autograd.edges import Edges, laid
 from vitrine._errors import DoubleBackwardError
-from vitrine._autograd.half_way import failure_in_between, failure_of, give_then_raise, versions_of
+from vitrine._autograd.partial_backward import failure_in_between, failure_of, assign_then_raise, versions_of
 from vitrine._autograd.in_autograd import BACKWARD_TWICE, as_traced, graph_is_kept, lying_as, named_node, strides_of
 from vitrine._autograd.several_results import attach, attach_in_turn, stems_of
 from vitrine._autograd.walked_backward import NotAsThere, hooked, run_backward
@@ -63,7 +63,7 @@ class Borrowed(NamedTuple):
 
 
 def borrowed_gradients(outputs, inputs, tangents, points):
-    """Gradients of stand-ins by PyTorch's own backward; a text instead says why they cannot be had. points: results that
+    """Gradients of fake tensors by PyTorch's own backward; a text instead says why they cannot be had. points: results that
     others may be computed from."""
     if any(output.grad_fn is None for output in outputs):
         return "a result requires grad of itself"
@@ -93,7 +93,7 @@ def borrowed_gradients(outputs, inputs, tangents, points):
 
 
 def leaves_behind(outputs, tangents):
-    """The leaves that a backward pass over stand-ins reaches; a text instead says why it must run for real."""
+    """The leaves that a backward pass over fake tensors reaches; a text instead says why it must run for real."""
     for output, tangent in zip(outputs, tangents):
         if output.grad_fn is None:
             return "a tensor that requires no grad, or is a leaf"
@@ -161,15 +161,15 @@ def _in_layout_of(leaf, grad):
     return torch.empty_strided(leaf.shape, leaf.stride(), dtype=grad.dtype, device=grad.device).copy_(grad)
 
 
-def is_consumed(stand_in):
-    """Whether another backward from a stand-in raises, because one has been there."""
-    if stand_in.grad_fn is None:
+def is_consumed(fake_tensor):
+    """Whether another backward from a fake tensor raises, because one has been there."""
+    if fake_tensor.grad_fn is None:
         return False
-    leaves = leaves_behind((stand_in,), (torch.ones_like(stand_in),))
+    leaves = leaves_behind((fake_tensor,), (torch.ones_like(fake_tensor),))
     if isinstance(leaves, str):
         return False
     try:
-        run_backward((stand_in,), (torch.ones_like(stand_in),), True, leaves)
+        run_backward((fake_tensor,), (torch.ones_like(fake_tensor),), True, leaves)
     except NotAsThere:
         return False
     except RuntimeError as error:
@@ -209,7 +209,7 @@ class Region:
 
     forward: Callable  # (inputs) -> results, then what is saved besides
     backward: Callable  # (saved + tangents, which tangents are defined, whether the graph is kept, whether it is cut) -> gradients
-    half_way: Callable  # see Failure.gradients
+    partial_backward: Callable  # see Failure.gradients
     layouts: Callable  # (strides of tangents or None, whether the graph is cut) -> strides of gradients, None: as traced
     views: Callable | None  # (inputs + constants + results) -> what the caller gets; None: the results
     # Together the same: makes the views of what is there in a list, None where it is not there yet; ends the list.
@@ -319,11 +319,11 @@ class Region:
         """Of a node's tangents those of results that are differentiated."""
         return [t for t, wanted in zip(self.in_order(tangents), self.requires_grad) if wanted]
 
-    def gradients_half_way(self, node, given, failure, saved):
+    def gradients_of_partial_backward(self, node, given, failure, saved):
         """Those that eager's backward has before it raises the failure's error, which is raised behind them."""
         out = node.edges.gradients(failure.gradients(self, saved, given))
         edges = [edge for (edge, _), grad in zip(node.next_functions, out) if grad is not None and edge]
-        give_then_raise(node, edges, failure.error, len(out))
+        assign_then_raise(node, edges, failure.error, len(out))
         return out
 
     def run_backward(self, saved, given, keep, cut=False):
@@ -376,7 +376,7 @@ class _Node(torch.autograd.Function):
         try:
             others, kept = iter(ctx.saved_tensors if region.once else ()), iter(ctx.kept)
         except RuntimeError as error:
-            return (None, None, *region.gradients_half_way(ctx, given, *failure_of(error, ctx, len(given))))
+            return (None, None, *region.gradients_of_partial_backward(ctx, given, *failure_of(error, ctx, len(given))))
         saved = [next(kept if kind == "saved" else others) for kind, _ in region.saved]
         if not keep:
             ctx.kept = ()
@@ -384,4 +384,4 @@ class _Node(torch.autograd.Function):
         try:  # saved is empty afterwards
             return (None, None, *ctx.edges.gradients(region.run_backward(saved, given, keep)))
         except RuntimeError as error:
-            return (None, None, *region.gradients_half_way(ctx, given, *failure_in_between(error, saved, region, len(given))))
+            return (None, None, *region.gradients_of_partial_backward(ctx, given, *failure_in_between(error, saved, region, len(given))))

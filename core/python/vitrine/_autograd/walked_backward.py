@@ -1,4 +1,4 @@
-"""Backward passes over stand-ins: by PyTorch's engine or, of a GPU that is not there, for which it has no thread and no
+"""Backward passes over fake tensors: by PyTorch's engine or, of a GPU that is not there, for which it has no thread and no
 stream, node by node in its order."""
 
 import collections

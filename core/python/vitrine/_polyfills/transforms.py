@@ -28,7 +28,7 @@ def function_of(parts):
     return made
 
 
-class _StandIns(torch.overrides.TorchFunctionMode):
+class _FakeTensors(torch.overrides.TorchFunctionMode):
     """Gives PyTorch other tensors in the place of these."""
 
     def __init__(self, others):
@@ -41,9 +41,9 @@ class _StandIns(torch.overrides.TorchFunctionMode):
         return func(*given[0], **given[1])
 
 
-def among_stand_ins(others, function, args, kwargs):
+def among_fake_tensors(others, function, args, kwargs):
     """function(*args, **kwargs), where what it finds of real tensors outside its arguments is others[tensor]."""
-    with _StandIns(others):
+    with _FakeTensors(others):
         return function(*args, **(kwargs or {}))
 
 
@@ -79,9 +79,9 @@ def run_flex_attention(query, key, value, score_mod, mask_mod, scale):
         function = function_of(parts)
 
         def among(*given):  # PyTorch reads at places by a mode of its own, which must not see real tensors
-            if not isinstance(others, _StandIns):
+            if not isinstance(others, _FakeTensors):
                 return function(*given)
-            with _StandIns(others.others):
+            with _FakeTensors(others.others):
                 return function(*given)
 
         return among
